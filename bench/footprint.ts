@@ -6,13 +6,13 @@ import { type Postgres, startPostgres } from '../test/support/postgres.ts';
 import { startShop } from './support/shop.ts';
 
 const PAYMENTS = Number(process.env['BENCH_PAYMENTS'] ?? 2000);
-/** Payments before those that are measured: the space that vacuum frees after them is used again, as in the long run. */
+/** Payments before the measurement, so that the measured payments reuse space freed by vacuum, as in a database of some age. */
 const WARM_UP = PAYMENTS / 2;
-const TRANCHES = 4;
-const AT_ONCE = 16;
+const BATCHES = 4;
+const CONCURRENCY = 16;
 const STATISTICS_MS = 1500;
 
-/** Rows and bytes in one table; indexes apart. */
+/** Number of rows and bytes of one table, and bytes of its indexes. */
 interface Table {
   name: string;
   rows: number;
@@ -22,13 +22,13 @@ interface Table {
 
 interface Measured {
   tables: Table[];
-  /** Sums since the start of the database, by what they are. */
+  /** Counters since the start of the database, by name. */
   sums: Record<string, number>;
 }
 
 /**
- * Size of a paid payment in the database and in its log: session, page, start, callback, two events and
- * their deliveries to one endpoint, the request with all its fields, nearly every buyer new.
+ * Measures the bytes of a paid payment in the database and in its write-ahead log: session, page, start, callback, two events
+ * and their deliveries to one endpoint. The request has all fields, and nearly every buyer is new.
  */
 export async function run(): Promise<void> {
   await measurePostgres();
@@ -36,7 +36,7 @@ export async function run(): Promise<void> {
 }
 
 async function measurePostgres(): Promise<void> {
-  // Vacuum comes when we say, and no checkpoint: what it adds to the log depends on the time between two.
+  // Vacuum runs only on demand, and no checkpoint runs: checkpoints add an amount to the log that depends on their interval.
   const settings = { autovacuum: 'off', checkpoint_timeout: '1h', max_wal_size: '10GB' };
   await using postgres = await startPostgres({ settings });
   const database = await postgres.createDatabase();
@@ -48,7 +48,7 @@ async function measurePostgres(): Promise<void> {
 }
 
 async function readPostgres(postgres: Postgres, database: string): Promise<Measured> {
-  // Connections hand in what they have counted when they end.
+  // PostgreSQL connections report their statistics when they close.
   await new Promise((resolve) => setTimeout(resolve, STATISTICS_MS));
   const names = await postgres.query(
     database,
@@ -100,7 +100,7 @@ async function measureSqlite(): Promise<void> {
   }
 }
 
-/** Read after the service has closed it, when the whole log is in the file. */
+/** Reads the sizes of a closed database, whose log has been merged into the file. */
 function readSqlite(path: string): Measured {
   const database = new DatabaseSync(path, { readOnly: true });
   const all = (sql: string) => database.prepare(sql).all() as Record<string, number | string>[];
@@ -121,18 +121,18 @@ function readSqlite(path: string): Measured {
   return { tables, sums: { 'bytes of the file': statSync(path).size } };
 }
 
-/** Pays `count` times; answers the bytes that threads other than this one have written, which is the writer of SQLite. */
-async function payMany(url: string, count: number, betweenTranches?: () => Promise<void>): Promise<number> {
+/** Makes `count` payments. Returns the bytes written by other threads of this process, that is by the SQLite writer. */
+async function payMany(url: string, count: number, betweenBatches?: () => Promise<void>): Promise<number> {
   await using shop = await startShop(url);
-  for (let tranche = 0; tranche < TRANCHES; tranche++) {
-    let left = count / TRANCHES;
+  for (let batch = 0; batch < BATCHES; batch++) {
+    let left = count / BATCHES;
     const pays = async () => {
       while (left-- > 0) await shop.pay();
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, pays));
-    // Claims that another instance had already taken.
+    await Promise.all(Array.from({ length: CONCURRENCY }, pays));
+    // Delivers events that concurrent runs have skipped because they were claimed.
     await shop.deliver();
-    await betweenTranches?.();
+    await betweenBatches?.();
   }
   return bytesWrittenElsewhere();
 }
@@ -147,7 +147,7 @@ function bytesWrittenElsewhere(): number {
 function report(title: string, before: Measured, after: Measured): void {
   const line = (name: string, ...values: string[]) =>
     process.stdout.write(`  ${name.padEnd(50)}${values.map((value) => value.padStart(14)).join('')}\n`);
-  process.stdout.write(`\n${title}, for each of ${PAYMENTS} paid payments, ${AT_ONCE} at once\n`);
+  process.stdout.write(`\n${title}, for each of ${PAYMENTS} paid payments, ${CONCURRENCY} at once\n`);
   line('table', 'rows', 'bytes', 'index bytes');
   const total: Table = { name: 'total', rows: 0, bytes: 0, indexBytes: 0 };
   const rounded = ({ name, rows, bytes, indexBytes }: Table) =>

@@ -20,7 +20,7 @@ interface Query {
   page: Page;
 }
 
-/** Time of a page of payments in a large table, as a ratio to the same page in a small one. */
+/** Measures the time to read a page of payments from a large table, relative to the same page of a small table. */
 export async function run(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   try {
@@ -56,7 +56,7 @@ async function prepare(path: string, count: number): Promise<{ store: Store; que
   return { store, queries: queriesOf(filled) };
 }
 
-function queriesOf({ bigCustomer, usualCustomer, middle }: Filled): Query[] {
+function queriesOf({ bigCustomer, ordinaryCustomer, middle }: Filled): Query[] {
   const first = { limit: 20 };
   const deep = { limit: 20, startingAfter: middle };
   return [
@@ -66,7 +66,7 @@ function queriesOf({ bigCustomer, usualCustomer, middle }: Filled): Query[] {
     { name: 'status=pending, deep page', filter: { status: 'pending' }, page: deep },
     { name: 'environment=production, deep page', filter: { environment: 'production' }, page: deep },
     { name: 'big customer, deep page', filter: { customerId: bigCustomer }, page: deep },
-    { name: 'usual customer', filter: { customerId: usualCustomer }, page: first },
+    { name: 'usual customer', filter: { customerId: ordinaryCustomer }, page: first },
     {
       name: 'big customer and a status it never had',
       filter: { customerId: bigCustomer, status: 'pending' },

@@ -14,13 +14,13 @@ const TICK_MS = 10;
 
 const NAMES = ['echo', 'twin', 'sqlite', 'postgres', 'postgres x2'] as const;
 type Name = (typeof NAMES)[number];
-/** Instances that share the load of a name. */
+/** For each measured configuration, the servers that share the load. */
 type Targets = Record<Name, Server[]>;
 type Slice = Awaited<ReturnType<typeof slice>>;
 
 /**
- * POST sessions on PostgreSQL, through one instance and through two that share a database, against the same on SQLite and
- * against parsing and validating the same body and writing nothing.
+ * Measures POST sessions on PostgreSQL, through one instance and through two instances with one database. Compares with SQLite
+ * and with a server that only parses and validates the same body.
  */
 export async function run(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
@@ -73,7 +73,7 @@ async function compare(postgres: Postgres, targets: Targets): Promise<void> {
   }
 }
 
-/** Load on all of `servers` at once, in equal shares. Of the latencies, the share with the worse ones counts. */
+/** Puts equal load on all `servers` at the same time. The latencies are those of the slower server. */
 async function slice(postgres: Postgres, servers: Server[], durationMs: number) {
   const connections = CONNECTIONS / servers.length;
   const nextRequest = () => httpRequest('POST', '/api/gateway/sessions', JSON.stringify(sessionBody()));
@@ -93,7 +93,7 @@ async function slice(postgres: Postgres, servers: Server[], durationMs: number) 
   };
 }
 
-/** Processor time that the server's processes have used so far, in milliseconds. */
+/** Processor time of all PostgreSQL processes so far, in milliseconds. */
 function cpuOfBackends({ folder }: Postgres): number {
   const postmaster = readFileSync(join(folder, 'data/postmaster.pid'), 'utf8').split('\n')[0]!;
   let ticks = 0;
@@ -104,7 +104,7 @@ function cpuOfBackends({ folder }: Postgres): number {
   return ticks * TICK_MS;
 }
 
-/** State, parent, user and system ticks of a process; nothing where it has ended meanwhile. */
+/** State, parent, user and system ticks of a process; empty if the process has exited. */
 function statOf(pid: string): string[] {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');

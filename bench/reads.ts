@@ -11,7 +11,7 @@ const WARM_UP_MS = 1200;
 const CONNECTIONS = 32;
 const PAYMENTS = 10_000;
 
-/** GET of one payment and of a list of 20, against a bare Fastify server that sends a ready-made reply of that shape. */
+/** Measures GET of one payment and of 20 payments against a bare Fastify server that sends a prepared response of the same shape. */
 export async function run(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   const path = join(folder, 'bench.db');

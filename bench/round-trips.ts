@@ -7,14 +7,14 @@ import { sessionBody } from './support/session-body.ts';
 import { type Shop, startShop } from './support/shop.ts';
 
 const TIMES = 40;
-const AT_ONCE = 64;
+const CONCURRENCY = 64;
 const IDLE_MS = 5000;
 const SETTLE_MS = 1500;
 const CLOSE_MS = 200;
 
 /**
- * Statements and round trips to PostgreSQL of each operation, counted on the wire between the two. The service's workers
- * rest; what they ask when there is nothing to do is counted by itself.
+ * Counts the statements and round trips of each operation on the connection to PostgreSQL. The workers of the service are
+ * stopped; the statements of an idle instance are counted separately.
  */
 export async function run(): Promise<void> {
   await using postgres = await startPostgres();
@@ -22,11 +22,11 @@ export async function run(): Promise<void> {
   const url = postgres.url(await postgres.createDatabase(), proxy.port);
   {
     await using shop = await startShop(url);
-    // Every connection is open, and the buyer of most rows known.
-    await Promise.all(Array.from({ length: AT_ONCE }, () => shop.create()));
+    // Opens every connection of the pool and creates the buyer that most operations use.
+    await Promise.all(Array.from({ length: CONCURRENCY }, () => shop.create()));
     await shop.pay();
     await countOperations(shop, proxy);
-    await countAtOnce(shop, proxy);
+    await countConcurrent(shop, proxy);
   }
   await countIdle(url, proxy);
 }
@@ -76,15 +76,15 @@ async function countOperations(shop: Shop, proxy: TcpProxy): Promise<void> {
   await count('a whole payment: create, page, start, callback, two events', () => shop.pay());
 }
 
-async function countAtOnce(shop: Shop, proxy: TcpProxy): Promise<void> {
-  print(`\n${AT_ONCE} at once`.padEnd(64), 'statements', 'round trips');
+async function countConcurrent(shop: Shop, proxy: TcpProxy): Promise<void> {
+  print(`\n${CONCURRENCY} at once`.padEnd(64), 'statements', 'round trips');
   const pays = async () => {
-    const ids = await Promise.all(Array.from({ length: AT_ONCE }, () => shop.create()));
+    const ids = await Promise.all(Array.from({ length: CONCURRENCY }, () => shop.create()));
     await Promise.all(ids.map((id) => shop.start(id)));
     await shop.deliver();
     return ids;
   };
-  const buyers = Array.from({ length: AT_ONCE }, (_, index) => `buyer-at-once-${index}@example.com`);
+  const buyers = Array.from({ length: CONCURRENCY }, (_, index) => `buyer-at-once-${index}@example.com`);
   const createAll = () => Promise.all(buyers.map((customer) => shop.create({ customer })));
   await createAll();
   const ids = await pays();
@@ -101,7 +101,7 @@ async function countAtOnce(shop: Shop, proxy: TcpProxy): Promise<void> {
   }
 }
 
-/** A process with all its workers, and nothing to do. */
+/** Counts the statements of a service process with all its workers and without due work. */
 async function countIdle(url: string, proxy: TcpProxy): Promise<void> {
   const server = await startServer(new URL('../src/main.ts', import.meta.url), { DATABASE_URL: url });
   await sleep(SETTLE_MS);
@@ -109,7 +109,7 @@ async function countIdle(url: string, proxy: TcpProxy): Promise<void> {
   await sleep(IDLE_MS);
   const { statements, roundTrips } = proxy.takeCounts();
   await server.stop();
-  // A socket that the proxy resets while it is being closed keeps this process from ending.
+  // The wait lets the proxy close its sockets: a socket that is reset during its close would prevent the exit of this process.
   await sleep(CLOSE_MS);
   print('\nAn idle instance'.padEnd(64), 'statements', 'round trips');
   report('each second', statements / (IDLE_MS / 1000), roundTrips / (IDLE_MS / 1000));

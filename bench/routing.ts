@@ -16,7 +16,7 @@ const FOLDER = new URL('../docs/routing-benchmark/', import.meta.url);
 const PLOTTED_SEED = 401;
 const QUICK_SEEDS = seedsFrom(401, 403);
 
-/** Runs every router through every scenario and writes docs/routing-benchmark; about ten minutes on one core. */
+/** Runs every router in every scenario and writes docs/routing-benchmark. Takes about ten minutes on one core. */
 export async function run(): Promise<void> {
   const startedMs = performance.now();
   const minutesSinceStart = (): number => (performance.now() - startedMs) / 60_000;
@@ -32,7 +32,7 @@ export async function run(): Promise<void> {
   process.stdout.write(`\n${summaryTable(results)}\n`);
 }
 
-/** Our regret to that of decision-engine in a few worlds of PAY: what `npm run bench` shows. */
+/** Compares Tillway's regret with that of decision-engine in a few worlds of PAY; a part of `npm run bench`. */
 export function runQuick(): Promise<void> {
   const measured = measure(SCENARIOS.PAY, QUICK_SEEDS, [OURS, DECISION_ENGINE]);
   const [ours, theirs] = [OURS, DECISION_ENGINE].map(
@@ -53,7 +53,7 @@ async function write(name: string, content: string): Promise<void> {
   writeFileSync(file, await format(content, { ...options, filepath: file.pathname }));
 }
 
-/** Results that are equal on every machine, to six decimals: no times, and no values without a margin. */
+/** The results that are the same on every machine, with six decimals: without times and without undefined values (NaN). */
 function jsonOf(results: Results): string {
   return JSON.stringify(results, (key, value: unknown) => {
     if (key === 'microseconds' || (Array.isArray(value) && value.every(Number.isNaN))) return undefined;

@@ -10,7 +10,7 @@ import { run as start } from './start.ts';
 import { run as telemetry } from './telemetry.ts';
 import { run as webhooks } from './webhooks.ts';
 
-// `npm run bench` runs the quick ones; `npm run bench -- lists` those that are named. Lists fill two million rows first.
+// `npm run bench` runs the quick benchmarks, `npm run bench -- lists` the named ones. `lists` first inserts two million rows.
 const QUICK = { sessions, reads, webhooks, start, postgres, 'round-trips': roundTrips, 'routing-quick': routingQuick };
 const ALL: Record<string, () => Promise<void>> = { ...QUICK, footprint, lists, routing, slowloris, telemetry };
 

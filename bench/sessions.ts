@@ -10,7 +10,7 @@ const SLICE_MS = 1000;
 const WARM_UP_MS = 2000;
 const sessionRequest = () => httpRequest('POST', '/api/gateway/sessions', JSON.stringify(sessionBody()));
 
-/** POST sessions, each answered after it is durable, against parsing and validating the same body and writing nothing. */
+/** Measures POST sessions, with durable writes, against a server that only parses and validates the same body. */
 export async function run(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   const servers = {

@@ -7,8 +7,8 @@ import { type Server, startServer } from './support/process.ts';
 import { sessionBody } from './support/session-body.ts';
 
 /**
- * Latency of an API call while 2,000 clients send headers and 2,000 send bodies as slowly as they can, against that without
- * them, in turns within the same minute. The times of one machine differ; their ratio is the result.
+ * Measures the latency of an API call while 2,000 clients send headers and 2,000 clients send bodies very slowly, against the
+ * latency without these clients. The measurements alternate; the result is the ratio, because times differ between machines.
  */
 const SLOW_CALLERS = 4000;
 const ROUNDS = 4;
@@ -28,34 +28,36 @@ async function measure(folder: string): Promise<void> {
   const server = await startServer(new URL('../src/main.ts', import.meta.url), {
     DATABASE_URL: `sqlite:${join(folder, 'slow.db')}`,
   });
-  const quiet: number[] = [];
-  const besieged: number[] = [];
-  let answered = 0;
+  const withoutSlowClients: number[] = [];
+  const withSlowClients: number[] = [];
+  let openConnections = 0;
   try {
-    await times(server, []);
+    await measureCalls(server, []);
     for (let round = 0; round < ROUNDS; round++) {
-      await times(server, quiet);
+      await measureCalls(server, withoutSlowClients);
       await using slow = await openSlowSockets(server.port, SLOW_CALLERS, [SLOW_HEADERS, SLOW_BODY]);
       await sleep(SETTLE_MS);
-      await times(server, besieged);
-      answered += slow.open();
+      await measureCalls(server, withSlowClients);
+      openConnections += slow.open();
     }
   } finally {
     await server.stop();
   }
-  process.stdout.write(`${(answered / ROUNDS).toFixed(0)} slow connections were open at the end of each round\n`);
+  process.stdout.write(
+    `${(openConnections / ROUNDS).toFixed(0)} slow connections were open at the end of each round\n`,
+  );
   for (const share of [0.5, 0.99]) {
-    const [before, during] = [quantile(quiet, share), quantile(besieged, share)];
+    const [before, during] = [quantile(withoutSlowClients, share), quantile(withSlowClients, share)];
     process.stdout.write(
       `p${share * 100}: ${before.toFixed(2)} ms without, ${during.toFixed(2)} ms with them: ratio ${(during / before).toFixed(2)}\n`,
     );
   }
 }
 
-/** One call after the other, each creating a session; adds what each took, in milliseconds. */
-async function times({ port }: Server, taken: number[]): Promise<void> {
+/** Creates sessions one after the other, and adds the time of each call in milliseconds to `durations`. */
+async function measureCalls({ port }: Server, durations: number[]): Promise<void> {
   for (let call = 0; call < CALLS; call++) {
-    const began = performance.now();
+    const startedAt = performance.now();
     const answer = await fetch(`http://127.0.0.1:${port}/api/gateway/sessions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -63,7 +65,7 @@ async function times({ port }: Server, taken: number[]): Promise<void> {
     });
     await answer.arrayBuffer();
     if (answer.status !== 200) throw new Error(`the service answered ${answer.status}`);
-    taken.push(performance.now() - began);
+    durations.push(performance.now() - startedAt);
   }
 }
 

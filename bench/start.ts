@@ -9,11 +9,11 @@ import { startServer } from './support/process.ts';
 const ROUNDS = 7;
 const IDLE_MS = 500;
 const BARE = new URL('./support/bare-server.ts', import.meta.url);
-// `npm start` runs this file.
+// The file that `npm start` runs.
 const TILLWAY = new URL('../bin/tillway.js', import.meta.url);
 
 /**
- * Time from the start of the process to its first answer, and memory at rest, each against a bare Fastify process. Every start
+ * Measures the time from process start to the first response, and the idle memory, against a bare Fastify process. Every start
  * of Tillway creates a database. The first start fills Node's compile cache, which the later starts use.
  */
 export async function run(): Promise<void> {
@@ -52,7 +52,7 @@ async function measure(file: URL, variables: Record<string, string>) {
   const server = await startServer(file, variables);
   await sleep(IDLE_MS);
   const measured = { startMs: server.startMs, memoryMiB: server.memoryMiB() };
-  // Node writes its compile cache when the process exits by itself.
+  // Node writes its compile cache only when the process exits by itself.
   const exited = once(server.process, 'exit');
   server.process.kill('SIGTERM');
   await exited;

@@ -13,7 +13,7 @@ const CONNECTIONS = 64;
 const NAMES = ['off', 'twin', 'metrics', 'traced', 'everything'] as const;
 type Name = (typeof NAMES)[number];
 
-/** POST sessions with metrics and traces to the same without, alternating; `twin` is a second one without. */
+/** Measures POST sessions with metrics and traces against none. `twin` is a second server without, which shows the noise. */
 export async function run(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   const collector = createServer((request, response) => {

@@ -21,14 +21,14 @@ import { deliveryHeaders } from '../src/webhooks/sign.ts';
 const ROUNDS = 5;
 const EVENTS = 4000;
 const WARM_UP = 2000;
-/** Attempts in progress that the dispatcher allows one endpoint. */
+/** Limit of the dispatcher for concurrent attempts to one endpoint. */
 const CONCURRENCY = 32;
 const RECEIVER = 'webhook receiver';
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
 /**
- * Deliveries per second of the dispatcher, every claim and outcome durable in SQLite, against a bare loop that signs and
- * posts the same bodies to the same receiver with the same concurrency. Rounds alternate within one run.
+ * Measures the deliveries per second of the dispatcher, with durable claims and outcomes in SQLite, against a loop that signs and
+ * posts the same bodies to the same receiver with the same concurrency. The rounds of both alternate.
  */
 export async function run(): Promise<void> {
   const receiver = new Worker(new URL(import.meta.url), { workerData: RECEIVER });
@@ -69,8 +69,8 @@ async function compare(store: Store, url: string): Promise<void> {
   const dispatch = async (count: number) => {
     await preload(store, endpoint, count, newId);
     return timed(count, async () => {
-      const made = await dispatcher.runOnce();
-      if (made !== count) throw new Error(`${made} attempts for ${count} events`);
+      const attempts = await dispatcher.runOnce();
+      if (attempts !== count) throw new Error(`${attempts} attempts for ${count} events`);
     });
   };
   const bare = (count: number) => {

@@ -10,8 +10,8 @@ const LIVE_KEY = `sk_live_${'b'.repeat(43)}`;
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const POSTGRES = 'postgres://pay:secret@db.example:5433/tillway?sslmode=verify-full';
 const EXPOSED = { HOST: '0.0.0.0', ALLOW_UNAUTHENTICATED: 'true' };
-/** Settings that another setting needs. */
-const NEEDED: Record<string, Record<string, string>> = {
+/** For each setting, the other settings that it requires. */
+const REQUIRED: Record<string, Record<string, string>> = {
   DATABASE_POOL_SIZE: { DATABASE_URL: POSTGRES },
   WEBHOOK_URL: { WEBHOOK_SECRET: SECRET },
   METRICS_HOST: { METRICS_PORT: '9464' },
@@ -24,8 +24,8 @@ const NEEDED: Record<string, Record<string, string>> = {
   },
 };
 
-/** Values of settings: where the config has them, and as what; the first is the default of the setting. */
-const READ: [path: string, fallback: unknown, setting: string, ...values: [text: string, value: unknown][]][] = [
+/** For each setting: the path of its value in the config, the default value, and pairs of text and value. */
+const EXAMPLES: [path: string, fallback: unknown, setting: string, ...values: [text: string, value: unknown][]][] = [
   ['port', 3000, 'PORT', ['8080', 8080], ['0', 0], ['65535', 65_535]],
   ['host', '127.0.0.1', 'HOST', ['localhost', 'localhost']],
   [
@@ -132,21 +132,21 @@ function valueAt(config: unknown, path: string): unknown {
   return path.split('.').reduce((part, name) => (part as Record<string, unknown>)[name], config);
 }
 
-describe('a setting', () => {
-  for (const [path, fallback, setting, ...values] of READ) {
-    test(`${setting} has a default and is read`, () => {
-      assert.deepEqual(valueAt(readConfig(NEEDED[setting] ?? {}), path), fallback);
+describe('a setting of the service', () => {
+  for (const [path, fallback, setting, ...values] of EXAMPLES) {
+    test(`${setting} is read, and has a default`, () => {
+      assert.deepEqual(valueAt(readConfig(REQUIRED[setting] ?? {}), path), fallback);
       for (const [text, value] of values) {
-        assert.deepEqual(valueAt(readConfig({ ...NEEDED[setting], [setting]: text }), path), value, text);
+        assert.deepEqual(valueAt(readConfig({ ...REQUIRED[setting], [setting]: text }), path), value, text);
       }
     });
   }
 
-  test('of another program is ignored', () => {
+  test('is ignored if it belongs to another program', () => {
     assert.deepEqual(readConfig({ PATH: '/bin', LANG: '' }), readConfig({}));
   });
 
-  test('WEBHOOK_ENVIRONMENT names the environment of WEBHOOK_URL', () => {
+  test('WEBHOOK_ENVIRONMENT sets the environment of WEBHOOK_URL', () => {
     const url = 'https://shop.example';
     const variables = { WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET, WEBHOOK_ENVIRONMENT: 'production' };
     assert.deepEqual(readConfig(variables).webhook, { url, secret: SECRET, environment: 'production' });
@@ -156,8 +156,8 @@ describe('a setting', () => {
   const documented = readFileSync(new URL('../README.md', import.meta.url), 'utf8').match(
     /(?<=^\| `)[A-Z][A-Z_]+(?=`)/gm,
   );
-  for (const name of new Set([...(documented ?? []), ...READ.map(([, , setting]) => setting)])) {
-    test(`${name} is rejected if it is set but empty`, () => {
+  for (const name of new Set([...(documented ?? []), ...EXAMPLES.map(([, , setting]) => setting)])) {
+    test(`${name} is rejected if its value is empty`, () => {
       for (const value of ['', '  ']) {
         const message = `${name} is set but empty: unset it, or give it a value`;
         assert.throws(() => readConfig({ [name]: value }), new ConfigError(message));
@@ -165,29 +165,29 @@ describe('a setting', () => {
     });
   }
 
-  test('is named among all that are empty', () => {
+  test('is named in the error together with all other empty settings', () => {
     const variables = { DATABASE_URL: '', PORT: '' };
     assert.throws(() => readConfig(variables), /PORT is set but empty.*; DATABASE_URL is set but empty/);
   });
 });
 
-describe('a service that others can reach', () => {
+describe('a service that other machines can reach', () => {
   for (const host of ['0.0.0.0', '::', '192.168.1.5', '10.0.0.1', 'pay.example', '127.0.0.1.example', '1127.0.0.1']) {
-    // The database tells whether there is a key: see test/api/api-keys.test.ts.
-    test(`listens at HOST=${host}, and needs a key, shows no demo and calls public webhooks only`, () => {
+    // The check for an API key needs the database: test/api/api-keys.test.ts tests it.
+    test(`has HOST=${host}: it shows no demo and calls only public webhooks`, () => {
       const { loopbackOnly, exposedBy, demo, webhookTargets } = readConfig({ HOST: host });
       assert.deepEqual([loopbackOnly, exposedBy, demo, webhookTargets], [false, 'HOST', false, 'public']);
     });
   }
 
   for (const host of ['127.0.0.1', '127.0.0.53', '::1', 'localhost', 'LOCALHOST', '::ffff:127.0.0.1']) {
-    test(`does not listen at HOST=${host}`, () => {
+    test(`does not have HOST=${host}`, () => {
       const config = readConfig({ HOST: host });
       assert.deepEqual([config.loopbackOnly, config.exposedBy], [true, undefined]);
     });
   }
 
-  test('has a proxy or a public name: it needs a key, shows no demo and calls public webhooks only', () => {
+  test('has a proxy or a public URL: it shows no demo and calls only public webhooks', () => {
     const exposing = { BASE_URL: 'https://pay.example', CHECKOUT_URL: 'http://10.0.0.1', TRUSTED_PROXIES: '127.0.0.1' };
     for (const [name, value] of Object.entries(exposing)) {
       const { loopbackOnly, exposedBy, demo, webhookTargets } = readConfig({ [name]: value });
@@ -198,13 +198,13 @@ describe('a service that others can reach', () => {
     }
   });
 
-  test('shows a demo and calls private webhooks if its settings say so', () => {
+  test('shows a demo and calls private webhooks if DEMO and WEBHOOK_ALLOW_PRIVATE are true', () => {
     const { demo, webhookTargets } = readConfig({ ...EXPOSED, DEMO: 'true', WEBHOOK_ALLOW_PRIVATE: 'true' });
     assert.deepEqual([demo, webhookTargets], [true, 'any']);
   });
 });
 
-describe('an invalid setting has an error of one line', () => {
+describe('the error for invalid settings', () => {
   const SECONDS = ['a day', '0', '-5', '1.5'];
   const SCHEMES = 'javascript data vbscript file blob about JavaScript http https myapp: ,'.split(' ');
   const INVALID: [setting: string, values: string[], words: RegExp][] = [
@@ -267,7 +267,7 @@ describe('an invalid setting has an error of one line', () => {
   ];
   for (const [name, values, words] of INVALID) {
     for (const value of values) {
-      test(`${name}=${value.slice(0, 50)}`, () => {
+      test(`is one line for ${name}=${value.slice(0, 50)}`, () => {
         assert.throws(
           () => readConfig({ [name]: value }),
           (error: Error) => {
@@ -282,18 +282,18 @@ describe('an invalid setting has an error of one line', () => {
     }
   }
 
-  test('secrets of 24 and of 64 bytes are valid', () => {
+  test('does not occur for a WEBHOOK_SECRET of 24 or 64 bytes', () => {
     for (const size of [24, 64]) {
       const secret = `whsec_${Buffer.alloc(size, 1).toString('base64')}`;
       assert.equal(readConfig({ WEBHOOK_URL: 'https://shop.example', WEBHOOK_SECRET: secret }).webhook?.secret, secret);
     }
   });
 
-  test('WEBHOOK_URL without a secret', () => {
+  test('names the missing WEBHOOK_SECRET of a WEBHOOK_URL', () => {
     assert.throws(() => readConfig({ WEBHOOK_URL: 'https://shop.example' }), /WEBHOOK_SECRET is needed.*openssl rand/);
   });
 
-  test('the error does not repeat a secret', () => {
+  test('does not contain secrets', () => {
     for (const [name, value] of [
       ['WEBHOOK_SECRET', 'whsec_not-base64-hunter2'],
       ['BOOTSTRAP_API_KEYS', `${KEY},sk_live_hunter2`],
@@ -303,19 +303,19 @@ describe('an invalid setting has an error of one line', () => {
     }
   });
 
-  test('TEST_CLOCK for production', () => {
+  test('rejects TEST_CLOCK with production webhooks', () => {
     assert.throws(
       () => readConfig({ TEST_CLOCK: 'true', WEBHOOK_ENVIRONMENT: 'production' }),
       /^Error: TEST_CLOCK moves the time of sandbox payments only: .*WEBHOOK_ENVIRONMENT=sandbox$/,
     );
   });
 
-  test('the error names several invalid settings', () => {
+  test('names all invalid settings', () => {
     assert.throws(() => readConfig({ PORT: 'x', LOG_LEVEL: 'loud' }), /^Error: PORT .*; LOG_LEVEL /);
   });
 });
 
-test('a service that listens at every address logs a warning without a BASE_URL', () => {
+test('a service that listens at all addresses logs a warning if BASE_URL is not set', () => {
   const warnings = (variables: Record<string, string>, url: string) => {
     const lines: string[] = [];
     warnOfNoAddress(readConfig(variables), url, { warn: (...words: unknown[]) => void lines.push(String(words[0])) });
@@ -327,7 +327,7 @@ test('a service that listens at every address logs a warning without a BASE_URL'
   assert.deepEqual(warnings({ HOST: '192.168.0.7' }, 'http://192.168.0.7:3000'), []);
 });
 
-test('two services that start at once with PORT=0 reserve two ports, whatever numbers they draw', async () => {
+test('two services that start with PORT=0 reserve different ports, even with the same random numbers', async () => {
   const config = readConfig({ PORT: '0' });
   const drawn: Uint8Array[] = [];
   await using first = await reservePort(config, (count) => {

@@ -6,7 +6,7 @@ import { DEFAULT_POLICY, type Policy } from '../../src/routing/routing-policy.ts
 import type { BenchOutcome, BenchPayment, Contender, ContenderType, World } from './contender.ts';
 
 export interface TillwayOptions {
-  /** Maximum age of the estimates of a choice; 0 computes them for each choice. */
+  /** Maximum age of the estimates used for a choice; with 0, each choice computes new estimates. */
   viewSeconds?: number;
   policy?: Policy;
 }
@@ -16,8 +16,8 @@ const CONFIGURED_SUCCESS_RATE = 0.85;
 const LIVE = { health: 'live', etaMinutes: 0 } as const;
 
 /**
- * The router of `src/routing` as an instance runs it, without rules and health: outcomes by buckets, then a choice.
- * Failures of buyers and issuers are neutral.
+ * The router of `src/routing`, without rules and health: outcomes are summed in time buckets, and choices use their estimates.
+ * Failures caused by buyers and issuers are neutral.
  */
 export function tillway(options: TillwayOptions = {}): ContenderType {
   return { name: 'tillway', create: (world) => contender(world, options) };
@@ -79,7 +79,7 @@ function contender(world: World, { viewSeconds = 0, policy }: TillwayOptions): C
   };
 }
 
-/** Costs and margin of a world; if success alone counts, routes cost nothing and the margin is 1. */
+/** Costs and margin of a world. If only success counts, all costs are 0 and the margin is 1. */
 function forMargin(policy: Policy, margin: number): Policy {
   return { ...policy, objective: { ...policy.objective, margin: margin === Infinity ? 1 : margin } };
 }

@@ -11,14 +11,14 @@ const CUSTOMERS_PER_PAYMENT = 0.2;
 const BATCH = 10_000;
 
 export interface Filled {
-  /** A customer with 5 % of all payments, none of them pending. */
+  /** Id of a customer with 5 % of all payments, none of them pending. */
   bigCustomer: string;
-  usualCustomer: string;
-  /** A payment in the middle of the table. */
+  ordinaryCustomer: string;
+  /** Id of a payment in the middle of the table. */
   middle: string;
 }
 
-/** A database with `count` payments, without their sessions: what lists read. */
+/** Creates a database with `count` payments. It has no sessions, because lists of payments do not read them. */
 export async function fillPayments(path: string, count: number): Promise<Filled> {
   const store = await openSqlite({
     path,
@@ -36,7 +36,7 @@ export async function fillPayments(path: string, count: number): Promise<Filled>
   const database = new DatabaseSync(path, { enableForeignKeyConstraints: false });
   database.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -400000');
   let middle = '';
-  let usualCustomer = '';
+  let ordinaryCustomer = '';
   const insert = database.prepare(paymentWrites.payment_created({ payment: paymentAt(0) }).sql);
   for (let start = 0; start < count; start += BATCH) {
     database.exec('BEGIN');
@@ -46,16 +46,16 @@ export async function fillPayments(path: string, count: number): Promise<Filled>
       insert.run(...paymentWrites.payment_created({ payment }).params);
       if (index === Math.floor(count / 2)) {
         middle = payment.id;
-        usualCustomer = payment.customerId;
+        ordinaryCustomer = payment.customerId;
       }
     }
     database.exec('COMMIT');
   }
-  // The open-ended customer of the middle row may be the big one.
-  if (usualCustomer === bigCustomer) usualCustomer = customers[1]!;
+  // The middle row may belong to the big customer.
+  if (ordinaryCustomer === bigCustomer) ordinaryCustomer = customers[1]!;
   database.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA optimize');
   database.close();
-  return { bigCustomer, usualCustomer, middle };
+  return { bigCustomer, ordinaryCustomer, middle };
 
   function paymentAt(index: number): Payment {
     const big = index % 20 === 0;

@@ -4,22 +4,22 @@ export interface Load {
   port: number;
   connections: number;
   durationMs: number;
-  /** The bytes of one whole HTTP/1.1 request. */
+  /** Returns a complete HTTP/1.1 request. */
   nextRequest(): string;
 }
 
 export interface LoadResult {
-  /** Answers a second. */
+  /** Responses per second. */
   rate: number;
   p50Ms: number;
   p99Ms: number;
-  /** Answers other than 200. */
+  /** Number of responses with a status other than 200 and of broken connections. */
   failures: number;
 }
 
 const HEADER_END = Buffer.from('\r\n\r\n');
 
-/** A closed loop over plain sockets: every connection sends the next request when it has its answer. */
+/** Closed-loop load over plain sockets: every connection sends its next request after it has received a response. */
 export async function runLoad({ port, connections, durationMs, nextRequest }: Load): Promise<LoadResult> {
   const latencies: number[] = [];
   let failures = 0;
@@ -74,7 +74,7 @@ export async function runLoad({ port, connections, durationMs, nextRequest }: Lo
   };
 }
 
-/** The bytes of a request with a JSON body, or of a GET without one. */
+/** A complete HTTP/1.1 request, with `body` as JSON if given. */
 export function httpRequest(method: 'GET' | 'POST', path: string, body?: string): string {
   const head = `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n`;
   if (body === undefined) return `${head}\r\n`;

@@ -6,11 +6,11 @@ import { NO_RATE_LIMITS } from '../../test/support/rate-limits.ts';
 export interface Server {
   port: number;
   process: ChildProcess;
-  /** Processor time used so far, user and system, all threads, in milliseconds. */
+  /** Processor time of all threads so far, user and system, in milliseconds. */
   cpuMs(): number;
   /** Resident memory in MiB. */
   memoryMiB(): number;
-  /** Milliseconds from the start of the process to its first answer. */
+  /** Milliseconds from the start of the process to its first response. */
   startMs: number;
   stop(): Promise<void>;
 }
@@ -18,7 +18,7 @@ export interface Server {
 const POLL_MS = 2;
 const TICKS_PER_SECOND = 100;
 
-/** Starts a server as a process of its own and waits for its first answer. */
+/** Starts a server in a child process and waits for its first response. */
 export async function startServer(file: URL, variables: Record<string, string>, path = '/healthz'): Promise<Server> {
   const port = await freePort();
   const started = performance.now();
@@ -26,7 +26,7 @@ export async function startServer(file: URL, variables: Record<string, string>, 
     env: { ...process.env, LOG_LEVEL: 'warn', ...NO_RATE_LIMITS, ...variables, PORT: String(port) },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  await firstAnswer(`http://127.0.0.1:${port}${path}`, child);
+  await firstResponse(`http://127.0.0.1:${port}${path}`, child);
   const startMs = performance.now() - started;
   return {
     port,
@@ -42,7 +42,7 @@ export async function startServer(file: URL, variables: Record<string, string>, 
   };
 }
 
-async function firstAnswer(url: string, child: ChildProcess): Promise<void> {
+async function firstResponse(url: string, child: ChildProcess): Promise<void> {
   for (;;) {
     if (child.exitCode !== null) throw new Error(`${url}: the server ended with ${child.exitCode}`);
     try {
@@ -50,7 +50,7 @@ async function firstAnswer(url: string, child: ChildProcess): Promise<void> {
       await response.text();
       if (response.ok) return;
     } catch {
-      // Not listening yet.
+      // The server does not listen yet.
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }

@@ -2,7 +2,7 @@ const CUSTOMERS = 5000;
 
 let sent = 0;
 
-/** The body of a usual request for a session: every field, a new key each time, one of 5,000 buyers. */
+/** Body of a request for a session with every field, a new idempotency key and one of 5,000 buyers. */
 export function sessionBody(): Record<string, unknown> {
   const number = sent++;
   return {

@@ -15,20 +15,20 @@ const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const ANY_TOTAL = '99999999';
 
 /**
- * The service in this process with one webhook endpoint, whose workers do nothing by themselves, so that everything that
- * it asks of the database was caused by a step below. Its provider keeps nothing in the database.
+ * The service in this process, with one webhook endpoint and a provider that stores nothing in the database. The workers of the
+ * service do not run by themselves, so only the methods below cause database statements.
  */
 export interface Shop extends AsyncDisposable {
-  /** Answers the session's id. */
+  /** Creates a session; returns its id. */
   create(fields?: Record<string, unknown>): Promise<string>;
   get(path: string): Promise<void>;
-  /** The buyer chooses a way to pay, and the provider takes the payment over. */
+  /** Starts a card payment, which the provider accepts. */
   start(sessionId: string): Promise<void>;
-  /** The provider calls back; answers the payment's id. */
+  /** Sends the provider callback that the session is paid; returns the id of the payment. */
   reportPaid(sessionId: string): Promise<string>;
-  /** Delivers every event that is due; answers the number of attempts. */
+  /** Delivers all due events; returns the number of attempts. */
   deliver(): Promise<number>;
-  /** A whole payment by one buyer: session, page, start, callback, and both events delivered. */
+  /** Makes a complete payment: session, page, start, callback, and the delivery of both events. */
   pay(): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ export async function startShop(databaseUrl: string): Promise<Shop> {
     },
   });
   const { deps, url } = service;
-  /** Charges of the provider, by session. */
+  /** Payments at the provider, by session id. */
   const charges = new Map<string, Payment>();
   deps.providers = new Map([['sandbox', createProvider(charges)]]);
   const { store, now } = deps;
@@ -117,7 +117,7 @@ async function send(url: string, type: string, body: string): Promise<string> {
   return answer;
 }
 
-/** Takes everything over, and believes every callback: what it costs in the database is the same. */
+/** A provider that accepts every handoff and callback without checks, which do not use the database. */
 function createProvider(charges: Map<string, Payment>): Provider {
   return {
     id: 'sandbox',
@@ -136,7 +136,7 @@ function createProvider(charges: Map<string, Payment>): Provider {
   };
 }
 
-/** About as long as the simulated provider's. */
+/** A paid callback, about as long as a callback of the simulated provider. */
 function callbackOf({ id, sessionId, amount }: Payment): ProviderCallback {
   const eventId = `ev_${id}`;
   const paid = { status: 'paid', amount, currency: 'USD', txHash: `tx_${id}`, failure: null } as const;

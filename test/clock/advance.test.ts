@@ -14,7 +14,7 @@ import { type TestService, call, sessionBody, startTestService } from '../suppor
 import { SECRET } from '../webhooks/fixtures.ts';
 import {
   type Receiver,
-  type Refused,
+  type ErrorBody,
   advance,
   advanceEnd,
   beginAdvance,
@@ -28,9 +28,9 @@ import { until } from '../support/until.ts';
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 const MINUTE_MS = 60_000;
-/** An instant with endless work is left after 30 s, and a webhook times out after 15 s: an advance must need neither. */
+/** Limit for an advance that reaches neither the webhook timeout of 15 s nor the limit of 30 s for work at one instant. */
 const NO_TIMEOUT_MS = 12_000;
-/** Shortest purchase, as with a provider that takes this long for a handoff. */
+/** Minimum time of a purchase, to limit the load. */
 const PURCHASE_MS = 100;
 
 interface Delivery {
@@ -62,8 +62,8 @@ describe('an advance of the test clock', () => {
     return Promise.all(body.data.map(async ({ id }) => (await call<Delivery>('GET', `${path}/${id}`)).body));
   }
 
-  /** A new session with one card attempt. */
-  async function attempted(outcome: string): Promise<string> {
+  /** Creates a session and makes one card payment with this outcome of the simulator. */
+  async function payWith(outcome: string): Promise<string> {
     const id = await createSession(on);
     await attempt(on, id, 'card', outcome);
     return id;
@@ -77,25 +77,25 @@ describe('an advance of the test clock', () => {
     assert.equal((await sessionOf(id))['status'], 'expired');
   });
 
-  test('ends at its target, and later records have later times and ids', async () => {
+  test('ends at its target time, and later records have later times and ids', async () => {
     const before = await clockAt(on.url);
-    const asked = await beginAdvance(on.url, 2 * HOUR);
-    assert.equal(asked.status, 'advancing');
-    assert.ok(Date.parse(asked.target!) - Date.parse(before.now) >= 2 * HOUR * 1000);
+    const requested = await beginAdvance(on.url, 2 * HOUR);
+    assert.equal(requested.status, 'advancing');
+    assert.ok(Date.parse(requested.target!) - Date.parse(before.now) >= 2 * HOUR * 1000);
     const clock = await advanceEnd(on.url);
     assert.deepEqual([clock.status, clock.target], ['ready', null]);
-    assert.ok(clock.now >= asked.target!);
+    assert.ok(clock.now >= requested.target!);
     assert.equal(clock.advancedSeconds, before.advancedSeconds + 2 * HOUR);
     const first = await createSession(on);
     const { created, expiresAt } = await sessionOf(first);
-    assert.ok(created! >= asked.target!);
+    assert.ok(created! >= requested.target!);
     assert.equal(Date.parse(expiresAt!) - Date.parse(created!), DAY * 1000);
     await advance(on.url, 1);
     assert.ok((await createSession(on)) > first);
   });
 
-  test('times out an unconfirmed payment once, at its own time', async () => {
-    const id = await attempted('abandoned');
+  test('times out an unconfirmed payment once, at the time of its timeout', async () => {
+    const id = await payWith('abandoned');
     const { payments } = (await on.service.deps.store.checkout(id))!;
     await advance(on.url, 2 * HOUR);
     const state = await stateOf(on, id);
@@ -106,18 +106,18 @@ describe('an advance of the test clock', () => {
     assert.ok(late >= 0 && late < MINUTE_MS, `${late} ms after its timeout`);
   });
 
-  test('makes every webhook attempt of a failing receiver at its scheduled time, also after a database error', async () => {
+  test('makes every webhook attempt to a failing receiver at its scheduled time, even after database errors', async () => {
     const { store } = on.service.deps;
     const { deliveriesDue } = store;
     let failures = 0;
-    store.deliveriesDue = async (...asked) => {
-      const due = await deliveriesDue(...asked);
+    store.deliveriesDue = async (...requested) => {
+      const due = await deliveriesDue(...requested);
       if (failures === 2 || !due.some(({ delivery }) => delivery.attempts === 3)) return due;
       failures++;
       throw new GatewayError('unavailable', 'injected');
     };
     merchant.respond((response) => response.writeHead(500).end());
-    const id = await attempted('paid');
+    const id = await payWith('paid');
     await until(() => merchant.typesOf(id).length > 0);
     await advance(on.url, 6 * HOUR);
     store.deliveriesDue = deliveriesDue;
@@ -129,20 +129,20 @@ describe('an advance of the test clock', () => {
       assert.deepEqual([status, attempts, log.length], ['dead', delays.length, delays.length]);
       for (const [index, { started, durationMs }] of log.slice(0, -1).entries()) {
         const waited = Date.parse(log[index + 1]!.started) - Date.parse(started) - durationMs;
-        const wanted = delays[index + 1]!;
-        assert.ok(waited >= wanted * 0.8 && waited < wanted * 1.2 + MINUTE_MS / 2, `${index}: waited ${waited} ms`);
+        const planned = delays[index + 1]!;
+        assert.ok(waited >= planned * 0.8 && waited < planned * 1.2 + MINUTE_MS / 2, `${index}: waited ${waited} ms`);
       }
     }
-    // The second event waits for the last attempt of the first.
+    // The second event waits until the first one is dead.
     assert.deepEqual(merchant.typesOf(id), [
       ...delays.map(() => 'payment.provider_pending'),
       ...delays.map(() => 'payment.paid'),
     ]);
   });
 
-  test('leaves the real time in signatures', async () => {
+  test('does not change the time in webhook signatures, which is the real time', async () => {
     assert.ok((await clockAt(on.url)).advancedSeconds > DAY);
-    const id = await attempted('paid');
+    const id = await payWith('paid');
     await until(() => merchant.typesOf(id).length === 2);
     for (const { body, headers, at } of merchant.arrivals) {
       const signature = headers['x-gateway-signature']!;
@@ -160,10 +160,10 @@ describe('an advance of the test clock', () => {
     assert.ok(Date.parse(payload.created) > Date.now() + DAY * 1000);
   });
 
-  test('keeps the order of a delayed capture, a lost callback and a late success', async () => {
+  test('pays sessions with a delayed capture, a lost callback and a late success in the order of their times', async () => {
     const late = await createSession(on);
     const lost = await createSession(on);
-    const delayed = await attempted('paid_later');
+    const delayed = await payWith('paid_later');
     await attempt(on, lost, 'wallet', 'callback_lost');
     await attempt(on, late, 'card', 'late_success');
     await until(async () => (await stateOf(on, late)).payments[0] === 'failed');
@@ -172,7 +172,7 @@ describe('an advance of the test clock', () => {
       assert.equal((await stateOf(on, id)).session, 'paid', id);
       assert.equal(merchant.typesOf(id).at(-1), 'payment.paid');
     }
-    // Deliveries of different sessions run in parallel: only the feed has the order of the payments.
+    // Deliveries of different sessions run in parallel, so only the feed shows the order of the payments.
     const feed = `${on.url}/api/gateway/events?after=&type=payment.paid&limit=100`;
     const order = (await call<{ data: { id: string }[] }>('GET', feed)).body.data.map(({ id }) => id);
     const paid = [delayed, lost, late].map((id) => `evt_${id}_paid`);
@@ -189,7 +189,7 @@ describe('an advance of the test clock', () => {
         response.writeHead(503).end();
       }, 100);
     });
-    const id = await attempted('abandoned');
+    const id = await payWith('abandoned');
     await until(() => merchant.typesOf(id).length > 0);
     await advance(on.url, 20 * 60);
     merchant.respond();
@@ -201,11 +201,11 @@ describe('an advance of the test clock', () => {
     assert.equal(merchant.typesOf(id).length, attempts);
   });
 
-  test('rejects another advance until it has ended', async () => {
-    let held: ServerResponse | undefined;
-    merchant.respond((response) => void (held = response));
-    await attempted('abandoned');
-    await until(() => held !== undefined);
+  test('leads to the rejection of other advances until it ends', async () => {
+    let openResponse: ServerResponse | undefined;
+    merchant.respond((response) => void (openResponse = response));
+    await payWith('abandoned');
+    await until(() => openResponse !== undefined);
     const before = (await clockAt(on.url)).advancedSeconds;
     const answers = await Promise.all([1, 2].map(() => requestAdvance(on.url, { seconds: 60 })));
     const second = answers.find(({ status }) => status !== 200)!;
@@ -214,7 +214,7 @@ describe('an advance of the test clock', () => {
     assert.equal((await requestAdvance(on.url, { seconds: 1 })).status, 409);
     assert.equal((await clockAt(on.url)).status, 'advancing');
     merchant.respond();
-    held!.end('ok');
+    openResponse!.end('ok');
     assert.equal((await advanceEnd(on.url)).advancedSeconds, before + 60);
   });
 
@@ -241,7 +241,7 @@ describe('an advance of the test clock', () => {
     const paying = submit(`${on.url}/checkout/${id}/pay`, { kind: 'card', total_card: '999999' });
     await until(() => steps.length > 0);
     await beginAdvance(on.url, HOUR);
-    // An advance past the first inquiry takes much less time than this.
+    // Without the wait for the handoff, the advance would pass the first inquiry within this time.
     await sleep(500);
     answering.resolve();
     assert.equal((await paying).status, 303);
@@ -251,32 +251,32 @@ describe('an advance of the test clock', () => {
     Object.assign(deps, { providers, routes });
   });
 
-  test('ends without any timeout while requests and events keep arriving', async () => {
+  test('ends without a timeout while new payments and events keep arriving', async () => {
     merchant.respond((response) => void setTimeout(() => response.end('ok'), 100));
     let paid = 0;
-    let goOn = true;
+    let running = true;
     const buyers = [0, 60].map(async (delayMs) => {
       await sleep(delayMs);
-      for (; goOn; paid++) await Promise.all([attempted('paid'), sleep(PURCHASE_MS)]);
+      for (; running; paid++) await Promise.all([payWith('paid'), sleep(PURCHASE_MS)]);
     });
     await until(() => paid > 1);
     const paidBefore = paid;
-    const began = performance.now();
+    const startedAt = performance.now();
     await advance(on.url, 60);
-    const tookMs = performance.now() - began;
+    const tookMs = performance.now() - startedAt;
     const paidAfter = paid;
-    goOn = false;
+    running = false;
     await Promise.all(buyers);
     assert.ok(tookMs < NO_TIMEOUT_MS, `took ${tookMs} ms`);
     assert.ok(paidAfter > paidBefore, 'no buyer paid during the advance');
   });
 
-  test('lets a receiver send a request here before it answers, and delivers each event once', async () => {
+  test('allows a webhook receiver to call the API before it responds, and delivers each event once', async () => {
     merchant.respond((response) => void createSession(on).then(() => response.end('ok')));
-    const id = await attempted('abandoned');
-    const began = performance.now();
+    const id = await payWith('abandoned');
+    const startedAt = performance.now();
     await advance(on.url, HOUR);
-    assert.ok(performance.now() - began < NO_TIMEOUT_MS);
+    assert.ok(performance.now() - startedAt < NO_TIMEOUT_MS);
     assert.deepEqual(merchant.typesOf(id), ['payment.provider_pending', 'payment.failed']);
   });
 
@@ -287,7 +287,7 @@ describe('an advance of the test clock', () => {
     const body = JSON.stringify(sessionBody());
     const head = `POST /api/gateway/sessions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
     socket.write(`${head}\r\n\r\n${body.slice(0, 5)}`);
-    // The server reads connections in their order: after this answer it has read the incomplete request.
+    // The server reads connections in order, so after this response it has read the incomplete request.
     await createSession(on);
     await advance(on.url, 60);
     assert.equal(answered, '');
@@ -313,27 +313,27 @@ describe('an advance of the test clock', () => {
     assert.equal((await clockAt(on.url)).advancedSeconds, before.advancedSeconds);
   });
 
-  test('is for a service that takes no production session and previews none', async () => {
+  test('needs a service with TEST_CLOCK, which rejects production sessions and production previews', async () => {
     for (const [path, status] of [
       ['gateway/sessions', 403],
       ['agent/actions/checkout.create', 400],
       ['agent/actions/checkout.preview', 400],
     ] as const) {
       const body = sessionBody({ environment: 'production' });
-      const { status: answered, body: refused } = await call<Refused>('POST', `${on.url}/api/${path}`, body);
+      const { status: answered, body: refused } = await call<ErrorBody>('POST', `${on.url}/api/${path}`, body);
       assert.deepEqual([answered, refused.error.code, refused.error.field], [status, 'forbidden', 'environment']);
       assert.match(refused.error.message, /TEST_CLOCK=true/);
     }
   });
 
-  test('has the same outcome as several advances over the same span', async () => {
+  test('has the same outcome as several advances over the same period', async () => {
     const SPAN = 3 * HOUR;
     const results = new Set<string>();
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 1, max: SPAN - 1 }), { maxLength: 4 }), async (cuts) => {
         const ids: string[] = [];
         for (const outcome of ['abandoned', 'late_success', 'callback_lost', 'declined', 'paid_later']) {
-          ids.push(await attempted(outcome));
+          ids.push(await payWith(outcome));
         }
         const marks = [0, ...new Set(cuts.toSorted((a, b) => a - b)), SPAN];
         for (const [index, mark] of marks.slice(1).entries()) await advance(on.url, mark - marks[index]!);
@@ -355,13 +355,13 @@ describe('an advance of the test clock', () => {
   });
 });
 
-test('a service without TEST_CLOCK answers 403 and names the setting', async () => {
+test('a service without TEST_CLOCK rejects requests about the clock with 403 and names the setting', async () => {
   await using on = await startTestService();
   for (const [method, path] of [
     ['GET', ''],
     ['POST', '/advance'],
   ] as const) {
-    const { status, body } = await call<Refused>(method, `${on.url}/api/gateway/test-clock${path}`);
+    const { status, body } = await call<ErrorBody>(method, `${on.url}/api/gateway/test-clock${path}`);
     assert.deepEqual([status, body.error.code], [403, 'forbidden']);
     assert.match(body.error.suggestion, /TEST_CLOCK=true/);
   }

@@ -9,7 +9,7 @@ import { startServiceProgram } from '../process/program.ts';
 import { attempt, createSession, fieldsOf, submit } from '../simulator/buyer.ts';
 import { createTestDatabase, openTestStore } from '../support/database.ts';
 import { call, sessionBody, startTestService } from '../support/service.ts';
-import { type Refused, advance, advanceEnd, beginAdvance, clockAt, requestAdvance, startReceiver } from './stage.ts';
+import { type ErrorBody, advance, advanceEnd, beginAdvance, clockAt, requestAdvance, startReceiver } from './stage.ts';
 import { until } from '../support/until.ts';
 import { brokenInvariants } from '../support/sound.ts';
 
@@ -19,7 +19,7 @@ const startOn = (databaseUrl: string, variables: Record<string, string>) =>
   startTestService({ live: true, beside: { databaseUrl }, variables });
 
 describe('a test clock', { concurrency: 2 }, () => {
-  test('continues after a restart, and its database needs TEST_CLOCK from then on', async () => {
+  test('keeps its time after a restart; the database can no longer be opened without TEST_CLOCK', async () => {
     await using database = await createTestDatabase('sqlite');
     let earlier = '';
     let id = '';
@@ -36,11 +36,11 @@ describe('a test clock', { concurrency: 2 }, () => {
     assert.ok((await createSession(on)) > id);
   });
 
-  test('completes an advance after kill -9, without losing an event', async () => {
+  test('completes an advance after the process was killed, without losing an event', async () => {
     await using database = await createTestDatabase('sqlite');
     await using merchant = await startReceiver();
-    const held: ServerResponse[] = [];
-    merchant.respond((response) => void held.push(response));
+    const openResponses: ServerResponse[] = [];
+    merchant.respond((response) => void openResponses.push(response));
     const variables = { ...merchant.variables, DATABASE_URL: database.url };
     const sessions = (url: string) => `${url}/api/gateway/sessions`;
     let id = '';
@@ -52,7 +52,7 @@ describe('a test clock', { concurrency: 2 }, () => {
       const page = await (await fetch(`${checkout}/continue`)).text();
       const [provider = ''] = /http[^"]*\/simulator\/pay\/[^"]*/.exec(page) ?? [];
       await submit(provider, fieldsOf('card', instrumentById('abandoned')!));
-      await until(() => held.length > 0);
+      await until(() => openResponses.length > 0);
       await beginAdvance(killed.url, 26 * HOUR);
       killed.signal('SIGKILL');
       await killed.exited;
@@ -62,24 +62,24 @@ describe('a test clock', { concurrency: 2 }, () => {
     assert.equal((await advanceEnd(on.url)).advancedSeconds, 26 * HOUR);
     const { body } = await call<{ status: string }>('GET', `${sessions(on.url)}/${id}`);
     assert.equal(body.status, 'failed');
-    // The service repeats the attempt that the kill has cut off.
+    // The service repeats the webhook attempt that the kill interrupted.
     const pending = 'payment.provider_pending';
     assert.deepEqual(merchant.typesOf(id), [pending, pending, 'payment.failed']);
     assert.deepEqual(await brokenInvariants(database.settings), []);
   });
 
-  test('completes an advance that a shutdown has interrupted', async () => {
+  test('completes an advance that a shutdown interrupted', async () => {
     await using database = await createTestDatabase('sqlite');
     await using merchant = await startReceiver();
-    const held: ServerResponse[] = [];
-    merchant.respond((response) => void held.push(response));
+    const openResponses: ServerResponse[] = [];
+    merchant.respond((response) => void openResponses.push(response));
     {
       await using on = await startOn(database.url, merchant.variables);
       await attempt(on, await createSession(on), 'card', 'abandoned');
-      await until(() => held.length > 0);
+      await until(() => openResponses.length > 0);
       await beginAdvance(on.url, HOUR);
-      // The shutdown waits for this answer.
-      setTimeout(() => held[0]!.end('ok'), 100);
+      // The shutdown waits for this response.
+      setTimeout(() => openResponses[0]!.end('ok'), 100);
     }
     merchant.respond();
     await using on = await startOn(database.url, merchant.variables);
@@ -87,7 +87,7 @@ describe('a test clock', { concurrency: 2 }, () => {
     assert.equal((await advanceEnd(on.url)).advancedSeconds, HOUR);
   });
 
-  test('is rejected on PostgreSQL, which instances can share', async () => {
+  test('is rejected on PostgreSQL, because several instances can share the database', async () => {
     await using database = await createTestDatabase('postgres');
     await assert.rejects(
       startOn(database.url, { TEST_CLOCK: 'true' }),
@@ -95,7 +95,7 @@ describe('a test clock', { concurrency: 2 }, () => {
     );
   });
 
-  test('never moves the time of production sessions', async () => {
+  test('cannot be advanced, and cannot be opened again, if the database has production sessions', async () => {
     await using database = await createTestDatabase('sqlite');
     await using on = await startOn(database.url, { TEST_CLOCK: 'true' });
     const store = await openTestStore(database.settings);
@@ -111,20 +111,20 @@ describe('a test clock', { concurrency: 2 }, () => {
     await assert.rejects(startOn(database.url, { TEST_CLOCK: 'true' }), /TEST_CLOCK=true is for sandboxes/);
   });
 
-  test('makes a service without a test clock on the same database reject production sessions', async () => {
+  test('after an advance, makes a second service without a test clock on the same database reject production sessions', async () => {
     await using database = await createTestDatabase('sqlite');
     await using on = await startOn(database.url, { TEST_CLOCK: 'true' });
-    await using off = await startOn(database.url, {});
+    await using withoutClock = await startOn(database.url, {});
     const production = sessionBody({ environment: 'production' });
-    const ask = (path: string) => call<Refused>('POST', `${off.url}/api/${path}`, production);
-    assert.equal((await ask('agent/actions/checkout.preview')).status, 200);
+    const request = (path: string) => call<ErrorBody>('POST', `${withoutClock.url}/api/${path}`, production);
+    assert.equal((await request('agent/actions/checkout.preview')).status, 200);
     await advance(on.url, 60);
     for (const path of ['gateway/sessions', 'agent/actions/checkout.create', 'agent/actions/checkout.preview']) {
-      const { body } = await ask(path);
+      const { body } = await request(path);
       assert.deepEqual([body.error.code, body.error.field], ['forbidden', 'environment'], path);
       assert.match(body.error.message, /moved for tests/);
     }
-    assert.equal((await call('POST', `${off.url}/api/gateway/sessions`, sessionBody())).status, 200);
+    assert.equal((await call('POST', `${withoutClock.url}/api/gateway/sessions`, sessionBody())).status, 200);
     assert.deepEqual(await brokenInvariants(database.settings), []);
   });
 });

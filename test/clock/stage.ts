@@ -7,24 +7,24 @@ import { until } from '../support/until.ts';
 import { type Answer, call } from '../support/service.ts';
 import { SECRET } from '../webhooks/fixtures.ts';
 
-/** One delivery as it arrived. */
+/** A received webhook delivery. */
 export interface Arrival {
   type: string;
   sessionId: string;
   headers: Record<string, string>;
   body: string;
-  /** Real time. */
+  /** Real time of the arrival. */
   at: number;
 }
 
-/** Webhook receiver of a merchant. */
+/** A webhook receiver of a merchant. */
 export interface Receiver extends AsyncDisposable {
   arrivals: Arrival[];
   /** Event types of a session in the order of arrival. */
   typesOf(sessionId: string): string[];
-  /** Sets how responses end; a response can stay open. */
+  /** Sets the function that ends responses; the default acknowledges. */
   respond(answer?: (response: ServerResponse) => void): void;
-  /** Settings of a service with a test clock that sends its events here. */
+  /** Settings for a service with a test clock that sends its events to this receiver. */
   variables: Record<string, string>;
 }
 
@@ -60,7 +60,7 @@ export async function startReceiver(): Promise<Receiver> {
 
 const PATH = '/api/gateway/test-clock';
 
-export interface Refused {
+export interface ErrorBody {
   error: { code: string; field: string; message: string; suggestion: string };
 }
 
@@ -70,23 +70,24 @@ export async function clockAt(url: string): Promise<TestClockResource> {
   return body;
 }
 
-export function requestAdvance<Body = Refused>(url: string, body: unknown): Promise<Answer<Body>> {
+export function requestAdvance<Body = ErrorBody>(url: string, body: unknown): Promise<Answer<Body>> {
   return call<Body>('POST', `${url}${PATH}/advance`, body);
 }
 
-/** Begins an advance and answers the clock right after. */
+/** Begins an advance and returns the clock immediately after the request. */
 export async function beginAdvance(url: string, seconds: number): Promise<TestClockResource> {
   const { status, body } = await requestAdvance<TestClockResource>(url, { seconds });
   assert.equal(status, 200, JSON.stringify(body));
   return body;
 }
 
-/** Waits for the end of the advance. */
+/** Waits until the advance ends. */
 export async function advanceEnd(url: string): Promise<TestClockResource> {
   await until(async () => (await clockAt(url)).status === 'ready');
   return clockAt(url);
 }
 
+/** Advances the clock and waits until the advance ends. */
 export async function advance(url: string, seconds: number): Promise<TestClockResource> {
   await beginAdvance(url, seconds);
   return advanceEnd(url);

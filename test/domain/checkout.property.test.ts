@@ -22,7 +22,7 @@ const anyStep = anyOf(
   [5, step('start', { route: fc.integer({ min: 0, max: 2 }) })],
   [3, step('accept', { payment })],
   [3, step('refuse', { payment, failover: fc.boolean(), mayArrive: fc.boolean() })],
-  [1, step(['unclear', 'lose'], { payment })],
+  [1, step(['markUncertain', 'failUnknown'], { payment })],
   [
     9,
     step('event', {
@@ -46,7 +46,7 @@ const anyStep = anyOf(
   [2, step('sleep', { ms: fc.integer({ min: 0, max: HOUR }) })],
   [1, step('settle', { payment })],
   [1, step('refund', { payment, share: fc.integer({ min: 0, max: 17 }) })],
-  [1, step('told', { refund: fc.nat(5), status: fc.constantFrom(...REFUND_STATUSES) })],
+  [1, step('refundReport', { refund: fc.nat(5), status: fc.constantFrom(...REFUND_STATUSES) })],
 );
 const anyHistory: fc.Arbitrary<History> = fc.record({
   amount: fc.oneof(fc.integer({ min: 1, max: 1_000_000 }), fc.constantFrom(1, 100, 500, 1_500, 999_999, 1_000_000)),
@@ -58,16 +58,16 @@ const anyHistory: fc.Arbitrary<History> = fc.record({
   steps: fc.array(anyStep, { minLength: 1, maxLength: 25, size: 'max' }),
 });
 
-test('every history of a checkout keeps the promises of the design, after every step', () => {
+test('every generated history of a checkout satisfies the invariants after every step', () => {
   fc.assert(
     fc.property(anyHistory, (history) => walk(real, history)),
     { numRuns: RUNS },
   );
 });
 
-test('the histories reach every status, surplus money and late money', () => {
+test('the generated histories reach every status, surplus payments and late payments', () => {
   const seen = new Set<string>();
-  const noting = changing('applyProviderEvent', (decision, checkout) => {
+  const recordingDecisions = changing('applyProviderEvent', (decision, checkout) => {
     const { session, payments } = decision.next;
     seen.add(`${checkout.session.status}->${session.status}`).add(decision.outcome);
     for (const { surplus, failureCode, ledgerStatus } of payments) {
@@ -76,20 +76,27 @@ test('the histories reach every status, surplus money and late money', () => {
     return decision;
   });
   fc.assert(
-    fc.property(anyHistory, (history) => walk({ ...real, ...noting }, history)),
+    fc.property(anyHistory, (history) => walk({ ...real, ...recordingDecisions }, history)),
     { numRuns: FAULT_RUNS, seed: 1 },
   );
-  const wanted = ['routed->paid', 'routed->pending', 'pending->paid', 'failed->paid', 'expired->paid', 'surplus true'];
+  const transitions = [
+    'routed->paid',
+    'routed->pending',
+    'pending->paid',
+    'failed->paid',
+    'expired->paid',
+    'surplus true',
+  ];
   const codes = ['declined', 'handoff_refused', 'timed_out', 'abandoned', 'superseded', 'settled', 'refunded'];
   const outcomes = ['applied', 'ignored', 'unknown_payment', 'amount_mismatch', 'environment_mismatch'];
-  for (const sight of [...wanted, ...codes, ...outcomes, 'provider_mismatch'])
-    assert.ok(seen.has(sight), `never met: ${sight}`);
+  for (const item of [...transitions, ...codes, ...outcomes, 'provider_mismatch'])
+    assert.ok(seen.has(item), `never met: ${item}`);
 });
 
 type Event = Parameters<Decisions['applyProviderEvent']>[1];
 
-/** Decisions on events as `change` makes them. */
-function hearing(change: (event: Event, checkout: Checkout) => Event): Partial<Decisions> {
+/** A fault: the decision about a provider event receives the event as modified by `change`. */
+function changingEvent(change: (event: Event, checkout: Checkout) => Event): Partial<Decisions> {
   return {
     applyProviderEvent: (checkout, event, ...rest) =>
       real.applyProviderEvent(checkout, change(event, checkout), ...rest),
@@ -103,7 +110,7 @@ const withPayments = (checkout: Checkout, change: (payment: Payment) => Payment)
   payments: checkout.payments.map(change),
 });
 
-/** Each breaks one promise; a harness that lets one pass proves nothing. */
+/** Faults, each of which breaks one invariant: `walk` must fail with the message. */
 const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][] = [
   [
     'a late failure undoes a payment',
@@ -118,7 +125,7 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
     }),
   ],
   [
-    'a duplicate posts twice',
+    'a duplicate paid report posts twice',
     'the same message again changes nothing',
     changing('applyProviderEvent', (decision, checkout, event, _, now) => {
       const paid = paidBy(checkout, event);
@@ -128,7 +135,7 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
     }),
   ],
   [
-    'fees are rounded each by itself',
+    'each fee is rounded by itself',
     'fees sum to the cent',
     changing('startAttempt', (decision, checkout, { paymentId, route: { gatewayFeeRate } }) => {
       if (decision.next === checkout) return decision;
@@ -139,33 +146,41 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
       return { ...decision, next };
     }),
   ],
-  ['a wrong amount is applied', '_mismatch', hearing((event, { session }) => ({ ...event, amount: session.amount }))],
-  ['a wrong currency is applied', '_mismatch', hearing((event) => ({ ...event, currency: 'USD' }))],
-  ['the other environment moves a session', '_mismatch', hearing((event) => ({ ...event, environment: 'sandbox' }))],
   [
-    'another provider moves a session',
-    'another provider is flagged',
-    hearing((event) => ({ ...event, provider: 'sandbox' })),
+    'a wrong amount is applied',
+    '_mismatch',
+    changingEvent((event, { session }) => ({ ...event, amount: session.amount })),
+  ],
+  ['a wrong currency is applied', '_mismatch', changingEvent((event) => ({ ...event, currency: 'USD' }))],
+  [
+    'a report from the other environment changes a session',
+    '_mismatch',
+    changingEvent((event) => ({ ...event, environment: 'sandbox' })),
   ],
   [
-    'an unknown payment is taken for the current one',
-    'a payment of nobody is flagged',
-    hearing((event, { payments }) =>
+    'a report from another provider changes a session',
+    'another provider is flagged',
+    changingEvent((event) => ({ ...event, provider: 'sandbox' })),
+  ],
+  [
+    'a report about an unknown payment is applied to the current one',
+    'an unknown payment is flagged',
+    changingEvent((event, { payments }) =>
       payments.some(({ id }) => id === event.paymentId) ? event : { ...event, paymentId: null },
     ),
   ],
   [
-    'a message about a paid session is taken for surplus money',
-    'pays nothing twice',
-    hearing((event, { session, payments }) => {
+    'a report without a payment id pays a paid session again',
+    'does not pay a paid session again',
+    changingEvent((event, { session, payments }) => {
       const last = payments.at(-1)?.id ?? null;
       return { ...event, paymentId: event.paymentId ?? (session.status === 'paid' ? last : null) };
     }),
   ],
-  ['surplus is not refunded', 'surplus is refunded', withoutEffect('applyProviderEvent', 'refund_requested')],
+  ['a surplus payment is not refunded', 'surplus is refunded', withoutEffect('applyProviderEvent', 'refund_requested')],
   [
-    'surplus closes its invoice as paid',
-    'an invoice says what its payment says',
+    'the invoice of a surplus payment is paid',
+    'the invoice status matches the payment status',
     changing('applyProviderEvent', (decision, checkout) => {
       const surplus = new Set(decision.next.payments.filter((one) => one.surplus).map(({ id }) => id));
       if (surplus.size === 0 || decision.next === checkout) return decision;
@@ -176,12 +191,12 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
     }),
   ],
   [
-    'late money leaves the newer attempt running at its provider',
+    'late money does not cancel the newer attempt at its provider',
     'cancelled at its provider',
     withoutEffect('applyProviderEvent', 'cancel_at_provider'),
   ],
   [
-    'paid is not announced',
+    'a paid session is not announced',
     'paid is announced exactly when it is reached',
     withoutEffect('applyProviderEvent', 'announce'),
   ],
@@ -202,8 +217,8 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
     }),
   ],
   [
-    'the buyer may leave a payment of which nobody knows who has it',
-    'while nobody knows who has a payment, there is no other way',
+    'the buyer can abandon a payment without a provider reference',
+    'a payment without a provider reference cannot be abandoned',
     {
       abandonAttempt(checkout, now) {
         const named = withPayments(checkout, (one) => ({ ...one, providerReference: one.providerReference ?? 'ref' }));
@@ -234,8 +249,8 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
     },
   ],
   [
-    'a buyer may try for ever',
-    'attempts are used up',
+    'the number of attempts is unlimited',
+    'the attempts of a session are limited',
     {
       ...uncounted('rejectHandoff'),
       ...uncounted('applyProviderEvent'),
@@ -263,21 +278,21 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
     }),
   ],
   [
-    'nobody wakes a session after a failed attempt',
-    'where nobody wakes, time changes nothing',
+    'a failed attempt clears the wake-up time of the session',
+    'without a wake-up time, elapsed time changes nothing',
     changing('abandonAttempt', (decision, checkout) =>
       decision.next === checkout ? decision : withSession(decision, { wakeAt: null }),
     ),
   ],
   [
-    'the version stays',
+    'a changed checkout has the version from before',
     'the version grows by one with a change',
     changing('acceptHandoff', (decision, checkout) =>
       decision.next === checkout ? decision : withSession(decision, { version: checkout.session.version }),
     ),
   ],
   [
-    'the version grows without a change',
+    'an unchanged checkout has a new version',
     'a changed checkout differs from the one before',
     changing('expireSession', (decision, checkout) => (decision.next === checkout ? moved(decision) : decision)),
   ],
@@ -298,19 +313,19 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
       return moved({ ...decision, next, effects: [{ type: 'post', posting: settledPosting(settled, 1, now) }] });
     }),
   ],
-  ['a refund is not booked', 'a refund is booked when it is asked for', withoutEffect('requestRefund', 'post')],
+  ['a refund is not booked', 'a refund is booked when it is requested', withoutEffect('requestRefund', 'post')],
   [
-    'a timed-out attempt goes on at its provider',
+    'a timed-out attempt is not cancelled at its provider',
     'cancelled at its provider',
     withoutEffect('applyElapsedTime', 'cancel_at_provider'),
   ],
   [
-    'what the provider accepted too late goes on there',
+    'a payment that the provider accepted too late is not cancelled there',
     'accepted too late: cancelled',
     withoutEffect('acceptHandoff', 'cancel_at_provider'),
   ],
   [
-    'a decision writes into what it was given',
+    'a decision modifies its argument',
     'Cannot assign to read only property',
     changing('abandonAttempt', (decision, checkout, now) => {
       if (decision.next !== checkout) Object.assign(checkout.session, { retryUntil: now });
@@ -319,30 +334,30 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
   ],
 ];
 
-for (const [fault, complaint, decisions] of FAULTS) {
-  test(`the walk finds it where ${fault}`, () => {
+for (const [fault, expectedMessage, decisions] of FAULTS) {
+  test(`the invariant checks detect an injected fault: ${fault}`, () => {
     const property = fc.property(anyHistory, (history) => walk({ ...real, ...decisions }, history));
-    // A fault can break other promises too, and those may be met first.
-    const met = new Set<string>();
+    // A fault can break several invariants: the check that fails first depends on the seed.
+    const otherMessages = new Set<string>();
     for (let seed = 42; seed < 42 + SEEDS; seed++) {
       const { failed, errorInstance } = fc.check(property, { numRuns: FAULT_RUNS, seed, endOnFailure: true });
-      const found = failed ? String(errorInstance) : 'nothing';
-      if (found.includes(complaint)) return;
-      met.add(found);
+      const message = failed ? String(errorInstance) : 'nothing';
+      if (message.includes(expectedMessage)) return;
+      otherMessages.add(message);
     }
-    assert.fail(`not found; instead: ${[...met].join('; ')}`);
+    assert.fail(`not detected; other failures: ${[...otherMessages].join('; ')}`);
   });
 }
 
-/** Decisions for a session with an unlimited number of attempts; `added` attempts are counted all the same. */
+/** A fault: the decision sees 0 attempts. The session still counts its attempts, and `added` more. */
 function uncounted(name: keyof Decisions, added = 0): Partial<Decisions> {
   const decide = real[name] as (checkout: Checkout, ...rest: unknown[]) => Decision<string>;
   return {
     [name](checkout: Checkout, ...rest: unknown[]) {
       const { attempts } = checkout.session;
-      const forgetful = { ...checkout, session: { ...checkout.session, attempts: 0 } };
-      const decision = decide(forgetful, ...rest);
-      if (decision.next === forgetful) return { ...decision, next: checkout };
+      const withoutAttempts = { ...checkout, session: { ...checkout.session, attempts: 0 } };
+      const decision = decide(withoutAttempts, ...rest);
+      if (decision.next === withoutAttempts) return { ...decision, next: checkout };
       return withSession(decision, { attempts: attempts + added });
     },
   };

@@ -24,7 +24,7 @@ import { applyRefundReport, requestRefund } from '../../src/domain/refund-decisi
 import { DAY, MINUTE, NOW, PAYOUT, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/checkout-records.ts';
 
 /** Effects of a decision as short texts: `post paid`, `announce failed`, `cancel_at_provider pay_...`. */
-function asks(decision: Decision<string>): string[] {
+function effectsOf(decision: Decision<string>): string[] {
   return decision.effects.map((effect) => {
     if (effect.type === 'post') return `post ${effect.posting.kind}`;
     if (effect.type === 'announce') return `announce ${effect.status}`;
@@ -34,11 +34,12 @@ function asks(decision: Decision<string>): string[] {
   });
 }
 
+/** The status of the session, followed by `payment/invoice` for each payment. */
 function states({ session, payments, invoices }: Checkout): string[] {
   return [session.status, ...payments.map(({ status }, index) => `${status}/${invoices[index]?.status}`)];
 }
 
-function says(status: ProviderEvent['status'], payment: number | null, fields: Partial<ProviderEvent> = {}) {
+function reportOf(status: ProviderEvent['status'], payment: number | null, fields: Partial<ProviderEvent> = {}) {
   const paymentId = payment === null ? null : idOf('pay', payment);
   const usual = { amount: 4999, currency: 'USD', txHash: null, failure: null } as const;
   const origin = { provider: 'sandbox', environment: 'sandbox' } as const;
@@ -49,11 +50,11 @@ function start(checkout: Checkout, number: number, now = NOW) {
   return startAttempt(checkout, anAttempt(number), now);
 }
 
-function hear(checkout: Checkout, event: ProviderEvent, now = NOW) {
+function report(checkout: Checkout, event: ProviderEvent, now = NOW) {
   return applyProviderEvent(checkout, event, anAttempt(9), now);
 }
 
-function refuse(checkout: Checkout, number: number, retry?: NewAttempt, mayArrive = false) {
+function rejectByProvider(checkout: Checkout, number: number, retry?: NewAttempt, mayArrive = false) {
   return rejectHandoff(checkout, idOf('pay', number), { retry, mayArrive, reason: null }, NOW);
 }
 
@@ -63,8 +64,8 @@ function accept(checkout: Checkout, number: number) {
 
 const started = start(aCheckout(), 1).next;
 const handedOff = accept(started, 1).next;
-const declined = hear(handedOff, says('failed', 1)).next;
-const paid = hear(handedOff, says('paid', 1)).next;
+const declined = report(handedOff, reportOf('failed', 1)).next;
+const paid = report(handedOff, reportOf('paid', 1)).next;
 const retried = start(declined, 2, NOW + MINUTE).next;
 const failed = abandonCheckout(declined, NOW).next;
 
@@ -77,70 +78,81 @@ const expired = applyElapsedTime(aCheckout(), NOW + DAY).next;
 const routed = aCheckout();
 const other = { provider: 'another' };
 
-const UNCHANGED: [name: string, checkout: Checkout, outcome: string, decide: (on: Checkout) => Decision<string>][] = [
-  ['a start while a payment is pending', started, 'in_progress', (on) => start(on, 2)],
-  ['a start of a paid session', paid, 'already_paid', (on) => start(on, 2)],
-  ['a second handoff', handedOff, 'ignored', (on) => accept(on, 1)],
-  ['a handoff of an unknown payment', handedOff, 'ignored', (on) => accept(on, 5)],
-  ['a failure of an expired session', expired, 'ignored', (on) => hear(on, says('failed', null))],
-  ['progress of an expired session', expired, 'ignored', (on) => hear(on, says('provider_pending', null))],
-  ['a failure of a paid payment', paid, 'ignored', (on) => hear(on, says('failed', 1))],
-  ['progress of a paid payment', paid, 'ignored', (on) => hear(on, says('provider_pending', 1))],
-  ['giving up a paid session', paid, 'ignored', (on) => abandonCheckout(on, NOW)],
-  ['abandoning a paid payment', paid, 'ignored', (on) => abandonAttempt(on, NOW)],
-  ['time after a payment', paid, 'ignored', (on) => applyElapsedTime(on, NOW + 365 * DAY)],
-  ['a refusal after a payment', paid, 'ignored', (on) => refuse(on, 1, anAttempt(2))],
-  ['a failure of an earlier attempt', retried, 'ignored', (on) => hear(on, says('failed', 1))],
-  ['progress of an earlier attempt', retried, 'ignored', (on) => hear(on, says('provider_pending', 1))],
-  ['a cent too little', handedOff, 'amount_mismatch', (on) => hear(on, says('paid', 1, { amount: 4998 }))],
-  ['a cent too much', handedOff, 'amount_mismatch', (on) => hear(on, says('paid', 1, { amount: 5000 }))],
-  ['another currency', handedOff, 'amount_mismatch', (on) => hear(on, says('paid', 1, { currency: 'EUR' }))],
-  [
-    'another environment',
-    handedOff,
-    'environment_mismatch',
-    (on) => hear(on, says('paid', 1, { environment: 'production' })),
-  ],
-  ...(['paid', 'failed', 'provider_pending'] as const).flatMap((status) =>
-    [1, null].map((payment): (typeof UNCHANGED)[number] => [
-      `${status} of another provider about ${payment === null ? 'the session' : 'the payment'}`,
+describe('a decision that leaves the checkout unchanged', () => {
+  test('starting an attempt while a payment is pending', () =>
+    assertUnchanged(start(started, 2), started, 'in_progress'));
+  test('starting an attempt in a paid session', () => assertUnchanged(start(paid, 2), paid, 'already_paid'));
+  test('accepting a handoff that was accepted before', () =>
+    assertUnchanged(accept(handedOff, 1), handedOff, 'ignored'));
+  test('accepting the handoff of an unknown payment', () =>
+    assertUnchanged(accept(handedOff, 5), handedOff, 'ignored'));
+  test('a reported failure for an expired session', () =>
+    assertUnchanged(report(expired, reportOf('failed', null)), expired, 'ignored'));
+  test('a reported provider_pending for an expired session', () =>
+    assertUnchanged(report(expired, reportOf('provider_pending', null)), expired, 'ignored'));
+  test('a reported failure for a paid payment', () =>
+    assertUnchanged(report(paid, reportOf('failed', 1)), paid, 'ignored'));
+  test('a reported provider_pending for a paid payment', () =>
+    assertUnchanged(report(paid, reportOf('provider_pending', 1)), paid, 'ignored'));
+  test('abandoning the checkout of a paid session', () => assertUnchanged(abandonCheckout(paid, NOW), paid, 'ignored'));
+  test('abandoning the attempt of a paid payment', () => assertUnchanged(abandonAttempt(paid, NOW), paid, 'ignored'));
+  test('elapsed time after the session is paid', () =>
+    assertUnchanged(applyElapsedTime(paid, NOW + 365 * DAY), paid, 'ignored'));
+  test('a refused handoff of a paid payment', () =>
+    assertUnchanged(rejectByProvider(paid, 1, anAttempt(2)), paid, 'ignored'));
+  test('a reported failure of an earlier, failed attempt', () =>
+    assertUnchanged(report(retried, reportOf('failed', 1)), retried, 'ignored'));
+  test('a reported provider_pending of an earlier, failed attempt', () =>
+    assertUnchanged(report(retried, reportOf('provider_pending', 1)), retried, 'ignored'));
+  test('a reported amount of one cent too little', () =>
+    assertUnchanged(report(handedOff, reportOf('paid', 1, { amount: 4998 })), handedOff, 'amount_mismatch'));
+  test('a reported amount of one cent too much', () =>
+    assertUnchanged(report(handedOff, reportOf('paid', 1, { amount: 5000 })), handedOff, 'amount_mismatch'));
+  test('a reported payment in another currency', () =>
+    assertUnchanged(report(handedOff, reportOf('paid', 1, { currency: 'EUR' })), handedOff, 'amount_mismatch'));
+  test('a report from another environment', () =>
+    assertUnchanged(
+      report(handedOff, reportOf('paid', 1, { environment: 'production' })),
       handedOff,
-      'provider_mismatch',
-      (on) => hear(on, says(status, payment, other)),
-    ]),
-  ),
-  ['an unknown payment', handedOff, 'unknown_payment', (on) => hear(on, says('paid', 7))],
-  ['an unknown payment of another provider', handedOff, 'unknown_payment', (on) => hear(on, says('paid', 7, other))],
-  ['a payment of a session without one', routed, 'unknown_payment', (on) => hear(on, says('paid', 7))],
-  ['a settlement before the money', handedOff, 'not_paid', (on) => recordSettlement(on, idOf('pay', 1), PAYOUT, NOW)],
-  ['a settlement of a failed payment', declined, 'not_paid', (on) => recordSettlement(on, idOf('pay', 1), PAYOUT, NOW)],
-];
-
-describe('nothing changes on', () => {
-  for (const [name, checkout, outcome, decide] of UNCHANGED) {
-    test(name, () => assertUnchanged(decide(checkout), checkout, outcome));
+      'environment_mismatch',
+    ));
+  for (const status of ['paid', 'failed', 'provider_pending'] as const) {
+    for (const payment of [1, null]) {
+      test(`a ${status} report from another provider about ${payment === null ? 'the session' : 'the payment'}`, () =>
+        assertUnchanged(report(handedOff, reportOf(status, payment, other)), handedOff, 'provider_mismatch'));
+    }
   }
+  test('a report about an unknown payment', () =>
+    assertUnchanged(report(handedOff, reportOf('paid', 7)), handedOff, 'unknown_payment'));
+  test('a report from another provider about an unknown payment', () =>
+    assertUnchanged(report(handedOff, reportOf('paid', 7, other)), handedOff, 'unknown_payment'));
+  test('a report about a payment of a session that has no payment', () =>
+    assertUnchanged(report(routed, reportOf('paid', 7)), routed, 'unknown_payment'));
+  test('a settlement of a pending payment', () =>
+    assertUnchanged(recordSettlement(handedOff, idOf('pay', 1), PAYOUT, NOW), handedOff, 'not_paid'));
+  test('a settlement of a failed payment', () =>
+    assertUnchanged(recordSettlement(declined, idOf('pay', 1), PAYOUT, NOW), declined, 'not_paid'));
 });
 
-describe('a session, its payments and its invoices', () => {
-  test('the payment that speaks for a session is the one that paid it, else the newest', () => {
+describe('the leading payment of a session', () => {
+  test('is the payment that paid the session, otherwise the newest payment', () => {
     assert.equal(leadingPayment(aCheckout()), undefined);
     assert.equal(leadingPayment(retried)?.id, idOf('pay', 2));
-    const late = hear(retried, says('paid', 1)).next;
+    const late = report(retried, reportOf('paid', 1)).next;
     assert.equal(leadingPayment(late)?.id, idOf('pay', 1));
   });
 });
 
-describe('moves of a session', () => {
-  test('routed -> pending: the buyer starts, a payment and an open invoice are created', () => {
+describe('status changes of a session', () => {
+  test('starting an attempt creates a pending payment and an open invoice, and makes the session pending', () => {
     const decision = start(aCheckout(), 1);
     assert.equal(decision.outcome, 'started');
     assert.deepEqual(states(decision.next), ['pending', 'pending/open']);
-    assert.deepEqual(asks(decision), []);
+    assert.deepEqual(effectsOf(decision), []);
     assert.equal(decision.next.session.version, 2);
   });
 
-  test('a payment keeps the route, the fees and the cost that it was started with', () => {
+  test('starting an attempt stores the route, the fees and the provider cost in the payment', () => {
     const route = aRoute({ buyerFeeRate: 5_000, gatewayFeeRate: 29_000, providerCostRate: 19_000 });
     const [payment] = startAttempt(aCheckout({ amount: 10_000 }), anAttempt(1, route), NOW).next.payments;
     assert.deepEqual(payment?.fees, { buyerFee: 50, gatewayFee: 290, merchantNet: 9_710, total: 10_050 });
@@ -156,88 +168,88 @@ describe('moves of a session', () => {
     assert.equal(payment?.timeoutAt, NOW + 1800 * SECOND);
   });
 
-  test('provider_pending goes out once the provider accepted the handoff, and not before', () => {
+  test('the event provider_pending is announced when the provider accepts the handoff', () => {
     const decision = accept(started, 1);
-    assert.deepEqual([decision.outcome, asks(decision)], ['accepted', ['announce provider_pending']]);
+    assert.deepEqual([decision.outcome, effectsOf(decision)], ['accepted', ['announce provider_pending']]);
     assert.equal(pendingPayment(decision.next)?.providerReference, 'ref_1');
   });
 
-  test('provider_pending goes out once, whatever the number of attempts', () => {
-    assert.deepEqual(asks(accept(retried, 2)), []);
-    assertUnchanged(hear(handedOff, says('provider_pending', 1)), handedOff, 'applied');
+  test('the event provider_pending is announced once per session, even after several attempts', () => {
+    assert.deepEqual(effectsOf(accept(retried, 2)), []);
+    assertUnchanged(report(handedOff, reportOf('provider_pending', 1)), handedOff, 'applied');
   });
 
-  test('pending -> paid: posted, announced, invoice paid, nothing left to wait for', () => {
-    const decision = hear(handedOff, says('paid', 1, { txHash: 'tx_1' }));
+  test('a paid report books the payment, announces it, closes the invoice as paid and clears the wake-up time', () => {
+    const decision = report(handedOff, reportOf('paid', 1, { txHash: 'tx_1' }));
     assert.deepEqual(states(decision.next), ['paid', 'paid/paid']);
-    assert.deepEqual(asks(decision), ['post paid', 'announce paid']);
+    assert.deepEqual(effectsOf(decision), ['post paid', 'announce paid']);
     assert.deepEqual([decision.next.session.wakeAt, decision.next.payments[0]?.txHash], [null, 'tx_1']);
   });
 
-  test('paid may be the first word that comes, before the handoff was answered', () => {
-    const decision = hear(started, says('paid', 1));
-    assert.deepEqual(asks(decision), ['post paid', 'announce paid']);
+  test('a paid report is applied even if it arrives before the provider accepts the handoff', () => {
+    const decision = report(started, reportOf('paid', 1));
+    assert.deepEqual(effectsOf(decision), ['post paid', 'announce paid']);
     const accepted = accept(decision.next, 1);
-    assert.deepEqual([states(accepted.next), asks(accepted)], [['paid', 'paid/paid'], []]);
+    assert.deepEqual([states(accepted.next), effectsOf(accepted)], [['paid', 'paid/paid'], []]);
   });
 
-  test('a provider may know of a payment that the buyer did not start here', () => {
-    assert.deepEqual(states(hear(routed, says('paid', null)).next), ['paid', 'paid/paid']);
-    const pending = hear(routed, says('provider_pending', null));
+  test('a report about a session without payments creates a payment with the reported status', () => {
+    assert.deepEqual(states(report(routed, reportOf('paid', null)).next), ['paid', 'paid/paid']);
+    const pending = report(routed, reportOf('provider_pending', null));
     assert.deepEqual(
-      [states(pending.next), asks(pending)],
+      [states(pending.next), effectsOf(pending)],
       [['pending', 'pending/open'], ['announce provider_pending']],
     );
-    assert.deepEqual(states(hear(routed, says('failed', null)).next), ['pending', 'failed/void']);
+    assert.deepEqual(states(report(routed, reportOf('failed', null)).next), ['pending', 'failed/void']);
   });
 
-  test('routed -> expired: after its time, without an event', () => {
+  test('a session that no buyer started expires after a day, without an event', () => {
     assertUnchanged(applyElapsedTime(routed, NOW + DAY - 1), routed, 'ignored');
     const decision = applyElapsedTime(routed, NOW + DAY);
-    assert.deepEqual([decision.outcome, states(decision.next), asks(decision)], ['expired', ['expired'], []]);
+    assert.deepEqual([decision.outcome, states(decision.next), effectsOf(decision)], ['expired', ['expired'], []]);
     assert.equal(decision.next.session.wakeAt, null);
   });
 
-  test('an expired session cannot be started, nor can one whose time is over but whom nobody has woken', () => {
+  test('no attempt starts after the expiry time, even if the worker has not yet marked the session as expired', () => {
     assertUnchanged(start(expired, 1), expired, 'closed');
     const overdue = aCheckout();
     assertUnchanged(start(overdue, 1, NOW + DAY), overdue, 'closed');
-    // The worker that claimed the wake-up has postponed it.
+    // A worker that claims the expiry moves `wakeAt` into the future.
     const claimed = { ...overdue, session: { ...overdue.session, wakeAt: NOW + DAY + MINUTE } };
     assertUnchanged(start(claimed, 1, NOW + DAY), claimed, 'closed');
     assert.equal(start(overdue, 1, NOW + DAY - 1).outcome, 'started');
   });
 
-  test('the merchant may withdraw a session that no buyer has started, and no other', () => {
+  test('the merchant can expire a session only if no buyer has started it', () => {
     const decision = expireSession(aCheckout());
-    assert.deepEqual([decision.outcome, states(decision.next), asks(decision)], ['expired', ['expired'], []]);
+    assert.deepEqual([decision.outcome, states(decision.next), effectsOf(decision)], ['expired', ['expired'], []]);
     assertUnchanged(expireSession(decision.next), decision.next, 'ignored');
     assertUnchanged(expireSession(started), started, 'invalid_state');
     assertUnchanged(expireSession(paid), paid, 'invalid_state');
   });
 
-  test('failed -> paid and expired -> paid: late verified money is real', () => {
-    const late = hear(failed, says('paid', 1));
+  test('a late paid report makes a failed or an expired session paid', () => {
+    const late = report(failed, reportOf('paid', 1));
     assert.deepEqual(
-      [states(late.next), asks(late)],
+      [states(late.next), effectsOf(late)],
       [
         ['paid', 'paid/paid'],
         ['post paid', 'announce paid'],
       ],
     );
     assert.equal(late.next.payments[0]?.failureCode, null);
-    assert.deepEqual(states(hear(expired, says('paid', null)).next), ['paid', 'paid/paid']);
+    assert.deepEqual(states(report(expired, reportOf('paid', null)).next), ['paid', 'paid/paid']);
   });
 });
 
 describe('a failed attempt', () => {
-  test('makes its payment failed and its invoice void; the session stays pending, without an event', () => {
-    const decision = hear(handedOff, says('failed', 1));
-    assert.deepEqual([states(decision.next), asks(decision)], [['pending', 'failed/void'], []]);
+  test('makes the payment failed and the invoice void, leaves the session pending, and announces no event', () => {
+    const decision = report(handedOff, reportOf('failed', 1));
+    assert.deepEqual([states(decision.next), effectsOf(decision)], [['pending', 'failed/void'], []]);
     assert.equal(decision.next.payments[0]?.failureCode, 'declined');
   });
 
-  test('the buyer may try again for 15 minutes, and the session fails where they do not', () => {
+  test('lets the buyer try again for 15 minutes; after that the session fails', () => {
     const end = NOW + RETRY_WINDOW_MS;
     assert.equal(RETRY_WINDOW_MS, 15 * MINUTE);
     assert.deepEqual([declined.session.retryUntil, declined.session.wakeAt], [end, end]);
@@ -246,96 +258,96 @@ describe('a failed attempt', () => {
     assertUnchanged(applyElapsedTime(declined, end - 1), declined, 'ignored');
     const decision = applyElapsedTime(declined, end);
     assert.deepEqual([decision.outcome, states(decision.next)], ['retry_window_over', ['failed', 'failed/void']]);
-    assert.deepEqual(asks(decision), ['announce failed']);
+    assert.deepEqual(effectsOf(decision), ['announce failed']);
   });
 
-  test('the third one fails the session, and the one payment.failed goes out', () => {
-    const second = hear(retried, says('failed', 2)).next;
+  test('the third failed attempt fails the session and announces failed once', () => {
+    const second = report(retried, reportOf('failed', 2)).next;
     assert.equal(second.session.status, 'pending');
-    const third = hear(start(second, 3).next, says('failed', 3));
+    const third = report(start(second, 3).next, reportOf('failed', 3));
     assert.deepEqual(states(third.next), ['failed', 'failed/void', 'failed/void', 'failed/void']);
-    assert.deepEqual(asks(third), ['announce failed']);
+    assert.deepEqual(effectsOf(third), ['announce failed']);
     assertUnchanged(start(third.next, 4), third.next, 'closed');
   });
 
-  test('the session fails when the buyer gives up, and the attempt in progress is cancelled', () => {
+  test('abandoning the checkout fails the session and cancels the pending payment at its provider', () => {
     const decision = abandonCheckout(handedOff, NOW);
     assert.deepEqual(states(decision.next), ['failed', 'failed/void']);
-    assert.deepEqual(asks(decision), [`cancel_at_provider ${idOf('pay', 1)}`, 'announce failed']);
+    assert.deepEqual(effectsOf(decision), [`cancel_at_provider ${idOf('pay', 1)}`, 'announce failed']);
     assertUnchanged(abandonCheckout(decision.next, NOW), decision.next, 'ignored');
     assertUnchanged(abandonCheckout(routed, NOW), routed, 'ignored');
   });
 
-  test('the session fails when the payment timeout of the route passes', () => {
+  test('an elapsed payment timeout fails the session and cancels the payment at its provider', () => {
     const end = NOW + 1800 * SECOND;
     assert.notEqual(applyElapsedTime(handedOff, end - 1).outcome, 'timed_out');
     const decision = applyElapsedTime(handedOff, end);
     assert.deepEqual([decision.outcome, states(decision.next)], ['timed_out', ['failed', 'failed/void']]);
-    assert.deepEqual(asks(decision), [`cancel_at_provider ${idOf('pay', 1)}`, 'announce failed']);
+    assert.deepEqual(effectsOf(decision), [`cancel_at_provider ${idOf('pay', 1)}`, 'announce failed']);
   });
 
-  test('the buyer may drop an attempt to choose another way: it is cancelled, the session stays pending', () => {
+  test('abandoning an attempt cancels its payment at the provider and leaves the session pending', () => {
     const decision = abandonAttempt(handedOff, NOW);
     assert.deepEqual(states(decision.next), ['pending', 'failed/void']);
-    assert.deepEqual(asks(decision), [`cancel_at_provider ${idOf('pay', 1)}`]);
+    assert.deepEqual(effectsOf(decision), [`cancel_at_provider ${idOf('pay', 1)}`]);
     assertUnchanged(abandonAttempt(decision.next, NOW), decision.next, 'ignored');
   });
 
   test('a refused handoff fails over to the next route as part of the same attempt', () => {
-    const decision = refuse(started, 1, anAttempt(2, aRoute({ id: 'backup' })));
+    const decision = rejectByProvider(started, 1, anAttempt(2, aRoute({ id: 'backup' })));
     assert.equal(decision.outcome, 'failed_over');
     assert.deepEqual(states(decision.next), ['pending', 'failed/void', 'pending/open']);
-    assert.deepEqual([decision.next.session.attempts, asks(decision)], [1, []]);
+    assert.deepEqual([decision.next.session.attempts, effectsOf(decision)], [1, []]);
     assert.equal(decision.next.payments[1]?.route.id, 'backup');
   });
 
-  test('refused by every route, it is a failed attempt, and the third one fails the session', () => {
-    const first = refuse(started, 1);
+  test('an attempt fails if no route remains after a refused handoff; the third such attempt fails the session', () => {
+    const first = rejectByProvider(started, 1);
     assert.deepEqual([first.outcome, states(first.next)], ['refused', ['pending', 'failed/void']]);
-    const second = refuse(start(first.next, 2).next, 2);
-    const third = refuse(start(second.next, 3).next, 3);
-    assert.deepEqual([third.next.session.status, asks(third)], ['failed', ['announce failed']]);
+    const second = rejectByProvider(start(first.next, 2).next, 2);
+    const third = rejectByProvider(start(second.next, 3).next, 3);
+    assert.deepEqual([third.next.session.status, effectsOf(third)], ['failed', ['announce failed']]);
   });
 
-  test('what the provider accepts after the attempt has failed is cancelled there', () => {
+  test('a payment whose handoff is accepted after the attempt failed is cancelled at its provider', () => {
     const dropped = abandonCheckout(started, NOW).next;
     const decision = accept(dropped, 1);
     assert.deepEqual([decision.outcome, states(decision.next)], ['too_late', ['failed', 'failed/void']]);
-    assert.deepEqual(asks(decision), [`cancel_at_provider ${idOf('pay', 1)}`]);
+    assert.deepEqual(effectsOf(decision), [`cancel_at_provider ${idOf('pay', 1)}`]);
   });
 });
 
-describe('callbacks of every order, age and number', () => {
-  test('a report about a session that no buyer has started creates a payment only if the provider has a route', () => {
+describe('late, repeated and unexpected provider reports', () => {
+  test('a report about a session without payments creates a payment only if the provider has a route', () => {
     const unforeseen = { ...anAttempt(9), route: undefined };
-    const decision = applyProviderEvent(routed, says('paid', null), unforeseen, NOW);
+    const decision = applyProviderEvent(routed, reportOf('paid', null), unforeseen, NOW);
     assertUnchanged(decision, routed, 'unknown_payment');
-    assert.deepEqual(states(hear(routed, says('paid', null)).next), ['paid', 'paid/paid']);
+    assert.deepEqual(states(report(routed, reportOf('paid', null)).next), ['paid', 'paid/paid']);
   });
 
-  test('late money pays the session, and the newer pending attempt is cancelled at its provider', () => {
-    const decision = hear(retried, says('paid', 1));
+  test('a late paid report for an older attempt pays the session and cancels the newer pending payment at its provider', () => {
+    const decision = report(retried, reportOf('paid', 1));
     assert.deepEqual(states(decision.next), ['paid', 'paid/paid', 'failed/void']);
     assert.equal(decision.next.payments[1]?.failureCode, 'superseded');
-    assert.deepEqual(asks(decision), ['post paid', 'announce paid', `cancel_at_provider ${idOf('pay', 2)}`]);
+    assert.deepEqual(effectsOf(decision), ['post paid', 'announce paid', `cancel_at_provider ${idOf('pay', 2)}`]);
   });
 
-  test('a second real payment is surplus: paid with its invoice void, no event, refunded automatically', () => {
-    const first = hear(retried, says('paid', 1)).next;
-    const decision = hear(first, says('paid', 2));
+  test('a second paid payment is surplus: its invoice is void, no event is announced, and a refund is requested', () => {
+    const first = report(retried, reportOf('paid', 1)).next;
+    const decision = report(first, reportOf('paid', 2));
     assert.deepEqual(states(decision.next), ['paid', 'paid/paid', 'paid/void']);
-    assert.deepEqual(asks(decision), ['post paid', `refund_requested ${idOf('pay', 2)}`]);
+    assert.deepEqual(effectsOf(decision), ['post paid', `refund_requested ${idOf('pay', 2)}`]);
     assert.equal(decision.next.payments[1]?.surplus, true);
-    assertUnchanged(hear(decision.next, says('paid', 2)), decision.next, 'ignored');
+    assertUnchanged(report(decision.next, reportOf('paid', 2)), decision.next, 'ignored');
   });
 
-  test('one that names the session only is about the attempt in progress, or about what paid it', () => {
-    assert.deepEqual(states(hear(retried, says('paid', null)).next), ['paid', 'failed/void', 'paid/paid']);
-    const late = hear(retried, says('paid', 1)).next;
-    assertUnchanged(hear(late, says('paid', null)), late, 'ignored');
+  test('a report without a payment id applies to the pending payment, and is ignored for a paid session', () => {
+    assert.deepEqual(states(report(retried, reportOf('paid', null)).next), ['paid', 'failed/void', 'paid/paid']);
+    const late = report(retried, reportOf('paid', 1)).next;
+    assertUnchanged(report(late, reportOf('paid', null)), late, 'ignored');
   });
 
-  test('a pending payment is asked after, ever less often', () => {
+  test('the intervals between inquiries about a pending payment grow from 30 seconds to 10 minutes', () => {
     const delays: number[] = [];
     let checkout = handedOff;
     let now = NOW;
@@ -344,30 +356,30 @@ describe('callbacks of every order, age and number', () => {
       delays.push((next - now) / SECOND);
       now = next;
       const decision = applyElapsedTime(checkout, now);
-      assert.deepEqual([decision.outcome, asks(decision)], ['inquired', []]);
+      assert.deepEqual([decision.outcome, effectsOf(decision)], ['inquired', []]);
       checkout = decision.next;
     }
     assert.deepEqual(delays, [30, 60, 120, 300, 600, 600]);
   });
 });
 
-describe('the ledger status follows the ledger', () => {
+describe('the ledger status of a payment', () => {
   const settled = recordSettlement(paid, idOf('pay', 1), PAYOUT, NOW);
   const refunded = refund(paid, 1);
 
-  test('pending -> settled, once', () => {
+  test('becomes settled with the first settlement; a second settlement changes nothing', () => {
     assert.deepEqual(
-      [settled.outcome, asks(settled)],
+      [settled.outcome, effectsOf(settled)],
       ['settled', ['post settled', `settlement_recorded ${idOf('pay', 1)}`]],
     );
     assert.equal(settled.next.payments[0]?.ledgerStatus, 'settled');
     assert.equal(recordSettlement(settled.next, idOf('pay', 1), PAYOUT, NOW).next, settled.next);
   });
 
-  test('settled -> refunded and pending -> refunded; the payment and the session stay paid', () => {
+  test('becomes refunded after a full refund, before or after the settlement, while payment and session stay paid', () => {
     for (const decision of [refunded, refund(settled.next, 1)]) {
       assert.deepEqual(
-        [decision.outcome, asks(decision)],
+        [decision.outcome, effectsOf(decision)],
         ['applied', [`refund_changed ${idOf('pay', 1)}`, 'post refund_paid']],
       );
       assert.equal(decision.next.payments[0]?.ledgerStatus, 'refunded');
@@ -375,8 +387,8 @@ describe('the ledger status follows the ledger', () => {
     }
   });
 
-  test('surplus money is refunded to the buyer and never settled to the merchant', () => {
-    const twice = hear(hear(retried, says('paid', 1)).next, says('paid', 2));
+  test('of a surplus payment never becomes settled, and becomes refunded after its refund', () => {
+    const twice = report(report(retried, reportOf('paid', 1)).next, reportOf('paid', 2));
     assert.equal(recordSettlement(twice.next, idOf('pay', 2), PAYOUT, NOW).next, twice.next);
     const [requested] = twice.effects.flatMap((effect) => (effect.type === 'refund_requested' ? [effect.refund] : []));
     const decision = applyRefundReport(twice.next, requested!, { status: 'succeeded', reason: null }, NOW);
@@ -387,10 +399,10 @@ describe('the ledger status follows the ledger', () => {
   });
 });
 
-/** Gives a payment back, whole, and hears that it has been. */
+/** Requests a refund of the whole payment and applies the provider's report of its success. */
 function refund(checkout: Checkout, number: number) {
   const order = { paymentId: idOf('pay', number), refundId: idOf('ref', number), amount: null, reason: null };
-  const asked = requestRefund(checkout, { ...order, idempotencyKey: null, requestHash: null }, NOW);
-  const [requested] = asked.effects.flatMap((effect) => (effect.type === 'refund_requested' ? [effect.refund] : []));
-  return applyRefundReport(asked.next, requested!, { status: 'succeeded', reason: null }, NOW);
+  const decision = requestRefund(checkout, { ...order, idempotencyKey: null, requestHash: null }, NOW);
+  const [requested] = decision.effects.flatMap((effect) => (effect.type === 'refund_requested' ? [effect.refund] : []));
+  return applyRefundReport(decision.next, requested!, { status: 'succeeded', reason: null }, NOW);
 }

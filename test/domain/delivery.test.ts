@@ -7,7 +7,7 @@ import { ATTEMPT_DELAYS_MS, judgeAttempt } from '../../src/webhooks/retry.ts';
 import { NOW, SECOND } from '../fixtures/checkout-records.ts';
 import { aDelivery } from '../fixtures/store-records.ts';
 
-/** A log of these attempts. */
+/** Log entries of the attempts with these numbers. */
 function logOf(...numbers: number[]): DeliveryAttempt[] {
   const { id: deliveryId } = aDelivery();
   const outcome = { durationMs: 1, statusCode: 500, failure: 'answered 500', responseBody: '' };
@@ -16,8 +16,8 @@ function logOf(...numbers: number[]): DeliveryAttempt[] {
 
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
-describe('a replay', () => {
-  test('of any delivery, at any time: pending, the log kept in step, and the same when it is asked for twice', () => {
+describe('the replay of a delivery', () => {
+  test('makes the delivery pending and due unless an attempt is in progress, and is idempotent', () => {
     const any = fc.record({
       status: fc.constantFrom(...DELIVERY_STATUSES),
       attempts: fc.nat(30),
@@ -25,22 +25,22 @@ describe('a replay', () => {
       dueAt: fc.integer({ min: NOW - SECOND, max: NOW + SECOND }),
     });
     fc.assert(
-      fc.property(any, fc.boolean(), (fields, underWay) => {
+      fc.property(any, fc.boolean(), (fields, inProgress) => {
         const before = aDelivery({ ...fields, scheduleStart: Math.min(fields.scheduleStart, fields.attempts) });
-        const begun = underWay && before.status === 'pending' ? 1 : 0;
-        const log = logOf(...upTo(before.attempts - begun));
+        const unfinished = inProgress && before.status === 'pending' ? 1 : 0;
+        const log = logOf(...upTo(before.attempts - unfinished));
         const after = replay(before, log, NOW);
         const { status, attempts } = before;
         if (status !== 'pending') {
           assert.deepEqual(after, { ...before, status: 'pending', scheduleStart: attempts, dueAt: NOW });
-        } else if (begun === 1 && attempts > 0) assert.equal(after, before);
+        } else if (unfinished === 1 && attempts > 0) assert.equal(after, before);
         else assert.deepEqual(after, { ...before, dueAt: Math.min(before.dueAt, NOW) });
         assert.equal(replay(after, log, NOW), after);
       }),
     );
   });
 
-  test('has as many attempts and waits before it as the first time, however often', () => {
+  test('starts the retry schedule again, also after several replays', () => {
     fc.assert(
       fc.property(fc.constantFrom(...ENVIRONMENTS), fc.integer({ min: 1, max: 4 }), (environment, rounds) => {
         const delays = ATTEMPT_DELAYS_MS[environment];
@@ -61,7 +61,7 @@ describe('a replay', () => {
     );
   });
 
-  test('takes an attempt that was lost, not one before it, for one that is in progress', () => {
+  test('treats the last attempt as in progress if only that attempt is missing from the log', () => {
     const delivery = aDelivery({ attempts: 3, dueAt: NOW + SECOND });
     assert.equal(replay(delivery, logOf(1, 2), NOW), delivery);
     assert.deepEqual(replay(delivery, logOf(1, 3), NOW), { ...delivery, dueAt: NOW });

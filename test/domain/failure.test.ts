@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { FAILURE_CODES, FAILURE_SOURCES, failureMessage, providerText } from '../../src/domain/failure.ts';
 import { anyProviderText } from '../fixtures/failures.ts';
 
-test('a provider text becomes one bounded, well-formed line, and normalising it again does not change it', () => {
+test('a provider text is normalised to one well-formed line of at most 200 characters', () => {
   fc.assert(
     fc.property(fc.option(anyProviderText, { nil: null }), (text) => {
       const stored = providerText(text);
@@ -20,7 +20,7 @@ test('a provider text becomes one bounded, well-formed line, and normalising it 
   assert.equal(providerText(`${'x'.repeat(199)}😀`), `${'x'.repeat(199)}\uFFFD`);
 });
 
-test('every code has a sentence, whatever its source', () => {
+test('every failure code has a message for every source', () => {
   for (const code of FAILURE_CODES) {
     for (const source of FAILURE_SOURCES) assert.match(failureMessage({ code, source }), /^[A-Z].{10,}\.$/);
   }

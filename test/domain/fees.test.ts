@@ -5,7 +5,7 @@ import { splitFees } from '../../src/domain/fees.ts';
 
 const anyAmount = fc.oneof(
   fc.integer({ min: 1, max: 1_000_000 }),
-  // Multiples of a dollar meet the halves that common rates make.
+  // For whole dollars, common rates often give exactly half a cent.
   fc.integer({ min: 1, max: 10_000 }).map((dollars) => dollars * 100),
   fc.constantFrom(1, 2, 99, 100, 101, 999_999, 1_000_000),
 );
@@ -15,22 +15,16 @@ const anyRate = fc.oneof(
 );
 
 const EXAMPLES: [name: string, amount: number, buyerFeeRate: number, gatewayFeeRate: number, parts: number[]][] = [
+  ['the total is the amount plus the fee of the buyer', 10_000, 5_000, 20_000, [50, 200, 9_800, 10_050]],
   [
-    'fees come from the amount and the rates, and the total is what the buyer pays',
-    10_000,
-    5_000,
-    20_000,
-    [50, 200, 9_800, 10_050],
-  ],
-  [
-    'both fees are rounded half up, and the merchant gets the rest of the amount',
+    'both fees are rounded half up, and the merchant receives the rest of the amount',
     500,
     1_000,
     29_000,
     [1, 15, 485, 501],
   ],
-  ['a cent is never split', 1, 5_000, 29_000, [0, 0, 1, 1]],
-  ['a route without rates leaves the merchant everything', 4999, 0, 0, [0, 0, 4999, 4999]],
+  ['fees of less than half a cent are zero', 1, 5_000, 29_000, [0, 0, 1, 1]],
+  ['the merchant receives the whole amount on a route without fees', 4999, 0, 0, [0, 0, 4999, 4999]],
 ];
 for (const [name, amount, buyerFeeRate, gatewayFeeRate, parts] of EXAMPLES) {
   test(name, () => {
@@ -39,7 +33,7 @@ for (const [name, amount, buyerFeeRate, gatewayFeeRate, parts] of EXAMPLES) {
   });
 }
 
-test('the parts sum to the total, to the cent, always', () => {
+test('the parts of a fee split sum to the total for every amount and rate', () => {
   fc.assert(
     fc.property(anyAmount, anyRate, anyRate, (amount, buyerFeeRate, gatewayFeeRate) => {
       const split = splitFees(amount, { buyerFeeRate, gatewayFeeRate });
@@ -51,7 +45,7 @@ test('the parts sum to the total, to the cent, always', () => {
   );
 });
 
-test('no fee is more than half a cent from its exact share', () => {
+test('each fee differs from its exact share by at most half a cent', () => {
   fc.assert(
     fc.property(anyAmount, anyRate, anyRate, (amount, buyerFeeRate, gatewayFeeRate) => {
       const split = splitFees(amount, { buyerFeeRate, gatewayFeeRate });

@@ -9,7 +9,7 @@ const anyPrefix = fc.constantFrom(...PREFIXES);
 const anyTime = fc.integer({ min: 0, max: 2 ** 48 - 1 });
 const anyBytes = fc.uint8Array({ minLength: 16, maxLength: 16 });
 
-function made(prefix: IdPrefix, ms: number, bytes: Uint8Array): string {
+function idOf(prefix: IdPrefix, ms: number, bytes: Uint8Array): string {
   return createIdSource(
     () => ms,
     () => bytes,
@@ -18,53 +18,53 @@ function made(prefix: IdPrefix, ms: number, bytes: Uint8Array): string {
 
 const ZERO = new Uint8Array(16);
 
-test('an id is its prefix, ten characters of time and twenty-six of randomness', () => {
-  assert.equal(made('chk', 0, ZERO), `chk_${'0'.repeat(36)}`);
+test('an id consists of its prefix, 10 characters of time and 26 random characters', () => {
+  assert.equal(idOf('chk', 0, ZERO), `chk_${'0'.repeat(36)}`);
   assert.match(createIdSource(() => 1_800_000_000_000, randomBytes)('pay'), /^pay_[0-9a-hjkmnp-tv-z]{36}$/);
 });
 
-test('the time is 48 bits of milliseconds, most significant first', () => {
+test('the time in an id is 48 bits of milliseconds, most significant bits first', () => {
   const times: [number, string][] = [
     [1, '0000000001'],
     [31, '000000000z'],
     [32, '0000000010'],
     [2 ** 48 - 1, '7zzzzzzzzz'],
   ];
-  for (const [ms, time] of times) assert.equal(made('cus', ms, ZERO).slice(4, 14), time);
+  for (const [ms, time] of times) assert.equal(idOf('cus', ms, ZERO).slice(4, 14), time);
 });
 
-test('the randomness is all 128 bits that the source gave', () => {
+test('the random part of an id contains all 128 bits of the random source', () => {
   fc.assert(
     fc.property(anyBytes, (bytes) => {
-      const letters = Array.from(made('key', 7, bytes).slice(14));
+      const letters = Array.from(idOf('key', 7, bytes).slice(14));
       const values = letters.map((letter) => '0123456789abcdefghjkmnpqrstvwxyz'.indexOf(letter));
       const read = values.map((value) => value.toString(2).padStart(5, '0')).join('');
-      const given = Array.from(bytes, (byte) => byte.toString(2).padStart(8, '0')).join('');
-      assert.equal(read, given.padEnd(130, '0'));
+      const expected = Array.from(bytes, (byte) => byte.toString(2).padStart(8, '0')).join('');
+      assert.equal(read, expected.padEnd(130, '0'));
     }),
   );
 });
 
-test('sorting by id is sorting by creation', () => {
+test('ids sort by their creation time', () => {
   fc.assert(
     fc.property(anyTime, anyTime, anyBytes, anyBytes, (first, second, left, right) => {
       fc.pre(first < second);
-      assert.ok(made('inv', first, left) < made('inv', second, right));
+      assert.ok(idOf('inv', first, left) < idOf('inv', second, right));
     }),
   );
 });
 
-test('a resource type can be told from the prefix alone', () => {
+test('an id is valid only for the resource type of its prefix', () => {
   fc.assert(
-    fc.property(anyPrefix, anyPrefix, anyTime, anyBytes, (prefix, asked, ms, bytes) => {
-      const id = made(prefix, ms, bytes);
-      assert.equal(isId(id, asked), prefix === asked);
-      assert.ok(isId(id, asked, prefix));
+    fc.property(anyPrefix, anyPrefix, anyTime, anyBytes, (prefix, expectedPrefix, ms, bytes) => {
+      const id = idOf(prefix, ms, bytes);
+      assert.equal(isId(id, expectedPrefix), prefix === expectedPrefix);
+      assert.ok(isId(id, expectedPrefix, prefix));
     }),
   );
 });
 
-test('what is not one of our ids is not taken for one', () => {
+test('a text of another form is not a valid id', () => {
   const id = createIdSource(() => 5, randomBytes)('chk');
   const wrong = [
     '',
@@ -85,7 +85,7 @@ test('what is not one of our ids is not taken for one', () => {
   assert.equal(isId(id), false);
 });
 
-test('ids of a secure source do not repeat, not even within one millisecond', () => {
+test('ids do not repeat within one millisecond', () => {
   const newId = createIdSource(() => 9, randomBytes);
   const ids = new Set(Array.from({ length: 10_000 }, () => newId('pay')));
   assert.equal(ids.size, 10_000);

@@ -40,7 +40,7 @@ function balances(...postings: Posting[]): Record<string, number> {
   return Object.fromEntries(Object.entries(byAccount).filter(([, amount]) => amount !== 0));
 }
 
-test('paid: the provider holds what the buyer paid less its cost, the merchant is owed the net, the gateway keeps the fees', () => {
+test('a paid posting splits the total among provider clearing, provider cost, merchant and gateway', () => {
   assert.deepEqual(paidPosting(example, NOW), {
     id: `${idOf('pay', 1)}:paid`,
     paymentId: idOf('pay', 1),
@@ -57,7 +57,7 @@ test('paid: the provider holds what the buyer paid less its cost, the merchant i
   });
 });
 
-test('settled: what was paid out is owed to the merchant no more', () => {
+test('a settled posting reduces the amount owed to the merchant by the payout', () => {
   const paid = paidPosting(example, NOW);
   assert.deepEqual(balances(paid, settledPosting(example, 9_710, NOW)), {
     provider_clearing: 150,
@@ -68,7 +68,7 @@ test('settled: what was paid out is owed to the merchant no more', () => {
   assert.deepEqual(settledPosting(example, 0, NOW).entries, []);
 });
 
-test('surplus money is the buyer’s, whole: no fee is earned on it', () => {
+test('the paid posting of a surplus payment owes the whole total to the buyer, without fees', () => {
   const surplus = { ...example, surplus: true };
   assert.deepEqual(balances(paidPosting(surplus, NOW)), {
     provider_clearing: 9_860,
@@ -77,7 +77,7 @@ test('surplus money is the buyer’s, whole: no fee is earned on it', () => {
   });
 });
 
-test('every posting balances to the cent, in whole cents, and has no empty lines', () => {
+test('every posting balances, in whole cents, without zero or duplicate lines', () => {
   fc.assert(
     fc.property(anyPayment, (payment) => {
       const postings = [paidPosting(payment, NOW)];
@@ -97,7 +97,7 @@ test('every posting balances to the cent, in whole cents, and has no empty lines
   );
 });
 
-test('a posting that does not balance is refused, not booked', () => {
+test('a posting that does not balance throws', () => {
   const wrong = { ...example, fees: { ...example.fees, merchantNet: 9_711 } };
   assert.throws(() => paidPosting(wrong, NOW), /off by -1 cents/);
   const head = paidPosting(example, NOW);

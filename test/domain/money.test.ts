@@ -13,7 +13,7 @@ import {
 const anyCents = fc.integer({ min: 0, max: 100_000_000 });
 const anyRate = fc.integer({ min: 0, max: 1_000_000 });
 
-test('an amount of at most two decimals is whole cents', () => {
+test('an amount with at most two decimals is converted to whole cents', () => {
   const cases: [number, number][] = [
     [0, 0],
     [0.01, 1],
@@ -29,7 +29,7 @@ test('an amount of at most two decimals is whole cents', () => {
   for (const [amount, cents] of cases) assert.equal(centsFromAmount(amount), cents, String(amount));
 });
 
-test('0.1 + 0.2 is 30 cents, and so is every other sum that binary fractions miss by a hair', () => {
+test('floating-point rounding errors in sums of amounts do not change the cents', () => {
   assert.equal(centsFromAmount(0.1 + 0.2), 30);
   assert.equal(centsFromAmount(1.1 * 3), 330);
   assert.equal(centsFromAmount(4.35 * 100), 43_500);
@@ -44,14 +44,14 @@ test('0.1 + 0.2 is 30 cents, and so is every other sum that binary fractions mis
   );
 });
 
-test('an amount may miss a whole cent by a millionth of a cent, not by more', () => {
+test('an amount within a millionth of a cent of a whole cent is accepted, any other is rejected', () => {
   assert.equal(centsFromAmount(0.01 + 0.9e-8), 1);
   assert.equal(centsFromAmount(0.01 - 0.9e-8), 1);
   assert.equal(centsFromAmount(0.01 + 1.1e-8), undefined);
   assert.equal(centsFromAmount(0.01 - 1.1e-8), undefined);
 });
 
-test('more decimals are no whole cents', () => {
+test('an amount with a fraction of a cent is rejected', () => {
   for (const amount of [0.001, 0.005, 0.009, 1.234, 49.999, 9999.995]) {
     assert.equal(centsFromAmount(amount), undefined, String(amount));
   }
@@ -62,13 +62,13 @@ test('more decimals are no whole cents', () => {
   );
 });
 
-test('what is no number, or too large to count in cents, is no amount', () => {
+test('NaN, infinite and too large amounts are rejected', () => {
   for (const amount of [Number.NaN, Infinity, -Infinity, 1e15, Number.MAX_VALUE]) {
     assert.equal(centsFromAmount(amount), undefined, String(amount));
   }
 });
 
-test('cents survive the way to a JSON number and back', () => {
+test('cents are unchanged after conversion to a JSON number and back', () => {
   fc.assert(
     fc.property(anyCents, (cents) => {
       const json = JSON.stringify(amountFromCents(cents));
@@ -78,7 +78,7 @@ test('cents survive the way to a JSON number and back', () => {
   );
 });
 
-test('a share is rounded half up to a whole cent', () => {
+test('a share of an amount is rounded half up to a whole cent', () => {
   assert.equal(shareOf(10_000, 29_000), 290);
   assert.equal(shareOf(4999, 29_000), 145);
   assert.equal(shareOf(500, 29_000), 15, '14.5 rounds up');
@@ -90,7 +90,7 @@ test('a share is rounded half up to a whole cent', () => {
   assert.equal(shareOf(123, 0), 0);
 });
 
-test('a share is exact: the same as in unlimited integers', () => {
+test('a share of an amount equals the result of BigInt arithmetic', () => {
   fc.assert(
     fc.property(anyCents, anyRate, (cents, rate) => {
       const exact = (BigInt(cents) * BigInt(rate) + 500_000n) / 1_000_000n;
@@ -100,7 +100,7 @@ test('a share is exact: the same as in unlimited integers', () => {
   );
 });
 
-test('a rate is a fraction at the edge: 0.029 is 2.9 %', () => {
+test('a rate converts between a fraction and parts per million without loss', () => {
   assert.equal(ppmFromFraction(0.029), 29_000);
   assert.equal(fractionFromPpm(29_000), 0.029);
   assert.equal(ppmFromFraction(0.0349), 34_900);
@@ -117,7 +117,7 @@ test('cents are formatted as dollars with two decimals and commas', () => {
   for (const [cents, text] of examples) assert.equal(formatUsd(cents), text);
 });
 
-test('the text of any amount parses to the same cents', () => {
+test('a formatted amount parses to the same cents', () => {
   fc.assert(
     fc.property(fc.maxSafeNat(), (cents) => {
       const text = formatUsd(cents);
@@ -127,6 +127,6 @@ test('the text of any amount parses to the same cents', () => {
   );
 });
 
-test('a value that is not an amount of cents throws instead of being rounded', () => {
+test('formatting a value that is not a whole, non-negative number of cents throws', () => {
   for (const wrong of [0.5, -1, NaN, Infinity, 2 ** 53]) assert.throws(() => formatUsd(wrong), RangeError);
 });

@@ -13,15 +13,15 @@ import { MINUTE, NOW, PAYOUT, SECOND, aCheckout, aRoute, anAttempt, idOf } from 
 
 const LATER = NOW + 20 * SECOND;
 
-describe('what an attempt teaches about its route', () => {
-  test('nothing is learnt of a checkout that did not change, nor of an attempt that has begun', () => {
-    const started = begun();
+describe('route outcomes of a decision', () => {
+  test('an unchanged checkout and a started attempt have no outcome', () => {
+    const started = startedCheckout();
     assert.deepEqual(outcomesOf(started, started, LATER), []);
     assert.deepEqual(outcomesOf(aCheckout(), started, LATER), []);
   });
 
-  test('a provider that takes the payment over is noted, and counts for nothing', () => {
-    const [outcome, ...others] = learnt(begun(), (checkout) => accept(checkout));
+  test('an accepted handoff is recorded with no success, failure or neutral count', () => {
+    const [outcome, ...others] = outcomesAfter(startedCheckout(), (checkout) => accept(checkout));
     assert.deepEqual(others, []);
     assert.deepEqual(outcome, {
       paymentId: idOf('pay', 1),
@@ -38,151 +38,171 @@ describe('what an attempt teaches about its route', () => {
     });
   });
 
-  test('failing over teaches of the route that refused only', () => {
-    const failedOver = learnt(begun(), (checkout) =>
+  test('a failover has an outcome only for the route that refused the handoff', () => {
+    const failedOver = outcomesAfter(startedCheckout(), (checkout) =>
       real.rejectHandoff(checkout, idOf('pay', 1), { retry: anAttempt(2), mayArrive: true, reason: null }, LATER),
     );
-    assert.deepEqual(told(failedOver), ['handoff refused 0/2/0']);
+    assert.deepEqual(textsOf(failedOver), ['handoff refused 0/2/0']);
     assert.equal(failedOver[0]!.paymentId, idOf('pay', 1));
   });
 
-  test('a paid payment is one success, timed from the start of the attempt', () => {
-    const [outcome] = learnt(begun(), (checkout) => hear(checkout, 'paid'));
-    assert.deepEqual(told([outcome!]), ['result paid 1/0/0']);
+  test('a paid payment is one success, with the time since the start of the attempt', () => {
+    const [outcome] = outcomesAfter(startedCheckout(), (checkout) => report(checkout, 'paid'));
+    assert.deepEqual(textsOf([outcome!]), ['result paid 1/0/0']);
     assert.equal(outcome!.paidAfterMs, 20 * SECOND);
   });
 
-  test('money that came before its own attempt, by a clock that was set back, took a millisecond', () => {
-    const [outcome] = learnt(begun(), (checkout) => hear(checkout, 'paid'), NOW - MINUTE);
+  test('the time to payment is at least one millisecond, even if the clock was set back', () => {
+    const [outcome] = outcomesAfter(startedCheckout(), (checkout) => report(checkout, 'paid'), NOW - MINUTE);
     assert.equal(outcome!.paidAfterMs, 1);
   });
 
-  test('a payment that is never confirmed counts against the route, unless its provider knows better', () => {
+  test('a timed-out payment is a failure of the route unless the provider reports a fault of the buyer', () => {
     const at = NOW + 24 * 60 * MINUTE;
     const timedOut = (failure?: Failure) =>
-      told(learnt(begun(), (checkout) => real.applyElapsedTime(checkout, at, failure), at));
+      textsOf(outcomesAfter(startedCheckout(), (checkout) => real.applyElapsedTime(checkout, at, failure), at));
     assert.deepEqual(timedOut(), ['result failed 0/1/0']);
     assert.deepEqual(timedOut({ ...TIMED_OUT, code: 'amount_mismatch' }), ['result failed 0/1/0']);
     assert.deepEqual(timedOut({ ...TIMED_OUT, source: 'buyer' }), ['result neutral 0/0/1']);
   });
 
-  test('late money takes back what was counted, and is not timed', () => {
+  test('a late paid report reverses the earlier count and has no time to payment', () => {
     const after = (fail: (checkout: Checkout) => Decision<string>) =>
-      learnt(fail(begun()).next, (checkout) => hear(checkout, 'paid'));
-    assert.deepEqual(told(after((checkout) => refuse(checkout))), ['late paid 1/-2/0']);
-    assert.deepEqual(told(after((checkout) => hear(checkout, 'failed', 'route'))), ['late paid 1/-1/0']);
-    const [late] = after((checkout) => hear(checkout, 'failed', 'issuer'));
-    assert.deepEqual(told([late!]), ['late paid 1/0/-1']);
+      outcomesAfter(fail(startedCheckout()).next, (checkout) => report(checkout, 'paid'));
+    assert.deepEqual(textsOf(after((checkout) => refuse(checkout))), ['late paid 1/-2/0']);
+    assert.deepEqual(textsOf(after((checkout) => report(checkout, 'failed', 'route'))), ['late paid 1/-1/0']);
+    const [late] = after((checkout) => report(checkout, 'failed', 'issuer'));
+    assert.deepEqual(textsOf([late!]), ['late paid 1/0/-1']);
     assert.equal(late!.paidAfterMs, null);
   });
 
-  test('money for a session that another payment paid is a success of its route all the same', () => {
-    const twice = real.startAttempt(real.abandonAttempt(taken(), NOW).next, anAttempt(2), NOW).next;
-    const paid = hear(twice, 'paid', null, 2).next;
-    assert.deepEqual(told(learnt(paid, (checkout) => hear(checkout, 'paid'))), ['late paid 1/0/-1']);
+  test('a surplus payment is a success of its route', () => {
+    const twice = real.startAttempt(real.abandonAttempt(acceptedCheckout(), NOW).next, anAttempt(2), NOW).next;
+    const paid = report(twice, 'paid', null, 2).next;
+    assert.deepEqual(textsOf(outcomesAfter(paid, (checkout) => report(checkout, 'paid'))), ['late paid 1/0/-1']);
   });
 
-  test('money for an older attempt supersedes the newer one, of whose route it says nothing', () => {
-    const twice = real.startAttempt(real.abandonAttempt(taken(), NOW).next, anAttempt(2), NOW).next;
-    const outcomes = learnt(twice, (checkout) => hear(checkout, 'paid'));
-    assert.deepEqual(told(outcomes), ['late paid 1/0/-1', 'result neutral 0/0/1']);
+  test('a paid report for an older attempt makes the superseded newer attempt neutral for its route', () => {
+    const twice = real.startAttempt(real.abandonAttempt(acceptedCheckout(), NOW).next, anAttempt(2), NOW).next;
+    const outcomes = outcomesAfter(twice, (checkout) => report(checkout, 'paid'));
+    assert.deepEqual(textsOf(outcomes), ['late paid 1/0/-1', 'result neutral 0/0/1']);
     assert.deepEqual(
       outcomes.map(({ paymentId }) => paymentId),
       [idOf('pay', 1), idOf('pay', 2)],
     );
   });
 
-  test('a payment that its provider speaks of first has a result and no handoff', () => {
-    const [outcome] = learnt(aCheckout(), (checkout) => hear(checkout, 'paid', null, null));
-    assert.deepEqual(told([outcome!]), ['result paid 1/0/0']);
-    assert.equal(outcome!.paidAfterMs, null, 'nobody knows when it began');
-    assert.deepEqual(told(learnt(aCheckout(), (checkout) => hear(checkout, 'failed', 'buyer', null))), [
+  test('a payment created by a provider report has a result outcome and no handoff outcome', () => {
+    const [outcome] = outcomesAfter(aCheckout(), (checkout) => report(checkout, 'paid', null, null));
+    assert.deepEqual(textsOf([outcome!]), ['result paid 1/0/0']);
+    assert.equal(outcome!.paidAfterMs, null, 'the start of the attempt is unknown');
+    assert.deepEqual(textsOf(outcomesAfter(aCheckout(), (checkout) => report(checkout, 'failed', 'buyer', null))), [
       'result neutral 0/0/1',
     ]);
   });
 
-  const notedAt = NOW + 24 * 60 * MINUTE;
-  const silent = unclear(begun()).next;
-  const refused = refuse(begun()).next;
-  const left = real.abandonCheckout(silent, LATER).next;
-  const lost = lose(begun()).next;
-  const paid = hear(begun(), 'paid').next;
+  const afterTimeout = NOW + 24 * 60 * MINUTE;
+  const uncertain = markUncertain(startedCheckout()).next;
+  const refused = refuse(startedCheckout()).next;
+  const abandoned = real.abandonCheckout(uncertain, LATER).next;
+  const failedUnknown = failUnknown(startedCheckout()).next;
+  const paid = report(startedCheckout(), 'paid').next;
   const order = { paymentId: idOf('pay', 1), refundId: idOf('ref', 1), amount: null, reason: null };
-  const pays = (checkout: Checkout) => hear(checkout, 'paid');
-  const fails = (source: ProviderFault | null) => (checkout: Checkout) => hear(checkout, 'failed', source);
-  const givesUp = (checkout: Checkout) => real.abandonCheckout(checkout, LATER);
-  const LESSONS: [name: string, before: Checkout, decide: (checkout: Checkout) => Decision<string>, told: string[]][] =
-    [
-      [
-        'a refused handoff counts for two failures, and has no other result',
-        begun(),
-        refuse,
-        ['handoff refused 0/2/0'],
-      ],
-      ['a failure of the route counts against it', begun(), fails('route'), ['result failed 0/1/0']],
-      ['a failure without a cause counts against the route', begun(), fails(null), ['result failed 0/1/0']],
-      ['a failure of the issuer does not', begun(), fails('issuer'), ['result neutral 0/0/1']],
-      ['a failure of the buyer does not', begun(), fails('buyer'), ['result neutral 0/0/1']],
-      ['nor does a buyer who leaves', taken(), (on) => real.abandonAttempt(on, LATER), ['result neutral 0/0/1']],
-      ['or gives up', begun(), givesUp, ['result neutral 0/0/1']],
-      ['a refusal stands though the provider names the payment later', refused, accept, []],
-      ['and though it pays before', pays(refused).next, accept, []],
-      ['a payment that was taken over is not refused any more', taken(), refuse, []],
-      ['another failure is noted as taken over late', givesUp(begun()).next, accept, ['handoff accepted 0/0/0']],
-      ['a handoff without a clear answer counts as refused at once', begun(), unclear, ['unclear refused 0/2/0']],
-      ['and once', silent, unclear, []],
-      ['also if it is refused after that', silent, refuse, ['handoff refused 0/0/0']],
-      ['or lost', silent, lose, ['handoff refused 0/0/0']],
-      ['a refusal after silence stands', refuse(silent).next, accept, []],
-      ['until the money arrives', refuse(silent).next, pays, ['late paid 1/-2/0']],
-      ['a report takes back the count of the silence: accepted', silent, accept, ['handoff accepted 0/-2/0']],
-      ['a report takes back the count of the silence: paid', silent, pays, ['result paid 1/-2/0']],
-      ['a report takes back the count of the silence: failed', silent, fails('route'), ['result failed 0/-1/0']],
-      ['a report takes back the count of the silence: neutral', silent, fails('issuer'), ['result neutral 0/-2/1']],
-      ['but only the first one does', accept(silent).next, pays, ['result paid 1/0/0']],
-      ['silence to the end stands if the buyer gives up', silent, givesUp, []],
-      ['silence to the end stands after a timeout', silent, (on) => real.applyElapsedTime(on, notedAt), []],
-      ['a late handoff does not take it back', left, accept, ['handoff accepted 0/0/0']],
-      ['late money does', left, pays, ['late paid 1/-2/0']],
-      ['also after a late handoff', accept(left).next, pays, ['late paid 1/-2/0']],
-      ['a payment that was never handed off counts for nothing', begun(), lose, ['handoff neutral 0/0/0']],
-      ['nor does its late handoff', lost, accept, []],
-      ['but its money does', lost, pays, ['late paid 1/0/0']],
-      ['a payment that was taken over is not lost', taken(), lose, []],
-      ['a settlement teaches nothing', paid, (on) => real.recordSettlement(on, idOf('pay', 1), PAYOUT, LATER), []],
-      [
-        'a refund teaches nothing',
-        paid,
-        (on) => requestRefund(on, { ...order, idempotencyKey: null, requestHash: null }, LATER),
-        [],
-      ],
-    ];
-  for (const [name, before, decide, expected] of LESSONS) {
-    test(name, () => assert.deepEqual(told(learnt(before, decide)), expected));
-  }
+  const reportPaid = (checkout: Checkout) => report(checkout, 'paid');
+  const reportFailed = (source: ProviderFault | null) => (checkout: Checkout) => report(checkout, 'failed', source);
+  const abandonCheckout = (checkout: Checkout) => real.abandonCheckout(checkout, LATER);
+  test('a refused handoff counts for two failures, and has no other result', () =>
+    assertOutcomesAfter(startedCheckout(), refuse, ['handoff refused 0/2/0']));
+  test('a failure of the route counts against it', () =>
+    assertOutcomesAfter(startedCheckout(), reportFailed('route'), ['result failed 0/1/0']));
+  test('a failure without a cause counts against the route', () =>
+    assertOutcomesAfter(startedCheckout(), reportFailed(null), ['result failed 0/1/0']));
+  test('a failure of the issuer is neutral for the route', () =>
+    assertOutcomesAfter(startedCheckout(), reportFailed('issuer'), ['result neutral 0/0/1']));
+  test('a failure of the buyer is neutral for the route', () =>
+    assertOutcomesAfter(startedCheckout(), reportFailed('buyer'), ['result neutral 0/0/1']));
+  test('an attempt that the buyer abandons is neutral for the route', () =>
+    assertOutcomesAfter(acceptedCheckout(), (on) => real.abandonAttempt(on, LATER), ['result neutral 0/0/1']));
+  test('a checkout that the buyer abandons is neutral for the route', () =>
+    assertOutcomesAfter(startedCheckout(), abandonCheckout, ['result neutral 0/0/1']));
+  test('a late acceptance after a refused handoff adds no outcome', () => assertOutcomesAfter(refused, accept, []));
+  test('a late acceptance after a refused handoff and a paid report adds no outcome', () =>
+    assertOutcomesAfter(reportPaid(refused).next, accept, []));
+  test('a refusal after an accepted handoff adds no outcome', () =>
+    assertOutcomesAfter(acceptedCheckout(), refuse, []));
+  test('a handoff accepted after the buyer abandoned the checkout is recorded without a count', () =>
+    assertOutcomesAfter(abandonCheckout(startedCheckout()).next, accept, ['handoff accepted 0/0/0']));
+  test('an uncertain handoff counts as refused at once', () =>
+    assertOutcomesAfter(startedCheckout(), markUncertain, ['unclear refused 0/2/0']));
+  test('marking an uncertain handoff again adds no outcome', () => assertOutcomesAfter(uncertain, markUncertain, []));
+  test('an uncertain handoff that is then refused is not counted again', () =>
+    assertOutcomesAfter(uncertain, refuse, ['handoff refused 0/0/0']));
+  test('an uncertain handoff that the provider does not know is not counted again', () =>
+    assertOutcomesAfter(uncertain, failUnknown, ['handoff refused 0/0/0']));
+  test('a late acceptance after an uncertain and then refused handoff adds no outcome', () =>
+    assertOutcomesAfter(refuse(uncertain).next, accept, []));
+  test('a paid report reverses the count of an uncertain and then refused handoff', () =>
+    assertOutcomesAfter(refuse(uncertain).next, reportPaid, ['late paid 1/-2/0']));
+  test('an acceptance reverses the count of an uncertain handoff', () =>
+    assertOutcomesAfter(uncertain, accept, ['handoff accepted 0/-2/0']));
+  test('a paid report reverses the count of an uncertain handoff', () =>
+    assertOutcomesAfter(uncertain, reportPaid, ['result paid 1/-2/0']));
+  test('a failure of the route reverses the count of an uncertain handoff and counts once', () =>
+    assertOutcomesAfter(uncertain, reportFailed('route'), ['result failed 0/-1/0']));
+  test('a failure of the issuer reverses the count of an uncertain handoff and is neutral', () =>
+    assertOutcomesAfter(uncertain, reportFailed('issuer'), ['result neutral 0/-2/1']));
+  test('a paid report after the acceptance of an uncertain handoff reverses nothing more', () =>
+    assertOutcomesAfter(accept(uncertain).next, reportPaid, ['result paid 1/0/0']));
+  test('abandoning the checkout does not change the count of an uncertain handoff', () =>
+    assertOutcomesAfter(uncertain, abandonCheckout, []));
+  test('a payment timeout does not change the count of an uncertain handoff', () =>
+    assertOutcomesAfter(uncertain, (on) => real.applyElapsedTime(on, afterTimeout), []));
+  test('a late acceptance does not reverse the count of an uncertain handoff', () =>
+    assertOutcomesAfter(abandoned, accept, ['handoff accepted 0/0/0']));
+  test('a late paid report reverses the count of an uncertain handoff', () =>
+    assertOutcomesAfter(abandoned, reportPaid, ['late paid 1/-2/0']));
+  test('a late paid report reverses the count of an uncertain handoff after a late acceptance', () =>
+    assertOutcomesAfter(accept(abandoned).next, reportPaid, ['late paid 1/-2/0']));
+  test('a payment that the provider never received is recorded without a count', () =>
+    assertOutcomesAfter(startedCheckout(), failUnknown, ['handoff neutral 0/0/0']));
+  test('a late acceptance of a payment that the provider did not know adds no outcome', () =>
+    assertOutcomesAfter(failedUnknown, accept, []));
+  test('a late paid report for a payment that the provider did not know is a success', () =>
+    assertOutcomesAfter(failedUnknown, reportPaid, ['late paid 1/0/0']));
+  test('an accepted payment cannot become unknown to the provider', () =>
+    assertOutcomesAfter(acceptedCheckout(), failUnknown, []));
+  test('a settlement has no outcome', () =>
+    assertOutcomesAfter(paid, (on) => real.recordSettlement(on, idOf('pay', 1), PAYOUT, LATER), []));
+  test('a refund has no outcome', () =>
+    assertOutcomesAfter(
+      paid,
+      (on) => requestRefund(on, { ...order, idempotencyKey: null, requestHash: null }, LATER),
+      [],
+    ));
 
-  test('every outcome says whether the attempt was a probe', () => {
+  test('every outcome records whether the attempt was a probe', () => {
     const probing = real.startAttempt(aCheckout(), { ...anAttempt(1, aRoute({ id: 'other' })), probe: true }, NOW).next;
-    for (const decide of [accept, refuse, (checkout: Checkout) => hear(checkout, 'paid')]) {
-      for (const { probe, routeId } of learnt(probing, decide)) assert.deepEqual([probe, routeId], [true, 'other']);
+    for (const decide of [accept, refuse, (checkout: Checkout) => report(checkout, 'paid')]) {
+      for (const { probe, routeId } of outcomesAfter(probing, decide))
+        assert.deepEqual([probe, routeId], [true, 'other']);
     }
   });
 });
 
-function begun(): Checkout {
+function startedCheckout(): Checkout {
   return real.startAttempt(aCheckout(), anAttempt(1), NOW).next;
 }
 
-/** Begun, and at its provider. */
-function taken(): Checkout {
-  return accept(begun()).next;
+/** A checkout whose payment the provider has accepted. */
+function acceptedCheckout(): Checkout {
+  return accept(startedCheckout()).next;
 }
 
-function unclear(checkout: Checkout) {
+function markUncertain(checkout: Checkout) {
   return real.markHandoffUncertain(checkout, idOf('pay', 1));
 }
 
-function lose(checkout: Checkout) {
+function failUnknown(checkout: Checkout) {
   return real.failUnknownHandoff(checkout, idOf('pay', 1), NOW);
 }
 
@@ -194,8 +214,8 @@ function refuse(checkout: Checkout) {
   return real.rejectHandoff(checkout, idOf('pay', 1), { retry: undefined, mayArrive: false, reason: null }, NOW);
 }
 
-/** The provider speaks of the payment with that number; null names the session only. */
-function hear(
+/** Applies a report about the payment with that number; null is a report without a payment id. */
+function report(
   checkout: Checkout,
   status: 'paid' | 'failed',
   failureSource: ProviderFault | null = null,
@@ -203,30 +223,38 @@ function hear(
 ) {
   const paymentId = number === null ? null : idOf('pay', number);
   const failure = failureSource && { code: 'declined' as const, source: failureSource, reason: null };
-  const said = { paymentId, status, amount: 4999, currency: 'USD', txHash: null, failure };
+  const event = { paymentId, status, amount: 4999, currency: 'USD', txHash: null, failure };
   const origin = { provider: 'sandbox', environment: 'sandbox' } as const;
-  return real.applyProviderEvent(checkout, { ...said, ...origin }, anAttempt(9), LATER);
+  return real.applyProviderEvent(checkout, { ...event, ...origin }, anAttempt(9), LATER);
 }
 
-function learnt(before: Checkout, decide: (checkout: Checkout) => Decision<string>, now = LATER): RouteOutcome[] {
+function outcomesAfter(
+  before: Checkout,
+  decide: (checkout: Checkout) => Decision<string>,
+  now = LATER,
+): RouteOutcome[] {
   return outcomesOf(before, decide(before).next, now);
 }
 
-/** `result paid 1/0/0`: stage, result and what it counts for. */
-function told(outcomes: RouteOutcome[]): string[] {
+function assertOutcomesAfter(before: Checkout, decide: (checkout: Checkout) => Decision<string>, expected: string[]) {
+  assert.deepEqual(textsOf(outcomesAfter(before, decide)), expected);
+}
+
+/** Outcomes as texts such as `result paid 1/0/0`: stage, result, successes/failures/neutrals. */
+function textsOf(outcomes: RouteOutcome[]): string[] {
   return outcomes.map(
     ({ stage, result, successes, failures, neutrals }) => `${stage} ${result} ${successes}/${failures}/${neutrals}`,
   );
 }
 
-type Learn = typeof outcomesOf;
+type OutcomesOf = typeof outcomesOf;
 
 const payment = fc.integer({ min: -1, max: 4 });
 const anyStep = anyOf(
   [5, step('start', { route: fc.nat(2) })],
   [4, step('accept', { payment })],
   [3, step('refuse', { payment, failover: fc.boolean(), mayArrive: fc.boolean() })],
-  [4, step(['unclear', 'lose'], { payment })],
+  [4, step(['markUncertain', 'failUnknown'], { payment })],
   [
     8,
     step('event', {
@@ -248,80 +276,80 @@ const anyHistory: fc.Arbitrary<History> = fc.record({
   steps: fc.array(anyStep, { minLength: 1, maxLength: 20, size: 'max' }),
 });
 
-/** Walks a history and holds, after every step, what its payments have taught against what became of them. */
-function holds(history: History, learn: Learn): RouteOutcome[] {
-  const kept: RouteOutcome[] = [];
+/** Checks after every step of a history that the outcomes of each payment agree with its state. */
+function checkHistory(history: History, computeOutcomes: OutcomesOf): RouteOutcome[] {
+  const outcomes: RouteOutcome[] = [];
   for (const [before, next] of stepsOf(history)) {
-    kept.push(...learn(before, next, LATER));
+    outcomes.push(...computeOutcomes(before, next, LATER));
     for (const payment of next.payments) {
-      assertLearnt(
+      assertOutcomes(
         payment,
-        kept.filter(({ paymentId }) => paymentId === payment.id),
+        outcomes.filter(({ paymentId }) => paymentId === payment.id),
       );
     }
   }
-  return kept;
+  return outcomes;
 }
 
 /** The checkout before and after each decision that changed it. */
 function stepsOf(history: History): [before: Checkout, next: Checkout][] {
   const steps: [Checkout, Checkout][] = [];
-  const noting = Object.entries(real as unknown as Record<string, (checkout: Checkout) => Decision<string>>).map(
-    ([name, decide]): [string, typeof decide] => [
-      name,
-      (checkout, ...rest) => {
-        const decision = decide(checkout, ...rest);
-        if (decision.next !== checkout) steps.push([checkout, decision.next]);
-        return decision;
-      },
-    ],
-  );
-  walk(Object.fromEntries(noting) as unknown as Decisions, history);
-  // The walk also asks what would be, and freezes what it goes on with.
+  const recordingDecisions = Object.entries(
+    real as unknown as Record<string, (checkout: Checkout) => Decision<string>>,
+  ).map(([name, decide]): [string, typeof decide] => [
+    name,
+    (checkout, ...rest) => {
+      const decision = decide(checkout, ...rest);
+      if (decision.next !== checkout) steps.push([checkout, decision.next]);
+      return decision;
+    },
+  ]);
+  walk(Object.fromEntries(recordingDecisions) as unknown as Decisions, history);
+  // `walk` also makes decisions that it discards; it freezes only the checkouts that it continues with.
   return steps.filter(([, next]) => Object.isFrozen(next));
 }
 
-function assertLearnt(payment: Payment, outcomes: RouteOutcome[]): void {
+function assertOutcomes(payment: Payment, outcomes: RouteOutcome[]): void {
   const stages = outcomes.map(({ stage }) => stage);
-  assert.equal(new Set(stages).size, stages.length, `one outcome per stage: ${told(outcomes).join(', ')}`);
+  assert.equal(new Set(stages).size, stages.length, `one outcome per stage: ${textsOf(outcomes).join(', ')}`);
   const sum = (name: 'successes' | 'failures' | 'neutrals') =>
     outcomes.reduce((total, outcome) => total + outcome[name], 0);
   assert.deepEqual(
     [sum('successes'), sum('failures'), sum('neutrals')],
     expectedCounts(payment),
-    `${payment.status} ${payment.failureCode} ${payment.failureSource}: ${told(outcomes).join(', ')}`,
+    `${payment.status} ${payment.failureCode} ${payment.failureSource}: ${textsOf(outcomes).join(', ')}`,
   );
   if (payment.status === 'pending') assert.ok(!stages.some((stage) => stage === 'result' || stage === 'late'));
   for (const { result, paidAfterMs, routeId } of outcomes) {
     assert.equal(routeId, payment.route.id);
-    if (paidAfterMs !== null) assert.equal(result, 'paid', 'only money is timed');
+    if (paidAfterMs !== null) assert.equal(result, 'paid', 'only a paid outcome has a time to payment');
   }
 }
 
-function expectedCounts({ status, failureCode, failureSource, handoffUncertain: handoffUnclear }: Payment): number[] {
+function expectedCounts({ status, failureCode, failureSource, handoffUncertain }: Payment): number[] {
   if (status === 'paid') return [1, 0, 0];
-  if (handoffUnclear) return [0, REFUSAL_WEIGHT, 0];
+  if (handoffUncertain) return [0, REFUSAL_WEIGHT, 0];
   if (status === 'pending' || failureSource === 'gateway') return [0, 0, 0];
   if (failureCode === 'handoff_refused') return [0, REFUSAL_WEIGHT, 0];
   return failureSource === 'route' ? [0, 1, 0] : [0, 0, 1];
 }
 
-describe('over every history', () => {
+describe('route outcomes over generated histories', () => {
   const RUNS = 1500;
 
-  test('the outcomes of a payment add up to what became of it, one per stage', () => {
+  test('the outcomes of a payment add up to its final state, with at most one outcome per stage', () => {
     fc.assert(
-      fc.property(anyHistory, (history) => void holds(history, outcomesOf)),
+      fc.property(anyHistory, (history) => void checkHistory(history, outcomesOf)),
       { numRuns: RUNS },
     );
   });
 
-  test('every outcome there is was met: the walk above is not idle', () => {
+  test('the generated histories produce every kind of outcome', () => {
     const met = new Set<string>();
     fc.assert(
       fc.property(anyHistory, (history) => {
         for (const [before, next] of stepsOf(history)) {
-          for (const what of told(outcomesOf(before, next, LATER))) met.add(what);
+          for (const text of textsOf(outcomesOf(before, next, LATER))) met.add(text);
         }
       }),
       { numRuns: RUNS, seed: 1 },
@@ -347,45 +375,51 @@ describe('over every history', () => {
   });
 
   const changedTo =
-    (change: (outcome: RouteOutcome) => RouteOutcome[]): Learn =>
+    (change: (outcome: RouteOutcome) => RouteOutcome[]): OutcomesOf =>
     (...args) =>
       outcomesOf(...args).flatMap(change);
-  const FAULTS: [fault: string, learn: Learn][] = [
+  const FAULTS: [fault: string, computeOutcomes: OutcomesOf][] = [
     [
-      'late money takes nothing back',
+      'late money reverses no earlier count',
       changedTo((one) => [one.stage === 'late' ? { ...one, failures: 0, neutrals: 0 } : one]),
     ],
-    ['late money counts as if it were in time', changedTo((one) => [{ ...one, failures: Math.max(0, one.failures) }])],
+    ['no report reverses an earlier failure', changedTo((one) => [{ ...one, failures: Math.max(0, one.failures) }])],
     [
-      'silence stays counted',
+      'only late money reverses the count of an uncertain handoff',
       changedTo((one) => [one.stage === 'late' ? one : { ...one, failures: Math.max(0, one.failures) }]),
     ],
-    ['silence counts for nothing', changedTo((one) => (one.stage === 'unclear' ? [] : [one]))],
+    ['an uncertain handoff is not counted', changedTo((one) => (one.stage === 'unclear' ? [] : [one]))],
     [
-      'a silence that ends in a refusal counts twice',
+      'an uncertain handoff that is then refused counts twice',
       changedTo((one) => [one.stage === 'handoff' && one.result === 'refused' ? { ...one, failures: 2 } : one]),
     ],
-    ['buyers count against the route', changedTo((one) => [{ ...one, failures: one.failures + one.neutrals }])],
-    ['a refusal counts for one', changedTo((one) => [one.result === 'refused' ? { ...one, failures: 1 } : one])],
     [
-      'a refusal is a result too',
+      'neutral outcomes count as failures of the route',
+      changedTo((one) => [{ ...one, failures: one.failures + one.neutrals }]),
+    ],
+    [
+      'a refusal counts as one failure instead of two',
+      changedTo((one) => [one.result === 'refused' ? { ...one, failures: 1 } : one]),
+    ],
+    [
+      'a refusal has a result outcome as well',
       changedTo((one) => (one.result === 'refused' ? [one, { ...one, stage: 'result' }] : [one])),
     ],
     [
-      'a refusal is noted as taken over when it is named late',
+      'a refused handoff is recorded as accepted when a late acceptance arrives',
       (before, next, now) => {
         const forgetful = { ...before, payments: before.payments.map((each) => ({ ...each, failureCode: null })) };
         return outcomesOf(before === next ? next : forgetful, next, now);
       },
     ],
-    ['what was learnt is learnt again', (before, next, now) => outcomesOf({ ...before, payments: [] }, next, now)],
-    ['attempts that a newer one supersedes are forgotten', (...args) => outcomesOf(...args).slice(0, 1)],
+    ['earlier outcomes are returned again', (before, next, now) => outcomesOf({ ...before, payments: [] }, next, now)],
+    ['superseded attempts have no outcome', (...args) => outcomesOf(...args).slice(0, 1)],
   ];
 
-  for (const [fault, learn] of FAULTS) {
-    test(`it is found where ${fault}`, () => {
+  for (const [fault, computeOutcomes] of FAULTS) {
+    test(`the check detects an injected fault: ${fault}`, () => {
       const { failed } = fc.check(
-        fc.property(anyHistory, (history) => void holds(history, learn)),
+        fc.property(anyHistory, (history) => void checkHistory(history, computeOutcomes)),
         { numRuns: RUNS, seed: 42, endOnFailure: true },
       );
       assert.ok(failed);

@@ -23,11 +23,11 @@ const TWICE: Step[] = [start, accept, { type: 'abandon' }, start, paid(1), paid(
 const payment = fc.nat(1);
 const anyMove = anyOf(
   [5, step('refund', { payment, share: fc.integer({ min: 0, max: 17 }) })],
-  [8, step('told', { refund: fc.nat(5), status: fc.constantFrom(...REFUND_STATUSES) })],
+  [8, step('refundReport', { refund: fc.nat(5), status: fc.constantFrom(...REFUND_STATUSES) })],
   [1, step('settle', { payment })],
   [1, step('repeat', { event: fc.nat(3) })],
 );
-/** Refunds of a payment, or of surplus money beside it, with words on them of every order, age and number. */
+/** Refunds of a payment and of a surplus payment, with provider reports in any order and number. */
 const anyHistory: fc.Arbitrary<History> = fc.record({
   amount: fc.oneof(fc.integer({ min: 1, max: 1_000_000 }), fc.constantFrom(1, 2, 3, 100, 999_999, 1_000_000)),
   rates: fc.record({
@@ -40,16 +40,16 @@ const anyHistory: fc.Arbitrary<History> = fc.record({
     .map(([before, moves]) => [...before, ...moves]),
 });
 
-test('refunds of every history stay within what was paid, and the books follow them to the cent', () => {
+test('every generated history of refunds satisfies the invariants of refunds and ledger after every step', () => {
   fc.assert(
     fc.property(anyHistory, (history) => walk(real, history)),
     { numRuns: RUNS },
   );
 });
 
-test('the histories meet partial refunds, whole ones, failures and late failures of either kind of money', () => {
+test('the generated histories contain partial, full, failed and late-failed refunds of ordinary and surplus payments', () => {
   const seen = new Set<string>();
-  const noting = {
+  const recordingDecisions = {
     ...changing('requestRefund', (decision, _, order) => {
       const left = decision.next.payments.find(({ id }) => id === order.paymentId);
       seen.add(decision.outcome).add(left && leftOf(left).total > 0 ? 'part' : 'rest');
@@ -65,7 +65,7 @@ test('the histories meet partial refunds, whole ones, failures and late failures
     }),
   };
   fc.assert(
-    fc.property(anyHistory, (history) => walk({ ...real, ...noting }, history)),
+    fc.property(anyHistory, (history) => walk({ ...real, ...recordingDecisions }, history)),
     { numRuns: 1000, seed: 1 },
   );
   const refundMoves = 'pending->succeeded pending->failed succeeded->failed failed->succeeded succeeded->pending'.split(
@@ -73,19 +73,19 @@ test('the histories meet partial refunds, whole ones, failures and late failures
   );
   const ledgerMoves = 'pending->refunded settled->refunded refunded->pending refunded->settled'.split(' ');
   const met = ['requested', 'too_much', 'nothing_left', 'part', 'rest', ...ledgerMoves];
-  for (const sight of [...met, ...refundMoves.flatMap((move) => [`null ${move}`, `surplus ${move}`])])
-    assert.ok(seen.has(sight), `never met: ${sight}`);
+  for (const item of [...met, ...refundMoves.flatMap((move) => [`null ${move}`, `surplus ${move}`])])
+    assert.ok(seen.has(item), `never met: ${item}`);
 });
 
-/** Each breaks one promise; a harness that lets one pass proves nothing. */
+/** Faults, each of which breaks one invariant: `walk` must fail with the message. */
 const FAULTS: [fault: string, complaint: RegExp, decisions: Partial<Decisions>][] = [
   [
-    'what is on its way back can be refunded again',
-    /no more than is left is refunded|never more than what was paid|no share is given back twice/,
+    'the amount of a pending refund can be refunded again',
+    /no more than is left is refunded|never more than what was paid|no share is refunded twice/,
     {
       requestRefund(checkout, order, now) {
-        const forgetful = checkout.payments.map((payment) => ({ ...payment, refundPending: 0 }));
-        const decision = real.requestRefund({ ...checkout, payments: forgetful }, order, now);
+        const withoutPending = checkout.payments.map((payment) => ({ ...payment, refundPending: 0 }));
+        const decision = real.requestRefund({ ...checkout, payments: withoutPending }, order, now);
         if (decision.outcome !== 'requested') return { ...decision, next: checkout };
         const payments = decision.next.payments.map((payment, index) => ({
           ...payment,
@@ -96,7 +96,7 @@ const FAULTS: [fault: string, complaint: RegExp, decisions: Partial<Decisions>][
     },
   ],
   [
-    'a cent too much is let through',
+    'a refund of one cent too much is accepted',
     /no more than is left is refunded/,
     changing('requestRefund', (decision, checkout, order, now) =>
       decision.outcome === 'too_much'
@@ -105,8 +105,8 @@ const FAULTS: [fault: string, complaint: RegExp, decisions: Partial<Decisions>][
     ),
   ],
   [
-    'a refund that failed comes back to life',
-    /a refund moved failed -> |the same word again changes nothing/,
+    'a failed refund becomes pending again',
+    /a refund moved failed -> |the same report again changes nothing/,
     {
       applyRefundReport(checkout, refund, report, now) {
         const revived = refund.status === 'failed' ? { ...refund, status: 'pending' as const } : refund;
@@ -115,15 +115,15 @@ const FAULTS: [fault: string, complaint: RegExp, decisions: Partial<Decisions>][
     },
   ],
   [
-    'a late failure leaves the books as they are',
-    /a failure takes all back/,
+    'a late failure is not booked',
+    /a failed refund reverses its postings/,
     changing('applyRefundReport', (decision, _, { status }) =>
       status === 'succeeded' ? without(decision, 'post') : decision,
     ),
   ],
   [
-    'a late failure is booked as an early one',
-    /a failure takes all back/,
+    'a late failure has the postings of an early failure',
+    /a failed refund reverses its postings/,
     changing('applyRefundReport', (decision, checkout, refund, report, now) => {
       if (refund.status !== 'succeeded' || decision.outcome === 'ignored') return decision;
       const early = real.applyRefundReport(checkout, { ...refund, status: 'pending' }, report, now);
@@ -132,12 +132,12 @@ const FAULTS: [fault: string, complaint: RegExp, decisions: Partial<Decisions>][
     }),
   ],
   [
-    'shares are rounded each by itself',
-    /leaves nothing in the books|no share is given back twice/,
+    'each share of a refund is rounded by itself',
+    /has a balance of zero|no share is refunded twice/,
     changing('requestRefund', (decision, checkout, order, now) => {
       const [effect] = decision.effects;
       if (effect?.type !== 'refund_requested') return decision;
-      // As if nothing had been refunded before.
+      // The decision sees no earlier refund.
       const nothing = { refunded: 0, refundPending: 0, refundShares: { gateway: 0, cost: 0 } };
       const payments = checkout.payments.map((one) => ({ ...one, ...nothing }));
       const { amount } = effect.refund;
@@ -145,7 +145,7 @@ const FAULTS: [fault: string, complaint: RegExp, decisions: Partial<Decisions>][
     }),
   ],
   [
-    'the ledger status stays when a whole refund fails late',
+    'the ledger status stays refunded after a late failure of a full refund',
     /Expected|true !== false/,
     changing('applyRefundReport', (decision, checkout) => {
       if (decision.outcome === 'ignored') return decision;
@@ -157,15 +157,15 @@ const FAULTS: [fault: string, complaint: RegExp, decisions: Partial<Decisions>][
   ],
 ];
 
-for (const [fault, complaint, decisions] of FAULTS) {
-  test(`the walk finds it where ${fault}`, () => {
+for (const [fault, expectedMessage, decisions] of FAULTS) {
+  test(`the invariant checks detect an injected fault: ${fault}`, () => {
     assert.throws(
       () =>
         fc.assert(
           fc.property(anyHistory, (history) => walk({ ...real, ...decisions }, history)),
           { numRuns: RUNS, seed: 3, endOnFailure: true },
         ),
-      (error: Error) => complaint.test(`${error.message} ${String(error.cause)}`),
+      (error: Error) => expectedMessage.test(`${error.message} ${String(error.cause)}`),
     );
   });
 }

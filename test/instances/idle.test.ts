@@ -6,17 +6,17 @@ import { sharedPostgres } from '../support/postgres.ts';
 import { startTestService } from '../support/service.ts';
 import { startProxy } from '../support/tcp-proxy.ts';
 
-/** Limit for one round of all workers, of which there are one or two a second. */
+/** Limit for one round of all workers. An instance runs one or two rounds per second. */
 const MOST_STATEMENTS = 60;
 
-test('an idle service sends its database fewer than 60 statements a round', async () => {
+test('the workers of an idle service send fewer than 60 statements per round', async () => {
   await using database = await createTestDatabase('postgres');
   await using proxy = await startProxy((await sharedPostgres()).port);
   const url = new URL(database.url);
   url.port = String(proxy.port);
   await using tillway = await startTestService({ beside: { databaseUrl: url.href } });
   for (const hours of [0, 0, 1, 24]) {
-    // The first round after a jump in time has more to read.
+    // The first round after a jump of the clock reads more and is not counted.
     await tillway.pass(hours * 3_600_000);
     proxy.takeCounts();
     await tillway.service.runDue();

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
 
-/** A proxy that forwards requests to its targets in turn, and counts them. */
+/** An HTTP proxy that forwards requests to its targets in turn and counts the requests per target. */
 async function startProxy() {
   const targets: string[] = [];
   const counts = new Map<string, number>();
@@ -28,7 +28,7 @@ async function startProxy() {
   return Object.assign(server, { targets, counts });
 }
 
-describe('two instances over one database, behind a proxy that alternates between them', () => {
+describe('two instances with one database, behind a proxy that alternates between them', () => {
   const stack = new AsyncDisposableStack();
   let proxy: Awaited<ReturnType<typeof startProxy>>;
   let one: TestService;
@@ -38,7 +38,7 @@ describe('two instances over one database, behind a proxy that alternates betwee
     proxy = stack.use(await startProxy());
     const merchant = stack.use(await startMerchant());
     const variables = { BASE_URL: proxy.url, WEBHOOK_URL: merchant.url, WEBHOOK_SECRET: SECRET };
-    // The first instance runs no workers, as if it had died right after its commits.
+    // The first instance runs no workers, as if its process had died after each commit.
     one = stack.use(await startTestService({ live: true, background: false, variables }));
     other = stack.use(await startTestService({ live: true, beside: one, variables }));
     proxy.targets.push(one.url, other.url);
@@ -51,7 +51,7 @@ describe('two instances over one database, behind a proxy that alternates betwee
   });
   after(() => stack.disposeAsync());
 
-  test('let a buyer pay and see it without a reload, and notify the merchant once', async () => {
+  test('show the payment in an open page without a reload, and send each event once', async () => {
     await using browser = await startBrowser();
     const { body } = await call<{ id: string; checkoutUrl: string }>(
       'POST',
@@ -64,17 +64,17 @@ describe('two instances over one database, behind a proxy that alternates betwee
     await page.getByRole('button', { name: /^Pay \$/ }).click();
     const confirm = page.getByRole('button', { name: 'I have sent it' });
     await confirm.waitFor();
-    const meanwhile = await page.context().newPage();
-    await meanwhile.goto(body.checkoutUrl);
-    await meanwhile.getByRole('heading', { name: 'Waiting for your payment' }).waitFor();
+    const secondPage = await page.context().newPage();
+    await secondPage.goto(body.checkoutUrl);
+    await secondPage.getByRole('heading', { name: 'Waiting for your payment' }).waitFor();
     await confirm.click();
-    await meanwhile.getByRole('heading', { name: 'Payment received' }).waitFor();
+    await secondPage.getByRole('heading', { name: 'Payment received' }).waitFor();
     assert.deepEqual(await received(body.id, 2), [`evt_${body.id}_provider_pending`, `evt_${body.id}_paid`]);
     assert.deepEqual(complaints, []);
     for (const { url } of [one, other]) assert.ok((proxy.counts.get(url) ?? 0) > 3, 'one instance got no requests');
   });
 
-  test('deliver events that the other instance has committed', async () => {
+  test('deliver events that the other instance committed', async () => {
     const { body } = await call<{ id: string }>('POST', `${one.url}/api/gateway/sessions`, sessionBody());
     await providerSays(one, body.id, 'paid');
     assert.deepEqual(await received(body.id, 1), [`evt_${body.id}_paid`]);

@@ -16,42 +16,40 @@ import { connect, report, startFakeProvider } from '../support/fake-provider.ts'
 import { type TestService, startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
 
-// Instances share their knowledge of the routes through the database.
-
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const ACQUIRER = 'sandbox_card_acquirer';
 const BACKUP = 'sandbox_card_backup';
-// The back-off of half a minute with the most of its jitter.
+/** The first back-off of 30 seconds plus the maximum jitter. */
 const FIRST_TRY_MS = 33 * SECOND;
 const LEASE_MS = 120 * SECOND;
 
 type Fleet = Awaited<ReturnType<typeof openFleet>>;
 
-/** Two instances of one database whose routes lead to a provider that the test controls. */
+/** Two instances with one database; their routes use a provider that the test controls. */
 async function openFleet() {
   await using stack = new AsyncDisposableStack();
   const fake = stack.use(await startFakeProvider());
   const one = stack.use(await startTestService());
   const other = stack.use(await startTestService({ beside: one }));
   for (const { service } of [one, other]) connect(service, fake);
-  // Outcomes in the millisecond in which a route is first seen do not count.
+  // An outcome does not count if it has the same millisecond as the first use of its route.
   one.clock.advance(SECOND);
   const owned = stack.move();
   const instances: [TestService, TestService] = [one, other];
   return {
     instances,
     fake,
-    /** Moves the clock of both instances. */
+    /** Advances the clock of both instances. */
     advance: (ms: number) => one.clock.advance(ms),
-    /** Refreshes both instances at once; returns the number of transitions that each made. */
+    /** Refreshes the routing of both instances simultaneously. Returns the number of health transitions by each. */
     refresh: () => Promise.all(instances.map(({ service }) => service.deps.router.refresh())),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 
-/** A buyer starts to pay on an instance; returns the outcome and the payment. */
+/** Starts a payment on an instance. Returns the outcome and the pending payment. */
 async function start(instance: TestService, kind: RouteKind = 'card', fields = {}) {
   const sessionId = await createSession(instance, fields);
   const started = await startPayment(instance.service.deps, sessionId, { kind, acceptedTotal: 10_000_000 });
@@ -59,7 +57,7 @@ async function start(instance: TestService, kind: RouteKind = 'card', fields = {
   return { sessionId, started, payment: payments.find(({ status }) => status === 'pending') };
 }
 
-/** A payment with a random outcome, on a random instance. */
+/** Makes a payment with a random outcome on random instances. */
 async function payAtRandom({ instances, fake }: Fleet, random: Random): Promise<void> {
   const instance = random.pick(instances);
   fake.answer = random.chance(0.1) ? 'refuse' : 'accept';
@@ -76,12 +74,16 @@ async function payAtRandom({ instances, fake }: Fleet, random: Random): Promise<
 
 const healthOf = ({ service }: TestService, routeId: string) =>
   service.deps.router.view('sandbox').routes.get(routeId)!;
-const standings = ({ service }: TestService) =>
+const snapshotRoutes = ({ service }: TestService) =>
   service.deps.router.view('sandbox').snapshot.routes.map((facts) => ({ ...facts, health: facts.health }));
 const routesOf = ({ service }: TestService) =>
   service.deps.routes.filter(({ environment }) => environment === 'sandbox');
 
-async function look(instance: TestService, before: Estimates, store = instance.service.deps.store): Promise<Estimates> {
+async function readEstimatesOn(
+  instance: TestService,
+  before: Estimates,
+  store = instance.service.deps.store,
+): Promise<Estimates> {
   const own = (await store.routeHealth()).filter(({ environment }) => environment === 'sandbox');
   const records = new Map(own.map(({ routeId, body }) => [routeId, JSON.parse(body) as HealthRecord]));
   return readEstimates(store, 'sandbox', routesOf(instance), records, before);
@@ -92,9 +94,9 @@ async function transitionsOf({ service }: TestService, routeId: string) {
   return items.toSorted((a, b) => a.version - b.version);
 }
 
-describe('the estimate of the routes', () => {
+describe('the estimates of the routes, on two instances', () => {
   for (const seed of [1, 2, 3]) {
-    test(`is identical on all instances, in any order of reads and folds (seed ${seed})`, async () => {
+    test(`are identical on both instances for any order of reads and updates (seed ${seed})`, async () => {
       await using fleet = await openFleet();
       const random = createRandom(seed, 0);
       const known = fleet.instances.map(() => emptyEstimates('sandbox'));
@@ -105,32 +107,32 @@ describe('the estimate of the routes', () => {
         const index = random.int(3);
         if (index === 2) continue;
         const before = known[index]!.foldedUntil;
-        known[index] = await look(fleet.instances[index]!, known[index]!);
+        known[index] = await readEstimatesOn(fleet.instances[index]!, known[index]!);
         if (known[index].foldedUntil !== before) folds++;
         if (random.chance(0.2)) await fleet.instances[index]!.service.deps.router.refresh();
       }
       const [one, other] = fleet.instances;
-      const { states } = await look(one, known[0]!);
+      const { states } = await readEstimatesOn(one, known[0]!);
       assert.ok(states.size >= 4 && folds >= 5, `${states.size} routes, ${folds} folds`);
-      assert.deepEqual((await look(other, known[1]!)).states, states);
-      assert.deepEqual((await look(one, emptyEstimates('sandbox'))).states, states);
+      assert.deepEqual((await readEstimatesOn(other, known[1]!)).states, states);
+      assert.deepEqual((await readEstimatesOn(one, emptyEstimates('sandbox'))).states, states);
 
       await runSql(one.databaseUrl, 'DELETE FROM route_estimates');
-      assert.deepEqual((await look(other, emptyEstimates('sandbox'))).states, states);
+      assert.deepEqual((await readEstimatesOn(other, emptyEstimates('sandbox'))).states, states);
       await fleet.refresh();
       await fleet.refresh();
-      assert.deepEqual(standings(one), standings(other));
+      assert.deepEqual(snapshotRoutes(one), snapshotRoutes(other));
     });
   }
 
-  test('is folded once if several instances find it due at once', async () => {
+  test('are updated once if both instances find an update due at the same time', async () => {
     await using fleet = await openFleet();
     const random = createRandom(4, 0);
     for (let round = 0; round < 10; round++) {
       for (let count = 0; count < 4; count++) await payAtRandom(fleet, random);
       fleet.advance(2 * MINUTE);
       const results: boolean[] = [];
-      const looked = await Promise.all(
+      const estimates = await Promise.all(
         fleet.instances.map((instance) => {
           const { store } = instance.service.deps;
           const commit: Store['commit'] = async (changes) => {
@@ -139,15 +141,15 @@ describe('the estimate of the routes', () => {
             results.push(result.done);
             return result;
           };
-          return look(instance, emptyEstimates('sandbox'), { ...store, commit });
+          return readEstimatesOn(instance, emptyEstimates('sandbox'), { ...store, commit });
         }),
       );
       assert.equal(results.filter((done) => done).length, 1, results.join());
-      assert.deepEqual(looked[0]!.states, looked[1]!.states);
+      assert.deepEqual(estimates[0]!.states, estimates[1]!.states);
     }
   });
 
-  test('survives a restart with the health, and is computed from the outcomes if the folded rows are lost', async () => {
+  test('survive a restart together with the health, and are computed again from the outcomes if their rows are lost', async () => {
     await using fleet = await openFleet();
     const [one, other] = fleet.instances;
     const random = createRandom(5, 0);
@@ -160,15 +162,15 @@ describe('the estimate of the routes', () => {
     for (let count = 0; count < 3; count++) await start(one, 'wallet');
     await fleet.refresh();
     await fleet.refresh();
-    const before = standings(one);
+    const before = snapshotRoutes(one);
     assert.ok(before.some(({ health }) => health === 'standby'));
-    assert.deepEqual(standings(other), before);
+    assert.deepEqual(snapshotRoutes(other), before);
 
     const restarted = async () => {
       await using next = await startTestService({ beside: one });
       connect(next.service, fleet.fake);
       await next.service.deps.router.refresh();
-      return standings(next);
+      return snapshotRoutes(next);
     };
     assert.deepEqual(await restarted(), before);
 
@@ -178,25 +180,25 @@ describe('the estimate of the routes', () => {
       rebuilt.map(({ id, health, words }) => [id, health, words]),
       before.map(({ id, health, words }) => [id, health, words]),
     );
-    // Outcomes are read a day back, six half-lives of the slow memory: older ones have at most 1.6 % of their weight.
+    // The router reads the outcomes of a day, six half-lives of the slow estimate: older outcomes weigh at most 1.6 %.
     const differences = rebuilt.map(({ p }, index) => Math.abs(p - before[index]!.p));
     assert.ok(Math.max(...differences) <= 0.005, differences.join());
   });
 
-  test('folds ranges without an outcome: after a day without a payment it reads the last ten minutes only', async () => {
+  test('are also updated for periods without outcomes, so that a refresh reads only the last ten minutes', async () => {
     await using fleet = await openFleet();
     const [one] = fleet.instances;
     const { store } = one.service.deps;
     let known = emptyEstimates('sandbox');
-    /** Number of ranges of one read, whose result equals that of a first read. */
+    /** Reads the estimates and returns the number of time ranges read. Asserts that a complete read gives the same result. */
     const reads = async (): Promise<number> => {
       let ranges = 0;
       const outcomeTallies: Store['outcomeTallies'] = (...range) => {
         ranges += 1;
         return store.outcomeTallies(...range);
       };
-      known = await look(one, known, { ...store, outcomeTallies });
-      assert.deepEqual(known.states, (await look(one, emptyEstimates('sandbox'))).states);
+      known = await readEstimatesOn(one, known, { ...store, outcomeTallies });
+      assert.deepEqual(known.states, (await readEstimatesOn(one, emptyEstimates('sandbox'))).states);
       return ranges;
     };
     const pay = async () => {
@@ -204,7 +206,7 @@ describe('the estimate of the routes', () => {
       await report(one.service, sessionId, 'paid', payment);
     };
     await runSql(one.databaseUrl, 'DELETE FROM route_estimates');
-    assert.equal(await reads(), 3 + 23 + 1, 'a newcomer reads a day: 10, 20, 40 minutes, and then by the hour');
+    assert.equal(await reads(), 3 + 23 + 1, 'a new instance reads a day: ranges of 10, 20 and 40 minutes, then hours');
     assert.equal(await reads(), 1);
     fleet.advance(HOUR);
     assert.equal(await reads(), 3 + 1);
@@ -212,25 +214,25 @@ describe('the estimate of the routes', () => {
     await pay();
     fleet.advance(5 * MINUTE);
     assert.equal(await reads(), 1 + 1);
-    assert.equal(await reads(), 1, 'what has just been folded');
+    assert.equal(await reads(), 1, 'one range after the update');
 
-    // After the clock was set back, new outcomes have earlier times.
+    // The clock is set back, so that new outcomes have earlier times.
     fleet.advance(-40 * MINUTE);
     await pay();
     await reads();
     fleet.advance(2 * HOUR);
     await reads();
-    assert.equal(await reads(), 1, 'the last fold');
+    assert.equal(await reads(), 1, 'one range since the last update');
 
-    // If the folded rows are lost, or the routes change, the whole day is read again.
+    // Without the stored estimates, the router reads the whole day again.
     await runSql(one.databaseUrl, 'DELETE FROM route_estimates');
     assert.ok((await reads()) > 24);
     assert.ok(known.states.size > 0);
   });
 });
 
-describe('the health of the routes', () => {
-  test('changes once if several instances judge at once, and a kind with all routes in standby still takes payments', async () => {
+describe('the health of the routes, on two instances', () => {
+  test('changes once if both instances evaluate at the same time; a kind with all routes in standby still takes payments', async () => {
     await using fleet = await openFleet();
     const [one, other] = fleet.instances;
     fleet.fake.answer = 'refuse';
@@ -238,8 +240,8 @@ describe('the health of the routes', () => {
       for (const kind of ROUTE_KINDS) await start(fleet.instances[count % 2]!, kind);
       fleet.advance(SECOND);
     }
-    const made = await fleet.refresh();
-    assert.equal(made[0]! + made[1]!, 6, made.join());
+    const transitions = await fleet.refresh();
+    assert.equal(transitions[0]! + transitions[1]!, 6, transitions.join());
     await fleet.refresh();
     for (const { id } of routesOf(one)) {
       const [transition, ...others] = await transitionsOf(one, id);
@@ -270,7 +272,7 @@ describe('the health of the routes', () => {
   });
 });
 
-/** A fleet whose first card route is in standby and ready for its first probe. */
+/** Two instances; the first card route is in standby and due for its first probe. */
 async function openFleetWithStandby(): Promise<Fleet> {
   await using stack = new AsyncDisposableStack();
   const fleet = stack.use(await openFleet());
@@ -292,31 +294,31 @@ async function openFleetWithStandby(): Promise<Fleet> {
   return fleet;
 }
 
-/** Both instances start a payment at once; returns the only one that probes the route in standby. */
+/** Starts a payment on both instances simultaneously. Returns the one payment that probes the route in standby. */
 async function startAtOnce(fleet: Fleet) {
   const both = await Promise.all(fleet.instances.map((instance) => start(instance)));
   for (const { started } of both) assert(started.outcome === 'continue' && started.url !== null, started.outcome);
   const probes = both.filter(({ payment }) => payment!.probe);
-  assert.equal(probes.length, 1, 'one payment at a time');
+  assert.equal(probes.length, 1, 'one probe at a time');
   const [probe] = probes;
-  const [usual] = both.filter(({ payment }) => !payment!.probe);
-  assert.deepEqual([probe!.payment!.route.id, usual!.payment!.route.id], [ACQUIRER, BACKUP]);
+  const [ordinary] = both.filter(({ payment }) => !payment!.probe);
+  assert.deepEqual([probe!.payment!.route.id, ordinary!.payment!.route.id], [ACQUIRER, BACKUP]);
   return probe!;
 }
 
-describe('a route in standby', () => {
-  test('gets one probe payment at a time over all instances; other payments use another route', async () => {
+describe('a route in standby, on two instances', () => {
+  test('receives one probe at a time from all instances; other payments use another route', async () => {
     await using fleet = await openFleetWithStandby();
     const [one] = fleet.instances;
     for (let round = 0; round < 8; round++) {
       const { sessionId, payment } = await startAtOnce(fleet);
-      assert.equal(healthOf(one, ACQUIRER).facts.probe, true, 'as known before');
+      assert.equal(healthOf(one, ACQUIRER).facts.probe, true, 'a probe is due before the refresh');
       await fleet.refresh();
       for (const instance of fleet.instances) {
         assert.equal(healthOf(instance, ACQUIRER).health.leasePaymentId, payment!.id);
         assert.equal((await start(instance)).payment!.route.id, BACKUP);
       }
-      // A buyer who leaves is no outcome of the route, which can be probed again at once.
+      // A payment that the buyer abandons has no result for the route, so the next probe is due at once.
       await chooseAnotherMethod(fleet.instances[round % 2]!.service.deps, sessionId, 1);
       await fleet.refresh();
       await fleet.refresh();
@@ -326,7 +328,7 @@ describe('a route in standby', () => {
     await assertSound(one.databaseUrl);
   });
 
-  test('gets no large payment as a probe, and another probe if one has no result for two minutes', async () => {
+  test('receives no large payment as a probe, and another probe if the first has no result for two minutes', async () => {
     await using fleet = await openFleetWithStandby();
     const { payment } = await start(fleet.instances[0], 'card', { amount: 500.01 });
     assert.equal(payment!.route.id, BACKUP);
@@ -339,7 +341,7 @@ describe('a route in standby', () => {
     await startAtOnce(fleet);
   });
 
-  test('is degraded after three successful probes, and live after two more minutes', async () => {
+  test('becomes degraded after three successful probes, and live after two more minutes of successes', async () => {
     await using fleet = await openFleetWithStandby();
     const [one, other] = fleet.instances;
     for (let count = 0; count < 3; count++) {
@@ -350,7 +352,7 @@ describe('a route in standby', () => {
       await fleet.refresh();
     }
     assert.equal(healthOf(one, ACQUIRER).facts.health, 'degraded');
-    assert.deepEqual(standings(one), standings(other));
+    assert.deepEqual(snapshotRoutes(one), snapshotRoutes(other));
     await saveRules(one.service.deps, { version: 1, rules: [{ id: 'one', then: { priority: [ACQUIRER] } }] });
     await fleet.refresh();
     for (let count = 0; count < 20; count++) {
@@ -369,7 +371,7 @@ describe('a route in standby', () => {
       transitions.map(({ from, to, cause }) => `${from} ${to} ${cause}`),
       ['live standby handoff_errors_in_a_row', 'standby degraded probes_succeeded', 'degraded live recovered'],
     );
-    assert.deepEqual(standings(one), standings(other));
+    assert.deepEqual(snapshotRoutes(one), snapshotRoutes(other));
     await assertSound(one.databaseUrl);
   });
 });

@@ -22,13 +22,13 @@ before(async () => {
 });
 after(() => stack.disposeAsync());
 
-/** Moves the clock of both instances, which then do their due work at once. */
+/** Advances the clock of both instances; both then do their due work simultaneously. */
 async function pass(ms: number): Promise<void> {
   instances[0].clock.advance(ms);
   await Promise.all(instances.map(({ service }) => service.runDue()));
 }
 
-/** Sends simultaneous requests for refunds to the instances in turn. */
+/** Sends simultaneous refund requests, alternating between the instances. */
 function refundAtOnce(id: string, body: object) {
   return Promise.all(
     Array.from({ length: CALLERS }, (_, caller) => {
@@ -49,8 +49,8 @@ async function paidPayment(): Promise<Payment> {
 const paymentOf = async (id: string) => (await instances[1].service.deps.store.payment(id))!;
 const byNumber = (a: number, b: number) => a - b;
 
-describe('thirty simultaneous requests on two instances', () => {
-  test('never refund more than the payment, and the provider refunds each part once', async () => {
+describe('thirty simultaneous refund requests on two instances', () => {
+  test('never exceed the amount of the payment, and each accepted refund reaches the provider once', async () => {
     const { id } = await paidPayment();
     const answers = await refundAtOnce(id, { amount: 7 });
     const statuses = answers.map(({ status }) => status).toSorted(byNumber);
@@ -64,7 +64,7 @@ describe('thirty simultaneous requests on two instances', () => {
     assert.equal((await instances[0].simulator.chargeOfPayment(id))!.refunded, 4900);
   });
 
-  test('for a full refund create one, and the others find nothing left', async () => {
+  test('create one full refund, and the other requests are rejected', async () => {
     const { id } = await paidPayment();
     const answers = await refundAtOnce(id, {});
     const statuses = answers.map(({ status }) => status).toSorted(byNumber);
@@ -73,28 +73,28 @@ describe('thirty simultaneous requests on two instances', () => {
     assert.equal((await paymentOf(id)).ledgerStatus, 'refunded');
   });
 
-  test('with one idempotency key for two payments create one refund, and conflict for the other payment', async () => {
+  test('with the same idempotency key for two payments create one refund, and are rejected for the other payment', async () => {
     const payments = [await paidPayment(), await paidPayment()];
     const body = { amount: 10, idempotencyKey: 'one-key-of-many-callers' };
     const answers = (await Promise.all(payments.map(({ id }) => refundAtOnce(id, body)))).flat();
-    const made = answers.filter(({ status }) => status === 200);
-    assert.equal(new Set(made.map(({ body: refund }) => refund.id)).size, 1);
-    assert.equal(made.length, CALLERS);
-    assert.equal(made.filter(({ headers }) => headers.get('idempotent-replayed') === null).length, 1);
+    const accepted = answers.filter(({ status }) => status === 200);
+    assert.equal(new Set(accepted.map(({ body: refund }) => refund.id)).size, 1);
+    assert.equal(accepted.length, CALLERS);
+    assert.equal(accepted.filter(({ headers }) => headers.get('idempotent-replayed') === null).length, 1);
     assert.equal(answers.filter(({ status }) => status === 422).length, CALLERS);
     const pending = await Promise.all(payments.map(async ({ id }) => (await paymentOf(id)).refundPending));
     assert.deepEqual(pending.toSorted(byNumber), [0, 1000]);
   });
 });
 
-test('simultaneous reports of the right amount and of an older lower one leave no open discrepancy', async () => {
+test('simultaneous reports of a lower amount and of the right amount leave no open discrepancy', async () => {
   const [first, second] = instances;
   const { store } = second.service.deps;
   for (let pair = 0; pair < 18; pair++) {
     const sessionId = await createSession(first, { customer: `words${pair}@example.com` });
     await start(first, sessionId, 'card');
     const older = providerSays(first, sessionId, 'paid', { amount: 2000 });
-    // The right report arrives a little later each time.
+    // The delay of the report with the right amount varies.
     for (let reads = 0; reads < pair % 6; reads++) await store.session(sessionId);
     await Promise.all([older, providerSays(second, sessionId, 'paid')]);
 
@@ -106,14 +106,14 @@ test('simultaneous reports of the right amount and of an older lower one leave n
   await assertSound(first.databaseUrl);
 });
 
-describe('two instances that find the same due work', () => {
+describe('two instances with the same due work', () => {
   let stage: Stage;
   let calls: string[] = [];
   before(async () => {
     const fake = stack.use(await startFakeProvider());
     const record = async (name: string) => {
       calls.push(name);
-      // Long enough for the other instance to find the same work.
+      // The other instance finds the same work during this time.
       await sleep(20);
     };
     fake.cancel = async (payment) => {
@@ -129,12 +129,12 @@ describe('two instances that find the same due work', () => {
     stage = createStage(instances[0], fake);
   });
 
-  /** Payments of new sessions that `bring` has prepared. */
-  const paymentsAfter = async (bring: (id: string) => Promise<unknown>) =>
+  /** Creates sessions, prepares each with `prepare`, and returns their payments. */
+  const paymentsAfter = async (prepare: (id: string) => Promise<unknown>) =>
     Promise.all(
       Array.from({ length: SESSIONS }, async () => {
         const id = await stage.create();
-        await bring(id);
+        await prepare(id);
         return (await instances[0].service.deps.store.checkout(id))!.payments[0]!;
       }),
     );
@@ -144,7 +144,7 @@ describe('two instances that find the same due work', () => {
     return calls.toSorted();
   };
 
-  test('send one inquiry for each payment', async () => {
+  test('send one inquiry per payment', async () => {
     const payments = await paymentsAfter((id) => stage.start(id));
     assert.deepEqual(await callsIn(INQUIRY_MS), payments.map(({ id }) => `inquire ${id}`).toSorted());
     for (const { id } of payments) assert.equal((await paymentOf(id)).inquiries, 1);

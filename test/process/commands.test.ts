@@ -7,17 +7,17 @@ import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { INVARIANTS } from '../../src/store/invariants.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
-import { creationOf, familyOf, write } from '../fixtures/store-records.ts';
+import { creationOf, checkoutRecords, write } from '../fixtures/store-records.ts';
 import { TEST_DATABASE, type TestDatabase, createTestDatabase, openTestStore, runSql } from '../support/database.ts';
 import { startTestService } from '../support/service.ts';
-import { type Ended, SERVICE, freePort, statusOf, temporaryFolder, tillway } from './program.ts';
+import { type CommandResult, SERVICE, freePort, statusOf, temporaryFolder, tillway } from './program.ts';
 import { until } from '../support/until.ts';
 
-/** A database with the records of one checkout. */
-async function filled(): Promise<TestDatabase> {
+/** Creates a database with one customer and one session. */
+async function databaseWithSession(): Promise<TestDatabase> {
   const database = await createTestDatabase();
   const store = await openTestStore(database.settings);
-  const [customer, session] = creationOf(familyOf(1));
+  const [customer, session] = creationOf(checkoutRecords(1));
   await write(store, customer!, session!);
   await store.close();
   return database;
@@ -25,19 +25,19 @@ async function filled(): Promise<TestDatabase> {
 
 describe('tillway doctor', () => {
   it('reports every invariant and exits with 0', async () => {
-    await using database = await filled();
+    await using database = await databaseWithSession();
     const { code, stdout, stderr } = await tillway({ DATABASE_URL: database.url }, 'doctor');
     assert.deepEqual([code, stderr], [0, '']);
     const lines = stdout.trimEnd().split('\n');
-    // Only SQLite has a check of its file.
-    const asked = INVARIANTS.length + (TEST_DATABASE === 'sqlite' ? 1 : 0);
+    // SQLite has one more check, the integrity of the file.
+    const checked = INVARIANTS.length + (TEST_DATABASE === 'sqlite' ? 1 : 0);
     assert.match(lines[0]!, /^Database: (?:sqlite|postgres):/);
-    assert.equal(lines.at(-1), `All ${asked} invariants hold.`);
-    assert.equal(lines.filter((line) => line.startsWith('ok ')).length, asked);
+    assert.equal(lines.at(-1), `All ${checked} invariants hold.`);
+    assert.equal(lines.filter((line) => line.startsWith('ok ')).length, checked);
   });
 
   it('names broken records by id, exits with 1 and repairs nothing', async () => {
-    await using database = await filled();
+    await using database = await databaseWithSession();
     await runSql(database.url, "UPDATE sessions SET customer_email = 'somebody@else.example'");
     for (const attempt of ['first', 'second']) {
       const { code, stdout } = await tillway({ DATABASE_URL: database.url }, 'doctor');
@@ -47,14 +47,14 @@ describe('tillway doctor', () => {
     const { code, stdout } = await tillway({ DATABASE_URL: database.url }, 'doctor', '--json');
     const document = JSON.parse(stdout) as { ok: boolean; invariants: { ok: boolean; violations: string[] }[] };
     assert.deepEqual([code, document.ok], [1, false]);
-    assert.deepEqual(document.invariants.find(({ ok }) => !ok)!.violations, [familyOf(1).session.id]);
+    assert.deepEqual(document.invariants.find(({ ok }) => !ok)!.violations, [checkoutRecords(1).session.id]);
   });
 
   it('exits with 2 without a database, and creates none', async () => {
     using folder = temporaryFolder();
-    const nowhere =
+    const unknownDatabase =
       TEST_DATABASE === 'sqlite' ? `sqlite:${folder.path('none.db')}` : 'postgres://nobody:secret@127.0.0.1:1/none';
-    const { code, stdout, stderr } = await tillway({ DATABASE_URL: nowhere }, 'doctor');
+    const { code, stdout, stderr } = await tillway({ DATABASE_URL: unknownDatabase }, 'doctor');
     assert.deepEqual([code, stdout], [2, '']);
     assert.match(stderr, /^tillway: The database could not be checked: DATABASE_URL (?:sqlite|postgres):\S+: .+\n$/);
     assert.ok(!stderr.includes('secret'));
@@ -62,7 +62,7 @@ describe('tillway doctor', () => {
   });
 
   it('exits with 2 on a database of another version', async () => {
-    await using database = await filled();
+    await using database = await databaseWithSession();
     await runSql(database.url, 'DELETE FROM schema_migrations');
     const { code, stderr } = await tillway({ DATABASE_URL: database.url }, 'doctor');
     assert.equal(code, 2);
@@ -71,7 +71,7 @@ describe('tillway doctor', () => {
 });
 
 describe('tillway migrate', () => {
-  it('creates the database and lists the migrations, none at the second time', async () => {
+  it('creates the database and lists the applied migrations; a second run applies none', async () => {
     await using database = await createTestDatabase();
     const first = await tillway({ DATABASE_URL: database.url }, 'migrate');
     assert.deepEqual([first.code, first.stderr], [0, '']);
@@ -84,7 +84,7 @@ describe('tillway migrate', () => {
   });
 
   it('exits with 1 on a database of a newer version', async () => {
-    await using database = await filled();
+    await using database = await databaseWithSession();
     await runSql(database.url, "UPDATE schema_migrations SET name = 'other'");
     const { code, stdout, stderr } = await tillway({ DATABASE_URL: database.url }, 'migrate');
     assert.deepEqual([code, stdout], [1, '']);
@@ -92,21 +92,21 @@ describe('tillway migrate', () => {
   });
 });
 
-describe('the command line', () => {
-  it('rejects variables that are set but empty', async () => {
-    const given: [name: string, command: string][] = [
+describe('the command tillway', () => {
+  it('rejects environment variables that are set but empty', async () => {
+    const examples: [name: string, command: string][] = [
       ['TILLWAY_URL', 'sessions list'],
       ['TILLWAY_API_KEY', 'sessions list'],
       ['DATABASE_URL', 'migrate'],
     ];
-    for (const [name, command] of given) {
+    for (const [name, command] of examples) {
       const { code, stderr } = await tillway({ [name]: '' }, ...command.split(' '));
       assert.notEqual(code, 0, name);
       assert.match(stderr, new RegExp(`${name} is set but empty: unset it, or give it a value`));
     }
   });
 
-  it('calls the service of TILLWAY_URL', async () => {
+  it('calls the service at TILLWAY_URL', async () => {
     await using service = await startTestService();
     const { code, stdout, stderr } = await tillway({ TILLWAY_URL: service.url }, 'fees', '49.99');
     assert.deepEqual([code, stderr], [0, '']);
@@ -123,27 +123,27 @@ describe('the command line', () => {
     assert.equal((JSON.parse(examined.stdout) as { ok: boolean }).ok, false);
   });
 
-  /** Runs a command whose output has no reader. */
-  async function unread(variables: Record<string, string>, command: string): Promise<Ended> {
-    // `true` ends before the program begins, and reads nothing.
+  /** Runs a command with its output to a closed pipe. */
+  async function runWithClosedOutput(variables: Record<string, string>, command: string): Promise<CommandResult> {
+    // `true` exits without reading before the program starts.
     const line = `exec 3> >(true); wait $!; exec "${process.execPath}" "${SERVICE.pathname}" ${command} >&3`;
     const env = { PATH: process.env['PATH'], ...variables };
     return promisify(execFile)('bash', ['--norc', '-c', line], { env }).then(
-      (ended) => ({ code: 0, ...ended }),
-      (error: Ended) => error,
+      (result) => ({ code: 0, ...result }),
+      (error: CommandResult) => error,
     );
   }
 
-  it('exits with 0 and no message without a reader', async () => {
+  it('exits with 0 and without a message if its output pipe is closed', async () => {
     await using service = await startTestService();
-    const { code, stderr } = await unread({ TILLWAY_URL: service.url }, 'schema checkout.create');
+    const { code, stderr } = await runWithClosedOutput({ TILLWAY_URL: service.url }, 'schema checkout.create');
     assert.deepEqual([code, stderr], [0, '']);
   });
 
-  it('keeps the exit code of doctor without a reader', async () => {
-    await using database = await filled();
+  it('has the exit code of doctor even if its output pipe is closed', async () => {
+    await using database = await databaseWithSession();
     await runSql(database.url, "UPDATE sessions SET customer_email = 'somebody@else.example'");
-    const { code, stderr } = await unread({ DATABASE_URL: database.url }, 'doctor');
+    const { code, stderr } = await runWithClosedOutput({ DATABASE_URL: database.url }, 'doctor');
     assert.deepEqual([code, stderr], [1, '']);
   });
 
@@ -169,18 +169,18 @@ describe('the command line', () => {
 
 describe('bin/tillway.js, which npm starts', () => {
   const LAUNCHER = new URL('../../bin/tillway.js', import.meta.url).pathname;
-  // --no-strip-types stands for an older Node.js, which cannot read TypeScript: the launcher then uses the packaged one.
+  // --no-strip-types simulates an older Node.js without TypeScript support: the launcher then starts the Node.js of the npm package.
   for (const [name, flags] of [
-    ['on a Node.js that reads TypeScript', []],
+    ['on a Node.js with TypeScript support', []],
     ['on an older Node.js', ['--no-strip-types']],
   ] as const) {
-    const run = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> =>
+    const run = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<CommandResult> =>
       promisify(execFile)(process.execPath, [...flags, LAUNCHER, ...args], { env }).then(
-        (ended) => ({ code: 0, ...ended }),
-        (error: Ended) => error,
+        (result) => ({ code: 0, ...result }),
+        (error: CommandResult) => error,
       );
 
-    it(`passes arguments, output and exit code on, and stores compiled sources in the user's cache folder, ${name}`, async () => {
+    it(`forwards arguments, output and exit code, and stores compiled sources in the cache folder of the user, ${name}`, async () => {
       using home = temporaryFolder();
       const [HOME, XDG_CACHE_HOME] = [home.path(''), home.path('caches')];
       assert.match((await run({ HOME }, '--version')).stdout, /^\d+\.\d+\.\d+\n$/);
@@ -189,11 +189,11 @@ describe('bin/tillway.js, which npm starts', () => {
       assert.equal(wrong.code, 2);
       assert.match(wrong.stderr, /^tillway: amount takes a number, such as 49\.99, not "a b"\n/);
       assert.ok(existsSync(home.path('caches/tillway')));
-      // The launcher does not need the folder.
+      // The launcher works without a cache folder.
       assert.equal((await run({ XDG_CACHE_HOME: '/dev/null' }, '--version')).code, 0);
     });
 
-    it(`passes signals on, ${name}`, async () => {
+    it(`forwards signals, ${name}`, async () => {
       await using database = await createTestDatabase();
       const port = String(await freePort());
       const variables = { DATABASE_URL: database.url, PORT: port };

@@ -16,16 +16,16 @@ async function statusOf(
 
 const KEY = /^sk_(?:sandbox|live)_[0-9A-Za-z]{43}$/gm;
 
-describe('tillway keys', () => {
-  it('makes the first key before the first start, and others are made, used and revoked while the service runs', async () => {
+describe('the commands of tillway keys', () => {
+  it('create the first key before the first start, and create, list and revoke keys while the service runs', async () => {
     await using database = await createTestDatabase();
     const local = { DATABASE_URL: database.url };
-    const made = await tillway(local, 'keys', 'create', '--name', 'First', '--scope', 'admin');
-    assert.deepEqual([made.code, made.stderr], [0, ''], made.stderr);
-    const [first = '', ...more] = made.stdout.match(KEY) ?? [];
+    const created = await tillway(local, 'keys', 'create', '--name', 'First', '--scope', 'admin');
+    assert.deepEqual([created.code, created.stderr], [0, ''], created.stderr);
+    const [first = '', ...more] = created.stdout.match(KEY) ?? [];
     assert.deepEqual(more, []);
-    assert.match(made.stdout, /^Database: .*, which was made now\n/);
-    assert.match(made.stdout, /only time that it is shown/);
+    assert.match(created.stdout, /^Database: .*, which was made now\n/);
+    assert.match(created.stdout, /only time that it is shown/);
 
     await using service = await startServiceProgram({ ...local, HOST: '127.0.0.1' });
     const sessions = (key: string) =>
@@ -45,14 +45,14 @@ describe('tillway keys', () => {
     assert.equal(await creates(agent.key), 403);
 
     const remote = { TILLWAY_URL: service.url, TILLWAY_API_KEY: first };
-    const asked = await tillway(remote, 'sessions', 'list', '--json');
-    assert.deepEqual([asked.code, asked.stderr], [0, '']);
+    const sessionList = await tillway(remote, 'sessions', 'list', '--json');
+    assert.deepEqual([sessionList.code, sessionList.stderr], [0, '']);
 
     const revoked = await tillway(local, 'keys', 'revoke', agent.id);
     assert.match(revoked.stdout, new RegExp(`^Database: .*\\nRevoked: ${agent.id} \\(Agent\\)\\n$`));
     await until(
       async () => (await creates(agent.key)) === 401,
-      () => 'the revoked key still opens',
+      () => 'the revoked key is still accepted',
     );
 
     const listed = await tillway(local, 'keys', 'list');
@@ -64,7 +64,7 @@ describe('tillway keys', () => {
     }
   });
 
-  it('refuses what no key can be, and leaves nothing behind', async () => {
+  it('reject invalid options and unknown keys, and create no database', async () => {
     await using database = await createTestDatabase();
     const local = { DATABASE_URL: database.url };
     const wrong: [args: string[], message: RegExp][] = [

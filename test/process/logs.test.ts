@@ -24,14 +24,14 @@ const HIDDEN: Record<string, RegExp> = {
 };
 
 describe('the log at the level trace', () => {
-  it('is searched for every form of the secrets', () => {
+  it('is searched by a check that detects every form of the secrets', () => {
     for (const line of [EMAIL, encodeURIComponent(EMAIL), CARD, SPACED_CARD, SECRET, `"Bearer ${API_KEY}"`]) {
       assert.equal(leaksIn(`{"level":30}\n{"msg":"${line}"}\n`).length, 1, line);
     }
     assert.deepEqual(leaksIn('{"level":30,"msg":"request"}\n'), []);
   });
 
-  it('has no secret, no full email address and no card number', async () => {
+  it('contains no secret, no full email address and no card number', async () => {
     await using database = await createTestDatabase();
     await using receiver = await startReceiver();
     await using service = await startServiceProgram({
@@ -42,7 +42,7 @@ describe('the log at the level trace', () => {
       WEBHOOK_SECRET: SECRET,
     });
     await useTheApi(service);
-    await sendWhatIsWrong(service);
+    await sendInvalidRequests(service);
     await pay(service);
     await until(() => receiver.types.includes('payment.paid'));
     service.signal('SIGTERM');
@@ -55,12 +55,12 @@ describe('the log at the level trace', () => {
   });
 });
 
-/** Lines that contain a secret, with its kind. */
+/** The lines that match a hidden pattern, each with the name of the pattern. */
 function leaksIn(logged: string): string[] {
   return logged.split('\n').flatMap((line) =>
     Object.entries(HIDDEN)
       .filter(([, pattern]) => pattern.test(line))
-      .map(([what]) => `${what}: ${line}`),
+      .map(([name]) => `${name}: ${line}`),
   );
 }
 
@@ -82,7 +82,7 @@ async function useTheApi({ url }: RunningService): Promise<void> {
   }
 }
 
-async function sendWhatIsWrong({ url }: RunningService): Promise<void> {
+async function sendInvalidRequests({ url }: RunningService): Promise<void> {
   const sessions = '/api/gateway/sessions';
   const send = async (method: string, path: string, body?: string | object, headers?: Record<string, string>) => {
     const type = { 'content-type': 'application/json', ...headers };
@@ -96,7 +96,7 @@ async function sendWhatIsWrong({ url }: RunningService): Promise<void> {
   await send('POST', sessions, sessionBody({ preferredRoute: EMAIL, environment: CARD }));
   await send('POST', sessions, sessionBody({ customer: EMAIL }), { 'content-type': EMAIL });
   await send('GET', `/api/gateway/customers?limit=${EMAIL}&status=${CARD}`);
-  // Where an id belongs, and where nothing is.
+  // Paths with an email address or card number in place of an id, and an unknown path.
   await send('GET', `/api/gateway/customers/${EMAIL}`);
   await send('GET', `/api/gateway/customers/${encodeURIComponent(EMAIL)}`);
   await send('GET', `/api/gateway/payments/${CARD}`);
@@ -109,7 +109,7 @@ async function sendWhatIsWrong({ url }: RunningService): Promise<void> {
   }
 }
 
-/** A buyer who first enters a real card, then a test one; the first handoff is refused by the provider. */
+/** Pays as a buyer who enters a real card number before a test card; the provider refuses the first handoff. */
 async function pay({ url }: RunningService): Promise<void> {
   const customer = EMAIL.replace('@', '+handoff_error@');
   const created = await call<{ id: string }>('POST', `${url}/api/gateway/sessions`, sessionBody({ customer }));
@@ -132,11 +132,11 @@ async function submit(url: string, fields: Record<string, string>): Promise<numb
 
 interface Receiver extends AsyncDisposable {
   url: string;
-  /** Of the events that were acknowledged. */
+  /** Types of the acknowledged events. */
   types: string[];
 }
 
-/** A merchant's server that fails at first, and says back what it was sent. */
+/** A webhook receiver that fails the first delivery and returns each request body in its response. */
 async function startReceiver(): Promise<Receiver> {
   const types: string[] = [];
   let deliveries = 0;

@@ -9,13 +9,13 @@ import { join } from 'node:path';
 import { until } from '../support/until.ts';
 import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
 
-/** A program of this repository, run as a process of its own. */
+/** A program of this repository in a child process. */
 export interface Program extends AsyncDisposable {
   pid: number;
-  /** Everything written so far. */
+  /** The output so far. */
   stdout(): string;
   stderr(): string;
-  /** The exit code; null where a signal ended it. */
+  /** The exit code; null if a signal terminated the process. */
   exited: Promise<number | null>;
   signal(signal: NodeJS.Signals): void;
 }
@@ -23,29 +23,29 @@ export interface Program extends AsyncDisposable {
 export const SERVICE = new URL('../../src/main.ts', import.meta.url);
 
 const { NODE_COMPILE_CACHE } = process.env;
-/** Compile cache of the test run, for its hundreds of processes. */
+/** Makes child processes share the compile cache of the test run. */
 export const COMPILED = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
 /** Result of a command. */
-export interface Ended {
+export interface CommandResult {
   code: number;
   stdout: string;
   stderr: string;
 }
 
-/** Runs a command of the program with these environment variables and no others. */
-export async function tillway(variables: Record<string, string>, ...args: string[]): Promise<Ended> {
+/** Runs a `tillway` command with only these environment variables. */
+export async function tillway(variables: Record<string, string>, ...args: string[]): Promise<CommandResult> {
   const env = { ...COMPILED, ...variables };
   try {
     return { code: 0, ...(await promisify(execFile)(process.execPath, [SERVICE.pathname, ...args], { env })) };
   } catch (error) {
-    return error as Ended;
+    return error as CommandResult;
   }
 }
 
 /**
- * Starts a server file with these environment variables and no others; a server of the tests ignores the argument `serve`.
- * `await using` ends it.
+ * Starts a server file with only these environment variables. Servers other than the service ignore the argument `serve`.
+ * Disposal kills the process.
  */
 export function startProgram(file: URL, variables: Record<string, string>): Program {
   const child = spawn(process.execPath, [file.pathname, 'serve'], {
@@ -56,7 +56,7 @@ export function startProgram(file: URL, variables: Record<string, string>): Prog
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  // "close" and not "exit": by then everything it wrote has been read.
+  // The event "close" follows the last output; "exit" may precede it.
   const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
   return {
     pid: child.pid!,
@@ -82,24 +82,24 @@ export async function startServiceProgram(variables: Record<string, string>): Pr
   return { ...(await startUntilReady(SERVICE, { ...NO_RATE_LIMITS, ...variables, PORT: port }, url)), url };
 }
 
-/** Starts a server file and waits until it is ready at this URL. A start that fails or exits is an error. */
+/** Starts a server file and waits until it is ready at this URL. Throws if the process exits or is not ready in time. */
 export async function startUntilReady(file: URL, variables: Record<string, string>, url: string): Promise<Program> {
   const program = startProgram(file, variables);
-  const complaint = () => `${file.pathname} did not become ready: ${program.stdout()}${program.stderr()}`;
+  const message = () => `${file.pathname} did not become ready: ${program.stdout()}${program.stderr()}`;
   let hasExited = false;
   void program.exited.then(() => (hasExited = true));
   try {
-    await until(async () => hasExited || (await statusOf(`${url}/readyz`)) === 200, complaint);
-    if (hasExited) throw new Error(complaint());
+    await until(async () => hasExited || (await statusOf(`${url}/readyz`)) === 200, message);
+    if (hasExited) throw new Error(message());
     return program;
   } catch (error) {
-    // A process that is left behind would keep the tests from ending.
+    // A remaining child process would prevent the test run from exiting.
     await program[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-/** Status of an answer; 0 without one. */
+/** HTTP status of a GET; 0 without a response. */
 export function statusOf(url: string): Promise<number> {
   return fetch(url, { headers: { connection: 'close' } }).then(
     async (response) => {
@@ -111,13 +111,13 @@ export function statusOf(url: string): Promise<number> {
 }
 
 /**
- * Services choose ports from 20000, and the system assigns ports from 32768: another service or connection could take one of
- * those at any time.
+ * Range for test ports. Services with PORT=0 choose ports from 20000 and the system assigns ports from 32768, so that
+ * neither takes a port of this range.
  */
 const FIRST_PORT = 11_000;
 const LAST_PORT = 20_000;
 
-/** A port at which another program listens, until it is disposed of. */
+/** A port with a listener until disposal. */
 export async function takenPort(): Promise<AsyncDisposable & { port: number }> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -125,11 +125,11 @@ export async function takenPort(): Promise<AsyncDisposable & { port: number }> {
   return { port: (server.address() as AddressInfo).port, [Symbol.asyncDispose]: close };
 }
 
-/** A free port that neither the system nor another test gets while this process lives. */
+/** A free port that no other test file receives while this process runs. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
-    if (!(await claim(port))) continue;
+    if (!(await reserve(port))) continue;
     const probe = createServer();
     const isFree = await new Promise<boolean>((resolve) =>
       probe.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true)),
@@ -141,21 +141,21 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Reserves a port among parallel test files, which may listen at it only later: holds the unused UDP port of that number until
+ * Reserves a port among parallel test files before a listener opens it, by holding the UDP port of the same number until
  * this process exits.
  */
-function claim(port: number): Promise<boolean> {
-  const mark = createSocket('udp4').unref();
+function reserve(port: number): Promise<boolean> {
+  const udpSocket = createSocket('udp4').unref();
   return new Promise((resolve) => {
-    mark.once('error', () => {
-      mark.close();
+    udpSocket.once('error', () => {
+      udpSocket.close();
       resolve(false);
     });
-    mark.bind({ port, address: '127.0.0.1' }, () => resolve(true));
+    udpSocket.bind({ port, address: '127.0.0.1' }, () => resolve(true));
   });
 }
 
-/** A folder that is gone after `using`. */
+/** A temporary folder, deleted at disposal. */
 export function temporaryFolder(): Disposable & { path(name: string): string } {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-process-'));
   return {

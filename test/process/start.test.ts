@@ -7,11 +7,11 @@ import { startTestService } from '../support/service.ts';
 import { SERVICE, startProgram, startServiceProgram, takenPort, temporaryFolder } from './program.ts';
 import { until } from '../support/until.ts';
 
-describe('the process, at its start,', { concurrency: 2 }, () => {
+describe('the service process at its start', { concurrency: 2 }, () => {
   it('logs one line with its address', async () => {
     using folder = temporaryFolder();
     await using service = await startServiceProgram({ DATABASE_URL: `sqlite:${folder.path('a.db')}` });
-    // It answers before it logs.
+    // The service answers requests shortly before it logs the line.
     await until(() => /Tillway is ready.*\n/.test(service.stdout()));
     const lines = service.stdout().split('\n');
     const ready = lines.filter((line) => line.includes('Tillway is ready'));
@@ -22,31 +22,31 @@ describe('the process, at its start,', { concurrency: 2 }, () => {
     assert.equal(service.stderr(), '');
   });
 
-  // test/config.test.ts has the messages of all settings.
-  it('exits with 1 and one line that names every invalid setting, and no secret', async () => {
-    const line = await refusal({ PORT: 'x', LOG_LEVEL: 'y', WEBHOOK_SECRET: 'whsec_do-not-show' });
+  // test/config.test.ts tests the messages of all settings.
+  it('exits with 1 and one line that names every invalid setting, without showing a secret', async () => {
+    const line = await startError({ PORT: 'x', LOG_LEVEL: 'y', WEBHOOK_SECRET: 'whsec_do-not-show' });
     assert.match(line, /^Configuration: PORT must /);
     for (const name of ['LOG_LEVEL', 'WEBHOOK_SECRET']) assert.ok(line.includes(name), name);
     assert.ok(!line.includes('do-not-show'));
   });
 
-  it('exits with 1 and one line if another program has its port, or that of the metrics', async () => {
+  it('exits with 1 and one line if its port or the port for metrics is taken', async () => {
     using folder = temporaryFolder();
     await using taken = await takenPort();
     const { port } = taken;
     const local = { DATABASE_URL: `sqlite:${folder.path('a.db')}` };
-    const line = await refusal({ ...local, PORT: String(port) });
+    const line = await startError({ ...local, PORT: String(port) });
     const message = 'PORT must be a port that is free';
     assert.match(line, new RegExp(`^Tillway cannot start: ${message}: .*127\\.0\\.0\\.1:${port}\n?$`));
-    const metrics = await refusal({ ...local, PORT: '0', METRICS_PORT: String(port), LOG_LEVEL: 'error' });
+    const metrics = await startError({ ...local, PORT: '0', METRICS_PORT: String(port), LOG_LEVEL: 'error' });
     assert.match(metrics, new RegExp(`METRICS_${message}`));
   });
 
-  /** The only line on stderr of a process that must not start. */
-  async function refusal(variables: Record<string, string>): Promise<string> {
+  /** The line on stderr of a process whose start must fail. */
+  async function startError(variables: Record<string, string>): Promise<string> {
     await using program = startProgram(SERVICE, variables);
     assert.equal(await program.exited, 1);
-    // The log names a database that the start created.
+    // stdout may contain the log line about a new database.
     assert.match(program.stdout(), /^(?:\{[^\n]*created a new, empty database[^\n]*\n)?$/);
     const lines = program.stderr().split('\n');
     assert.equal(lines.length, 2, program.stderr());
@@ -65,7 +65,7 @@ describe('the service does not start', () => {
     it(`with ${name}=${value}`, () => assert.rejects(startTestService({ variables: { [name]: value } }), { message }));
   }
 
-  it('on a database that it cannot open, and names it', async () => {
+  it('on a database that it cannot open, with a message that names the database', async () => {
     using folder = temporaryFolder();
     writeFileSync(folder.path('file'), 'not a folder');
     writeFileSync(folder.path('text.db'), 'this is not a database. '.repeat(100));

@@ -8,15 +8,15 @@ import { type TestDatabase, createTestDatabase } from '../support/database.ts';
 import { type RunningService, startServiceProgram, statusOf } from './program.ts';
 import { until } from '../support/until.ts';
 
-/** In seconds. */
+/** The largest SHUTDOWN_DELAY, in seconds. */
 const LONGEST_DELAY = '300';
 const CLIENTS = 8;
 
-describe('the process, at a shutdown,', { concurrency: 2 }, () => {
-  it('is not ready at once, serves for SHUTDOWN_DELAY, finishes the requests in progress and exits with 0', async () => {
+describe('the service process at a shutdown', { concurrency: 2 }, () => {
+  it('becomes unready, serves requests for SHUTDOWN_DELAY, completes the requests in progress and exits with 0', async () => {
     await using database = await createTestDatabase();
     await using service = await startServiceProgram({
-      // The test ends the delay.
+      // SIGINT ends the delay below.
       ...variables(database, LONGEST_DELAY),
       SHUTDOWN_TIMEOUT: '30',
       // No open connection times out before SHUTDOWN_TIMEOUT.
@@ -28,7 +28,7 @@ describe('the process, at a shutdown,', { concurrency: 2 }, () => {
     const half = await openHalfRequest(service);
     service.signal('SIGTERM');
     await until(async () => (await statusOf(`${service.url}/readyz`)) === 503);
-    // Some programs send a signal to a process and to its group.
+    // Some programs send a signal twice: to a process and to its process group.
     service.signal('SIGTERM');
     assert.equal(await statusOf(`${service.url}/healthz`), 200);
     const created = await createSession(service.url);
@@ -50,26 +50,26 @@ describe('the process, at a shutdown,', { concurrency: 2 }, () => {
     const page = await fetch(`${service.url}/checkout/chk_1`);
     assert.deepEqual([page.status, page.headers.get('content-type')], [503, 'text/html; charset=utf-8']);
     assert.match(await late.finish(), /^HTTP\/1\.1 200 /);
-    // The exit code after SHUTDOWN_TIMEOUT is 1: neither an idle connection nor half a request delays the exit.
+    // An exit code of 0 means that neither the idle connection nor the incomplete request delayed the exit until SHUTDOWN_TIMEOUT.
     assert.equal(await service.exited, 0);
     for (const socket of [idle, half]) socket.destroy();
     assert.match(service.stdout(), /"signal":"SIGTERM","msg":"stopping"/);
     assert.equal(service.stderr(), '');
   });
 
-  it('skips the delay on SIGINT', async () => {
+  it('skips SHUTDOWN_DELAY on SIGINT', async () => {
     await using database = await createTestDatabase();
     await using service = await startServiceProgram(variables(database, LONGEST_DELAY));
     const slow = await startSlowRequest(service);
     service.signal('SIGINT');
-    // At `npm start` the terminal and npm both send a Ctrl-C.
+    // With `npm start`, the terminal and npm both forward a Ctrl-C.
     service.signal('SIGINT');
     await untilRefused(service);
     assert.match(await slow.finish(), /^HTTP\/1\.1 200 /);
     assert.equal(await service.exited, 0);
   });
 
-  it('under load, loses no acknowledged session, and answers every request that it carries out', async () => {
+  it('loses no acknowledged session under load, and stores no session without an answer', async () => {
     await using database = await createTestDatabase();
     const acknowledged: string[] = [];
     await using service = await startServiceProgram({
@@ -87,7 +87,7 @@ describe('the process, at a shutdown,', { concurrency: 2 }, () => {
     await Promise.all(clients);
     assert.equal(await service.exited, 0);
     assert.ok(acknowledged.length > before, 'the service serves during the delay');
-    // A client that connects in the very moment in which the port closes is reset by the kernel.
+    // The kernel resets a client that connects while the port closes.
     assert.ok(resets.length <= CLIENTS / 4, `${resets.length} resets: ${resets.join(', ')}`);
     for (const socket of [idle, half]) socket.destroy();
 
@@ -96,7 +96,7 @@ describe('the process, at a shutdown,', { concurrency: 2 }, () => {
     assert.deepEqual(stored.toSorted(), acknowledged.toSorted());
   });
 
-  it('gives up with 1 on a request that does not end within SHUTDOWN_TIMEOUT', async () => {
+  it('exits with 1 if a request in progress exceeds SHUTDOWN_TIMEOUT', async () => {
     await using database = await createTestDatabase();
     await using service = await startServiceProgram({ ...variables(database, '0'), SHUTDOWN_TIMEOUT: '1' });
     const stuck = await startSlowRequest(service);
@@ -111,7 +111,7 @@ function variables({ url }: TestDatabase, delay: string): Record<string, string>
   return { DATABASE_URL: url, SHUTDOWN_DELAY: delay };
 }
 
-/** Creates sessions until the port is closed, and notes every reset connection. No connection is reset within an answer. */
+/** Creates sessions until the port is closed and records reset connections. Fails if a response is cut off. */
 async function createUntilClosed(url: string, acknowledged: string[], resets: string[]): Promise<void> {
   for (;;) {
     const answer = await createSession(url).catch((error: TypeError) => (error.cause as NodeJS.ErrnoException).code);
@@ -138,7 +138,7 @@ async function sessionIds(url: string): Promise<string[]> {
   return ids;
 }
 
-/** Asks on a new connection each time: one that is kept may end just when it is used again. */
+/** Waits until the service rejects requests, each on a new connection: a keep-alive connection could be closed during reuse. */
 function untilRefused({ url }: RunningService): Promise<void> {
   return until(async () => (await createSession(url, { connection: 'close' })).status === 503);
 }
@@ -155,7 +155,7 @@ async function openConnection({ url }: RunningService): Promise<Socket> {
   const { port, hostname } = new URL(url);
   const socket = connect(Number(port), hostname);
   await once(socket, 'connect');
-  // One that the service does not wait for may be reset.
+  // The service may reset this connection at its exit.
   socket.on('error', () => {});
   return socket;
 }
@@ -166,13 +166,13 @@ async function openHalfRequest(service: RunningService): Promise<Socket> {
   return socket;
 }
 
-/** A request of which half is sent; `finish` sends the rest and answers what comes back. */
+/** Sends the first part of a request; `finish` sends the rest and returns the response. */
 async function startSlowRequest(service: RunningService): Promise<{ socket: Socket; finish(): Promise<string> }> {
   const socket = await openConnection(service);
   const body = JSON.stringify(sessionBody());
   const head = `POST /api/gateway/sessions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n`;
   socket.write(`${head}content-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n`);
-  // The service says that it has begun.
+  // The response "100 Continue" shows that the service has begun the request.
   await once(socket, 'data');
   socket.write(body.slice(0, 10));
   return {

@@ -19,15 +19,15 @@ const CLIENTS = 4;
 const SESSIONS_BEFORE = 5 * CLIENTS;
 const run = promisify(execFile);
 
-/** Sessions that the service has acknowledged, each with whether its payment was. */
+/** Acknowledged sessions by id; true if the payment was acknowledged too. */
 type Acknowledged = Map<string, boolean>;
 
-interface Busy extends AsyncDisposable {
+interface Load extends AsyncDisposable {
   acknowledged: Acknowledged;
 }
 
-/** Creates sessions and has every one paid, without a pause, until it is disposed of. */
-function keepBusy(url: string): Busy {
+/** Creates and pays sessions continuously until disposal. */
+function startLoad(url: string): Load {
   const acknowledged: Acknowledged = new Map();
   let stopped = false;
   async function client(name: number): Promise<void> {
@@ -62,33 +62,33 @@ async function post(url: string, body: unknown): Promise<{ id: string }> {
   return answer;
 }
 
-/** Takes a backup while the service is busy, and returns the sessions acknowledged before it began. */
+/** Takes a backup of a service under load. Returns the sessions that the service acknowledged before the backup began. */
 async function backUp(databaseUrl: string, take: () => void | Promise<void>): Promise<Acknowledged> {
   await using service = await startServiceProgram({ DATABASE_URL: databaseUrl });
-  await using busy = keepBusy(service.url);
-  const { acknowledged } = busy;
+  await using load = startLoad(service.url);
+  const { acknowledged } = load;
   await until(() => acknowledged.size >= SESSIONS_BEFORE);
   const before = new Map(acknowledged);
   await take();
   const meanwhile = acknowledged.size;
   await until(
     () => acknowledged.size > meanwhile,
-    () => 'the service was no longer busy',
+    () => 'the service was no longer under load',
   );
   return before;
 }
 
-/** Acknowledged sessions that a service on the restored database does not have, or not as paid. */
+/** Acknowledged sessions that are missing or unpaid in a service on the restored database. */
 async function missingFrom(databaseUrl: string, acknowledged: Acknowledged): Promise<string[]> {
   await using service = await startServiceProgram({ DATABASE_URL: databaseUrl });
   const missing: string[] = [];
-  const look = async (id: string, paid: boolean): Promise<void> => {
+  const check = async (id: string, paid: boolean): Promise<void> => {
     const response = await fetch(`${service.url}/api/gateway/sessions/${id}`);
     const { status } = (await response.json()) as { status?: string };
     if (response.status !== 200 || (paid && status !== 'paid')) missing.push(`${id}: ${response.status} ${status}`);
   };
-  await Promise.all(Array.from(acknowledged, ([id, paid]) => look(id, paid)));
-  // The database accepts writes, too.
+  await Promise.all(Array.from(acknowledged, ([id, paid]) => check(id, paid)));
+  // The restored database also accepts writes.
   await post(`${service.url}/api/gateway/sessions`, { product: 'New', amount: 5, customer: 'new@example.com' });
   return missing;
 }
@@ -100,8 +100,8 @@ function sessionsIn(path: string): number {
   return Number(row!['count']);
 }
 
-describe('a backup taken while the service is busy', { concurrency: true }, () => {
-  it('of SQLite has everything that was acknowledged before it began', async () => {
+describe('a backup of a service under load', { concurrency: true }, () => {
+  it('by VACUUM INTO on SQLite contains every acknowledged session and payment', async () => {
     using folder = temporaryFolder();
     const [path, copy, file] = ['tillway.db', 'backup.db', 'file.db'].map(folder.path) as [string, string, string];
     const acknowledged = await backUp(`sqlite:${path}`, () => {
@@ -110,28 +110,28 @@ describe('a backup taken while the service is busy', { concurrency: true }, () =
       database.close();
       copyFileSync(path, file);
     });
-    // The file without its log lacks some: an acknowledged write is in the log first.
+    // A copy of the database file alone lacks sessions, because acknowledged writes are first in the write-ahead log.
     assert(sessionsIn(file) < acknowledged.size);
     assert(sessionsIn(copy) >= acknowledged.size);
     assert.deepEqual(await brokenInvariants(settingsOf(`sqlite:${copy}`)), []);
     assert.deepEqual(await missingFrom(`sqlite:${copy}`, acknowledged), []);
   });
 
-  it('of PostgreSQL, the base backup, has everything that was acknowledged before it began', async () => {
+  it('by a base backup of PostgreSQL contains every acknowledged session and payment', async () => {
     using folder = temporaryFolder();
-    const place = folder.path('.');
+    const copy = folder.path('.');
     await using postgres = await startPostgres();
     const database = await postgres.createDatabase();
-    const acknowledged = await backUp(postgres.url(database), () => baseBackup(postgres, place));
+    const acknowledged = await backUp(postgres.url(database), () => baseBackup(postgres, copy));
     await postgres.stop();
-    await using restored = await startPostgres({ folder: place });
+    await using restored = await startPostgres({ folder: copy });
     const url = restored.url(database);
     assert.deepEqual(await brokenInvariants(settingsOf(url)), []);
     assert.deepEqual(await missingFrom(url, acknowledged), []);
   });
 });
 
-/** Copies the files while they change, then the log that they need, as `pg_basebackup` does, which the package lacks. */
+/** Copies the data files while they change, then the write-ahead log. `pg_basebackup` does the same, but is not in the npm package. */
 async function baseBackup(postgres: Postgres, folder: string): Promise<void> {
   const client = new Client({ connectionString: postgres.adminUrl });
   await client.connect();
@@ -151,12 +151,12 @@ async function baseBackup(postgres: Postgres, folder: string): Promise<void> {
   }
 }
 
-/** With owners and modes: PostgreSQL starts on nothing that is not its own. A file may vanish while others are copied. */
+/** Copies with owners and modes, which PostgreSQL checks at its start. Files may disappear during the copy. */
 async function copyInto(folder: string, ...paths: string[]): Promise<void> {
   try {
     await run('cp', ['-a', ...paths, folder]);
   } catch (error) {
-    const complaints = (error as { stderr: string }).stderr.trim().split('\n');
-    if (!complaints.every((line) => line.endsWith('No such file or directory'))) throw error;
+    const errors = (error as { stderr: string }).stderr.trim().split('\n');
+    if (!errors.every((line) => line.endsWith('No such file or directory'))) throw error;
   }
 }

@@ -45,13 +45,13 @@ import { SECRET, receiver } from '../webhooks/fixtures.ts';
 
 const LIMIT = 100;
 
-/** A separate connection to a database, without the store. */
+/** A connection to the database that bypasses the store. */
 interface Probe extends AsyncDisposable {
   rows(sql: string, ...params: number[]): Promise<Record<string, unknown>[]>;
-  /** Begins a transaction without foreign keys. */
+  /** Begins a transaction in which foreign keys are not enforced. */
   begin(): Promise<void>;
   /** Drops the triggers of a table and returns the statements that create them again. */
-  unguard(table: string): Promise<string[]>;
+  dropTriggers(table: string): Promise<string[]>;
 }
 
 async function openProbe(url: string): Promise<Probe> {
@@ -69,7 +69,7 @@ function probeSqlite(path: string): Probe {
       return statement.all(...params);
     },
     begin: async () => database.exec('BEGIN'),
-    async unguard(table) {
+    async dropTriggers(table) {
       const select = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?";
       const triggers = database.prepare(select).all(table);
       for (const { name } of triggers) database.exec(`DROP TRIGGER ${String(name)}`);
@@ -93,7 +93,7 @@ async function probePostgres(url: string): Promise<Probe> {
       );
       for (const { holder, name } of keys) await rows(`ALTER TABLE ${String(holder)} DROP CONSTRAINT ${String(name)}`);
     },
-    async unguard(table) {
+    async dropTriggers(table) {
       const triggers = await rows(
         `SELECT tgname AS name, pg_get_triggerdef(oid) AS sql FROM pg_trigger WHERE tgrelid = '${table}'::regclass AND NOT tgisinternal`,
       );
@@ -104,7 +104,7 @@ async function probePostgres(url: string): Promise<Probe> {
   };
 }
 
-/** The ids that every broken invariant finds. */
+/** Violations by invariant: the ids that the query of each broken invariant returns. */
 async function findings(probe: Probe): Promise<Record<string, string[]>> {
   const found: Record<string, string[]> = {};
   for (const { name, sql } of INVARIANTS) {
@@ -114,12 +114,12 @@ async function findings(probe: Probe): Promise<Record<string, string[]>> {
   return found;
 }
 
-/** Triggers of the ledger that are dropped. */
-let guards: string[] = [];
+/** Statements that create the dropped triggers of the ledger again. */
+let droppedTriggers: string[] = [];
 
-async function take(probe: Probe, step: Step): Promise<void> {
-  if (step === 'unguard') guards = await probe.unguard('ledger_entries');
-  else if (step === 'guard') for (const sql of guards) await probe.rows(sql);
+async function applyStep(probe: Probe, step: Step): Promise<void> {
+  if (step === 'drop_triggers') droppedTriggers = await probe.dropTriggers('ledger_entries');
+  else if (step === 'restore_triggers') for (const sql of droppedTriggers) await probe.rows(sql);
   else if (typeof step === 'string') await probe.rows(step);
   else {
     const { table, where } = step.copy;
@@ -139,8 +139,8 @@ async function take(probe: Probe, step: Step): Promise<void> {
 
 const HISTORIES = 12;
 
-describe('the invariants find every violation', () => {
-  test('exactly the invariants that an injected violation breaks find it, with the right ids', (context) =>
+describe('the invariants of the database', () => {
+  test('each injected violation is found by the invariants it breaks, and by no other', (context) =>
     withStore(async (store, url) => {
       await fillWithEveryState(store);
       await using probe = await openProbe(url);
@@ -151,7 +151,7 @@ describe('the invariants find every violation', () => {
           const expected = Object.fromEntries(Object.entries(broken).map(([name, ids]) => [name, [ids].flat()]));
           await probe.begin();
           try {
-            for (const step of [steps].flat()) await take(probe, step);
+            for (const step of [steps].flat()) await applyStep(probe, step);
             assert.deepEqual(await findings(probe), expected);
             for (const [name, [first]] of Object.entries(expected)) {
               const { sql } = INVARIANTS.find((invariant) => invariant.name === name)!;
@@ -168,21 +168,21 @@ describe('the invariants find every violation', () => {
       }
     }));
 
-  test('every invariant has an injected violation, and one that it alone finds if there can be one', () => {
+  test('every invariant has an injected violation, if possible one that breaks no other invariant', () => {
     const names = INVARIANTS.map(({ name }) => name);
     const found = INJECTED_VIOLATIONS.map(([, broken]) => Object.keys(broken));
     assert.deepEqual([...new Set(found.flat())].toSorted(), names.toSorted());
-    const alone = new Set(found.filter(({ length }) => length === 1).flat());
-    // A violation of each of these contradicts another invariant, too.
+    const foundAlone = new Set(found.filter(({ length }) => length === 1).flat());
+    // A violation of one of these invariants always breaks another invariant as well.
     const books = ['capture_first', 'ledger_balance', 'refund_bound'];
     const unique = ['one_event_per_status', 'one_paid_invoice', 'one_paid_payment'];
     const states = ['paid_session_invoice', 'paid_session_payment', 'surplus_payment'];
-    const together = [...books, ...unique, ...states];
-    assert.deepEqual(names.filter((name) => !alone.has(name)).toSorted(), together.toSorted());
+    const neverAlone = [...books, ...unique, ...states];
+    assert.deepEqual(names.filter((name) => !foundAlone.has(name)).toSorted(), neverAlone.toSorted());
   });
 });
 
-describe('a healthy service has no findings', () => {
+describe('the invariants hold', () => {
   test('after every commit of random histories', () =>
     withStore(async (store, url) => {
       await write(store, { type: 'customer_created', customer: aCustomer() });
@@ -190,20 +190,20 @@ describe('a healthy service has no findings', () => {
       const deps = checkoutDeps(store);
       let commits = 0;
       for (const [index, history] of fc.sample(anyHistory, { numRuns: HISTORIES, seed: 7 }).entries()) {
-        for await (const what of replayed(deps, history, index)) {
-          assert.deepEqual(await findings(probe), {}, `history ${index}, after ${what}`);
+        for await (const commit of replayed(deps, history, index)) {
+          assert.deepEqual(await findings(probe), {}, `history ${index}, after ${commit}`);
           commits++;
         }
       }
       assert.ok(commits > 4 * HISTORIES, `only ${commits} commits`);
     }));
 
-  test('after every change of the health of a route', () =>
+  test('after every change of route health', () =>
     withStore(async (store, url) => {
       await using probe = await openProbe(url);
       const deps = checkoutDeps(store);
       let transitions = 0;
-      for (const [index, { configured, looks }] of fc.sample(anyHealth, { numRuns: 12, seed: 7 }).entries()) {
+      for (const [index, { configured, steps }] of fc.sample(anyHealth, { numRuns: 12, seed: 7 }).entries()) {
         let record = initialHealth(configured, NOW);
         const save = async (change: HealthChange) => {
           await write(store, ...writesOf(deps, 'sandbox', `route_${index}`, change, NOW));
@@ -211,19 +211,19 @@ describe('a healthy service has no findings', () => {
         };
         await save({ record, transition: null });
         let now = NOW;
-        for (const look of looks) {
-          now += look.afterMs;
-          const change = looked(record, look, now);
+        for (const step of steps) {
+          now += step.afterMs;
+          const change = changeOf(record, step, now);
           if (!change) continue;
           await save(change);
           if (change.transition) transitions++;
-          assert.deepEqual(await findings(probe), {}, `route ${index}, after ${JSON.stringify(look)}`);
+          assert.deepEqual(await findings(probe), {}, `route ${index}, after ${JSON.stringify(step)}`);
         }
       }
       assert.ok(transitions > 40, `only ${transitions} transitions`);
     }));
 
-  test('with checkouts in every state of the pages', async () => {
+  test('with checkouts in every state that the hosted page can show', async () => {
     await using service = await startTestService();
     await using fake = await startFakeProvider();
     connect(service.service, fake);
@@ -234,7 +234,7 @@ describe('a healthy service has no findings', () => {
     assert.deepEqual(await findings(probe), {});
   });
 
-  test('under load', async (context) => {
+  test('at every moment under load', async (context) => {
     let requests = 0;
     const { url } = await receiver(context, () => (++requests % 5 === 0 ? 503 : 200));
     const variables = { WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET };
@@ -269,8 +269,8 @@ const anyStep: fc.Arbitrary<HistoryStep> = anyStepOf({
   start: [5, { route: fc.nat(2) }],
   accept: [3, { payment: some }],
   refuse: [2, { payment: some, failover: fc.boolean(), mayArrive: fc.boolean() }],
-  unclear: [1, { payment: some }],
-  lose: [1, { payment: some }],
+  markUncertain: [1, { payment: some }],
+  failUnknown: [1, { payment: some }],
   event: [
     8,
     {
@@ -287,7 +287,7 @@ const anyStep: fc.Arbitrary<HistoryStep> = anyStepOf({
   applyElapsedTime: [2, { jump: fc.constantFrom('at' as const, -60_000) }],
   settle: [2, { payment: some }],
   refund: [3, { payment: some, share: fc.constantFrom(0, 5, 11, 17) }],
-  told: [3, { refund: fc.nat(3), status: fc.constantFrom(...REFUND_STATUSES) }],
+  refundReport: [3, { refund: fc.nat(3), status: fc.constantFrom(...REFUND_STATUSES) }],
 });
 const anyHistory: fc.Arbitrary<History> = fc.record({
   amount: fc.constantFrom(1, 99, 4999, 1_000_000),
@@ -299,9 +299,9 @@ const anyHistory: fc.Arbitrary<History> = fc.record({
   steps: fc.array(anyStep, { minLength: 4, maxLength: 20, size: 'max' }),
 });
 
-/** A possible change of the health of a route. */
-interface Look {
-  type: 'signals' | 'override' | 'give_back' | 'reconfigure' | 'lease' | 'release';
+/** A change that may apply to the health of a route. */
+interface HealthStep {
+  type: 'signals' | 'override' | 'end_override' | 'reconfigure' | 'lease' | 'release';
   afterMs: number;
   state: HealthRecord['state'];
   /** Duration of an override. */
@@ -310,8 +310,8 @@ interface Look {
 }
 
 const anyState = fc.constantFrom('live' as const, 'degraded' as const, 'standby' as const);
-const anyLook: fc.Arbitrary<Look> = fc.record({
-  type: fc.constantFrom('signals', 'signals', 'signals', 'override', 'give_back', 'reconfigure', 'lease', 'release'),
+const anyHealthStep: fc.Arbitrary<HealthStep> = fc.record({
+  type: fc.constantFrom('signals', 'signals', 'signals', 'override', 'end_override', 'reconfigure', 'lease', 'release'),
   afterMs: fc.constantFrom(1, 60_000, 3_600_000),
   state: anyState,
   untilMs: fc.constantFrom(null, 1, 60_000),
@@ -319,28 +319,32 @@ const anyLook: fc.Arbitrary<Look> = fc.record({
 });
 const anyHealth = fc.record({
   configured: anyState,
-  looks: fc.array(anyLook, { minLength: 10, maxLength: 25, size: 'max' }),
+  steps: fc.array(anyHealthStep, { minLength: 10, maxLength: 25, size: 'max' }),
 });
 
-function looked(record: HealthRecord, { type, state, untilMs, kind }: Look, now: number): HealthChange | undefined {
-  const alone = (next: HealthRecord | undefined) => next && { record: next, transition: null };
+function changeOf(
+  record: HealthRecord,
+  { type, state, untilMs, kind }: HealthStep,
+  now: number,
+): HealthChange | undefined {
+  const withoutTransition = (next: HealthRecord | undefined) => next && { record: next, transition: null };
   switch (type) {
     case 'signals':
       return nextHealth(record, signalsOf(kind, now), 0.5);
     case 'override':
       return override(record, { state, until: untilMs === null ? null : now + untilMs, reason: 'why' }, now);
-    case 'give_back':
+    case 'end_override':
       return override(record, null, now);
     case 'reconfigure':
       return reconfigure(record, state, now);
     case 'lease':
-      return alone(leaseProbe(record, idOf('pay', 1), now));
+      return withoutTransition(leaseProbe(record, idOf('pay', 1), now));
     case 'release':
-      return alone(releaseProbe(record, idOf('pay', 1)));
+      return withoutTransition(releaseProbe(record, idOf('pay', 1)));
   }
 }
 
-/** Twenty results of one kind, a second ago. */
+/** Signals with twenty recent results of one kind. */
 function signalsOf(kind: ResultKind, now: number): HealthSignals {
   const mean = kind === 'success' ? 0.9 : 0.2;
   const recent = Array.from({ length: 20 }, () => ({ at: now - 1, kind }));
@@ -351,42 +355,44 @@ function signalsOf(kind: ResultKind, now: number): HealthSignals {
 type Decide = (checkout: Checkout, ...args: unknown[]) => Decision<string>;
 type Call = { name: string; args: unknown[]; decision: Decision<string> };
 
-/** The decisions of a history, with their arguments besides the checkout. */
+/** The decisions that a history applies, with their arguments other than the checkout. */
 function callsOf(history: History): Call[] {
   const calls: Call[] = [];
-  const noting = Object.entries(real as unknown as Record<string, Decide>).map(([name, decide]): [string, Decide] => [
-    name,
-    (checkout, ...args) => {
-      const decision = decide(checkout, ...args);
-      calls.push({ name, args, decision });
-      return decision;
-    },
-  ]);
-  walk(Object.fromEntries(noting) as unknown as Decisions, history);
-  // The walk also makes decisions that it does not apply; it freezes those that it applies.
+  const recordingDecisions = Object.entries(real as unknown as Record<string, Decide>).map(
+    ([name, decide]): [string, Decide] => [
+      name,
+      (checkout, ...args) => {
+        const decision = decide(checkout, ...args);
+        calls.push({ name, args, decision });
+        return decision;
+      },
+    ],
+  );
+  walk(Object.fromEntries(recordingDecisions) as unknown as Decisions, history);
+  // `walk` also makes decisions that it discards; it freezes the checkouts of the decisions that it applies.
   return calls.filter(({ decision }) => Object.isFrozen(decision.next));
 }
 
-/** Commits a history as the operations do; yields after every commit. */
+/** Commits the decisions of a history like the operations do; yields after every commit. */
 async function* replayed(deps: Deps, history: History, index: number): AsyncGenerator<string> {
-  const own = <Value>(value: Value): Value => {
+  const withOwnIds = <Value>(value: Value): Value => {
     const text = JSON.stringify(value);
     const tail = String(index).padStart(26, '0');
     return JSON.parse(text.replaceAll(/((?:chk|pay|inv|ref)_.{10})0{26}/g, `$1${tail}`)) as Value;
   };
-  const sessionId = own(idOf('chk', 1));
+  const sessionId = withOwnIds(idOf('chk', 1));
   await write(deps.store, { type: 'session_created', session: aSession({ id: sessionId, amount: history.amount }) });
   for (const [number, { name, args, decision }] of callsOf(history).entries()) {
     const decide = (real as unknown as Record<string, Decide>)[name]!;
-    const heard = name === 'applyProviderEvent' ? (own(args[0]) as ProviderEvent) : undefined;
+    const event = name === 'applyProviderEvent' ? (withOwnIds(args[0]) as ProviderEvent) : undefined;
     let message: ProviderMessage | undefined;
     const { outcome } = await commitDecision(
       deps,
       sessionId,
       (checkout) => {
-        const decided = decide(checkout, ...own(args));
-        if (!heard) return decided;
-        message = messageOf(sessionId, `${index}_${number}`, heard, decided.outcome);
+        const decided = decide(checkout, ...withOwnIds(args));
+        if (!event) return decided;
+        message = messageOf(sessionId, `${index}_${number}`, event, decided.outcome);
         return withReport(checkout, decided, message, deps.newId);
       },
       () => (message ? [{ type: 'provider_message_received', message }] : []),
@@ -405,14 +411,14 @@ function messageOf(sessionId: string, eventId: string, event: ProviderEvent, out
 }
 
 describe('tillway doctor', () => {
-  const answering = (broken: Record<string, string[]>, integrity: string[] | undefined = []): Examined => ({
+  const doctorAnswers = (broken: Record<string, string[]>, integrity: string[] | undefined = []): Examined => ({
     async violations(sql, limit) {
       const { name } = INVARIANTS.find((invariant) => invariant.sql === sql)!;
       return (broken[name] ?? []).slice(0, limit);
     },
     integrity: async () => integrity,
   });
-  const asked = async (store: Examined, options?: { json: boolean }) => {
+  const runDoctor = async (store: Examined, options?: { json: boolean }) => {
     let text = '';
     const code = await doctor(store, (part) => void (text += part), { ...options, database: 'sqlite:a.db' });
     const [first, ...lines] = text.trimEnd().split('\n');
@@ -421,8 +427,8 @@ describe('tillway doctor', () => {
   };
   const ids = (count: number) => Array.from({ length: count }, (_, index) => idOf('chk', index));
 
-  test('prints a line for each invariant and a last line, and exits with 0, if all hold', async () => {
-    const { code, lines } = await asked(answering({}));
+  test('prints a line for each invariant and a summary, and exits with 0, if all invariants hold', async () => {
+    const { code, lines } = await runDoctor(doctorAnswers({}));
     assert.equal(code, 0);
     assert.equal(lines.length, INVARIANTS.length + 2);
     assert.match(lines[0]!, /^ok {6}database_integrity +[A-Z]/);
@@ -430,10 +436,10 @@ describe('tillway doctor', () => {
     assert.equal(lines.at(-1), `All ${INVARIANTS.length + 1} invariants hold.`);
   });
 
-  test('names the first five records of each broken invariant and counts the others, and exits with 1', async () => {
+  test('prints the first five ids of each broken invariant and the number of the others, and exits with 1', async () => {
     const broken = { one_paid_payment: ids(8), paid_event: ids(1), pending_event: ids(1001) };
     const integrity = ['row 3 missing from index payments_one_paid'];
-    const { code, lines } = await asked(answering(broken, integrity));
+    const { code, lines } = await runDoctor(doctorAnswers(broken, integrity));
     assert.equal(code, 1);
     assert.equal(lines[1], `        database_integrity: ${integrity[0]}`);
     const at = lines.findIndex((line) => /^BROKEN {2}one_paid_payment +[A-Z]/.test(line));
@@ -444,8 +450,8 @@ describe('tillway doctor', () => {
     assert.ok(lines.at(-1)!.startsWith(summary));
   });
 
-  test('prints one document as JSON', async () => {
-    const { code, text } = await asked(answering({ one_paid_payment: ids(1001) }), { json: true });
+  test('prints one JSON document with --json', async () => {
+    const { code, text } = await runDoctor(doctorAnswers({ one_paid_payment: ids(1001) }), { json: true });
     assert.equal(code, 1);
     const { invariants, ...summary } = JSON.parse(text) as {
       invariants: { ok: boolean; name: string; violations: string[]; more: boolean }[];
@@ -458,35 +464,35 @@ describe('tillway doctor', () => {
     );
   });
 
-  test('fails without a verdict if the database cannot be read', async () => {
-    const away = () => Promise.reject(new Error('away'));
-    await assert.rejects(asked({ violations: away, integrity: away }), /away/);
+  test('fails without a report if the database cannot be read', async () => {
+    const unreadable = () => Promise.reject(new Error('away'));
+    await assert.rejects(runDoctor({ violations: unreadable, integrity: unreadable }), /away/);
   });
 
-  test('reports a table that cannot be read, and checks the others', async () => {
+  test('reports an invariant whose table cannot be read, and checks the other invariants', async () => {
     const damaged = INVARIANTS[3]!;
-    const { violations, integrity } = answering({});
+    const { violations, integrity } = doctorAnswers({});
     const store: Examined = {
       integrity,
       violations: (sql, limit) =>
         sql === damaged.sql ? Promise.reject(new Error('invalid page in block 0')) : violations(sql, limit),
     };
-    const { code, lines } = await asked(store);
+    const { code, lines } = await runDoctor(store);
     assert.equal(code, 1);
     const at = lines.findIndex((line) => line.startsWith(`UNREAD  ${damaged.name} `));
     assert.equal(lines[at + 1], `        ${damaged.name}: invalid page in block 0`);
     assert.match(lines.at(-1)!, /^1 of \d+ invariants is broken/);
   });
 
-  test('does not report a check as passed that the database does not have', async () => {
-    const { violations } = answering({});
-    const { code, lines } = await asked({ violations, integrity: () => Promise.resolve(undefined) });
+  test('does not report the integrity check as passed if the database has no such check', async () => {
+    const { violations } = doctorAnswers({});
+    const { code, lines } = await runDoctor({ violations, integrity: () => Promise.resolve(undefined) });
     assert.equal(code, 0);
     assert.match(lines[0]!, /^- {7}database_integrity /);
     assert.equal(lines.at(-1), `All ${INVARIANTS.length} invariants hold.`);
   });
 
-  test('docs/doctor.md lists exactly the invariants', () => {
+  test('docs/doctor.md lists every invariant and no other', () => {
     const page = readFileSync(new URL('../../docs/doctor.md', import.meta.url), 'utf8');
     const named = Array.from(page.matchAll(/^\| `([a-z_]+)` /gm), ([, name]) => name);
     assert.deepEqual(named, ['database_integrity', ...INVARIANTS.map(({ name }) => name)]);

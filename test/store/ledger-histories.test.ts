@@ -13,7 +13,7 @@ import { createRefund } from '../../src/operations/refunds/create-refund.ts';
 import { applySettlementMessage, recordPayout } from '../../src/operations/settlement/settle-payment.ts';
 import { importSettlements } from '../../src/operations/settlement/import-settlements.ts';
 import { anyStepOf } from '../fixtures/any-step.ts';
-import { reportPayment, reportRefund, startAccepted } from '../fixtures/provider-words.ts';
+import { reportPayment, reportRefund, startAccepted } from '../fixtures/provider-reports.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
@@ -26,7 +26,7 @@ type Book = Record<string, number>;
 const anyStep = anyStepOf({
   pay: [3, { late: fc.boolean(), twice: fc.boolean() }],
   refund: [4, { payment: fc.nat(5), permille: fc.constantFrom(1, 137, 333, 500, 1000) }],
-  told: [5, { refund: fc.nat(7), status: fc.constantFrom('succeeded', 'succeeded', 'failed') }],
+  refundReport: [5, { refund: fc.nat(7), status: fc.constantFrom('succeeded', 'succeeded', 'failed') }],
   settle: [3, { payment: fc.nat(5), by: fc.constantFrom('api', 'file', 'provider') }],
   pass: [2, { ms: fc.constantFrom(1, 59_999, 90_000) }],
 });
@@ -37,17 +37,17 @@ const anyHistory = fc.record({
   steps: fc.array(anyStep, { minLength: 6, maxLength: 18, size: 'max' }),
 });
 
-/** State of a payment in the model, which reads nothing from the ledger. */
+/** A payment in the model, which does not read the ledger. */
 interface KnownPayment {
   id: string;
   sessionId: string;
   surplus: boolean;
-  /** The amount that is not refunded, and its shares. */
+  /** The amount that is not refunded, and the shares of gateway and provider cost in this amount. */
   left: { total: number; gateway: number; cost: number };
   owed: number;
   settled: boolean;
-  /** A payout was reported while the whole payment was refunded, or about to be. */
-  told: boolean;
+  /** The provider reported a payout while the whole payment was refunded or had pending refunds. */
+  payoutReported: boolean;
 }
 
 interface KnownRefund {
@@ -64,14 +64,14 @@ class Model {
   readonly book: Book = {};
   payments: KnownPayment[] = [];
   refunds: KnownRefund[] = [];
-  /** Kinds of steps that have happened, to prove that the run covered them. */
+  /** Kinds of steps that the run has covered. */
   readonly seen = new Set<string>();
 
   move(lines: Book): void {
     for (const [account, amount] of Object.entries(lines)) this.book[account] = (this.book[account] ?? 0) + amount;
   }
 
-  /** Money arrived, with the fees that the buyer was shown. */
+  /** Books a paid payment. */
   paid({ id, sessionId, fees, providerCost: cost, surplus }: Payment): void {
     const gateway = surplus ? 0 : fees.buyerFee + fees.gatewayFee;
     const owed = surplus ? 0 : fees.merchantNet;
@@ -82,7 +82,7 @@ class Model {
       left: { total: fees.total, gateway, cost },
       owed,
       settled: false,
-      told: false,
+      payoutReported: false,
     });
     this.move({ provider_clearing: fees.total - cost, provider_cost: cost });
     if (surplus) this.seen.add('surplus');
@@ -98,12 +98,12 @@ class Model {
     const merchant = surplus ? 0 : amount - gateway;
     this.seen.add(amount === left.total ? 'refund of the rest' : 'refund of a part');
     if (payment.settled) this.seen.add('refund after settlement');
-    this.take(payment, { amount, gateway, cost, merchant }, 1);
+    this.reduce(payment, { amount, gateway, cost, merchant }, 1);
     this.move({ merchant_payable: merchant, gateway_revenue: gateway, buyer_refunds_payable: -(merchant + gateway) });
     this.refunds.push({ id, payment, amount, merchant, gateway, cost, status: 'pending' });
   }
 
-  told(refund: KnownRefund, status: RefundStatus): void {
+  refundReported(refund: KnownRefund, status: RefundStatus): void {
     const { amount, cost, merchant, gateway } = refund;
     if (refund.status === status || refund.status === 'failed') return;
     const wasPaid = refund.status === 'succeeded';
@@ -111,7 +111,7 @@ class Model {
     const reversed = (lines: Book) => Object.fromEntries(Object.entries(lines).map(([name, sum]) => [name, -sum]));
     refund.status = status;
     if (status === 'succeeded') return this.move(paidOut);
-    this.take(refund.payment, refund, -1);
+    this.reduce(refund.payment, refund, -1);
     this.move(
       reversed({ merchant_payable: merchant, gateway_revenue: gateway, buyer_refunds_payable: -(merchant + gateway) }),
     );
@@ -119,20 +119,21 @@ class Model {
       this.move(reversed(paidOut));
       this.seen.add('late failure');
     }
-    if (refund.payment.told && this.settle(refund.payment) !== undefined) this.seen.add('settlement told before');
+    if (refund.payment.payoutReported && this.settle(refund.payment) !== undefined)
+      this.seen.add('settlement reported before');
   }
 
-  /** Returns the payout; undefined if there is none. */
+  /** Books a settlement. Returns the payout; undefined if no payout is possible. */
   settle(payment: KnownPayment): number | undefined {
     if (payment.settled || payment.surplus || payment.left.total === 0) return undefined;
     payment.settled = true;
     if (this.refunds.some((refund) => refund.payment === payment && refund.status !== 'failed'))
-      this.seen.add('settlement of what is left');
+      this.seen.add('settlement of the rest');
     this.move({ merchant_payable: payment.owed, provider_clearing: -payment.owed });
     return payment.owed;
   }
 
-  private take(
+  private reduce(
     payment: KnownPayment,
     { amount, gateway, cost, merchant }: { amount: number; gateway: number; cost: number; merchant: number },
     sign: 1 | -1,
@@ -156,7 +157,7 @@ async function pay(
   { late, twice }: { late: boolean; twice: boolean },
 ) {
   const { deps } = on.service;
-  const say = async (paymentId: string | null, status: ProviderStatus) => {
+  const reportStatus = async (paymentId: string | null, status: ProviderStatus) => {
     const { session, payments: before } = (await deps.store.checkout(sessionId))!;
     await reportPayment(deps, { sessionId, paymentId, status, amount: session.amount });
     for (const payment of (await deps.store.checkout(sessionId))!.payments) {
@@ -164,7 +165,7 @@ async function pay(
       if (payment.status !== 'paid' || known?.status === 'paid') continue;
       model.paid(payment);
       if (!payment.surplus) continue;
-      // Refunded without a request.
+      // The service refunds a surplus payment without a request.
       const { items } = await deps.store.listRefunds({ paymentId: payment.id }, { limit: 1 });
       model.refund(items[0]!.id, model.payments.at(-1)!, payment.fees.total);
     }
@@ -179,8 +180,8 @@ async function pay(
   }
   if (late) model.seen.add('late');
   if (late) await commitDecision(deps, sessionId, (checkout, now) => abandonCheckout(checkout, now));
-  if (started.length === 0) await say(null, 'paid');
-  for (const paymentId of started.toReversed()) await say(paymentId, 'paid');
+  if (started.length === 0) await reportStatus(null, 'paid');
+  for (const paymentId of started.toReversed()) await reportStatus(paymentId, 'paid');
 }
 
 async function settle(on: TestService, model: Model, payment: KnownPayment, by: 'api' | 'file' | 'provider') {
@@ -188,7 +189,7 @@ async function settle(on: TestService, model: Model, payment: KnownPayment, by: 
   const before = (await deps.store.settlement(payment.id))?.amount;
   const { owed } = payment;
   const expected = model.settle(payment);
-  if (by === 'provider' && !payment.settled && payment.left.total === 0) payment.told = true;
+  if (by === 'provider' && !payment.settled && payment.left.total === 0) payment.payoutReported = true;
   const { amount } = (await deps.store.payment(payment.id))!;
   model.seen.add(`${by} ${expected === undefined ? 'refused' : 'settled'}`);
   if (by === 'api') {
@@ -223,31 +224,31 @@ async function settle(on: TestService, model: Model, payment: KnownPayment, by: 
   }
 }
 
-async function take(on: TestService, model: Model, sessionId: string, step: Step): Promise<void> {
+async function applyStep(on: TestService, model: Model, sessionId: string, step: Step): Promise<void> {
   const { deps } = on.service;
-  const own = model.payments.filter((payment) => payment.sessionId === sessionId);
+  const payments = model.payments.filter((payment) => payment.sessionId === sessionId);
   switch (step.type) {
     case 'pay':
-      if (own.length === 0) await pay(on, model, sessionId, step);
+      if (payments.length === 0) await pay(on, model, sessionId, step);
       return;
     case 'refund': {
-      const payment = own[step.payment % Math.max(own.length, 1)];
+      const payment = payments[step.payment % Math.max(payments.length, 1)];
       const amount = payment && Math.ceil((payment.left.total * step.permille) / 1000);
       if (!payment || !amount) return;
       const { refund } = await createRefund(deps, payment.id, { amount: amount / 100 });
       model.refund(refund.id, payment, amount);
       return;
     }
-    case 'told': {
+    case 'refundReport': {
       const ofSession = model.refunds.filter(({ payment }) => payment.sessionId === sessionId);
       const refund = ofSession[step.refund % Math.max(ofSession.length, 1)];
       if (!refund) return;
       await reportRefund(deps, { id: refund.id, sessionId, amount: refund.amount }, step.status);
-      model.told(refund, step.status);
+      model.refundReported(refund, step.status);
       return;
     }
     case 'settle': {
-      const payment = own[step.payment % Math.max(own.length, 1)];
+      const payment = payments[step.payment % Math.max(payments.length, 1)];
       if (payment) await settle(on, model, payment, step.by);
       return;
     }
@@ -271,7 +272,7 @@ const EMPTY: Book = {
   buyer_refunds_payable: 0,
 };
 
-const EVERYTHING = [
+const EXPECTED_KINDS = [
   'api refused',
   'api settled',
   'file refused',
@@ -283,12 +284,12 @@ const EVERYTHING = [
   'refund after settlement',
   'refund of a part',
   'refund of the rest',
-  'settlement of what is left',
-  'settlement told before',
+  'settlement of the rest',
+  'settlement reported before',
   'surplus',
 ];
 
-test('after random histories of payments, refunds and settlements every balance equals the model, now and at every time', async () => {
+test('after random histories of payments, refunds and settlements, current and past balances equal a model', async () => {
   await using on = await startTestService();
   const model = new Model();
   const known: { at: number; book: Book }[] = [];
@@ -296,16 +297,16 @@ test('after random histories of payments, refunds and settlements every balance 
     const customer = `buyer${number}@example.com`;
     const sessionId = await createSession(on, { amount, customer, preferredRoute: kind });
     for (const step of steps) {
-      await take(on, model, sessionId, step);
-      const told = `history ${number}, seed ${SEED}, after ${JSON.stringify(step)} of ${JSON.stringify(steps)}`;
-      assert.deepEqual(await balancesOf(on), { ...EMPTY, ...model.book }, told);
+      await applyStep(on, model, sessionId, step);
+      const message = `history ${number}, seed ${SEED}, after ${JSON.stringify(step)} of ${JSON.stringify(steps)}`;
+      assert.deepEqual(await balancesOf(on), { ...EMPTY, ...model.book }, message);
     }
     on.clock.advance(61_000);
-    // The time at which the next posting is booked.
+    // These balances hold until the next posting, which is booked at this time.
     known.push({ at: on.clock.now(), book: { ...EMPTY, ...model.book } });
   }
   for (const { at, book } of known) assert.deepEqual(await balancesOf(on, at), book);
-  if (TEST_DATABASE === 'sqlite') assert.deepEqual([...model.seen].toSorted(), EVERYTHING);
+  if (TEST_DATABASE === 'sqlite') assert.deepEqual([...model.seen].toSorted(), EXPECTED_KINDS);
 
   let text = '';
   for await (const part of exportJournal(on.service.deps, {}, 97)) text += part;

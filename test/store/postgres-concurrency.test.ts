@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Change, Store } from '../../src/store/store.ts';
 import { MINUTE, NOW, idOf } from '../fixtures/checkout-records.ts';
-import { aDelivery, anAttemptOf, anEndpoint, creationOf, familyOf, write } from '../fixtures/store-records.ts';
+import { aDelivery, anAttemptOf, anEndpoint, creationOf, checkoutRecords, write } from '../fixtures/store-records.ts';
 import { until } from '../support/until.ts';
 import { openTestStore, settingsOf } from '../support/database.ts';
 import { alterSystem, startPostgres } from '../support/postgres.ts';
@@ -13,45 +13,45 @@ import {
   END_CONNECTIONS,
   type OpenedPostgres,
   WAITING,
-  family,
+  records,
   isUnavailable,
-  moved,
+  versionRaised,
   withPostgres,
 } from './postgres-stage.ts';
 
-// Concurrent work of other sessions, other instances, other programs and the operator of the database.
-
-describe('a session that another program holds', () => {
+describe('a session row that another program has locked', () => {
   const hold = async ({ client }: OpenedPostgres) => {
     await client.query('BEGIN');
-    await client.query('SELECT 1 FROM sessions WHERE id = $1 FOR UPDATE', [family.session.id]);
+    await client.query('SELECT 1 FROM sessions WHERE id = $1 FOR UPDATE', [records.session.id]);
   };
 
-  test('does not delay change sets of the same batch', () =>
+  test('does not delay other change sets of the same batch', () =>
     withPostgres(async (opened) => {
       const { store, client } = opened;
       await hold(opened);
-      const [before, held, after] = [creationOf(familyOf(1)), moved(1), creationOf(familyOf(2))].map((changes) =>
-        store.commit(changes),
-      );
+      const [before, held, after] = [
+        creationOf(checkoutRecords(1)),
+        versionRaised(1),
+        creationOf(checkoutRecords(2)),
+      ].map((changes) => store.commit(changes));
       assert.deepEqual(await Promise.all([before, after]), [{ done: true }, { done: true }]);
       await client.query('ROLLBACK');
       assert.deepEqual(await held, { done: true });
     }));
 
-  test('does not delay later change sets, however many wait for it', () =>
+  test('does not delay later change sets, even if many commits wait for the row', () =>
     withPostgres(async (opened) => {
       const { store, client } = opened;
       await hold(opened);
       const held: Promise<unknown>[] = [];
       let endedBefore = 0;
       for (let count = 0; count < 8; count++) {
-        const ended = store.commit(moved(1)).catch(isUnavailable);
+        const ended = store.commit(versionRaised(1)).catch(isUnavailable);
         held.push(ended.finally(() => endedBefore++));
         await sleep(10);
       }
       for (let number = 1; number < 6; number++) {
-        assert.deepEqual(await store.commit(creationOf(familyOf(number))), { done: true });
+        assert.deepEqual(await store.commit(creationOf(checkoutRecords(number))), { done: true });
       }
       assert.equal(endedBefore, 0);
       await client.query('ROLLBACK');
@@ -61,7 +61,7 @@ describe('a session that another program holds', () => {
 });
 
 describe('a server that is no longer the primary', () => {
-  test('loses its connections although it answers', async () => {
+  test('is unavailable, and its connections are closed, although it still answers', async () => {
     await using demoted = await startPostgres();
     await withPostgres(async ({ store, postgres, name }) => {
       const backends = async () =>
@@ -71,47 +71,52 @@ describe('a server that is no longer the primary', () => {
       const first = await backends();
       assert.ok(first.length > 0);
       await alterSystem(postgres, 'default_transaction_read_only', 'on');
-      await assert.rejects(store.commit(moved(1)), isUnavailable);
+      await assert.rejects(store.commit(versionRaised(1)), isUnavailable);
       await assert.rejects(store.ping(), isUnavailable);
       await until(
         async () => !(await backends()).some((pid) => first.includes(pid)),
-        () => 'an earlier connection was kept',
+        () => 'an earlier connection is still open',
       );
       await alterSystem(postgres, 'default_transaction_read_only');
-      assert.deepEqual(await store.commit(moved(1)), { done: true });
+      assert.deepEqual(await store.commit(versionRaised(1)), { done: true });
     }, demoted);
   });
 
-  test('is unavailable for reads and writes if it rejects connections', () =>
+  test('is unavailable for reads and writes while it rejects connections', () =>
     withPostgres(async ({ store, postgres, name }) => {
       await postgres.query('postgres', `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
       await postgres.query('postgres', END_CONNECTIONS, [name]);
-      await assert.rejects(store.session(family.session.id), isUnavailable);
-      await assert.rejects(store.commit(moved(1)), isUnavailable);
+      await assert.rejects(store.session(records.session.id), isUnavailable);
+      await assert.rejects(store.commit(versionRaised(1)), isUnavailable);
       await assert.rejects(store.ping(), isUnavailable);
       await postgres.query('postgres', `ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
-      assert.deepEqual(await store.commit(moved(1)), { done: true });
+      assert.deepEqual(await store.commit(versionRaised(1)), { done: true });
     }));
 });
 
-test('a checkout is read from one snapshot', () =>
+test('a read of a checkout returns session and payments from one snapshot', () =>
   withPostgres(async ({ store }) => {
     let stopping = false;
     const written = (async () => {
-      for (let by = 1; !stopping; by++) await write(store, ...moved(by));
+      for (let by = 1; !stopping; by++) await write(store, ...versionRaised(by));
     })();
-    await store.checkout(family.session.id);
+    await store.checkout(records.session.id);
     for (let read = 0; read < 1500; read++) {
-      const { session, payments } = (await store.checkout(family.session.id))!;
-      if (session.version > family.session.version)
+      const { session, payments } = (await store.checkout(records.session.id))!;
+      if (session.version > records.session.version)
         assert.equal(payments[0]!.txHash, `version ${session.version}`, `after ${read} reads`);
     }
     stopping = true;
     await written;
   }));
 
-describe('deliveries', () => {
-  const first = aDelivery({ sessionId: family.session.id, eventId: family.event.id, attempts: 1, dueAt: NOW + MINUTE });
+describe('concurrent commits of deliveries', () => {
+  const first = aDelivery({
+    sessionId: records.session.id,
+    eventId: records.event.id,
+    attempts: 1,
+    dueAt: NOW + MINUTE,
+  });
   const finished: Change = {
     type: 'delivery_finished',
     delivery: { ...first, dueAt: NOW + 5000 },
@@ -124,25 +129,25 @@ describe('deliveries', () => {
   const prepared = (store: Store) =>
     write(store, { type: 'endpoint_saved', endpoint: anEndpoint() }, { type: 'delivery_created', delivery: first });
 
-  test('an outcome is not written twice after its acknowledgement was lost', () =>
+  test('an attempt is not recorded twice if the acknowledgement of its commit was lost', () =>
     withPostgres(async ({ store, postgres, name }) => {
       await prepared(store);
       await using proxy = await startProxy(postgres.port);
-      const cut = await openTestStore(settingsOf(postgres.url(name, proxy.port)));
-      const sprung = proxy.cutAnswerTo('the answer to this is cut off');
-      await assert.rejects(cut.commit([finished]), isUnavailable);
-      await sprung;
-      assert.deepEqual(await cut.commit([finished]), { done: false, conflict: 'overtaken' });
-      assert.equal((await cut.deliveryAttempts(first.id)).length, 1);
-      await cut.close();
+      const proxied = await openTestStore(settingsOf(postgres.url(name, proxy.port)));
+      const connectionCut = proxy.cutAnswerTo('the answer to this is cut off');
+      await assert.rejects(proxied.commit([finished]), isUnavailable);
+      await connectionCut;
+      assert.deepEqual(await proxied.commit([finished]), { done: false, conflict: 'overtaken' });
+      assert.equal((await proxied.deliveryAttempts(first.id)).length, 1);
+      await proxied.close();
     }));
 
-  test('a delivery created while an earlier one is being finished is due at once, and not at the end of its lease', () =>
+  test('a delivery created while an earlier one finishes is due at once, not after the lease of the earlier one', () =>
     withPostgres(async ({ store, client, postgres, name }) => {
       await prepared(store);
       await client.query('BEGIN');
       await client.query("UPDATE deliveries SET status = 'delivered' WHERE id = $1", [first.id]);
-      const event = { ...family.event, id: `evt_${family.session.id}_failed`, sequence: 3 };
+      const event = { ...records.event, id: `evt_${records.session.id}_failed`, sequence: 3 };
       const next = aDelivery({ ...first, id: idOf('dlv', 2), eventId: event.id, sequence: 3, attempts: 0, dueAt: NOW });
       const committed = store.commit([
         { type: 'event_recorded', event },

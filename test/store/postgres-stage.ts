@@ -1,15 +1,15 @@
 import { Client } from 'pg';
 import { GatewayError } from '../../src/domain/gateway-error.ts';
 import type { Change, Store } from '../../src/store/store.ts';
-import { creationOf, familyOf, write } from '../fixtures/store-records.ts';
+import { creationOf, checkoutRecords, write } from '../fixtures/store-records.ts';
 import { openTestStore, settingsOf } from '../support/database.ts';
 import { type Databases, sharedPostgres } from '../support/postgres.ts';
 
-export const family = familyOf(0);
+export const records = checkoutRecords(0);
 export const isUnavailable = (error: unknown) => error instanceof GatewayError && error.code === 'unavailable';
-/** Ends the connections to a database, and waits until they are gone. */
+/** Terminates the connections to a database and waits until they are closed. */
 export const END_CONNECTIONS = 'SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1';
-/** Finds a statement that waits for a lock. */
+/** Returns a row if a statement waits for a lock. */
 export const WAITING = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
 export interface OpenedPostgres {
@@ -21,7 +21,7 @@ export interface OpenedPostgres {
   url: string;
 }
 
-/** A store with one family on a database of its own. */
+/** Runs `use` on a store in a new database that holds these records. */
 export async function withPostgres(use: (opened: OpenedPostgres) => Promise<void>, cluster?: Databases): Promise<void> {
   const postgres = cluster ?? (await sharedPostgres());
   const name = await postgres.createDatabase();
@@ -31,7 +31,7 @@ export async function withPostgres(use: (opened: OpenedPostgres) => Promise<void
   client.on('error', () => undefined);
   await client.connect();
   try {
-    await write(store, ...creationOf(family));
+    await write(store, ...creationOf(records));
     await use({ store, client, postgres, name, url });
   } finally {
     await client.end();
@@ -40,11 +40,11 @@ export async function withPostgres(use: (opened: OpenedPostgres) => Promise<void
   }
 }
 
-/** Moves the session of the family on by so many versions, and its payment along. */
-export function moved(by: number): Change[] {
-  const version = family.session.version + by;
+/** Changes that raise the version of the session by `by` and write the new version into the payment. */
+export function versionRaised(by: number): Change[] {
+  const version = records.session.version + by;
   return [
-    { type: 'session_changed', session: { ...family.session, version } },
-    { type: 'payment_changed', payment: { ...family.payment, txHash: `version ${version}` } },
+    { type: 'session_changed', session: { ...records.session, version } },
+    { type: 'payment_changed', payment: { ...records.payment, txHash: `version ${version}` } },
   ];
 }

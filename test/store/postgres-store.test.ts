@@ -6,48 +6,48 @@ import { openStore } from '../../src/store/open.ts';
 import type { Change } from '../../src/store/store.ts';
 import { until } from '../support/until.ts';
 import { anApiKey } from '../fixtures/api-key-records.ts';
-import { checkoutOf, creationOf, familyOf, write } from '../fixtures/store-records.ts';
+import { checkoutOf, creationOf, checkoutRecords, write } from '../fixtures/store-records.ts';
 import { openTestStore, settingsOf, usual, withClient } from '../support/database.ts';
 import { type Databases, alterSystem, sharedPostgres, startPostgres } from '../support/postgres.ts';
 import { startProxy } from '../support/tcp-proxy.ts';
-import { END_CONNECTIONS, WAITING, family, isUnavailable, moved, withPostgres } from './postgres-stage.ts';
+import { END_CONNECTIONS, WAITING, records, isUnavailable, versionRaised, withPostgres } from './postgres-stage.ts';
 
 let postgres: Databases;
 before(async () => {
   postgres = await sharedPostgres();
 });
 
-describe('one round trip', () => {
-  test('commits all waiting change sets, each of several statements', () =>
+describe('a group commit on PostgreSQL', () => {
+  test('commits all waiting change sets in one round trip', () =>
     withPostgres(async ({ name }) => {
       await using proxy = await startProxy(postgres.port);
       const store = await openTestStore(settingsOf(postgres.url(name, proxy.port)));
-      const families = Array.from({ length: 50 }, (_, index) => familyOf(index + 1));
-      await write(store, ...creationOf(familyOf(99)));
+      const recordSets = Array.from({ length: 50 }, (_, index) => checkoutRecords(index + 1));
+      await write(store, ...creationOf(checkoutRecords(99)));
       proxy.takeCounts();
-      const results = await Promise.all(families.map((each) => store.commit(creationOf(each))));
+      const results = await Promise.all(recordSets.map((each) => store.commit(creationOf(each))));
       assert.ok(results.every(({ done }) => done));
       assert.deepEqual(proxy.takeCounts(), { statements: 50 * 5, roundTrips: 1, commits: 0 });
-      assert.deepEqual(await store.checkout(families[49]!.session.id), checkoutOf(families[49]!));
+      assert.deepEqual(await store.checkout(recordSets[49]!.session.id), checkoutOf(recordSets[49]!));
       await store.close();
     }));
 
-  test('sends more than one packet', () =>
+  test('can exceed the size of one network packet', () =>
     withPostgres(async ({ store }) => {
       const body = 'x'.repeat(100_000);
-      const families = Array.from({ length: 40 }, (_, index) => familyOf(index + 1));
-      const commits = families.map((each) => store.commit(creationOf({ ...each, event: { ...each.event, body } })));
+      const recordSets = Array.from({ length: 40 }, (_, index) => checkoutRecords(index + 1));
+      const commits = recordSets.map((each) => store.commit(creationOf({ ...each, event: { ...each.event, body } })));
       assert.ok((await Promise.all(commits)).every(({ done }) => done));
-      assert.equal((await store.event(families[39]!.event.id))!.body, body);
+      assert.equal((await store.event(recordSets[39]!.event.id))!.body, body);
     }));
 });
 
 describe('locks and lost connections', () => {
-  /** Makes the server abort the next updates of a session, as in a deadlock. */
+  /** Makes the server abort the next updates of a session with this SQLSTATE. */
   const endUpdates = (name: string, times: number, sqlState: string) =>
     postgres.query(
       name,
-      // A rollback does not reset a sequence.
+      // The trigger counts with a sequence, because a rollback does not reset a sequence.
       `CREATE SEQUENCE updates;
        GRANT USAGE ON SEQUENCE updates TO tillway;
        CREATE FUNCTION end_update() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -58,24 +58,24 @@ describe('locks and lost connections', () => {
        CREATE TRIGGER ended BEFORE UPDATE ON sessions FOR EACH ROW EXECUTE FUNCTION end_update()`,
     );
 
-  for (const [what, sqlState] of [
+  for (const [failure, sqlState] of [
     ['a deadlock', '40P01'],
     ['a failure to serialize', '40001'],
   ] as const) {
-    test(`the store repeats a commit after ${what}, five times in all`, async () => {
+    test(`a commit is attempted up to five times after ${failure}`, async () => {
       await withPostgres(async ({ store, name }) => {
         await endUpdates(name, 4, sqlState);
-        assert.deepEqual(await store.commit(moved(1)), { done: true });
+        assert.deepEqual(await store.commit(versionRaised(1)), { done: true });
       });
       await withPostgres(async ({ store, name }) => {
         await endUpdates(name, 5, sqlState);
-        await assert.rejects(store.commit(moved(1)), isUnavailable);
-        assert.deepEqual(await store.commit(moved(1)), { done: true });
+        await assert.rejects(store.commit(versionRaised(1)), isUnavailable);
+        assert.deepEqual(await store.commit(versionRaised(1)), { done: true });
       });
     });
   }
 
-  test('the server aborts the store in a deadlock with another program, and the store tries again', () =>
+  test('a commit that the server aborts in a deadlock with another program is retried', () =>
     withPostgres(async ({ name, url }) => {
       const program = new URL(url);
       program.username = 'postgres';
@@ -84,12 +84,12 @@ describe('locks and lost connections', () => {
         await client.query(`ALTER DATABASE ${name} SET deadlock_timeout = '50ms'`);
         await client.query("SET deadlock_timeout = '10min'");
         const store = await openTestStore(settingsOf(url));
-        const [first, second] = [familyOf(1), familyOf(2)];
+        const [first, second] = [checkoutRecords(1), checkoutRecords(2)];
         await write(store, ...creationOf(first), ...creationOf(second));
         const touch = 'UPDATE sessions SET product = $2 WHERE id = $1';
         await client.query('BEGIN');
         await client.query(touch, [second.session.id, 'touched']);
-        // Locks the first session, and waits for the second.
+        // The commit locks the first session and waits for the second.
         const committed = store.commit(
           [first, second].map(({ session }): Change => ({
             type: 'session_changed',
@@ -105,7 +105,7 @@ describe('locks and lost connections', () => {
       });
     }));
 
-  test('a commit by an API key that is being revoked waits, and conflicts', () =>
+  test('a commit waits for a concurrent revocation of its API key, and then conflicts', () =>
     withPostgres(async ({ store, client }) => {
       await write(store, { type: 'api_key_created', key: anApiKey(1) });
       await client.query('BEGIN');
@@ -120,54 +120,54 @@ describe('locks and lost connections', () => {
       assert.equal(await store.apiKey(anApiKey(2).id), undefined);
     }));
 
-  test('a commit waits for a lock, but not forever', () =>
+  test('a commit fails after waiting too long for a lock', () =>
     withPostgres(async ({ store, client }) => {
       await client.query('BEGIN');
-      await client.query('SELECT 1 FROM sessions WHERE id = $1 FOR UPDATE', [family.session.id]);
-      await assert.rejects(store.commit(moved(1)), isUnavailable);
+      await client.query('SELECT 1 FROM sessions WHERE id = $1 FOR UPDATE', [records.session.id]);
+      await assert.rejects(store.commit(versionRaised(1)), isUnavailable);
       await client.query('ROLLBACK');
-      assert.deepEqual(await store.commit(moved(1)), { done: true });
+      assert.deepEqual(await store.commit(versionRaised(1)), { done: true });
     }));
 
   test('terminated connections are replaced', () =>
     withPostgres(async ({ store, name }) => {
       await postgres.query('postgres', END_CONNECTIONS, [name]);
-      assert.deepEqual(await store.session(family.session.id), family.session);
-      assert.deepEqual(await store.commit(moved(1)), { done: true });
+      assert.deepEqual(await store.session(records.session.id), records.session);
+      assert.deepEqual(await store.commit(versionRaised(1)), { done: true });
     }));
 
-  test('a cut connection fails the query in progress, and no other', () =>
+  test('a lost connection fails the queries in progress, and no later query', () =>
     withPostgres(({ name, url }) =>
       withClient(url, async (client) => {
         await using proxy = await startProxy(postgres.port);
         const store = await openTestStore(settingsOf(postgres.url(name, proxy.port)));
         await client.query('BEGIN');
         await client.query('LOCK TABLE sessions');
-        const underWay = [store.session(family.session.id), store.commit(moved(1))];
-        const failed = Promise.all(underWay.map((each) => assert.rejects(each, isUnavailable)));
+        const inProgress = [store.session(records.session.id), store.commit(versionRaised(1))];
+        const failed = Promise.all(inProgress.map((each) => assert.rejects(each, isUnavailable)));
         await new Promise((resolve) => setTimeout(resolve, 100));
         proxy.cut();
         await failed;
         await client.query('ROLLBACK');
-        // The outcome of the commit is unknown until it is read.
-        assert.equal((await store.session(family.session.id))!.id, family.session.id);
+        // The outcome of the failed commit is unknown, so only the id is compared.
+        assert.equal((await store.session(records.session.id))!.id, records.session.id);
         await store.close();
       }),
     ));
 
-  test('a table changed by a newer version can still be read', () =>
+  test('a table with a column of a newer version can be read and written', () =>
     withPostgres(async ({ store, name }) => {
-      assert.deepEqual(await store.session(family.session.id), family.session);
+      assert.deepEqual(await store.session(records.session.id), records.session);
       await postgres.query(name, 'ALTER TABLE sessions ADD COLUMN novelty TEXT');
-      assert.deepEqual(await store.session(family.session.id), family.session);
-      assert.deepEqual(await store.commit(moved(1)), { done: true });
+      assert.deepEqual(await store.session(records.session.id), records.session);
+      assert.deepEqual(await store.commit(versionRaised(1)), { done: true });
     }));
 });
 
-/** The store may be wrong by half a round trip. */
+/** Tolerance of the comparison: the store's clock differs by half a round trip. */
 const CLOCK_ERROR_MS = 1000;
 
-test('the clock is that of the database, not of this machine', () =>
+test('the store uses the clock of the database server', () =>
   withPostgres(async ({ url, name }) => {
     const store = await openStore(settingsOf(url), { ...usual, clock: { now: () => 0 } });
     const earliest = store.now() - CLOCK_ERROR_MS;
@@ -179,15 +179,15 @@ test('the clock is that of the database, not of this machine', () =>
     await store.close();
   }));
 
-test('pages are in byte order, whatever the collation of the database', () =>
+test('pages are sorted by bytes even if the collation of the database is linguistic', () =>
   withPostgres(async ({ store, name }) => {
     const [row] = await postgres.query(name, "SELECT 'a' < 'B' AS linguistic");
-    assert.equal(row!['linguistic'], true, 'this cluster sorts by bytes anyway, so that the test proves nothing');
+    assert.equal(row!['linguistic'], true, 'this cluster sorts by bytes, so the test would prove nothing');
     const ids = ['cus_B', 'cus_Z', 'cus_a', 'cus_z'];
     for (const [index, id] of ids.entries()) {
       await write(store, {
         type: 'customer_created',
-        customer: { ...family.customer, id, email: `${index}@example.com` },
+        customer: { ...records.customer, id, email: `${index}@example.com` },
       });
     }
     const { items } = await store.listCustomers({}, { limit: 4 });
@@ -197,7 +197,7 @@ test('pages are in byte order, whatever the collation of the database', () =>
     );
   }));
 
-describe('the start', () => {
+describe('opening a store on PostgreSQL', () => {
   let names: string[] = [];
   const database = async () => {
     const name = await postgres.createDatabase();
@@ -220,7 +220,7 @@ describe('the start', () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
-  test('rejects a standby, another encoding and a wrong password with a message, without the password', async () => {
+  test('rejects a standby, an encoding other than UTF-8 and a wrong password, without the password in the message', async () => {
     const readOnly = await database();
     await postgres.query(readOnly, `ALTER DATABASE ${readOnly} SET default_transaction_read_only = on`);
     await assert.rejects(openTestStore(settingsOf(postgres.url(readOnly))), /read only, as a standby is/);
@@ -257,7 +257,7 @@ describe('the start', () => {
     assert.deepEqual(await warningsOf(risky, name), expected);
     assert.deepEqual(await warningsOf(postgres, await database()), []);
 
-    // With synchronous standbys a setting that does not wait for them is a risk as well.
+    // With synchronous standbys, `local` is also a risk, because it does not wait for them.
     await risky.query('postgres', `ALTER DATABASE ${name} SET synchronous_commit = local`);
     assert.deepEqual(await warningsOf(risky, name), expected.slice(0, 2));
     await alterSystem(risky, 'synchronous_standby_names', 's1');

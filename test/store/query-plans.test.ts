@@ -8,12 +8,12 @@ import { type Reads, type Select, createReads } from '../../src/store/store-read
 import type { Row, SqlValue } from '../../src/store/keyset.ts';
 import type { Page } from '../../src/store/list-page.ts';
 
-interface Asked {
+interface Statement {
   sql: string;
   params: SqlValue[];
 }
 
-/** A database with one customer and one endpoint, so that no list ends before it has asked for its page. */
+/** A database with one customer and one endpoint: without them some lists return without reading their page. */
 function openDatabase(): DatabaseSync {
   const database = new DatabaseSync(':memory:', { enableForeignKeyConstraints: false });
   for (const { sql } of MIGRATIONS) database.exec(sql);
@@ -31,9 +31,9 @@ function openDatabase(): DatabaseSync {
   return database;
 }
 
-/** Every statement that `read` really runs. */
-async function asked(database: DatabaseSync, read: (reads: Reads) => Promise<unknown>): Promise<Asked[]> {
-  const statements: Asked[] = [];
+/** The statements that `read` runs. */
+async function statementsOf(database: DatabaseSync, read: (reads: Reads) => Promise<unknown>): Promise<Statement[]> {
+  const statements: Statement[] = [];
   const select: Select = async (sql, ...params) => {
     statements.push({ sql, params });
     return database.prepare(sql).all(...params) as Row[];
@@ -46,7 +46,7 @@ async function asked(database: DatabaseSync, read: (reads: Reads) => Promise<unk
  * Steps of a plan whose cost grows with the table: reading it whole, filtering a range by a column outside of the index, or
  * sorting an unbounded result. https://www.sqlite.org/eqp.html
  */
-function planFaults(database: DatabaseSync, { sql, params }: Asked): string[] {
+function planFaults(database: DatabaseSync, { sql, params }: Statement): string[] {
   const plan = database
     .prepare(`EXPLAIN QUERY PLAN ${sql}`)
     .all(...params)
@@ -54,33 +54,33 @@ function planFaults(database: DatabaseSync, { sql, params }: Asked): string[] {
   const filtered = sql.includes(' WHERE ');
   return plan.flatMap(({ parent, detail }) => {
     const scan = /^SCAN (\w+)/.exec(detail);
-    // `part` and `queues` are what bounded branches have found already.
-    // All that such a partial index holds is what is asked for, and one of it is enough.
+    // `part` and `queues` hold rows that bounded branches of the statement have read before.
+    // Every entry of this partial index matches the condition, and the statement reads one entry.
     if (detail.endsWith(' INDEX events_unplaced') && sql.endsWith(' LIMIT 1')) return [];
     if (scan && scan[1] !== 'part' && scan[1] !== 'queues') {
       if (!filtered && / USING INDEX sqlite_autoindex_\w+_1$/.test(detail)) return [];
       return [detail];
     }
     if (detail.startsWith('USE TEMP B-TREE')) {
-      const beside = plan.filter((other) => other.parent === parent).map((other) => other.detail);
-      return beside.some((other) => isBounded(other)) ? [] : [detail];
+      const siblings = plan.filter((other) => other.parent === parent).map((other) => other.detail);
+      return siblings.some((other) => isBounded(other)) ? [] : [detail];
     }
     if (!detail.startsWith('SEARCH ') || detail === 'SEARCH queues') return [];
     if (!detail.includes(' USING ')) return [detail];
-    // A minimum without a condition is the first entry of an index, if that begins with the right column.
+    // A minimum without a condition is the first entry of an index, provided the index begins with the time column.
     if (!detail.includes('(') && !beginsWithTime(database, detail)) return [detail];
-    // The lookup for every due row must be one place of an index.
+    // The lookup runs for every due row, so it must be a search by session and endpoint.
     if (detail.startsWith('SEARCH earlier ') && !detail.includes('(session_id=? AND endpoint_id=?')) return [detail];
     return unindexed(database, sql, detail);
   });
 }
 
-// Merging branches that a limit has bounded, or putting the few records of one session, payment or address in order.
+/** True if a sort is bounded: it merges limited branches, or orders the few records of one session, payment or address. */
 function isBounded(detail: string): boolean {
   return (
     detail === 'SCAN part' ||
     /\((session_id|payment_id|environment=\? AND email_key)=\?\)$/.test(detail) ||
-    // Sorts only rows of the same millisecond, and sums the outcomes of a minute.
+    // These sort only rows of the same millisecond, or sum the outcomes of a short period.
     detail.startsWith('SEARCH simulated_callbacks USING INDEX simulated_callbacks_due') ||
     detail.endsWith('(environment=? AND route_id=? AND created>?)') ||
     detail.endsWith('(environment=? AND route_id=? AND created>? AND created<?)')
@@ -93,16 +93,16 @@ function beginsWithTime(database: DatabaseSync, detail: string): boolean {
   return first?.['name'] === 'due_at' || first?.['name'] === 'wake_at';
 }
 
-/** The columns that the statement filters a keyset page by and the index does not: rows would be read in vain. */
+/** Columns in the filter of a keyset page that the index lacks: the statement would read rows only to discard them. */
 function unindexed(database: DatabaseSync, sql: string, detail: string): string[] {
   if (!sql.endsWith(' LIMIT ?1')) return [];
   const where = / WHERE (.*?) ORDER BY /.exec(sql)?.[1] ?? '';
   const [, index = ''] = / INDEX (\w+)/.exec(detail) ?? [];
-  const made = database.prepare('SELECT sql FROM sqlite_schema WHERE name = ?').get(index)?.['sql'];
-  // A partial index does not read the rows that it leaves out.
-  const asked = where.split(' AND ').filter((condition) => !String(made).endsWith(`WHERE ${condition}`));
+  const indexSql = database.prepare('SELECT sql FROM sqlite_schema WHERE name = ?').get(index)?.['sql'];
+  // A partial index already applies its own condition.
+  const statementsOf = where.split(' AND ').filter((condition) => !String(indexSql).endsWith(`WHERE ${condition}`));
   // A row value names all its columns: (created, sequence, id) < (?2, ?3, ?4).
-  const columns = asked.flatMap((condition) =>
+  const columns = statementsOf.flatMap((condition) =>
     condition
       .split(/ (?:[<=>]|>=) /)[0]!
       .replaceAll(/[()]/g, '')
@@ -111,7 +111,7 @@ function unindexed(database: DatabaseSync, sql: string, detail: string): string[
   const missing = columns.filter(
     (column) =>
       column !== '' &&
-      // Few of the ids that the range leaves are of another time.
+      // An id contains its creation time, so a range of ids excludes nearly all rows of other times.
       !(column === 'created' && /\bid[<>]\?/.test(detail)) &&
       !new RegExp(`\\b${column}(?:[=<>]|(?:,\\w+)*\\)[<>])`).test(detail),
   );
@@ -158,7 +158,7 @@ function pagesOf(list: ListName): Page[] {
   return [{ limit: 20 }, { limit: 20, startingAfter: cursor }, { limit: 20, endingBefore: cursor }];
 }
 
-/** Every set of filters, the empty one included. */
+/** Every combination of filters, including none. */
 function filterSets(list: ListName): Record<string, string | number>[] {
   const sets = Object.entries<string | number>(FILTERS[list]).reduce<[string, string | number][][]>(
     (all, entry) => [...all, ...all.map((set) => [...set, entry])],
@@ -172,7 +172,7 @@ function filterSets(list: ListName): Record<string, string | number>[] {
 async function* faultsOf(database: DatabaseSync, list: ListName): AsyncGenerator<[name: string, faults: string[]]> {
   for (const filter of filterSets(list)) {
     for (const page of pagesOf(list)) {
-      for (const statement of await asked(database, (reads) => reads[list](filter, page))) {
+      for (const statement of await statementsOf(database, (reads) => reads[list](filter, page))) {
         const faults = planFaults(database, statement);
         if (faults.length > 0) yield [`${list} by ${Object.keys(filter).join(', ') || 'nothing'}`, faults];
       }
@@ -231,7 +231,7 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['recoverableEvents', (reads) => reads.recoverableEvents(aRecovery(), ['payment.paid', 'payment.failed'], 10)],
 ];
 
-describe('no read grows with its table', () => {
+describe('the cost of a read does not grow with its table', () => {
   for (const list of LISTS) {
     test(`${list} reads only index ranges for every set of filters`, async () => {
       for await (const fault of faultsOf(openDatabase(), list)) assert.fail(JSON.stringify(fault));
@@ -239,16 +239,16 @@ describe('no read grows with its table', () => {
   }
 
   for (const [name, read] of READS) {
-    test(`${name} is an index search`, async () => {
+    test(`${name} uses an index search`, async () => {
       const database = openDatabase();
-      const statements = await asked(database, read);
+      const statements = await statementsOf(database, read);
       assert.ok(statements.length > 0);
       for (const statement of statements) assert.deepEqual(planFaults(database, statement), [], statement.sql);
     });
   }
 });
 
-describe('the check of plans', () => {
+describe('the check of query plans', () => {
   const missing: [index: string, list: ListName][] = [
     ['customers_email', 'listCustomers'],
     ['customers_status', 'listCustomers'],
@@ -270,7 +270,7 @@ describe('the check of plans', () => {
     ['deliveries_endpoint_answer', 'listDeliveries'],
   ];
   for (const [index, list] of missing) {
-    test(`finds that the index ${index} is missing`, async () => {
+    test(`detects that ${list} lacks the index ${index}`, async () => {
       const database = openDatabase();
       database.exec(`DROP INDEX ${index}`);
       const found = await faultsOf(database, list).next();
@@ -292,11 +292,11 @@ describe('the check of plans', () => {
     ['provider_messages_session', (reads) => reads.providerMessages(idOf('chk', 1))],
   ];
   for (const [index, read] of due) {
-    test(`finds that ${index} is missing for its read`, async () => {
+    test(`detects that a read lacks the index ${index}`, async () => {
       const database = openDatabase();
       database.exec(`DROP INDEX ${index}; DROP INDEX IF EXISTS ${index}_any`);
       insertSession(database);
-      const statements = await asked(database, read);
+      const statements = await statementsOf(database, read);
       assert.notDeepEqual(
         statements.flatMap((statement) => planFaults(database, statement)),
         [],
@@ -304,14 +304,14 @@ describe('the check of plans', () => {
     });
   }
 
-  test('finds a sort of a whole table', () => {
+  test('detects a sort of a whole table', () => {
     const database = openDatabase();
     const sorted = { sql: 'SELECT * FROM payments ORDER BY created', params: [] };
     assert.deepEqual(planFaults(database, sorted), ['SCAN payments', 'USE TEMP B-TREE FOR ORDER BY']);
   });
 });
 
-/** `checkout` asks for payments of a session that exists only. */
+/** Inserts session 1, because `checkout` reads payments only for an existing session. */
 function insertSession(database: DatabaseSync): void {
   const columns = database.prepare("SELECT name, type FROM pragma_table_info('sessions')").all();
   const values = columns.map(({ name, type }) => {

@@ -8,7 +8,7 @@ import type { Store } from '../../src/store/store.ts';
 import { NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/checkout-records.ts';
 import { aDelivery, aMessage, anAttemptOf, anEndpoint, anEvent, withStore, write } from '../fixtures/store-records.ts';
 
-// Text that the contract accepts: any Unicode without NUL and lone surrogates.
+// The API accepts any Unicode text without NUL and lone surrogates.
 const anyText = fc
   .string({ unit: 'grapheme', maxLength: 40 })
   .filter((value) => value.isWellFormed() && !value.includes('\0'));
@@ -20,16 +20,16 @@ const orNull = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: nu
 const anyNumber = fc.integer({ min: 0, max: 4e15 });
 const orNoNumber = orNull(anyNumber);
 const anyMetadata = fc.dictionary(
-  // V8 mixes up keys that JSON escapes (https://github.com/nodejs/node/issues/63785): that is not ours to test.
+  // V8 confuses keys that JSON escapes: https://github.com/nodejs/node/issues/63785.
   someText.filter((key) => key !== '' && JSON.stringify(key) === `"${key}"`),
   someText,
   { maxKeys: 10, noNullPrototype: true },
 );
 
-/** Records of the shape of an example: any text, number and flag in the place of each, and any text or null in the place of null. */
+/** Records with the fields of an example and arbitrary values of the same types; null becomes any text or null. */
 function anyLike<Item extends object>(
   example: Item,
-  others: { [Name in keyof Item]?: unknown } = {},
+  overrides: { [Name in keyof Item]?: unknown } = {},
 ): fc.Arbitrary<Item> {
   const fields = Object.entries(example).map(([name, value]: [string, unknown]) => {
     if (name === 'metadata') return [name, anyMetadata];
@@ -38,7 +38,7 @@ function anyLike<Item extends object>(
     if (value === null) return [name, orNull(someText)];
     return [name, typeof value === 'object' ? anyLike(value) : someText];
   });
-  return fc.record({ ...Object.fromEntries(fields), ...others }, { noNullPrototype: true }) as fc.Arbitrary<Item>;
+  return fc.record({ ...Object.fromEntries(fields), ...overrides }, { noNullPrototype: true }) as fc.Arbitrary<Item>;
 }
 
 const anyCheckout = fc.record({
@@ -50,9 +50,9 @@ const anyCheckout = fc.record({
 const anyDelivery = anyLike(aDelivery(), { lastAttempt: fc.constant(null) });
 const anyAttempt = anyLike(anAttemptOf(aDelivery()), { statusCode: orNoNumber });
 
-describe('records are read as they were written', () => {
+describe('records are read unchanged after they are written', () => {
   let count = 0;
-  /** Many records in one store, each with ids of its own. */
+  /** A test that writes many arbitrary records with different ids into one store. */
   const roundTrip = <Value>(
     name: string,
     values: fc.Arbitrary<Value>,
@@ -103,7 +103,7 @@ describe('records are read as they were written', () => {
   });
 
   roundTrip(
-    'an event, byte for byte, its delivery, its attempts and its endpoint',
+    'an event with an identical body, its delivery, attempts and endpoint',
     fc.tuple(anyCheckout, anyLike(anEvent()), anyDelivery, anyAttempt, someText),
     async (store, [drawn, event, delivery, attempt, url], number) => {
       const checkout = checkoutOf(drawn, number);
@@ -139,15 +139,11 @@ describe('records are read as they were written', () => {
     },
   );
 
-  roundTrip(
-    'a provider’s message, verbatim',
-    fc.tuple(anyLike(aMessage()), someText),
-    async (store, [drawn, id], number) => {
-      const message = { ...drawn, provider: `provider_${number}`, eventId: id };
-      await write(store, { type: 'provider_message_received', message });
-      assert.deepEqual(await store.messagesOfEvent(message, id, message.sessionId), [message]);
-    },
-  );
+  roundTrip('a provider message', fc.tuple(anyLike(aMessage()), someText), async (store, [drawn, id], number) => {
+    const message = { ...drawn, provider: `provider_${number}`, eventId: id };
+    await write(store, { type: 'provider_message_received', message });
+    assert.deepEqual(await store.messagesOfEvent(message, id, message.sessionId), [message]);
+  });
 });
 
 type Drawn = typeof anyCheckout extends fc.Arbitrary<infer Value> ? Value : never;
@@ -165,7 +161,7 @@ function checkoutOf({ environment, session, payment, invoice }: Drawn, number: n
       environment,
       customerId,
       customerEmail: `Buyer${number}@example.com`,
-      // A key of its own: keys are unique, and another test's matter.
+      // Idempotency keys are unique in the store.
       idempotencyKey: session.idempotencyKey === null ? null : `${session.idempotencyKey} ${number}`,
     }),
     payments: [aPayment({ ...payment, ...ids, id: idOf('pay', number), invoiceId: idOf('inv', number), fees })],

@@ -11,13 +11,13 @@ import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import type { StoreLog } from '../../src/store/postgres-connection.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
-import { creationOf, familyOf, withDirectory, write } from '../fixtures/store-records.ts';
+import { creationOf, checkoutRecords, withDirectory, write } from '../fixtures/store-records.ts';
 import { contentsOf, usual } from '../support/database.ts';
 
 const WRITER = new URL('../../src/store/sqlite-writer.ts', import.meta.url);
 const STORE = new URL('../../src/store/sqlite.ts', import.meta.url);
 
-/** Migrates on several threads at the same moment, and returns the number of migrations that each found missing. */
+/** Migrates on several threads at the same time. Returns the number of migrations that each thread applied. */
 function migrateAtOnce(path: string, count: number): Promise<number>[] {
   const program = `
     const { parentPort, workerData: { path, count, ready } } = require('node:worker_threads');
@@ -33,7 +33,7 @@ function migrateAtOnce(path: string, count: number): Promise<number>[] {
   });
 }
 
-/** A test with the path of a database in a temporary directory. */
+/** A test with a database path in a temporary directory. */
 function onPath(name: string, use: (path: string) => Promise<void>): void {
   test(name, () => withDirectory((directory) => use(join(directory, 'tillway.db'))));
 }
@@ -57,11 +57,11 @@ function withDatabase<Result>(path: string, use: (database: DatabaseSync) => Res
 }
 
 describe('a new database', () => {
-  test('can be read by its owner alone, with its folder and the files of SQLite', () =>
+  test('has files and a folder that only the owner can read', () =>
     withDirectory(async (directory) => {
       const path = join(directory, 'new', 'tillway.db');
       await withOpen(path, async (store) => {
-        await write(store, ...creationOf(familyOf(1)));
+        await write(store, ...creationOf(checkoutRecords(1)));
         const modes = ['', '-wal', '-shm'].map((end) => statSync(path + end).mode & 0o777);
         assert.deepEqual([statSync(join(directory, 'new')).mode & 0o777, ...modes], [0o700, 0o600, 0o600, 0o600]);
       });
@@ -72,24 +72,21 @@ describe('a new database', () => {
 });
 
 describe('an acknowledged write is durable', () => {
-  onPath(
-    'the writer works with WAL, synchronous FULL and foreign keys, read back on its own connection',
-    async (path) => {
-      await withOpen(path, async () => undefined);
-      const writer = new Worker(WRITER, { workerData: { path } });
-      await once(writer, 'message');
-      const sql = `CREATE TABLE seen AS SELECT journal_mode, synchronous, foreign_keys
+  onPath('the connection of the writer uses WAL, synchronous FULL and foreign keys', async (path) => {
+    await withOpen(path, async () => undefined);
+    const writer = new Worker(WRITER, { workerData: { path } });
+    await once(writer, 'message');
+    const sql = `CREATE TABLE seen AS SELECT journal_mode, synchronous, foreign_keys
       FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys`;
-      writer.postMessage({ define: [[0, sql]], sets: [[[0, []]]] });
-      assert.deepEqual(await once(writer, 'message'), [[0]]);
-      writer.postMessage('close');
-      await once(writer, 'exit');
-      const seen = withDatabase(path, (database) => database.prepare('SELECT * FROM seen').get());
-      assert.deepEqual({ ...seen }, { journal_mode: 'wal', synchronous: 2, foreign_keys: 1 });
-    },
-  );
+    writer.postMessage({ define: [[0, sql]], sets: [[[0, []]]] });
+    assert.deepEqual(await once(writer, 'message'), [[0]]);
+    writer.postMessage('close');
+    await once(writer, 'exit');
+    const seen = withDatabase(path, (database) => database.prepare('SELECT * FROM seen').get());
+    assert.deepEqual({ ...seen }, { journal_mode: 'wal', synchronous: 2, foreign_keys: 1 });
+  });
 
-  test('the writer does not start if the database would not wait for the disk', async () => {
+  test('the writer does not start if SQLite cannot make commits durable', async () => {
     const writer = new Worker(WRITER, { workerData: { path: ':memory:' } });
     const [error]: unknown[] = await once(writer, 'error');
     assert.match(String(error), /not durable here: journal_mode memory/);
@@ -97,7 +94,7 @@ describe('an acknowledged write is durable', () => {
 
   onPath('closing waits for writes in progress', async (path) => {
     const store = await openSqlite({ ...usual, path });
-    const commits = Array.from({ length: 50 }, (_, index) => store.commit(creationOf(familyOf(index))));
+    const commits = Array.from({ length: 50 }, (_, index) => store.commit(creationOf(checkoutRecords(index))));
     await store.close();
     assert.ok((await Promise.all(commits)).every(({ done }) => done));
     await withOpen(path, async (reopened) => {
@@ -106,7 +103,7 @@ describe('an acknowledged write is durable', () => {
   });
 });
 
-describe('migrations', () => {
+describe('migrations of a SQLite database', () => {
   const applied = (path: string) =>
     withDatabase(path, (database) =>
       database
@@ -116,7 +113,7 @@ describe('migrations', () => {
     );
   const known = MIGRATIONS.map(({ version, name }) => ({ version, name }));
 
-  onPath('are applied once by two concurrent starts', async (path) => {
+  onPath('are applied once if two processes start concurrently', async (path) => {
     const missing = await Promise.all(migrateAtOnce(path, 2));
     assert.deepEqual(
       missing.toSorted((a, b) => a - b),
@@ -128,7 +125,7 @@ describe('migrations', () => {
   });
 
   onPath('a database of a newer version is rejected with a message, and not changed', async (path) => {
-    await withOpen(path, (store) => write(store, ...creationOf(familyOf(1))));
+    await withOpen(path, (store) => write(store, ...creationOf(checkoutRecords(1))));
     const newer = { version: MIGRATIONS.length + 1, name: 'future' };
     withDatabase(path, (database) =>
       database.prepare('INSERT INTO schema_migrations VALUES (?, ?, ?)').run(newer.version, newer.name, 'x'),
@@ -155,8 +152,8 @@ describe('migrations', () => {
 const TEXT = 'hidden-buyer';
 const IDLE = { info: () => undefined, warn: () => undefined };
 
-/** Log, and its lines. */
-function listen(): { log: StoreLog; lines: string[] } {
+/** A log that records its lines. */
+function recordingLog(): { log: StoreLog; lines: string[] } {
   const lines: string[] = [];
   const note = (level: string) => (_fields: object, message: string) => void lines.push(`${level} ${message}`);
   return { log: { info: note('info'), warn: note('warn') }, lines };
@@ -165,7 +162,7 @@ function listen(): { log: StoreLog; lines: string[] } {
 const markOf = (path: string) => withDatabase(path, (database) => database.prepare('PRAGMA user_version').get());
 const isLeft = async (path: string) => (await contentsOf(`sqlite:${path}`)).includes(TEXT);
 
-/** Leaves text in an unused part of a page, as moving rows between pages does. */
+/** Leaves text in the free space of a page, as SQLite does when it moves rows between pages. */
 function leaveText(path: string): void {
   withDatabase(path, (database) => {
     database.exec('PRAGMA secure_delete = OFF; CREATE TABLE leftovers (number INTEGER PRIMARY KEY, text TEXT)');
@@ -177,10 +174,10 @@ function leaveText(path: string): void {
   assert.ok(readFileSync(path, 'latin1').includes(TEXT));
 }
 
-/** A database of two buyers, the first of them erased. */
+/** A database with two buyers, the first of them erased. */
 async function erased(path: string): Promise<void> {
   await withOpen(path, async (store) => {
-    const [first, second] = [familyOf(1), familyOf(2)];
+    const [first, second] = [checkoutRecords(1), checkoutRecords(2)];
     await write(store, ...creationOf(first));
     await write(store, ...creationOf(second));
     await write(store, { type: 'payment_changed', payment: { ...first.payment, status: 'failed' } });
@@ -189,43 +186,43 @@ async function erased(path: string): Promise<void> {
   });
 }
 
-describe('text that erasing has left in the file', () => {
-  onPath('is removed once, by the next start of a service, which logs it', async (path) => {
+describe('remains of an erased text in the database file', () => {
+  onPath('are removed and logged once, at the next start of a service', async (path) => {
     await erased(path);
     leaveText(path);
     assert.deepEqual({ ...markOf(path) }, { user_version: 1 });
-    const told = listen();
-    await withOpen(path, async (store) => assert.ok(await store.session(familyOf(2).session.id)), told.log);
+    const log = recordingLog();
+    await withOpen(path, async (store) => assert.ok(await store.session(checkoutRecords(2).session.id)), log.log);
     assert.equal(await isLeft(path), false);
     assert.deepEqual({ ...markOf(path) }, { user_version: 0 });
-    await withOpen(path, async () => undefined, told.log);
-    assert.deepEqual(told.lines, ['info what erasing had left in the database file is removed']);
+    await withOpen(path, async () => undefined, log.log);
+    assert.deepEqual(log.lines, ['info what erasing had left in the database file is removed']);
   });
 
-  onPath('stays if no service opens the file, or if nothing was erased', async (path) => {
-    await withOpen(path, async (store) => write(store, ...creationOf(familyOf(1))));
+  onPath('stay if no customer was erased or if the program that opens the file is not a service', async (path) => {
+    await withOpen(path, async (store) => write(store, ...creationOf(checkoutRecords(1))));
     leaveText(path);
-    const told = listen();
-    await withOpen(path, async () => undefined, told.log);
-    assert.deepEqual([await isLeft(path), told.lines], [true, []]);
+    const log = recordingLog();
+    await withOpen(path, async () => undefined, log.log);
+    assert.deepEqual([await isLeft(path), log.lines], [true, []]);
     withDatabase(path, (database) => database.exec('PRAGMA user_version = 1'));
     await withOpen(path, async () => undefined);
     assert.equal(await isLeft(path), true);
   });
 
   onPath(
-    'stays with a warning while another process has the file open, and is removed by the next start',
+    'stay, with a warning, while another process has the file open, and are removed at the next start',
     async (path) => {
       await erased(path);
       leaveText(path);
-      const told = listen();
+      const log = recordingLog();
       await withOpen(path, async (other) => {
-        await withOpen(path, async (store) => write(store, ...creationOf(familyOf(3))), told.log);
-        assert.ok(await other.session(familyOf(3).session.id));
+        await withOpen(path, async (store) => write(store, ...creationOf(checkoutRecords(3))), log.log);
+        assert.ok(await other.session(checkoutRecords(3).session.id));
       });
-      assert.match(told.lines.join('\n'), /^warn .* stop whatever else has it open/m);
+      assert.match(log.lines.join('\n'), /^warn .* stop whatever else has it open/m);
       assert.equal(await isLeft(path), true);
-      await withOpen(path, async () => undefined, told.log);
+      await withOpen(path, async () => undefined, log.log);
       assert.equal(await isLeft(path), false);
     },
   );

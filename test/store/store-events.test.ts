@@ -5,14 +5,22 @@ import type { EventFilter, MerchantEvent } from '../../src/store/webhooks-port.t
 import type { Page } from '../../src/store/list-page.ts';
 import type { Change } from '../../src/store/store.ts';
 import { MINUTE, NOW, idOf } from '../fixtures/checkout-records.ts';
-import { aDelivery, withStore, anEndpoint, anEvent, creationOf, familyOf, write } from '../fixtures/store-records.ts';
+import {
+  aDelivery,
+  withStore,
+  anEndpoint,
+  anEvent,
+  creationOf,
+  checkoutRecords,
+  write,
+} from '../fixtures/store-records.ts';
 
-test('the cursor of an event that does not exist stands at the time of its session', () =>
+test('an unknown event id as a cursor stands for the creation time of its session', () =>
   withStore(async (store) => {
-    const families = Array.from({ length: 6 }, (_, index) => familyOf(index));
-    const events = families.map(({ event }, index) => ({ ...event, created: NOW + 10 + index }));
-    for (const [index, family] of families.entries()) {
-      await write(store, ...creationOf({ ...family, event: events[index]! }));
+    const recordSets = Array.from({ length: 6 }, (_, index) => checkoutRecords(index));
+    const events = recordSets.map(({ event }, index) => ({ ...event, created: NOW + 10 + index }));
+    for (const [index, records] of recordSets.entries()) {
+      await write(store, ...creationOf({ ...records, event: events[index]! }));
     }
     const cursor = `evt_${idOf('chk', 13)}_paid`;
     const idsOf = async (filter: EventFilter, page: Omit<Page, 'limit'>) =>
@@ -26,44 +34,44 @@ test('the cursor of an event that does not exist stands at the time of its sessi
   }));
 
 describe('a delivery that is added to an event', () => {
-  const family = familyOf(1);
+  const records = checkoutRecords(1);
   const endpoint = anEndpoint();
   const added = (number: number): Change => ({
     type: 'delivery_added',
-    delivery: aDelivery({ id: idOf('dlv', number), eventId: family.event.id }),
+    delivery: aDelivery({ id: idOf('dlv', number), eventId: records.event.id }),
   });
 
-  test('is added once, also by many commits at the same time', () =>
+  test('is added once, even by concurrent commits', () =>
     withStore(async (store) => {
-      await write(store, ...creationOf(family), { type: 'endpoint_saved', endpoint });
+      await write(store, ...creationOf(records), { type: 'endpoint_saved', endpoint });
       const results = await Promise.all(Array.from({ length: 8 }, (_, number) => store.commit([added(number)])));
       assert.deepEqual(
         results.filter(({ done }) => !done),
         Array.from({ length: 7 }, () => ({ done: false, conflict: 'overtaken' })),
       );
-      assert.equal((await store.deliveriesOfSession(family.session.id)).length, 1);
+      assert.equal((await store.deliveriesOfSession(records.session.id)).length, 1);
     }));
 
-  test('commits with its whole change set or not at all', () =>
+  test('is not added if its change set conflicts', () =>
     withStore(async (store) => {
       const other = anEndpoint({ id: idOf('whe', 2) });
-      await write(store, ...creationOf(family), { type: 'endpoint_saved', endpoint });
+      await write(store, ...creationOf(records), { type: 'endpoint_saved', endpoint });
       await write(store, { type: 'endpoint_saved', endpoint: other }, added(1));
-      const beside = aDelivery({ id: idOf('dlv', 2), eventId: family.event.id, endpointId: other.id });
-      const result = await store.commit([{ type: 'delivery_added', delivery: beside }, added(3)]);
+      const otherDelivery = aDelivery({ id: idOf('dlv', 2), eventId: records.event.id, endpointId: other.id });
+      const result = await store.commit([{ type: 'delivery_added', delivery: otherDelivery }, added(3)]);
       assert.deepEqual(result, { done: false, conflict: 'overtaken' });
       assert.deepEqual(
-        (await store.deliveriesOfSession(family.session.id)).map(({ id }) => id),
+        (await store.deliveriesOfSession(records.session.id)).map(({ id }) => id),
         [idOf('dlv', 1)],
       );
     }));
 
-  test('is due with the earlier pending delivery of its session, and does not wait for later ones', () =>
+  test('becomes due together with an earlier pending delivery of its session, and does not wait for later ones', () =>
     withStore(async (store) => {
-      const { session, event: middle } = family;
+      const { session, event: middle } = records;
       const earlier = anEvent({ ...middle, id: `evt_${session.id}_provider_pending`, sequence: 1 });
       const later = anEvent({ ...middle, id: `evt_${session.id}_failed`, sequence: 3 });
-      await write(store, ...creationOf(family), { type: 'endpoint_saved', endpoint });
+      await write(store, ...creationOf(records), { type: 'endpoint_saved', endpoint });
       await write(store, { type: 'event_recorded', event: earlier }, { type: 'event_recorded', event: later });
       const add = async (number: number, { id: eventId, sequence }: MerchantEvent, dueAt: number) => {
         const delivery = aDelivery({ id: idOf('dlv', number), eventId, sequence, dueAt });

@@ -19,7 +19,7 @@ import { until } from '../support/until.ts';
 const STATUSES = ['provider_pending', 'failed', 'paid'] as const;
 const LIMIT = 7;
 
-/** Instances of one database. */
+/** Opens several stores on one new database. */
 async function openInstances(context: TestContext, count: number): Promise<[Store, ...Store[]]> {
   const { stores } = await openOn(context, count);
   return stores;
@@ -53,21 +53,21 @@ function eventOf(number: number, step: number, created: number): MerchantEvent {
 
 const recorded = (event: MerchantEvent): Change => ({ type: 'event_recorded', event });
 
-/** One page of a follower, behind the last event that it has. */
-const follow = async (store: Store, after: string) => (await readFeed({ store }, {}, { after, limit: LIMIT })).items;
+/** Reads the page of the feed after an event. */
+const readPage = async (store: Store, after: string) => (await readFeed({ store }, {}, { after, limit: LIMIT })).items;
 
-interface Followed {
+interface Follower {
   ids: string[];
   settle(): Promise<void>;
 }
 
-/** Reads until everything was written and no more events arrive. */
-function follower(store: Store, isWritten: () => boolean): Followed {
+/** Reads the feed until all events are written and no more events arrive. */
+function startFollower(store: Store, isWritten: () => boolean): Follower {
   const ids: string[] = [];
   async function run(): Promise<void> {
     for (;;) {
       const ended = isWritten();
-      const events = await follow(store, ids.at(-1) ?? '');
+      const events = await readPage(store, ids.at(-1) ?? '');
       ids.push(...events.map(({ id }) => id));
       if (ended && events.length === 0) return;
       await new Promise((resolve) => setImmediate(resolve));
@@ -79,21 +79,21 @@ function follower(store: Store, isWritten: () => boolean): Followed {
 
 const SESSIONS = 120;
 
-/** Runs writers and followers on every instance, and returns the events that each follower has read. */
-async function race(stores: readonly Store[]): Promise<{ written: string[]; read: string[][] }> {
+/** Runs writers and followers on every store. Returns the written events and the events that each follower has read. */
+async function writeAndFollow(stores: readonly Store[]): Promise<{ written: string[]; read: string[][] }> {
   const [first] = stores;
   const numbers = Array.from({ length: SESSIONS }, (_, index) => index);
   await write(first!, { type: 'customer_created', customer }, ...numbers.map(sessionOf));
   let open = SESSIONS;
-  const followers = [...stores, ...stores].map((store) => follower(store, () => open === 0));
+  const followers = [...stores, ...stores].map((store) => startFollower(store, () => open === 0));
   const written = await Promise.all(
     numbers.map(async (number) => {
       const ids: string[] = [];
       for (const step of STATUSES.keys()) {
-        // Some commits last: what is stamped first is not what is visible first.
+        // The creation times differ from the order of the commits.
         const event = eventOf(number, step, NOW + ((number * 7919) % 1000) + step);
         await new Promise((resolve) => setTimeout(resolve, (number * 31) % 40));
-        // Of the oldest session this one comes when every follower has read what was made later.
+        // The last event of the first session is written after every follower has read later events.
         if (number === 0 && step === STATUSES.length - 1) {
           await until(() => followers.every(({ ids }) => ids.length > STATUSES.length));
         }
@@ -108,7 +108,7 @@ async function race(stores: readonly Store[]): Promise<{ written: string[]; read
   return { written: written.flat(), read: followers.map(({ ids }) => ids) };
 }
 
-/** Faults of the events that were read. */
+/** Missing, repeated and misordered events in the results of the followers. */
 function faultsOf({ written, read }: { written: string[]; read: string[][] }): string[] {
   const faults: string[] = [];
   for (const ids of read) {
@@ -125,13 +125,13 @@ function faultsOf({ written, read }: { written: string[]; read: string[][] }): s
   return faults;
 }
 
-test('every follower of the feed reads every event once, in one order, with writers on two instances', async (context) => {
-  const raced = await race(await openInstances(context, 2));
-  assert.equal(raced.written.length, SESSIONS * STATUSES.length);
-  assert.deepEqual(faultsOf(raced), []);
+test('every follower of the feed reads every event once and in the same order, with writers on two instances', async (context) => {
+  const result = await writeAndFollow(await openInstances(context, 2));
+  assert.equal(result.written.length, SESSIONS * STATUSES.length);
+  assert.deepEqual(faultsOf(result), []);
 });
 
-test('an event that becomes visible late stands behind the events read meanwhile, however early it was created', async (context) => {
+test('an event that is committed late follows the events that were read before, even if it was created earlier', async (context) => {
   const { database, stores } = await openOn(context, 2);
   const [store, other] = stores;
   await write(store, { type: 'customer_created', customer }, sessionOf(1), sessionOf(2), sessionOf(3));
@@ -142,7 +142,7 @@ test('an event that becomes visible late stands behind the events read meanwhile
     assert.deepEqual(await read(''), [eventOf(1, 0, 0).id]);
     await write(other!, recorded(late));
   } else {
-    // An open transaction while other connections continue to read.
+    // A transaction stays open while other connections read.
     await withClient(database.url, async (client) => {
       await client.query('BEGIN');
       await client.query(
@@ -158,7 +158,7 @@ test('an event that becomes visible late stands behind the events read meanwhile
   assert.equal((await read('')).at(-1), late.id);
 });
 
-test('events from before the feed get positions, too, in the order of their creation', async (context) => {
+test('events without a position are placed in the feed in the order of their creation', async (context) => {
   const [store] = await openInstances(context, 1);
   const count = 230;
   const numbers = Array.from({ length: count }, (_, index) => index);
@@ -176,7 +176,7 @@ test('events from before the feed get positions, too, in the order of their crea
   );
 });
 
-test('the events of a session keep their order if a clock is set back between them', async (context) => {
+test('the events of a session stay in their order in the feed if the clock is set back between them', async (context) => {
   const [store] = await openInstances(context, 1);
   await write(store, { type: 'customer_created', customer }, sessionOf(1), sessionOf(2));
   await write(
@@ -192,7 +192,7 @@ test('the events of a session keep their order if a clock is set back between th
   );
 });
 
-test('a filter keeps the order, and has its own pages', async (context) => {
+test('a filtered feed has the same order as the whole feed, and full pages', async (context) => {
   const [store] = await openInstances(context, 1);
   const numbers = [0, 1, 2, 3, 4];
   await write(store, { type: 'customer_created', customer }, ...numbers.map(sessionOf));
@@ -208,18 +208,18 @@ test('a filter keeps the order, and has its own pages', async (context) => {
     { environment: 'sandbox', type: 'payment.failed' },
   ];
   for (const filter of filters) {
-    const wanted = all.filter(
+    const expected = all.filter(
       ({ type, environment }) => type === (filter.type ?? type) && environment === (filter.environment ?? environment),
     );
     const first = await readFeed({ store }, filter, { after: '', limit: 2 });
-    assert.equal(first.hasMore, wanted.length > 2);
+    assert.equal(first.hasMore, expected.length > 2);
     const rest = await readFeed({ store }, filter, { after: first.items.at(-1)?.id ?? '', limit: 100 });
-    assert.deepEqual([...first.items, ...rest.items].slice(0, wanted.length), wanted);
+    assert.deepEqual([...first.items, ...rest.items].slice(0, expected.length), expected);
     assert.equal(rest.hasMore, false);
   }
 });
 
-test('an unknown event is rejected with a message', async (context) => {
+test('reading the feed after an unknown event is rejected', async (context) => {
   const [store] = await openInstances(context, 1);
   await assert.rejects(readFeed({ store }, {}, { after: eventOf(9, 0, 0).id, limit: 1 }), {
     code: 'invalid_input',

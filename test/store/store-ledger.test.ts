@@ -6,22 +6,22 @@ import { ledgerBalances } from '../../src/operations/ledger/ledger-balances.ts';
 import type { JournalFilter } from '../../src/store/ledger-port.ts';
 import type { Store } from '../../src/store/store.ts';
 import { DAY, NOW, aPayment, idOf } from '../fixtures/checkout-records.ts';
-import { creationOf, familyOf, withStore, write } from '../fixtures/store-records.ts';
+import { creationOf, checkoutRecords, withStore, write } from '../fixtures/store-records.ts';
 import { TEST_DATABASE, type TestDatabase, createServiceDatabase, openTestStore, runSql } from '../support/database.ts';
 
 const APPEND_ONLY = /append-only/;
 const IS_SQLITE = TEST_DATABASE === 'sqlite';
 
-async function paid(store: Store, number: number, created = NOW): Promise<void> {
-  const family = familyOf(number);
-  await write(store, ...creationOf(family));
-  const payment = { ...family.payment, status: 'paid' as const };
+async function writePaid(store: Store, number: number, created = NOW): Promise<void> {
+  const records = checkoutRecords(number);
+  await write(store, ...creationOf(records));
+  const payment = { ...records.payment, status: 'paid' as const };
   await write(store, { type: 'ledger_posted', posting: paidPosting(payment, created), environment: 'sandbox' });
 }
 
-describe('the database rejects changes of the ledger', () => {
+describe('triggers of the ledger table', () => {
   const columns = 'posting_id, line, payment_id, session_id, refund_id, environment, kind, account, amount, created';
-  const again = (rest: string) => `INSERT ${IS_SQLITE ? rest : ''} INTO ledger_entries (${columns})
+  const insertAgain = (rest: string) => `INSERT ${IS_SQLITE ? rest : ''} INTO ledger_entries (${columns})
     SELECT ${columns.replace('amount', 'amount + 1')} FROM ledger_entries WHERE line = 0`;
   const byRowNumber = `INSERT OR REPLACE INTO ledger_entries (rowid, ${columns})
     SELECT rowid, ${columns.replace('posting_id', "'dis_forged:adjustment'")} FROM ledger_entries LIMIT 1`;
@@ -29,14 +29,14 @@ describe('the database rejects changes of the ledger', () => {
     'UPDATE ledger_entries SET amount = amount + 1',
     "UPDATE ledger_entries SET account = 'x' WHERE line = 0",
     'DELETE FROM ledger_entries WHERE line = 0',
-    `${again('')} ${IS_SQLITE ? 'AND true' : ''} ON CONFLICT (posting_id, line) DO UPDATE SET amount = 1`,
+    `${insertAgain('')} ${IS_SQLITE ? 'AND true' : ''} ON CONFLICT (posting_id, line) DO UPDATE SET amount = 1`,
     ...(IS_SQLITE
-      ? [again('OR REPLACE'), byRowNumber, again('OR IGNORE')]
+      ? [insertAgain('OR REPLACE'), byRowNumber, insertAgain('OR IGNORE')]
       : ['TRUNCATE ledger_entries', 'TRUNCATE payments CASCADE']),
   ];
-  test('by any statement', () =>
+  test('reject every statement that changes, replaces or deletes entries', () =>
     withStore(async (store, url) => {
-      await paid(store, 1);
+      await writePaid(store, 1);
       const before = await store.ledgerOfPayment(idOf('pay', 1));
       for (const sql of attempts) {
         await assert.rejects(runSql(url, sql), APPEND_ONLY, sql);
@@ -45,15 +45,15 @@ describe('the database rejects changes of the ledger', () => {
     }));
 });
 
-describe('the journal', () => {
+describe('the journal of the ledger', () => {
   let database: TestDatabase;
   let store: Store;
 
   before(async () => {
     database = await createServiceDatabase();
     store = await openTestStore(database.settings);
-    // Several postings of one instant, and of several instants.
-    for (let number = 1; number <= 9; number++) await paid(store, number, NOW + Math.floor(number / 3));
+    // Some postings have the same time, others have different times.
+    for (let number = 1; number <= 9; number++) await writePaid(store, number, NOW + Math.floor(number / 3));
     const payment = aPayment({ id: idOf('pay', 1), sessionId: idOf('chk', 1), status: 'paid' });
     const posting = settledPosting(payment, 100, NOW + 10);
     await write(store, { type: 'ledger_posted', posting, environment: 'sandbox' });
@@ -84,7 +84,7 @@ describe('the journal', () => {
     assert.deepEqual(places, places.toSorted());
   });
 
-  test('returns the matching entries for every filter and combination', async () => {
+  test('returns the matching entries for every filter and for combinations of filters', async () => {
     const whole = await walk({}, 1000, 'newest_first');
     const filters: JournalFilter[] = [
       { account: 'merchant_payable' },
@@ -114,10 +114,10 @@ describe('the journal', () => {
     }
   });
 
-  test('balances are the sums of the journal until their time, in slices of any length', async () => {
+  test('gives balances at any time as sums of its entries, independent of the length of the slices read', async () => {
     const whole = await walk({}, 1000, 'newest_first');
     for (const at of [NOW - 1, NOW, NOW + 1, NOW + 9, NOW + 10]) {
-      // Some slices end within the ten milliseconds of the postings.
+      // Some slices end between two postings.
       for (const slice of [DAY, (NOW % DAY) + 1, (NOW % DAY) + 5, 3_600_000]) {
         await assertBalances({ store, now: () => NOW + 10, caller: undefined }, whole, at, slice);
       }
@@ -125,25 +125,25 @@ describe('the journal', () => {
   });
 });
 
-test('current balances and balances at midnight are correct over several days, and read no entry', () =>
+test('current balances and balances at midnight are computed from daily sums without reading entries', () =>
   withStore(async (store) => {
     const midnight = Math.ceil(NOW / DAY) * DAY;
     const times = [midnight - 2 * DAY, midnight - DAY - 1, midnight - DAY, midnight - 1, midnight, midnight + 5];
-    for (const [number, created] of times.entries()) await paid(store, number, created);
+    for (const [number, created] of times.entries()) await writePaid(store, number, created);
     const whole = await store.journal({}, { limit: 100, order: 'oldest_first', after: undefined });
-    const unread = () => Promise.reject(new Error('entries are read'));
-    const summed = { ...store, entrySums: unread, journal: unread };
-    const deps = { store: summed, now: () => midnight + 3 * DAY, caller: undefined };
+    const failOnRead = () => Promise.reject(new Error('entries are read'));
+    const storeWithoutEntries = { ...store, entrySums: failOnRead, journal: failOnRead };
+    const deps = { store: storeWithoutEntries, now: () => midnight + 3 * DAY, caller: undefined };
     for (const at of [undefined, midnight - 3 * DAY, midnight - DAY, midnight, midnight + DAY, midnight + 9 * DAY]) {
       await assertBalances(deps, whole, at);
     }
-    // The same for a time within a day, which reads entries.
+    // Balances at a time within a day also read entries.
     for (const at of [midnight - DAY - 1, midnight - 1, midnight + 5, midnight + 6]) {
       await assertBalances({ ...deps, store }, whole, at);
     }
   }));
 
-/** Compares the balances with the sums of the entries booked before `at`; `sliceMs` is the time that one read covers. */
+/** Compares the balances with the sums of the entries booked before `at`. One read covers a period of `sliceMs`. */
 async function assertBalances(
   deps: Parameters<typeof ledgerBalances>[0],
   entries: readonly JournalEntry[],
@@ -152,8 +152,8 @@ async function assertBalances(
 ): Promise<void> {
   const { environments } = await ledgerBalances(deps, { environment: 'sandbox', at }, sliceMs);
   for (const { account, debits, credits } of environments[0]!.accounts) {
-    const own = entries.filter((entry) => entry.account === account && entry.created < (at ?? Infinity));
-    const sum = (sign: number) => own.reduce((total, { amount }) => total + Math.max(sign * amount, 0), 0);
+    const accountEntries = entries.filter((entry) => entry.account === account && entry.created < (at ?? Infinity));
+    const sum = (sign: number) => accountEntries.reduce((total, { amount }) => total + Math.max(sign * amount, 0), 0);
     assert.deepEqual([debits, credits], [sum(1), sum(-1)], `${account} at ${at} by ${sliceMs}`);
   }
 }

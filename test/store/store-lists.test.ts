@@ -25,7 +25,7 @@ interface Records {
   listEvents: MerchantEvent[];
 }
 
-/** Values of a record by filter: a filter matches if it names one of them. */
+/** For each filter, the values of a record: the filter matches if its value is one of these. */
 const MODEL: Record<ListName, Record<string, (record: never, records: Records) => (string | null)[]>> = {
   listCustomers: {
     customerId: ({ id }: Customer) => [id],
@@ -71,84 +71,84 @@ const MODEL: Record<ListName, Record<string, (record: never, records: Records) =
 };
 const LISTS = Object.keys(MODEL) as ListName[];
 
-/** Sort key of a record: ids sort by time, but for those of events. */
+/** Sort key of a record: the id, or for events the time, sequence and id. */
 function keyOf(record: { id: string } | MerchantEvent): string {
   return 'sequence' in record && 'body' in record ? `${record.created} ${record.sequence} ${record.id}` : record.id;
 }
 
-/** The naive list: everything, filtered, newest first. */
+/** The expected list: all records, filtered, newest first. */
 function expected(records: Records, list: ListName, filter: Filter): { id: string; key: string }[] {
   const isAddress = (key: string, value: string) => key === 'email' || (key === 'customer' && value.includes('@'));
   const all: readonly { id: string }[] = records[list];
   return all
     .filter((record) =>
-      Object.entries(filter).every(([key, wanted]) => {
+      Object.entries(filter).every(([key, value]) => {
         const values = MODEL[list][key]!(record as never, records);
-        if (!isAddress(key, wanted)) return values.includes(wanted);
-        return values.some((value) => value?.toLowerCase() === wanted.toLowerCase());
+        if (!isAddress(key, value)) return values.includes(value);
+        return values.some((each) => each?.toLowerCase() === value.toLowerCase());
       }),
     )
     .map((record) => ({ id: record.id, key: keyOf(record) }))
     .toSorted((a, b) => (a.key < b.key ? 1 : -1));
 }
 
-/** Ids that would stand before and behind every record of a list. */
+/** Cursors that sort before and after every record of a list. */
 const cursorsOf = (list: ListName) =>
   list === 'listEvents'
     ? { oldest: `evt_${idOf('chk', -10_000)}_paid`, newest: `evt_${idOf('chk', 10_000)}_paid` }
     : { oldest: '', newest: '~' };
 
-async function ask(store: Store, list: ListName, filter: Filter, page: Page): Promise<PageResult<string>> {
+async function readPageOf(store: Store, list: ListName, filter: Filter, page: Page): Promise<PageResult<string>> {
   const { items, hasMore }: PageResult<{ id: string }> = await store[list](filter, page);
   return { items: items.map(({ id }) => id), hasMore };
 }
 
-/** Walks the list page by page in both directions and compares every page with the naive list. */
+/** Reads a list page by page in both directions and compares every page with the expected list. */
 async function assertWalks(store: Store, records: Records, list: ListName, filter: Filter, limit: number) {
   const ids = expected(records, list, filter).map(({ id }) => id);
   const about = `${list} ${JSON.stringify(filter)} limit ${limit}`;
   const { oldest, newest } = cursorsOf(list);
   let page: Page = { limit };
   for (let from = 0; from === 0 || from < ids.length; from += limit) {
-    const found = await ask(store, list, filter, page);
+    const found = await readPageOf(store, list, filter, page);
     assert.deepEqual(found, { items: ids.slice(from, from + limit), hasMore: from + limit < ids.length }, about);
     page = { limit, startingAfter: found.items.at(-1) ?? oldest };
   }
   page = { limit, endingBefore: oldest };
   for (let end = ids.length; end === ids.length || end > 0; end -= limit) {
-    const found = await ask(store, list, filter, page);
+    const found = await readPageOf(store, list, filter, page);
     assert.deepEqual(found, { items: ids.slice(Math.max(0, end - limit), end), hasMore: end > limit }, `${about} back`);
     page = { limit, endingBefore: found.items[0] ?? newest };
   }
 }
 
-/** Compares the pages before and behind a record, which need not be in the list itself. */
-async function assertCursor(store: Store, records: Records, { list, limit, cursor }: Question, filter: Filter) {
+/** Compares the pages before and after a record, which may be outside of the filtered list. */
+async function assertCursor(store: Store, records: Records, { list, limit, cursor }: Query, filter: Filter) {
   const all: readonly { id: string }[] = records[list];
   const record = all[cursor % Math.max(1, all.length)] ?? { id: cursorsOf(list).oldest };
   const listed = expected(records, list, filter);
   const idsOf = (items: { id: string }[]) => items.map(({ id }) => id);
   const older = idsOf(listed.filter(({ key }) => key < keyOf(record)));
   const newer = idsOf(listed.filter(({ key }) => key > keyOf(record)));
-  const down = await ask(store, list, filter, { limit, startingAfter: record.id });
+  const down = await readPageOf(store, list, filter, { limit, startingAfter: record.id });
   assert.deepEqual(down, { items: older.slice(0, limit), hasMore: older.length > limit });
-  const up = await ask(store, list, filter, { limit, endingBefore: record.id });
+  const up = await readPageOf(store, list, filter, { limit, endingBefore: record.id });
   assert.deepEqual(up, { items: newer.slice(-limit), hasMore: newer.length > limit });
 }
 
-interface Draw {
-  /** Number of the customer, modulo their count. */
+interface DrawnSession {
+  /** Index into the active customers, modulo their number. */
   customer: number;
   status: Session['status'];
   reference: string | null;
-  /** Of its attempts, oldest first. */
+  /** Statuses of the payments, oldest first. */
   payments: Payment['status'][];
-  /** Of its events, each to one or two endpoints. */
+  /** Statuses of the deliveries, one per event, to one or two endpoints. */
   deliveries: DeliveryStatus[];
 }
 interface Drawn {
   customers: { address: number; environment: Customer['environment']; status: Customer['status'] }[];
-  sessions: Draw[];
+  sessions: DrawnSession[];
 }
 
 const ENDPOINTS = [anEndpoint({ id: idOf('whe', 1) }), anEndpoint({ id: idOf('whe', 2) })];
@@ -179,7 +179,7 @@ function recordsOf({ customers, sessions }: Drawn): Records {
     const session = { id: sessionId, customerId, customerEmail, environment, status };
     records.listSessions.push(aSession({ ...session, clientReferenceId: reference }));
     for (const [attempt, paymentStatus] of payments.entries()) {
-      // One pending and one paying payment at most: any other pending one has failed, any other paid one is surplus.
+      // The schema allows one pending and one paying payment: further pending payments become failed, further paid ones surplus.
       const first = payments.indexOf(paymentStatus) === attempt;
       const state = paymentStatus === 'pending' && !first ? 'failed' : paymentStatus;
       const surplus = paymentStatus === 'paid' && !first;
@@ -189,7 +189,7 @@ function recordsOf({ customers, sessions }: Drawn): Records {
       records.listInvoices.push(anInvoice({ ...shared, id: ids.invoiceId, paymentId: ids.id, status: invoice }));
     }
     for (const [sequence, deliveryStatus] of deliveries.entries()) {
-      // Many events share a millisecond, also with those of other sessions.
+      // Many events have the same creation time.
       const created = NOW + ((index * 7 + sequence * 3) % 11);
       const type = `payment.${PROVIDER_STATUSES[sequence % 3]!}` as const;
       const event = anEvent({ id: `evt_${sessionId}_${sequence}`, sessionId, environment, sequence, type, created });
@@ -237,9 +237,9 @@ const anyDrawn: fc.Arbitrary<Drawn> = fc.record({
   ),
 });
 
-interface Question {
+interface Query {
   list: ListName;
-  /** Filters as bits, and the records whose values they take. */
+  /** Bit set of filters; `picks` selects the records whose values the filters have. */
   filters: number;
   picks: number[];
   upper: boolean;
@@ -247,7 +247,7 @@ interface Question {
   cursor: number;
 }
 
-const anyQuestion: fc.Arbitrary<Question> = fc.record({
+const anyQuery: fc.Arbitrary<Query> = fc.record({
   list: fc.constantFrom(...LISTS),
   filters: fc.nat(63),
   picks: fc.array(fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(30)), { minLength: 6, maxLength: 6 }),
@@ -256,8 +256,8 @@ const anyQuestion: fc.Arbitrary<Question> = fc.record({
   cursor: fc.nat(30),
 });
 
-/** A filter with the values of records, so that it usually finds some. */
-function filterOf(records: Records, { list, filters, picks, upper }: Question): Filter {
+/** A filter with values of existing records, so that most filters match some records. */
+function filterOf(records: Records, { list, filters, picks, upper }: Query): Filter {
   const filter: Filter = {};
   const all: readonly unknown[] = records[list];
   for (const [index, [key, valuesOf]] of Object.entries(MODEL[list]).entries()) {
@@ -271,24 +271,24 @@ function filterOf(records: Records, { list, filters, picks, upper }: Question): 
   return filter;
 }
 
-describe('lists', () => {
-  test('any records, filters, limit and cursor give the pages of a naive list', () =>
+describe('the lists of the store', () => {
+  test('have the same pages as a model, for any records, filters, limit and cursor', () =>
     fc.assert(
-      fc.asyncProperty(anyDrawn, fc.array(anyQuestion, { minLength: 80, maxLength: 80 }), (drawn, questions) =>
+      fc.asyncProperty(anyDrawn, fc.array(anyQuery, { minLength: 80, maxLength: 80 }), (drawn, queries) =>
         withStore(async (store) => {
           const records = recordsOf(drawn);
           await write(store, ...creationOf(records));
-          for (const question of questions) {
-            const filter = filterOf(records, question);
-            await assertWalks(store, records, question.list, filter, question.limit);
-            await assertCursor(store, records, question, filter);
+          for (const query of queries) {
+            const filter = filterOf(records, query);
+            await assertWalks(store, records, query.list, filter, query.limit);
+            await assertCursor(store, records, query, filter);
           }
         }),
       ),
       { numRuns: TEST_DATABASE === 'sqlite' ? 25 : 10, interruptAfterTimeLimit: 20_000 },
     ));
 
-  test('unknown ids, addresses, references and statuses give an empty list', () =>
+  test('are empty for unknown ids, email addresses, references and statuses', () =>
     withStore(async (store) => {
       const [drawn] = fc.sample(anyDrawn, { numRuns: 1, seed: 3 });
       await write(store, ...creationOf(recordsOf(drawn!)));
@@ -296,7 +296,7 @@ describe('lists', () => {
         for (const name of Object.keys(MODEL[list])) {
           for (const value of ['nothing', 'nobody@example.com', idOf('key', 5), '', "' OR 1=1 --", '%']) {
             if (name === 'environment') continue;
-            const found = await ask(store, list, { [name]: value }, { limit: 20 });
+            const found = await readPageOf(store, list, { [name]: value }, { limit: 20 });
             assert.deepEqual(found, { items: [], hasMore: false }, `${list} ${name}=${value}`);
           }
         }

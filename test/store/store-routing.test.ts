@@ -13,7 +13,7 @@ import { withStore, write } from '../fixtures/store-records.ts';
 
 const ROUTE = 'sandbox_card';
 
-/** Writes a payment for outcomes. */
+/** Writes a session with a payment, to which outcomes can refer. Returns the id of the payment. */
 async function writePayment(store: Store, number: number): Promise<string> {
   const sessionId = idOf('chk', number);
   const ids = { id: idOf('pay', number), sessionId, invoiceId: idOf('inv', number) };
@@ -35,8 +35,8 @@ const anyOutcome = fc.record({
   created: fc.integer({ min: NOW, max: NOW + 60_000 }),
 });
 
-describe('outcomes', () => {
-  test('are summed by route and bucket, in any order', () =>
+describe('stored route outcomes', () => {
+  test('are summed by route and time bucket', () =>
     withStore(async (store) => {
       await write(store, { type: 'customer_created', customer: aCustomer() });
       const ids: string[] = [];
@@ -50,12 +50,12 @@ describe('outcomes', () => {
         routeId: ROUTE,
       }));
       for (const outcome of outcomes) await write(store, { type: 'outcome_recorded', outcome });
-      const expected = tallied(outcomes);
+      const expected = expectedTallies(outcomes);
       assert.deepEqual(await store.outcomeTallies('sandbox', [ROUTE, 'other'], NOW, NOW + 70_000), [expected, []]);
       assert.deepEqual(await store.outcomeTallies('production', [ROUTE], NOW, NOW + 70_000), [[]]);
     }));
 
-  test('of the same stage of a payment are rejected, with their whole change set', () =>
+  test('are unique per payment and stage; a duplicate rejects its whole change set', () =>
     withStore(async (store) => {
       await write(store, { type: 'customer_created', customer: aCustomer() });
       const outcome = await anOutcomeOf(store, 1);
@@ -69,7 +69,7 @@ describe('outcomes', () => {
       assert.deepEqual(await store.routeHealth(), []);
     }));
 
-  test('are read newest first, from a time on, up to a limit', () =>
+  test('are read newest first, starting at a time, up to a limit', () =>
     withStore(async (store) => {
       await write(store, { type: 'customer_created', customer: aCustomer() });
       for (let number = 1; number <= 5; number++) {
@@ -84,8 +84,8 @@ describe('outcomes', () => {
     }));
 });
 
-describe('estimates and health', () => {
-  test('estimates are folded once from the end of the previous fold', () =>
+describe('stored estimates and health of routes', () => {
+  test('estimates are updated only from the end of the previous update', () =>
     withStore(async (store) => {
       const first = { environment: 'sandbox' as const, algorithm: 'a/1', foldedUntil: NOW, body: '{"a":1}' };
       assert.equal(await store.routeEstimates('sandbox', 'a/1'), undefined);
@@ -97,12 +97,12 @@ describe('estimates and health', () => {
       assert.deepEqual(await fold(next, NOW), { done: true });
       assert.equal((await fold({ ...next, foldedUntil: NOW + 20_000 }, NOW)).done, false);
       assert.deepEqual(await store.routeEstimates('sandbox', 'a/1'), next);
-      // Another version of the program counts for itself.
+      // Each version of the algorithm has its own estimates.
       assert.equal(await store.routeEstimates('sandbox', 'a/2'), undefined);
       assert.deepEqual(await fold({ ...first, algorithm: 'a/2' }, null), { done: true });
     }));
 
-  test('health changes from the version before, once', () =>
+  test('health is written only with the next version', () =>
     withStore(async (store) => {
       for (const environment of ENVIRONMENTS) {
         await write(store, { type: 'route_health_changed', health: healthRow(1, environment) });
@@ -116,7 +116,7 @@ describe('estimates and health', () => {
       assert.deepEqual(await store.routeHealth(), [healthRow(1, 'production'), changed]);
     }));
 
-  test('transitions are listed newest first, by route and environment', () =>
+  test('health transitions are listed newest first, by route and environment', () =>
     withStore(async (store) => {
       const all = [1, 2, 3, 4].map((number) => transition(number));
       for (const one of all) await write(store, { type: 'transition_recorded', transition: one });
@@ -132,7 +132,7 @@ describe('estimates and health', () => {
     }));
 });
 
-describe('rules, snapshots and decisions', () => {
+describe('stored routing rules, snapshots and decisions', () => {
   test('a version of the rules is saved once', () =>
     withStore(async (store) => {
       const rules = { version: 1, source: 'api' as const, body: '{}', created: NOW };
@@ -146,7 +146,7 @@ describe('rules, snapshots and decisions', () => {
       );
     }));
 
-  test('a snapshot and a decision are written once, and read unchanged', () =>
+  test('snapshots and decisions can be written again without an effect, and are read unchanged', () =>
     withStore(async (store) => {
       await write(
         store,
@@ -179,8 +179,8 @@ describe('rules, snapshots and decisions', () => {
     }));
 });
 
-/** Sums of the outcomes, as the estimator counts them. */
-function tallied(outcomes: readonly RouteOutcome[]): Tally[] {
+/** The expected sums of the outcomes by time bucket. */
+function expectedTallies(outcomes: readonly RouteOutcome[]): Tally[] {
   const buckets = new Map<number, Tally>();
   for (const { created, probe, paidAfterMs, successes, failures, neutrals } of outcomes) {
     const bucket = bucketOf(created, DEFAULT_POLICY);
@@ -195,7 +195,7 @@ function tallied(outcomes: readonly RouteOutcome[]): Tally[] {
     const sum = buckets.get(bucket);
     buckets.set(bucket, sum ? addTallies(sum, one) : one);
   }
-  // Whole thousandths are added up, and divided once.
+  // The store sums integer thousandths and divides the sum once.
   const scaled = [...buckets.values()].map((tally) => ({
     ...tally,
     logMs: tally.logMs / 1000,
@@ -224,7 +224,7 @@ function healthRow(version: number, environment: RouteHealthRow['environment'] =
   return { environment, routeId: ROUTE, version, state: 'live', body: JSON.stringify({ version }) };
 }
 
-/** Even ones are of the sandbox. */
+/** A transition: of the sandbox if its version is even, otherwise of production. */
 function transition(version: number): TransitionRecord {
   return {
     id: idOf('rtr', version),

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { type SealedSecret, type WebhookEndpoint, deletedEndpoint } from '../../src/domain/webhook-endpoint.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { MINUTE, NOW, idOf } from '../fixtures/checkout-records.ts';
-import { aDelivery, anEndpoint, creationOf, familyOf, withStore, write } from '../fixtures/store-records.ts';
+import { aDelivery, anEndpoint, creationOf, checkoutRecords, withStore, write } from '../fixtures/store-records.ts';
 
 const CONFLICT = { done: false, conflict: 'overtaken' };
 const ID = idOf('whe', 1);
@@ -14,14 +14,14 @@ function aSecret(number: number, expiresAt: number | null): SealedSecret {
   return { endpointId: ID, environment: 'sandbox', number, sealed: `v1.${number}`, created: NOW + number, expiresAt };
 }
 
-async function known(store: Store): Promise<WebhookEndpoint> {
+async function readEndpoint(store: Store): Promise<WebhookEndpoint> {
   const endpoint = await store.endpoint(ID);
   assert(endpoint);
   return endpoint;
 }
 
-describe('webhook endpoints', () => {
-  test('are read unchanged, with their secrets', () =>
+describe('stored webhook endpoints', () => {
+  test('are read unchanged, including their secrets', () =>
     withStore(async (store) => {
       const secrets = [aSecret(1, NOW + MINUTE), aSecret(2, null)];
       const replaced = { type: 'secrets_replaced', endpointId: ID, secrets } as const;
@@ -35,7 +35,7 @@ describe('webhook endpoints', () => {
       assert.deepEqual(await store.commit([again]), CONFLICT);
     }));
 
-  test('a slot has one endpoint, and a version is written once', () =>
+  test('have unique slots, and each version is written once', () =>
     withStore(async (store) => {
       await write(store, { type: 'endpoint_created', endpoint: MADE });
       const second: WebhookEndpoint = { ...MADE, id: idOf('whe', 2) };
@@ -50,13 +50,13 @@ describe('webhook endpoints', () => {
       assert.deepEqual(await store.commit([changed]), CONFLICT);
     }));
 
-  test('a success and a failure can be written in either order', () =>
+  test('have the same state if successes and failures are written out of order', () =>
     withStore(async (store) => {
       await write(store, { type: 'endpoint_created', endpoint: MADE });
       const failed = (at: number) => write(store, { type: 'endpoint_failed', endpointId: ID, at });
       const succeeded = (at: number) => write(store, { type: 'endpoint_succeeded', endpointId: ID, at });
       const health = async () => {
-        const { failingSince, lastSuccessAt } = await known(store);
+        const { failingSince, lastSuccessAt } = await readEndpoint(store);
         return [failingSince, lastSuccessAt];
       };
       await succeeded(20);
@@ -73,7 +73,7 @@ describe('webhook endpoints', () => {
       assert.deepEqual(await health(), [null, 50]);
     }));
 
-  test('a decision to disable needs the same URL and no success since', () =>
+  test('are disabled only if the URL is unchanged and no success followed the failure', () =>
     withStore(async (store) => {
       await write(store, { type: 'endpoint_created', endpoint: MADE });
       const { url } = MADE;
@@ -84,19 +84,19 @@ describe('webhook endpoints', () => {
       assert.deepEqual(await store.commit([{ ...shared, url: 'https://else.example/', failingSince: null }]), CONFLICT);
       await write(store, { ...shared, url, failingSince: 5 });
       assert.deepEqual(await store.commit([{ ...shared, url, failingSince: null }]), CONFLICT);
-      const { status, disabledReason, disabledAt, version } = await known(store);
+      const { status, disabledReason, disabledAt, version } = await readEndpoint(store);
       assert.deepEqual([status, disabledReason, disabledAt, version], ['disabled', 'r', 9, 2]);
     }));
 
-  test('failures are retained if the description changes, and forgotten with another URL or by enabling', () =>
+  test('keep their failures when the description changes, and lose them with a new URL or status', () =>
     withStore(async (store) => {
       await write(store, { type: 'endpoint_created', endpoint: MADE });
       const change = async (fields: Partial<WebhookEndpoint>) => {
-        const before = await known(store);
+        const before = await readEndpoint(store);
         await write(store, { type: 'endpoint_failed', endpointId: ID, at: 5 });
         const endpoint = { ...before, ...fields, version: before.version + 1 };
         await write(store, { type: 'endpoint_changed', endpoint });
-        return (await known(store)).failingSince;
+        return (await readEndpoint(store)).failingSince;
       };
       assert.equal(await change({ description: 'x' }), 5);
       assert.equal(await change({ url: 'https://else.example/' }), null);
@@ -105,11 +105,11 @@ describe('webhook endpoints', () => {
       assert.equal(await change({ status: 'active' }), null);
     }));
 
-  test('a deleted endpoint is in no list, and its pending deliveries are found unless in progress', () =>
+  test('are not listed after deletion; their pending deliveries are found unless an attempt is in progress', () =>
     withStore(async (store) => {
       const delivery = aDelivery();
-      const { event, ...family } = familyOf(1);
-      await write(store, ...creationOf({ event, ...family }), { type: 'endpoint_created', endpoint: MADE });
+      const { event, ...records } = checkoutRecords(1);
+      await write(store, ...creationOf({ event, ...records }), { type: 'endpoint_created', endpoint: MADE });
       await write(store, { type: 'delivery_created', delivery: { ...delivery, eventId: event.id } });
       const waiting = (now: number) => store.pendingDeliveries(ID, now, 10);
       assert.equal((await waiting(0)).length, 1);
@@ -126,6 +126,6 @@ describe('webhook endpoints', () => {
       );
       await write(store, { type: 'endpoint_changed', endpoint: { ...gone, status: 'deleted', version: 3 } });
       assert.deepEqual(await store.endpoints(), []);
-      assert.equal((await known(store)).status, 'deleted');
+      assert.equal((await readEndpoint(store)).status, 'deleted');
     }));
 });

@@ -15,17 +15,17 @@ import {
   anEvent,
   checkoutOf,
   creationOf,
-  familyOf,
+  checkoutRecords,
   withStore,
   write,
 } from '../fixtures/store-records.ts';
 
-const family = familyOf(1);
-const other = familyOf(2);
+const records = checkoutRecords(1);
+const other = checkoutRecords(2);
 
-/** A new session of the first family's customer. */
+/** A new session of the customer of `records`. */
 function sessionNumber(number: number, fields: Parameters<typeof aSession>[0] = {}) {
-  const { id: customerId, email: customerEmail } = family.customer;
+  const { id: customerId, email: customerEmail } = records.customer;
   return aSession({ id: idOf('chk', number), customerId, customerEmail, ...fields });
 }
 
@@ -33,156 +33,165 @@ async function assertConflict(store: Store, conflict: string, ...changes: Change
   assert.deepEqual(await store.commit(changes), { done: false, conflict });
 }
 
-/** A test on a store that holds the first family. */
+/** A test on a store that holds these records and one endpoint. */
 const seeded = (name: string, use: (store: Store) => Promise<void>): void => {
   test(name, () =>
     withStore(async (store) => {
-      await write(store, ...creationOf(family), { type: 'endpoint_saved', endpoint: anEndpoint() });
+      await write(store, ...creationOf(records), { type: 'endpoint_saved', endpoint: anEndpoint() });
       await use(store);
     }),
   );
 };
 
 describe('a commit', () => {
-  seeded('applies all of its changes, readable at once', async (store) => {
-    assert.deepEqual(await store.checkout(family.session.id), checkoutOf(family));
-    assert.deepEqual(await store.customer(family.customer.id), family.customer);
-    assert.deepEqual(await store.event(family.event.id), family.event);
+  seeded('applies all of its changes, which can be read immediately', async (store) => {
+    assert.deepEqual(await store.checkout(records.session.id), checkoutOf(records));
+    assert.deepEqual(await store.customer(records.customer.id), records.customer);
+    assert.deepEqual(await store.event(records.event.id), records.event);
   });
 
-  seeded('of no change succeeds', async (store) => {
+  seeded('of an empty change set succeeds', async (store) => {
     assert.deepEqual(await store.commit([]), { done: true });
   });
 
-  seeded('has the outcome of a commit alone, whatever else is in its batch', async (store) => {
-    const stale: Change = { type: 'session_changed', session: { ...family.session, version: 9 } };
-    const twin: Change = { type: 'payment_created', payment: family.payment };
-    const fates: Record<string, (good: Change[]) => Change[]> = {
+  seeded('has the same outcome in a batch with other commits as alone', async (store) => {
+    const stale: Change = { type: 'session_changed', session: { ...records.session, version: 9 } };
+    const twin: Change = { type: 'payment_created', payment: records.payment };
+    const endings: Record<string, (good: Change[]) => Change[]> = {
       done: (good) => good,
       'conflict after writes': (good) => [...good, stale],
       'conflict at once': (good) => [stale, ...good],
       refused: (good) => [...good.slice(0, 2), twin],
     };
-    const anyFate = fc.constantFrom('done', 'done', 'done', ...Object.keys(fates));
+    const anyEnding = fc.constantFrom('done', 'done', 'done', ...Object.keys(endings));
     let number = 10;
     const check = async (batch: string[]) => {
-      const families = batch.map(() => familyOf(number++));
-      const commits = families.map((each, index) => store.commit(fates[batch[index]!]!(creationOf(each))));
+      const recordSets = batch.map(() => checkoutRecords(number++));
+      const commits = recordSets.map((each, index) => store.commit(endings[batch[index]!]!(creationOf(each))));
       for (const [index, settled] of (await Promise.allSettled(commits)).entries()) {
-        const [fate, each] = [batch[index]!, families[index]!];
-        const kept = fate === 'done' ? checkoutOf(each) : undefined;
-        assert.deepEqual(await store.checkout(each.session.id), kept, fate);
-        if (fate === 'refused') assert.match(String((settled as PromiseRejectedResult).reason), /database: /);
+        const [ending, each] = [batch[index]!, recordSets[index]!];
+        const stored = ending === 'done' ? checkoutOf(each) : undefined;
+        assert.deepEqual(await store.checkout(each.session.id), stored, ending);
+        if (ending === 'refused') assert.match(String((settled as PromiseRejectedResult).reason), /database: /);
         else {
-          const result = fate === 'done' ? { done: true } : { done: false, conflict: 'version' };
+          const result = ending === 'done' ? { done: true } : { done: false, conflict: 'version' };
           assert.deepEqual(settled, { status: 'fulfilled', value: result });
         }
       }
     };
-    await fc.assert(fc.asyncProperty(fc.array(anyFate, { minLength: 1, maxLength: 12 }), check), { numRuns: 25 });
-    await check(Array.from({ length: 60 }, (_, index) => Object.keys(fates)[index % 4]!));
+    await fc.assert(fc.asyncProperty(fc.array(anyEnding, { minLength: 1, maxLength: 12 }), check), { numRuns: 25 });
+    await check(Array.from({ length: 60 }, (_, index) => Object.keys(endings)[index % 4]!));
   });
 
-  seeded('sees the changes of earlier sets of the same batch', async (store) => {
+  seeded('reads the changes of earlier change sets of the same batch', async (store) => {
     const moves = Array.from({ length: 20 }, (_, index) =>
-      store.commit([{ type: 'session_changed', session: { ...family.session, version: 2 + index } }]),
+      store.commit([{ type: 'session_changed', session: { ...records.session, version: 2 + index } }]),
     );
     assert.ok((await Promise.all(moves)).every(({ done }) => done));
-    assert.equal((await store.session(family.session.id))?.version, 21);
+    assert.equal((await store.session(records.session.id))?.version, 21);
   });
 
-  seeded('notifies the workers exactly if it leaves work for them', async (store) => {
+  seeded('notifies the workers if and only if it creates work for them', async (store) => {
     let calls = 0;
     store.onCommit(() => (calls += 1));
     await write(store, ...creationOf(other));
     assert.equal(calls, 0);
-    await write(store, { type: 'session_changed', session: { ...family.session, version: 2 } });
+    await write(store, { type: 'session_changed', session: { ...records.session, version: 2 } });
     assert.equal(calls, 1);
-    await assertConflict(store, 'version', { type: 'session_changed', session: { ...family.session, version: 2 } });
+    await assertConflict(store, 'version', { type: 'session_changed', session: { ...records.session, version: 2 } });
     assert.equal(calls, 1);
     await write(store, { type: 'delivery_created', delivery: aDelivery() });
     assert.equal(calls, 2);
     await write(store, { type: 'delivery_replayed', delivery: aDelivery(), from: 'pending' });
     assert.equal(calls, 3);
   });
-
-  seeded('answers a ping', async (store) => store.ping());
 });
 
-describe('guards', () => {
-  seeded('version: of several changes decided on the same state one is applied', async (store) => {
+seeded('a store answers a ping', async (store) => store.ping());
+
+describe('the guards of a commit', () => {
+  seeded('version: only one of several changes of the same version is applied', async (store) => {
     const change = (attempts: number): Change => ({
       type: 'session_changed',
-      session: { ...family.session, version: 2, attempts },
+      session: { ...records.session, version: 2, attempts },
     });
     const results = await Promise.all([1, 2, 3, 4, 5].map((attempts) => store.commit([change(attempts)])));
     assert.deepEqual(results, [
       { done: true },
       ...Array.from({ length: 4 }, () => ({ done: false, conflict: 'version' })),
     ]);
-    assert.equal((await store.session(family.session.id))?.attempts, 1);
+    assert.equal((await store.session(records.session.id))?.attempts, 1);
   });
 
   seeded('version: an unknown session cannot be changed', async (store) => {
     await assertConflict(store, 'version', { type: 'session_changed', session: { ...other.session, version: 2 } });
   });
 
-  seeded('customer_exists: one customer per environment and address, compared without case', async (store) => {
-    const email = family.customer.email.toUpperCase();
+  seeded('customer_exists: an environment has one customer per email address, compared without case', async (store) => {
+    const email = records.customer.email.toUpperCase();
     const twin = aCustomer({ id: idOf('cus', 5), email });
     await assertConflict(store, 'customer_exists', { type: 'customer_created', customer: twin });
     await write(store, { type: 'customer_created', customer: { ...twin, environment: 'production' } });
-    assert.equal((await store.customerByEmail('sandbox', email))?.id, family.customer.id);
+    assert.equal((await store.customerByEmail('sandbox', email))?.id, records.customer.id);
     assert.equal((await store.customerByEmail('production', email))?.id, twin.id);
-    assert.equal((await store.customerByEmail('sandbox', email))?.email, family.customer.email);
+    assert.equal((await store.customerByEmail('sandbox', email))?.email, records.customer.email);
     assert.equal(await store.customerByEmail('sandbox', email.slice(1)), undefined);
   });
 
-  seeded('session_refused: one session per environment and key, also of concurrent commits', async (store) => {
-    const ask = (number: number): Promise<unknown> =>
-      store.commit([{ type: 'session_created', session: sessionNumber(number, { idempotencyKey: 'order-1001' }) }]);
-    const results = await Promise.all([11, 12, 13, 14].map(ask));
-    const lost = { done: false, conflict: 'session_refused' };
-    assert.deepEqual(results, [{ done: true }, lost, lost, lost]);
-    assert.equal((await store.sessionByIdempotencyKey('sandbox', 'order-1001'))?.id, idOf('chk', 11));
-  });
+  seeded(
+    'session_refused: an environment has one session per idempotency key, also after concurrent commits',
+    async (store) => {
+      const create = (number: number): Promise<unknown> =>
+        store.commit([{ type: 'session_created', session: sessionNumber(number, { idempotencyKey: 'order-1001' }) }]);
+      const results = await Promise.all([11, 12, 13, 14].map(create));
+      const lost = { done: false, conflict: 'session_refused' };
+      assert.deepEqual(results, [{ done: true }, lost, lost, lost]);
+      assert.equal((await store.sessionByIdempotencyKey('sandbox', 'order-1001'))?.id, idOf('chk', 11));
+    },
+  );
 
-  seeded('session_refused: another environment, another key and no key do not conflict', async (store) => {
-    const environment = 'production';
-    const twin = aCustomer({ id: idOf('cus', 5), email: family.customer.email, environment });
-    await write(store, { type: 'customer_created', customer: twin });
-    const live = { environment, customerId: twin.id, idempotencyKey: 'order-1001' } as const;
-    const fields = [{ idempotencyKey: 'order-1001' }, live, { idempotencyKey: 'Order-1001' }, {}, {}];
-    for (const [index, each] of fields.entries()) {
-      await write(store, { type: 'session_created', session: sessionNumber(20 + index, each) });
-    }
-    assert.equal((await store.sessionByIdempotencyKey('production', 'order-1001'))?.id, idOf('chk', 21));
-    assert.equal(await store.sessionByIdempotencyKey('sandbox', 'order-1002'), undefined);
-  });
+  seeded(
+    'session_refused: sessions of another environment, with another key or without a key do not conflict',
+    async (store) => {
+      const environment = 'production';
+      const twin = aCustomer({ id: idOf('cus', 5), email: records.customer.email, environment });
+      await write(store, { type: 'customer_created', customer: twin });
+      const live = { environment, customerId: twin.id, idempotencyKey: 'order-1001' } as const;
+      const fields = [{ idempotencyKey: 'order-1001' }, live, { idempotencyKey: 'Order-1001' }, {}, {}];
+      for (const [index, each] of fields.entries()) {
+        await write(store, { type: 'session_created', session: sessionNumber(20 + index, each) });
+      }
+      assert.equal((await store.sessionByIdempotencyKey('production', 'order-1001'))?.id, idOf('chk', 21));
+      assert.equal(await store.sessionByIdempotencyKey('sandbox', 'order-1002'), undefined);
+    },
+  );
 
-  seeded('session_refused: a session needs an active customer with its environment and address', async (store) => {
-    const blocked = aCustomer({ id: idOf('cus', 5), email: 'blocked@example.com', status: 'blocked' });
-    await write(store, { type: 'customer_created', customer: blocked });
-    const wrong = [
-      { customerId: idOf('cus', 99) },
-      { customerEmail: 'other@example.com' },
-      { environment: 'production' as const },
-      { customerId: blocked.id, customerEmail: blocked.email },
-    ];
-    for (const fields of wrong) {
-      const session = sessionNumber(20, fields);
-      await assertConflict(store, 'session_refused', { type: 'session_created', session });
-    }
-    const customerEmail = family.customer.email.toUpperCase();
-    await write(store, { type: 'session_created', session: sessionNumber(20, { customerEmail }) });
-  });
+  seeded(
+    'session_refused: a session needs an active customer with the same environment and email address',
+    async (store) => {
+      const blocked = aCustomer({ id: idOf('cus', 5), email: 'blocked@example.com', status: 'blocked' });
+      await write(store, { type: 'customer_created', customer: blocked });
+      const wrong = [
+        { customerId: idOf('cus', 99) },
+        { customerEmail: 'other@example.com' },
+        { environment: 'production' as const },
+        { customerId: blocked.id, customerEmail: blocked.email },
+      ];
+      for (const fields of wrong) {
+        const session = sessionNumber(20, fields);
+        await assertConflict(store, 'session_refused', { type: 'session_created', session });
+      }
+      const customerEmail = records.customer.email.toUpperCase();
+      await write(store, { type: 'session_created', session: sessionNumber(20, { customerEmail }) });
+    },
+  );
 
-  seeded('duplicate_message: a provider’s event is received once', async (store) => {
+  seeded('duplicate_message: an event of a provider is received once', async (store) => {
     await write(store, { type: 'provider_message_received', message: aMessage() });
     const again = aMessage({ body: '{"other":true}', outcome: 'ignored' });
     await assertConflict(store, 'duplicate_message', { type: 'provider_message_received', message: again });
     const origin = { provider: 'sandbox', environment: 'sandbox' } as const;
-    assert.deepEqual(await store.messagesOfEvent(origin, 'evt_1', family.session.id), [aMessage()]);
+    assert.deepEqual(await store.messagesOfEvent(origin, 'evt_1', records.session.id), [aMessage()]);
     const others: Partial<ProviderMessage>[] = [
       { provider: 'stripe' },
       { environment: 'production' },
@@ -191,17 +200,17 @@ describe('guards', () => {
     for (const other of others) {
       await write(store, { type: 'provider_message_received', message: aMessage(other) });
     }
-    assert.equal((await store.providerMessages(family.session.id)).length, 4);
+    assert.equal((await store.providerMessages(records.session.id)).length, 4);
   });
 
-  seeded('overtaken: a delivery attempt begins once', async (store) => {
+  seeded('overtaken: a delivery attempt is claimed once', async (store) => {
     await write(store, { type: 'delivery_created', delivery: aDelivery() });
     const claim: Change = { type: 'delivery_claimed', delivery: aDelivery({ attempts: 1, dueAt: NOW + MINUTE }) };
     const results = await Promise.all([store.commit([claim]), store.commit([claim])]);
     assert.deepEqual(results, [{ done: true }, { done: false, conflict: 'overtaken' }]);
   });
 
-  seeded('overtaken: an attempt followed by another one finishes nothing', async (store) => {
+  seeded('overtaken: an attempt cannot finish after a later attempt was claimed', async (store) => {
     await write(store, { type: 'delivery_created', delivery: aDelivery({ attempts: 2 }) });
     const late = aDelivery({ attempts: 1, status: 'delivered' });
     const attempt = anAttemptOf(late);
@@ -216,7 +225,7 @@ describe('guards', () => {
   });
 
   for (const from of ['pending', 'delivered', 'dead'] as const) {
-    seeded(`overtaken: a ${from} delivery is replayed only in the state that was read`, async (store) => {
+    seeded(`overtaken: a ${from} delivery that changed since it was read is not replayed`, async (store) => {
       const delivery = aDelivery({ status: from, attempts: 2, dueAt: NOW + MINUTE });
       await write(store, { type: 'delivery_created', delivery });
       const again = aDelivery({ attempts: 2, scheduleStart: from === 'pending' ? 0 : 2 });
@@ -233,14 +242,14 @@ describe('guards', () => {
     });
   }
 
-  seeded('overtaken: an attempt begins only under the schedule that was read', async (store) => {
+  seeded('overtaken: an attempt cannot be claimed after a replay restarted the schedule', async (store) => {
     await write(store, { type: 'delivery_created', delivery: aDelivery({ attempts: 2, scheduleStart: 2 }) });
     const claimed = aDelivery({ attempts: 3, dueAt: NOW + MINUTE });
     await assertConflict(store, 'overtaken', { type: 'delivery_claimed', delivery: claimed });
     await write(store, { type: 'delivery_claimed', delivery: { ...claimed, scheduleStart: 2 } });
   });
 
-  seeded('overtaken: each attempt of a task is claimed once, until the task is done', async (store) => {
+  seeded('overtaken: each attempt of a task is claimed once, and none after the task is done', async (store) => {
     await write(store, { type: 'task_queued', task: aTask() });
     const claim = (attempts: number): Change => {
       return { type: 'task_claimed', task: aTask({ attempts, dueAt: NOW + MINUTE }) };
@@ -261,34 +270,37 @@ describe('guards', () => {
     assert.deepEqual(await store.tasksDue(NOW, 5), []);
   });
 
-  seeded('overtaken: one instance wakes a session, unless it has changed meanwhile', async (store) => {
-    const wakeAt = NOW + 1;
-    const session = sessionNumber(30, { wakeAt });
-    await write(store, { type: 'session_created', session });
-    const claim: Change = { type: 'wake_claimed', wake: { sessionId: session.id, wakeAt }, until: NOW + MINUTE };
-    await write(store, claim);
-    await assertConflict(store, 'overtaken', claim);
-    assert.deepEqual(await store.sessionsToWake(NOW + 1, 5), []);
-    await write(store, { type: 'session_changed', session: { ...session, version: session.version + 1 } });
-    assert.deepEqual(await store.sessionsToWake(NOW + 1, 5), [{ sessionId: session.id, wakeAt }]);
-  });
+  seeded(
+    'overtaken: the wake-up of a session is claimed once, and again only after the session changed',
+    async (store) => {
+      const wakeAt = NOW + 1;
+      const session = sessionNumber(30, { wakeAt });
+      await write(store, { type: 'session_created', session });
+      const claim: Change = { type: 'wake_claimed', wake: { sessionId: session.id, wakeAt }, until: NOW + MINUTE };
+      await write(store, claim);
+      await assertConflict(store, 'overtaken', claim);
+      assert.deepEqual(await store.sessionsToWake(NOW + 1, 5), []);
+      await write(store, { type: 'session_changed', session: { ...session, version: session.version + 1 } });
+      assert.deepEqual(await store.sessionsToWake(NOW + 1, 5), [{ sessionId: session.id, wakeAt }]);
+    },
+  );
 
-  seeded('a repeated cancellation is one task', async (store) => {
+  seeded('a task that is queued twice is one task with the earlier due time', async (store) => {
     await write(store, { type: 'task_queued', task: aTask() });
     await write(store, { type: 'task_queued', task: aTask({ dueAt: NOW - 5, created: NOW + 5 }) });
     assert.deepEqual(await store.tasksDue(NOW, 5), [aTask({ dueAt: NOW - 5, attempts: 1 })]);
   });
 });
 
-seeded('the schema rejects records that contradict others, with their whole change set', async (store) => {
-  const second = { id: idOf('pay', 7), invoiceId: idOf('inv', 7), sessionId: family.session.id };
-  const { payment } = family;
+seeded('the schema rejects a record that contradicts other records, together with its change set', async (store) => {
+  const second = { id: idOf('pay', 7), invoiceId: idOf('inv', 7), sessionId: records.session.id };
+  const { payment } = records;
   const posting = paidPosting(payment, NOW);
   const rejected: Record<string, Change[]> = {
     'a second pending payment of a session': [
       {
         type: 'payment_created',
-        payment: aPayment({ ...second, customerId: family.customer.id }),
+        payment: aPayment({ ...second, customerId: records.customer.id }),
       },
     ],
     'a second payment that pays a session': [
@@ -297,7 +309,7 @@ seeded('the schema rejects records that contradict others, with their whole chan
     ],
     'a second paid invoice of a session': [
       { type: 'payment_created', payment: aPayment({ ...second, status: 'failed' }) },
-      { type: 'invoice_changed', invoice: { ...family.invoice, status: 'paid' } },
+      { type: 'invoice_changed', invoice: { ...records.invoice, status: 'paid' } },
       {
         type: 'invoice_created',
         invoice: anInvoice({ id: second.invoiceId, paymentId: second.id, sessionId: second.sessionId, status: 'paid' }),
@@ -306,60 +318,60 @@ seeded('the schema rejects records that contradict others, with their whole chan
     'a second invoice of a payment': [
       {
         type: 'invoice_created',
-        invoice: { ...family.invoice, id: idOf('inv', 8) },
+        invoice: { ...records.invoice, id: idOf('inv', 8) },
       },
     ],
     'a posting twice': [
       { type: 'ledger_posted', posting, environment: 'sandbox' },
       { type: 'ledger_posted', posting, environment: 'sandbox' },
     ],
-    'a second event of a session and status': [{ type: 'event_recorded', event: family.event }],
-    'a payment of no session': [
+    'a second event of a session and status': [{ type: 'event_recorded', event: records.event }],
+    'a payment of an unknown session': [
       {
         type: 'payment_created',
         payment: aPayment({ id: idOf('pay', 9), invoiceId: idOf('inv', 9), sessionId: idOf('chk', 9) }),
       },
     ],
-    'an invoice of no payment': [
+    'an invoice of an unknown payment': [
       {
         type: 'invoice_created',
         invoice: anInvoice({ id: idOf('inv', 9), paymentId: idOf('pay', 9) }),
       },
     ],
-    'a posting of no payment': [
+    'a posting of an unknown payment': [
       {
         type: 'ledger_posted',
         posting: { ...posting, paymentId: idOf('pay', 9) },
         environment: 'sandbox',
       },
     ],
-    'an event of no session': [{ type: 'event_recorded', event: anEvent({ id: 'e', sessionId: 'chk_9' }) }],
-    'a delivery of no event': [{ type: 'delivery_created', delivery: aDelivery({ eventId: 'evt_9' }) }],
-    'a delivery to no endpoint': [{ type: 'delivery_created', delivery: aDelivery({ endpointId: 'whe_9' }) }],
-    'a task for no payment': [{ type: 'task_queued', task: aTask({ paymentId: idOf('pay', 9) }) }],
+    'an event of an unknown session': [{ type: 'event_recorded', event: anEvent({ id: 'e', sessionId: 'chk_9' }) }],
+    'a delivery of an unknown event': [{ type: 'delivery_created', delivery: aDelivery({ eventId: 'evt_9' }) }],
+    'a delivery to an unknown endpoint': [{ type: 'delivery_created', delivery: aDelivery({ endpointId: 'whe_9' }) }],
+    'a task for an unknown payment': [{ type: 'task_queued', task: aTask({ paymentId: idOf('pay', 9) }) }],
   };
   for (const [what, changes] of Object.entries(rejected)) {
     await assert.rejects(store.commit(changes), /database: /, what);
-    assert.deepEqual(await store.checkout(family.session.id), checkoutOf(family), what);
+    assert.deepEqual(await store.checkout(records.session.id), checkoutOf(records), what);
   }
 });
 
-describe('the ledger', () => {
-  seeded('has the entries of a payment, with a sum of 0', async (store) => {
+describe('the ledger in the store', () => {
+  seeded('returns the entries of a payment and a total of 0', async (store) => {
     assert.equal(await store.ledgerTotal(), 0);
-    const paid = paidPosting(family.payment, NOW);
-    const settled = settledPosting(family.payment, 100, NOW + 1);
+    const paid = paidPosting(records.payment, NOW);
+    const settled = settledPosting(records.payment, 100, NOW + 1);
     await write(store, { type: 'ledger_posted', posting: paid, environment: 'sandbox' });
     await write(store, { type: 'ledger_posted', posting: settled, environment: 'sandbox' });
     const lines = [paid, settled].flatMap(({ kind, entries }) => entries.map((entry) => ({ kind, ...entry })));
-    assert.deepEqual(await store.ledgerOfPayment(family.payment.id), lines);
+    assert.deepEqual(await store.ledgerOfPayment(records.payment.id), lines);
     assert.deepEqual(await store.ledgerOfPayment(idOf('pay', 5)), []);
     assert.equal(await store.ledgerTotal(), 0);
   });
 
-  seeded('shows a sum other than 0 if an entry is wrong', async (store) => {
+  seeded('has a total other than 0 after an unbalanced posting', async (store) => {
     const wrong = {
-      ...paidPosting(family.payment, NOW),
+      ...paidPosting(records.payment, NOW),
       entries: [{ account: 'provider_cost', amount: 7 } as const],
     };
     await write(store, { type: 'ledger_posted', posting: wrong, environment: 'sandbox' });
@@ -368,7 +380,7 @@ describe('the ledger', () => {
 });
 
 describe('due work', () => {
-  seeded('sessions are woken in the order of their times, up to a limit, and not before', async (store) => {
+  seeded('due sessions are listed by their wake-up time, up to the limit', async (store) => {
     const times = [NOW + 3, NOW + 1, null, NOW + 2, NOW + 4];
     for (const [index, wakeAt] of times.entries()) {
       await write(store, { type: 'session_created', session: sessionNumber(30 + index, { wakeAt }) });
@@ -383,26 +395,26 @@ describe('due work', () => {
   });
 
   seeded('due tasks are listed by their due time, up to the limit', async (store) => {
-    const other = { ...family.payment, id: idOf('pay', 77), invoiceId: idOf('inv', 77), status: 'failed' } as const;
+    const other = { ...records.payment, id: idOf('pay', 77), invoiceId: idOf('inv', 77), status: 'failed' } as const;
     await write(store, { type: 'payment_created', payment: other });
     await write(store, { type: 'task_queued', task: aTask({ dueAt: NOW + 2 }) });
     await write(store, { type: 'task_queued', task: aTask({ paymentId: other.id, dueAt: NOW + 1 }) });
     const payments = async (now: number, limit: number) =>
       (await store.tasksDue(now, limit)).map(({ paymentId }) => paymentId);
     assert.deepEqual(await payments(NOW, 5), []);
-    assert.deepEqual(await payments(NOW + 2, 5), [other.id, family.payment.id]);
+    assert.deepEqual(await payments(NOW + 2, 5), [other.id, records.payment.id]);
     assert.deepEqual(await payments(NOW + 2, 1), [other.id]);
   });
 });
 
-describe('deliveries keep their order per session and endpoint', () => {
+describe('the order of the deliveries of a session to an endpoint', () => {
   const endpoint = anEndpoint();
   const slow = anEndpoint({ id: idOf('whe', 2) });
   const pendingEvent = anEvent({ id: 'evt_pending', type: 'payment.provider_pending', sequence: 1 });
   const first = aDelivery({ id: idOf('dlv', 1), eventId: pendingEvent.id, sequence: 1 });
   const second = aDelivery({ id: idOf('dlv', 2), sequence: 2 });
-  const elsewhere = aDelivery({ id: idOf('dlv', 3), endpointId: slow.id, sequence: 2 });
-  const neighbour = aDelivery({
+  const toOtherEndpoint = aDelivery({ id: idOf('dlv', 3), endpointId: slow.id, sequence: 2 });
+  const ofOtherSession = aDelivery({
     id: idOf('dlv', 4),
     sessionId: other.session.id,
     eventId: other.event.id,
@@ -413,7 +425,7 @@ describe('deliveries keep their order per session and endpoint', () => {
     seeded(name, async (store) => {
       const events: Change[] = [...creationOf(other), { type: 'event_recorded', event: pendingEvent }];
       await write(store, ...events, { type: 'endpoint_saved', endpoint: slow });
-      for (const delivery of [second, first, elsewhere, neighbour]) {
+      for (const delivery of [second, first, toOtherEndpoint, ofOtherSession]) {
         await write(store, { type: 'delivery_created', delivery });
       }
       await use(store, async (now = NOW + 1) =>
@@ -421,80 +433,102 @@ describe('deliveries keep their order per session and endpoint', () => {
       );
     });
 
-  queued('a later delivery waits for the earlier one; other sessions and endpoints do not', async (store, due) => {
-    assert.deepEqual(await due(), [first.id, neighbour.id]);
-    assert.deepEqual(await due(NOW), [first.id]);
-    assert.deepEqual(await due(NOW - 1), []);
-    assert.deepEqual(await store.deliveriesDue(slow.id, NOW, 10), [{ delivery: elsewhere, body: family.event.body }]);
-    assert.deepEqual(await store.deliveriesDue(endpoint.id, NOW + 1, 1), [
-      { delivery: first, body: pendingEvent.body },
-    ]);
-  });
+  queued(
+    'a delivery waits for an earlier delivery of its session and endpoint, but not for any other delivery',
+    async (store, due) => {
+      assert.deepEqual(await due(), [first.id, ofOtherSession.id]);
+      assert.deepEqual(await due(NOW), [first.id]);
+      assert.deepEqual(await due(NOW - 1), []);
+      assert.deepEqual(await store.deliveriesDue(slow.id, NOW, 10), [
+        { delivery: toOtherEndpoint, body: records.event.body },
+      ]);
+      assert.deepEqual(await store.deliveriesDue(endpoint.id, NOW + 1, 1), [
+        { delivery: first, body: pendingEvent.body },
+      ]);
+    },
+  );
 
-  queued('a delivery waits while the earlier one is in progress or waits for its next attempt', async (store, due) => {
-    const begun = { ...first, attempts: 1, dueAt: NOW + MINUTE };
-    await write(store, { type: 'delivery_claimed', delivery: begun });
-    assert.deepEqual(await due(), [neighbour.id]);
-    const attempt = { ...anAttemptOf(begun), statusCode: 500, failure: 'answered 500' };
-    await write(store, { type: 'delivery_finished', delivery: { ...begun, dueAt: NOW + 5 * MINUTE }, attempt });
-    assert.deepEqual(await due(NOW + 2 * MINUTE), [neighbour.id]);
-    assert.deepEqual(await due(NOW + 5 * MINUTE), [neighbour.id, first.id]);
-    assert.deepEqual(await store.deliveryAttempts(first.id), [attempt]);
-  });
+  queued(
+    'a delivery waits while an earlier delivery is in progress or waits for its next attempt',
+    async (store, due) => {
+      const claimed = { ...first, attempts: 1, dueAt: NOW + MINUTE };
+      await write(store, { type: 'delivery_claimed', delivery: claimed });
+      assert.deepEqual(await due(), [ofOtherSession.id]);
+      const attempt = { ...anAttemptOf(claimed), statusCode: 500, failure: 'answered 500' };
+      await write(store, { type: 'delivery_finished', delivery: { ...claimed, dueAt: NOW + 5 * MINUTE }, attempt });
+      assert.deepEqual(await due(NOW + 2 * MINUTE), [ofOtherSession.id]);
+      assert.deepEqual(await due(NOW + 5 * MINUTE), [ofOtherSession.id, first.id]);
+      assert.deepEqual(await store.deliveryAttempts(first.id), [attempt]);
+    },
+  );
 
   for (const status of ['delivered', 'dead'] as const) {
-    queued(`a delivery is due as soon as the earlier one is ${status}`, async (store, due) => {
-      const begun = { ...first, attempts: 1, dueAt: NOW + MINUTE };
-      await write(store, { type: 'delivery_claimed', delivery: begun });
-      const finished = { ...begun, status };
-      await write(store, { type: 'delivery_finished', delivery: finished, attempt: anAttemptOf(begun) });
-      assert.deepEqual(await due(NOW + 20), [neighbour.id, second.id]);
-      const kept = await store.deliveriesOfSession(family.session.id);
-      assert.deepEqual(kept.find(({ id }) => id === first.id)?.status, status);
+    queued(`a delivery is due as soon as the earlier delivery is ${status}`, async (store, due) => {
+      const claimed = { ...first, attempts: 1, dueAt: NOW + MINUTE };
+      await write(store, { type: 'delivery_claimed', delivery: claimed });
+      const finished = { ...claimed, status };
+      await write(store, { type: 'delivery_finished', delivery: finished, attempt: anAttemptOf(claimed) });
+      assert.deepEqual(await due(NOW + 20), [ofOtherSession.id, second.id]);
+      const stored = await store.deliveriesOfSession(records.session.id);
+      assert.deepEqual(stored.find(({ id }) => id === first.id)?.status, status);
     });
   }
 
-  queued('a delivery in progress keeps its own due time when an earlier replayed one has ended', async (store, due) => {
-    const replayed = { ...first, status: 'pending', attempts: 1, scheduleStart: 1 } as const;
-    const ended = { ...first, attempts: 1, status: 'dead' } as const;
-    await write(store, { type: 'delivery_claimed', delivery: { ...first, attempts: 1, dueAt: NOW + MINUTE } });
-    await write(store, { type: 'delivery_finished', delivery: ended, attempt: anAttemptOf(ended) });
-    await write(store, { type: 'delivery_claimed', delivery: { ...second, attempts: 1, dueAt: NOW + MINUTE } });
-    await write(store, { type: 'delivery_replayed', delivery: replayed, from: 'dead' });
-    assert.deepEqual(await due(), [first.id, neighbour.id], 'the replayed one does not wait for a later one');
-    const delivered = { ...replayed, attempts: 2, status: 'delivered' } as const;
-    await write(store, { type: 'delivery_claimed', delivery: { ...replayed, attempts: 2 } });
-    await write(store, { type: 'delivery_finished', delivery: delivered, attempt: anAttemptOf(delivered) });
-    assert.deepEqual(await due(NOW + MINUTE - 1), [neighbour.id], 'the later one is in progress');
-    assert.deepEqual(await due(NOW + MINUTE), [neighbour.id, second.id]);
-  });
+  queued(
+    'a delivery in progress keeps its due time when the replay of an earlier delivery ends',
+    async (store, due) => {
+      const replayed = { ...first, status: 'pending', attempts: 1, scheduleStart: 1 } as const;
+      const ended = { ...first, attempts: 1, status: 'dead' } as const;
+      await write(store, { type: 'delivery_claimed', delivery: { ...first, attempts: 1, dueAt: NOW + MINUTE } });
+      await write(store, { type: 'delivery_finished', delivery: ended, attempt: anAttemptOf(ended) });
+      await write(store, { type: 'delivery_claimed', delivery: { ...second, attempts: 1, dueAt: NOW + MINUTE } });
+      await write(store, { type: 'delivery_replayed', delivery: replayed, from: 'dead' });
+      assert.deepEqual(
+        await due(),
+        [first.id, ofOtherSession.id],
+        'the replayed delivery does not wait for a later one',
+      );
+      const delivered = { ...replayed, attempts: 2, status: 'delivered' } as const;
+      await write(store, { type: 'delivery_claimed', delivery: { ...replayed, attempts: 2 } });
+      await write(store, { type: 'delivery_finished', delivery: delivered, attempt: anAttemptOf(delivered) });
+      assert.deepEqual(await due(NOW + MINUTE - 1), [ofOtherSession.id], 'the later delivery is in progress');
+      assert.deepEqual(await due(NOW + MINUTE), [ofOtherSession.id, second.id]);
+    },
+  );
 
-  queued('a delivery that waits for its next attempt waits behind an earlier replayed one', async (store, due) => {
-    const begun = { ...second, attempts: 1, dueAt: NOW };
-    const ended = { ...first, attempts: 1, status: 'dead' } as const;
-    await write(store, { type: 'delivery_claimed', delivery: { ...first, attempts: 1, dueAt: NOW } });
-    await write(store, { type: 'delivery_finished', delivery: ended, attempt: anAttemptOf(ended) });
-    await write(store, { type: 'delivery_claimed', delivery: begun });
-    await write(store, { type: 'delivery_finished', delivery: begun, attempt: anAttemptOf(begun) });
-    const replayed = { ...first, status: 'pending', attempts: 1, scheduleStart: 1 } as const;
-    await write(store, { type: 'delivery_replayed', delivery: replayed, from: 'dead' });
-    assert.deepEqual(await due(), [first.id, neighbour.id]);
-    const failed = { ...replayed, attempts: 2, dueAt: NOW + MINUTE };
-    await write(store, { type: 'delivery_claimed', delivery: failed });
-    await write(store, { type: 'delivery_finished', delivery: failed, attempt: anAttemptOf(failed) });
-    assert.deepEqual(await due(NOW + MINUTE - 1), [neighbour.id]);
-    assert.equal((await store.delivery(second.id))?.dueAt, NOW + MINUTE, 'it is not read in vain before');
-  });
+  queued(
+    'a delivery that waits for its next attempt also waits for the replay of an earlier delivery',
+    async (store, due) => {
+      const claimed = { ...second, attempts: 1, dueAt: NOW };
+      const ended = { ...first, attempts: 1, status: 'dead' } as const;
+      await write(store, { type: 'delivery_claimed', delivery: { ...first, attempts: 1, dueAt: NOW } });
+      await write(store, { type: 'delivery_finished', delivery: ended, attempt: anAttemptOf(ended) });
+      await write(store, { type: 'delivery_claimed', delivery: claimed });
+      await write(store, { type: 'delivery_finished', delivery: claimed, attempt: anAttemptOf(claimed) });
+      const replayed = { ...first, status: 'pending', attempts: 1, scheduleStart: 1 } as const;
+      await write(store, { type: 'delivery_replayed', delivery: replayed, from: 'dead' });
+      assert.deepEqual(await due(), [first.id, ofOtherSession.id]);
+      const failed = { ...replayed, attempts: 2, dueAt: NOW + MINUTE };
+      await write(store, { type: 'delivery_claimed', delivery: failed });
+      await write(store, { type: 'delivery_finished', delivery: failed, attempt: anAttemptOf(failed) });
+      assert.deepEqual(await due(NOW + MINUTE - 1), [ofOtherSession.id]);
+      assert.equal(
+        (await store.delivery(second.id))?.dueAt,
+        NOW + MINUTE,
+        'the later delivery is not read before the earlier one is due',
+      );
+    },
+  );
 
   queued('the deliveries and events of a session are read oldest first', async (store) => {
-    assert.deepEqual(await store.deliveriesOfSession(family.session.id), [first, second, elsewhere]);
+    assert.deepEqual(await store.deliveriesOfSession(records.session.id), [first, second, toOtherEndpoint]);
     assert.deepEqual(await store.delivery(second.id), second);
     assert.equal(await store.delivery(idOf('dlv', 77)), undefined);
-    assert.deepEqual(await store.eventsOfSession(family.session.id), [pendingEvent, family.event]);
+    assert.deepEqual(await store.eventsOfSession(records.session.id), [pendingEvent, records.event]);
     assert.deepEqual(await store.eventsOfSession(idOf('chk', 77)), []);
   });
 
-  queued('attempts are read in their order', async (store) => {
+  queued('the attempts of a delivery are read oldest first', async (store) => {
     const attempts = [1, 2, 3].map((number) => ({
       ...anAttemptOf(first),
       started: NOW + number,

@@ -8,7 +8,7 @@ import { CREATE_MIGRATIONS, migrationRow } from '../../src/store/migrate.ts';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { migrationForPostgres } from '../../src/store/postgres-sql.ts';
 import { TEST_DATABASE, createTestDatabase, runSql } from '../support/database.ts';
-import { reportRefund } from '../fixtures/provider-words.ts';
+import { reportRefund } from '../fixtures/provider-reports.ts';
 import { start, createSession } from '../simulator/buyer.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { call, startTestService } from '../support/service.ts';
@@ -25,7 +25,7 @@ interface Discrepancy {
   actions: string[];
 }
 
-test('a database of the first version with money in every state is sound after the upgrade, and continues', async () => {
+test('a database of the first version with payments in every state upgrades without broken invariants and stays usable', async () => {
   await using database = await createTestDatabase();
   const [initial] = MIGRATIONS;
   const row = migrationRow(initial!).map((value) => (typeof value === 'number' ? value : `'${value}'`));
@@ -36,7 +36,7 @@ test('a database of the first version with money in every state is sound after t
   await assertSound(database.url);
   on.clock.advance(WRITTEN_AT - on.clock.now());
   const { store } = on.service.deps;
-  // A task to return surplus money becomes a refund, with an id made of its payment's.
+  // A task to refund a surplus payment becomes a refund whose id is derived from the payment id.
   const surplus = (await store.listPayments({}, { limit: 100 })).items.filter((payment) => payment.surplus);
   assert.deepEqual(
     (await store.listRefunds({}, { limit: 10 })).items.map((refund) => [refund.id, refund.amount, refund.status]),
@@ -68,12 +68,12 @@ test('a database of the first version with money in every state is sound after t
     call<{ amount: number; source: string }>('POST', `${on.url}/api/gateway${path}`, body);
   await on.pass(61_000);
 
-  // Due work is done: the earlier surplus is refunded, and the pending payment is paid.
+  // The workers complete due work: they refund the earlier surplus payment, and the pending payment is paid.
   assert.deepEqual((await discrepancyOf('surplusRefunded')).resolution, 'refunded');
   assert.equal((await paymentOf('surplusRefunded', true)).ledgerStatus, 'refunded');
   assert.equal((await paymentOf('pending')).status, 'paid');
 
-  // A settled payment has its settlement, and its refund leaves the merchant in debt.
+  // A settled payment has its settlement and can still be refunded.
   const settled = await paymentOf('settled');
   const settlement = await post(`/payments/${settled.id}/settle`, {});
   assert.deepEqual([settlement.status, settlement.body.amount], [200, settled.fees.merchantNet / 100]);
@@ -84,7 +84,7 @@ test('a database of the first version with money in every state is sound after t
     assert.equal((await post(`/payments/${id}/refunds`, {})).body.amount, (fees.total - 500) / 100, name);
   }
 
-  // An open discrepancy lists a wrong amount, unless it was completed.
+  // A wrong amount has an open discrepancy unless the payment was completed later.
   const completed = await discrepancyOf('mismatchPaid');
   assert.deepEqual([completed.status, completed.resolution, completed.actions], ['resolved', 'paid_in_full', []]);
   const wrong = await discrepancyOf('mismatch');
@@ -96,13 +96,16 @@ test('a database of the first version with money in every state is sound after t
   await assertSound(database.url);
 });
 
-/** Undoes `ledger-sums`. */
+/** Undoes the migration `ledger-sums`. */
 const BEFORE_LEDGER_SUMS = [
   'DROP TABLE ledger_sums',
   TEST_DATABASE === 'sqlite' ? 'DROP TRIGGER ledger_entries_sum' : 'DROP FUNCTION sum_ledger_entry CASCADE',
 ];
 
-/** Undoes `provider-inbox`, before which refund messages had their own table and no message had an environment, and later ones. */
+/**
+ * Undoes the migration `provider-inbox` and the later ones. Earlier versions stored refund messages in a table of their own,
+ * and messages without an environment.
+ */
 const BEFORE_PROVIDER_INBOX = [
   ...BEFORE_LEDGER_SUMS,
   `CREATE TABLE refund_messages AS SELECT provider, event_id, refund_id, status, amount, outcome, flagged, body, received
@@ -114,7 +117,7 @@ const BEFORE_PROVIDER_INBOX = [
   'DELETE FROM schema_migrations WHERE version >= 13',
 ];
 
-/** Restores the schema and the rows from before `wrong-amounts` and the migrations after it. */
+/** Undoes the migration `wrong-amounts` and the later ones, and restores the rows that earlier versions wrote. */
 const BEFORE_WRONG_AMOUNTS = [
   ...BEFORE_PROVIDER_INBOX,
   'ALTER TABLE payments DROP COLUMN failure_reason',
@@ -125,14 +128,14 @@ const BEFORE_WRONG_AMOUNTS = [
   "DELETE FROM discrepancies WHERE expected = 0 AND received = 1500 AND kind = 'amount_mismatch'",
   `UPDATE discrepancies SET expected = 4999, received = received + 4999, subject = payment_id
     WHERE expected = 0 AND kind = 'amount_mismatch'`,
-  // The right amount closed what was more; a word that named no payment was a record of its own.
+  // Earlier versions resolved a too large amount when the right amount arrived, and added a record for a report without a payment.
   `UPDATE discrepancies SET status = 'resolved', resolution = 'paid_in_full', resolved_at = created WHERE received = 6000`,
   `INSERT INTO discrepancies SELECT id || '0', environment, kind, 'open', 1, session_id, customer_id, payment_id, event_id,
       provider, event_id, expected, received + CASE WHEN received = 2100 THEN 900 ELSE 0 END, currency, 0, NULL, NULL, NULL,
       created, NULL
     FROM discrepancies WHERE received IN (2100, 3100)`,
   "UPDATE discrepancies SET subject = event_id WHERE kind = 'currency_mismatch'",
-  // A payment that we do not know was a wrong amount where it was not the session's, and each larger word was a record.
+  // Earlier versions recorded an unknown payment as a wrong amount if it differed, and each larger report as a new record.
   `UPDATE discrepancies SET kind = CASE WHEN received = 4999 THEN kind ELSE 'amount_mismatch' END,
       subject = CASE received WHEN 7000 THEN 'pay/x/' || event_id ELSE REPLACE(subject, '%2F', '/') END
     WHERE kind = 'unknown_payment'`,
@@ -141,8 +144,8 @@ const BEFORE_WRONG_AMOUNTS = [
     FROM discrepancies WHERE event_id = 'stranger_7000'`,
 ];
 
-/** Reports of an unknown payment. The first one of each session is resolved by hand. */
-const STRANGE = [
+/** Reports of an unknown payment: session and amount. The first report of each session is resolved through the API. */
+const UNKNOWN_PAYMENT_REPORTS = [
   ['stranger', 2000],
   ['stranger', 4000],
   ['stranger', 7000],
@@ -150,7 +153,7 @@ const STRANGE = [
   ['whole', 7000],
 ] as const;
 
-test('earlier wrong amounts count for their payments, and missing discrepancies are added', async () => {
+test('the upgrade counts earlier wrong amounts for their payments and adds missing discrepancies', async () => {
   await using database = await createTestDatabase();
   const beside = { databaseUrl: database.url };
   const sessions: Record<string, string> = {};
@@ -161,14 +164,14 @@ test('earlier wrong amounts count for their payments, and missing discrepancies 
       const { id } = (await call<{ data: [Discrepancy] }>('GET', `${path}?sessionId=${session}`)).body.data[0];
       await call('POST', `${path}/${id}/resolve`, { action, note: 'agreed' });
     };
-    const words: Record<string, number> = { paid: 5999, twice: 3100, unnamed: 2100, larger: 6000 };
+    const reportedAmounts: Record<string, number> = { paid: 5999, twice: 3100, unnamed: 2100, larger: 6000 };
     for (const name of ['returning', 'failed', 'paid', 'accepted', 'twice', 'unnamed', 'larger', 'euros']) {
       const session = await createSession(on, { customer: `${name}@example.com` });
       sessions[name] = session;
       await start(on, session, 'card');
       if (name === 'paid') await providerSays(on, session, 'paid');
       const currency = name === 'euros' ? 'EUR' : 'USD';
-      await providerSays(on, session, 'paid', { amount: words[name] ?? 2000, currency });
+      await providerSays(on, session, 'paid', { amount: reportedAmounts[name] ?? 2000, currency });
       if (['returning', 'failed', 'unnamed'].includes(name)) await decide(session, 'refund');
       if (name === 'accepted') await decide(session, 'accept');
       if (name === 'larger') await providerSays(on, session, 'paid');
@@ -176,7 +179,7 @@ test('earlier wrong amounts count for their payments, and missing discrepancies 
     }
     for (const name of ['stranger', 'whole'])
       sessions[name] = await createSession(on, { customer: `${name}@example.com` });
-    for (const [name, amount] of STRANGE) {
+    for (const [name, amount] of UNKNOWN_PAYMENT_REPORTS) {
       await providerSays(on, sessions[name]!, 'paid', { amount, paymentId: 'pay/x', eventId: `${name}_${amount}` });
       if (amount === 2000 || amount === 4999) await decide(sessions[name]!, 'accept');
     }
@@ -192,13 +195,13 @@ test('earlier wrong amounts count for their payments, and missing discrepancies 
   const counts = async (name: string) => {
     const [payment] = (await store.checkout(sessions[name]!))!.payments;
     const { items } = await store.listDiscrepancies({ sessionId: sessions[name]! }, { limit: 10 });
-    const told = items.map(({ expected, received, paymentId, resolution }) => [
+    const report = items.map(({ expected, received, paymentId, resolution }) => [
       expected,
       received,
       paymentId !== null,
       ...(resolution === null ? [] : [resolution]),
     ]);
-    return [payment!.mismatchRefunded, payment!.mismatchRefundFailed, ...told];
+    return [payment!.mismatchRefunded, payment!.mismatchRefundFailed, ...report];
   };
   assert.deepEqual(await counts('returning'), [2000, 0, [4999, 2000, true]]);
   assert.deepEqual(await counts('failed'), [0, 2000, [4999, 2000, true]]);
@@ -211,42 +214,42 @@ test('earlier wrong amounts count for their payments, and missing discrepancies 
       [4999, 3500, false],
     ]),
   );
-  // Of several reports of the same money the largest remains, as the amount beyond the rest.
+  // The largest of several reports of the same money remains, with the amount that exceeds the others.
   assert.deepEqual(await counts('twice'), [0, 0, [4999, 3100, true, 'accepted'], [4999, 3100, true]]);
   assert.deepEqual(await counts('unnamed'), [2100, 0, [0, 900, true], [4999, 2100, true]]);
   assert.deepEqual(await counts('larger'), [0, 0, [0, 1001, true]]);
   const [euros] = (await store.listDiscrepancies({ sessionId: sessions['euros']! }, { limit: 1 })).items;
   assert.equal(euros!.subject, `${euros!.eventId}/EUR`);
 
-  // A decision about an unknown payment holds for its earlier reports, and one record of it is open.
-  const strange = async (name: string) => {
+  // A resolution of an unknown payment also covers its earlier reports, and one record of the payment is open.
+  const unknownPaymentsOf = async (name: string) => {
     const { items } = await store.listDiscrepancies(
       { sessionId: sessions[name]!, kind: 'unknown_payment' },
       { limit: 10 },
     );
     return items.map(({ received, status }) => [received, status]).toSorted(([one], [other]) => +one! - +other!);
   };
-  for (const [name, amount] of STRANGE) {
+  for (const [name, amount] of UNKNOWN_PAYMENT_REPORTS) {
     await providerSays(on, sessions[name]!, 'paid', { amount, paymentId: 'pay/x', eventId: `${name}_${amount}_again` });
   }
-  const counted = [
+  const resolved = [
     [2000, 'resolved'],
     [4000, 'resolved'],
   ];
-  assert.deepEqual(await strange('stranger'), [...counted, [7000, 'open']]);
-  assert.deepEqual(await strange('whole'), [
+  assert.deepEqual(await unknownPaymentsOf('stranger'), [...resolved, [7000, 'open']]);
+  assert.deepEqual(await unknownPaymentsOf('whole'), [
     [4999, 'resolved'],
     [7000, 'open'],
   ]);
   await providerSays(on, sessions['stranger']!, 'paid', { amount: 8000, paymentId: 'pay/x' });
-  assert.deepEqual(await strange('stranger'), [...counted, [8000, 'open']]);
+  assert.deepEqual(await unknownPaymentsOf('stranger'), [...resolved, [8000, 'open']]);
   const { items } = await store.listDiscrepancies({ sessionId: sessions['stranger']! }, { limit: 10 });
   const open = items.find(({ status }) => status === 'open')!;
   assert.equal(items.find(({ received }) => received === 4000)!.note, `Counted in ${open.id}`);
   await assertSound(database.url);
 });
 
-test('earlier provider messages keep their rows, with the environment of their sender', async () => {
+test('the upgrade keeps earlier provider messages and adds the environment of their sender', async () => {
   await using database = await createTestDatabase();
   const beside = { databaseUrl: database.url };
   let session = '';
@@ -260,10 +263,10 @@ test('earlier provider messages keep their rows, with the environment of their s
     const [payment] = (await deps.store.checkout(session))!.payments;
     const { refund } = await createRefund(deps, payment!.id, { amount: 1 });
     const about = { sessionId: session, refundId: refund.id, amount: 100, currency: 'USD', reason: null } as const;
-    const told = { ...about, status: 'succeeded' } as const;
-    await applyRefundMessage(deps, { ...other, callback: { ...told, eventId: 'ev_live' } });
+    const report = { ...about, status: 'succeeded' } as const;
+    await applyRefundMessage(deps, { ...other, callback: { ...report, eventId: 'ev_live' } });
     const own = { provider: 'sandbox', environment: 'sandbox', body: '{}' } as const;
-    await applyRefundMessage(deps, { ...own, callback: { ...told, eventId: 'ev_refund' } });
+    await applyRefundMessage(deps, { ...own, callback: { ...report, eventId: 'ev_refund' } });
   }
   for (const sql of BEFORE_PROVIDER_INBOX) await runSql(database.url, sql);
   // Earlier versions applied one event id to a payment and to a refund.

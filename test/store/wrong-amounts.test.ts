@@ -11,7 +11,7 @@ import { resolveDiscrepancy } from '../../src/operations/discrepancies/resolve-d
 import { createRefund } from '../../src/operations/refunds/create-refund.ts';
 import { recordPayout } from '../../src/operations/settlement/settle-payment.ts';
 import { anyStepOf } from '../fixtures/any-step.ts';
-import { reportPayment, reportRefund, startAccepted } from '../fixtures/provider-words.ts';
+import { reportPayment, reportRefund, startAccepted } from '../fixtures/provider-reports.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
@@ -22,14 +22,14 @@ const SEED = 10;
 
 const either = fc.nat(1);
 const anyStep = anyStepOf({
-  /** Another attempt; the one before is left. */
+  /** The buyer abandons the attempt and starts another one. */
   start: [2],
-  /** The provider's word of all that it took of a payment: of a part of what was asked for, in quarters. */
-  word: [6, { payment: either, quarters: fc.constantFrom(1, 2, 3, 4, 4, 5, 6, 8) }],
-  /** A report of the whole amount, besides the returned money. */
-  right: [2, { payment: either }],
+  /** The provider reports the amount that it has received for a payment, in quarters of the amount due. */
+  reportAmount: [6, { payment: either, quarters: fc.constantFrom(1, 2, 3, 4, 4, 5, 6, 8) }],
+  /** The provider reports the amount due plus the refunded wrong amounts. */
+  reportFull: [2, { payment: either }],
   decide: [6, { record: fc.nat(2), action: fc.constantFrom('refund', 'accept') }],
-  told: [5, { refund: fc.nat(3), status: fc.constantFrom('succeeded', 'failed') }],
+  reportRefund: [5, { refund: fc.nat(3), status: fc.constantFrom('succeeded', 'failed') }],
   refund: [1, { payment: either }],
   settle: [1, { payment: either }],
 });
@@ -80,11 +80,11 @@ class History {
     await startAccepted(deps, sessionId, route);
   }
 
-  async say(paymentId: string, amount: number): Promise<void> {
-    const said = await reportPayment(this.#deps, { sessionId: this.sessionId, paymentId, status: 'paid', amount });
+  async reportAmount(paymentId: string, amount: number): Promise<void> {
+    const result = await reportPayment(this.#deps, { sessionId: this.sessionId, paymentId, status: 'paid', amount });
     const before = this.#largest.get(paymentId) ?? 0;
     this.#largest.set(paymentId, Math.max(before, amount));
-    seen.add(`${amount > before ? 'larger' : 'older'} word ${said.outcome}`);
+    seen.add(`${amount > before ? 'larger' : 'older'} report ${result.outcome}`);
   }
 
   async decide(record: Discrepancy, action: 'refund' | 'accept'): Promise<boolean> {
@@ -100,30 +100,30 @@ class History {
     }
   }
 
-  async told(refundId: string, status: 'succeeded' | 'failed'): Promise<void> {
+  async applyRefundReport(refundId: string, status: 'succeeded' | 'failed'): Promise<void> {
     const refund = (await this.#deps.store.refund(refundId))!;
     await reportRefund(this.#deps, refund, status);
     seen.add(`${String(refund.reason)} ${refund.status}->${status}`);
   }
 
-  async take(step: Step): Promise<void> {
+  async apply(step: Step): Promise<void> {
     const payments = await this.payments();
     const payment = 'payment' in step ? payments[step.payment % payments.length]! : payments[0]!;
     switch (step.type) {
       case 'start':
         return this.start();
-      case 'word':
-        return this.say(payment.id, Math.ceil((payment.amount * step.quarters) / 4));
-      case 'right':
-        return this.say(payment.id, payment.amount + payment.mismatchRefunded);
+      case 'reportAmount':
+        return this.reportAmount(payment.id, Math.ceil((payment.amount * step.quarters) / 4));
+      case 'reportFull':
+        return this.reportAmount(payment.id, payment.amount + payment.mismatchRefunded);
       case 'decide': {
         const open = (await this.records()).filter((record) => actionsOf(record).length > 0);
         if (open.length > 0) await this.decide(open[step.record % open.length]!, step.action);
         return;
       }
-      case 'told': {
+      case 'reportRefund': {
         const refunds = await this.refunds();
-        if (refunds.length > 0) await this.told(refunds[step.refund % refunds.length]!.id, step.status);
+        if (refunds.length > 0) await this.applyRefundReport(refunds[step.refund % refunds.length]!.id, step.status);
         return;
       }
       case 'refund':
@@ -137,43 +137,49 @@ class History {
     }
   }
 
-  /** The provider holds the money it took, less the undecided, refunded and paid out amounts. */
-  async check(told: string): Promise<void> {
+  /** Asserts that the books hold what the provider received, less the undecided, refunded and paid-out amounts. */
+  async check(message: string): Promise<void> {
     const records = await this.records();
     const refunds = await this.refunds();
     for (const { id, fees, amount, status } of await this.payments()) {
       const largest = this.#largest.get(id);
-      const took = largest === undefined ? 0 : fees.total - (amount - largest);
+      const received = largest === undefined ? 0 : fees.total - (amount - largest);
       const undecided = records.filter(
         (record) => record.paymentId === id && record.kind === 'amount_mismatch' && record.refundId === null,
       );
-      const [fresh, ...others] = undecided.filter((record) => record.status === 'open');
-      assert.deepEqual(others, [], told);
-      const open = !fresh ? 0 : fresh.expected === 0 ? fresh.received : fees.total - (fresh.expected - fresh.received);
-      const own = refunds.filter(({ paymentId }) => paymentId === id);
+      const [current, ...others] = undecided.filter((record) => record.status === 'open');
+      assert.deepEqual(others, [], message);
+      const open = !current
+        ? 0
+        : current.expected === 0
+          ? current.received
+          : fees.total - (current.expected - current.received);
+      const ownRefunds = refunds.filter(({ paymentId }) => paymentId === id);
       const sumOf = (...of: string[]) =>
-        own.reduce((sum, refund) => sum + (of.includes(refund.status) ? refund.amount : 0), 0);
+        ownRefunds.reduce((sum, refund) => sum + (of.includes(refund.status) ? refund.amount : 0), 0);
       const paidOut = (await this.#deps.store.settlement(id))?.amount ?? 0;
       const booked = await this.#deps.store.ledgerOfPayment(id);
       const held = booked.filter(({ account }) => account === 'provider_clearing' || account === 'provider_cost');
       assert.equal(
         held.reduce((sum, entry) => sum + entry.amount, 0),
-        took - open - sumOf('succeeded') - paidOut,
-        told,
+        received - open - sumOf('succeeded') - paidOut,
+        message,
       );
-      assert(sumOf('succeeded', 'pending') <= took, `no more is given back than came: ${told}`);
-      if (fresh) seen.add(`open while ${status}`);
+      assert(sumOf('succeeded', 'pending') <= received, `no more is refunded than was received: ${message}`);
+      if (current) seen.add(`open while ${status}`);
     }
   }
 
-  /** Every open discrepancy can be refunded, and is resolved then. */
+  /** Asserts that every open discrepancy can be refunded, and that this resolves the discrepancy. */
   async end(): Promise<void> {
-    for (const { id, status } of await this.refunds()) if (status === 'pending') await this.told(id, 'succeeded');
+    for (const { id, status } of await this.refunds())
+      if (status === 'pending') await this.applyRefundReport(id, 'succeeded');
     for (const record of await this.records()) {
       if (record.status === 'resolved') continue;
       assert(await this.decide(record, 'refund'), JSON.stringify(record));
     }
-    for (const { id, status } of await this.refunds()) if (status === 'pending') await this.told(id, 'succeeded');
+    for (const { id, status } of await this.refunds())
+      if (status === 'pending') await this.applyRefundReport(id, 'succeeded');
     assert(
       (await this.records()).every(({ status }) => status === 'resolved'),
       JSON.stringify(await this.records()),
@@ -181,10 +187,10 @@ class History {
   }
 }
 
-const WANTED = [
-  'larger word applied',
-  'larger word amount_mismatch',
-  'older word ignored',
+const EXPECTED = [
+  'larger report applied',
+  'larger report amount_mismatch',
+  'older report ignored',
   'refund amount_mismatch',
   'accept amount_mismatch',
   'accept refused',
@@ -199,20 +205,20 @@ const WANTED = [
   'open while failed',
 ];
 
-test('for all provider reports of amounts and all decisions, no cent is lost, counted twice or refunded twice', async () => {
+test('after any sequence of reported amounts and resolutions, no cent is lost, counted twice or refunded twice', async () => {
   await using on = await startTestService();
   for (const [number, { kind, amount, steps }] of fc.sample(anyHistory, { numRuns: RUNS, seed: SEED }).entries()) {
     const customer = `amounts${number}@example.com`;
     const history = new History(on, await createSession(on, { amount, customer, preferredRoute: kind }), kind);
     await history.start();
     for (const step of steps) {
-      await history.take(step);
+      await history.apply(step);
       await history.check(`history ${number}, after ${JSON.stringify(step)} of ${JSON.stringify(steps)}`);
     }
     await history.end();
     await history.check(`history ${number}, at its end`);
     on.clock.advance(61_000);
   }
-  if (TEST_DATABASE === 'sqlite') for (const sight of WANTED) assert(seen.has(sight), `never met: ${sight}`);
+  if (TEST_DATABASE === 'sqlite') for (const item of EXPECTED) assert(seen.has(item), `never met: ${item}`);
   assert.deepEqual(await brokenInvariants(settingsOf(on.databaseUrl)), []);
 });

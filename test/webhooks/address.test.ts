@@ -10,14 +10,14 @@ import { PATIENT, SHORT_LIMITS, START, listen } from './fixtures.ts';
 
 const LOOPBACK = BLOCKED['is loopback']!;
 
-test('public addresses are allowed', () => {
+test('webhooks to public addresses are allowed', () => {
   for (const address of ALLOWED) {
     assert.equal(blockReason(address, 'public'), undefined, address);
     assert.equal(blockReason(address, 'loopback'), undefined, address);
   }
 });
 
-test('special addresses are blocked', () => {
+test('webhooks to special-purpose addresses are blocked, each with its reason', () => {
   for (const [reason, addresses] of Object.entries(BLOCKED)) {
     for (const address of addresses) {
       assert.equal(blockReason(address, 'public'), reason, address);
@@ -28,7 +28,7 @@ test('special addresses are blocked', () => {
   }
 });
 
-test('IPv6 addresses outside global unicast are never public', () => {
+test('webhooks to IPv6 addresses outside global unicast are blocked', () => {
   fc.assert(
     fc.property(fc.ipV6(), (address) => {
       const first = Number.parseInt(address.split(':')[0] || '0', 16);
@@ -47,7 +47,7 @@ function lookup(found: LookupAddress[], targets: WebhookTargets, all: boolean): 
   });
 }
 
-test('a lookup answers allowed addresses only', async () => {
+test('a lookup returns allowed addresses only', async () => {
   const good = { address: '8.8.8.8', family: 4 };
   const bad = { address: '169.254.169.254', family: 4 };
   assert.deepEqual(await lookup([bad, good], 'public', true), [good]);
@@ -58,18 +58,18 @@ test('a lookup answers allowed addresses only', async () => {
   await assert.rejects(lookup([], 'public', true), { message: 'no address for host.example' });
 });
 
-// In global unicast, but not assigned to a host.
+// A global unicast address without a host.
 const PUBLIC_UNUSED = { address: '2d00::1', family: 6 };
 const CANARY = { address: '127.0.0.1', family: 4 };
-const toCanary = () => Promise.resolve([CANARY]);
+const resolveToCanary = () => Promise.resolve([CANARY]);
 
-test('a public name that is rebound to loopback reaches no server', async (context) => {
+test('a host name that resolves to a public and then to a loopback address (DNS rebinding) reaches no server', async (context) => {
   let connections = 0;
   const port = await listen(
     context,
     createServer(() => connections++),
   );
-  // No server answers from the public address.
+  // The public address has no server.
   const limits = { ...PATIENT, connectMs: SHORT_LIMITS.connectMs };
   const answers = [[CANARY], [PUBLIC_UNUSED], [PUBLIC_UNUSED, CANARY], [CANARY, PUBLIC_UNUSED]];
   const failures = answers.map(async (answer) => {
@@ -78,7 +78,7 @@ test('a public name that is rebound to loopback reaches no server', async (conte
     const deliverer = createDeliverer({ targets: 'public', resolve, now: () => START, limits });
     context.after(() => deliverer.close());
     const { failure, statusCode } = await deliverer.deliver(`http://rebind.example:${port}/`, {}, '{}');
-    // Each connection has one lookup, so the checked address is the one used.
+    // Each connection makes one lookup, so it uses the checked address.
     assert.deepEqual([statusCode, asked], [null, 1]);
     return failure;
   });
@@ -86,13 +86,13 @@ test('a public name that is rebound to loopback reaches no server', async (conte
   assert.equal(connections, 0);
 });
 
-test('every form of a loopback or metadata address in a URL is blocked before a connection', async (context) => {
+test('every spelling of a loopback or metadata address in a URL is blocked before a connection', async (context) => {
   let connections = 0;
   const port = await listen(
     context,
     createServer(() => connections++),
   );
-  const deliverer = createDeliverer({ targets: 'public', resolve: toCanary, now: () => START, limits: PATIENT });
+  const deliverer = createDeliverer({ targets: 'public', resolve: resolveToCanary, now: () => START, limits: PATIENT });
   context.after(() => deliverer.close());
   for (const host of INNER_HOSTS) {
     const { failure } = await deliverer.deliver(`http://${host}:${port}/`, {}, '{}');

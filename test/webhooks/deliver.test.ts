@@ -9,12 +9,13 @@ import { type DeliveryLimits, type Exchange, createDeliverer } from '../../src/w
 import { PATIENT, SHORT_LIMITS, START, listen, receiver } from './fixtures.ts';
 
 const KIB = 1024;
-/** A deadline that {@link passOnceBegun} lets pass. */
-const ONCE_BEGUN_MS = 3_600_000;
+/** A deadline of this length expires when {@link expireAtResponseBody} says so. */
+const DEADLINE_AT_BODY_MS = 3_600_000;
 const NOT_HTTP = 'the URL of the endpoint is not an http or https URL';
 const toLoopback: Resolve = () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
-const toNobody: Resolve = () => Promise.reject(Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' }));
-const toNever: Resolve = () => new Promise(() => undefined);
+const toUnknownName: Resolve = () =>
+  Promise.reject(Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' }));
+const toNoAnswer: Resolve = () => new Promise(() => undefined);
 
 function post(
   context: TestContext,
@@ -27,48 +28,48 @@ function post(
   return deliverer.deliver(url, { 'content-type': 'application/json', 'x-gateway-event': 'evt_1' }, body);
 }
 
-/** Lets deadlines of that length pass when the body of an answer begins to arrive. */
-function passOnceBegun(context: TestContext): void {
+/** Makes deadlines of DEADLINE_AT_BODY_MS expire when the body of a response begins to arrive. */
+function expireAtResponseBody(context: TestContext): void {
   const { setTimeout, clearTimeout } = globalThis;
   const waiting = new Map<unknown, () => void>();
-  const begin = (run: (...given: unknown[]) => void, ms: number, ...given: unknown[]) => {
-    const timer = setTimeout(run, ms, ...given);
-    if (ms === ONCE_BEGUN_MS) waiting.set(timer, () => run(...given));
+  const startTimer = (run: (...args: unknown[]) => void, ms: number, ...args: unknown[]) => {
+    const timer = setTimeout(run, ms, ...args);
+    if (ms === DEADLINE_AT_BODY_MS) waiting.set(timer, () => run(...args));
     return timer;
   };
   const clear = (timer: NodeJS.Timeout) => {
     waiting.delete(timer);
     clearTimeout(timer);
   };
-  context.mock.method(globalThis, 'setTimeout', begin as typeof setTimeout);
+  context.mock.method(globalThis, 'setTimeout', startTimer as typeof setTimeout);
   context.mock.method(globalThis, 'clearTimeout', clear as typeof clearTimeout);
-  // undici publishes the event before it calls the deliverer.
+  // undici publishes this event before it passes the chunk to the deliverer.
   const pass = () => void setImmediate(() => waiting.forEach((run) => run()));
   subscribe('undici:request:bodyChunkReceived', pass);
   context.after(() => unsubscribe('undici:request:bodyChunkReceived', pass));
 }
 
-/** A TCP server with its open sockets. It calls `talk` when a request begins to arrive. */
-async function rawReceiver(context: TestContext, talk: (socket: Socket) => void) {
+/** Starts a TCP server that calls `respond` when a request begins to arrive. Returns its URL and open sockets. */
+async function rawReceiver(context: TestContext, respond: (socket: Socket) => void) {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
-    socket.once('data', () => talk(socket));
+    socket.once('data', () => respond(socket));
   });
   context.after(() => sockets.forEach((socket) => socket.destroy()));
   const port = await listen(context, server);
   return { url: `http://127.0.0.1:${port}/`, sockets };
 }
 
-/** Writes one byte at a time, over and over. */
+/** Writes the text repeatedly, one byte at a time. */
 function drip(socket: Socket, text: string): void {
   let sent = 0;
   const timer = setInterval(() => socket.write(text.charAt(sent++ % text.length)), 5);
   socket.on('close', () => clearInterval(timer));
 }
 
-/** Writes as fast as the client reads, without an end. */
+/** Writes without end, as fast as the client reads. */
 function flood(stream: Socket | ServerResponse): void {
   const chunk = Buffer.alloc(64 * KIB, 'x');
   const pour = () => {
@@ -78,7 +79,7 @@ function flood(stream: Socket | ServerResponse): void {
   pour();
 }
 
-test('status 200 acknowledges, and the event arrives unchanged', async (context) => {
+test('a response with status 200 acknowledges a delivery, and the event arrives unchanged', async (context) => {
   const { url, received } = await receiver(context, (_, __, response) => void response.end('thank you'));
   const exchange = await post(context, `${url}?shop=1`, { body: '{"note":"Ünïcode ✓"}' });
   assert.equal(exchange.statusCode, 200);
@@ -93,7 +94,7 @@ test('status 200 acknowledges, and the event arrives unchanged', async (context)
   assert.match(String(received[0]!.headers['user-agent']), /^Tillway/);
 });
 
-test('other statuses do not acknowledge', async (context) => {
+test('a response with a status other than 200 does not acknowledge a delivery', async (context) => {
   const { url } = await receiver(context, ({ path }) => Number(path.slice('/hook?'.length)));
   const failures: Record<number, string> = {
     201: 'answered 201, and only 200 acknowledges',
@@ -110,7 +111,7 @@ test('other statuses do not acknowledge', async (context) => {
   }
 });
 
-test('redirects are not followed', async (context) => {
+test('a delivery does not follow redirects', async (context) => {
   const target = await receiver(context);
   const { url } = await receiver(context, (_, __, response) => {
     response.writeHead(Math.random() < 0.5 ? 301 : 307, { location: target.url }).end();
@@ -120,7 +121,7 @@ test('redirects are not followed', async (context) => {
   assert.equal(target.connections(), 0);
 });
 
-test('a delivery uses no proxy of the environment', async (context) => {
+test('a delivery ignores proxy settings in environment variables', async (context) => {
   const proxy = await receiver(context);
   const target = await receiver(context);
   const names = ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'NODE_USE_ENV_PROXY'];
@@ -130,7 +131,7 @@ test('a delivery uses no proxy of the environment', async (context) => {
   assert.equal(proxy.connections(), 0);
 });
 
-test('the result has Retry-After, from seconds or a date', async (context) => {
+test('the result of a delivery contains Retry-After, in seconds or as a date', async (context) => {
   const { url } = await receiver(context, ({ path }, _, response) => {
     const value = path.endsWith('?date') ? new Date(START + 90_000).toUTCString() : '120';
     response.writeHead(503, { 'retry-after': value }).end();
@@ -139,7 +140,7 @@ test('the result has Retry-After, from seconds or a date', async (context) => {
   assert.equal((await post(context, `${url}?date`)).retryAfterMs, 90_000);
 });
 
-test('the deadline cuts off an answer that does not begin or does not end', async (context) => {
+test('the deadline aborts a response that does not begin or does not end', async (context) => {
   const head = 'HTTP/1.1 500 Oops\r\ncontent-length: 1000000\r\n\r\n';
   const talks: Record<string, (socket: Socket) => void> = {
     silence: () => undefined,
@@ -150,28 +151,28 @@ test('the deadline cuts off an answer that does not begin or does not end', asyn
       drip(socket, 'x');
     },
   };
-  passOnceBegun(context);
+  expireAtResponseBody(context);
   await Promise.all(
-    Object.entries(talks).map(async ([name, talk]) => {
-      const { url, sockets } = await rawReceiver(context, talk);
+    Object.entries(talks).map(async ([name, respond]) => {
+      const { url, sockets } = await rawReceiver(context, respond);
       const begun = name === 'dripped body';
-      const limits = { ...PATIENT, totalMs: begun ? ONCE_BEGUN_MS : SHORT_LIMITS.totalMs };
+      const limits = { ...PATIENT, totalMs: begun ? DEADLINE_AT_BODY_MS : SHORT_LIMITS.totalMs };
       const { statusCode, failure } = await post(context, url, { limits });
       assert.equal(statusCode, begun ? 500 : null, name);
       assert.equal(failure, begun ? 'answered 500' : 'no complete answer within 0.4 s', name);
-      // Sockets that the client opens later do not count.
+      // The client may open further sockets, which are not checked.
       await Promise.all(Array.from(sockets, (socket) => new Promise((resolve) => socket.once('close', resolve))));
     }),
   );
 });
 
-test('status 200 acknowledges even if the rest of the answer does not arrive', async (context) => {
+test('a response with status 200 acknowledges a delivery even if its body does not arrive', async (context) => {
   const head = 'HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nthank you';
-  passOnceBegun(context);
-  const silent = { talk: (socket: Socket) => socket.write(head), totalMs: ONCE_BEGUN_MS };
-  const closed = { talk: (socket: Socket) => socket.end(head), totalMs: PATIENT.totalMs };
-  for (const { talk, totalMs } of [silent, closed]) {
-    const { url } = await rawReceiver(context, talk);
+  expireAtResponseBody(context);
+  const silent = { respond: (socket: Socket) => socket.write(head), totalMs: DEADLINE_AT_BODY_MS };
+  const closed = { respond: (socket: Socket) => socket.end(head), totalMs: PATIENT.totalMs };
+  for (const { respond, totalMs } of [silent, closed]) {
+    const { url } = await rawReceiver(context, respond);
     const exchange = await post(context, url, { limits: { ...PATIENT, totalMs } });
     assert.deepEqual([exchange.statusCode, exchange.failure], [200, null]);
     assert.equal(exchange.responseBody, 'thank you');
@@ -182,14 +183,14 @@ for (const [limit, failure] of [
   ['connectMs', 'no connection within 0.4 s'],
   ['totalMs', 'no complete answer within 0.4 s'],
 ] as const) {
-  test(`${limit} also limits a name server that does not answer`, async (context) => {
+  test(`${limit} also limits the wait for a name server`, async (context) => {
     const limits = { ...PATIENT, [limit]: SHORT_LIMITS[limit] };
-    const exchange = await post(context, 'http://slow.example/', { limits, resolve: toNever });
+    const exchange = await post(context, 'http://slow.example/', { limits, resolve: toNoAnswer });
     assert.deepEqual([exchange.statusCode, exchange.failure], [null, failure]);
   });
 }
 
-test('a delivery stores 16 KiB of a longer answer and destroys the socket', async (context) => {
+test('a delivery stores the first 16 KiB of a longer response and destroys the socket', async (context) => {
   const before = process.memoryUsage().arrayBuffers;
   const closed: Promise<unknown>[] = [];
   const { url } = await receiver(context, ({ path }, _, response) => {
@@ -208,7 +209,7 @@ test('a delivery stores 16 KiB of a longer answer and destroys the socket', asyn
   assert(process.memoryUsage().arrayBuffers - before < 50 * 2 ** 20);
 });
 
-test('a delivery stores an answer of 16 KiB whole, and reuses the connection', async (context) => {
+test('a delivery stores a response of 16 KiB completely and reuses the connection', async (context) => {
   const text = 'y'.repeat(16 * KIB);
   const { url, connections } = await receiver(context, (_, __, response) => void response.end(text));
   const deliverer = createDeliverer({ targets: 'loopback', resolve: toLoopback, now: () => START, limits: PATIENT });
@@ -216,11 +217,11 @@ test('a delivery stores an answer of 16 KiB whole, and reuses the connection', a
   for (let count = 0; count < 5; count++) {
     assert.equal((await deliverer.deliver(url, {}, '{}')).responseBody, text);
   }
-  // Two, since the next delivery can begin before the first connection is free.
+  // Two connections are allowed, because the next delivery can begin before the first connection is free.
   assert(connections() <= 2);
 });
 
-test('a delivery does not decompress an answer', async (context) => {
+test('a delivery does not decompress the response', async (context) => {
   const bomb = gzipSync(Buffer.alloc(64 * 2 ** 20));
   const { url } = await receiver(context, (_, __, response) => {
     response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb);
@@ -230,7 +231,7 @@ test('a delivery does not decompress an answer', async (context) => {
   assert(responseBody.length <= 16 * KIB);
 });
 
-test('the stored part of an answer is valid text', async (context) => {
+test('the stored part of a response is valid Unicode', async (context) => {
   const bytes = Buffer.concat([
     Buffer.from('a\0b✓'),
     Buffer.from([0xff, 0xc3, 0x28, 0xed, 0xa0, 0x80]),
@@ -245,7 +246,7 @@ test('the stored part of an answer is valid text', async (context) => {
   assert.equal((await post(context, half.url)).responseBody, 'x'.repeat(16 * KIB - 1));
 });
 
-test('a broken connection or answer has a failure in words', async (context) => {
+test('a broken connection and an invalid response have a readable failure', async (context) => {
   const talks: Record<string, (socket: Socket) => void> = {
     'connection reset': (socket) => socket.resetAndDestroy(),
     'connection closed before an answer came': (socket) => socket.end(),
@@ -255,18 +256,18 @@ test('a broken connection or answer has a failure in words', async (context) => 
       socket.end(`HTTP/1.1 200 OK\r\n${lines}\r\n`);
     },
   };
-  for (const [failure, talk] of Object.entries(talks)) {
-    const { url } = await rawReceiver(context, talk);
+  for (const [failure, respond] of Object.entries(talks)) {
+    const { url } = await rawReceiver(context, respond);
     const exchange = await post(context, url);
     assert.deepEqual([exchange.statusCode, exchange.failure], [null, failure]);
   }
 });
 
-test('an unreachable destination has a failure in words', async (context) => {
-  // No program listens at this port.
+test('an unreachable destination has a readable failure', async (context) => {
+  // This port has no listener.
   assert.equal((await post(context, 'http://127.0.0.1:1/')).failure, 'connection refused');
   assert.equal(
-    (await post(context, 'http://nobody.example/', { resolve: toNobody })).failure,
+    (await post(context, 'http://nobody.example/', { resolve: toUnknownName })).failure,
     'the host name has no address',
   );
   assert.equal((await post(context, 'http://10.0.0.1/')).failure, 'blocked destination: 10.0.0.1 is private');
@@ -277,7 +278,7 @@ test('an unreachable destination has a failure in words', async (context) => {
   assert.equal(tls.failure, 'TLS: the receiver does not speak TLS at this port');
 });
 
-test('closing cuts off requests in progress', async (context) => {
+test('closing the deliverer aborts requests in progress', async (context) => {
   const arrived = Promise.withResolvers<void>();
   const { url } = await rawReceiver(context, () => arrived.resolve());
   const deliverer = createDeliverer({ targets: 'loopback', resolve: toLoopback, now: () => START, limits: PATIENT });

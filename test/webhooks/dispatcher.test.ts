@@ -47,11 +47,11 @@ async function attemptsOf(store: Store, sessionId: string) {
   return store.deliveryAttempts((await onlyDelivery(store, sessionId)).id);
 }
 
-/** Stops a dispatcher. If a slow disk takes longer than the second that a stop allows, waits for the last writes. */
+/** Stops a dispatcher, and waits for its last writes if they take longer than the second that a stop allows. */
 async function stopSettled(dispatcher: Dispatcher, isSettled: () => Promise<boolean>): Promise<void> {
-  const began = performance.now();
+  const startedAt = performance.now();
   await dispatcher.stop(10);
-  if (performance.now() - began > 900) await until(isSettled);
+  if (performance.now() - startedAt > 900) await until(isSettled);
 }
 
 test('an event is delivered once, signed, and its attempt is recorded', async (context) => {
@@ -84,7 +84,7 @@ test('an event is delivered once, signed, and its attempt is recorded', async (c
 });
 
 for (const environment of ENVIRONMENTS) {
-  test(`a failing receiver gets the same bytes at each time of the ${environment} schedule, then the delivery is dead`, async (context) => {
+  test(`a failing receiver gets the same bytes at each attempt of the ${environment} schedule, then the delivery is dead`, async (context) => {
     const { store, clock, endpoint, received, dispatcher } = await stage(context, 500, { targets: 'any' }, environment);
     const [event] = await addSession(store, [endpoint]);
     const delays = ATTEMPT_DELAYS_MS[environment];
@@ -110,7 +110,7 @@ for (const environment of ENVIRONMENTS) {
   });
 }
 
-test('events of a session arrive in order, each at once after the success of the one before', async (context) => {
+test('the events of a session arrive in order, each immediately after the previous one succeeds', async (context) => {
   let failures = 3;
   const { store, clock, endpoint, received, dispatcher } = await stage(context, () => (failures-- > 0 ? 500 : 200));
   const events = await addSession(store, [endpoint], ['provider_pending', 'failed', 'paid']);
@@ -125,7 +125,7 @@ test('events of a session arrive in order, each at once after the success of the
   assert.deepEqual(arrived, [first, first, first, first, second, third]);
 });
 
-test('a dead event does not delay later events of its session', async (context) => {
+test('a dead delivery does not delay later events of its session', async (context) => {
   const { store, clock, endpoint, received, dispatcher } = await stage(context, ({ body }) =>
     body.includes('provider_pending') ? 500 : 200,
   );
@@ -168,14 +168,14 @@ test('all events of many sessions arrive at each of several endpoints, in order'
   }
 });
 
-test('endpoints that hang delay no other endpoint, also on the same host', async (context) => {
+test('endpoints that do not respond delay no other endpoint, even on the same host', async (context) => {
   const { store, endpoint, received, dispatcher } = await stage(context);
   const url = await hangingUrl(context);
   const hanging = await Promise.all(Array.from({ length: 20 }, (_, index) => addEndpoint(store, `${url}/${index}`)));
   const sessions = await Promise.all(Array.from({ length: 20 }, () => addSession(store, [...hanging, endpoint])));
   dispatcher.start();
   await until(() => received.length === 20);
-  // No hanging attempt has ended by then: the deliveries to this endpoint were not waiting for one.
+  // No hanging attempt has ended yet, so the deliveries to this endpoint did not wait for one.
   const deliveries = await Promise.all(sessions.map(([event]) => store.deliveriesOfSession(event!.sessionId)));
   const others = deliveries.flat().filter(({ endpointId }) => endpointId !== endpoint.id);
   assert.equal(others.length, 20 * 20);
@@ -186,7 +186,7 @@ test('endpoints that hang delay no other endpoint, also on the same host', async
   await dispatcher.stop(0);
 });
 
-test('sessions that hang do not delay other sessions of their endpoint', async (context) => {
+test('deliveries without a response do not delay other sessions of their endpoint', async (context) => {
   const { store, clock, endpoint, received, dispatcher } = await stage(context, ({ body }) =>
     body.includes('failed') ? undefined : 200,
   );
@@ -203,7 +203,7 @@ test('sessions that hang do not delay other sessions of their endpoint', async (
   await dispatcher.stop(0);
 });
 
-test('a commit wakes the loop, and polling finds due deliveries of other instances', async (context) => {
+test('the dispatcher delivers after a commit of its own store, and finds deliveries of other instances by polling', async (context) => {
   const { store, clock, endpoint, received, dispatcher } = await stage(context);
   dispatcher.start();
   const [event] = await addSession(store, [endpoint], ['provider_pending', 'paid']);
@@ -218,7 +218,7 @@ test('a commit wakes the loop, and polling finds due deliveries of other instanc
   );
 });
 
-test('a claim of a killed process is repeated after its lease', async (context) => {
+test('a delivery claimed by a killed process is attempted again after the lease expires', async (context) => {
   const { store, clock, endpoint, received, dispatcher } = await stage(context);
   const [event] = await addSession(store, [endpoint]);
   const delivery = await onlyDelivery(store, event!.sessionId);
@@ -232,7 +232,7 @@ test('a claim of a killed process is repeated after its lease', async (context) 
   assert.deepEqual([after.status, after.attempts], ['delivered', 2]);
 });
 
-test('an attempt that outlives its lease changes nothing after another instance has tried', async (context) => {
+test('an attempt that ends after its lease changes nothing if another instance has attempted the delivery', async (context) => {
   const answers: (() => void)[] = [];
   const { store, clock, endpoint, dispatcher } = await stage(context, (_, __, response) => {
     if (answers.length > 0) return 500;
@@ -263,7 +263,7 @@ test('two dispatchers on one store attempt each delivery once', async (context) 
   assert.equal(received.length, 50);
 });
 
-test('410 ends the delivery and disables the endpoint, and its other deliveries wait', async (context) => {
+test('a response with status 410 makes the delivery dead and disables the endpoint; other deliveries stay pending', async (context) => {
   const { store, clock, endpoint, received, dispatcher } = await stage(context, 410);
   const events = await addSession(store, [endpoint], ['provider_pending', 'paid']);
   assert.equal(await dispatcher.runOnce(), 1);
@@ -283,7 +283,7 @@ test('410 ends the delivery and disables the endpoint, and its other deliveries 
   );
 });
 
-test('claims ahead for an endpoint that answers 410 are released', async (context) => {
+test('claims of further deliveries are released if the endpoint responds with 410', async (context) => {
   const { store, endpoint, received, dispatcher } = await stage(context, 410);
   const sessions = await Promise.all(Array.from({ length: 60 }, () => addSession(store, [endpoint])));
   await dispatcher.runOnce();
@@ -294,7 +294,7 @@ test('claims ahead for an endpoint that answers 410 are released', async (contex
   for (const { status, dueAt } of deliveries) assert(status === 'dead' || (status === 'pending' && dueAt === START));
 });
 
-test('a disabled endpoint gets nothing until it is active again', async (context) => {
+test('a disabled endpoint receives no deliveries until it is active again', async (context) => {
   const { store, endpoint, received, dispatcher } = await stage(context);
   await store.commit([{ type: 'endpoint_saved', endpoint: { ...endpoint, status: 'disabled' } }]);
   await addSession(store, [endpoint]);
@@ -304,7 +304,7 @@ test('a disabled endpoint gets nothing until it is active again', async (context
   assert.equal(received.length, 1);
 });
 
-test('an endpoint without a secret gets nothing', async (context) => {
+test('an endpoint without a secret receives no deliveries', async (context) => {
   const { store, endpoint, connections, dispatcher } = await stage(context, 200, { secretsOf: async () => [] });
   await addSession(store, [endpoint]);
   assert.equal(await dispatcher.runOnce(), 0);
@@ -326,7 +326,7 @@ for (const [targets, environment, isBlocked] of [
   ['loopback', 'sandbox', false],
 ] as const) {
   const outcome = isBlocked ? 'is a failed attempt without a connection' : 'is delivered';
-  test(`with the targets ${targets}, a ${environment} event to a loopback address ${outcome}`, async (context) => {
+  test(`with the webhook targets ${targets}, a ${environment} event to a loopback address ${outcome}`, async (context) => {
     const { store, endpoint, connections, dispatcher } = await stage(context, 200, { targets }, environment);
     const [event] = await addSession(store, [endpoint]);
     assert.equal(await dispatcher.runOnce(), 1);
@@ -337,7 +337,7 @@ for (const [targets, environment, isBlocked] of [
   });
 }
 
-test('a stop cuts attempts off after the grace period, and they are due at once', async (context) => {
+test('a stop aborts attempts after the grace period, and makes their deliveries due immediately', async (context) => {
   const store = await openStore(context);
   const endpoint = await addEndpoint(store, await hangingUrl(context));
   const sessions = await Promise.all(Array.from({ length: 20 }, () => addSession(store, [endpoint])));
@@ -354,7 +354,7 @@ test('a stop cuts attempts off after the grace period, and they are due at once'
   }
 });
 
-test('attempts that a stop cuts off do not count in the schedule', async (context) => {
+test('attempts that a stop aborts do not count in the retry schedule', async (context) => {
   const { store, clock, endpoint, url } = await stage(context, 500);
   await store.commit([{ type: 'endpoint_saved', endpoint: { ...endpoint, url: await hangingUrl(context) } }]);
   const [event] = await addSession(store, [endpoint]);
@@ -390,27 +390,27 @@ test('a stop waits for attempts that end within the grace period', async (contex
   assert.equal((await onlyDelivery(store, event!.sessionId)).status, 'delivered');
 });
 
-test('the dispatcher waits for a store that is unavailable, without a tight loop', async (context) => {
-  const pauses = (['reads', 'delivery_claimed', 'delivery_finished'] as const).map(async (away) => {
+test('the dispatcher waits for an unavailable store without a busy loop', async (context) => {
+  const pauses = (['reads', 'delivery_claimed', 'delivery_finished'] as const).map(async (unavailable) => {
     const { store, endpoint, received } = await stage(context);
     const [event] = await addSession(store, [endpoint]);
     let failures = 0;
-    const fail = <Result>(isAway: boolean, call: () => Promise<Result>) => {
-      if (!isAway || failures > 0) return call();
+    const fail = <Result>(isUnavailable: boolean, call: () => Promise<Result>) => {
+      if (!isUnavailable || failures > 0) return call();
       failures++;
-      return Promise.reject(new GatewayError('unavailable', 'away'));
+      return Promise.reject(new GatewayError('unavailable', 'unavailable'));
     };
     const flaky: Store = {
       ...store,
-      endpoints: () => fail(away === 'reads', store.endpoints),
-      commit: (changes) => fail(changes[0]?.type === away, () => store.commit(changes)),
+      endpoints: () => fail(unavailable === 'reads', store.endpoints),
+      commit: (changes) => fail(changes[0]?.type === unavailable, () => store.commit(changes)),
     };
     const dispatcher = testDispatcher(context, flaky, testClock());
-    const began = performance.now();
-    // The failure counts as work, so that the caller runs it again.
+    const startedAt = performance.now();
+    // The failure counts as work, so the caller runs the dispatcher again.
     assert.equal(await dispatcher.runOnce(), 1);
-    assert.ok(performance.now() - began > 900, away);
-    if (away !== 'delivery_finished') assert.equal(await dispatcher.runOnce(), 1);
+    assert.ok(performance.now() - startedAt > 900, unavailable);
+    if (unavailable !== 'delivery_finished') assert.equal(await dispatcher.runOnce(), 1);
     assert.equal(failures, 1);
     assert.equal((await onlyDelivery(store, event!.sessionId)).status, 'delivered');
     assert.equal(received.length, 1);
@@ -418,7 +418,7 @@ test('the dispatcher waits for a store that is unavailable, without a tight loop
   await Promise.all(pauses);
 });
 
-test('a paused dispatcher works in runOnce only, without a tight loop, until it resumes', async (context) => {
+test('a paused dispatcher delivers only in runOnce, without a busy loop, until it resumes', async (context) => {
   const answers: (() => void)[] = [];
   const { store, clock, endpoint, received } = await stage(
     context,

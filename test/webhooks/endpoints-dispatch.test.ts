@@ -12,40 +12,43 @@ import { SILENT, START, addSession, stage, testDispatcher } from './fixtures.ts'
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-async function known(store: Store): Promise<WebhookEndpoint> {
+async function onlyEndpoint(store: Store): Promise<WebhookEndpoint> {
   const [endpoint, ...others] = await store.endpoints();
   assert(endpoint && others.length === 0);
   return endpoint;
 }
 
-/** A stage with the warnings of its dispatcher. */
-async function scene(context: TestContext) {
+/** A stage that records the warnings of its dispatcher. */
+async function stageWithWarnings(context: TestContext) {
   let answer = 200;
   const warned: string[] = [];
   const log = { ...SILENT, warn: (_: object, message: string) => void warned.push(message) };
   const { store, clock, endpoint, dispatcher } = await stage(context, () => answer, { log });
-  /** Attempts a new event at `at`; the receiver answers with `status`. */
+  /** Delivers a new event at time `at`; the receiver responds with `status`. */
   async function attempt(at: number, status: number): Promise<WebhookEndpoint> {
     clock.time = at;
     answer = status;
     await addSession(store, [endpoint], ['paid'], at);
     await dispatcher.runOnce();
-    return known(store);
+    return onlyEndpoint(store);
   }
   return { store, warned, attempt };
 }
 
-test('an endpoint fails since its first failure after the last success', async (context) => {
-  const { attempt } = await scene(context);
+test('failingSince of an endpoint is the time of the first failure after the last success', async (context) => {
+  const { attempt } = await stageWithWarnings(context);
   assert.equal((await attempt(START + 1, 500)).failingSince, START + 1);
   assert.equal((await attempt(START + HOUR, 503)).failingSince, START + 1);
-  const well = await attempt(START + 2 * HOUR, 200);
-  assert.deepEqual([well.failingSince, well.lastSuccessAt, well.status], [null, START + 2 * HOUR, 'active']);
+  const recovered = await attempt(START + 2 * HOUR, 200);
+  assert.deepEqual(
+    [recovered.failingSince, recovered.lastSuccessAt, recovered.status],
+    [null, START + 2 * HOUR, 'active'],
+  );
   assert.equal((await attempt(START + 3 * HOUR, 500)).failingSince, START + 3 * HOUR);
 });
 
-test('a failure 120 hours after the first one disables the endpoint, an earlier one does not', async (context) => {
-  const { attempt, warned } = await scene(context);
+test('an endpoint is disabled by a failure at least 120 hours after its first failure', async (context) => {
+  const { attempt, warned } = await stageWithWarnings(context);
   await attempt(START, 500);
   const before = await attempt(START + FAILING_LIMIT_MS - 1, 500);
   assert.deepEqual([before.status, before.disabledReason], ['active', null]);
@@ -61,15 +64,15 @@ test('a failure 120 hours after the first one disables the endpoint, an earlier 
   assert.equal(warned.filter((message) => message === 'webhook endpoint is disabled').length, 1);
 });
 
-test('an endpoint that succeeds after 120 hours without an attempt stays active', async (context) => {
-  const { attempt } = await scene(context);
+test('an endpoint whose next attempt after 120 hours succeeds stays active', async (context) => {
+  const { attempt } = await stageWithWarnings(context);
   await attempt(START, 500);
   const after = await attempt(START + 2 * FAILING_LIMIT_MS, 200);
   assert.deepEqual([after.status, after.failingSince], ['active', null]);
 });
 
-test('successes are written at most once a minute, the end of a failure at once', async (context) => {
-  const { store, attempt } = await scene(context);
+test('successes of an endpoint are stored at most once a minute, except for a success after a failure', async (context) => {
+  const { store, attempt } = await stageWithWarnings(context);
   await attempt(START, 200);
   const commit = context.mock.method(store, 'commit');
   const between = await attempt(START + 59_999, 200);
@@ -81,18 +84,21 @@ test('successes are written at most once a minute, the end of a failure at once'
   assert.equal((await attempt(START + 60_002 + HOUR, 200)).failingSince, null);
 });
 
-test('a success here outweighs an older failure that another instance has written', async (context) => {
+test('a success replaces an older failure that another instance has stored', async (context) => {
   const { store, clock, endpoint, dispatcher } = await stage(context);
   await addSession(store, [endpoint]);
   await dispatcher.runOnce();
   clock.time = START + 30_000;
   await addSession(store, [endpoint], ['paid'], clock.time);
   await dispatcher.runOnce();
-  assert.equal((await known(store)).lastSuccessAt, START);
+  assert.equal((await onlyEndpoint(store)).lastSuccessAt, START);
   await store.commit([{ type: 'endpoint_failed', endpointId: endpoint.id, at: START + 20_000 }]);
-  assert.equal((await known(store)).failingSince, START + 20_000);
+  assert.equal((await onlyEndpoint(store)).failingSince, START + 20_000);
   await dispatcher.runOnce();
-  assert.deepEqual([(await known(store)).failingSince, (await known(store)).lastSuccessAt], [null, clock.time]);
+  assert.deepEqual(
+    [(await onlyEndpoint(store)).failingSince, (await onlyEndpoint(store)).lastSuccessAt],
+    [null, clock.time],
+  );
 });
 
 test('pending deliveries of a deleted endpoint become dead, with the reason in their log', async (context) => {
@@ -128,20 +134,20 @@ test('pending deliveries of a deleted endpoint become dead, with the reason in t
 });
 
 test('an attempt in progress during the deletion of its endpoint keeps its outcome', async (context) => {
-  let ended: (() => void) | undefined;
+  let finish: (() => void) | undefined;
   const { store, clock, endpoint, dispatcher } = await stage(context, (_, __, response) => {
-    ended = () => void response.writeHead(500).end('late');
+    finish = () => void response.writeHead(500).end('late');
   });
   const [event] = await addSession(store, [endpoint]);
   const first = dispatcher.runOnce();
-  await until(() => ended !== undefined);
+  await until(() => finish !== undefined);
   await store.commit([
     { type: 'endpoint_changed', endpoint: { ...deletedEndpoint(endpoint, START), version: endpoint.version + 1 } },
   ]);
   await testDispatcher(context, store, clock).runOnce();
-  const [underWay] = await store.deliveriesOfSession(event!.sessionId);
-  assert.deepEqual([underWay!.status, underWay!.attempts], ['pending', 1]);
-  ended!();
+  const [inProgress] = await store.deliveriesOfSession(event!.sessionId);
+  assert.deepEqual([inProgress!.status, inProgress!.attempts], ['pending', 1]);
+  finish!();
   await first;
   await dispatcher.runOnce();
   const [delivery] = await store.deliveriesOfSession(event!.sessionId);
@@ -154,12 +160,12 @@ test('an attempt in progress during the deletion of its endpoint keeps its outco
 
 const secretOf = (letter: string) => `whsec_${Buffer.from(letter.repeat(32)).toString('base64')}`;
 
-test('deliveries verify with both secrets during a rotation, and with the new one only after it', async (context) => {
-  const [old, fresh] = [secretOf('o'), secretOf('n')];
-  let asked = 0;
+test('deliveries verify with both secrets during a rotation, and only with the new secret afterwards', async (context) => {
+  const [old, newSecret] = [secretOf('o'), secretOf('n')];
+  let reads = 0;
   let secrets = [{ secret: old, expiresAt: null as number | null }];
   const secretsOf = async () => {
-    asked++;
+    reads++;
     return secrets;
   };
   const options = { realNow: () => Date.now(), secretsOf };
@@ -181,8 +187,10 @@ test('deliveries verify with both secrets during a rotation, and with the new on
     const signature = String(headers['x-gateway-signature']);
     const stripe = new Stripe('sk_test_x').webhooks;
     return [
-      [old, fresh].map((secret) => verifies(() => stripe.constructEvent(body, signature, secret))),
-      [old, fresh].map((secret) => verifies(() => new Webhook(secret).verify(body, headers as Record<string, string>))),
+      [old, newSecret].map((secret) => verifies(() => stripe.constructEvent(body, signature, secret))),
+      [old, newSecret].map((secret) =>
+        verifies(() => new Webhook(secret).verify(body, headers as Record<string, string>)),
+      ),
     ];
   }
 
@@ -191,7 +199,7 @@ test('deliveries verify with both secrets during a rotation, and with the new on
     [true, false],
   ]);
   secrets = [
-    { secret: fresh, expiresAt: null },
+    { secret: newSecret, expiresAt: null },
     { secret: old, expiresAt: rotatedAt + DAY },
   ];
   await store.commit([{ type: 'endpoint_changed', endpoint: { ...endpoint, version: 2 } }]);
@@ -205,6 +213,6 @@ test('deliveries verify with both secrets during a rotation, and with the new on
     [false, true],
     [false, true],
   ]);
-  // Each version of the endpoint reads its secrets once.
-  assert.equal(asked, 2);
+  // The dispatcher reads the secrets once per version of the endpoint.
+  assert.equal(reads, 2);
 });

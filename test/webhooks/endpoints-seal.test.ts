@@ -15,13 +15,13 @@ import { anyCodePoint } from '../support/code-point.ts';
 const key = fc.uint8Array({ minLength: KEY_BYTES, maxLength: KEY_BYTES });
 const text = fc.string({ unit: anyCodePoint, maxLength: 200 }).filter((value) => value.isWellFormed());
 const context = fc.string({ unit: anyCodePoint, maxLength: 80 }).filter((value) => value.isWellFormed());
-const PLACE = { endpointId: 'whe_a', environment: 'sandbox' } as const;
+const OWNER = { endpointId: 'whe_a', environment: 'sandbox' } as const;
 
-function kept(sealed: string, place: Pick<SealedSecret, 'endpointId' | 'environment'> = PLACE): SealedSecret {
+function sealedSecret(sealed: string, place: Pick<SealedSecret, 'endpointId' | 'environment'> = OWNER): SealedSecret {
   return { ...place, number: 1, sealed, created: 1, expiresAt: null };
 }
 
-test('a sealed text opens with its key and context only, and does not show the text', () => {
+test('a sealed text opens only with its key and context, and does not reveal the text', () => {
   fc.assert(
     fc.property(text, key, key, context, context, (value, secretKey, otherKey, about, other) => {
       const sealed = seal(value, secretKey, about, randomBytes);
@@ -51,7 +51,7 @@ test('a sealed text that was shortened, extended or changed does not open', () =
   );
 });
 
-test('opening any other text answers undefined', () => {
+test('opening a text that was not sealed returns undefined', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -70,27 +70,27 @@ function boxOf(...keys: Uint8Array[]): SecretBox {
   return createSecretBox({ known: () => keys, forSealing: () => keys[0]! }, randomBytes);
 }
 
-test('a secret is whsec_ and 32 bytes, and its sealed text opens for its endpoint and environment only', () => {
+test('a new secret is whsec_ and 32 bytes, and opens only for its endpoint and environment', () => {
   const box = boxOf(randomBytes(32));
-  const { secret, sealed } = box.newSecret(PLACE);
+  const { secret, sealed } = box.newSecret(OWNER);
   assert(isSecret(secret));
   assert.equal(Buffer.from(secret.slice('whsec_'.length), 'base64').length, 32);
-  assert.equal(box.open(kept(sealed)), secret);
-  assert.equal(box.open(kept(sealed, { ...PLACE, endpointId: 'whe_b' })), undefined);
-  assert.equal(box.open(kept(sealed, { ...PLACE, environment: 'production' })), undefined);
+  assert.equal(box.open(sealedSecret(sealed)), secret);
+  assert.equal(box.open(sealedSecret(sealed, { ...OWNER, endpointId: 'whe_b' })), undefined);
+  assert.equal(box.open(sealedSecret(sealed, { ...OWNER, environment: 'production' })), undefined);
 });
 
-test('the first key seals, all keys open, and a secret of another key can be sealed with the first', () => {
-  const [old, fresh] = [randomBytes(32), randomBytes(32)];
-  const { secret, sealed } = boxOf(old).newSecret(PLACE);
-  const both = boxOf(fresh, old);
-  assert.equal(both.open(kept(sealed)), secret);
-  assert.equal(boxOf(fresh).open(kept(sealed)), undefined);
-  assert.equal(boxOf(fresh).resealed(kept(sealed)), undefined);
-  assert.equal(boxOf(old, fresh).resealed(kept(sealed)), undefined);
-  const again = both.resealed(kept(sealed))!;
-  assert.equal(boxOf(fresh).open(kept(again)), secret);
-  assert.equal(both.resealed(kept(again)), undefined);
+test('the first key seals, every key opens, and a secret sealed with a later key can be sealed again with the first', () => {
+  const [old, newKey] = [randomBytes(32), randomBytes(32)];
+  const { secret, sealed } = boxOf(old).newSecret(OWNER);
+  const both = boxOf(newKey, old);
+  assert.equal(both.open(sealedSecret(sealed)), secret);
+  assert.equal(boxOf(newKey).open(sealedSecret(sealed)), undefined);
+  assert.equal(boxOf(newKey).resealed(sealedSecret(sealed)), undefined);
+  assert.equal(boxOf(old, newKey).resealed(sealedSecret(sealed)), undefined);
+  const again = both.resealed(sealedSecret(sealed))!;
+  assert.equal(boxOf(newKey).open(sealedSecret(again)), secret);
+  assert.equal(both.resealed(sealedSecret(again)), undefined);
 });
 
 function folderOf(test: TestContext): string {
@@ -108,28 +108,28 @@ test('without ENCRYPTION_KEY, the first sealing creates a key file beside the SQ
   const keys = loadEncryptionKeys({ ...surroundings, log: { warn: (...words: unknown[]) => void warned.push(words) } });
   assert.throws(() => statSync(`${path}.key`), /ENOENT/);
   assert.deepEqual(keys.known(), []);
-  const made = keys.forSealing();
+  const created = keys.forSealing();
   assert.equal(statSync(`${path}.key`).mode & 0o777, 0o600);
   assert.equal(warned.length, 1);
-  assert(!JSON.stringify(warned).includes(Buffer.from(made).toString('base64')));
-  assert.deepEqual(Buffer.from(readFileSync(`${path}.key`, 'utf8'), 'base64'), Buffer.from(made));
-  // The next start reads the file; the keys of the settings come first.
+  assert(!JSON.stringify(warned).includes(Buffer.from(created).toString('base64')));
+  assert.deepEqual(Buffer.from(readFileSync(`${path}.key`, 'utf8'), 'base64'), Buffer.from(created));
+  // The next start reads the key file; keys from the settings precede its key.
   const again = loadEncryptionKeys({ ...surroundings, log: quiet });
-  assert.deepEqual(Buffer.from(again.forSealing()), Buffer.from(made));
+  assert.deepEqual(Buffer.from(again.forSealing()), Buffer.from(created));
   const set = randomBytes(32);
   const beside = loadEncryptionKeys({ ...surroundings, configured: [set], log: quiet });
   assert.deepEqual(
     beside.known().map((one) => Buffer.from(one)),
-    [set, Buffer.from(made)],
+    [set, Buffer.from(created)],
   );
 });
 
-test('a key file that another process has created meanwhile is used, not replaced', (test) => {
+test('a key file that another process has created since the start is used, not replaced', (test) => {
   const path = join(folderOf(test), 'tillway.db');
   const keys = loadEncryptionKeys({ database: { kind: 'sqlite', path }, configured: [], randomBytes, log: quiet });
-  const theirs = randomBytes(32);
-  writeFileSync(`${path}.key`, theirs.toString('base64'));
-  assert.deepEqual(Buffer.from(keys.forSealing()), theirs);
+  const otherKey = randomBytes(32);
+  writeFileSync(`${path}.key`, otherKey.toString('base64'));
+  assert.deepEqual(Buffer.from(keys.forSealing()), otherKey);
 });
 
 test('an invalid key file prevents the start', (test) => {
@@ -151,7 +151,7 @@ test('on PostgreSQL, sealing needs ENCRYPTION_KEY', () => {
   assert.equal(loadEncryptionKeys({ ...surroundings, configured: [randomBytes(32)] }).known().length, 1);
 });
 
-test('ENCRYPTION_KEY is one or more base64 texts of 32 bytes, and an error does not show a wrong one', () => {
+test('ENCRYPTION_KEY is one or more base64 texts of 32 bytes, and the error does not show an invalid value', () => {
   const one = randomBytes(32).toString('base64');
   const two = randomBytes(32).toString('base64');
   assert.deepEqual(readConfig({}).encryptionKeys, []);

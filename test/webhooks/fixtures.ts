@@ -20,13 +20,13 @@ import { createServiceDatabase, openTestStore } from '../support/database.ts';
 
 export const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
 export const START: Instant = Date.UTC(2026, 0, 1);
-/** Limits that no answered request reaches, however busy the machine is. */
+/** Limits so high that a response always arrives before, even on a busy machine. */
 export const PATIENT: DeliveryLimits = { connectMs: 60_000, totalMs: 60_000, bodyBytes: 16 * 1024 };
-/** Limits for tests of the limits. */
+/** Limits for tests of timeouts. */
 export const SHORT_LIMITS: DeliveryLimits = { ...PATIENT, connectMs: 400, totalMs: 400 };
 export const SILENT = { info() {}, warn() {}, error() {} };
 
-/** A clock that a test moves. */
+/** A clock whose time the test sets. */
 export interface TestClock {
   time: Instant;
   now: () => Instant;
@@ -63,7 +63,7 @@ export async function addEndpoint(
   return endpoint;
 }
 
-/** A new session with an event for each status, and their deliveries to `endpoints`, all due. */
+/** Changes for a new session with an event for each status, and a due delivery of each event to each endpoint. */
 export function sessionWithEvents(
   endpoints: readonly WebhookEndpoint[],
   statuses: readonly ProviderStatus[] = ['paid'],
@@ -123,7 +123,7 @@ export function sessionWithEvents(
   };
 }
 
-/** Commits one session with events; answers the events. */
+/** Commits a session with events; returns the events. */
 export async function addSession(
   store: Store,
   endpoints: readonly WebhookEndpoint[],
@@ -159,7 +159,7 @@ export function testDispatcher(
 
 type Answer = number | ((received: Received, ...args: Parameters<RequestListener>) => number | void);
 
-/** A store with one endpoint, its receiver, and a dispatcher with a clock that stands still. */
+/** A store with one endpoint, the receiver of the endpoint, and a dispatcher with a clock that the test sets. */
 export async function stage(
   context: TestContext,
   answer: Answer = 200,
@@ -173,7 +173,7 @@ export async function stage(
   return { store, clock, ...merchant, endpoint, dispatcher: testDispatcher(context, store, clock, options) };
 }
 
-/** Starts a server on a free port of the loopback address and closes it after the test. Answers its port. */
+/** Starts a server on a free port of the loopback address and closes it after the test. Returns the port. */
 export async function listen(context: TestContext, server: Server & { closeAllConnections?(): void }): Promise<number> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -194,7 +194,7 @@ export interface Received {
   path: string;
 }
 
-/** A receiver that records requests. `answer` is a status, or a function that answers one or ends the response itself. */
+/** Starts a receiver that records requests. `answer` is a status, or a function that returns a status or ends the response. */
 export async function receiver(
   context: TestContext,
   answer: Answer = 200,

@@ -20,7 +20,7 @@ function delaysOf(environment: Environment, random = 0.5): number[] {
   }
 }
 
-test('production has ten attempts over three days, sandbox five within two hours', () => {
+test('a delivery has ten attempts over three days in production, and five within two hours in the sandbox', () => {
   const hours = [2, 5, 10, 14, 20, 24].map((count) => count * HOUR);
   assert.deepEqual(delaysOf('production'), [5000, 5 * MINUTE, 30 * MINUTE, ...hours]);
   assert.deepEqual(delaysOf('sandbox'), [5000, MINUTE, 10 * MINUTE, HOUR]);
@@ -28,7 +28,7 @@ test('production has ten attempts over three days, sandbox five within two hours
   assert.equal(ATTEMPT_DELAYS_MS.sandbox[0], 0);
 });
 
-test('delays vary by a fifth in both directions', () => {
+test('the delay before a retry varies by up to 20 % in both directions', () => {
   assert.deepEqual(delaysOf('sandbox', 0).slice(0, 2), [4000, 0.8 * MINUTE]);
   assert.deepEqual(delaysOf('sandbox', 1 - Number.EPSILON).slice(0, 2), [6000, 1.2 * MINUTE]);
 });
@@ -38,14 +38,14 @@ function delayFor(retryAfterMs: number | undefined): number | false {
   return verdict.status === 'pending' && verdict.delayMs;
 }
 
-test('Retry-After counts between the planned delay and twice the planned delay', () => {
+test('Retry-After can raise the delay up to twice the planned delay, and cannot lower it', () => {
   assert.equal(delayFor(undefined), MINUTE);
   assert.equal(delayFor(0), MINUTE);
   assert.equal(delayFor(90_000), 90_000);
   assert.equal(delayFor(24 * HOUR), 2 * MINUTE);
 });
 
-test('only 200 acknowledges, 410 ends, and every delay is an integer from 0.8 to 2 times the planned one', () => {
+test('status 200 acknowledges, 410 ends the delivery, and each delay is an integer of 0.8 to 2 times the planned delay', () => {
   fc.assert(
     fc.property(
       fc.constantFrom('production', 'sandbox'),
@@ -66,7 +66,7 @@ test('only 200 acknowledges, 410 ends, and every delay is an integer from 0.8 to
   );
 });
 
-test('Retry-After has seconds or an HTTP date', () => {
+test('Retry-After is parsed from seconds or an HTTP date', () => {
   assert.equal(parseRetryAfter('120', START), 120_000);
   assert.equal(parseRetryAfter(' 0 ', START), 0);
   assert.equal(parseRetryAfter('Thu, 01 Jan 2026 00:01:00 GMT', START), MINUTE);

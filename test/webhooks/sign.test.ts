@@ -18,7 +18,7 @@ function headersOf(secrets: string[], sent = body, timestamp = Math.floor(Date.n
   return deliveryHeaders({ eventId: 'evt_1', body: sent, timestamp, secrets });
 }
 
-test('both secrets of a rotation verify in both schemes', () => {
+test('a delivery verifies with both secrets of a rotation, with Stripe and Standard Webhooks signatures', () => {
   const [before, after] = [newSecret(), newSecret()];
   const headers = headersOf([after, before]);
   for (const secret of [before, after]) {
@@ -29,7 +29,7 @@ test('both secrets of a rotation verify in both schemes', () => {
   assert.match(headers['webhook-signature']!, /^v1,\S+ v1,\S+$/);
 });
 
-test('another secret, another body and another time do not verify', () => {
+test('a delivery does not verify with another secret, another body or an old timestamp', () => {
   const secret = newSecret();
   const headers = headersOf([secret]);
   const signature = headers['x-gateway-signature']!;
@@ -42,7 +42,7 @@ test('another secret, another body and another time do not verify', () => {
   assert.throws(() => new Webhook(secret).verify(body, old), /too old/);
 });
 
-test('any body verifies in both schemes', () => {
+test('a delivery with any body verifies with Stripe and Standard Webhooks signatures', () => {
   const secret = newSecret();
   fc.assert(
     fc.property(fc.json({ stringUnit: anyCodePoint }), (json) => {

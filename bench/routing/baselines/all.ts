@@ -16,7 +16,7 @@ import { CHEAPEST, ORACLE, ORACLE_BY_VALUE, RANDOM, STATIC_PRIORITY } from './fi
 
 const DEFAULTS: DecisionEngineOptions = { bucket: 125, exploreShare: 0.05 };
 
-// decision-engine penalises latency only if the state of an attempt is polled, so both variants run.
+// decision-engine penalises latency only if clients poll the state of an attempt, so variants with and without the penalty run.
 const HYPERSWITCH: DecisionEngineOptions = { bucket: 200, exploreShare: 0.05, eliminationThreshold: 0.35 };
 
 /** decision-engine with its defaults, the router to compare with. */

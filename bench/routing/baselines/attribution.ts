@@ -25,14 +25,14 @@ export function unattributedName(name: string): string {
   return `${name}, unattributed`;
 }
 
-/** The same algorithm without the failures of buyers and issuers. */
+/** The same algorithm, which ignores failures caused by buyers and issuers. */
 export function attributed(entry: Entry): Entry {
   return hearing(entry, attributedName(entry.name), (outcome) =>
     outcome.result === 'buyer_failure' ? undefined : outcome,
   );
 }
 
-/** The same algorithm, with every failure counted against the route. */
+/** The same algorithm, which counts every failure against the route. */
 export function unattributed(entry: Entry): Entry {
   return hearing(entry, unattributedName(entry.name), (outcome) =>
     outcome.result === 'buyer_failure' ? { ...outcome, result: 'route_failure' } : outcome,

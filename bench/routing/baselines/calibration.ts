@@ -3,22 +3,22 @@ const TICKS_LOOKED_BACK = 4;
 const LEAST_VOLUME = 100;
 const LEAST_HEDGE_CHANGE = 0.01;
 
-/** Bucket and exploration by volume. */
+/** Bucket size and exploration share of decision-engine, calibrated by the payment volume. */
 export interface Calibration {
-  /** Counts a payment; returns true if the settings were calibrated. */
+  /** Counts a payment; returns true if this calibrated the settings again. */
   count(now: number): boolean;
   bucket(): number;
   /** Share of all payments that explore. */
   exploreShare(): number;
 }
 
-/** Outcomes in the score: 5 sqrt(V / (n - 1)) to the next 25, from 100 to 2,000. */
+/** Number of outcomes in the score: 5 sqrt(V / (n - 1)), rounded to a multiple of 25, between 100 and 2,000. */
 export function bucketFor(volume: number, arms: number): number {
   const wanted = 25 * Math.round((5 * Math.sqrt(volume / (arms - 1))) / 25);
   return Math.min(2000, Math.max(100, wanted));
 }
 
-/** Share of exploration by which each route but the best fills its bucket within an hour: from 1 % to its part of 30 %. */
+/** Total exploration share: each route but the best gets enough to fill its bucket in an hour, from 1 % to an equal part of 30 %. */
 export function exploreShareFor(bucket: number, volume: number, arms: number): number {
   const others = arms - 1;
   return others * Math.max(0.01, Math.min(bucket / volume, 0.3 / others));

@@ -26,13 +26,14 @@ function counting(name: string, countsOf: (arms: number) => Counts, index: ArmIn
   };
 }
 
-/** The mean reward of an arm; an arm without outcomes comes first. */
+/** The mean reward of an arm; Infinity for an arm without outcomes, so that it is chosen first. */
 const meanReward: ArmIndex = (arm, { counts: { successes, failures } }) => {
   const tries = successes[arm]! + failures[arm]!;
   return tries === 0 ? Infinity : successes[arm]! / tries;
 };
 
-const drawn: ArmIndex = (arm, { counts, random }) => betaDraw(random, counts.successes[arm]!, counts.failures[arm]!);
+const posteriorDraw: ArmIndex = (arm, { counts, random }) =>
+  betaDraw(random, counts.successes[arm]!, counts.failures[arm]!);
 
 export const GREEDY: Entry = counting('greedy, all time', (arms) => discountedCounts(arms, 1), meanReward);
 
@@ -43,16 +44,16 @@ export const GREEDY_RECENT: Entry = counting(
 );
 
 /** Thompson 1933, Biometrika 25, doi:10.2307/2332286; with a beta belief, Chapelle and Li, NIPS 2011. */
-export const THOMPSON: Entry = counting('Thompson sampling', (arms) => discountedCounts(arms, 1), drawn);
+export const THOMPSON: Entry = counting('Thompson sampling', (arms) => discountedCounts(arms, 1), posteriorDraw);
 
 /** D-TS: Raj and Kalyani, arXiv 1707.09727. */
 export function discountedThompson(keep: number): Entry {
-  return counting(`D-TS ${keep}`, (arms) => discountedCounts(arms, keep), drawn);
+  return counting(`D-TS ${keep}`, (arms) => discountedCounts(arms, keep), posteriorDraw);
 }
 
 /** SW-TS: Trovo, Paladino, Restelli and Gatti, JAIR 68 (2020), doi:10.1613/jair.1.11407; arXiv 2409.05181. */
 export function windowedThompson(size: number): Entry {
-  return counting(`SW-TS W${size}`, (arms) => windowedCounts(arms, size), drawn);
+  return counting(`SW-TS W${size}`, (arms) => windowedCounts(arms, size), posteriorDraw);
 }
 
 /** SW-UCB: Garivier and Moulines, arXiv 0805.3415, section 3.2, rewards up to 1: X + sqrt(xi ln min(t, W) / N). */

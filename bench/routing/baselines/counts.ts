@@ -1,4 +1,4 @@
-/** Remembered successes and failures of each arm. */
+/** Successes and failures of each arm, with past outcomes discounted or dropped. */
 export interface Counts {
   successes: Float64Array;
   failures: Float64Array;

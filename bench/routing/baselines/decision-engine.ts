@@ -12,13 +12,13 @@ export interface DecisionEngineOptions {
   bucket: number;
   /** Share of the payments that go to a random route ("hedging"). */
   exploreShare: number;
-  /** Lifts a route that has fallen behind to three deviations below the best. */
+  /** Raises the score of a route that has fallen behind to three standard deviations below the best score. */
   resets?: boolean;
   /** Threshold of the downtime score below which the score is divided by 5. */
   eliminationThreshold?: number;
   /** Time without an outcome after which an attempt counts as a failure. */
   latencySeconds?: number;
-  /** Sets bucket and exploration anew every quarter of an hour from the volume. */
+  /** Recalibrates bucket size and exploration share every 15 minutes from the payment volume. */
   calibrates?: boolean;
   /** Ignores failures whose code names the buyer or the issuer; off by default in decision-engine. */
   attributes?: boolean;

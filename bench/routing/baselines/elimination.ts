@@ -31,7 +31,7 @@ export function elimination(arms: number, threshold: number): Elimination {
   };
 }
 
-/** Payments without an outcome for too long. */
+/** Attempts that have had no outcome for too long. */
 export interface Overdue {
   start(payment: BenchPayment, arm: number): void;
   /** Calls `penalise` for each attempt that has become overdue by now, once. */
@@ -40,7 +40,7 @@ export interface Overdue {
   finish(outcome: BenchOutcome): boolean;
 }
 
-/** Penalises at the latency threshold; src/feedback/gateway_scoring_service.rs of decision-engine. */
+/** Penalises attempts that reach the latency threshold. Source: juspay/decision-engine, src/feedback/gateway_scoring_service.rs. */
 export function overdueAfter(thresholdSeconds: number): Overdue {
   const attempts: { key: string; arm: number; at: number }[] = [];
   const known = new Set<string>();

@@ -4,7 +4,7 @@ import { anyArm, bestArm } from './arms.ts';
 
 const learn = () => {};
 
-/** Chooses the arm with the highest true probability, which no router knows. */
+/** Chooses the arm with the highest true success probability, which a real router cannot know. */
 export const ORACLE: Entry = {
   name: 'oracle',
   create({ arms, seed }, { probability }) {
@@ -16,7 +16,7 @@ export const ORACLE: Entry = {
   },
 };
 
-/** Chooses the arm with the highest true expected value. */
+/** Chooses the arm with the highest true expected value, which a real router cannot know. */
 export const ORACLE_BY_VALUE: Entry = {
   name: 'oracle by expected value',
   create({ arms, seed, margin, costs }, { probability }) {
@@ -29,7 +29,7 @@ export const ORACLE_BY_VALUE: Entry = {
   },
 };
 
-/** A constant order, by the true success rates at the start. */
+/** Prefers the arms in a constant order, sorted by their true success rates at the start. */
 export const STATIC_PRIORITY: Entry = {
   name: 'static priority',
   create: ({ priorityAtStart }) => ({

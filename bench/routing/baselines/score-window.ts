@@ -1,11 +1,11 @@
-/** The last outcomes of one arm, initially successes. */
+/** The last outcomes of one arm; the window is initially filled with successes. */
 export interface ScoreWindow {
   /** Share of successes. */
   mean(): number;
   add(reward: number): void;
-  /** Drops the oldest outcomes if the new size is smaller; if it is larger, the window grows with use. */
+  /** Changes the size of the window. A smaller window drops its oldest outcomes; a larger one fills with new outcomes. */
   resize(size: number): void;
-  /** Replaces all outcomes by successes that are spread over the window and have about this mean. */
+  /** Replaces all outcomes by evenly spread successes and failures with about this mean. */
   rewrite(mean: number): void;
 }
 

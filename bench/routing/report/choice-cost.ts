@@ -28,7 +28,7 @@ export interface MemoryAfter {
   kilobytes: number;
 }
 
-/** Duration of one call of `choose` with its draws, each measured alone. */
+/** Duration of single calls of `choose`, including its random draws. */
 export function choiceCosts(): ChoiceCost[] {
   return ROUTES.map((routes) => {
     const random = randomStream(routes);
@@ -56,7 +56,7 @@ export function choiceCosts(): ChoiceCost[] {
   });
 }
 
-/** Memory of our router after a short history and after one five times as long. */
+/** Memory of Tillway's router after a short history and after a history five times as long. */
 export function memoryOverHistory(): MemoryAfter[] {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
@@ -74,7 +74,7 @@ export function memoryOverHistory(): MemoryAfter[] {
     if (!contender) throw new Error('nothing was kept');
     return grown / 1024;
   };
-  // The first run warms up the compiler.
+  // The first run warms up the JIT compiler.
   heapAfter(SHORT_HISTORY);
   return [SHORT_HISTORY, LONG_HISTORY].map((payments) => ({ payments, kilobytes: heapAfter(payments) }));
 }

@@ -4,10 +4,10 @@ import type { Scenario } from '../world/scenarios.ts';
 import { type Entry, type RunOptions, type RunResult, simulate } from '../world/simulate.ts';
 import { sum } from './statistics.ts';
 
-/** The figures of one contender, one of each for every seed. */
+/** Results of one contender; each array has one value per seed. */
 export interface Figures {
   name: string;
-  /** Fractions. */
+  /** Fraction of payments paid. */
   successRate: number[];
   regret: number[];
   cost: number[];
@@ -24,7 +24,7 @@ export interface Measured {
 }
 
 export interface MeasureOptions extends RunOptions {
-  /** Number of payments, if the worlds are to be shorter than the scenario's. */
+  /** Number of payments per world; by default that of the scenario. */
   payments?: number;
 }
 
@@ -65,7 +65,7 @@ export function figuresOf(measured: Measured, name: string): Figures {
   return found;
 }
 
-/** Captured share of the gap between random choice and oracle, in paid payments over all worlds; needs both contenders. */
+/** Share of the gap in paid payments between random choice and oracle that a contender closed, over all worlds. */
 export function gapCaptured(measured: Measured, { successRate }: Figures): number {
   const [chance, best] = [RANDOM, ORACLE].map(({ name }) => sum(figuresOf(measured, name).successRate)) as [
     number,
@@ -74,7 +74,7 @@ export function gapCaptured(measured: Measured, { successRate }: Figures): numbe
   return (sum(successRate) - chance) / (best - chance);
 }
 
-/** Share of the value that the contender `best` had over all worlds. */
+/** Value of a contender over all worlds, as a share of the value of the contender `best`. */
 export function valueCaptured(measured: Measured, { value }: Figures, best: string): number {
   return sum(value) / sum(figuresOf(measured, best).value);
 }

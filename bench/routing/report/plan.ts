@@ -23,7 +23,7 @@ const ECONOMICS_SEEDS = seedsFrom(401, 408);
 const ECONOMICS_MARGINS = [0.15, 1];
 const ECONOMICS_SCENARIOS = ['PAY', 'PAYHIGH'] as const;
 
-/** Contenders of a scenario. In PAYATTR, where buyers fail, each learning algorithm runs with and without attribution. */
+/** The contenders of a scenario. In PAYATTR, where buyers cause failures, each learning algorithm runs with and without attribution. */
 export function entriesOf(scenario: Scenario): Entry[] {
   if (scenario.buyerFailureShare === 0) return [OURS, ...BASELINES];
   return [OURS, OURS_UNATTRIBUTED, ...BASELINES, ...ATTRIBUTED_BASELINES];
@@ -36,11 +36,11 @@ export interface Economics extends Measured {
 export interface Results {
   scenarios: Measured[];
   economics: Economics[];
-  /** PAY without and with a second attempt after a refusal at the handoff. */
+  /** Results of PAY without and with a second attempt after a refused handoff. */
   failover: { without: Measured; with: Measured };
 }
 
-/** Runs the whole benchmark, which takes a few minutes. `onStep` gets the name of each step. */
+/** Runs the whole benchmark, which takes a few minutes. `onStep` is called with the name of each step. */
 export function measureAll(onStep: (step: string) => void): Results {
   const scenarios = (Object.keys(SCENARIOS) as ScenarioName[]).map((name) => {
     onStep(name);
@@ -54,11 +54,11 @@ export function measureAll(onStep: (step: string) => void): Results {
     }),
   );
   onStep('failover');
-  const repaired = [ORACLE, OURS, DECISION_ENGINE, STATIC_PRIORITY];
-  const without = measure(SCENARIOS.PAY, SEEDS.PAY, repaired);
+  const contenders = [ORACLE, OURS, DECISION_ENGINE, STATIC_PRIORITY];
+  const without = measure(SCENARIOS.PAY, SEEDS.PAY, contenders);
   return {
     scenarios,
     economics,
-    failover: { without, with: measure(SCENARIOS.PAY, SEEDS.PAY, repaired, { failover: true }) },
+    failover: { without, with: measure(SCENARIOS.PAY, SEEDS.PAY, contenders, { failover: true }) },
   };
 }

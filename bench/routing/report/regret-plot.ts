@@ -3,7 +3,7 @@ import { type Figures, type Measured } from './measure.ts';
 import { OURS, type Results } from './plan.ts';
 import { estimateOf } from './statistics.ts';
 import { bar, INK, line, OTHER_COLOUR, OUR_COLOUR, picture, text } from './svg.ts';
-import { byRegret, isTold, percent } from './tables.ts';
+import { byRegret, knowsTrueRates, percent } from './tables.ts';
 
 const WIDTH = 960;
 const COLUMNS = 2;
@@ -14,16 +14,16 @@ const BARS = 6;
 const BAR_HEIGHT = 16;
 const ROW_HEIGHT = 22;
 
-/** Our router and decision-engine, then the best of the others. */
-function shown({ scenario, contenders }: Measured): Figures[] {
-  const ranked = byRegret(contenders).filter(({ name }) => !isTold(scenario, name));
+/** The figures of Tillway's router, of decision-engine and of the best other routers, sorted by regret. */
+function plottedFigures({ scenario, contenders }: Measured): Figures[] {
+  const ranked = byRegret(contenders).filter(({ name }) => !knowsTrueRates(scenario, name));
   const always = [OURS.name, DECISION_ENGINE.name];
   const others = ranked.filter(({ name }) => !always.includes(name)).slice(0, BARS - always.length);
   return ranked.filter((figures) => always.includes(figures.name) || others.includes(figures));
 }
 
 function panel(measured: Measured, left: number, top: number): string[] {
-  const figures = shown(measured);
+  const figures = plottedFigures(measured);
   const room = WIDTH / COLUMNS - LABEL_WIDTH - VALUE_WIDTH;
   const reaches = figures.map(({ regret }) => estimateOf(regret)).map(({ mean, error }) => mean + error);
   const most = Math.max(...reaches);
@@ -52,7 +52,7 @@ function panel(measured: Measured, left: number, top: number): string[] {
   return parts;
 }
 
-/** The regret of the best routers, with a panel for each scenario. */
+/** SVG of the regret of the best routers, with a panel for each scenario. */
 export function regretPlot({ scenarios }: Results): string {
   const height = Math.ceil(scenarios.length / COLUMNS) * PANEL_HEIGHT;
   const parts = scenarios.flatMap((measured, place) =>

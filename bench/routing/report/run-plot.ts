@@ -13,9 +13,9 @@ const HOUR_SECONDS = 3600;
 const LOWEST = 0.4;
 
 interface Bin {
-  /** Mean true success rate of each arm. */
+  /** Mean true success rate of each arm in this period. */
   rates: number[];
-  /** Payments sent to each arm. */
+  /** Number of payments sent to each arm in this period. */
   chosen: number[];
   payments: number;
 }
@@ -37,7 +37,7 @@ function binsOf(entry: Entry, environment: Environment): Bin[] {
   return bins.map((bin) => ({ ...bin, rates: bin.rates.map((total) => total / bin.payments) }));
 }
 
-/** One world over time: the true success rate of each route, and the router's choices. */
+/** SVG of one world over time: the true success rate of each route, and the choices of the router. */
 export function runPlot(entry: Entry, environment: Environment): string {
   const bins = binsOf(entry, environment);
   const arms = bins[0]!.rates.length;

@@ -19,7 +19,7 @@ export function quantile(values: Float64Array, share: number): number {
   return values.toSorted()[Math.min(values.length - 1, Math.floor(share * values.length))]!;
 }
 
-/** Paired differences of two contenders, world by world, because both had the same payments. */
+/** Mean of the paired differences of two contenders, which had the same payments in each world. */
 export function differenceOf(ones: readonly number[], others: readonly number[]): Estimate {
   return estimateOf(ones.map((one, place) => one - others[place]!));
 }

@@ -36,7 +36,7 @@ export function dot(x: number, y: number, radius: number, colour: string): strin
   return `<circle cx="${short(x)}" cy="${short(y)}" r="${radius}" fill="${colour}"/>`;
 }
 
-/** A whole picture; `title` is for screen readers. */
+/** A complete SVG document; `title` is for screen readers. */
 export function picture(width: number, height: number, title: string, parts: readonly string[]): string {
   const head = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" font-family="system-ui, sans-serif">`;
   return [head, `<title>${escaped(title)}</title>`, ...parts, '</svg>', ''].join('\n');

@@ -25,8 +25,8 @@ export function byRegret(contenders: readonly Figures[]): Figures[] {
   return contenders.toSorted((one, other) => estimateOf(one.regret).mean - estimateOf(other.regret).mean);
 }
 
-/** True for contenders that know the true rates and are not ranked; in STATIC the static priority is one of them. */
-export function isTold(scenario: string, name: string): boolean {
+/** True for contenders that are not ranked, because they know the true rates: the oracle, and in STATIC the static priority. */
+export function knowsTrueRates(scenario: string, name: string): boolean {
   return name === ORACLE.name || (scenario === 'STATIC' && name === STATIC_PRIORITY.name);
 }
 
@@ -34,7 +34,7 @@ function nameCell(name: string): string {
   return name.startsWith(OURS.name) ? `**${name}**` : name;
 }
 
-/** All contenders of a scenario, least regret first. */
+/** Markdown table of all contenders of a scenario, sorted by regret. */
 export function scenarioTable(measured: Measured): string {
   const rows = byRegret(measured.contenders).map((figures) => [
     nameCell(figures.name),
@@ -68,7 +68,7 @@ function columnsOf({ scenarios }: Results): Column[] {
   });
 }
 
-/** Mean regret of every router in every scenario; the least of the ranked routers is bold. */
+/** Markdown table of the mean regret of every router in every scenario; the lowest regret of a ranked router is bold. */
 export function summaryTable(results: Results): string {
   const columns = columnsOf(results);
   const names = byRegret(results.scenarios[0]!.contenders).map(({ name }) => name);
@@ -77,7 +77,7 @@ export function summaryTable(results: Results): string {
     return figures ? estimateOf(figures.regret).mean : Number.NaN;
   };
   const least = columns.map((column) =>
-    Math.min(...names.filter((name) => !isTold(column.scenario, name)).map((name) => regretOf(column, name))),
+    Math.min(...names.filter((name) => !knowsTrueRates(column.scenario, name)).map((name) => regretOf(column, name))),
   );
   const rows = names.map((name) => [
     nameCell(name),

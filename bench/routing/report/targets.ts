@@ -3,7 +3,7 @@ import type { ScenarioName } from '../world/scenarios.ts';
 import { type Figures, gapCaptured, type Measured, valueCaptured } from './measure.ts';
 import { estimateOf } from './statistics.ts';
 
-/** Upper limits of our router's mean pseudo-regret, a fraction. GM11 does not resemble payments and has no target. */
+/** Upper limits for the mean pseudo-regret of Tillway's router, as fractions. GM11 does not resemble payments and has no target. */
 export const REGRET_TARGETS: Partial<Record<ScenarioName, number>> = {
   PAY: 0.009,
   PAYHIGH: 0.0036,
@@ -12,7 +12,7 @@ export const REGRET_TARGETS: Partial<Record<ScenarioName, number>> = {
   SWITCH: 0.018,
   STATIC: 0.005,
 };
-/** Lower limits: of the captured gap between random choice and oracle in PAY, and of the oracle's value at a margin of 15 %. */
+/** Lower limits: captured gap between random choice and oracle in PAY, and captured value of the oracle at a margin of 15 %. */
 const GAP_TARGET = 0.88;
 const VALUE_TARGET = 0.99;
 export const VALUE_TARGET_MARGIN = 0.15;
@@ -24,7 +24,7 @@ export interface Verdict {
   isMet: boolean;
 }
 
-/** Regret of a contender against the target of the scenario, which may be exceeded by the share `slack`. */
+/** Compares the regret of a contender with the target of the scenario; `slack` is the share by which the target may be exceeded. */
 export function regretVerdict(measured: Measured, figures: Figures, slack = 0): Verdict {
   const target = REGRET_TARGETS[measured.scenario as ScenarioName];
   if (target === undefined) throw new Error(`${measured.scenario} has no target`);
@@ -33,14 +33,14 @@ export function regretVerdict(measured: Measured, figures: Figures, slack = 0): 
   return { what: `${measured.scenario} regret`, measured: mean, limit, isMet: mean <= limit };
 }
 
-/** The captured gap; the allowed shortfall grows by the share `slack`. */
+/** Compares the captured gap with its target; `slack` is the share by which the shortfall from 1 may exceed the target's. */
 export function gapVerdict(measured: Measured, figures: Figures, slack = 0): Verdict {
   const captured = gapCaptured(measured, figures);
   const limit = 1 - (1 - GAP_TARGET) * (1 + slack);
   return { what: `${measured.scenario} gap captured`, measured: captured, limit, isMet: captured >= limit };
 }
 
-/** The captured value; the allowed shortfall grows by the share `slack`. */
+/** Compares the captured value with its target; `slack` is the share by which the shortfall from 1 may exceed the target's. */
 export function valueVerdict(measured: Measured, figures: Figures, slack = 0): Verdict {
   const captured = valueCaptured(measured, figures, ORACLE_BY_VALUE.name);
   const limit = 1 - (1 - VALUE_TARGET) * (1 + slack);

@@ -2,11 +2,11 @@ import { logNormal, randomStream, shuffled, streamSeed } from './random.ts';
 import { OUTAGE, type Rates } from './rates.ts';
 import type { Scenario } from './scenarios.ts';
 
-/** Potential outcome of a payment on a route. */
+/** The possible outcomes of a payment on a route. */
 export const POTENTIAL = { routeFailure: 0, paid: 1, buyerFailure: 2, handoffError: 3 };
 
 /**
- * One world, drawn before any contender acts in it: every contender gets the same payments and, on the same route, the same
+ * One world, drawn before any contender runs in it. Every contender gets the same payments and, on the same route, the same
  * outcome after the same delay. Values of a payment and an arm have the index `payment * arms + arm`.
  */
 export interface Environment {
@@ -16,7 +16,7 @@ export interface Environment {
   payments: number;
   /** Seconds since the start, ascending. */
   at: Float64Array;
-  /** Dollars. */
+  /** Amounts in dollars. */
   amounts: Float64Array;
   /** Cost of each arm, a fraction of the amount. */
   costs: readonly number[];
@@ -41,7 +41,7 @@ function arrivalTimes(scenario: Scenario, seed: number, payments: number): Float
   });
 }
 
-/** The world of a scenario and a seed; with fewer `payments`, a shorter world of the same kind and not the start of the long one. */
+/** The world of a scenario and a seed. With fewer `payments`, the result is another, shorter world, not the start of the longer one. */
 export function environmentOf(scenario: Scenario, seed: number, payments = scenario.payments): Environment {
   const { arms } = scenario;
   const at = arrivalTimes(scenario, seed, payments);
@@ -59,7 +59,7 @@ export function environmentOf(scenario: Scenario, seed: number, payments = scena
   };
 }
 
-/** Draws the outcome of every payment on every arm, and its delay. */
+/** Draws the outcome and the delay of every payment on every arm. */
 function potentials(
   scenario: Scenario,
   seed: number,
@@ -76,7 +76,7 @@ function potentials(
     else if (uniform < probability[index]!) potential[index] = POTENTIAL.buyerFailure;
     else potential[index] = isHard ? POTENTIAL.handoffError : POTENTIAL.routeFailure;
     if (!scenario.delayed) continue;
-    // Both are drawn for every attempt, so that a delay does not depend on earlier outcomes.
+    // Both numbers are drawn for every attempt, so that delays do not depend on earlier outcomes.
     const ordinarySeconds = logNormal(delays, 20, 0.8);
     const timeoutSeconds = 60 + 60 * delays.exponential();
     delaySeconds[index] = ordinarySeconds;

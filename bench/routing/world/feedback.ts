@@ -1,4 +1,4 @@
-/** Queue of pending outcomes, earliest first, in the order of insertion among equal times. A binary heap. */
+/** Queue of pending outcomes, sorted by time and then by insertion; a binary heap. */
 export interface FeedbackQueue<Item> {
   add(at: number, item: Item): void;
   /** Time of the earliest item in seconds since the start; Infinity for an empty queue. */

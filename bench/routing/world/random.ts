@@ -1,15 +1,15 @@
 /** Pseudo-random numbers of one stream; equal seeds give equal numbers on every machine. */
 export interface Random {
-  /** In [0, 1). */
+  /** A number from a uniform distribution in [0, 1). */
   uniform(): number;
-  /** Mean 0, deviation 1. */
+  /** A number from a normal distribution with mean 0 and deviation 1. */
   normal(): number;
-  /** Mean 1. */
+  /** A number from an exponential distribution with mean 1. */
   exponential(): number;
 }
 
 /** The finalizer of MurmurHash3 (Austin Appleby, public domain): 32 bits in, 32 well-mixed bits out. */
-function mixed(value: number): number {
+function murmurMix(value: number): number {
   let bits = value >>> 0;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
@@ -18,9 +18,9 @@ function mixed(value: number): number {
 
 /** sfc32 of Chris Doty-Humphrey's PractRand (public domain). */
 function uniformStream(seed: number): () => number {
-  let a = mixed(seed);
-  let b = mixed(seed + 0x9e3779b9);
-  let c = mixed(seed + 2 * 0x9e3779b9);
+  let a = murmurMix(seed);
+  let b = murmurMix(seed + 0x9e3779b9);
+  let c = murmurMix(seed + 2 * 0x9e3779b9);
   let counter = 1;
   const next = (): number => {
     const sum = (a + b + counter) | 0;
@@ -63,12 +63,12 @@ export function randomStream(seed: number): Random {
 
 const STREAMS = { arrivals: 1, amounts: 2, costs: 3, rates: 4, uniforms: 5, delays: 6, contender: 7 };
 
-/** A seed for one purpose within the run of `seed`, so that the draws of different purposes are independent. */
+/** A seed for one purpose within a run, so that the random numbers of different purposes are independent. */
 export function streamSeed(seed: number, purpose: keyof typeof STREAMS): number {
-  return mixed(mixed(seed * 7919 + 17) + STREAMS[purpose]);
+  return murmurMix(murmurMix(seed * 7919 + 17) + STREAMS[purpose]);
 }
 
-/** A number between `low` and `high`. */
+/** A uniform random number between `low` and `high`. */
 export function between(random: Random, low: number, high: number): number {
   return low + (high - low) * random.uniform();
 }

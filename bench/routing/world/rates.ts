@@ -1,17 +1,17 @@
 import { between, logNormal, type Random } from './random.ts';
 
-/** Outage of an arm: none, hard (it refuses payments at the handoff) or soft (it takes them and times out). */
+/** Outage of an arm: none, hard (the route refuses payments at the handoff) or soft (it accepts payments that time out). */
 export const OUTAGE = { none: 0, hard: 1, soft: 2 };
 
 /** The true state of every arm at every payment; index `payment * arms + arm`. */
 export interface Rates {
-  /** Probability that the route brings the payment through. */
+  /** Probability that a payment on the route succeeds. */
   probability: Float64Array;
   /** One of `OUTAGE`. */
   outage: Uint8Array;
 }
 
-/** Input of a scenario's rates. */
+/** Input of the functions that compute rates. */
 export interface RatesInput {
   arms: number;
   /** Seconds since the start, one for each payment, ascending. */
@@ -25,13 +25,13 @@ const HOUR_SECONDS = 3600;
 const DRIFT_DEVIATION = 0.25;
 const DRIFT_SECONDS = 6 * HOUR_SECONDS;
 
-/** Bounds of the base rate of an arm, at the start and after a shift. */
+/** Bounds of the base success rate of an arm, at the start and after a shift. */
 export interface Bases {
   start: readonly [low: number, high: number];
   shifted: readonly [low: number, high: number];
 }
 
-/** A disturbance occurs at a rate, lasts for a log-normal time and multiplies the success rate by a factor. */
+/** A disturbance: its frequency, its log-normal duration and the factor by which it multiplies the success rate. */
 interface Disturbance {
   everySeconds: number;
   medianSeconds: number;
@@ -52,12 +52,12 @@ const BREAKDOWN: Disturbance = {
   factor: [0, 0.2],
 };
 
-/** True if an event that occurs once in `everySeconds` occurs in this cell. */
-function comes(random: Random, everySeconds: number): boolean {
+/** True if an event that occurs on average once in `everySeconds` occurs in this cell of time. */
+function occurs(random: Random, everySeconds: number): boolean {
   return random.uniform() < -Math.expm1(-CELL_SECONDS / everySeconds);
 }
 
-/** One disturbance after another, never two of a kind at once; each call is the next cell. */
+/** A sequence of disturbances of one kind, which do not overlap; each call returns the state in the next cell of time. */
 function disturbances(random: Random, kind: Disturbance, onset: () => void): () => number {
   let remainingSeconds = 0;
   let factor = 1;
@@ -65,7 +65,7 @@ function disturbances(random: Random, kind: Disturbance, onset: () => void): () 
     remainingSeconds -= CELL_SECONDS;
     if (remainingSeconds > 0) return factor;
     factor = 1;
-    if (comes(random, kind.everySeconds)) {
+    if (occurs(random, kind.everySeconds)) {
       remainingSeconds = logNormal(random, kind.medianSeconds, kind.sigma);
       factor = between(random, ...kind.factor);
       onset();
@@ -74,8 +74,8 @@ function disturbances(random: Random, kind: Disturbance, onset: () => void): () 
   };
 }
 
-/** The life of one arm, cell by cell: a base that shifts, an Ornstein-Uhlenbeck drift of its logit, and disturbances. */
-function armLife(random: Random, cells: number, bases: Bases): Rates {
+/** The success rates of one arm, cell by cell: a base rate with shifts, an Ornstein-Uhlenbeck drift of its logit, and disturbances. */
+function ratesOfArm(random: Random, cells: number, bases: Bases): Rates {
   const life = { probability: new Float64Array(cells), outage: new Uint8Array(cells) };
   const kept = Math.exp(-CELL_SECONDS / DRIFT_SECONDS);
   const fresh = DRIFT_DEVIATION * Math.sqrt(1 - kept * kept);
@@ -87,7 +87,7 @@ function armLife(random: Random, cells: number, bases: Bases): Rates {
     outageKind = random.uniform() < 0.5 ? OUTAGE.hard : OUTAGE.soft;
   });
   for (let cell = 0; cell < cells; cell += 1) {
-    if (comes(random, 12 * HOUR_SECONDS)) base = between(random, ...bases.shifted);
+    if (occurs(random, 12 * HOUR_SECONDS)) base = between(random, ...bases.shifted);
     drift = drift * kept + fresh * random.normal();
     const healthy = 1 / (1 + ((1 - base) / base) * Math.exp(-drift));
     const broken = breakdown();
@@ -97,13 +97,13 @@ function armLife(random: Random, cells: number, bases: Bases): Rates {
   return life;
 }
 
-/** Arms that change independently of each other, by the clock. */
+/** Rates of arms that change independently of each other over time. */
 export function paymentRates(bases: Bases): (input: RatesInput) => Rates {
   return ({ arms, at, random }) => {
     const cells = Math.floor((at.at(-1) ?? 0) / CELL_SECONDS) + 1;
     const rates = emptyRates(at.length, arms);
     for (let arm = 0; arm < arms; arm += 1) {
-      const life = armLife(random, cells, bases);
+      const life = ratesOfArm(random, cells, bases);
       for (let payment = 0; payment < at.length; payment += 1) {
         const cell = Math.floor(at[payment]! / CELL_SECONDS);
         rates.probability[payment * arms + arm] = life.probability[cell]!;
@@ -114,7 +114,7 @@ export function paymentRates(bases: Bases): (input: RatesInput) => Rates {
   };
 }
 
-/** All arms are redrawn together, on average once in `everyPayments`. */
+/** Rates of arms that all change together, on average once in `everyPayments`. */
 export function switchingRates(everyPayments: number): (input: RatesInput) => Rates {
   return ({ arms, at, random }) => {
     let current: number[] = [];
@@ -127,12 +127,12 @@ export function switchingRates(everyPayments: number): (input: RatesInput) => Ra
   };
 }
 
-/** The third of three arms is the best for a while: the example of Garivier and Moulines, arXiv 0805.3415. */
+/** Three arms, of which the third is the best for a period: the example of Garivier and Moulines, arXiv 0805.3415. */
 export function abruptRates({ arms, at }: RatesInput): Rates {
   return countedRates(at.length, arms, (payment) => [0.5, 0.3, payment >= 3000 && payment < 5000 ? 0.9 : 0.4]);
 }
 
-/** Constant rates, which the seed assigns to the arms. */
+/** Constant rates; the seed determines which arm has which rate. */
 export function constantRates(values: readonly number[]): (input: RatesInput) => Rates {
   return ({ arms, at, seed }) => {
     const rotated = values.map((_, arm) => values[(arm + seed) % values.length]!);

@@ -10,16 +10,16 @@ import {
 
 export interface Scenario {
   name: string;
-  /** One line for the reader of a table. */
+  /** Description of the scenario in one line. */
   about: string;
   arms: number;
   payments: number;
   secondsBetween: number;
-  /** Payments arrive at random times, or one after another like the steps of a textbook. */
+  /** Payments arrive at random times (`poisson`), or one payment in each step (`count`). */
   arrivals: 'poisson' | 'count';
   /** True if outcomes are delayed; otherwise they are known before the next payment. */
   delayed: boolean;
-  /** Share of the accepted payments that fail by the buyer or issuer, with a code that names them. */
+  /** Share of the accepted payments that fail by a fault of the buyer or issuer, with a code that names the fault. */
   buyerFailureShare: number;
   rates: (input: RatesInput) => Rates;
 }
@@ -42,7 +42,7 @@ const PAY: Scenario = {
 const SWITCH: Scenario = {
   ...PAY,
   name: 'SWITCH',
-  about: 'four routes, all drawn anew about every 2,000 payments; outcomes known at once',
+  about: 'four routes whose rates are all drawn again about every 2,000 payments; outcomes are known at once',
   arms: 4,
   payments: 50_000,
   arrivals: 'count',
@@ -69,7 +69,8 @@ export const SCENARIOS = {
   PAYATTR: {
     ...PAY,
     name: 'PAYATTR',
-    about: 'better routes, but buyers and issuers fail 12 % of what they bring through, with a code that says so',
+    about:
+      'better routes, but buyers and issuers cause 12 % of the accepted payments to fail, with a code that names them',
     buyerFailureShare: 0.12,
     rates: paymentRates(HIGH),
   },
@@ -78,7 +79,7 @@ export const SCENARIOS = {
     ...SWITCH,
     name: 'GM11',
     about:
-      'the textbook example of Garivier and Moulines: three routes, the worst but one becomes the best for a while',
+      'the textbook example of Garivier and Moulines: three routes, of which the last becomes the best for a period',
     arms: 3,
     payments: 10_000,
     rates: abruptRates,

@@ -3,32 +3,32 @@ import { type Environment, POTENTIAL } from './environment.ts';
 import { feedbackQueue } from './feedback.ts';
 import { streamSeed } from './random.ts';
 
-/** A contender, or an oracle, which knows the true rates. */
+/** A named contender, or an oracle, which knows the true rates. */
 export interface Entry {
   name: string;
   create(world: World, truth: Environment): Contender;
 }
 
 export interface RunOptions {
-  /** Value of a paid payment, a fraction of the amount; without it, success alone counts. */
+  /** Value of a paid payment, as a fraction of the amount; if undefined, only success counts. */
   margin?: number;
-  /** True if a payment that is refused at the handoff gets a second attempt on another route. */
+  /** True if a payment gets a second attempt on another route after a refused handoff. */
   failover?: boolean;
-  /** Called for every first choice. */
+  /** Called for the first choice of every payment. */
   onChoice?: (payment: number, arm: number) => void;
 }
 
-/** The figures of one contender in one world. */
+/** The results of one contender in one world. */
 export interface RunResult {
-  /** Share of payments paid, by any attempt. */
+  /** Share of payments paid, by the first or second attempt. */
   successRate: number;
-  /** Mean of the best arm's probability less that of the arm chosen first. */
+  /** Mean difference between the success probability of the best arm and of the arm chosen first. */
   regret: number;
   /** Mean cost of the routes of paid payments, a fraction of the amount. */
   cost: number;
   /** Mean of success times (margin - cost), a fraction of the amount; NaN without a margin. */
   value: number;
-  /** Seconds of processor and simulator for each payment. */
+  /** Processing time of contender and simulator per payment, in seconds. */
   secondsPerPayment: number;
 }
 
@@ -39,7 +39,7 @@ const RESULTS: Record<number, BenchOutcome['result']> = {
   [POTENTIAL.handoffError]: 'route_failure',
 };
 
-/** Knowledge of a contender before the first payment. */
+/** The information that a contender receives before the first payment. */
 function worldOf(environment: Environment, margin = Infinity): World {
   const { arms, costs, probability, seed } = environment;
   const order = Array.from({ length: arms }, (_, arm) => arm);
@@ -52,7 +52,7 @@ function worldOf(environment: Environment, margin = Infinity): World {
   };
 }
 
-/** Runs a contender in a world. It gets each outcome when it is known, before the next payment and never earlier. */
+/** Runs a contender in a world. The contender receives each outcome when it becomes known, before the next payment. */
 export function simulate(environment: Environment, entry: Entry | ContenderType, options: RunOptions = {}): RunResult {
   const { arms, at, amounts, costs, delaySeconds, payments, potential, probability } = environment;
   const contender = entry.create(worldOf(environment, options.margin), environment);
@@ -93,7 +93,7 @@ export function simulate(environment: Environment, entry: Entry | ContenderType,
     options.onChoice?.(number, arm);
     regret += bestProbability(environment, number) - probability[number * arms + arm]!;
   }
-  // Refusals of the last half second still have their second attempt.
+  // Payments refused in the last half second still get their second attempt.
   tellUntil(Number.MAX_VALUE);
   return {
     successRate: paid / payments,

@@ -11,8 +11,8 @@ import { createServiceDatabase } from '../support/database.ts';
 import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
 import { freePort, statusOf, takenPort } from './program.ts';
 
-/** A call of the store during the start, and the status of a request at that time; 0 without a listener. */
-type Asked = [read: string, status: number];
+/** A call of the store and the HTTP status of a request at the same time; 0 if the port is closed. */
+type StoreCall = [read: string, status: number];
 
 const start = (variables: Record<string, string>, open: OpenStore = openStore) =>
   startService(readConfig({ ...NO_RATE_LIMITS, ...variables }), {
@@ -26,37 +26,37 @@ const start = (variables: Record<string, string>, open: OpenStore = openStore) =
     },
   });
 
-describe('the port of the service opens', () => {
-  it('after the last call of the store, which could still fail the start', async () => {
+describe('the port of a starting service', () => {
+  it('opens after the last call of the store, because a failing call ends the start', async () => {
     await using database = await createServiceDatabase();
     const PORT = String(await freePort());
     const url = `http://127.0.0.1:${PORT}/healthz`;
-    const asked: Asked[] = [];
-    const service = await start({ DATABASE_URL: database.url, PORT }, async (...given) => {
-      const store = await openStore(...given);
+    const calls: StoreCall[] = [];
+    const service = await start({ DATABASE_URL: database.url, PORT }, async (...args) => {
+      const store = await openStore(...args);
       return new Proxy(store, {
         get(target, name: keyof Store) {
-          const part = target[name] as (...given: unknown[]) => unknown;
-          // These do not call the database.
+          const part = target[name] as (...args: unknown[]) => unknown;
+          // `now` and `onCommit` do not call the database.
           if (typeof part !== 'function' || name === 'now' || name === 'onCommit') return part;
           return async (...args: unknown[]) => {
-            asked.push([name, await statusOf(url)]);
+            calls.push([name, await statusOf(url)]);
             return part.apply(target, args);
           };
         },
       });
     });
     assert.equal(await statusOf(url), 200);
-    const atTheStart = asked.splice(0);
+    const duringStart = calls.splice(0);
     await service.stop();
-    assert.ok(atTheStart.length > 0);
+    assert.ok(duringStart.length > 0);
     assert.deepEqual(
-      atTheStart.filter(([, status]) => status !== 0),
+      duringStart.filter(([, status]) => status !== 0),
       [],
     );
   });
 
-  it('after the port for metrics, and not if that is taken', async () => {
+  it('stays closed if the port for metrics is taken', async () => {
     await using taken = await takenPort();
     const PORT = await freePort();
     await assertRefused(
@@ -66,7 +66,7 @@ describe('the port of the service opens', () => {
     assert.equal(await statusOf(`http://127.0.0.1:${PORT}/healthz`), 0);
   });
 
-  it('last: if it is taken, the start closes everything else', async () => {
+  it('opens last: if it is taken, the service closes the store and the port for metrics', async () => {
     await using taken = await takenPort();
     const METRICS_PORT = await freePort();
     await assertRefused(
@@ -76,12 +76,12 @@ describe('the port of the service opens', () => {
     assert.equal(await statusOf(`http://127.0.0.1:${METRICS_PORT}/metrics`), 0);
   });
 
-  /** The service does not start, and its database is closed. */
+  /** Asserts that the service does not start and closes its store. */
   async function assertRefused(variables: Record<string, string>, message: RegExp): Promise<void> {
     await using database = await createServiceDatabase();
     let closed = 0;
-    const starting = start({ DATABASE_URL: database.url, ...variables }, async (...given) => {
-      const store = await openStore(...given);
+    const starting = start({ DATABASE_URL: database.url, ...variables }, async (...args) => {
+      const store = await openStore(...args);
       const close = () => {
         closed++;
         return store.close();
