@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { startStage } from '../checkout/stage.ts';
 import { openPage, startBrowser } from '../support/browser.ts';
 
-// Behaviour of the script: updates without a reload, one submit for two clicks, the automatic return.
+// Behaviour of the checkout script: updates without a reload, one payment for two clicks, the automatic return to the merchant.
 
 const { fake, stage, end } = await startStage();
 const browser = await startBrowser();
@@ -18,6 +18,7 @@ function heading(page: Page, name: string) {
   return page.getByRole('heading', { name, level: 1 });
 }
 
+/** Sets a global variable that a reload removes. */
 async function mark(page: Page): Promise<void> {
   await page.evaluate(() => Object.assign(globalThis, { marked: true }));
 }
@@ -29,11 +30,11 @@ function isMarked(page: Page): Promise<boolean> {
 /** Stops the clock of the page; the test moves it. */
 async function stopClock(page: Page): Promise<void> {
   await page.clock.install({ time: 0 });
-  // The clock runs until it is paused, and must not be past that time.
+  // The installed clock runs until it is paused, so the time of the pause must be in its future.
   await page.clock.pauseAt(3_600_000);
 }
 
-test('a change appears without a reload, with the focus on its heading and announced', async () => {
+test('a status change updates the page without a reload, moves the focus to the heading and is announced to screen readers', async () => {
   const id = await stage.create({ redirectUrl: undefined });
   await stage.start(id);
   const { page, complaints } = await openPage(browser);
@@ -58,7 +59,7 @@ test('a change appears without a reload, with the focus on its heading and annou
   await page.context().close();
 });
 
-test('a lost connection is shown, and the page updates after it', async () => {
+test('the page shows a lost connection, and updates when the connection returns', async () => {
   const id = await stage.create({ redirectUrl: undefined });
   await stage.start(id);
   const { page } = await openPage(browser);
@@ -76,60 +77,60 @@ test('a lost connection is shown, and the page updates after it', async () => {
   await page.context().close();
 });
 
-test('the page polls at growing intervals, not while hidden and not after the end', async () => {
+test('the page polls at growing intervals, but not while it is hidden or after the final status', async () => {
   const id = await stage.create({ redirectUrl: undefined });
   await stage.start(id);
   const { page, requests } = await openPage(browser);
-  const looks = () => requests.filter((line) => line.endsWith('/status')).length;
+  const polls = () => requests.filter((line) => line.endsWith('/status')).length;
   const setHidden = (hidden: boolean) =>
     page.evaluate(`
       Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true });
       document.dispatchEvent(new Event('visibilitychange'));
     `);
-  // Requests take no time of the page's clock.
+  // Requests are awaited, so they take no time on the clock of the page.
   const pass = async (seconds: number) => {
     for (let second = 0; second < seconds; second++) {
       await page.clock.runFor(1000);
-      while (await page.evaluate('asking > 0'));
+      while (await page.evaluate('pendingRequests > 0'));
     }
   };
   await stopClock(page);
   await page.addInitScript(`
-    const ask = globalThis.fetch;
-    globalThis.asking = 0;
+    const originalFetch = globalThis.fetch;
+    globalThis.pendingRequests = 0;
     globalThis.fetch = async (...request) => {
-      globalThis.asking++;
+      globalThis.pendingRequests++;
       try {
-        const response = await ask(...request);
+        const response = await originalFetch(...request);
         const text = await response.text();
         return { ok: response.ok, status: response.status, text: async () => text, json: async () => JSON.parse(text) };
       } finally {
-        globalThis.asking--;
+        globalThis.pendingRequests--;
       }
     };
   `);
   await page.goto(stage.url(id));
   await pass(60);
-  const first = looks();
-  assert.ok(first >= 10 && first <= 20, `asked ${first} times in a minute`);
+  const first = polls();
+  assert.ok(first >= 10 && first <= 20, `${first} polls in a minute`);
 
   await setHidden(true);
   await pass(30);
-  assert.equal(looks(), first);
+  assert.equal(polls(), first);
   await setHidden(false);
   await pass(1);
-  assert.ok(looks() > first);
+  assert.ok(polls() > first);
 
   await stage.report(id, 'paid');
   await pass(6);
   await heading(page, 'Payment received').waitFor();
-  const last = looks();
+  const last = polls();
   await pass(30);
-  assert.equal(looks(), last);
+  assert.equal(polls(), last);
   await page.context().close();
 });
 
-test('two clicks start one payment, and form-action does not block the provider', async () => {
+test('two clicks start one payment, and the content security policy allows the redirect to the provider', async () => {
   const id = await stage.create();
   const { page, complaints } = await openPage(browser);
   await page.goto(stage.url(id));
@@ -143,7 +144,7 @@ test('two clicks start one payment, and form-action does not block the provider'
   assert.equal(fake.handoffs.length, handoffs + 1);
   await page.getByRole('link', { name: 'Back' }).click();
   await heading(page, 'Waiting for your payment').waitFor();
-  // The page in between does not redirect again on the way back.
+  // The redirect page does not redirect again when the buyer goes back.
   await page.goBack();
   await page.goBack();
   await heading(page, 'Waiting for your payment').waitFor();
@@ -151,7 +152,7 @@ test('two clicks start one payment, and form-action does not block the provider'
   await page.context().close();
 });
 
-test('the buyer returns to the merchant automatically, unless they stay', async () => {
+test('the paid page returns the buyer to the merchant after five seconds, unless the buyer stays', async () => {
   const id = await stage.create();
   await stage.start(id);
   await stage.report(id, 'paid');
@@ -190,7 +191,7 @@ test('the buyer returns to the merchant automatically, unless they stay', async 
   }
 });
 
-test('a notice has the focus, and a reload removes it', async () => {
+test('a notice on the checkout page receives the focus, and a reload removes it', async () => {
   const id = await stage.create();
   const { page } = await openPage(browser);
   await page.goto(`${stage.url(id)}?notice=fee_changed`);

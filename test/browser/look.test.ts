@@ -12,7 +12,7 @@ const ROOT = new URL('../../', import.meta.url);
 const COLOUR = /#[0-9a-f]{3,8}\b|\b(?:rgba?|hsla?|oklch|lab|light-dark)\(/i;
 
 const service = await startTestService();
-/** Serves one page per minute and address. */
+/** A service that serves one page per minute and client address. */
 const limited = await startTestService({ variables: { PAGE_RATE_LIMIT: '1' } });
 await (await fetch(limited.url)).text();
 const created = await call<{ id: string }>('POST', `${service.url}/api/gateway/sessions`, sessionBody());
@@ -26,7 +26,7 @@ after(async () => {
 
 const checkout = `/checkout/${sessionId}`;
 
-/** Opens the error page of a method that the path does not have. */
+/** Opens the error page for a method that the path does not support. */
 async function openWrongMethod(page: Page): Promise<void> {
   await page.goto(service.url);
   await page.evaluate(`
@@ -35,12 +35,12 @@ async function openWrongMethod(page: Page): Promise<void> {
     form.action = '/docs';
     document.body.append(form);
   `);
-  const answered = page.waitForEvent('load');
+  const loaded = page.waitForEvent('load');
   await page.evaluate("document.querySelector('form:last-child').submit()");
-  await answered;
+  await loaded;
 }
 
-/** Every page of the service itself. */
+/** All pages of the service apart from the checkout. */
 const PAGES: [name: string, open: (page: Page) => Promise<unknown>][] = [
   ['front page', (page) => page.goto(service.url)],
   ['reference', (page) => page.goto(`${service.url}/docs`)],
@@ -52,9 +52,9 @@ const PAGES: [name: string, open: (page: Page) => Promise<unknown>][] = [
 ];
 
 for (const colorScheme of ['light', 'dark'] as const) {
-  describe(`the pages of the service, ${colorScheme}`, () => {
+  describe(`the pages of the service in the ${colorScheme} colour scheme`, () => {
     for (const [name, open] of PAGES) {
-      it(`${name}: no fault of axe, fits 320 px, no foreign request, no request for an icon`, async () => {
+      it(`${name}: passes axe, fits a width of 320 px, and requests neither another host nor a favicon`, async () => {
         const { page, complaints, requests } = await openPage(browser, {
           colorScheme,
           viewport: { width: 320, height: 640 },
@@ -75,12 +75,12 @@ for (const colorScheme of ['light', 'dark'] as const) {
       });
     }
 
-    it('share background, accent, type and radii with the checkout', async () => {
+    it('share background, accent colour, fonts and radii with the checkout', async () => {
       const { page } = await openPage(browser, { colorScheme });
-      const looks = new Map<string, unknown>();
+      const styles = new Map<string, unknown>();
       for (const path of ['/', '/docs', checkout, '/no-such-page']) {
         await page.goto(service.url + path);
-        looks.set(
+        styles.set(
           path,
           await page.evaluate(`
             const body = getComputedStyle(document.body);
@@ -89,7 +89,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
           `),
         );
       }
-      const [first, ...others] = looks.values();
+      const [first, ...others] = styles.values();
       assert.ok(Array.isArray(first) && !first.includes(''));
       for (const other of others) assert.deepEqual(other, first);
       await page.context().close();
@@ -101,7 +101,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       const [edge, inside, box] = await page.evaluate<string[]>(`
         const radio = document.querySelector('.way input:not(:checked)');
         const { borderColor, backgroundColor, appearance } = getComputedStyle(radio);
-        if (appearance !== 'none') throw new Error('the browser draws it');
+        if (appearance !== 'none') throw new Error('the browser draws the radio button');
         [borderColor, backgroundColor, getComputedStyle(document.querySelector('.panel')).backgroundColor];
       `);
       assert.ok(contrast(edge!, inside!) >= 3, `${edge} on ${inside}`);
@@ -111,7 +111,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   });
 }
 
-it('a phone shows the commands of the front page completely, and copies them without line breaks', async () => {
+it('the commands on the front page fit the screen of a phone, and are copied without extra line breaks', async () => {
   const { page } = await openPage(browser, { viewport: { width: 360, height: 740 } });
   await page.goto(service.url);
   const hidden = await page
@@ -128,7 +128,7 @@ it('a phone shows the commands of the front page completely, and copies them wit
   await page.context().close();
 });
 
-it('the fee has a row for payment methods with a fee, also without JavaScript', async () => {
+it('the checkout shows a fee only for payment methods with a fee, with and without JavaScript', async () => {
   for (const javaScriptEnabled of [true, false]) {
     const { page } = await openPage(browser, { javaScriptEnabled });
     await page.goto(service.url + checkout);
@@ -147,19 +147,19 @@ it('the fee has a row for payment methods with a fee, also without JavaScript', 
 it('one style sheet defines colours and radii; only the simulated provider has its own palette', () => {
   const sheets = globSync('src/*/assets/*.css', { cwd: ROOT });
   assert.ok(sheets.length >= 5);
-  const naming = sheets.filter((path) => {
+  const definingSheets = sheets.filter((path) => {
     const sheet = readFileSync(new URL(path, ROOT), 'utf8');
     // The simulated provider has other values for the same variables.
     const rules = path.endsWith('simulator.css') ? sheet.replace(/:root \{[^}]*\}/g, '') : sheet;
     return COLOUR.test(rules) || /border-radius:(?![^;]*(?:var\(|50%))/.test(rules);
   });
   assert.deepEqual(
-    naming.map((path) => basename(path)),
+    definingSheets.map((path) => basename(path)),
     ['theme.css'],
   );
 });
 
-/** https://www.w3.org/TR/WCAG21/#dfn-contrast-ratio, of two colours as `rgb(r, g, b)`. */
+/** Contrast ratio of two colours `rgb(r, g, b)`: https://www.w3.org/TR/WCAG21/#dfn-contrast-ratio. */
 function contrast(one: string, other: string): number {
   const [dark, light] = [luminance(one), luminance(other)].toSorted((a, b) => a - b) as [number, number];
   return (light + 0.05) / (dark + 0.05);

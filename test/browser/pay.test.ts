@@ -9,12 +9,12 @@ import { startMerchant } from '../observability/merchant.ts';
 import { type WatchedPage, openStayingPage, startBrowser } from '../support/browser.ts';
 import { call, sessionBody, startTestService } from '../support/service.ts';
 
-// Payments in a real browser, with the simulated provider. The merchant's receiver verifies events with foreign libraries.
+// Payments in a real browser, with the simulated provider. The merchant verifies events with third-party libraries.
 
 const SECRET = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
 const ARRIVAL_TRIES = 1200;
 const SHOP = 'https://shop.example';
-const ASK_AGAIN_MS = 200;
+const RELOAD_PAUSE_MS = 200;
 const TIMEOUT_MS = 120_000;
 
 const receiver = await startMerchant();
@@ -35,7 +35,7 @@ async function createSession(overrides: Record<string, unknown> = {}): Promise<{
 
 async function open(url: string, javaScriptEnabled: boolean): Promise<WatchedPage> {
   const watched = await openStayingPage(browser, { javaScriptEnabled });
-  // The merchant's site.
+  // A page in place of the merchant's site.
   await watched.page
     .context()
     .route(`${SHOP}/**`, (route) =>
@@ -51,15 +51,15 @@ async function payByTestCard(page: Page, label: string): Promise<void> {
 }
 
 /** Waits for a heading; without JavaScript by following the link `Check again`. */
-async function see(page: Page, heading: string, javaScriptEnabled: boolean): Promise<void> {
-  const wanted = page.getByRole('heading', { name: heading, level: 1 });
-  if (javaScriptEnabled) return wanted.waitFor();
+async function waitForHeading(page: Page, heading: string, javaScriptEnabled: boolean): Promise<void> {
+  const headingLocator = page.getByRole('heading', { name: heading, level: 1 });
+  if (javaScriptEnabled) return headingLocator.waitFor();
   const again = page.getByRole('link', { name: 'Check again' });
   for (;;) {
-    await wanted.or(again).waitFor();
-    if (await wanted.isVisible()) return;
+    await headingLocator.or(again).waitFor();
+    if (await headingLocator.isVisible()) return;
     await again.click();
-    await page.waitForTimeout(ASK_AGAIN_MS);
+    await page.waitForTimeout(RELOAD_PAUSE_MS);
   }
 }
 
@@ -67,7 +67,7 @@ function statusOf(id: string): Promise<string> {
   return service.service.deps.store.session(id).then((session) => session!.status);
 }
 
-/** The events of a session in the order of arrival, verified by both libraries. */
+/** Events of a session in the order of arrival, verified by the libraries of Stripe and Standard Webhooks. */
 async function verifiedEvents(sessionId: string, count: number): Promise<Record<string, unknown>[]> {
   const ofSession = () => receiver.received.filter(({ body }) => body.includes(sessionId));
   for (let attempt = 0; attempt < ARRIVAL_TRIES && ofSession().length < count; attempt++) await sleep(25);
@@ -81,7 +81,7 @@ async function verifiedEvents(sessionId: string, count: number): Promise<Record<
   });
 }
 
-/** Checks the signed events of a paid session, and that their data is that of the API. */
+/** Checks the signed events of a paid session, and that their data equals the response of the API. */
 async function assertPaidEvents(id: string, kind: string): Promise<void> {
   const events = await verifiedEvents(id, 2);
   const idOf = (name: string) => [`evt_${id}_${name}`, `payment.${name}`, false];
@@ -96,52 +96,52 @@ async function assertPaidEvents(id: string, kind: string): Promise<void> {
   assert.equal((data['route'] as { kind: string }).kind, kind);
 }
 
-function assertQuiet({ complaints, requests }: WatchedPage): void {
+function assertNoComplaints({ complaints, requests }: WatchedPage): void {
   assert.deepEqual(complaints, []);
-  const elsewhere = requests.filter((line) => !line.includes(` ${service.url}/`) && !line.includes(` ${SHOP}/`));
+  const foreignRequests = requests.filter((line) => !line.includes(` ${service.url}/`) && !line.includes(` ${SHOP}/`));
   assert.deepEqual(
-    elsewhere.filter((line) => !line.includes(' data:')),
+    foreignRequests.filter((line) => !line.includes(' data:')),
     [],
   );
 }
 
 for (const javaScriptEnabled of [true, false]) {
-  const how = javaScriptEnabled ? 'with JavaScript' : 'without JavaScript';
+  const mode = javaScriptEnabled ? 'with JavaScript' : 'without JavaScript';
 
-  test(`pays by card, end to end, ${how}`, { timeout: TIMEOUT_MS }, async () => {
+  test(`a buyer pays by card and returns to the merchant, ${mode}`, { timeout: TIMEOUT_MS }, async () => {
     const { id, url } = await createSession();
     const watched = await open(url, javaScriptEnabled);
     const { page } = watched;
     await page.getByRole('button', { name: 'Pay $49.99' }).click();
     await payByTestCard(page, 'Paid at once');
-    await see(page, 'Payment received', javaScriptEnabled);
+    await waitForHeading(page, 'Payment received', javaScriptEnabled);
     await assertPaidEvents(id, 'card');
-    assertQuiet(watched);
+    assertNoComplaints(watched);
     await page.getByRole('link', { name: 'Return to Demo merchant' }).click();
     await page.waitForURL(`${SHOP}/thanks?order=7&session_id=${id}&status=paid`);
     await page.context().close();
   });
 
-  test(`is declined, then pays another way, ${how}`, { timeout: TIMEOUT_MS }, async () => {
+  test(`a declined buyer pays by another method, ${mode}`, { timeout: TIMEOUT_MS }, async () => {
     const { id, url } = await createSession();
     const watched = await open(url, javaScriptEnabled);
     const { page } = watched;
     await page.getByRole('button', { name: 'Pay $49.99' }).click();
     await payByTestCard(page, 'Always declined');
-    await see(page, 'That payment did not go through', javaScriptEnabled);
+    await waitForHeading(page, 'That payment did not go through', javaScriptEnabled);
     await page.getByRole('main').getByText('You can try 2 more times').waitFor();
     await page.getByRole('radio', { name: /^Wallet/ }).check();
     await page.getByRole('button', { name: 'Pay $50.24' }).click();
     await page.getByRole('radio', { name: 'Paid at once' }).check();
     await page.getByRole('button', { name: 'Approve payment' }).click();
-    await see(page, 'Payment received', javaScriptEnabled);
+    await waitForHeading(page, 'Payment received', javaScriptEnabled);
     await page.getByRole('main').getByText('You paid $50.24').waitFor();
-    assertQuiet(watched);
+    assertNoComplaints(watched);
     await page.context().close();
     assert.equal(await statusOf(id), 'paid');
   });
 
-  test(`abandons a payment for another one, and then cancels, ${how}`, { timeout: TIMEOUT_MS }, async () => {
+  test(`a buyer abandons a payment, starts another one and cancels it, ${mode}`, { timeout: TIMEOUT_MS }, async () => {
     const { id, url } = await createSession();
     const watched = await open(url, javaScriptEnabled);
     const { page } = watched;
@@ -155,15 +155,15 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByRole('heading', { name: 'Pay by test card' }).waitFor();
     await page.goto(url);
     await page.getByRole('button', { name: 'Cancel this payment' }).click();
-    await see(page, 'The payment was not completed', javaScriptEnabled);
+    await waitForHeading(page, 'The payment was not completed', javaScriptEnabled);
     assert.equal(await statusOf(id), 'failed');
-    assertQuiet(watched);
+    assertNoComplaints(watched);
     await page.getByRole('link', { name: 'Return to Demo merchant' }).click();
     await page.waitForURL(`${SHOP}/thanks?order=7&session_id=${id}&status=failed`);
     await page.context().close();
   });
 
-  test(`returns to the merchant without starting, ${how}`, { timeout: TIMEOUT_MS }, async () => {
+  test(`a buyer returns to the merchant without a payment, ${mode}`, { timeout: TIMEOUT_MS }, async () => {
     const { id, url } = await createSession();
     const { page } = await open(url, javaScriptEnabled);
     await page.getByRole('link', { name: 'Cancel and return to Demo merchant' }).click();
@@ -172,27 +172,31 @@ for (const javaScriptEnabled of [true, false]) {
     await page.context().close();
   });
 
-  test(`creates a test checkout on the front page and shows its result, ${how}`, { timeout: TIMEOUT_MS }, async () => {
-    const watched = await open(service.url, javaScriptEnabled);
-    const { page } = watched;
-    await page.getByRole('button', { name: 'Create a test checkout' }).click();
-    await page.getByRole('radio', { name: /^Bank transfer/ }).check();
-    await page.getByRole('button', { name: /^Pay \$/ }).click();
-    await page.getByRole('radio', { name: 'Paid at once' }).check();
-    await page.getByRole('button', { name: 'I have sent it' }).click();
-    await see(page, 'Payment received', javaScriptEnabled);
-    await page.getByRole('link', { name: /^Return to/ }).click();
-    await page.getByRole('heading', { name: 'The session is paid' }).waitFor();
-    for (const title of ['Session', 'Payment', 'Invoice', 'Webhook event']) {
-      await page.getByRole('heading', { name: title, exact: true }).first().waitFor();
-    }
-    await page.getByText('payment.paid').first().waitFor();
-    assertQuiet(watched);
-    await page.context().close();
-  });
+  test(
+    `a visitor creates a test checkout on the front page, pays and sees the result, ${mode}`,
+    { timeout: TIMEOUT_MS },
+    async () => {
+      const watched = await open(service.url, javaScriptEnabled);
+      const { page } = watched;
+      await page.getByRole('button', { name: 'Create a test checkout' }).click();
+      await page.getByRole('radio', { name: /^Bank transfer/ }).check();
+      await page.getByRole('button', { name: /^Pay \$/ }).click();
+      await page.getByRole('radio', { name: 'Paid at once' }).check();
+      await page.getByRole('button', { name: 'I have sent it' }).click();
+      await waitForHeading(page, 'Payment received', javaScriptEnabled);
+      await page.getByRole('link', { name: /^Return to/ }).click();
+      await page.getByRole('heading', { name: 'The session is paid' }).waitFor();
+      for (const title of ['Session', 'Payment', 'Invoice', 'Webhook event']) {
+        await page.getByRole('heading', { name: title, exact: true }).first().waitFor();
+      }
+      await page.getByText('payment.paid').first().waitFor();
+      assertNoComplaints(watched);
+      await page.context().close();
+    },
+  );
 }
 
-test('pays with the keyboard alone', async () => {
+test('a buyer pays with the keyboard alone', async () => {
   const { id, url } = await createSession({ redirectUrl: undefined });
   const watched = await open(url, true);
   const { page } = watched;
@@ -211,7 +215,7 @@ test('pays with the keyboard alone', async () => {
   await tabTo('main form .button');
   await keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Pay by test card' }).waitFor();
-  // The heading can be there before the fields.
+  // The heading can appear before the form fields.
   await page.waitForLoadState();
   for (const [field, value] of [
     ['number', '4242424242424242'],
@@ -223,8 +227,8 @@ test('pays with the keyboard alone', async () => {
     await keyboard.type(value);
   }
   await keyboard.press('Enter');
-  await see(page, 'Payment received', true);
+  await waitForHeading(page, 'Payment received', true);
   assert.equal(await statusOf(id), 'paid');
-  assertQuiet(watched);
+  assertNoComplaints(watched);
   await page.context().close();
 });

@@ -18,7 +18,7 @@ after(async () => {
 });
 
 for (const colorScheme of ['light', 'dark'] as const) {
-  test(`every state, ${colorScheme}: no fault of axe, controls of 44 pixels, no foreign request, no policy violation`, async () => {
+  test(`every checkout page passes axe, has controls of at least 44 pixels, requests no other host and obeys its content security policy (${colorScheme})`, async () => {
     const { page, requests, complaints } = await openStayingPage(browser, { colorScheme, reducedMotion: 'reduce' });
     for (const [state, url] of states) {
       await page.goto(url);
@@ -42,7 +42,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   });
 }
 
-test('a fault is found by axe, and a violation of the policy is recorded', async () => {
+test('the checks of this file detect an injected accessibility fault and an injected policy violation', async () => {
   const { page, complaints } = await openPage(browser);
   await page.goto(states.get('choose')!);
   await page.evaluate(`
@@ -55,7 +55,7 @@ test('a fault is found by axe, and a violation of the policy is recorded', async
   await page.context().close();
 });
 
-test('the page follows the buyer’s colour scheme', async () => {
+test('the checkout page follows the colour scheme of the buyer’s browser', async () => {
   const colours = new Set<unknown>();
   for (const colorScheme of ['light', 'dark'] as const) {
     const { page } = await openPage(browser, { colorScheme });
@@ -66,7 +66,7 @@ test('the page follows the buyer’s colour scheme', async () => {
   assert.equal(colours.size, 2);
 });
 
-test('every state fits 320 pixels, also with forced colours and large text', async () => {
+test('every checkout page fits a width of 320 pixels, also with forced colours and with text at 200 %', async () => {
   for (const options of [{}, { forcedColors: 'active' as const }]) {
     const { page } = await openStayingPage(browser, { viewport: { width: 320, height: 640 }, ...options });
     for (const [state, url] of states) {
@@ -80,7 +80,7 @@ test('every state fits 320 pixels, also with forced colours and large text', asy
   }
 });
 
-test('a long merchant name fits', async () => {
+test('a merchant name of 120 characters fits a width of 320 pixels', async () => {
   await using other = await startTestService({ variables: { MERCHANT_NAME: LONG_MERCHANT } });
   connect(other.service, fake);
   const id = await createStage(other, fake).create();
@@ -90,7 +90,7 @@ test('a long merchant name fits', async () => {
   await page.context().close();
 });
 
-test('reduced motion stops animations', async () => {
+test('the browser setting for reduced motion stops animations', async () => {
   for (const [reducedMotion, animation] of [
     ['no-preference', 'pulse'],
     ['reduce', 'none'],

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { brotliCompressSync } from 'node:zlib';
 import { startTestService } from '../support/service.ts';
-import { EVIL, createStage, everyState, startStage } from './stage.ts';
+import { HTML_INJECTION, createStage, everyState, startStage } from './stage.ts';
 
 const MAX_COMPRESSED_BYTES = 30 * 1024;
 
@@ -24,7 +24,7 @@ function textOf(markup: string): string {
   return markup.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
 }
 
-test('every state has a page with one heading', async () => {
+test('every checkout state has a page with exactly one heading', async () => {
   const headingsOf: Record<string, string[]> = {
     'Choose how to pay': ['choose', 'notice', 'long', 'rtl', 'evil'],
     'That payment did not go through': ['declined'],
@@ -49,13 +49,13 @@ test('every state has a page with one heading', async () => {
   }
 });
 
-test('text of merchant and buyer is escaped', async () => {
+test('HTML in texts of the merchant and the buyer is escaped', async () => {
   const text = await page('evil');
-  assert.ok(!text.includes(EVIL));
+  assert.ok(!text.includes(HTML_INJECTION));
   assert.ok(text.includes('&lt;img src=x onerror=&quot;document.title=1&quot;&gt;'));
 });
 
-test('a page, its style sheet and its script have at most 30 KB compressed', async () => {
+test('a checkout page, its style sheet and its script have at most 30 KB in total after compression', async () => {
   const sizes: number[] = [];
   for (const url of states.values()) {
     const { text } = await get(url);
@@ -68,7 +68,7 @@ test('a page, its style sheet and its script have at most 30 KB compressed', asy
   assert.ok(Math.max(...sizes) <= MAX_COMPRESSED_BYTES, `the largest is ${Math.max(...sizes)} bytes`);
 });
 
-test('GET and HEAD change nothing, on any path', async () => {
+test('GET and HEAD requests change nothing, on any path of a checkout', async () => {
   const id = await stage.create();
   await stage.start(id);
   const untouched = await service.service.deps.store.checkout(id);
@@ -81,12 +81,12 @@ test('GET and HEAD change nothing, on any path', async () => {
   assert.deepEqual(await service.service.deps.store.checkout(id), untouched);
 });
 
-test('payment methods have their fees and totals, the preferred one first and preselected', async () => {
+test('the payment methods are listed with fee and total, the preferred one first and preselected', async () => {
   const id = await stage.create({ preferredRoute: 'wallet', amount: 1234.5 });
   const { text } = await get(stage.url(id));
-  const ways = [...text.matchAll(/name="kind"\s+id="way-\w+"\s+value="(\w+)"\s+required\s*(checked)?/g)];
+  const methods = [...text.matchAll(/name="kind"\s+id="way-\w+"\s+value="(\w+)"\s+required\s*(checked)?/g)];
   assert.deepEqual(
-    ways.map(([, kind, checked]) => [kind, checked === 'checked']),
+    methods.map(([, kind, checked]) => [kind, checked === 'checked']),
     [
       ['wallet', true],
       ['card', false],
@@ -110,7 +110,7 @@ test('paying redirects to the provider through a page of the checkout', async ()
   assert.deepEqual(await stage.submit(id, 'pay', { kind: 'wallet', total_wallet: '9999' }), paid);
 });
 
-test('a payment that cannot start causes a notice', async () => {
+test('the checkout page shows a notice if a payment cannot start', async () => {
   const id = await stage.create();
   const path = `/checkout/${id}`;
   const lower = await stage.submit(id, 'pay', { kind: 'wallet', total_wallet: '5023' });
@@ -147,7 +147,7 @@ test('cancelling closes a started checkout and leaves a new one open', async () 
   assert.equal((await service.service.deps.store.session(started))!.status, 'failed');
 });
 
-test('an attempt can be abandoned for another method while tries are left', async () => {
+test('the buyer can choose another payment method as long as attempts remain', async () => {
   const id = await stage.create();
   for (const left of [2, 1]) {
     await stage.start(id);
@@ -160,7 +160,7 @@ test('an attempt can be abandoned for another method while tries are left', asyn
   assert.doesNotMatch((await get(stage.url(id))).text, /\/switch"/);
 });
 
-test('a form of an earlier attempt does not change a newer one', async () => {
+test('a form of an earlier attempt does not change the current attempt', async () => {
   const id = await stage.create();
   const pending = async () => (await service.service.deps.store.checkout(id))!.payments.map(({ status }) => status);
   await stage.start(id);
@@ -231,14 +231,14 @@ test('a checkout that ended unpaid without a redirectUrl states that no money wa
   }
 });
 
-test('a fee of zero has no row', async () => {
+test('a fee of zero is not shown', async () => {
   assert.doesNotMatch(textOf(await page('paid-own-page')), /Payment fee/);
   assert.match(textOf(await page('paid')), /Payment fee \$6\.17/);
   assert.doesNotMatch(textOf(await page('waiting')), /Payment fee/);
   assert.doesNotMatch(textOf(await page('choose')), /\$0\.00/);
 });
 
-test('every path of an unknown checkout has the same page', async () => {
+test('every page of an unknown checkout is the same 404 page', async () => {
   const unknown = states.get('unknown')!;
   const { text } = await get(unknown);
   const id = unknown.split('/').at(-1)!;
@@ -279,7 +279,7 @@ test('an invalid form is answered with a page that links back', async () => {
   assert.equal((await service.service.deps.store.checkout(id))!.payments.length, 0);
 });
 
-test('the live status has status, attempt and version only', async () => {
+test('the status path of a checkout returns status, attempt and version only', async () => {
   const id = await stage.create();
   const status = async () => JSON.parse((await get(`${stage.url(id)}/status`)).text) as unknown;
   assert.deepEqual(await status(), { status: 'routed', attempt: null, version: 1 });

@@ -6,7 +6,7 @@ import { SESSION_STATUSES } from '../../src/domain/records.ts';
 
 const ID = 'chk_01m4abc';
 
-test('session and status are added to the query, and all other bytes stay', () => {
+test('returnUrl adds session id and status to the query and leaves all other bytes unchanged', () => {
   const examples: [string, string][] = [
     ['https://shop.example', 'https://shop.example?session_id=chk_01m4abc&status=paid'],
     ['https://shop.example/a?', 'https://shop.example/a?session_id=chk_01m4abc&status=paid'],
@@ -15,12 +15,12 @@ test('session and status are added to the query, and all other bytes stay', () =
     ['shop://cart', 'shop://cart?session_id=chk_01m4abc&status=paid'],
     ['shop:cart?a=1', 'shop:cart?a=1&session_id=chk_01m4abc&status=paid'],
   ];
-  for (const [given, expected] of examples) assert.equal(returnUrl(given, ID, 'paid'), expected);
+  for (const [merchantUrl, expected] of examples) assert.equal(returnUrl(merchantUrl, ID, 'paid'), expected);
 });
 
-test('parameters of the merchant with the same names are removed', () => {
-  const given = 'https://shop.example/?status=paid&a=1&session%5Fid=x&session_id={ID}&sta%74us=paid';
-  assert.equal(returnUrl(given, ID, 'failed'), `https://shop.example/?a=1&session_id=${ID}&status=failed`);
+test('returnUrl removes the merchant’s own parameters named session_id and status', () => {
+  const merchantUrl = 'https://shop.example/?status=paid&a=1&session%5Fid=x&session_id={ID}&sta%74us=paid';
+  assert.equal(returnUrl(merchantUrl, ID, 'failed'), `https://shop.example/?a=1&session_id=${ID}&status=failed`);
 });
 
 const pair = fc.tuple(fc.string({ minLength: 1 }), fc.string());
@@ -30,7 +30,7 @@ const address = fc.record({
   fragment: fc.option(fc.webFragments()),
 });
 
-test('any address gets one session_id and one status, and keeps everything else in its order and encoding', () => {
+test('returnUrl adds one session_id and one status to a random URL, and keeps the order and encoding of everything else', () => {
   fc.assert(
     fc.property(address, fc.constantFrom(...SESSION_STATUSES), ({ base, query, fragment }, status) => {
       const pairs = (query ?? []).filter(([name]) => name !== 'session_id' && name !== 'status');
@@ -38,8 +38,8 @@ test('any address gets one session_id and one status, and keeps everything else 
       const hash = fragment === null ? '' : `#${fragment}`;
       const result = returnUrl(`${base}${search}${hash}`, ID, status);
 
-      const ours = `session_id=${ID}&status=${status}`;
-      const joined = pairs.length === 0 ? `?${ours}` : `${search}&${ours}`;
+      const addedParameters = `session_id=${ID}&status=${status}`;
+      const joined = pairs.length === 0 ? `?${addedParameters}` : `${search}&${addedParameters}`;
       assert.equal(result, `${base}${joined}${hash}`);
       const url = new URL(result);
       assert.deepEqual([...url.searchParams], [...pairs, ['session_id', ID], ['status', status]]);
@@ -47,7 +47,7 @@ test('any address gets one session_id and one status, and keeps everything else 
   );
 });
 
-test('applying it twice changes the status only', () => {
+test('returnUrl replaces the status if the URL already has one', () => {
   fc.assert(
     fc.property(fc.webUrl({ withQueryParameters: true, withFragments: true }), (url) => {
       assert.equal(returnUrl(returnUrl(url, ID, 'failed'), ID, 'paid'), returnUrl(url, ID, 'paid'));
@@ -55,7 +55,7 @@ test('applying it twice changes the status only', () => {
   );
 });
 
-test('a destination is described by its host or its app', () => {
+test('destinationOf names the host or the app of a URL', () => {
   assert.equal(destinationOf('https://shop.example:8443/thanks?x=1'), 'shop.example:8443');
   assert.equal(destinationOf('http://localhost/'), 'localhost');
   assert.equal(destinationOf('shop://cart'), 'the shop app');

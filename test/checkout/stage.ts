@@ -3,7 +3,8 @@ import { type FakeProvider, connect, report, startFakeProvider } from '../suppor
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 
 export const REDIRECT_URL = 'https://shop.example/thanks?order=7#top';
-export const EVIL = '<img src=x onerror="document.title=1">';
+/** A text that runs a script if a page does not escape it. */
+export const HTML_INJECTION = '<img src=x onerror="document.title=1">';
 
 /** Creates checkouts and brings them into any state. */
 export interface Stage {
@@ -15,7 +16,7 @@ export interface Stage {
   url: (id: string) => string;
 }
 
-// More than any total of these tests.
+// An accepted total above every total in these tests.
 const ANY_TOTAL = '99999999';
 
 export function createStage(test: TestService, fake: FakeProvider): Stage {
@@ -29,7 +30,7 @@ export function createStage(test: TestService, fake: FakeProvider): Stage {
       return answer.body.id;
     },
     async submit(id, step, fields = {}) {
-      // The value in the current page.
+      // The attempt number that the form on the current page contains.
       const attempt = String((await test.service.deps.store.session(id))?.attempts ?? 0);
       const answer = await fetch(`${url(id)}/${step}`, {
         method: 'POST',
@@ -50,7 +51,7 @@ export function createStage(test: TestService, fake: FakeProvider): Stage {
   return stage;
 }
 
-/** A service whose provider is the fake, for all tests of a file; `end` stops both. */
+/** Starts a service with the fake provider, shared by all tests of a file; `end` stops both. */
 export async function startStage() {
   const service = await startTestService();
   const fake = await startFakeProvider();
@@ -66,7 +67,7 @@ export async function startStage() {
   };
 }
 
-/** The URL of a page in each state. */
+/** Creates a checkout in each state; returns the URLs of the pages by the name of the state. */
 export async function everyState(test: TestService, stage: Stage): Promise<Map<string, string>> {
   const { create, start, submit, url } = stage;
   const states = new Map<string, string>();
@@ -104,7 +105,7 @@ export async function everyState(test: TestService, stage: Stage): Promise<Map<s
     await createRefund(test.service.deps, payment.id, {});
     await test.service.runDue();
   });
-  // No worker runs from here on, so that its refund stays pending.
+  // No worker runs from here on, so the refund of the surplus stays pending.
   await add('surplus', await create(), (id) => payTwice(test, stage, id));
   await add('failed', await create(), async (id) => {
     await declined(id);
@@ -114,22 +115,22 @@ export async function everyState(test: TestService, stage: Stage): Promise<Map<s
     await start(id);
     await submit(id, 'cancel');
   });
-  const own = { redirectUrl: undefined, clientReferenceId: 'A-1001' };
-  await add('failed-own-page', await create(own), async (id) => {
+  const withoutRedirect = { redirectUrl: undefined, clientReferenceId: 'A-1001' };
+  await add('failed-own-page', await create(withoutRedirect), async (id) => {
     await declined(id);
     await submit(id, 'cancel');
   });
-  await add('failed-uncertain-own-page', await create(own), async (id) => {
+  await add('failed-uncertain-own-page', await create(withoutRedirect), async (id) => {
     await start(id);
     await submit(id, 'cancel');
   });
   const expire = (id: string) => call('POST', `${test.url}/api/gateway/sessions/${id}/expire`);
   await add('expired', await create(), expire);
-  await add('expired-own-page', await create(own), expire);
+  await add('expired-own-page', await create(withoutRedirect), expire);
   await add('no-way', await create({ environment: 'production' }));
   await add('long', await create({ product: 'W'.repeat(120), customer: `${'w'.repeat(60)}@example.com` }));
   await add('rtl', await create({ product: 'דליל שדה לציפורים 🐦 כרך ב׳' }));
-  await add('evil', await create({ product: EVIL, metadata: { note: EVIL } }));
+  await add('evil', await create({ product: HTML_INJECTION, metadata: { note: HTML_INJECTION } }));
   const unknown = (await create()).replace(/.{8}$/, '00000000');
   states.set('preview', `${url(unknown)}?preview=1`);
   states.set('unknown', url(unknown));

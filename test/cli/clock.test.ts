@@ -10,7 +10,7 @@ import { type TestService, startTestService } from '../support/service.ts';
 import { startStub } from './stub-server.ts';
 import { runIn, runWith } from './terminal.ts';
 
-describe('a duration', () => {
+describe('a duration on the command line', () => {
   for (const [text, seconds] of Object.entries({
     '90s': 90,
     '15m': 900,
@@ -21,13 +21,13 @@ describe('a duration', () => {
     ' 5M ': 300,
     '0s': 0,
   })) {
-    it(`${JSON.stringify(text)} is ${seconds} s`, () => assert.equal(parseDuration(text), seconds));
+    it(`${JSON.stringify(text)} is parsed as ${seconds} s`, () => assert.equal(parseDuration(text), seconds));
   }
   for (const text of ['', ' ', '30', '30m1h', '1h1h', '1.5h', '-5m', '5 m', 'soon']) {
-    it(`${JSON.stringify(text)} is invalid`, () => assert.equal(parseDuration(text), undefined));
+    it(`${JSON.stringify(text)} is rejected`, () => assert.equal(parseDuration(text), undefined));
   }
 
-  it('formats a duration in a form that it can parse', () => {
+  it('is formatted in a form that can be parsed', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 10_000_000 }), (seconds) => {
         const compact = durationText(seconds).replaceAll('min', 'm').replaceAll(' ', '');
@@ -40,18 +40,18 @@ describe('a duration', () => {
 
 describe('tillway clock', () => {
   let on: TestService;
-  let broken: Awaited<ReturnType<typeof startStub>>;
+  let failingReceiver: Awaited<ReturnType<typeof startStub>>;
   before(async () => {
-    broken = await startStub((request, response) => response.writeHead(500).end(String(request.method)));
+    failingReceiver = await startStub((request, response) => response.writeHead(500).end(String(request.method)));
     const WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
     on = await startTestService({
       live: true,
-      variables: { TEST_CLOCK: 'true', WEBHOOK_URL: broken.url, WEBHOOK_SECRET },
+      variables: { TEST_CLOCK: 'true', WEBHOOK_URL: failingReceiver.url, WEBHOOK_SECRET },
     });
   });
   after(async () => {
     await on[Symbol.asyncDispose]();
-    await broken[Symbol.asyncDispose]();
+    await failingReceiver[Symbol.asyncDispose]();
   });
 
   const advance = (options: string) => runWith({ url: on.url, sleep: () => pause(10) }, `clock advance ${options}`);
@@ -64,7 +64,7 @@ describe('tillway clock', () => {
     assert.equal((JSON.parse(json.stdout) as { object: string }).object, 'test_clock');
   });
 
-  it('advances the clock, and lists the events in their order', async () => {
+  it('advances the clock, and lists the events in the order of time', async () => {
     const pending = await createSession(on);
     await startAt(on, pending, 'card');
     const idle = await createSession(on);
@@ -90,26 +90,26 @@ describe('tillway clock', () => {
     assert.ok(Date.parse(clock.now) - Date.parse(from) >= 1000);
   });
 
-  it('has the same limit as the service', () => assert.equal(MAX_ADVANCE_SECONDS, SERVICE_MAX));
+  it('limits an advance to the same time as the service', () => assert.equal(MAX_ADVANCE_SECONDS, SERVICE_MAX));
 
   it('rejects an invalid duration', async () => {
-    const REFUSED: [time: string, says: RegExp][] = [
+    const REFUSED: [time: string, message: RegExp][] = [
       ['1x', /^tillway: a time is written 90s, 15m, 24h, 2d or 1h30m, not "1x"\n/],
       ['0s', /is moved by 1s at least/],
       ['400d', /is moved by at most 30d at a time, not by 400d/],
       ['--foward', /unknown option '--foward'/],
     ];
-    for (const [time, says] of REFUSED) {
+    for (const [time, message] of REFUSED) {
       const { code, stderr } = await advance(time);
       assert.equal(code, 2);
-      assert.match(stderr, says);
+      assert.match(stderr, message);
     }
   });
 
   it('reports how to enable the clock if the service has none', async () => {
-    await using without = await startTestService();
+    await using serviceWithoutClock = await startTestService();
     for (const line of ['clock', 'clock advance 1h']) {
-      const { code, stdout, stderr } = await runIn(without, line);
+      const { code, stdout, stderr } = await runIn(serviceWithoutClock, line);
       assert.deepEqual([code, stdout], [1, '']);
       assert.match(stderr, /TEST_CLOCK=true/);
     }

@@ -7,13 +7,13 @@ import { freePort } from '../process/program.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
 import type { LocalCommands } from '../../src/cli/local-commands.ts';
-import { type Ended, commandsOn, runIn, runOn, runWith } from './terminal.ts';
+import { type CommandResult, commandsOn, runIn, runOn, runWith } from './terminal.ts';
 
 const CHECKOUT = ['--product', 'Field guide', '--amount', '49.99', '--customer', 'buyer@example.com'];
 const ESCAPE = '\u001B';
 
 let on: TestService;
-/** A paid session of three, the oldest. */
+/** Id of the paid session, the oldest of three sessions. */
 let paid: string;
 before(async () => {
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -34,10 +34,10 @@ before(async () => {
 });
 after(() => on[Symbol.asyncDispose]());
 
-const { told, json, complaint } = commandsOn(() => on);
+const { stdoutOf, json, stderrOf } = commandsOn(() => on);
 
-/** The answer of the API itself. */
-async function answer<Body>(path: string): Promise<Body> {
+/** Response body of the API. */
+async function apiResponse<Body>(path: string): Promise<Body> {
   return (await call<Body>('GET', `${on.url}${path}`)).body;
 }
 
@@ -48,11 +48,11 @@ function rowsOf(text: string): string[][] {
 }
 
 async function paymentOf(sessionId: string): Promise<Payment> {
-  return answer<Payment>(`/api/gateway/payments/${sessionId}`);
+  return apiResponse<Payment>(`/api/gateway/payments/${sessionId}`);
 }
 
 describe('tillway fees', () => {
-  it('shows who pays what, for a route and an environment', async () => {
+  it('shows the fee split for a route and an environment', async () => {
     const lines = [
       'Card, simulated acquirer  sandbox_card_acquirer, a few seconds',
       '',
@@ -61,47 +61,50 @@ describe('tillway fees', () => {
       'You get              48.54 USD',
       '',
     ];
-    assert.equal(await told('fees 49.99'), lines.join('\n'));
+    assert.equal(await stdoutOf('fees 49.99'), lines.join('\n'));
     assert.match(
-      await told('fees 100 --kind local'),
+      await stdoutOf('fees 100 --kind local'),
       /^Buyer pays +100\.25 USD\n {2}buyer fee +0\.25 USD {2}0\.25 %\n/m,
     );
-    assert.match(await told('fees 5 --route sandbox_card_backup'), /^\S.* {2}sandbox_card_backup, /);
-    assert.match(await told('fees 5 --environment production'), /^\S.* {2}card_stripe, /);
-    assert.match(await complaint(1, 'fees 5 --route nowhere'), /\nrequest req_/);
+    assert.match(await stdoutOf('fees 5 --route sandbox_card_backup'), /^\S.* {2}sandbox_card_backup, /);
+    assert.match(await stdoutOf('fees 5 --environment production'), /^\S.* {2}card_stripe, /);
+    assert.match(await stderrOf(1, 'fees 5 --route nowhere'), /\nrequest req_/);
     const { body } = await call('POST', `${on.url}/api/agent/actions/fees.estimate`, { amount: 49.99 });
     assert.deepEqual(await json('fees 49.99'), body);
   });
 
   for (const amount of ['much', '1e3', '0x10', '1,5', ' 5', '5 ', '+5', '.', '--', 'Infinity']) {
-    it(`rejects an amount that is written ${JSON.stringify(amount)}`, async () => {
-      const said = await complaint(2, 'fees', '--', amount);
-      assert.match(said, /^tillway: amount (?:takes a number, such as 49\.99, not|must be more than) ".*"\n\nUsage: /);
+    it(`rejects the amount ${JSON.stringify(amount)}`, async () => {
+      const output = await stderrOf(2, 'fees', '--', amount);
+      assert.match(
+        output,
+        /^tillway: amount (?:takes a number, such as 49\.99, not|must be more than) ".*"\n\nUsage: /,
+      );
     });
   }
 
-  it('rejects an amount with more decimals than cents, as every command does', async () => {
+  it('rejects an amount with more than two decimals, as every command with an amount does', async () => {
     for (const args of [
       ['fees 49.999'],
       ['checkout create', ...CHECKOUT, '--amount', '1.001'],
       ['routes dry-run 1.001'],
     ]) {
-      assert.match(await complaint(2, ...args), /^tillway: (?:--)?amount takes US dollars with at most two decimals, /);
+      assert.match(await stderrOf(2, ...args), /^tillway: (?:--)?amount takes US dollars with at most two decimals, /);
     }
   });
 });
 
 describe('tillway checkout', () => {
   it('creates a checkout, and shows the URL for the buyer', async () => {
-    const said = await told('checkout', 'create', ...CHECKOUT, '--metadata', 'a=b=c', '--reference', 'A-1');
-    const url = /^ {2}(http:\S+\/checkout\/(chk_\w+))$/m.exec(said);
+    const output = await stdoutOf('checkout', 'create', ...CHECKOUT, '--metadata', 'a=b=c', '--reference', 'A-1');
+    const url = /^ {2}(http:\S+\/checkout\/(chk_\w+))$/m.exec(output);
     assert(url);
-    assert.match(said, /^Checkout created: Field guide for buyer@example\.com, 49\.99 USD \(test money\)\n/);
-    assert.match(said, /^You get +48\.54 USD$/m);
-    assert.ok(said.endsWith(`tillway sessions get ${url[2]}\n`));
-    const session = await answer<CheckoutSession>(`/api/gateway/sessions/${url[2]}`);
+    assert.match(output, /^Checkout created: Field guide for buyer@example\.com, 49\.99 USD \(test money\)\n/);
+    assert.match(output, /^You get +48\.54 USD$/m);
+    assert.ok(output.endsWith(`tillway sessions get ${url[2]}\n`));
+    const session = await apiResponse<CheckoutSession>(`/api/gateway/sessions/${url[2]}`);
     assert.deepEqual([session.metadata, session.clientReferenceId, session.checkoutUrl], [{ a: 'b=c' }, 'A-1', url[1]]);
-    await told('sessions', 'expire', url[2]!);
+    await stdoutOf('sessions', 'expire', url[2]!);
   });
 
   it('returns the first checkout for a repeated key', async () => {
@@ -109,43 +112,43 @@ describe('tillway checkout', () => {
     const first = await json<{ ok: boolean; result: { id: string } }>(create, ...CHECKOUT);
     assert.equal(first.ok, true);
     assert.deepEqual(await json(create, ...CHECKOUT), first);
-    await complaint(1, create, ...CHECKOUT, '--product', 'Other');
-    await told('sessions', 'expire', first.result.id);
+    await stderrOf(1, create, ...CHECKOUT, '--product', 'Other');
+    await stdoutOf('sessions', 'expire', first.result.id);
   });
 
   it('previews a checkout without creating one', async () => {
     const before = await json<Page<CheckoutSession>>('sessions', 'list');
-    const said = await told('checkout', 'preview', ...CHECKOUT, '--kind', 'wallet', '--environment', 'sandbox');
-    assert.match(said, /^Preview, nothing was created: Field guide .*\n.* {2}sandbox_wallet_express, /);
+    const output = await stdoutOf('checkout', 'preview', ...CHECKOUT, '--kind', 'wallet', '--environment', 'sandbox');
+    assert.match(output, /^Preview, nothing was created: Field guide .*\n.* {2}sandbox_wallet_express, /);
     const { result } = await json<{ result: { dryRun: boolean } }>('checkout', 'preview', ...CHECKOUT);
     assert.equal(result.dryRun, true);
     assert.deepEqual(await json<Page<CheckoutSession>>('sessions', 'list'), before);
   });
 
   it('reports every problem and its remedy', async () => {
-    const said = await complaint(1, 'checkout', 'create', '--product', 'x', '--amount', '0', '--customer', 'nobody');
-    assert.match(said, /^tillway: 2 problems\n {2}amount: must be .*\n {2}customer: must be an email /);
-    assert.match(said, /\nSet amount to a number greater than 0 .*\nrequest req_\S+\n$/);
+    const output = await stderrOf(1, 'checkout', 'create', '--product', 'x', '--amount', '0', '--customer', 'nobody');
+    assert.match(output, /^tillway: 2 problems\n {2}amount: must be .*\n {2}customer: must be an email /);
+    assert.match(output, /\nSet amount to a number greater than 0 .*\nrequest req_\S+\n$/);
   });
 
   it('rejects an incomplete command line before it sends a request', async () => {
-    const said = await complaint(2, 'checkout create --amount 5 --customer a@b.co');
+    const output = await stderrOf(2, 'checkout create --amount 5 --customer a@b.co');
     assert.match(
-      said,
+      output,
       /^tillway: required option '--product <text>' not specified\n\nUsage: .*\nExample: +tillway checkout /,
     );
-    for (const [line, complains] of [
+    for (const [line, message] of [
       ['--metadata a', /takes KEY=VALUE/],
       ['--metadata a=1 --metadata a=2', /twice for a\n/],
     ] as const) {
-      assert.match(await complaint(2, `checkout create ${line}`, ...CHECKOUT), complains);
+      assert.match(await stderrOf(2, `checkout create ${line}`, ...CHECKOUT), message);
     }
   });
 });
 
-describe('lists', () => {
+describe('the list commands', () => {
   it('show the newest record first, and align amounts', async () => {
-    const lines = (await told('sessions list --status routed')).split('\n');
+    const lines = (await stdoutOf('sessions list --status routed')).split('\n');
     assert.deepEqual(
       lines.slice(0, 3).map((line) => rowsOf(line)[0]!.slice(1, 4)),
       [
@@ -160,32 +163,32 @@ describe('lists', () => {
 
   it('are the default command of a group', async () => {
     for (const name of ['sessions', 'payments', 'customers', 'invoices', 'events', 'deliveries']) {
-      assert.equal(await told(name), await told(name, 'list'));
-      assert.deepEqual(await json(name), await answer(`/api/gateway/${name}`));
-      assert.match(await complaint(2, name, 'lst'), /^tillway: unknown command 'lst'\n\(Did you mean list\?\)\n/);
+      assert.equal(await stdoutOf(name), await stdoutOf(name, 'list'));
+      assert.deepEqual(await json(name), await apiResponse(`/api/gateway/${name}`));
+      assert.match(await stderrOf(2, name, 'lst'), /^tillway: unknown command 'lst'\n\(Did you mean list\?\)\n/);
     }
   });
 
-  it('name the option for the next page', async () => {
-    const first = await told('customers', 'list', '--limit', '2');
+  it('print the option that shows the next page', async () => {
+    const first = await stdoutOf('customers', 'list', '--limit', '2');
     const [, last] = /\nmore: --starting-after (cus_\w+)\n$/.exec(first) ?? [];
     assert.equal(rowsOf(first).length, 4);
-    const next = await told('customers', 'list', '--starting-after', last!);
+    const next = await stdoutOf('customers', 'list', '--starting-after', last!);
     assert.deepEqual(
       rowsOf(next).map((row) => row[2]),
       ['EMAIL', 'buyer@example.com'],
     );
     const newest = rowsOf(first)[1]![0]!;
-    const back = await told('customers', 'list', '--ending-before', rowsOf(next)[1]![0]!, '--limit', '1');
+    const back = await stdoutOf('customers', 'list', '--ending-before', rowsOf(next)[1]![0]!, '--limit', '1');
     assert.equal(back.split('\n').at(-2), `more: --ending-before ${last}`);
-    assert.equal(await told('customers', 'list', '--ending-before', newest), 'None.\n');
+    assert.equal(await stdoutOf('customers', 'list', '--ending-before', newest), 'None.\n');
   });
 
-  it('return all records with --all, as text and as one document of the shape of a page', async () => {
-    const all = await told('sessions list --all');
-    assert.deepEqual(rowsOf(all), rowsOf(await told('sessions list --limit 100')));
-    assert.deepEqual(await json('sessions list --all'), await answer('/api/gateway/sessions?limit=100'));
-    assert.equal(await told('sessions list --all --status failed'), 'None.\n');
+  it('return all records with --all, as text and as one JSON page', async () => {
+    const all = await stdoutOf('sessions list --all');
+    assert.deepEqual(rowsOf(all), rowsOf(await stdoutOf('sessions list --limit 100')));
+    assert.deepEqual(await json('sessions list --all'), await apiResponse('/api/gateway/sessions?limit=100'));
+    assert.equal(await stdoutOf('sessions list --all --status failed'), 'None.\n');
     const none = { object: 'list', data: [], hasMore: false };
     assert.deepEqual(await json('sessions list --all --status failed'), none);
   });
@@ -199,14 +202,14 @@ describe('lists', () => {
     ['events --type payment.paid', 'events?type=payment.paid'],
     ['deliveries --status pending', 'deliveries?status=pending'],
   ] as const) {
-    it(`take the filters of the API: ${line}`, async () => {
+    it(`accept the filters of the API: ${line}`, async () => {
       const page = await json<Page<unknown>>(line);
       assert.ok(page.data.length > 0);
-      assert.deepEqual(page, await answer(`/api/gateway/${query}`));
+      assert.deepEqual(page, await apiResponse(`/api/gateway/${query}`));
     });
   }
 
-  it('take ids as filters', async () => {
+  it('accept ids as filters', async () => {
     const payment = await paymentOf(paid);
     const { id, invoiceId, customerId } = payment;
     const by = async (line: string) => (await json<Page<{ id: string }>>(line)).data.map((each) => each.id);
@@ -218,8 +221,8 @@ describe('lists', () => {
     assert.ok((await by(`events --session-id ${paid}`)).includes(`evt_${paid}_paid`));
   });
 
-  it('reject a status, limit or page that is not possible', async () => {
-    for (const [options, code, complains] of [
+  it('reject an invalid status, limit or combination of page options', async () => {
+    for (const [options, code, message] of [
       ['--status payed', 2, /Allowed choices are pending, paid, failed/],
       ['--limit 0', 2, /^tillway: --limit takes a whole number of 1 or more, such as 20, not "0"\n/],
       ['--starting-after pay_1 --ending-before pay_2', 2, /cannot be used with/],
@@ -227,15 +230,15 @@ describe('lists', () => {
       ['--all --limit 2', 2, /cannot be used with/],
       ['--starting-after pay_1', 1, /id that starts with pay_/],
     ] as const) {
-      assert.match(await complaint(code, `payments list ${options}`), complains);
+      assert.match(await stderrOf(code, `payments list ${options}`), message);
     }
   });
 });
 
-describe('one record', () => {
-  it('is shown as facts, one a line', async () => {
+describe('the commands for a single record', () => {
+  it('show one field per line', async () => {
     const payment = await paymentOf(paid);
-    const shown = await told('payments', 'get', paid);
+    const shown = await stdoutOf('payments', 'get', paid);
     assert.deepEqual(rowsOf(shown).slice(0, 2), [
       ['Payment', payment.id],
       ['Status', 'paid'],
@@ -250,27 +253,27 @@ describe('one record', () => {
         `${fact.join(': ')} in ${shown}`,
       );
     }
-    assert.equal(await told('payments', 'get', payment.id), shown);
-    assert.match(await told('sessions', 'get', paid), new RegExp(`^Session +${paid}\nStatus +paid\n`));
+    assert.equal(await stdoutOf('payments', 'get', payment.id), shown);
+    assert.match(await stdoutOf('sessions', 'get', paid), new RegExp(`^Session +${paid}\nStatus +paid\n`));
     assert.match(
-      await told('invoices', 'get', payment.invoiceId),
+      await stdoutOf('invoices', 'get', payment.invoiceId),
       /^Invoice +inv_\w+\nStatus +paid\n[^]*^Amount +49\.99 USD$/m,
     );
-    assert.match(await told('customers', 'get', payment.customerId), /^Email +buyer@example\.com$/m);
-    assert.match(await told('events', 'get', `evt_${paid}_paid`), /^Type +payment\.paid$/m);
+    assert.match(await stdoutOf('customers', 'get', payment.customerId), /^Email +buyer@example\.com$/m);
+    assert.match(await stdoutOf('events', 'get', `evt_${paid}_paid`), /^Type +payment\.paid$/m);
   });
 
-  it('is the answer of the API with --json', async () => {
+  it('print the API response with --json', async () => {
     const { id, invoiceId, customerId } = await paymentOf(paid);
     const event = `evt_${paid}_paid`;
     const records = { payments: id, sessions: paid, invoices: invoiceId, customers: customerId, events: event };
     for (const [name, each] of Object.entries(records)) {
-      assert.deepEqual(await json(name, 'get', each), await answer(`/api/gateway/${name}/${each}`));
+      assert.deepEqual(await json(name, 'get', each), await apiResponse(`/api/gateway/${name}/${each}`));
     }
   });
 
-  it('is reported as missing, also as a document', async () => {
-    assert.match(await complaint(1, 'payments', 'get', 'pay_nothing'), /^tillway: No payment "pay_nothing" exists\.\n/);
+  it('report a missing record, as text and as JSON', async () => {
+    assert.match(await stderrOf(1, 'payments', 'get', 'pay_nothing'), /^tillway: No payment "pay_nothing" exists\.\n/);
     const { code, stdout, stderr } = await runIn(on, 'sessions', 'get', 'chk_nothing', '--json');
     const { ok, error } = JSON.parse(stdout) as {
       ok: boolean;
@@ -278,35 +281,35 @@ describe('one record', () => {
     };
     assert.deepEqual([code, ok, error.code, error.status], [1, false, 'not_found', 404]);
     assert.match(stderr, new RegExp(`^tillway: No session .*\n.*\nrequest ${error.requestId}\n$`));
-    assert.match(await complaint(2, 'sessions', 'get', '..'), /^tillway: session must be more than "\.\."\n/);
+    assert.match(await stderrOf(2, 'sessions', 'get', '..'), /^tillway: session must be more than "\.\."\n/);
   });
 
-  it('of a session can be expired', async () => {
+  it('expire a session', async () => {
     const id = await createSession(on);
-    assert.match(await told('sessions', 'expire', id), /^Status +expired$/m);
+    assert.match(await stdoutOf('sessions', 'expire', id), /^Status +expired$/m);
     assert.equal((await json<CheckoutSession>('sessions', 'expire', id)).status, 'expired');
-    await complaint(1, 'sessions', 'expire', paid);
+    await stderrOf(1, 'sessions', 'expire', paid);
   });
 });
 
-describe('webhooks', () => {
-  it('are replayed, and their log is shown', async () => {
+describe('the webhook commands', () => {
+  it('replay a delivery and show its attempts', async () => {
     const { data } = await json<Page<Delivery>>('deliveries', '--session-id', paid);
     const delivery = data.find(({ attempts }) => attempts > 0);
-    const shown = await told('deliveries', 'get', delivery!.id);
+    const shown = await stdoutOf('deliveries', 'get', delivery!.id);
     assert.match(shown, /^Event id +evt_chk_\w+$/m);
-    assert.match(await told('deliveries', 'replay', delivery!.id), /^Status +pending$/m);
+    assert.match(await stdoutOf('deliveries', 'replay', delivery!.id), /^Status +pending$/m);
     assert.equal((await json<Delivery>('deliveries', 'replay', delivery!.id)).id, delivery!.id);
     await on.pass(1);
     const { log } = await json<{ log: unknown[] }>('deliveries', 'get', delivery!.id);
-    const [, rows] = (await told('deliveries', 'get', delivery!.id)).split('\n\n');
+    const [, rows] = (await stdoutOf('deliveries', 'get', delivery!.id)).split('\n\n');
     assert.deepEqual(rowsOf(rows!)[0], ['#', 'STARTED', 'TOOK', 'OUTCOME']);
     assert.equal(rowsOf(rows!).length, log.length + 1);
     assert.ok(log.length > 0);
   });
 
-  it('are sent again to every endpoint', async () => {
-    const resent = await told('events', 'resend', `evt_${paid}_paid`);
+  it('send an event again to every endpoint', async () => {
+    const resent = await stdoutOf('events', 'resend', `evt_${paid}_paid`);
     assert.deepEqual(
       rowsOf(resent).map((row) => row.slice(1, 3)),
       [
@@ -315,11 +318,20 @@ describe('webhooks', () => {
       ],
     );
     assert.equal((await json<Page<Delivery>>('events', 'resend', `evt_${paid}_paid`)).data.length, 1);
-    await complaint(1, 'events', 'resend', 'evt_nothing');
+    await stderrOf(1, 'events', 'resend', 'evt_nothing');
   });
 
-  it('are shown in the form in which they arrive', async () => {
-    const shown = await told('webhook', 'example', '--event', 'payment.failed', '--amount', '20', '--metadata', 'a=b');
+  it('show an example event with the headers and body that a receiver gets', async () => {
+    const shown = await stdoutOf(
+      'webhook',
+      'example',
+      '--event',
+      'payment.failed',
+      '--amount',
+      '20',
+      '--metadata',
+      'a=b',
+    );
     const [head, body] = shown.split('\n\n');
     const event = JSON.parse(body!) as WebhookEvent;
     assert.deepEqual([event.type, event.data.amount, event.data.metadata], ['payment.failed', 20, { a: 'b' }]);
@@ -333,39 +345,39 @@ describe('webhooks', () => {
     );
   });
 
-  it('of a provider are verified as a callback of the provider', async () => {
+  it('verify a sample callback of a provider', async () => {
     const sample = ['--event-id', 'evt_1', '--session', paid, '--status', 'paid', '--amount', '49.99'];
-    const said = await told('webhook', 'verify-sample', ...sample, '--provider', 'sandbox', '--tx-hash', 'x');
+    const output = await stdoutOf('webhook', 'verify-sample', ...sample, '--provider', 'sandbox', '--tx-hash', 'x');
     assert.match(
-      said,
+      output,
       /^Status +paid\n[^]*^Event id +evt_1\n[^]*^Merchant webhook queued +no: .*\nSignature verified +no, /m,
     );
     const { result } = await json<{ result: { accepted: boolean } }>('webhook', 'verify-sample', ...sample);
     assert.equal(result.accepted, true);
     const forged = ['--signature', `t=1,v1=${'0'.repeat(64)}`];
-    await complaint(1, 'webhook', 'verify-sample', ...sample, ...forged);
+    await stderrOf(1, 'webhook', 'verify-sample', ...sample, ...forged);
   });
 });
 
 describe('tillway schema', () => {
   it('lists the operations', async () => {
-    const operations = (await told('schema')).split('\n\n')[0]!.split('\n');
+    const operations = (await stdoutOf('schema')).split('\n\n')[0]!.split('\n');
     assert.ok(operations.includes('checkout.create'));
     assert.deepEqual((await json<{ operations: string[] }>('schema')).operations, operations);
   });
 
   it('shows the input and output of an operation', async () => {
-    const said = await told('schema', 'webhook.verify_sample');
-    assert.match(said, /^Input\nFIELD +TYPE +MEANING\n/);
-    assert.match(said, /^payload\.amount +number +required +US dollars/m);
-    assert.match(said, /^\nOutput\nFIELD/m);
-    assert.match(await told('schema', 'routes.list'), /^routes\[\]\.score +number +required/m);
-    assert.deepEqual(await json('schema', 'fees.estimate'), await answer('/api/agent/schema/fees.estimate'));
-    assert.match(await complaint(1, 'schema', 'fees.estimat'), /fees\.estimate/);
+    const output = await stdoutOf('schema', 'webhook.verify_sample');
+    assert.match(output, /^Input\nFIELD +TYPE +MEANING\n/);
+    assert.match(output, /^payload\.amount +number +required +US dollars/m);
+    assert.match(output, /^\nOutput\nFIELD/m);
+    assert.match(await stdoutOf('schema', 'routes.list'), /^routes\[\]\.score +number +required/m);
+    assert.deepEqual(await json('schema', 'fees.estimate'), await apiResponse('/api/agent/schema/fees.estimate'));
+    assert.match(await stderrOf(1, 'schema', 'fees.estimat'), /fees\.estimate/);
   });
 });
 
-describe('the output', () => {
+describe('the output of every command', () => {
   it('has colours only on a terminal, and not with --no-color', async () => {
     const colour = { output: true, errors: true };
     const run = (...args: string[]) => runWith({ url: on.url, colour, columns: 200 }, ...args);
@@ -378,22 +390,22 @@ describe('the output', () => {
     ]) {
       const { stdout } = await run(...args);
       assert.ok(stdout.includes(`${ESCAPE}[`), args.join(' '));
-      assert.equal(stripVTControlCharacters(stdout), await told(...args));
-      assert.equal((await run(...args, '--no-color')).stdout, await told(...args));
+      assert.equal(stripVTControlCharacters(stdout), await stdoutOf(...args));
+      assert.equal((await run(...args, '--no-color')).stdout, await stdoutOf(...args));
     }
-    assert.equal((await run('payments', '--json')).stdout, await told('payments', '--json'));
+    assert.equal((await run('payments', '--json')).stdout, await stdoutOf('payments', '--json'));
     assert.ok((await run('payments', 'list')).stdout.includes(`${ESCAPE}[32mpaid${ESCAPE}[39m`));
     assert.ok((await run('payments', 'get', 'pay_nothing')).stderr.includes(`${ESCAPE}[2mrequest req_`));
     assert.ok((await run('fees', '--help')).stdout.includes(`${ESCAPE}[1mUsage:`));
   });
 
-  it('contains no characters that control a terminal', async () => {
+  it('contains no terminal control characters', async () => {
     const texts = [
-      await told('sessions', 'list'),
-      await told('sessions', 'list', '--json'),
-      await told('sessions', 'list', '--all', '--json'),
-      await told('payments', 'get', paid),
-      await told('payments', 'get', paid, '--json'),
+      await stdoutOf('sessions', 'list'),
+      await stdoutOf('sessions', 'list', '--json'),
+      await stdoutOf('sessions', 'list', '--all', '--json'),
+      await stdoutOf('payments', 'get', paid),
+      await stdoutOf('payments', 'get', paid, '--json'),
       (await runIn(on, 'payments', 'get', `pay_${ESCAPE}[2J\u009B`)).stderr,
       (await runIn(on, `${ESCAPE}[2J`)).stderr,
       (await runIn(on, 'fees', '5', `--${ESCAPE}[2J`)).stderr,
@@ -405,8 +417,8 @@ describe('the output', () => {
   });
 });
 
-describe('a service that cannot be reached', () => {
-  it('is named with the remedy', async () => {
+describe('the URL of the service', () => {
+  it('is reported with a remedy if the service cannot be reached', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const first = `tillway: ${url} cannot be reached: is it running? Start it with: tillway serve, or name another with --url\n`;
     for (const args of [['fees', '5'], ['payments', 'list', '--all'], ['schema'], ['routes']]) {
@@ -418,8 +430,8 @@ describe('a service that cannot be reached', () => {
     assert.equal((JSON.parse(stdout) as { error: { code: string } }).error.code, 'connection_failed');
   });
 
-  it('is not asked if its address is invalid, and a password in it is not printed', async () => {
-    for (const [url, complains] of [
+  it('is rejected before any request if it is invalid, and a password in it is not printed', async () => {
+    for (const [url, message] of [
       ['http://me:hunter2@a.example', 'the URL of the service must hold no user name or password'],
       ['http://me:hunter2@', 'the URL of the service must hold no user name or password'],
       ['me:hunter2@a.example:3000', 'the URL of the service must hold no user name or password'],
@@ -429,19 +441,19 @@ describe('a service that cannot be reached', () => {
       ['http://a.example/?q', 'http://a.example/?q is not a URL such as http://127.0.0.1:3000'],
     ] as const) {
       const { code, stderr } = await runWith({}, 'fees 5 --url', url);
-      assert.deepEqual([code, stderr.split('\n')[0]], [2, `tillway: ${complains}`]);
+      assert.deepEqual([code, stderr.split('\n')[0]], [2, `tillway: ${message}`]);
       assert.ok(!stderr.includes('hunter2'));
     }
   });
 
-  it('is named by --url, else by TILLWAY_URL', async () => {
+  it('comes from --url, else from TILLWAY_URL', async () => {
     assert.equal((await runWith({ url: 'http://127.0.0.1:1' }, 'fees', '5', '--url', `${on.url}/`)).code, 0);
     assert.match((await runWith({ url: '' }, 'fees', '5', '--url', on.url)).stdout, /^Buyer pays/m);
   });
 });
 
 describe('tillway migrate and tillway doctor', () => {
-  const database = (over: object) => ({
+  const database = (overrides: object) => ({
     serve: () => Promise.reject(new Error('not here')),
     database: () =>
       Promise.resolve({
@@ -450,13 +462,14 @@ describe('tillway migrate and tillway doctor', () => {
         migrate: () => Promise.resolve([]),
         open: () => Promise.reject(new Error('it is gone')),
         secrets: () => Promise.reject(new Error('it is gone')),
-        ...over,
+        ...overrides,
       }),
   });
 
   it('report the applied migrations', async () => {
     const migrate = () => Promise.resolve([{ version: 1, name: 'initial', sql: 'CREATE' }]);
-    const run = (over: object, ...args: string[]): Promise<Ended> => runOn(database(over), {}, 'migrate', ...args);
+    const run = (overrides: object, ...args: string[]): Promise<CommandResult> =>
+      runOn(database(overrides), {}, 'migrate', ...args);
     assert.equal((await run({ migrate })).stdout, 'Database: sqlite:x.db\napplied  1 initial\nIt is up to date.\n');
     assert.equal((await run({})).stdout, 'Database: sqlite:x.db\nIt was up to date already.\n');
     assert.deepEqual(JSON.parse((await run({ migrate }, '--json')).stdout), {
@@ -472,7 +485,7 @@ describe('tillway migrate and tillway doctor', () => {
     ['DATABASE_URL must be something', { ...database({}), database: missing }, { ...database({}), database: missing }],
   ];
   for (const [why, migrating, examining] of FAILURES) {
-    it(`report the failure, as a document too: ${why}`, async () => {
+    it(`report a failure as text and as JSON: ${why}`, async () => {
       const migrated = await runOn(migrating, {}, 'migrate', '--json');
       const { error } = JSON.parse(migrated.stdout) as { error: { message: string } };
       assert.deepEqual([migrated.code, error.message], [1, `The database could not be migrated: ${why}`]);
@@ -504,7 +517,7 @@ describe('tillway migrate and tillway doctor', () => {
     }
   });
 
-  it('write no characters that control a terminal', async () => {
+  it('write no terminal control characters', async () => {
     for (const line of ['doctor', 'doctor --json']) {
       const { stdout } = await runOn(examined([`${ESCAPE}[2J\u009B\u202E`]), {}, line);
       assert.doesNotMatch(stdout, /[^\P{C}\n]/u);

@@ -13,58 +13,58 @@ describe('tillway endpoints', () => {
   });
   after(() => on[Symbol.asyncDispose]());
 
-  const { told, json, complaint } = commandsOn(() => on, 'endpoints');
-  const shop = (context: TestContext, status: number) =>
+  const { stdoutOf, json, stderrOf } = commandsOn(() => on, 'endpoints');
+  const startShop = (context: TestContext, status: number) =>
     receiver(context, (_, __, response) => void response.writeHead(status).end('from the shop'));
 
-  it('creates one and shows its secret once', async (context) => {
-    const { url } = await shop(context, 200);
-    const said = await told(`create --to ${url} --description Orders --events`, 'payment.paid, payment.failed');
-    const [, id] = /^Endpoint +(whe_\w+)$/m.exec(said)!;
-    assert.match(said, /^Secret, shown this once: whsec_\S+$/m);
-    assert.match(said, /^Events +payment\.paid, payment\.failed$/m);
-    const shown = await told('get', id!);
+  it('creates an endpoint and shows its secret once', async (context) => {
+    const { url } = await startShop(context, 200);
+    const output = await stdoutOf(`create --to ${url} --description Orders --events`, 'payment.paid, payment.failed');
+    const [, id] = /^Endpoint +(whe_\w+)$/m.exec(output)!;
+    assert.match(output, /^Secret, shown this once: whsec_\S+$/m);
+    assert.match(output, /^Events +payment\.paid, payment\.failed$/m);
+    const shown = await stdoutOf('get', id!);
     assert.doesNotMatch(shown, /whsec_/);
     assert.match(shown, /^Status +active$/m);
-    assert.doesNotMatch(await told(), /whsec_/);
-    const made = await json<WebhookEndpointWithSecret>('create', '--to', url, '--environment', 'production');
-    assert.match(made.secret, /^whsec_/);
-    assert.equal((await json<Page<WebhookEndpoint>>('list', '--environment', 'production')).data[0]!.id, made.id);
-    await told('delete', made.id);
-    assert.equal(await told('delete', id!), `Deleted ${id!}.\n`);
-    assert.equal(await told('list'), 'None.\n');
+    assert.doesNotMatch(await stdoutOf(), /whsec_/);
+    const created = await json<WebhookEndpointWithSecret>('create', '--to', url, '--environment', 'production');
+    assert.match(created.secret, /^whsec_/);
+    assert.equal((await json<Page<WebhookEndpoint>>('list', '--environment', 'production')).data[0]!.id, created.id);
+    await stdoutOf('delete', created.id);
+    assert.equal(await stdoutOf('delete', id!), `Deleted ${id!}.\n`);
+    assert.equal(await stdoutOf('list'), 'None.\n');
   });
 
-  it('changes, disables, enables and rotates', async (context) => {
-    const { url } = await shop(context, 200);
+  it('changes, disables and enables an endpoint, and rotates its secret', async (context) => {
+    const { url } = await startShop(context, 200);
     const { id, secret } = await json<WebhookEndpointWithSecret>('create', '--to', url);
-    assert.match(await told('update', id, '--events', 'payment.paid'), /^Events +payment\.paid$/m);
-    assert.match(await told('disable', id), /^Disabled reason +an operator disabled it$/m);
-    assert.match(await told('list'), /an operator disabled it/);
-    assert.match(await told('enable', id), /^Status +active$/m);
+    assert.match(await stdoutOf('update', id, '--events', 'payment.paid'), /^Events +payment\.paid$/m);
+    assert.match(await stdoutOf('disable', id), /^Disabled reason +an operator disabled it$/m);
+    assert.match(await stdoutOf('list'), /an operator disabled it/);
+    assert.match(await stdoutOf('enable', id), /^Status +active$/m);
     const rotated = await json<WebhookEndpointWithSecret>('rotate-secret', id, '--expires-in-hours', '2');
     assert.notEqual(rotated.secret, secret);
     assert.equal(rotated.secrets[1]!.expiresAt, new Date(on.clock.now() + 7_200_000).toISOString());
-    assert.match(await told('get', id), /^Old secrets until +\d{4}-/m);
-    assert.doesNotMatch(await told('rotate-secret', id, '--expires-in-hours', '0'), /Old secrets/);
-    await told('delete', id);
+    assert.match(await stdoutOf('get', id), /^Old secrets until +\d{4}-/m);
+    assert.doesNotMatch(await stdoutOf('rotate-secret', id, '--expires-in-hours', '0'), /Old secrets/);
+    await stdoutOf('delete', id);
   });
 
-  it('tests one, and exits with 1 if the event was not acknowledged', async (context) => {
-    const { url } = await shop(context, 200);
+  it('sends a test event to an endpoint, and exits with 1 if the event is not acknowledged', async (context) => {
+    const { url } = await startShop(context, 200);
     const { id } = await json<WebhookEndpoint>('create', '--to', url);
-    assert.match(await told('test', id), /^Delivered +acknowledged$/m);
-    const broken = await shop(context, 500);
-    await told('update', id, '--to', broken.url);
+    assert.match(await stdoutOf('test', id), /^Delivered +acknowledged$/m);
+    const failingShop = await startShop(context, 500);
+    await stdoutOf('update', id, '--to', failingShop.url);
     const ended = await runIn(on, 'endpoints', 'test', id);
     assert.equal(ended.code, 1);
     assert.match(ended.stdout, /^Delivered +answered 500$/m);
     assert.match(ended.stdout, /^Response body +from the shop$/m);
-    await told('delete', id);
+    await stdoutOf('delete', id);
   });
 
   it('rejects invalid options and unknown endpoints', async () => {
-    for (const [code, line, complains] of [
+    for (const [code, line, message] of [
       [2, 'create', /--to/],
       [2, 'create --to x --events payment.late', /--events knows no "payment\.late"/],
       [2, 'update whe_x', /nothing to change is named/],
@@ -74,7 +74,7 @@ describe('tillway endpoints', () => {
       [1, 'create --to ftp://shop.example/', /http or https/],
       [1, 'get whe_x', /No webhook endpoint/],
     ] as const) {
-      assert.match(await complaint(code, line), complains);
+      assert.match(await stderrOf(code, line), message);
     }
   });
 });

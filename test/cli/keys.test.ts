@@ -15,11 +15,11 @@ describe('TILLWAY_API_KEY', () => {
   it('is sent with every request', async () => {
     const { code, stderr } = await runWith({ url: service.url, apiKey: ADMIN.sandbox }, 'sessions', 'list');
     assert.deepEqual([code, stderr], [0, '']);
-    const made = await runWith({ url: service.url, apiKey: ADMIN.sandbox }, 'trigger', 'payment.paid', '--json');
-    assert.equal(made.code, 0, made.stderr);
+    const triggered = await runWith({ url: service.url, apiKey: ADMIN.sandbox }, 'trigger', 'payment.paid', '--json');
+    assert.equal(triggered.code, 0, triggered.stderr);
   });
 
-  it('is named in the error if the service requires a key, and is not printed', async () => {
+  it('is named in the error for a missing or invalid key, without its value', async () => {
     const apiKey = ADMIN.sandbox.replace(/.$/, '0');
     for (const given of [undefined, apiKey]) {
       const { code, stderr } = await runWith({ url: service.url, apiKey: given }, 'sessions', 'list');
@@ -29,7 +29,7 @@ describe('TILLWAY_API_KEY', () => {
     }
   });
 
-  it('of production is rejected by trigger, and for the environment of the sandbox', async () => {
+  it('with a production key is rejected by trigger, and for --environment sandbox', async () => {
     const live = { url: service.url, apiKey: ADMIN.production };
     const { code, stderr } = await runWith(live, 'trigger', 'payment.paid');
     assert.deepEqual([code, /makes sandbox checkouts.*sk_sandbox_/.test(stderr)], [1, true], stderr);
@@ -39,7 +39,7 @@ describe('TILLWAY_API_KEY', () => {
 
   it('decides the environment of a command without --environment', async () => {
     using rules = temporaryFile('rules.json', { version: 1, rules: [] });
-    const questions = [
+    const commandLines = [
       'fees 49.99',
       'routes list',
       'routes dry-run 49.99',
@@ -50,24 +50,24 @@ describe('TILLWAY_API_KEY', () => {
       ['sandbox', 'sandbox_card_acquirer'],
       ['production', 'card_stripe'],
     ] as const) {
-      for (const question of questions) {
-        const { code, stdout, stderr } = await runWith({ url: service.url, apiKey: ADMIN[environment] }, question);
-        assert.deepEqual([code, stderr], [0, ''], question);
-        if (/^fees|list$|dry-run/.test(question)) assert.ok(stdout.includes(route), stdout);
+      for (const commandLine of commandLines) {
+        const { code, stdout, stderr } = await runWith({ url: service.url, apiKey: ADMIN[environment] }, commandLine);
+        assert.deepEqual([code, stderr], [0, ''], commandLine);
+        if (/^fees|list$|dry-run/.test(commandLine)) assert.ok(stdout.includes(route), stdout);
       }
     }
   });
 
-  it('is in the examples for curl exactly if the service requires a key', async () => {
+  it('appears in the curl examples only if the service requires a key', async () => {
     await using open = await startTestService();
     for (const path of ['/docs', '/']) {
-      const [asking, silent] = await Promise.all([service, open].map(({ url }) => fetch(url + path)));
-      assert.match(await asking!.text(), /curl [^<]*Authorization: Bearer \$TILLWAY_API_KEY/);
-      assert.doesNotMatch(await silent!.text(), /TILLWAY_API_KEY/);
+      const [keyedPage, openPage] = await Promise.all([service, open].map(({ url }) => fetch(url + path)));
+      assert.match(await keyedPage!.text(), /curl [^<]*Authorization: Bearer \$TILLWAY_API_KEY/);
+      assert.doesNotMatch(await openPage!.text(), /TILLWAY_API_KEY/);
     }
   });
 
-  it('is rejected without being printed or sent if it is not a key', async () => {
+  it('is rejected, and neither printed nor sent, if its value is not an API key', async () => {
     for (const apiKey of ['sk_live_mine', `${ADMIN.sandbox}\n`, 'whsec_abc']) {
       const { code, stderr } = await runWith({ url: service.url, apiKey }, 'sessions', 'list');
       assert.equal(code, 2);

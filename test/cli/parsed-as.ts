@@ -5,27 +5,28 @@ import { commandsIn, pathOf, withDefaults } from '../../src/cli/command-group.ts
 import { createProgram } from '../../src/cli/program.ts';
 import { createTerminal } from './terminal.ts';
 
-/** Local commands that must not run. */
+/** Local commands for tests that do not run them. */
 export const LOCAL = {
   serve: () => Promise.resolve(),
   database: () => Promise.reject(new Error('there is none')),
 };
-export function tree(): Command {
+/** All commands of the program. */
+export function commandTree(): Command {
   return createProgram(createContext(createTerminal().terminal), LOCAL);
 }
 
-/** The words of a command line as a shell splits them, without leading variables. */
+/** Words of a command line as a shell splits them, without variable assignments before the command. */
 function wordsOf(line: string): string[] {
   const words = line.match(/(?:[^\s"']|"[^"]*"|'[^']*')+/g) ?? [];
   const plain = words.map((word) => word.replaceAll(/["']/g, ''));
   return plain.slice(plain.findIndex((word) => !/^[A-Z_]+=/.test(word)));
 }
 
-/** The command of a line. Throws unless the parser accepts the whole line. */
+/** Path of the command that a command line runs. Throws if the parser rejects the line. */
 export function parsedAs(line: string): string {
   const [name, ...args] = wordsOf(line.split(/ [|<] /)[0]!);
   assert.equal(name, 'tillway');
-  const program = tree();
+  const program = commandTree();
   let ran = '';
   for (const command of commandsIn(program)) {
     command.exitOverride().configureOutput({ writeErr: () => undefined, outputError: () => undefined });

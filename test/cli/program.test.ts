@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { hasColour } from '../../src/cli/colour.ts';
 import { OutputClosedError, examplesOf } from '../../src/cli/command-context.ts';
 import { commandsIn, pathOf } from '../../src/cli/command-group.ts';
-import { LOCAL, parsedAs, tree } from './parsed-as.ts';
+import { LOCAL, parsedAs, commandTree } from './parsed-as.ts';
 import { runOn, runWith } from './terminal.ts';
 
 // These commands print no data, or report their progress while they run.
@@ -24,13 +24,13 @@ const LOCAL_COMMANDS = new Set([
   'tillway webhook verify',
 ]);
 
-const commands = commandsIn(tree());
+const commands = commandsIn(commandTree());
 const leaves = commands.filter((command) => command.commands.length === 0);
 
 describe('every command', () => {
-  it('is in the tree', () => assert.ok(leaves.length > 60));
+  it('is found in the command tree', () => assert.ok(leaves.length > 60));
 
-  it('reads keys from the environment, never from its arguments, which every program on the machine may list', () => {
+  it('reads keys from the environment, never from its arguments, which other programs on the machine can read', () => {
     const takes = (word: RegExp) =>
       commands.flatMap((command) =>
         [
@@ -40,9 +40,9 @@ describe('every command', () => {
           .filter((text) => word.test(text) && !/^--idempotency-key|<key=value>$/.test(text))
           .map((text) => `${pathOf(command)} ${text}`),
       );
-    // That one is the id of a key.
+    // `tillway keys revoke` takes the id of a key, which is not secret.
     assert.deepEqual(takes(/key|token|password|credential/i), ['tillway keys revoke key']);
-    // Tools for a receiver in the making, whose secret of the moment may be given; both read WEBHOOK_SECRET too.
+    // These commands help to develop a receiver, which has a test secret. Both also read WEBHOOK_SECRET.
     assert.deepEqual(takes(/secret/i), [
       'tillway listen --secret <secret>',
       'tillway webhook verify --secret <secret>',
@@ -51,7 +51,7 @@ describe('every command', () => {
 
   for (const command of leaves) {
     const path = pathOf(command);
-    it(`has help with examples, and the options of all: ${path}`, async () => {
+    it(`has help with examples and the common options: ${path}`, async () => {
       const { code, stdout, stderr } = await runOn(LOCAL, {}, `${path} --help`.slice('tillway '.length));
       assert.deepEqual([code, stderr], [0, '']);
       assert.ok(stdout.startsWith(`Usage: ${path} `), stdout);
@@ -69,7 +69,7 @@ describe('every command', () => {
     }
   }
 
-  for (const group of commandsIn(tree()).filter(({ commands }) => commands.length > 0)) {
+  for (const group of commandsIn(commandTree()).filter(({ commands }) => commands.length > 0)) {
     it(`shows an example of each of its commands: ${pathOf(group)}`, async () => {
       const { stdout } = await runOn(LOCAL, {}, ...pathOf(group).split(' ').slice(1), '--help');
       const examples = stdout.split('\nExamples:\n')[1]!.match(/^ {2}tillway .*$/gm)!;
@@ -85,7 +85,7 @@ describe('every command', () => {
   });
 });
 
-/** The packages that are loaded with a file, before anything in it runs. */
+/** Packages that a file imports statically, directly or through other files. */
 function packagesOf(file: URL, seen = new Set<string>()): Set<string> {
   const packages = new Set<string>();
   if (seen.has(file.href)) return packages;
@@ -98,8 +98,8 @@ function packagesOf(file: URL, seen = new Set<string>()): Set<string> {
   return packages;
 }
 
-describe('the command line', () => {
-  it('and the service load packages only when they need them', () => {
+describe('static imports', () => {
+  it('of the command line and the service omit packages that are not needed for the start', () => {
     const packages = packagesOf(new URL('../../src/cli/program.ts', import.meta.url));
     assert.deepEqual(
       [...packages].filter((name) => !name.startsWith('node:')),
@@ -108,21 +108,22 @@ describe('the command line', () => {
     assert.deepEqual([...packagesOf(new URL('../../src/main.ts', import.meta.url))], []);
     const served = packagesOf(new URL('../../src/service.ts', import.meta.url));
     assert.ok(served.has('fastify'));
-    // The start waits for none of these: docs/benchmarks.md.
+    // These packages are imported when they are first needed: docs/benchmarks.md.
     for (const name of ['node:http', 'undici', 'pg', 'csv-parse/sync', 'csv-stringify/sync', 'prom-client']) {
       assert.ok(!served.has(name), name);
     }
   });
 });
 
-describe('the program', () => {
+describe('the program tillway', () => {
   it('lists the commands on one screen', async () => {
     const { code, stdout, stderr } = await runOn(LOCAL, {}, '--help');
     assert.deepEqual([code, stderr], [0, '']);
     const lines = stdout.split('\n');
     assert.ok(lines.length <= 60 && lines.every((line) => line.length <= 110), stdout);
     for (const heading of ['Service:', 'Payments:', 'Webhooks:', 'Routing:']) assert.ok(lines.includes(heading));
-    for (const command of tree().commands) assert.match(stdout, new RegExp(`^ {2}${command.name()}\\b.* {2,}\\S`, 'm'));
+    for (const command of commandTree().commands)
+      assert.match(stdout, new RegExp(`^ {2}${command.name()}\\b.* {2,}\\S`, 'm'));
     assert.equal((await runOn(LOCAL, {}, 'help')).stdout, stdout);
     assert.ok((await runOn(LOCAL, { columns: 70 }, '--help')).stdout.split('\n').length > lines.length);
   });
@@ -147,7 +148,7 @@ describe('the program', () => {
     assert.deepEqual(await runOn({ ...LOCAL, serve }, {}), { code: 2, stdout: '', stderr: help });
   });
 
-  it('rejects with its own faults', async () => {
+  it('rejects with an internal error, which is not a mistake of the user', async () => {
     const serve = () => Promise.reject(new Error('it cannot start'));
     await assert.rejects(runOn({ ...LOCAL, serve }, {}, 'serve', '--no-color'), /it cannot start/);
   });
@@ -171,8 +172,8 @@ describe('the program', () => {
   ] as const) {
     it(`exits with 2, names the mistake, and does nothing: ${line}`, async () => {
       const local = {
-        serve: () => assert.fail('it was started'),
-        database: () => assert.fail('the database was asked for'),
+        serve: () => assert.fail('the service was started'),
+        database: () => assert.fail('the database was opened'),
       };
       const { code, stdout, stderr } = await runOn(local, { url: 'http://127.0.0.1:1' }, line);
       assert.deepEqual([code, stdout], [2, '']);
@@ -181,7 +182,7 @@ describe('the program', () => {
   }
 
   for (const args of [['docter'], ['fees abc'], ['fees 5 --kind cash'], ['checkout create'], ['payments get', '']]) {
-    it(`reports misuse to programs as well: ${args.join(' ')} --json`, async () => {
+    it(`reports misuse as JSON: ${args.join(' ')} --json`, async () => {
       const { code, stdout, stderr } = await runOn(LOCAL, { url: 'http://127.0.0.1:1' }, ...args, '--json');
       const { ok, error } = JSON.parse(stdout) as { ok: boolean; error: Record<string, string> };
       assert.deepEqual([code, ok, error['code']], [2, false, 'misuse']);
@@ -191,7 +192,7 @@ describe('the program', () => {
   }
 });
 
-test('options that must be given are marked in the help, and all named if they are missing', async () => {
+test('required options are marked in the help, and the error names all missing ones', async () => {
   const { stdout } = await runOn(LOCAL, {}, 'checkout create --help');
   const marked = Array.from(stdout.matchAll(/^ +(--\w+) .*\(required\)$/gm), ([, name]) => name);
   assert.deepEqual(marked, ['--product', '--amount', '--customer']);
@@ -219,21 +220,21 @@ describe('colours', () => {
     [{ FORCE_COLOR: '1', NO_COLOR: '1' }, true, true],
   ];
   for (const [variables, isTerminal, expected] of cases) {
-    it(`are ${expected ? '' : 'not '}written: ${JSON.stringify(variables)}, ${isTerminal ? 'terminal' : 'pipe'}`, () =>
+    it(`are ${expected ? '' : 'not '}written to a ${isTerminal ? 'terminal' : 'pipe'} with the variables ${JSON.stringify(variables)}`, () =>
       assert.equal(hasColour(variables, isTerminal), expected));
   }
 });
 
 describe('tillway completion', () => {
-  /** The completions that bash offers at the end of a line. */
-  async function offered(line: string): Promise<string[]> {
+  /** Completions that bash offers at the end of a command line. */
+  async function completionsOf(line: string): Promise<string[]> {
     const { stdout: script } = await runWith({}, 'completion', 'bash');
-    // Words as bash splits them: = is one of its own.
+    // Bash splits words at `=`, which is a separate word.
     const words = line.split(' ').flatMap((word) => word.split(/(?==)|(?<==)/));
     const quoted = words.map((word) => `'${word}'`).join(' ');
-    const ask = `COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _tillway; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    // Without a path: it is bash alone that completes.
-    const ended = await promisify(execFile)('bash', ['--norc', '-c', `PATH=/nowhere\n${script}\n${ask}`]);
+    const completionScript = `COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _tillway; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    // The PATH is invalid, because the completion must need no program besides bash.
+    const ended = await promisify(execFile)('bash', ['--norc', '-c', `PATH=/nowhere\n${script}\n${completionScript}`]);
     assert.equal(ended.stderr, '');
     return ended.stdout.split('\n').filter((word) => word !== '');
   }
@@ -256,14 +257,14 @@ describe('tillway completion', () => {
     ['tillway payments get ', []],
   ];
   for (const [line, words] of lines) {
-    it(`completes in bash: ${line}`, async () => assert.deepEqual(await offered(line), words));
+    it(`completes in bash: ${line}`, async () => assert.deepEqual(await completionsOf(line), words));
   }
 
-  it('does not run words of the line', async () => {
-    assert.deepEqual(await offered('tillway fees $(exit;echo`exit`) --k'), ['--kind']);
+  it('does not execute words of the command line', async () => {
+    assert.deepEqual(await completionsOf('tillway fees $(exit;echo`exit`) --k'), ['--kind']);
   });
 
-  it('has every command and option, in each shell', async () => {
+  it('offers every command and option in each shell', async () => {
     for (const shell of ['bash', 'zsh', 'fish']) {
       const { code, stdout } = await runWith({}, 'completion', shell);
       assert.equal(code, 0);

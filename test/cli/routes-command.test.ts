@@ -6,9 +6,9 @@ import { ask, decisionsOf, saveRules, standings, temporaryFile } from '../suppor
 import { type TestService, startTestService } from '../support/service.ts';
 import { commandsOn, runIn } from './terminal.ts';
 
-// oxlint-disable unicorn/no-thenable -- the rule language says then
+// oxlint-disable unicorn/no-thenable -- `then` is a keyword of the rule language
 
-const LOCALS = { version: 1, rules: [{ id: 'locals', then: { only: { kind: 'local' } } }] };
+const LOCAL_KIND_ONLY = { version: 1, rules: [{ id: 'locals', then: { only: { kind: 'local' } } }] };
 
 /** The width of the widest line, except for reasons: they are sentences, which may wrap. */
 const widest = (text: string) => {
@@ -26,11 +26,11 @@ describe('tillway routes', { concurrency: 2 }, () => {
     await startAt(on, sessionId, 'card');
   });
   after(() => on[Symbol.asyncDispose]());
-  const { told, json, complaint } = commandsOn(() => on, 'routes');
+  const { stdoutOf, json, stderrOf } = commandsOn(() => on, 'routes');
 
-  it('lists the routes, best first, without a command too', async () => {
-    const listed = await told('list');
-    assert.equal(await told(), listed);
+  it('lists the routes, best first, also as the default command', async () => {
+    const listed = await stdoutOf('list');
+    assert.equal(await stdoutOf(), listed);
     const [headings, ...rows] = listed.trimEnd().split('\n');
     assert.deepEqual(cells(headings!), ['ROUTE', 'KIND', 'SCORE', 'HEALTH', 'SUCCESS', 'OUTCOMES', 'FEES', 'WHY']);
     assert.equal(rows.length, 6);
@@ -39,7 +39,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     assert.deepEqual([score, success, fees, why], ['90.3', '93.0 %', '2.9 %', 'as configured in the catalogue']);
     assert.ok(widest(listed) <= 120);
     assert.match(listed, /^sandbox_local_instant .* 1\.45 % /m);
-    assert.match(await told('list', '--environment', 'production'), /^card_stripe .* no provider is connected/m);
+    assert.match(await stdoutOf('list', '--environment', 'production'), /^card_stripe .* no provider is connected/m);
     const { data } = await json<{ data: { id: string }[] }>('list');
     assert.deepEqual(
       data.map(({ id }) => id),
@@ -48,7 +48,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
   });
 
   it('shows why a session got its route', async () => {
-    const why = await told('why', sessionId);
+    const why = await stdoutOf('why', sessionId);
     const [offer, attempt] = await decisionsOf(on, sessionId);
     assert.ok(why.includes(`${offer?.created}  offer  (${offer?.id})\nexploit: ${offer?.reason}\n`));
     assert.ok(why.includes(`attempt ${attempt?.paymentId}  (${attempt?.id})\n${attempt?.mode}: ${attempt?.reason}\n`));
@@ -62,7 +62,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
   });
 
   it('replays the decisions of a session', async () => {
-    const [headings, ...rows] = (await told('replay', sessionId)).trimEnd().split('\n');
+    const [headings, ...rows] = (await stdoutOf('replay', sessionId)).trimEnd().split('\n');
     assert.deepEqual(cells(headings!), ['DECISION', 'SAME BYTES', 'CHOSEN', 'AGAIN']);
     assert.deepEqual(
       rows.map((row) => cells(row)[1]),
@@ -71,7 +71,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     assert.equal((await json<{ identical: boolean }>('replay', sessionId)).identical, true);
   });
 
-  it('exits with 1 if a decision was changed', async () => {
+  it('replay exits with 1 if a stored decision was changed', async () => {
     const tampered = await createSession(on, { preferredRoute: 'wallet' });
     const [offer] = await decisionsOf(on, tampered);
     const replaced = `REPLACE(body, '"chosen":"${offer?.chosen}"', '"chosen":"sandbox_local_ach"')`;
@@ -84,21 +84,24 @@ describe('tillway routes', { concurrency: 2 }, () => {
   });
 
   it('overrides the health of a route, and lists the changes', async () => {
-    await using own = await startTestService();
-    const at = commandsOn(() => own, 'routes');
-    assert.equal(await at.told('history'), 'None.\n');
+    await using service = await startTestService();
+    const commands = commandsOn(() => service, 'routes');
+    assert.equal(await commands.stdoutOf('history'), 'None.\n');
     const until = '2027-01-15T12:00:00Z';
     const set = ['override', 'sandbox_card_backup', 'standby', '--until', until, '--reason', 'new\nline \u001b[2J'];
-    assert.equal(await at.told(...set), 'sandbox_card_backup is standby: disabled by the operator: new line  [2J\n');
-    const list = await at.told('list');
+    assert.equal(
+      await commands.stdoutOf(...set),
+      'sandbox_card_backup is standby: disabled by the operator: new line  [2J\n',
+    );
+    const list = await commands.stdoutOf('list');
     assert.match(
       list,
       /^sandbox_card_backup .* disabled by the operator: new line  \[2J, until 2027-01-15T12:00:00Z$/m,
     );
-    const ended = await at.json<{ health: string }>('override', 'sandbox_card_backup', 'automatic');
+    const ended = await commands.json<{ health: string }>('override', 'sandbox_card_backup', 'automatic');
     assert.equal(ended.health, 'degraded');
-    await at.told('override', 'card_stripe', 'degraded');
-    const [headings, ...rows] = (await at.told('history')).trimEnd().split('\n');
+    await commands.stdoutOf('override', 'card_stripe', 'degraded');
+    const [headings, ...rows] = (await commands.stdoutOf('history')).trimEnd().split('\n');
     assert.deepEqual(cells(headings!), ['TIME', 'ROUTE', 'FROM', 'TO', 'WHY']);
     assert.deepEqual(
       rows.map((row) => cells(row).slice(1, 4)),
@@ -109,85 +112,91 @@ describe('tillway routes', { concurrency: 2 }, () => {
       ],
     );
     for (const row of rows) assert.match(row, /^2026-03-01T12:00:00Z /);
-    assert.equal((await at.told('history', 'card_stripe')).trimEnd().split('\n').length, 2);
-    assert.equal((await at.told('history --environment sandbox --limit 1')).trimEnd().split('\n').length, 2);
-    assert.equal((await at.json<{ data: unknown[] }>('history')).data.length, 3);
+    assert.equal((await commands.stdoutOf('history', 'card_stripe')).trimEnd().split('\n').length, 2);
+    assert.equal((await commands.stdoutOf('history --environment sandbox --limit 1')).trimEnd().split('\n').length, 2);
+    assert.equal((await commands.json<{ data: unknown[] }>('history')).data.length, 3);
   });
 
   it('checks, saves and shows rules', async () => {
-    await using own = await startTestService();
-    const at = commandsOn(() => own, 'routes');
-    using good = temporaryFile('good.json', LOCALS);
+    await using service = await startTestService();
+    const commands = commandsOn(() => service, 'routes');
+    using good = temporaryFile('good.json', LOCAL_KIND_ONLY);
     const ruleSet = (id: string, rule: object) => ({ version: 1, rules: [{ id, ...rule }] });
     using bad = temporaryFile('bad.json', ruleSet('A', { then: { prefer: 'rt_nowhere', explore: 1 } }));
     using broken = temporaryFile('broken.json', '{');
     using closed = temporaryFile('closed.json', ruleSet('off', { then: { reject: 'closed' } }));
     const doubt = { when: { hour: 1 }, then: { only: 'card_stripe' } };
     using doubtful = temporaryFile('doubtful.json', ruleSet('r', doubt));
-    assert.equal(await at.told('rules', 'check', good.path), 'The rules are well formed; nothing was changed.\n');
+    assert.equal(
+      await commands.stdoutOf('rules', 'check', good.path),
+      'The rules are well formed; nothing was changed.\n',
+    );
     for (const { path, code, warned } of [
       { path: closed.path, code: 1, warned: ['rejects_all', 'rejects_all'] },
       { path: doubtful.path, code: 0, warned: ['no_route_left'] },
     ]) {
-      const text = await runIn(own, 'routes', 'rules', 'check', path);
-      const document = await runIn(own, 'routes', 'rules', 'check', path, '--json');
+      const text = await runIn(service, 'routes', 'rules', 'check', path);
+      const document = await runIn(service, 'routes', 'rules', 'check', path, '--json');
       const { warnings } = JSON.parse(document.stdout) as { warnings: Record<'path' | 'code' | 'message', string>[] };
       assert.deepEqual([text.code, document.code, warnings.map((each) => each.code)], [code, code, warned]);
       for (const { path, message } of warnings)
         assert.ok(text.stdout.includes(`warning: ${path} ${message}\n`), text.stdout);
     }
-    assert.match(await at.told('rules'), /^Version 0 \(none\)\n/);
-    assert.match(await at.told('rules', 'save', good.path), /^Version 1 \(api\)\n\{\n {2}"version": 1/);
-    assert.deepEqual((await at.json<{ ruleSet: unknown }>('rules')).ruleSet, LOCALS);
-    assert.match(await at.told('rules', '--version', '1'), /^Version 1 \(api\)\n/);
+    assert.match(await commands.stdoutOf('rules'), /^Version 0 \(none\)\n/);
+    assert.match(await commands.stdoutOf('rules', 'save', good.path), /^Version 1 \(api\)\n\{\n {2}"version": 1/);
+    assert.deepEqual((await commands.json<{ ruleSet: unknown }>('rules')).ruleSet, LOCAL_KIND_ONLY);
+    assert.match(await commands.stdoutOf('rules', '--version', '1'), /^Version 1 \(api\)\n/);
     for (const command of ['check', 'save']) {
-      const wrong = await at.complaint(1, 'rules', command, bad.path);
+      const wrong = await commands.stderrOf(1, 'rules', command, bad.path);
       assert.match(wrong, /^ {2}\S*rules\.0\.id: must be /m);
       assert.match(wrong, /^ {2}\S*rules\.0\.then\.explore: must be /m);
-      assert.ok((await at.complaint(2, 'rules', command, broken.path)).includes(broken.path));
-      await at.complaint(2, 'rules', command, `${good.path}.gone`);
+      assert.ok((await commands.stderrOf(2, 'rules', command, broken.path)).includes(broken.path));
+      await commands.stderrOf(2, 'rules', command, `${good.path}.gone`);
     }
-    await at.complaint(1, 'rules', '--version', '9');
-    assert.match(await at.told('rules'), /^Version 1 /);
+    await commands.stderrOf(1, 'rules', '--version', '9');
+    assert.match(await commands.stdoutOf('rules'), /^Version 1 /);
   });
 
-  it('dry-runs a checkout, also with other rules', async () => {
-    using rules = temporaryFile('rules.json', LOCALS);
-    assert.match(await told('dry-run', '20'), /^exploit: sandbox_card_acquirer over /);
-    assert.match(await told('dry-run', '20', '--kind', 'wallet'), /^exploit: sandbox_wallet_express over /);
+  it('dry-runs a checkout, also with rules that are not saved', async () => {
+    using rules = temporaryFile('rules.json', LOCAL_KIND_ONLY);
+    assert.match(await stdoutOf('dry-run', '20'), /^exploit: sandbox_card_acquirer over /);
+    assert.match(await stdoutOf('dry-run', '20', '--kind', 'wallet'), /^exploit: sandbox_wallet_express over /);
     const metadata = ['--metadata', 'a=b=c', '--metadata', 'd='];
-    const supposed = await told('dry-run', '20.5', '--rules', rules.path, ...metadata);
-    assert.match(supposed, /^exploit: sandbox_local_\w+ over .*\n {2}rule locals: only kind local\n#/);
-    assert.ok(widest(supposed) <= 120);
-    assert.match(await told('dry-run', '20', '--metadata', '__proto__=x'), /^exploit: /);
+    const withOtherRules = await stdoutOf('dry-run', '20.5', '--rules', rules.path, ...metadata);
+    assert.match(withOtherRules, /^exploit: sandbox_local_\w+ over .*\n {2}rule locals: only kind local\n#/);
+    assert.ok(widest(withOtherRules) <= 120);
+    assert.match(await stdoutOf('dry-run', '20', '--metadata', '__proto__=x'), /^exploit: /);
     const full = ['--customer', 'a@b.co', '--product', 'x', '--environment', 'production'];
     const { environment } = await json<{ environment: string }>('dry-run', '20', ...full);
     assert.equal(environment, 'production');
     using reject = temporaryFile('reject.json', { version: 1, rules: [{ id: 'no', then: { reject: 'closed' } }] });
-    assert.match(await told('dry-run', '20', '--rules', reject.path), /^refused by a rule: closed\n/);
+    assert.match(await stdoutOf('dry-run', '20', '--rules', reject.path), /^refused by a rule: closed\n/);
   });
 
-  it('backtests other rules', async () => {
-    await using own = await startTestService();
-    const at = commandsOn(() => own, 'routes');
-    await saveRules(own, { id: 'first', then: { priority: 'sandbox_card_acquirer' } });
-    const past = await createSession(own);
-    await startAt(own, past, 'card');
-    assert.match(await at.told('backtest'), /^0 of 1 decisions fall differently\.\n\n +EXPECTED SUCCESS +COST\n/);
+  it('backtests rules that are not saved on past decisions', async () => {
+    await using service = await startTestService();
+    const commands = commandsOn(() => service, 'routes');
+    await saveRules(service, { id: 'first', then: { priority: 'sandbox_card_acquirer' } });
+    const past = await createSession(service);
+    await startAt(service, past, 'card');
+    assert.match(
+      await commands.stdoutOf('backtest'),
+      /^0 of 1 decisions fall differently\.\n\n +EXPECTED SUCCESS +COST\n/,
+    );
     const other = { version: 1, rules: [{ id: 'other', then: { priority: 'sandbox_card_backup' } }] };
     using rules = temporaryFile('rules.json', other);
-    const changed = await at.told('backtest', '--rules', rules.path);
+    const changed = await commands.stdoutOf('backtest', '--rules', rules.path);
     assert.match(changed, /^1 of 1 decisions fall differently\.\n/);
     const [was, is] = ['sandbox_card_acquirer', 'sandbox_card_backup'];
     const change = `2026-03-01T12:00:00Z  ${past}\n  ${was} -> ${is}\n  ${is} comes first by rule other\n`;
     assert.ok(changed.endsWith(change), changed);
-    using none = temporaryFile('none.json', LOCALS);
-    assert.match(await at.told('backtest', '--rules', none.path), /\n {2}sandbox_card_acquirer -> none\n/);
+    using none = temporaryFile('none.json', LOCAL_KIND_ONLY);
+    assert.match(await commands.stdoutOf('backtest', '--rules', none.path), /\n {2}sandbox_card_acquirer -> none\n/);
     const options = ['--margin', '0.155', '--objective', 'total', '--limit', '1000', '--environment', 'sandbox'];
-    assert.equal((await at.json<{ decisions: number }>('backtest', ...options)).decisions, 1);
+    assert.equal((await commands.json<{ decisions: number }>('backtest', ...options)).decisions, 1);
   });
 
-  const misuse: [args: string[], complaint: RegExp][] = [
+  const misuse: [args: string[], stderrOf: RegExp][] = [
     [['nothing'], /^tillway: unknown command 'nothing'\n\nUsage: +tillway routes <command> /],
     [['__proto__'], /^tillway: unknown command '__proto__'\n/],
     [['rules', 'lint'], /^tillway: unknown command 'lint'\n/],
@@ -200,12 +209,12 @@ describe('tillway routes', { concurrency: 2 }, () => {
   ];
   for (const [args, expected] of misuse) {
     it(`exits with 2 and names the mistake: ${args.join(' ')}`, async () => {
-      assert.match(await complaint(2, ...args), expected);
+      assert.match(await stderrOf(2, ...args), expected);
     });
   }
 
   it('exits with 1 if the service rejects the request', async () => {
-    assert.match(await complaint(1, 'why chk_nobody'), /^tillway: No session "chk_nobody" exists\.\n/);
+    assert.match(await stderrOf(1, 'why chk_nobody'), /^tillway: No session "chk_nobody" exists\.\n/);
     for (const line of [
       'replay ../rules',
       'override nowhere standby',
@@ -216,7 +225,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
       `dry-run 1${'0'.repeat(300)}`,
       'backtest --limit 1001',
     ]) {
-      await complaint(1, line);
+      await stderrOf(1, line);
     }
     assert.equal((await standings(on)).get('sandbox_card_backup')?.health, 'live');
   });

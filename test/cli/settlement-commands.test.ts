@@ -11,7 +11,7 @@ before(async () => {
 after(() => on[Symbol.asyncDispose]());
 
 describe('tillway discrepancies resolve', () => {
-  it('shows why a discrepancy is open after a refund, and explains accepting it', async () => {
+  it('shows that a discrepancy stays open until its refund succeeds, and explains in its help the effect of accepting', async () => {
     const session = await createSession(on, { customer: 'short@example.com' });
     await attempt(on, session, 'card', 'wrong_amount');
     await on.pass(0);
@@ -28,7 +28,7 @@ describe('tillway discrepancies resolve', () => {
 });
 
 describe('tillway settlements', () => {
-  it('record reports an earlier reference', async () => {
+  it('record reports that the payment was recorded before with another reference', async () => {
     const session = await createSession(on, { customer: 'paid@example.com' });
     await attempt(on, session, 'card', 'paid');
     await on.pass(0);
@@ -42,17 +42,17 @@ describe('tillway settlements', () => {
     );
   });
 
-  const imported = (csv: string) =>
+  const importCsv = (csv: string) =>
     runWith({ url: on.url, readInput: () => Promise.resolve(Buffer.from(csv)) }, 'settlements import -');
 
-  it('import prints no control character of the names of columns', async () => {
-    const { stdout } = await imported('reference,amount,currency,"n\u001B]0;x\u0007o\nte\u202E"\nsp_gone,1,USD,y\n');
+  it('import prints column names without control characters', async () => {
+    const { stdout } = await importCsv('reference,amount,currency,"n\u001B]0;x\u0007o\nte\u202E"\nsp_gone,1,USD,y\n');
     assert.match(stdout, /^Columns passed over: n ]0;x o te $/m);
   });
 
-  it('import names the separator of the columns if a file has no known columns', async () => {
+  it('import explains the expected separator if a file has no known columns', async () => {
     for (const mark of [';', '\t']) {
-      const { code, stderr } = await imported(`payment_id${mark}amount${mark}currency\npay_x${mark}48,54${mark}USD\n`);
+      const { code, stderr } = await importCsv(`payment_id${mark}amount${mark}currency\npay_x${mark}48,54${mark}USD\n`);
       assert.equal(code, 1);
       assert.match(stderr, /separated by commas, and amounts have a point before the cents/);
     }

@@ -32,7 +32,7 @@ describe('a table on a narrow terminal', () => {
     );
   });
 
-  it('breaks a text in the last column at its words', () => {
+  it('wraps the text of the last column between words', () => {
     const text = 'what the buyer is shown on the page';
     assert.equal(
       table(['FIELD', 'MEANING'], [['product', text]], wide(31)),
@@ -40,14 +40,14 @@ describe('a table on a narrow terminal', () => {
     );
   });
 
-  it('is complete if it fits exactly, and without a terminal', () => {
+  it('shows all columns if it fits exactly, or if the output is no terminal', () => {
     const whole = table(headings, [row], withoutStyle);
     const width = whole.indexOf('\n2') === -1 ? Math.max(...whole.split('\n').map((line) => line.length)) : 0;
     assert.equal(table(headings, [row], wide(width)), whole);
     assert.notEqual(table(headings, [row], wide(width - 1)), whole);
   });
 
-  it('keeps its columns from page to page', () => {
+  it('has the same columns on every page', () => {
     const growing = growingTable(headings, wide(70));
     growing.add([row]);
     assert.equal(growing.add([row]), `${ID}  routed  buyer@example.com\n`);
@@ -55,8 +55,8 @@ describe('a table on a narrow terminal', () => {
   });
 });
 
-describe('a text that is broken at its words', () => {
-  it('is the same text, and wider than allowed by a single word alone', () => {
+describe('brokenAtWords', () => {
+  it('changes only line breaks, and exceeds the width only for a single long word', () => {
     fc.assert(
       fc.property(
         fc.array(fc.stringMatching(/^[a-z]{1,12}$/), { minLength: 1 }),

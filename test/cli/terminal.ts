@@ -3,7 +3,8 @@ import type { Terminal } from '../../src/cli/command-context.ts';
 import type { LocalCommands } from '../../src/cli/local-commands.ts';
 import { runTillway } from '../../src/cli/program.ts';
 
-export interface Ended {
+/** Exit code and output of a command. */
+export interface CommandResult {
   code: number;
   stdout: string;
   stderr: string;
@@ -41,47 +42,51 @@ export function createTerminal(overrides: Partial<Terminal> = {}): TestTerminal 
   };
 }
 
-/** Commands that work on this machine are tested as processes. */
+/** Local commands that fail. The tests of local commands start a process. */
 const NOTHING_LOCAL: LocalCommands = {
   serve: () => Promise.reject(new Error('no service is started here')),
   database: () => Promise.reject(new Error('there is no database here')),
 };
 
-/** The words of a command line: its start, separated by spaces, and further words that can contain spaces. */
+/** Words of a command line: the first argument is split at spaces, further arguments are one word each. */
 function wordsOf([start, ...others]: readonly string[]): string[] {
   return start === undefined ? [] : [...start.split(' '), ...others];
 }
 
-/** Runs a command line in this process, against a service. Only its first argument can be several words. */
-export function runIn(on: { url: string }, ...args: string[]): Promise<Ended> {
+/** Runs a command line in the test process, against a service. Only the first argument can contain several words. */
+export function runIn(on: { url: string }, ...args: string[]): Promise<CommandResult> {
   return runWith({ url: on.url }, ...args);
 }
 
-/** The same with overrides of the terminal. */
-export function runWith(overrides: Partial<Terminal>, ...args: string[]): Promise<Ended> {
+/** Runs a command line with overrides of the terminal. */
+export function runWith(overrides: Partial<Terminal>, ...args: string[]): Promise<CommandResult> {
   return runOn(NOTHING_LOCAL, overrides, ...args);
 }
 
-/** The same with local commands. */
-export async function runOn(local: LocalCommands, overrides: Partial<Terminal>, ...args: string[]): Promise<Ended> {
+/** Runs a command line with local commands and overrides of the terminal. */
+export async function runOn(
+  local: LocalCommands,
+  overrides: Partial<Terminal>,
+  ...args: string[]
+): Promise<CommandResult> {
   const { terminal, stdout, stderr } = createTerminal(overrides);
   const code = await runTillway(wordsOf(args), terminal, local);
   return { code, stdout: stdout(), stderr: stderr() };
 }
 
-/** Runs commands against a service, and asserts how they end. `group`: the first words of each command line. */
+/** Functions that run commands against a service and assert their exit code. `group`: the first words of each command line. */
 export function commandsOn(on: () => { url: string }, ...group: string[]) {
-  /** The output of a command that succeeds. */
-  async function told(...args: string[]): Promise<string> {
+  /** Runs a command that succeeds; returns its output. */
+  async function stdoutOf(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await runIn(on(), ...group, ...wordsOf(args));
     assert.deepEqual([code, stderr], [0, ''], `${args.join(' ')}: ${stdout}${stderr}`);
     return stdout;
   }
   return {
-    told,
-    json: async <Body>(...args: string[]) => JSON.parse(await told(...args, '--json')) as Body,
-    /** The error output of a command that fails with that exit code and prints nothing else. */
-    async complaint(code: 1 | 2, ...args: string[]): Promise<string> {
+    stdoutOf,
+    json: async <Body>(...args: string[]) => JSON.parse(await stdoutOf(...args, '--json')) as Body,
+    /** Runs a command that fails with the given exit code and prints only errors; returns the error output. */
+    async stderrOf(code: 1 | 2, ...args: string[]): Promise<string> {
       const ended = await runIn(on(), ...group, ...wordsOf(args));
       assert.deepEqual([ended.code, ended.stdout], [code, ''], ended.stderr);
       assert.match(ended.stderr, /^tillway: .+\n/);

@@ -21,14 +21,14 @@ interface Triggered {
   events: { id: string; type: string }[];
 }
 
-/** With a clock that runs, in a service that works by itself. */
+/** Runs `tillway trigger` with a real clock and shortened waits. */
 async function trigger(on: { url: string }, ...args: string[]) {
   const terminal = { url: on.url, now: () => Date.now(), sleep: (ms: number) => pause(ms / 10) };
   const ended = await runWith(terminal, ...['trigger', ...args].join(' ').split(' '));
   return { ...ended, answer: () => JSON.parse(ended.stdout) as Triggered };
 }
 
-describe('the outcomes', () => {
+describe('the outcomes of tillway trigger', () => {
   it('include every instrument and tag of the simulated provider', () => {
     const chosen = new Set(OUTCOMES.map(({ instrument }) => instrument));
     assert.deepEqual(
@@ -42,12 +42,12 @@ describe('the outcomes', () => {
     );
   });
 
-  it('begin with the event that they end with, each under a name of its own', () => {
+  it('have unique names that begin with their last event', () => {
     assert.ok(OUTCOMES.every(({ name, ends }) => name === ends || name.startsWith(`${ends}.`)));
     assert.equal(new Set(OUTCOMES.map(({ name }) => name)).size, OUTCOMES.length);
   });
 
-  it('put their tag into the address', () => {
+  it('add their tag to the email address of the customer', () => {
     assert.equal(tagged('ann@example.com', 'handoff_error'), 'ann+handoff_error@example.com');
     assert.equal(tagged('ann@example.com', undefined), 'ann@example.com');
   });
@@ -60,7 +60,7 @@ describe('tillway trigger', { concurrency: 4 }, () => {
   });
   after(() => on[Symbol.asyncDispose]());
 
-  // The rest takes what the provider takes: half a minute each, or leaves the routes in standby.
+  // The other outcomes take half a minute each, or leave the routes in standby.
   const QUICK: [name: string, kind: string, session: string, payments: string[], events: string[]][] = [
     ['payment.provider_pending', 'card', 'pending', ['pending'], ['provider_pending']],
     ['payment.provider_pending.wrong_amount', 'wallet', 'pending', ['pending'], ['provider_pending']],
@@ -74,16 +74,19 @@ describe('tillway trigger', { concurrency: 4 }, () => {
     ['payment.failed.cancelled', 'card', 'failed', ['failed'], ['provider_pending', 'failed']],
   ];
   for (const [name, kind, session, payments, events] of QUICK) {
-    it(`${name} by ${kind} is the outcome of a real checkout`, async () => {
+    it(`${name} with a ${kind} payment brings a checkout to this outcome`, async () => {
       const { code, stderr, answer } = await trigger(on, name, '--kind', kind, '--json');
       assert.deepEqual([code, stderr], [0, '']);
-      const { session: made, payments: told, events: said, steps, outcome } = answer();
-      const state = await stateOf(on, made.id);
+      const { session: shownSession, payments: shownPayments, events: shownEvents, steps, outcome } = answer();
+      const state = await stateOf(on, shownSession.id);
       assert.deepEqual([outcome, state.session, state.payments], [name, session, payments]);
-      assert.deepEqual([made.status, told.map(({ status }) => status).toReversed()], [session, payments]);
-      assert.ok(told.every(({ route }) => route.kind === kind));
       assert.deepEqual(
-        said.map(({ type }) => type),
+        [shownSession.status, shownPayments.map(({ status }) => status).toReversed()],
+        [session, payments],
+      );
+      assert.ok(shownPayments.every(({ route }) => route.kind === kind));
+      assert.deepEqual(
+        shownEvents.map(({ type }) => type),
         events.map((status) => `payment.${status}`),
       );
       assert.match(steps.join('\n'), /^opens http[^]*\nchooses to pay by/);
@@ -120,7 +123,7 @@ describe('tillway trigger', { concurrency: 4 }, () => {
   });
 
   it('rejects an unknown outcome or an invalid option', async () => {
-    const REFUSED: [args: string[], code: number, says: RegExp][] = [
+    const REFUSED: [args: string[], code: number, message: RegExp][] = [
       [[], 2, /name an event; tillway trigger --list[^]*payment\.failed\.cancelled/],
       [['payment.pad'], 2, /^tillway: there is no event "payment\.pad" \(did you mean payment\.paid\?\); .*--list/],
       [['nothing'], 2, /^tillway: there is no event "nothing"; tillway trigger --list shows all\n/],
@@ -128,10 +131,10 @@ describe('tillway trigger', { concurrency: 4 }, () => {
       [['payment.paid --amount -1'], 1, /amount/],
       [['payment.paid --customer nobody'], 1, /customer/],
     ];
-    for (const [args, code, says] of REFUSED) {
+    for (const [args, code, message] of REFUSED) {
       const ended = await trigger(on, ...args);
       assert.deepEqual([ended.code, ended.stdout], [code, ''], args.join(' '));
-      assert.match(ended.stderr, says);
+      assert.match(ended.stderr, message);
     }
   });
 });
@@ -147,14 +150,14 @@ describe('tillway trigger with routes that fail', () => {
     assert.equal(session.customer, 'buyer+handoff_error@example.com');
   });
 
-  it('payment.failed.provider_down ends when no route is left', async () => {
+  it('payment.failed.provider_down fails the session when no route is left', async () => {
     await using on = await startTestService({ live: true });
     const down = await trigger(on, 'payment.failed.provider_down', '--json');
     assert.deepEqual([down.code, down.stderr], [0, '']);
     assert.equal(down.answer().session.status, 'failed');
   });
 
-  it('is rejected with the reason if there is no sandbox', async () => {
+  it('is rejected with the reason if the service has no sandbox routes', async () => {
     using folder = temporaryFolder();
     const { routes } = JSON.parse(readFileSync(ROUTES, 'utf8')) as { routes: { environment: string }[] };
     const live = routes.map((route) => ({ ...route, environment: 'production' }));
@@ -176,25 +179,25 @@ describe('tillway trigger --session', () => {
     (await call<{ id: string; checkoutUrl: string }>('POST', `${on.url}/api/gateway/sessions`, sessionBody(overrides)))
       .body;
 
-  it('pays a session of another program, by its id or its checkoutUrl', async () => {
-    for (const named of ['id', 'checkoutUrl'] as const) {
+  it('pays a session that another program created, by its id or its checkoutUrl', async () => {
+    for (const field of ['id', 'checkoutUrl'] as const) {
       const session = await create();
-      const { code, answer } = await trigger(on, 'payment.paid', '--session', session[named], '--json');
+      const { code, answer } = await trigger(on, 'payment.paid', '--session', session[field], '--json');
       assert.deepEqual([code, answer().session.id, answer().session.status], [0, session.id, 'paid']);
     }
   });
 
-  it('rejects a session that it cannot drive to the outcome', async () => {
+  it('rejects a session that cannot reach the outcome', async () => {
     const { id } = await create();
-    const over = await create();
-    await call('POST', `${on.url}/api/gateway/sessions/${over.id}/expire`);
+    const expired = await create();
+    await call('POST', `${on.url}/api/gateway/sessions/${expired.id}/expire`);
     const live = await create({ environment: 'production', redirectUrl: 'https://shop.example/back' });
     for (const [line, code, complaint] of [
       [`payment.paid --amount 10 --session ${id}`, 2, /(?=[^]*--amount)(?=[^]*--session)[^]*cannot be used with/],
       ['payment.paid --session pay_1', 2, /chk_/],
       [`payment.paid --session ${id.slice(0, -4)}0000`, 1, /exists|There is no/],
-      [`payment.paid.failover --session ${over.id}`, 2, /leave --session out/],
-      [`payment.paid --session ${over.id}`, 1, /is expired/],
+      [`payment.paid.failover --session ${expired.id}`, 2, /leave --session out/],
+      [`payment.paid --session ${expired.id}`, 1, /is expired/],
       [`payment.paid --session ${live.id}`, 1, /production/],
     ] as const) {
       const refused = await trigger(on, line);
@@ -204,36 +207,37 @@ describe('tillway trigger --session', () => {
   });
 });
 
-describe('tillway trigger at a foreign service', () => {
-  interface Asked {
+describe('tillway trigger with an untrusted service', () => {
+  interface PageRequest {
     method: string | undefined;
     url: string | undefined;
     origin: string | undefined;
   }
 
-  /** A service whose checkout is that markup, and everything that it is asked besides its API. */
+  /** Starts a service with a minimal API that answers page requests with `answer` and records them. */
   async function openService(
     answer: (response: ServerResponse) => void,
     { checkout, types = [] }: { checkout?: string; types?: string[] } = {},
   ) {
-    const asked: Asked[] = [];
+    const pageRequests: PageRequest[] = [];
     const stub = await startStub((request, response) => {
       const { method, url = '', headers } = request;
       request.resume();
-      const own = `http://${headers.host}`;
-      const say = (body: object) => response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
+      const serviceUrl = `http://${headers.host}`;
+      const sendJson = (body: object) =>
+        response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
       if (url.startsWith('/api/gateway/sessions')) {
         const id = 'chk_1\u001b]0;owned\u0007';
-        const checkoutUrl = checkout ?? `${own}/checkout/chk_1`;
-        say({ object: 'checkout_session', id, environment: 'sandbox', status: 'routed', checkoutUrl });
+        const checkoutUrl = checkout ?? `${serviceUrl}/checkout/chk_1`;
+        sendJson({ object: 'checkout_session', id, environment: 'sandbox', status: 'routed', checkoutUrl });
       } else if (url.startsWith('/api/')) {
-        say({ object: 'list', data: types.map((type) => ({ id: 'evt_1', type })), hasMore: false });
+        sendJson({ object: 'list', data: types.map((type) => ({ id: 'evt_1', type })), hasMore: false });
       } else {
-        asked.push({ method, url, origin: headers.origin });
+        pageRequests.push({ method, url, origin: headers.origin });
         answer(response);
       }
     });
-    return Object.assign(stub, { asked });
+    return Object.assign(stub, { pageRequests });
   }
 
   it('follows no link or redirect to another origin', async () => {
@@ -246,14 +250,14 @@ describe('tillway trigger at a foreign service', () => {
     const location = `${victim.url}/_shutdown`;
     await using redirecting = await openService((response) => response.writeHead(303, { location }).end());
     assert.match((await trigger(redirecting, 'payment.failed')).stderr, /answered 303/);
-    assert.deepEqual(victim.asked, []);
+    assert.deepEqual(victim.pageRequests, []);
   });
 
   it('sends the origin of a form as a browser does, and prints no control character of a response', async () => {
     const form = '<input type="hidden" name="total_card" value="4999">';
     await using service = await openService((response) => response.end(form), { types: ['payment.paid'] });
     await trigger(service, 'payment.paid');
-    const posts = service.asked.filter(({ method }) => method === 'POST');
+    const posts = service.pageRequests.filter(({ method }) => method === 'POST');
     assert.deepEqual(posts, [{ method: 'POST', url: '/checkout/chk_1/pay', origin: service.url }]);
     const { code, stdout, stderr } = await trigger(service, 'payment.failed');
     assert.equal(code, 1);

@@ -5,10 +5,10 @@ import { freePort } from '../process/program.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
 import { startStub } from './stub-server.ts';
-import { type Ended, runWith } from './terminal.ts';
+import { type CommandResult, runWith } from './terminal.ts';
 
-/** Characters that control a terminal: an escape sequence, a C1 control character, and one that changes the direction. */
-const ORDERS = '\u001B[2J\u009B31m\u202E';
+/** An escape sequence, a C1 control character and a character that changes the text direction. */
+const CONTROL_CHARACTERS = '\u001B[2J\u009B31m\u202E';
 
 function startAnswering(status: number, body: string): ReturnType<typeof startStub> {
   return startStub((_request, response) => response.writeHead(status).end(body));
@@ -28,13 +28,13 @@ before(async () => {
 });
 after(() => on[Symbol.asyncDispose]());
 
-/** The service with control characters in every text of its answers, and in other values that `also` selects. */
-async function startPoisoned(also: (value: unknown) => boolean = () => false): ReturnType<typeof startStub> {
-  const poisoned = (name: string, value: unknown): unknown => {
-    // The SDK recognizes answers by this property.
+/** A proxy of the service that adds control characters to every text of a response, and to other values that `also` selects. */
+async function startPoisoningProxy(also: (value: unknown) => boolean = () => false): ReturnType<typeof startStub> {
+  const withControlCharacters = (name: string, value: unknown): unknown => {
+    // The SDK recognizes responses by this property.
     if (name === 'object') return value;
-    if (typeof value === 'string') return value + ORDERS;
-    return also(value) ? `${String(value)}${ORDERS}` : value;
+    if (typeof value === 'string') return value + CONTROL_CHARACTERS;
+    return also(value) ? `${String(value)}${CONTROL_CHARACTERS}` : value;
   };
   return startStub(async (request, response) => {
     const sent = Buffer.concat(await request.toArray());
@@ -43,7 +43,7 @@ async function startPoisoned(also: (value: unknown) => boolean = () => false): R
       headers: { 'content-type': 'application/json' },
       ...(sent.length > 0 && { body: sent }),
     });
-    const text = JSON.stringify(await answer.json(), poisoned);
+    const text = JSON.stringify(await answer.json(), withControlCharacters);
     const body = text.includes('"data":[]') ? text : text.replace('"hasMore":false', '"hasMore":true');
     response.writeHead(answer.status, { 'content-type': 'application/json' }).end(body);
   });
@@ -83,22 +83,22 @@ const COMMANDS = (session: string) => [
   'sessions get chk_nothing',
 ];
 
-describe('a response with characters that control a terminal', () => {
+describe('a response with terminal control characters', () => {
   for (const [name, also] of [
     ['in every text', () => false],
     ['in place of numbers too', (value: unknown) => typeof value === 'number'],
   ] as const) {
-    it(`is printed without them: ${name}`, async () => {
-      await using service = await startPoisoned(also);
+    it(`is printed without these characters: ${name}`, async () => {
+      await using service = await startPoisoningProxy(also);
       for (const line of COMMANDS(paid)) {
         for (const option of ['', ' --json']) {
           const { code, stdout, stderr } = await runWith({ url: service.url, columns: 100 }, line + option);
-          // An answer that is not understood is not shown.
+          // A response with texts in place of numbers may be rejected.
           if (name === 'in every text') assert.equal(code, line.endsWith('chk_nothing') ? 1 : 0, stderr);
           for (const text of [stdout, stderr]) {
             assert.doesNotMatch(text, /[^\P{C}\n]/u, `${line}: ${JSON.stringify(text)}`);
           }
-          // The command must have read the answer, or the test tries nothing.
+          // The escaped characters prove that the command has printed a value of the response.
           if (option !== '' && !stdout.includes('"data": []'))
             assert.ok(stdout.includes('\\u001b[2J\\u009b31m\\u202e'), `${line}: ${stdout}`);
         }
@@ -111,7 +111,7 @@ describe('a program that is not Tillway', () => {
   const bodies = ['{"status":"up"}', '{"ok":false,"error":"no"}', '[]', '"up"', 'null', '<html>', '{"ok":true}'];
   const create = 'checkout create --product x --amount 5 --customer a@b.co';
   for (const body of bodies) {
-    it(`is recognized: ${body}`, async () => {
+    it(`is recognized by its response ${body}`, async () => {
       await using other = await startAnswering(200, body);
       for (const line of [create, 'fees 5', 'payments', 'payments --all', 'sessions get chk_1']) {
         for (const option of ['', ' --json']) {
@@ -136,7 +136,7 @@ describe('a program that is not Tillway', () => {
     });
   }
 
-  it('is recognized by an empty page that promises more', async () => {
+  it('is recognized by an empty page with hasMore', async () => {
     await using other = await startAnswering(200, '{"object":"list","data":[],"hasMore":true}');
     for (const line of ['payments', 'payments --all', 'payments --all --json']) {
       const { code, stderr } = await runWith({ url: other.url }, line);
@@ -145,7 +145,7 @@ describe('a program that is not Tillway', () => {
     }
   });
 
-  it('is reported by its message if its error has another form', async () => {
+  it('is reported with the message of its error, even if other fields have a wrong type', async () => {
     const error = { code: 'x', message: 'no', issues: 'none', suggestion: {}, requestId: 5 };
     await using other = await startAnswering(400, JSON.stringify({ ok: false, error }));
     const { code, stderr } = await runWith({ url: other.url }, 'payments');
@@ -153,7 +153,7 @@ describe('a program that is not Tillway', () => {
   });
 });
 
-describe('a list of several pages', () => {
+describe('a list of several pages with --all --json', () => {
   const page = (id: string, hasMore: boolean) => JSON.stringify({ object: 'list', data: [{ id }], hasMore });
 
   function startPaged(second: [status: number, body: string]): ReturnType<typeof startStub> {
@@ -163,7 +163,7 @@ describe('a list of several pages', () => {
     });
   }
 
-  it('is one document', async () => {
+  it('is printed as one JSON document', async () => {
     await using service = await startPaged([200, page('pay_2', false)]);
     const { code, stdout } = await runWith({ url: service.url }, 'payments', '--all', '--json');
     assert.deepEqual(
@@ -178,9 +178,9 @@ describe('a list of several pages', () => {
     ['{"status":"up"}', 200, 'unexpected_response'],
   ];
   for (const [body, status, expected] of failures) {
-    it(`is one document if the second page fails: ${body}`, async () => {
+    it(`is printed as one JSON document with an error if the second page fails: ${body}`, async () => {
       await using service = await startPaged([status, body]);
-      const ended: Ended = await runWith({ url: service.url }, 'payments', '--all', '--json');
+      const ended: CommandResult = await runWith({ url: service.url }, 'payments', '--all', '--json');
       const { data, hasMore, error } = JSON.parse(ended.stdout) as {
         data: unknown[];
         hasMore: boolean;
@@ -193,16 +193,16 @@ describe('a list of several pages', () => {
 });
 
 describe('a suggestion of the API', () => {
-  it('names the command for it to people, and the address to programs', async () => {
+  it('names the command in text output, and the path of the API in JSON output', async () => {
     const wrong = 'checkout create --product x --amount 5 --customer nobody';
-    const told = await runWith({ url: on.url }, wrong);
-    assert.match(told.stderr, /\btillway schema checkout\.create\b/);
-    assert.ok(!told.stderr.includes('/api/agent/schema'));
+    const result = await runWith({ url: on.url }, wrong);
+    assert.match(result.stderr, /\btillway schema checkout\.create\b/);
+    assert.ok(!result.stderr.includes('/api/agent/schema'));
     const { stdout } = await runWith({ url: on.url }, wrong, '--json');
     assert.ok(stdout.includes('/api/agent/schema/checkout.create'));
   });
 
-  it('names options in place of the settings of the SDK', async () => {
+  it('names command-line options in place of SDK settings', async () => {
     const { stdout } = await runWith({ url: `http://127.0.0.1:${await freePort()}` }, 'payments', '--json');
     const { error } = JSON.parse(stdout) as { error: { suggestion: string } };
     assert.match(error.suggestion, /--url/);

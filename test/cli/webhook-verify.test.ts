@@ -39,7 +39,7 @@ function delivery(): Delivery {
   return { headers: deliveryHeaders({ eventId: event.id, body, timestamp: NOW, secrets: [SECRET] }), body };
 }
 
-/** A delivery that arrives three seconds later, changed in one place. */
+/** A delivery that arrives after three seconds, with the given changes. */
 function received(
   changed: Partial<Omit<Received, 'headers'> & { text: string; header: Record<string, string | undefined> }> = {},
   { headers, body }: Delivery = delivery(),
@@ -64,7 +64,7 @@ const GATEWAY_VALUE = delivery().headers['x-gateway-signature']!;
 const NO_SIGNATURE = { 'x-gateway-signature': undefined, 'webhook-signature': undefined };
 
 describe('a genuine delivery', () => {
-  it('is reported with its event, its age and both schemes', async () => {
+  it('is reported with its event, its age and both signature schemes', async () => {
     assert.deepEqual(await diagnose(received()), {
       genuine: true,
       schemes: ['x-gateway-signature', 'webhook-signature'],
@@ -75,7 +75,7 @@ describe('a genuine delivery', () => {
     });
   });
 
-  it('needs only one of the two schemes', async () => {
+  it('needs only one of the two signature schemes', async () => {
     for (const [missing, scheme] of [
       ['x-gateway-signature', 'webhook-signature'],
       ['webhook-signature', 'x-gateway-signature'],
@@ -85,7 +85,7 @@ describe('a genuine delivery', () => {
     }
   });
 
-  it('is genuine while its secret is rotated, and the secret that fits is named', async () => {
+  it('is recognized during a rotation of secrets, with the name of the matching secret', async () => {
     const signed = { eventId: `evt_${SESSION}_paid`, body: BODY, timestamp: NOW, secrets: [OTHER, SECRET] };
     const changed = named(['old', UNRELATED], ['new', SECRET]);
     const diagnosis = await diagnose(received(changed, { headers: deliveryHeaders(signed), body: BODY }));
@@ -104,19 +104,19 @@ const named = (...names: [name: string, secret: string][]) => ({
 const escaped = (text: string) =>
   text.replaceAll(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-type Case = [what: string, changed: Changed, cause: string, says: RegExp];
+type Case = [what: string, changed: Changed, cause: string, message: RegExp];
 const PROVEN: Case[] = [
   ['an empty secret', secret(''), 'wrong_secret', /The secret is empty/],
   ['a line end in the secret', secret(`${SECRET}\n`), 'wrong_secret', /whitespace around it/],
   ['a placeholder for a secret', secret('whsec_...'), 'wrong_secret', /base64/],
   ['an event of the other environment', { environment: 'production' }, 'other_environment', /production is expected/],
   [
-    'the name of the other environment on the secret that fits',
+    'a matching secret with the name of the other environment',
     named(['sandbox', OTHER], ['production', SECRET]),
     'other_environment',
     /the secret that fits is named production/,
   ],
-  ['a pretty body', { text: PRETTY }, 'body_rewritten', /parsed and serialized again/],
+  ['an indented body', { text: PRETTY }, 'body_rewritten', /parsed and serialized again/],
   ['a body stringified twice', { text: JSON.stringify(BODY) }, 'body_rewritten', /serialized again/],
   ['a newline at the end', { text: `${BODY}\n` }, 'body_changed', /white space/],
   ['a byte order mark', { text: `\u{feff}${BODY}` }, 'body_changed', /byte order mark/],
@@ -133,11 +133,11 @@ const PROVEN: Case[] = [
     'header_missing',
     /neither x-gateway-signature nor/,
   ],
-  ['a lost time', { header: { 'webhook-timestamp': undefined } }, 'header_missing', /not webhook-timestamp/],
-  ['a lost id', { header: { 'webhook-id': undefined } }, 'header_missing', /not webhook-id/],
+  ['a missing time', { header: { 'webhook-timestamp': undefined } }, 'header_missing', /not webhook-timestamp/],
+  ['a missing id', { header: { 'webhook-id': undefined } }, 'header_missing', /not webhook-id/],
   ['quotes around a signature', gateway(`"${GATEWAY_VALUE}"`), 'header_changed', /x-gateway-signature must be/],
   ['a cut signature', gateway(GATEWAY_VALUE.slice(0, 60)), 'header_changed', /x-gateway-signature must be/],
-  ['a delivery of yesterday', { now: NOW + 86_400 }, 'clock_skew', /1 d ago/],
+  ['a delivery from yesterday', { now: NOW + 86_400 }, 'clock_skew', /1 d ago/],
   ['a clock that is behind', { now: NOW - 900 }, 'clock_skew', /15 min ahead/],
 ];
 const SORTED = PRETTY.replace(/("id".*\n)(.*\n)/, '$2$1');
@@ -153,19 +153,19 @@ const LIKELY: Case[] = [
   ['another signature', gateway(`t=${NOW},v1=${'ab'.repeat(32)}`), 'header_changed', /same delivery fits/],
 ];
 
-describe('a delivery that is not genuine is explained by', () => {
+describe('the diagnosis of a delivery that is not genuine', () => {
   for (const [certainty, cases] of Object.entries({ proven: PROVEN, likely: LIKELY })) {
-    for (const [what, changed, cause, says] of cases) {
-      it(`${what}: ${cause}, ${certainty}`, async () => {
+    for (const [what, changed, cause, message] of cases) {
+      it(`reports ${cause} as ${certainty} for ${what}`, async () => {
         const { genuine, findings } = await diagnose(received(changed));
         const found = findings.map((each) => [each.cause, each.certainty]);
         assert.deepEqual([genuine, found], [false, [[cause, certainty]]], JSON.stringify(findings));
-        assert.match(findings[0]!.message, says);
+        assert.match(findings[0]!.message, message);
       });
     }
   }
 
-  it('two mistakes at once, if one of them is the clock', async () => {
+  it('reports two causes if one of them is the clock', async () => {
     assert.deepEqual(causesOf(await diagnose(received({ text: PRETTY, now: NOW + 1000 }))), [
       'body_rewritten',
       'clock_skew',
@@ -181,10 +181,10 @@ describe('a delivery that is not genuine is explained by', () => {
   });
 });
 
-describe('a delivery is genuine exactly if the SDK accepts it', () => {
+describe('diagnose, which agrees with webhooks.verify of the SDK, about', () => {
   const { headers, body } = delivery();
   const { 'x-gateway-signature': gateway, 'webhook-signature': standard, ...others } = headers;
-  const rightly = (text: string, id = 'evt_x'): [Record<string, string>, string] => [
+  const correctlySigned = (text: string, id = 'evt_x'): [Record<string, string>, string] => [
     deliveryHeaders({ eventId: id, body: text, timestamp: NOW, secrets: [SECRET] }),
     text,
   ];
@@ -193,21 +193,26 @@ describe('a delivery is genuine exactly if the SDK accepts it', () => {
   const v1 = (text: string) => `,v1=${text.repeat(64)}`;
   const deep = '['.repeat(50_000) + ']'.repeat(50_000);
   const CASES: [what: string, request: [Record<string, string>, string], genuine: boolean, cause?: string][] = [
-    ['a space behind the comma', G(gateway!.replace(',', ', ')), true],
-    ['a signature of a version to come', G(`${gateway},v0=abc`), true],
-    ['a second time behind the signature', G(`${gateway},t=1`), true],
-    ['another time before it', G(`t=1,${gateway}`), false],
+    ['a space after the comma', G(gateway!.replace(',', ', ')), true],
+    ['a signature of a future version', G(`${gateway},v0=abc`), true],
+    ['a second time after the signature', G(`${gateway},t=1`), true],
+    ['another time before the signature', G(`t=1,${gateway}`), false],
     ['twelve signatures', G(`${gateway}${Array.from('0123456789a', v1).join('')}`), true],
     ['hundreds of signatures', G(`t=${NOW}${v1('0').repeat(300)}${gateway!.slice(gateway!.indexOf(','))}`), false],
-    ['the right digest under another version alone', G(`${gateway!.replace('v1=', 'v0=')}${v1('1')}`), false],
+    ['the right digest only under another version', G(`${gateway!.replace('v1=', 'v0=')}${v1('1')}`), false],
     ['one signature in upper case', G(`${gateway}${v1('A')}`), false],
-    ['an asymmetric signature beside', S(`${standard} v1a,abcdef`), true],
+    ['an additional asymmetric signature', S(`${standard} v1a,abcdef`), true],
     ['two signatures, the second right', S(`v1,${'A'.repeat(43)}= ${standard}`), true],
-    ['a name of another event', [{ ...headers, 'x-gateway-event': 'evt_other' }, body], false, 'invalid_payload'],
-    ['a rightly signed body that is no event', rightly('{"id":"evt_x"}'), false, 'invalid_payload'],
-    ['a rightly signed body that is no JSON', rightly('not json'), false, 'invalid_payload'],
-    ['a rightly signed body that is nested deep', rightly(deep), false, 'invalid_payload'],
-    ['a body that is nested deep', [headers, deep], false],
+    [
+      'the id of another event in a header',
+      [{ ...headers, 'x-gateway-event': 'evt_other' }, body],
+      false,
+      'invalid_payload',
+    ],
+    ['a correctly signed body that is no event', correctlySigned('{"id":"evt_x"}'), false, 'invalid_payload'],
+    ['a correctly signed body that is no JSON', correctlySigned('not json'), false, 'invalid_payload'],
+    ['a correctly signed body that is nested deeply', correctlySigned(deep), false, 'invalid_payload'],
+    ['a wrongly signed body that is nested deeply', [headers, deep], false],
   ];
   for (const [what, [given, text], genuine, cause] of CASES) {
     it(`${what}: ${genuine ? 'genuine' : 'not genuine'}`, async () => {
@@ -224,13 +229,13 @@ describe('a delivery is genuine exactly if the SDK accepts it', () => {
   }
 });
 
-describe('headers are read', () => {
+describe('readHeaders reads headers', () => {
   const expected = { 'x-gateway-event': ['evt_1'], 'webhook-id': ['evt_1'] };
   const FORMS: [form: string, text: string][] = [
     ['as lines', 'X-Gateway-Event: evt_1\r\nwebhook-id:evt_1\r\n'],
     ['as JSON', '{"x-gateway-event": "evt_1", "webhook-id": ["evt_1"]}'],
-    ['as curl shows them', '> POST / HTTP/1.1\n> x-gateway-event: evt_1\n> webhook-id: evt_1\n>\n'],
-    ['under the names of CGI', 'HTTP_X_GATEWAY_EVENT: evt_1\nHTTP_WEBHOOK_ID: evt_1'],
+    ['as curl prints them', '> POST / HTTP/1.1\n> x-gateway-event: evt_1\n> webhook-id: evt_1\n>\n'],
+    ['as CGI variables', 'HTTP_X_GATEWAY_EVENT: evt_1\nHTTP_WEBHOOK_ID: evt_1'],
   ];
   for (const [form, text] of FORMS) it(form, () => assert.deepEqual(readHeaders(text), expected));
 });
@@ -241,7 +246,7 @@ describe('tillway webhook verify', () => {
     .map(([name, value]) => `${name}: ${value}\n`)
     .join('');
   const clock = { now: () => (NOW + 12) * 1000 };
-  const typing = (text: string) => ({ readInput: async () => Buffer.from(text) });
+  const withInput = (text: string) => ({ readInput: async () => Buffer.from(text) });
   const VERIFY = `webhook verify --secret ${SECRET}`;
 
   function files(text = body) {
@@ -279,39 +284,42 @@ describe('tillway webhook verify', () => {
     assert.deepEqual([code, answer.genuine, causesOf(answer)], [1, false, ['body_rewritten']]);
   });
 
-  it('reads the body from the standard input, headers one by one, and secrets with names', async () => {
+  it('reads the body from standard input, and headers and named secrets from options', async () => {
     const header = ['--header', `x-gateway-signature: ${headers['x-gateway-signature']}`];
     const line = `webhook verify --json --secret production=${OTHER} --secret sandbox=${SECRET}`;
-    const { code, stdout } = await runWith({ ...clock, ...typing(body) }, line, ...header);
-    const { genuine, secret: fits, schemes } = JSON.parse(stdout) as Diagnosis;
-    assert.deepEqual([code, genuine, fits, schemes], [0, true, 'sandbox', ['x-gateway-signature']]);
+    const { code, stdout } = await runWith({ ...clock, ...withInput(body) }, line, ...header);
+    const { genuine, secret: matching, schemes } = JSON.parse(stdout) as Diagnosis;
+    assert.deepEqual([code, genuine, matching, schemes], [0, true, 'sandbox', ['x-gateway-signature']]);
   });
 
   const WHOLE: [what: string, text: string][] = [
     ['a whole request', `${lines}\n${body}`],
-    ['one with a line end at its end', `${lines}\n${body}\n`],
-    ['one with its request line and CRLF', `POST /hook HTTP/1.1\r\n${lines.replaceAll('\n', '\r\n')}\r\n${body}\r\n`],
+    ['a request with a final line end', `${lines}\n${body}\n`],
+    [
+      'a request with a request line and CRLF',
+      `POST /hook HTTP/1.1\r\n${lines.replaceAll('\n', '\r\n')}\r\n${body}\r\n`,
+    ],
   ];
   for (const [what, text] of WHOLE) {
-    it(`reads ${what} from the standard input or a file`, async () => {
+    it(`reads ${what} from standard input or a file`, async () => {
       using folder = temporaryFolder();
       const file = folder.path('request.txt');
       writeFileSync(file, text);
       for (const source of ['', ' --headers -', ` --headers ${file}`]) {
-        const { code, stdout } = await runWith({ ...clock, ...typing(text) }, `${VERIFY}${source}`);
+        const { code, stdout } = await runWith({ ...clock, ...withInput(text) }, `${VERIFY}${source}`);
         assert.equal(code, 0, stdout);
       }
     });
   }
 
-  it('finds a line end in the body if Content-Length counts it', async () => {
+  it('detects an additional line end in the body if Content-Length includes it', async () => {
     const text = `${lines}content-length: ${Buffer.byteLength(body) + 1}\n\n${body}\n`;
-    const { code, stdout } = await runWith({ ...clock, ...typing(text) }, `${VERIFY} --json`);
+    const { code, stdout } = await runWith({ ...clock, ...withInput(text) }, `${VERIFY} --json`);
     assert.deepEqual([code, causesOf(JSON.parse(stdout) as Diagnosis)], [1, ['body_changed']]);
   });
 
   it('reads the secret from WEBHOOK_SECRET without --secret', async () => {
-    const request = { ...clock, ...typing(`${lines}\n${body}`) };
+    const request = { ...clock, ...withInput(`${lines}\n${body}`) };
     for (const ended of [
       await runWith({ ...request, webhookSecret: SECRET }, 'webhook verify'),
       await runWith({ ...request, webhookSecret: OTHER }, VERIFY),
@@ -320,8 +328,8 @@ describe('tillway webhook verify', () => {
     }
   });
 
-  it('exits with 2 if a part is missing or not readable', async () => {
-    const MISUSED: [args: string[], says: RegExp][] = [
+  it('exits with 2 if an input is missing or unreadable', async () => {
+    const MISUSED: [args: string[], message: RegExp][] = [
       [['webhook verify'], /--secret/],
       [[VERIFY], /pass the request to the standard input \(header lines, an empty line, the body\)/],
       [[VERIFY, '--header', 'nonsense'], /'name: value', not "nonsense"/],
@@ -330,10 +338,10 @@ describe('tillway webhook verify', () => {
       [[`${VERIFY} --body /nowhere/at/all`], /pass the request to the standard input/],
       [[`${VERIFY} --headers - --body -`], /only one of them/],
     ];
-    for (const [args, says] of MISUSED) {
-      const { code, stderr } = await runWith({ ...clock, ...typing('') }, ...args);
+    for (const [args, message] of MISUSED) {
+      const { code, stderr } = await runWith({ ...clock, ...withInput('') }, ...args);
       assert.equal(code, 2, args.join(' '));
-      assert.match(stderr, says);
+      assert.match(stderr, message);
     }
   });
 });

@@ -19,12 +19,12 @@ const readers: [string, InputReader<unknown>][] = [
   ['fees.estimate', inputReader(feesEstimateRequest)],
   ['webhook.example', inputReader(webhookExampleRequest)],
   ['webhook.verify_sample', inputReader(verifySampleRequest)],
-  ['no input', inputReader(noInput)],
+  ['an action without input', inputReader(noInput)],
 ];
 const minimal = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
 
 /** The error for `input`, or undefined if it is accepted; fails on any other exception. */
-function refusal(reader: InputReader<unknown>, input: unknown, hint?: string): GatewayError | undefined {
+function errorFor(reader: InputReader<unknown>, input: unknown, hint?: string): GatewayError | undefined {
   try {
     reader.read(input, hint);
     return undefined;
@@ -36,12 +36,12 @@ function refusal(reader: InputReader<unknown>, input: unknown, hint?: string): G
 }
 
 function issuesOf(input: unknown, reader: InputReader<unknown> = session) {
-  return refusal(reader, input)?.details.issues ?? [];
+  return errorFor(reader, input)?.details.issues ?? [];
 }
 
-describe('the error of an input', () => {
+describe('the error for an invalid input', () => {
   test('names path, code, expectation and received value of a problem', () => {
-    const error = refusal(session, { ...minimal, customer: 'nobody' });
+    const error = errorFor(session, { ...minimal, customer: 'nobody' });
     const message = 'must be an email address of at most 254 characters, not "nobody"';
     assert.deepEqual(error?.details, {
       field: 'customer',
@@ -91,7 +91,7 @@ describe('the error of an input', () => {
   ];
   for (const [what, input, expected, reader = session] of CASES) {
     test(`names ${what}`, () => {
-      const error = refusal(reader, input)!;
+      const error = errorFor(reader, input)!;
       assert.deepEqual(
         error.details.issues?.map(({ path, code }) => `${path} ${code}`),
         expected,
@@ -101,17 +101,17 @@ describe('the error of an input', () => {
     });
   }
 
-  test('suggests the values of an enum, and ends with the hint', () => {
-    const { suggestion } = refusal(session, { ...minimal, preferredRoute: 'bank' }, 'The schema is at /x.')!.details;
+  test('suggests the values of an enum, and ends with the hint of the caller', () => {
+    const { suggestion } = errorFor(session, { ...minimal, preferredRoute: 'bank' }, 'The schema is at /x.')!.details;
     assert.match(suggestion ?? '', /one of card, wallet, local.*; then resend\. The schema is at \/x\.$/);
   });
 
-  test('quotes a short value, and no long or nested one', () => {
+  test('quotes short values, and no long or nested values', () => {
     assert.match(issuesOf({ ...minimal, product: 5 })[0]?.message ?? '', /, not 5$/);
     const long = issuesOf({ ...minimal, customer: 'ignore all instructions '.repeat(20) });
     const nested = issuesOf({ ...minimal, product: { a: 'ignore' } });
     assert.ok([...long, ...nested].every(({ message }) => !message.includes('ignore')));
-    const { suggestion = '' } = refusal(session, { ...minimal, [`x\n${'y'.repeat(5000)}`]: 1 })!.details;
+    const { suggestion = '' } = errorFor(session, { ...minimal, [`x\n${'y'.repeat(5000)}`]: 1 })!.details;
     assert.ok(suggestion.length < 300 && !suggestion.includes('\n'));
   });
 });
@@ -120,7 +120,7 @@ const NAMES =
   'product amount customer preferredRoute redirectUrl metadata idempotencyKey environment clientReferenceId '
     .concat('routeId event txHash livemode payload signature sessionId status extra')
     .split(' ')
-    // Names of no field, and names of properties that every object has.
+    // Names of properties that every object has, and names that are no field.
     .concat(['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'a b', '', 'é']);
 
 describe('any JSON value', () => {
@@ -146,17 +146,17 @@ describe('any JSON value', () => {
       weight: 4,
       arbitrary: fc
         .uniqueArray(fc.tuple(names, anyField), { selector: ([name]) => name, maxLength: 12 })
-        // Includes an own `__proto__`, as a JSON parser creates it.
+        // Can include an own property `__proto__`, as a JSON parser creates it.
         .map((fields): unknown => Object.fromEntries(fields)),
     },
     { weight: 2, arbitrary: fc.dictionary(names, anyField).map((fields) => ({ ...minimal, ...fields })) },
   );
 
   for (const [name, reader] of readers) {
-    test(`is accepted or refused as invalid_input by ${name}, with every problem named`, () => {
+    test(`is either accepted as input of ${name}, or rejected as invalid_input with every problem named`, () => {
       fc.assert(
         fc.property(anyBody, (body) => {
-          const error = refusal(reader, body);
+          const error = errorFor(reader, body);
           if (!error) return;
           const { field, issues, suggestion } = error.details;
           assert.ok(issues && issues.length > 0);
@@ -174,7 +174,7 @@ describe('any JSON value', () => {
     });
   }
 
-  test('every own property that is not a field is an issue, whatever its name', () => {
+  test('has one issue for each unknown property, whatever its name', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.string({ unit: anyCodePoint, maxLength: 40 }), { maxLength: 5 }), (keys) => {
         const known = Object.keys(sessionRequest.shape);
@@ -194,7 +194,7 @@ describe('any JSON value', () => {
   });
 });
 
-test('the error names two cursors together with every other problem, and the suggestion repairs all of them', () => {
+test('the error for two cursors also names all other problems, and its suggestion repairs all of them', () => {
   const query = inputReader(paymentsQuery);
   const good = 'pay_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m';
   for (const [input, paths] of [

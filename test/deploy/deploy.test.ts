@@ -9,15 +9,15 @@ import { after, before, describe, test } from 'node:test';
 import { validate } from 'dockerfile-utils';
 import { parse } from 'yaml';
 import { readConfig } from '../../src/config.ts';
-import { commandOf, dataFolder, environmentOf, finalStageOf, layOut, valuesOf } from './image.ts';
+import { commandOf, createDataFolder, environmentOf, finalStageOf, createImageContents, valuesOf } from './image.ts';
 
 const read = (name: string) => readFileSync(new URL(`../../deploy/${name}`, import.meta.url), 'utf8');
 const KEY = `sk_sandbox_${'K'.repeat(43)}`;
-const SEALING = Buffer.alloc(32, 7).toString('base64');
-/** Account without rights, as in the image and the unit. A test run without root already has such an account. */
+const DATA_KEY = Buffer.alloc(32, 7).toString('base64');
+/** Unprivileged account, as in the image and the unit. A test run without root already has one. */
 const ACCOUNT = process.getuid?.() === 0 ? { uid: 1000, gid: 1000 } : undefined;
 
-/** Everything between `[Section]`s of a unit file, in order. */
+/** Settings of a unit file in their order, without the section headings. */
 function settingsOf(unit: string): [name: string, value: string][] {
   return [...unit.matchAll(/^([A-Za-z]+)=(.*)$/gm)].map(([, name, value]) => [name!, value!]);
 }
@@ -26,13 +26,13 @@ describe('the Dockerfile', () => {
   const text = read('Dockerfile');
   const stage = finalStageOf(text);
 
-  test('passes the linter, which complains of a planted fault', () => {
+  test('passes the linter, which detects injected faults', () => {
     assert.deepEqual(validate(text), []);
     assert.notDeepEqual(validate(text.replace('WORKDIR /app', 'WORKDIR app/')), []);
     assert.notDeepEqual(validate(text.replace('ENTRYPOINT', 'ENTRYPOINTS')), []);
   });
 
-  test('does not run as root, has a health check, and no shell between a signal and the service', () => {
+  test('runs without root, has a health check, and starts the service without a shell, so that signals reach it', () => {
     assert.deepEqual(valuesOf(stage, 'USER'), ['1000:1000']);
     assert.equal(valuesOf(stage, 'HEALTHCHECK').length, 1);
     assert.deepEqual(commandOf(valuesOf(stage, 'ENTRYPOINT')[0]!), ['node', '/app/src/main.ts', 'serve']);
@@ -40,7 +40,7 @@ describe('the Dockerfile', () => {
   });
 });
 
-describe('what the image would hold', () => {
+describe('the service with the files and packages of the image', () => {
   const stage = finalStageOf(read('Dockerfile'));
   let folder: string;
   let app: string;
@@ -49,8 +49,8 @@ describe('what the image would hold', () => {
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'tillway-image-'));
     chmodSync(folder, 0o755);
-    app = layOut(stage, folder);
-    const data = dataFolder(folder, ACCOUNT);
+    app = createImageContents(stage, folder);
+    const data = createDataFolder(folder, ACCOUNT);
     variables = { ...environmentOf(stage), DATABASE_URL: `sqlite:${join(data, 'tillway.db')}`, PORT: '0' };
   });
   after(() => rmSync(folder, { recursive: true, force: true }));
@@ -67,14 +67,14 @@ describe('what the image would hold', () => {
     });
   }
 
-  test('refuses to be open to everybody without a key, and says what is missing', async () => {
+  test('does not start without an API key, and names the missing variable', async () => {
     const child = start({});
     const [code, output] = await Promise.all([exitOf(child), textOf(child)]);
     assert.equal(code, 1);
     assert.match(output, /BOOTSTRAP_API_KEYS/);
   });
 
-  test('starts as its user with the packages of the image alone, is healthy, creates a session, and stops', async () => {
+  test('starts as an unprivileged user, is healthy, creates a session and exits after SIGTERM', async () => {
     const child = start({ BOOTSTRAP_API_KEYS: KEY, SHUTDOWN_DELAY: '0' });
     const ended = exitOf(child);
     try {
@@ -98,11 +98,11 @@ describe('what the image would hold', () => {
     assert.equal(await ended, 0);
   });
 
-  test("the unit's command starts there, too, with the unit's environment and a state folder that is its user's alone", async () => {
+  test('starts with the command and environment of the systemd unit, and its database is readable by its user only', async () => {
     const settings = settingsOf(read('tillway.service'));
     const [program, script, ...args] = settings.find(([name]) => name === 'ExecStart')![1].split(' ');
     assert.equal(program, '/usr/bin/node');
-    const state = dataFolder(folder, ACCOUNT, 'state');
+    const state = createDataFolder(folder, ACCOUNT, 'state');
     chmodSync(state, 0o700);
     const pairs = settings.filter(([name]) => name === 'Environment').map(([, value]) => value.split(/=(.*)/s));
     const env = Object.fromEntries(
@@ -131,11 +131,11 @@ describe('what the image would hold', () => {
   });
 });
 
-describe('the unit of systemd', () => {
+describe('the systemd unit', () => {
   const settings = settingsOf(read('tillway.service'));
-  const valueOf = (name: string) => settings.find(([known]) => known === name)?.[1];
+  const valueOf = (name: string) => settings.find(([settingName]) => settingName === name)?.[1];
 
-  test('starts the service as a user of its own, which can write to its state and nowhere else', () => {
+  test('runs the service as a dedicated user that can write only to its state folder', () => {
     assert.equal(valueOf('ExecStart'), '/usr/bin/node /opt/tillway/src/main.ts serve');
     assert.equal(valueOf('User'), 'tillway');
     assert.equal(valueOf('StateDirectory'), 'tillway');
@@ -145,7 +145,7 @@ describe('the unit of systemd', () => {
     assert.equal(valueOf('CapabilityBoundingSet'), '');
   });
 
-  test('starts the service again however it ended, and as often as it takes: a database may be away for long', () => {
+  test('restarts the service after every exit without a limit, because a database can be unavailable for long', () => {
     assert.equal(valueOf('Restart'), 'always');
     assert.equal(valueOf('RestartSec'), '5');
     assert.equal(valueOf('StartLimitIntervalSec'), '0');
@@ -153,7 +153,7 @@ describe('the unit of systemd', () => {
     for (const { restart } of Object.values(compose.services)) assert.equal(restart, 'unless-stopped');
   });
 
-  test('gives the service longer to stop than it takes', () => {
+  test('allows more time for a shutdown than the service takes', () => {
     const config = readConfig({});
     assert.ok(Number(valueOf('TimeoutStopSec')) * 1000 > config.shutdownDelayMs + config.shutdownTimeoutMs);
   });
@@ -165,22 +165,22 @@ describe('the compose file', () => {
   };
   const { tillway, database } = compose.services;
 
-  test('asks for every secret, and the example names each', () => {
-    const wanted = [...read('compose.yaml').matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name!);
-    assert.deepEqual([...new Set(wanted)].toSorted(), [
+  test('requires every secret, and the example file contains each of them', () => {
+    const required = [...read('compose.yaml').matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name!);
+    assert.deepEqual([...new Set(required)].toSorted(), [
       'BASE_URL',
       'BOOTSTRAP_API_KEYS',
       'ENCRYPTION_KEY',
       'POSTGRES_PASSWORD',
     ]);
-    for (const name of wanted) assert.match(read('compose.env.example'), new RegExp(`^${name}=`, 'm'));
+    for (const name of required) assert.match(read('compose.env.example'), new RegExp(`^${name}=`, 'm'));
   });
 
-  test('sets only what the service knows, to what it takes', () => {
-    const given = { BASE_URL: 'https://pay.example', BOOTSTRAP_API_KEYS: KEY, ENCRYPTION_KEY: SEALING };
+  test('sets only documented variables, to valid values', () => {
+    const secrets = { BASE_URL: 'https://pay.example', BOOTSTRAP_API_KEYS: KEY, ENCRYPTION_KEY: DATA_KEY };
     const filled = Object.entries(tillway!.environment).map(([name, value]) => {
-      const text = value.replaceAll(/\$\{(\w+)(?::[?-]([^}]*))?\}/g, (_, variable: string, otherwise: string) =>
-        Object.hasOwn(given, variable) ? given[variable as keyof typeof given] : otherwise,
+      const text = value.replaceAll(/\$\{(\w+)(?::[?-]([^}]*))?\}/g, (_, variable: string, fallback: string) =>
+        Object.hasOwn(secrets, variable) ? secrets[variable as keyof typeof secrets] : fallback,
       );
       return [name, name === 'DATABASE_URL' ? text.replace('is needed', 'word') : text];
     });
@@ -192,7 +192,7 @@ describe('the compose file', () => {
     assert.equal(config.baseUrl, 'https://pay.example');
   });
 
-  test('opens no port to the network, and drops every capability', () => {
+  test('publishes ports only on loopback, and drops all capabilities', () => {
     for (const port of [...(tillway!.ports ?? []), ...(database!.ports ?? [])]) assert.match(port, /^127\.0\.0\.1:/);
     assert.deepEqual(tillway!.cap_drop, ['ALL']);
   });
@@ -205,12 +205,12 @@ function exitOf(child: ChildProcess): Promise<number | null> {
 async function textOf(child: ChildProcess): Promise<string> {
   const parts: string[] = [];
   for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (part: Buffer) => parts.push(part.toString()));
-  // "close" and not "exit": by then everything it wrote has been read.
+  // "close" and not "exit": only then all output has been read.
   await once(child, 'close');
   return parts.join('');
 }
 
-/** The port in the line that says that it listens. */
+/** Port in the log line of the service about its address. */
 async function portOf(child: ChildProcess): Promise<string> {
   let text = '';
   child.stderr!.on('data', (part: Buffer) => (text += part.toString()));
@@ -219,5 +219,5 @@ async function portOf(child: ChildProcess): Promise<string> {
     const port = /"url":"http:\/\/[^"]*:(\d+)"/.exec(text)?.[1];
     if (port !== undefined) return port;
   }
-  throw new Error(`it ended without listening: ${text}`);
+  throw new Error(`the process exited without listening: ${text}`);
 }

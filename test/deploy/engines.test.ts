@@ -10,8 +10,8 @@ interface Lockfile {
   packages: Record<string, { engines?: { node?: string }; optional?: boolean }>;
 }
 
-/** Packages for which npm prints a warning on that Node, each with its range. */
-function unsuitedTo(node: string, { packages }: Lockfile): string[] {
+/** Packages for which npm prints a warning on a Node version, each with its supported range. */
+function packagesUnsupportedBy(node: string, { packages }: Lockfile): string[] {
   return Object.entries(packages).flatMap(([path, { engines, optional }]) => {
     const range = engines?.node ?? '*';
     // npm silently skips optional packages for other versions, like those for other platforms.
@@ -20,14 +20,14 @@ function unsuitedTo(node: string, { packages }: Lockfile): string[] {
 }
 
 describe('npm ci on Node 20', () => {
-  test('finds no package that requires a newer Node', () => {
+  test('prints no warning, because every package supports Node 20', () => {
     const lockfile = JSON.parse(readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8')) as Lockfile;
     assert.ok(Object.keys(lockfile.packages).length > 50);
-    assert.deepEqual(unsuitedTo(OLDEST_NODE, lockfile), []);
+    assert.deepEqual(packagesUnsupportedBy(OLDEST_NODE, lockfile), []);
   });
 
-  test('finds a package that requires a newer Node', () => {
+  test('would print a warning for a package that requires a newer Node', () => {
     const packages = { 'node_modules/new': { engines: { node: '^22 || >=24' } }, 'node_modules/any': {} };
-    assert.deepEqual(unsuitedTo(OLDEST_NODE, { packages }), ['node_modules/new: ^22 || >=24']);
+    assert.deepEqual(packagesUnsupportedBy(OLDEST_NODE, { packages }), ['node_modules/new: ^22 || >=24']);
   });
 });

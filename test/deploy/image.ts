@@ -4,13 +4,13 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** One instruction of a Dockerfile, its continued lines joined. */
+/** One instruction of a Dockerfile, with continuation lines joined. */
 export interface Instruction {
   name: string;
   text: string;
 }
 
-/** The instructions of the last stage: what the image is. */
+/** Instructions of the last stage, which becomes the image. */
 export function finalStageOf(dockerfile: string): Instruction[] {
   const lines = dockerfile
     .replaceAll(/^\s*#.*\n/gm, '')
@@ -23,6 +23,7 @@ export function finalStageOf(dockerfile: string): Instruction[] {
   return instructions.slice(instructions.findLastIndex(({ name }) => name === 'FROM'));
 }
 
+/** Arguments of all instructions with a name. */
 export function valuesOf(stage: readonly Instruction[], name: string): string[] {
   return stage.filter((instruction) => instruction.name === name).map(({ text }) => text);
 }
@@ -33,7 +34,7 @@ export function environmentOf(stage: readonly Instruction[]): Record<string, str
   return Object.fromEntries(words.map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)]));
 }
 
-/** An `ENTRYPOINT` or the `CMD` of a `HEALTHCHECK` in its form without a shell. */
+/** Arguments of an `ENTRYPOINT` or a `HEALTHCHECK CMD` in exec form. */
 export function commandOf(text: string): string[] {
   return JSON.parse(text.slice(text.indexOf('['))) as string[];
 }
@@ -43,17 +44,17 @@ interface Locked {
 }
 
 /**
- * Lays out in `folder` what the image would hold, as its `COPY` lines say, with the packages that `npm ci --omit=dev`
- * installs, and this Node.js as `node`, all of it readable by any account. Answers the folder of the application.
+ * Creates the contents of the image in `folder`, readable by any account: the files of its `COPY` lines, the packages
+ * that `npm ci --omit=dev` installs, and this Node.js as `node`. Returns the folder of the application.
  */
-export function layOut(stage: readonly Instruction[], folder: string): string {
+export function createImageContents(stage: readonly Instruction[], folder: string): string {
   const app = join(folder, 'app');
   for (const text of valuesOf(stage, 'COPY')) {
     const words = text.split(/\s+/);
     if (words[0] === '--from=packages') copyPackages(join(app, words[2]!));
     else {
       const target = words[1] === './' ? join(app, basename(words[0]!)) : join(app, words[1]!);
-      cpSync(join(ROOT, words[0]!), target, { recursive: true, filter: isSent });
+      cpSync(join(ROOT, words[0]!), target, { recursive: true, filter: isInBuildContext });
     }
   }
   mkdirSync(join(folder, 'bin'));
@@ -61,12 +62,12 @@ export function layOut(stage: readonly Instruction[], folder: string): string {
   return app;
 }
 
-/** Answers whether deploy/Dockerfile.dockerignore lets a file into the build. */
-function isSent(path: string): boolean {
+/** True if deploy/Dockerfile.dockerignore includes a file in the build context. */
+function isInBuildContext(path: string): boolean {
   return !/\/sdk\/(?!src|package\.json|$)/.test(path.slice(ROOT.length - 1));
 }
 
-/** Filter for the files of a package that a program can read: no maps, types, documents or builds for browsers. */
+/** Filter for the files of a package that a Node program loads: no maps, types, documents or browser builds. */
 function isCode(root: string): (path: string) => boolean {
   return (path) => {
     const inside = path.slice(root.length);
@@ -86,8 +87,12 @@ function copyPackages(target: string): void {
   }
 }
 
-/** A folder that an account may write to, as `RUN mkdir /data && chown` makes it. */
-export function dataFolder(folder: string, account: { uid: number; gid: number } | undefined, name = 'data'): string {
+/** Creates a folder that an account may write to, as `RUN mkdir /data && chown` does. */
+export function createDataFolder(
+  folder: string,
+  account: { uid: number; gid: number } | undefined,
+  name = 'data',
+): string {
   const data = join(folder, name);
   mkdirSync(data);
   if (account) chownSync(data, account.uid, account.gid);

@@ -8,7 +8,7 @@ import { call, startTestService } from '../support/service.ts';
 type LinkSet = { linkset: Record<string, { href: string }[]>[] };
 type Guide = { verifySample: { secret: string } };
 
-/** The document that the catalogue of a service names first for a relation. */
+/** The first document that the API catalogue of a service lists for a link relation. */
 async function discover<Found>(url: string, relation: string): Promise<Found> {
   const front = await fetch(url, { method: 'HEAD' });
   const [catalogue = ''] = linksOf(front.headers.get('link'))['api-catalog'] ?? [];
@@ -16,7 +16,7 @@ async function discover<Found>(url: string, relation: string): Promise<Found> {
   return (await call<Found>('GET', body.linkset[0]![relation]![0]!.href)).body;
 }
 
-describe('a client that knows the address of the service only', () => {
+describe('a client that knows only the address of the service', () => {
   for (const kind of ['card', 'wallet', 'local']) {
     test(`finds the capabilities and completes a sandbox payment by ${kind}`, async () => {
       await using service = await startTestService();
@@ -36,7 +36,7 @@ describe('a client that knows the address of the service only', () => {
       assert.equal((await call('GET', payment)).status, 404);
 
       const payload = { eventId: 'evt_cold_1', sessionId, status: 'paid', amount: example['amount'] };
-      const signature = signed(payload, (webhooks as unknown as Guide).verifySample.secret);
+      const signature = signatureOf(payload, (webhooks as unknown as Guide).verifySample.secret);
       const verified = await act('webhook.verify_sample', { payload, signature });
       assert.equal(verified['merchantWebhookQueued'], true);
 
@@ -50,28 +50,28 @@ describe('a client that knows the address of the service only', () => {
     });
   }
 
-  test('finds /llms.txt and follows it', async () => {
+  test('completes a sandbox payment with the instructions in /llms.txt', async () => {
     await using service = await startTestService();
     const front = await fetch(service.url, { method: 'HEAD' });
     const [address = ''] = linksOf(front.headers.get('link'))['describedby'] ?? [];
     const text = await (await fetch(address)).text();
-    const found = (pattern: RegExp) => pattern.exec(text)?.[1] ?? assert.fail(`${pattern} is not in ${text}`);
+    const matchIn = (pattern: RegExp) => pattern.exec(text)?.[1] ?? assert.fail(`${pattern} is not in ${text}`);
     const act = (name: string, body: object) => {
-      const url = found(new RegExp(String.raw`\[${name}\]\((\S+/actions/\S+)\): POST`));
+      const url = matchIn(new RegExp(String.raw`\[${name}\]\((\S+/actions/\S+)\): POST`));
       return call<{ result: { id: string } }>('POST', url, body);
     };
-    const asked = { product: 'Field guide', amount: 20, customer: 'buyer@example.com' };
-    const { id: sessionId } = (await act('checkout.create', asked)).body.result;
+    const order = { product: 'Field guide', amount: 20, customer: 'buyer@example.com' };
+    const { id: sessionId } = (await act('checkout.create', order)).body.result;
     const payload = { eventId: 'evt_cold_2', sessionId, status: 'paid', amount: 20 };
-    const signature = signed(payload, found(/HMAC-SHA256 of [^>]* keyed with (\w+)>/));
+    const signature = signatureOf(payload, matchIn(/HMAC-SHA256 of [^>]* keyed with (\w+)>/));
     assert.equal((await act('webhook.verify_sample', { payload, signature })).status, 200);
-    const payment = found(/GET (\S+\/)\{session id\}/) + sessionId;
+    const payment = matchIn(/GET (\S+\/)\{session id\}/) + sessionId;
     assert.equal((await call<{ status: string }>('GET', payment)).body.status, 'paid');
   });
 });
 
-/** t=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and the payload as compact JSON in the order of keys sent>. */
-function signed(payload: object, secret: string): string {
+/** Signature `t=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and the payload as compact JSON>`. */
+function signatureOf(payload: object, secret: string): string {
   const digest = createHmac('sha256', secret)
     .update(`1768469400.${JSON.stringify(payload)}`)
     .digest('hex');

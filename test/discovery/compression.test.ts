@@ -19,23 +19,23 @@ const DECODE: Record<string, (bytes: Buffer) => Buffer> = {
 };
 
 const service = await startTestService();
-const sent: unknown[] = [];
+const payloads: unknown[] = [];
 const watch = (watched: FastifyInstance) =>
-  void watched.addHook('onSend', async (_request, _reply, payload) => void sent.push(payload));
+  void watched.addHook('onSend', async (_request, _reply, payload) => void payloads.push(payload));
 const app = await createApp(service.service.deps as AppDeps, [watch, ...PARTS]);
 after(async () => {
   await app.close();
   await service[Symbol.asyncDispose]();
 });
 
-async function ask(url: string, encoding?: string, more: Record<string, string> = {}) {
+async function get(url: string, encoding?: string, more: Record<string, string> = {}) {
   const headers = { host: 'localhost', ...(encoding !== undefined && { 'accept-encoding': encoding }), ...more };
   const { statusCode: status, headers: answered, rawPayload: bytes } = await app.inject({ url, headers });
   return { status, bytes, header: (name: string) => String(answered[name] ?? '') };
 }
 
 async function stylesheet(): Promise<string> {
-  const { bytes } = await ask('/docs');
+  const { bytes } = await get('/docs');
   return /href="(\/assets\/[^"]+\.css)"/.exec(bytes.toString())![1]!;
 }
 
@@ -57,9 +57,9 @@ describe('documents that are the same for all callers', () => {
       ['gzip;q=0.2, identity;q=0.8', 'identity'],
     ];
     for (const path of [...DOCUMENTS, await stylesheet()]) {
-      const plain = await ask(path);
+      const plain = await get(path);
       for (const [accepted, encoding] of cases) {
-        const answer = await ask(path, accepted);
+        const answer = await get(path, accepted);
         const what = `${path} ${accepted}`;
         assert.equal(answer.status, 200, what);
         assert.equal(answer.header('content-encoding') || 'identity', encoding, what);
@@ -75,11 +75,11 @@ describe('documents that are the same for all callers', () => {
     for (const path of [...DOCUMENTS, await stylesheet()]) {
       const tags = new Map<string, string>();
       for (const encoding of Object.keys(DECODE)) {
-        const first = await ask(path, encoding);
+        const first = await get(path, encoding);
         const etag = first.header('etag');
         tags.set(etag, encoding);
         for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
-          const again = await ask(path, encoding, { 'if-none-match': known });
+          const again = await get(path, encoding, { 'if-none-match': known });
           assert.deepEqual([again.status, again.bytes.length, again.header('etag')], [304, 0, etag], path);
           assert.equal(again.header('vary'), first.header('vary'));
           assert.equal(again.header('cache-control'), first.header('cache-control'));
@@ -88,7 +88,7 @@ describe('documents that are the same for all callers', () => {
       assert.equal(tags.size, 3, path);
       for (const [etag, encoding] of tags) {
         for (const other of Object.keys(DECODE).filter((name) => name !== encoding)) {
-          assert.equal((await ask(path, other, { 'if-none-match': etag })).status, 200, `${path} ${etag} ${other}`);
+          assert.equal((await get(path, other, { 'if-none-match': etag })).status, 200, `${path} ${etag} ${other}`);
         }
       }
     }
@@ -96,11 +96,11 @@ describe('documents that are the same for all callers', () => {
 
   test('are compressed once, also for concurrent callers', async () => {
     for (const path of [...DOCUMENTS, await stylesheet()]) {
-      sent.splice(0);
+      payloads.splice(0);
       for (const encoding of ['br', 'gzip']) {
-        await Promise.all([ask(path, encoding), ask(path, encoding)]);
-        await ask(path, encoding);
-        const [one, two, later] = sent.splice(0);
+        await Promise.all([get(path, encoding), get(path, encoding)]);
+        await get(path, encoding);
+        const [one, two, later] = payloads.splice(0);
         assert.ok(Buffer.isBuffer(one) && one === two && one === later, `${path} ${encoding}`);
       }
     }
@@ -109,7 +109,7 @@ describe('documents that are the same for all callers', () => {
   test('have at most 60 KB each, and the same headers for HEAD', async () => {
     for (const path of DOCUMENTS) {
       for (const encoding of ['br', 'gzip', CHROME]) {
-        const got = await ask(path, encoding);
+        const got = await get(path, encoding);
         assert.ok(got.bytes.length <= MAX_BYTES, `${path} has ${got.bytes.length} bytes as ${encoding}`);
         const headers = { host: 'localhost', 'accept-encoding': encoding };
         const head = await app.inject({ method: 'HEAD', url: path, headers });
@@ -120,12 +120,15 @@ describe('documents that are the same for all callers', () => {
     }
   });
 
-  test('the reference may be stored, and is revalidated at each visit: the first API key changes it', async () => {
+  test('include /docs, which is revalidated at each visit and changes with the first API key', async () => {
     const deps = service.service.deps as AppDeps;
     let isOpen = true;
-    const own = await createApp({ ...deps, gate: { ...deps.gate, isOpen: async () => isOpen } }, [apiReference]);
+    const reference = await createApp({ ...deps, gate: { ...deps.gate, isOpen: async () => isOpen } }, [apiReference]);
     const visit = (etag = '') =>
-      own.inject({ url: '/docs', headers: { host: 'localhost', 'accept-encoding': 'gzip', 'if-none-match': etag } });
+      reference.inject({
+        url: '/docs',
+        headers: { host: 'localhost', 'accept-encoding': 'gzip', 'if-none-match': etag },
+      });
     const etag = String((await visit()).headers['etag']);
     const again = await visit(etag);
     assert.deepEqual([again.statusCode, again.headers['cache-control']], [304, 'public, no-cache']);
@@ -133,11 +136,11 @@ describe('documents that are the same for all callers', () => {
     const changed = await visit(etag);
     assert.equal(changed.statusCode, 200);
     assert.match(gunzipSync(changed.rawPayload).toString(), /TILLWAY_API_KEY/);
-    await own.close();
+    await reference.close();
   });
 });
 
-test('answers with private data are never compressed: their length would reveal the data', async () => {
+test('responses with private data are never compressed, because the compressed length could reveal the data', async () => {
   const { body } = await call<{ id: string }>('POST', `${service.url}/api/gateway/sessions`, sessionBody());
   const paths = [
     '/',
@@ -151,7 +154,7 @@ test('answers with private data are never compressed: their length would reveal 
     '/none',
   ];
   for (const path of paths) {
-    const answer = await ask(path, CHROME);
+    const answer = await get(path, CHROME);
     assert.equal(answer.header('content-encoding'), '', path);
     assert.equal(answer.header('cache-control'), 'no-store', path);
   }

@@ -19,7 +19,7 @@ const DOCUMENTS = ['/llms.txt', '/.well-known/api-catalog', '/arazzo.yaml', '/op
 const local = await startTestService();
 const open = await startTestService({ variables: { BASE_URL, ALLOW_UNAUTHENTICATED: 'true' } });
 const parts = [homePages, salesApi, agentApi, discoveryDocuments, apiReference, healthProbes];
-/** The app on loopback, and the app of a public service. */
+/** `guarded` accepts loopback host names only, `exposed` accepts any host name. */
 const guarded = await createApp(local.service.deps as AppDeps, parts);
 const exposed = await createApp({ ...(open.service.deps as AppDeps), allowedHosts: undefined }, parts);
 after(async () => {
@@ -37,7 +37,7 @@ describe('discovery documents', () => {
     assert.match(blocks[0]!, /^# \S/);
     assert.match(blocks[1]!, /^> \S/);
     const firstList = blocks.findIndex((block) => block.startsWith('## '));
-    assert(firstList > 2, 'the flow is told before the lists');
+    assert(firstList > 2, 'the payment flow comes before the lists');
     for (const block of blocks.slice(firstList)) {
       const lines = block.split('\n');
       if (block.startsWith('## ')) assert.equal(lines.length, 1);
@@ -89,9 +89,9 @@ describe('discovery documents', () => {
         links.map(({ href }) => href),
         paths.map((path) => BASE_URL + path),
       );
-      for (const { href, type: said } of links) {
+      for (const { href, type: expectedType } of links) {
         const target = await textOf(href.replace(BASE_URL, open.url));
-        assert.equal(target.headers.get('content-type')!.split(';')[0], said, href);
+        assert.equal(target.headers.get('content-type')!.split(';')[0], expectedType, href);
       }
     }
     const head = await fetch(url, { method: 'HEAD' });
@@ -119,16 +119,16 @@ describe('discovery documents', () => {
     }
   });
 
-  test('have the addresses of the configuration, whatever the Host header is', async () => {
+  test('contain the configured base URL, whatever the Host header is', async () => {
     for (const path of [...DOCUMENTS, '/']) {
-      const { status, body, link } = await askedAs(exposed, path, 'evil.example');
+      const { status, body, link } = await getWithHost(exposed, path, 'evil.example');
       assert.equal(status, 200, path);
       assert.doesNotMatch(body + link, /evil\.example/, path);
       assert.match(body + link, /https:\/\/gateway\.example|url: \.\/openapi\.json/, path);
     }
   });
 
-  test('may be cached: the capabilities with a key only by the caller', async () => {
+  test('may be cached publicly, except capabilities that were requested with an API key', async () => {
     for (const path of DOCUMENTS) {
       const { headers } = await textOf(`${local.url}${path}`);
       const age = path.endsWith('capabilities') ? 0 : 300;
@@ -139,19 +139,19 @@ describe('discovery documents', () => {
     assert.equal(keyed.headers.get('vary'), 'authorization, accept-encoding');
   });
 
-  test('can be read by pages of other sites, on loopback too, and nothing else can', async () => {
+  test('allow cross-origin requests, as no other path does', async () => {
     for (const app of [guarded, exposed]) {
       const host = app === guarded ? 'localhost' : 'gateway.example';
       for (const path of [...DOCUMENTS, '/api/agent/schema/fees.estimate', '/api/agent/schema/none']) {
-        assert.equal((await askedAs(app, path, host)).origin, '*', path);
+        assert.equal((await getWithHost(app, path, host)).origin, '*', path);
       }
       for (const path of ['/', '/docs', '/api/gateway/sessions', '/api/agent/routes', '/readyz', '/none']) {
-        assert.equal((await askedAs(app, path, host)).origin, undefined, path);
+        assert.equal((await getWithHost(app, path, host)).origin, undefined, path);
       }
     }
   });
 
-  test('/openapi.json is the same in every process, whatever the health of the routes', async () => {
+  test('/openapi.json depends neither on the process nor on the health of the routes', async () => {
     const { url } = local;
     const etagOf = async (service: TestService) => (await textOf(`${service.url}/openapi.json`)).headers.get('etag');
     await using first = await startTestService({ variables: { BASE_URL: url } });
@@ -163,8 +163,8 @@ describe('discovery documents', () => {
     assert.equal(await etagOf(second), known);
   });
 
-  test('reject an unknown host name as OpenAPI shows for the capabilities', async () => {
-    const { status, body } = await askedAs(guarded, '/api/agent/capabilities', 'evil.example');
+  test('reject an unknown host name with the 403 that OpenAPI shows as an example', async () => {
+    const { status, body } = await getWithHost(guarded, '/api/agent/capabilities', 'evil.example');
     const { body: api } = await call<OpenApi>('GET', `${local.url}/openapi.json`);
     const refusal = resolveResponse(api, api.paths['/api/agent/capabilities']!.get!.responses['403']);
     const { examples } = refusal!.content!['application/json']!;
@@ -179,8 +179,8 @@ async function textOf(url: string, headers: Record<string, string> = {}): Promis
   return { headers: response.headers, text };
 }
 
-/** A GET with a Host header of the caller's choice, which fetch does not send. */
-async function askedAs(app: FastifyInstance, url: string, host = 'gateway.example') {
+/** Sends a GET with a given Host header, which fetch cannot do. */
+async function getWithHost(app: FastifyInstance, url: string, host = 'gateway.example') {
   const { statusCode, body, headers } = await app.inject({ url, headers: { host } });
   const origin = headers['access-control-allow-origin'];
   return { status: statusCode, body, link: String(headers['link'] ?? ''), origin };

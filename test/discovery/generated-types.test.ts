@@ -12,7 +12,7 @@ import { startTestService } from '../support/service.ts';
 import { toolPath } from '../support/tools.ts';
 
 const TSC = fileURLToPath(new URL('../../node_modules/.bin/tsc', import.meta.url));
-/** A client with the types of each operation for request bodies and answers. */
+/** A client function with the request and response types of all operations. */
 const CLIENT = `import type { components, operations } from './api.d.ts';
 type Content<Part> = Part extends { content: { 'application/json': infer Body } } ? Body : never;
 type Body<Id extends keyof operations> = Content<NonNullable<operations[Id]['requestBody']>>;
@@ -20,7 +20,7 @@ type Answer<Id extends keyof operations> = Content<operations[Id]['responses'][2
 declare function send<Id extends keyof operations>(id: Id, body: Body<Id>): Promise<Answer<Id>>;
 `;
 
-/** Uses of responses, and calls that must not compile. */
+/** Statements that read responses, and calls that must not compile. */
 const READS = `const body = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
 const session = await send('createSession', body);
 const url: string = session.checkoutUrl;
@@ -42,7 +42,7 @@ after(async () => {
 });
 
 describe('types that openapi-typescript generates from the served document', () => {
-  test('accept the example and the smallest body of every operation, and nothing invalid', async () => {
+  test('accept the example and the smallest body of every operation, and reject invalid bodies', async () => {
     const text = await (await fetch(`${service.url}/openapi.json`)).text();
     const api = JSON.parse(text) as OpenApi;
     await writeFile(join(folder, 'openapi.json'), text);

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toolPath } from '../support/tools.ts';
 
-/** Saves the descriptions that a service serves into a folder. */
+/** Saves the OpenAPI and Arazzo documents of a service in a folder. */
 export async function saveDescription(url: string, folder: string): Promise<void> {
   for (const name of ['openapi.json', 'arazzo.yaml']) {
     const response = await fetch(`${url}/${name}`);
@@ -11,14 +11,14 @@ export async function saveDescription(url: string, folder: string): Promise<void
   }
 }
 
-/** Replaces one place of a file. */
-export async function replaceIn(folder: string, name: string, right: string, wrong: string): Promise<void> {
+/** Replaces the first occurrence of a text in a file. */
+export async function replaceIn(folder: string, name: string, from: string, to: string): Promise<void> {
   const text = await readFile(join(folder, name), 'utf8');
-  if (!text.includes(right)) throw new Error(`${name} does not say ${right}`);
-  await writeFile(join(folder, name), text.replace(right, wrong));
+  if (!text.includes(from)) throw new Error(`${name} does not contain ${from}`);
+  await writeFile(join(folder, name), text.replace(from, to));
 }
 
-/** Runs Redocly CLI in a folder, without network requests of its own. */
+/** Runs the Redocly CLI in a folder, without telemetry and update checks. */
 export async function redocly(folder: string, ...options: string[]): Promise<{ code: number | null; output: string }> {
   const child = spawn(process.execPath, [toolPath('redocly'), ...options], {
     cwd: folder,

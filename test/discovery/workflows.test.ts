@@ -33,7 +33,7 @@ after(async () => {
   await service[Symbol.asyncDispose]();
 });
 
-describe('the description of the API', () => {
+describe('the served OpenAPI and Arazzo documents', () => {
   beforeEach(() => saveDescription(service.url, folder));
   const respect = (...options: string[]) =>
     redocly(folder, 'respect', 'arazzo.yaml', '--input', INPUTS, '--json-output', 'report.json', ...options);
@@ -54,7 +54,7 @@ describe('the description of the API', () => {
     );
   }
 
-  test('passes the recommended rules of redocly lint, without a warning', async () => {
+  test('pass the recommended rules of redocly lint without a warning', async () => {
     const { code, output } = await redocly(folder, 'lint', 'openapi.json', 'arazzo.yaml');
     assert.equal(code, 0, output);
     assert.match(output, /openapi\.json: validated/);
@@ -62,9 +62,9 @@ describe('the description of the API', () => {
     assert.doesNotMatch(output, /warning|error/i);
   });
 
-  test('has workflows whose steps all pass while a buyer pays', async () => {
+  test('contain workflows whose steps all pass while a buyer pays', async () => {
     const ended = new AbortController();
-    const buyer = payWhenAsked(service, ended.signal);
+    const buyer = payFirstCheckout(service, ended.signal);
     const { code, output } = await respect();
     ended.abort();
     assert.equal(code, 0, output);
@@ -81,7 +81,7 @@ describe('the description of the API', () => {
     );
   });
 
-  test('has workflows that fail if a response differs from the description', async () => {
+  test('contain workflows that fail if a response differs from the OpenAPI document', async () => {
     await replaceIn(folder, 'openapi.json', '"signatureVerified":{', '"signatureKnown":{');
     const { code, output } = await respect('--workflow', 'check-a-webhook');
     assert.equal(code, 1, output);
@@ -89,8 +89,8 @@ describe('the description of the API', () => {
   });
 });
 
-/** Plays the buyer of the workflow: pays for its checkout as soon as there is one. */
-async function payWhenAsked(service: TestService, ended: AbortSignal): Promise<string> {
+/** Acts as the buyer of the workflow: pays its checkout as soon as the checkout exists. */
+async function payFirstCheckout(service: TestService, ended: AbortSignal): Promise<string> {
   const sessions = `${service.url}/api/gateway/sessions?customer=${encodeURIComponent(BUYER)}`;
   while (!ended.aborted) {
     const { body } = await call<{ data: { id: string }[] }>('GET', sessions);
@@ -102,5 +102,5 @@ async function payWhenAsked(service: TestService, ended: AbortSignal): Promise<s
     }
     await sleep(POLL_MS);
   }
-  return 'never asked';
+  return 'no checkout';
 }

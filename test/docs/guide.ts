@@ -12,8 +12,8 @@ import { until } from '../support/until.ts';
  *
  * - `sh` is a command that must succeed; `sh server` keeps running and replaces an earlier one with the same command.
  * - `ts file=NAME` is written to a file in the current folder; `ts` and `js` without a name are run there.
- * - `json` has the fields of the output of the command before it, with any values; `json sample` must be JSON.
- * - `text` has lines of the output, in order; `...` stands for any text.
+ * - `json` must have the same fields as the output of the command before it, with any values; `json sample` must be JSON.
+ * - `text` contains lines of the output, in order; `...` stands for any text.
  */
 export interface Block {
   language: string;
@@ -27,11 +27,12 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FENCE = /^( *)```(\S*)(?: (.*))?\n([\s\S]*?)\n\1```$/gm;
 /** Generous limits: on a busy machine the start of a process alone can take 20 s. */
 const COMMAND_LIMIT_MS = 120_000;
-const PATIENCE_MS = 60_000;
-// Ports of the guides, replaced by free ones.
+const TIMEOUT_MS = 60_000;
+// Ports in the guides, which the runner replaces by free ports.
 const SERVICE_PORT = /(?<=127\.0\.0\.1:|localhost:)3000\b/g;
 const SHOP_PORT = /(?<=127\.0\.0\.1:|localhost:|PORT=|listen\()4000\b/g;
 
+/** All fenced blocks of a guide, in order. */
 export function blocksOf(markdown: string): Block[] {
   return Array.from(
     markdown.matchAll(FENCE),
@@ -47,13 +48,13 @@ export function blocksOf(markdown: string): Block[] {
   );
 }
 
-/** Runs every block, and resolves with their number. Rejects at the first block that fails. */
-export async function runGuide(markdown: string, { patienceMs = PATIENCE_MS } = {}): Promise<number> {
-  await using reader = await createReader(patienceMs);
+/** Runs every block, and resolves with the number of blocks. Rejects at the first block that fails. */
+export async function runGuide(markdown: string, { timeoutMs = TIMEOUT_MS } = {}): Promise<number> {
+  await using runner = await createRunner(timeoutMs);
   const blocks = blocksOf(markdown);
   for (const block of blocks) {
     try {
-      await reader.follow(block);
+      await runner.runBlock(block);
     } catch (error) {
       throw new Error(`line ${block.line}: ${(error as Error).message}\n${block.text}`, { cause: error });
     }
@@ -64,7 +65,7 @@ export async function runGuide(markdown: string, { patienceMs = PATIENCE_MS } = 
 let lastPacking: Promise<unknown> = Promise.resolve();
 
 /** Runs one `npm pack` at a time: each builds the SDK in the repository. */
-function packInTurn(work: () => Promise<void>): Promise<void> {
+function packOneAtATime(work: () => Promise<void>): Promise<void> {
   const packing = lastPacking.then(work);
   lastPacking = packing.catch(() => undefined);
   return packing;
@@ -76,11 +77,11 @@ interface Server {
   output(): string;
 }
 
-interface Reader extends AsyncDisposable {
-  follow(block: Block): Promise<void>;
+interface Runner extends AsyncDisposable {
+  runBlock(block: Block): Promise<void>;
 }
 
-async function createReader(patienceMs: number): Promise<Reader> {
+async function createRunner(timeoutMs: number): Promise<Runner> {
   const home = mkdtempSync(join(tmpdir(), 'tillway-guide-'));
   const ports = { service: await freePort(), shop: await freePort() };
   const url = `http://127.0.0.1:${ports.service}`;
@@ -88,9 +89,9 @@ async function createReader(patienceMs: number): Promise<Reader> {
   const servers: Server[] = [];
   let folder = ROOT;
   let state = '';
-  let last = '';
+  let lastOutput = '';
 
-  function localised(text: string): string {
+  function withFreePorts(text: string): string {
     return text.replace(SERVICE_PORT, String(ports.service)).replace(SHOP_PORT, String(ports.shop));
   }
 
@@ -98,24 +99,24 @@ async function createReader(patienceMs: number): Promise<Reader> {
     return `set -a\n${state}\ncd '${folder}'\nset -eo pipefail\n${text}\n`;
   }
 
-  async function type(text: string): Promise<void> {
-    const kept = join(home, '.state');
-    const child = bash(`${script(text)}{ pwd; declare -px; declare -f; } > '${kept}'`);
+  async function runCommand(text: string): Promise<void> {
+    const stateFile = join(home, '.state');
+    const child = bash(`${script(text)}{ pwd; declare -px; declare -f; } > '${stateFile}'`);
     const output = outputOf(child);
     const timer = setTimeout(() => kill(child), COMMAND_LIMIT_MS);
     const code = await new Promise((resolve) => child.once('close', resolve));
     clearTimeout(timer);
-    last = output.stdout();
+    lastOutput = output.stdout();
     if (code !== 0) throw new Error(`ended with ${String(code)}: ${output.stdout()}${output.stderr()}`);
-    [, folder = '', state = ''] = /^(.*)\n([^]*)$/.exec(readFileSync(kept, 'utf8')) ?? [];
+    [, folder = '', state = ''] = /^(.*)\n([^]*)$/.exec(readFileSync(stateFile, 'utf8')) ?? [];
   }
 
-  async function serve(text: string): Promise<void> {
-    const [last = ''] = text.trim().split('\n').slice(-1);
-    const words = last.replace(/^(?:\w+=(?:\$\([^)]*\)|\S)+ )+/, '').split(' ');
+  async function startServer(text: string): Promise<void> {
+    const [lastLine = ''] = text.trim().split('\n').slice(-1);
+    const words = lastLine.replace(/^(?:\w+=(?:\$\([^)]*\)|\S)+ )+/, '').split(' ');
     const command = words.slice(0, 2).join(' ');
     const earlier = servers.findIndex((server) => server.command === command);
-    if (earlier !== -1) await end(...servers.splice(earlier, 1));
+    if (earlier !== -1) await stopServers(...servers.splice(earlier, 1));
     const child = bash(script(text));
     const output = outputOf(child);
     servers.push({ command, process: child, output: output.stdout });
@@ -123,43 +124,44 @@ async function createReader(patienceMs: number): Promise<Reader> {
       command === 'npm start' ? statusOf(`${url}/readyz`).then((status) => status === 200) : output.stdout() !== '';
     await until(
       () => child.exitCode !== null || ready(),
-      () => `it did not get ready: ${output.stdout()}${output.stderr()}`,
-      patienceMs,
+      () => `the server did not get ready: ${output.stdout()}${output.stderr()}`,
+      timeoutMs,
     );
     const printed = `${output.stdout()}${output.stderr()}`;
-    if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}: ${printed}`);
+    if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}: ${printed}`);
   }
 
   function bash(text: string): ChildProcess {
-    // Its own process group, so that its children end with it.
+    // A separate process group, so that `kill` also ends the children.
     return spawn('bash', ['--noprofile', '--norc', '-c', text], { env: environment, detached: true, cwd: ROOT });
   }
 
-  async function shown(expected: string): Promise<void> {
+  async function expectPrinted(expected: string): Promise<void> {
     const pattern = patternOf(expected);
-    const printed = () => [last, ...servers.map(({ output }) => output())].map(withoutColours);
+    const printed = () => [lastOutput, ...servers.map(({ output }) => output())].map(withoutColours);
     await until(
       () => printed().some((text) => pattern.test(text)),
-      () => `this was not printed, but:\n${printed().join('\n---\n')}`,
-      patienceMs,
+      () => `the expected text was not printed, but:\n${printed().join('\n---\n')}`,
+      timeoutMs,
     );
   }
 
-  async function follow(block: Block): Promise<void> {
+  async function runBlock(block: Block): Promise<void> {
     const { language, words } = block;
-    const text = localised(block.text);
+    const text = withFreePorts(block.text);
     const file = words.find((word) => word.startsWith('file='))?.slice('file='.length);
     if (file !== undefined) write(file, text);
-    else if (language === 'sh' && words.includes('server')) await serve(text);
-    else if (language === 'sh') await (/\bnpm pack\b/.test(text) ? packInTurn(() => type(text)) : type(text));
+    else if (language === 'sh' && words.includes('server')) await startServer(text);
+    else if (language === 'sh')
+      await (/\bnpm pack\b/.test(text) ? packOneAtATime(() => runCommand(text)) : runCommand(text));
     else if (language === 'ts' || language === 'js') {
       const name = `snippet.${language === 'ts' ? 'ts' : 'mjs'}`;
       write(name, text);
-      await type(`node ${name}`);
+      await runCommand(`node ${name}`);
     } else if (language === 'json' && words.includes('sample')) JSON.parse(text);
-    else if (language === 'json') assertAlike(JSON.parse(last), JSON.parse(text), 'the answer');
-    else if (language === 'text') await shown(text);
-    else throw new Error(`nobody runs a block of "${language}"`);
+    else if (language === 'json') assertAlike(JSON.parse(lastOutput), JSON.parse(text), 'the output');
+    else if (language === 'text') await expectPrinted(text);
+    else throw new Error(`blocks of "${language}" cannot be run`);
   }
 
   function write(name: string, text: string): void {
@@ -168,9 +170,9 @@ async function createReader(patienceMs: number): Promise<Reader> {
   }
 
   return {
-    follow,
+    runBlock,
     async [Symbol.asyncDispose]() {
-      await end(...servers);
+      await stopServers(...servers);
       rmSync(home, { recursive: true, force: true });
     },
   };
@@ -211,7 +213,7 @@ function outputOf(child: ChildProcess): { stdout(): string; stderr(): string } {
   return { stdout: () => stdout, stderr: () => stderr };
 }
 
-async function end(...servers: Server[]): Promise<void> {
+async function stopServers(...servers: Server[]): Promise<void> {
   await Promise.all(
     servers.map(async ({ process: child }) => {
       if (child.exitCode !== null || child.signalCode !== null) return;
@@ -230,7 +232,7 @@ function withoutColours(text: string): string {
   return text.replace(/\u001B\[[\d;]*m/g, '');
 }
 
-/** Each line, in order, with anything before, between and after. */
+/** Pattern of all lines in order, with any text before, between and after them. */
 function patternOf(expected: string): RegExp {
   const lines = expected
     .split('\n')
@@ -245,15 +247,17 @@ function patternOf(expected: string): RegExp {
   return new RegExp(lines.map((line) => `^.*${line}.*$`).join(String.raw`\n(?:.*\n)*?`), 'm');
 }
 
-/** Asserts the same names with values of the same types. */
-function assertAlike(actual: unknown, shown: unknown, where: string): void {
-  if (kindOf(actual) !== kindOf(shown)) throw new Error(`${where} is ${kindOf(actual)}, shown as ${kindOf(shown)}`);
-  if (Array.isArray(shown)) {
-    for (const [index, item] of shown.entries()) assertAlike((actual as unknown[])[index], item, `${where}[${index}]`);
-  } else if (typeof shown === 'object' && shown !== null) {
+/** Asserts that both values have the same fields, with values of the same types. */
+function assertAlike(actual: unknown, expected: unknown, where: string): void {
+  if (kindOf(actual) !== kindOf(expected))
+    throw new Error(`${where} is ${kindOf(actual)}, shown as ${kindOf(expected)}`);
+  if (Array.isArray(expected)) {
+    for (const [index, item] of expected.entries())
+      assertAlike((actual as unknown[])[index], item, `${where}[${index}]`);
+  } else if (typeof expected === 'object' && expected !== null) {
     const names = (value: object) => Object.keys(value).toSorted().join(', ');
-    if (names(actual as object) !== names(shown)) throw new Error(`${where} has ${names(actual as object)}`);
-    for (const [name, value] of Object.entries(shown)) {
+    if (names(actual as object) !== names(expected)) throw new Error(`${where} has ${names(actual as object)}`);
+    for (const [name, value] of Object.entries(expected)) {
       assertAlike((actual as Record<string, unknown>)[name], value, `${where}.${name}`);
     }
   }

@@ -12,48 +12,48 @@ function guide(name: string): string {
   return readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8');
 }
 
-describe('the guides run as written', { concurrency: 2 }, () => {
+describe('the guides', { concurrency: 2 }, () => {
   for (const name of GUIDES) {
-    test(`docs/${name}.md`, async () => {
+    test(`all blocks of docs/${name}.md run as written`, async () => {
       const ran = await runGuide(guide(name));
       assert.ok(ran >= 3, `${name} has ${ran} blocks`);
     });
   }
 });
 
-/** Commands in the running text, which the runner does not run. */
+/** The `tillway` commands in the text between the blocks, which the runner does not execute. */
 function inlineCommands(markdown: string): string[] {
   const text = markdown.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
   return Array.from(text.matchAll(/`(?:npx )?(tillway [^`]+)`/g), ([, line]) => line!.replaceAll(/\s+/g, ' '));
 }
 
-describe('commands and samples in the text of the guides are valid', () => {
+describe('commands and samples in the guides', () => {
   const root = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
   const pages = ['README.md', ...GUIDES.map((name) => `docs/${name}.md`)];
 
   for (const page of pages) {
-    test(`the commands in the text of ${page}`, () => {
+    test(`the tillway commands in the text of ${page} are valid`, () => {
       const named = inlineCommands(root(page));
       assert.ok(named.length > 0 || page.includes('integrate'));
       for (const line of named) if (!line.endsWith('--help')) parsedAs(line);
     });
   }
 
-  test('an unknown command or option is found', () => {
+  test('an unknown command or option is detected', () => {
     for (const line of ['tillway listn --forward-to URL', 'tillway listen --forwrd-to URL']) {
       const [named] = inlineCommands(`Use \`npx ${line}\`.`);
       assert.throws(() => parsedAs(named!), /unknown/);
     }
   });
 
-  test('the configurations for MCP hosts', () => {
+  test('the configurations for MCP hosts have the right URL and command', () => {
     const [http, stdio] = samples('agents');
     assert.equal(http.mcpServers.tillway.url, 'http://127.0.0.1:3000/mcp');
     const { command, args } = stdio.mcpServers.tillway;
     assert.equal(parsedAs([command, ...args].join(' ')), 'tillway mcp');
   });
 
-  test('the callback of the simulated provider', () => {
+  test('the sample callback is a valid callback of the simulated provider', () => {
     const [callback] = samples('testing');
     assert.partialDeepStrictEqual(readEvent(Buffer.from(JSON.stringify(callback))), {
       about: 'payment',
@@ -63,7 +63,7 @@ describe('commands and samples in the text of the guides are valid', () => {
     assert.throws(() => readEvent(Buffer.from(JSON.stringify({ ...rest, stat: 'CAPTURED' }))));
   });
 
-  // oxlint-disable-next-line typescript/no-explicit-any -- each sample has a shape of its own, which is what is tested
+  // oxlint-disable-next-line typescript/no-explicit-any -- the samples have different shapes, which the tests check
   function samples(name: string): any[] {
     return blocksOf(guide(name))
       .filter(({ language, words }) => language === 'json' && words.includes('sample'))
@@ -77,21 +77,29 @@ describe('the guide runner', { concurrency: 2 }, () => {
   const FAULTS: [name: string, guide: string, complaint: RegExp][] = [
     ['a failing command', fenced('sh', 'false | cat\ntrue'), /ended with 1/],
     ['an unknown subcommand', fenced('sh', 'npx tillway pay'), /ended with 2/],
-    ['a file in the repository', fenced('ts', 'process.exit(0);'), /written into the repository/],
+    ['a block that writes into the repository', fenced('ts', 'process.exit(0);'), /written into the repository/],
     ['a server that does not start', fenced('sh server', 'exit 3'), /ended with 3/],
-    ['other output', fenced('sh', 'echo one\necho two') + fenced('text', 'two\none'), /was not printed/],
-    ['another field', fenced('sh', `echo '{"a":{"b":1,"c":2}}'`) + fenced('json', '{"a":{"b":1}}'), /has b, c/],
-    ['another type', fenced('sh', `echo '{"a":"1"}'`) + fenced('json', '{"a":1}'), /is string, shown as number/],
+    ['output in another order', fenced('sh', 'echo one\necho two') + fenced('text', 'two\none'), /was not printed/],
+    [
+      'output with a field that the guide does not show',
+      fenced('sh', `echo '{"a":{"b":1,"c":2}}'`) + fenced('json', '{"a":{"b":1}}'),
+      /has b, c/,
+    ],
+    [
+      'output with a value of another type',
+      fenced('sh', `echo '{"a":"1"}'`) + fenced('json', '{"a":1}'),
+      /is string, shown as number/,
+    ],
     ['a sample that is not JSON', fenced('json sample', '{a: 1}'), /JSON/],
-    ['a block without a known language', fenced('php', 'echo 1;'), /nobody runs a block of "php"/],
+    ['a block without a known language', fenced('php', 'echo 1;'), /blocks of "php" cannot be run/],
   ];
   for (const [name, text, complaint] of FAULTS) {
     test(`rejects ${name}`, async () => {
-      await assert.rejects(runGuide(text, { patienceMs: 500 }), complaint);
+      await assert.rejects(runGuide(text, { timeoutMs: 500 }), complaint);
     });
   }
 
-  test('keeps variables, folders and files between blocks', async () => {
+  test('preserves variables, folders and files between blocks', async () => {
     const good = [
       fenced('sh', 'mkdir ~/shop\ncd ~/shop\nNAME=guide'),
       fenced('ts file=hello.ts', "console.log(`hello ${process.env['NAME']}`);"),
@@ -105,7 +113,7 @@ describe('the guide runner', { concurrency: 2 }, () => {
   });
 });
 
-test('blocks in lists keep their own indentation', () => {
+test('blocksOf removes the indentation of a list from the blocks inside it', () => {
   const found = blocksOf('1. Do:\n\n   ```sh server\n   one\n     two\n   ```\n');
   assert.deepEqual(found, [{ language: 'sh', words: ['server'], text: 'one\n  two', line: 3 }]);
 });

@@ -64,7 +64,7 @@ describe('the example shop', () => {
     assert.deepEqual(fulfilled(), [paidEvents()[0]!.data.metadata.orderId]);
   });
 
-  it('accepts a repeated event without effect, also after a restart', async () => {
+  it('accepts a repeated event without fulfilling the order again, also after a restart', async () => {
     const before = storedLines();
     const body = before.find((line) => line.includes('"payment.paid"'))!;
     assert.equal(await deliver(body), 200);
@@ -76,7 +76,7 @@ describe('the example shop', () => {
     assert.deepEqual(storedLines(), before);
   });
 
-  it('accepts an event of another type, signed with two secrets', async () => {
+  it('stores an event of another type, which is signed with two secrets', async () => {
     const event = { id: 'evt_pending', type: 'payment.provider_pending', data: { metadata: { orderId: 'o-pending' } } };
     assert.equal(await deliver(JSON.stringify(event), { secrets: [`${SECRET}x`, SECRET] }), 200);
     assert.deepEqual(fulfilled(), []);
@@ -193,7 +193,7 @@ async function redirectOf(url: string, fields: Record<string, string>): Promise<
   return answer.headers.get('location')!;
 }
 
-/** The form that posts to a path with this end, with the fields that a browser would send unasked. */
+/** The form whose action ends with `end`, with its hidden fields. */
 function formOf(page: string, end: string): { action: string; fields: Record<string, string> } {
   for (const [, action = '', inner = ''] of page.matchAll(/<form[^>]* action="([^"]*)"[^>]*>(.*?)<\/form>/gs)) {
     if (!action.endsWith(end)) continue;

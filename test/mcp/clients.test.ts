@@ -15,8 +15,8 @@ import { toolPath } from '../support/tools.ts';
 import { type ToolAnswer, callTool } from './rpc.ts';
 import { stdioCommand } from './stdio-command.ts';
 
-/** The common part of foreign clients. */
-interface ForeignClient {
+/** Methods that all tested MCP clients have. */
+interface McpClient {
   listTools(): Promise<{ tools: { name: string }[] }>;
   callTool(call: { name: string; arguments: Record<string, unknown> }): Promise<unknown>;
   readResource(resource: { uri: string }): Promise<unknown>;
@@ -53,54 +53,54 @@ before(async () => {
 });
 after(() => service[Symbol.asyncDispose]());
 
-/** Lists, runs every tool once, makes one mistake, reads a resource and gets the prompt. */
-async function assertServed(client: ForeignClient): Promise<void> {
+/** Lists the tools, calls each of them once and one with invalid input, reads a resource and gets the prompt. */
+async function assertClientWorks(client: McpClient): Promise<void> {
   try {
     const { tools } = await client.listTools();
     const names = tools.map(({ name }) => name);
     assert.deepEqual(names, Object.keys(inputs));
     for (const [name, input] of Object.entries(inputs)) {
-      assertRan(name, (await client.callTool({ name, arguments: input })) as ToolAnswer);
+      assertSucceeded(name, (await client.callTool({ name, arguments: input })) as ToolAnswer);
     }
-    assertRefused((await client.callTool({ name: 'checkout_create', arguments: { amount: 0 } })) as ToolAnswer);
+    assertRejected((await client.callTool({ name: 'checkout_create', arguments: { amount: 0 } })) as ToolAnswer);
     const { contents } = (await client.readResource({ uri: 'gateway://schema/checkout.create' })) as {
       contents: { text: string }[];
     };
     assert.equal((JSON.parse(contents[0]!.text) as { operation: string }).operation, 'checkout.create');
-    const asked = { product: 'Field guide', amount: '5', customer: 'buyer@example.com' };
-    await client.getPrompt({ name: 'sell_one_item', arguments: asked });
+    const order = { product: 'Field guide', amount: '5', customer: 'buyer@example.com' };
+    await client.getPrompt({ name: 'sell_one_item', arguments: order });
   } finally {
     await client.close();
   }
 }
 
-function assertRan(name: string, { isError, structuredContent, content }: ToolAnswer): void {
+function assertSucceeded(name: string, { isError, structuredContent, content }: ToolAnswer): void {
   assert.deepEqual([isError ?? false, structuredContent.ok], [false, true], name);
   assert.equal(structuredContent.action.replaceAll('.', '_'), name);
   assert.deepEqual(JSON.parse(content[0]!.text), structuredContent);
 }
 
-function assertRefused({ isError, structuredContent }: ToolAnswer): void {
+function assertRejected({ isError, structuredContent }: ToolAnswer): void {
   assert.deepEqual([isError, structuredContent.ok, structuredContent.error!.code], [true, false, 'invalid_input']);
   const paths = structuredContent.error!.issues!.map(({ path }) => path);
   assert.deepEqual(paths, ['product', 'amount', 'customer']);
 }
 
-const NAMED = { name: 'foreign', version: '1' };
+const CLIENT_INFO = { name: 'foreign', version: '1' };
 const run = promisify(execFile);
 /** The default of 15 s can be too short on a busy machine. */
-const PATIENCE_MS = 60_000;
+const CONNECT_TIMEOUT_MS = 60_000;
 const httpUrl = () => new URL(`${service.url}/mcp`);
 
-describe('a foreign client runs every tool', () => {
+describe('an official MCP client calls every tool', () => {
   for (const [name, transport] of [
     ['HTTP', () => new HttpTransportV1(httpUrl())],
-    ['stdio, with the address of /mcp', () => new StdioTransportV1(stdioCommand(String(httpUrl())))],
+    ['stdio, started with the URL of /mcp', () => new StdioTransportV1(stdioCommand(String(httpUrl())))],
   ] as const) {
-    test(`the first official client, over ${name}`, async () => {
-      const client = new ClientV1(NAMED);
+    test(`version 1 of the client, over ${name}`, async () => {
+      const client = new ClientV1(CLIENT_INFO);
       await client.connect(transport());
-      await assertServed(client);
+      await assertClientWorks(client);
     });
   }
 
@@ -111,22 +111,22 @@ describe('a foreign client runs every tool', () => {
     ['HTTP', '2026-07-28', { pin: '2026-07-28' }, overHttp],
     ['stdio', '2026-07-28', 'auto', overStdio],
   ] as const) {
-    test(`the second official client, over ${name} with the protocol of ${version}`, async () => {
-      const client = new Client(NAMED, { versionNegotiation: { mode } });
+    test(`version 2 of the client, over ${name} with protocol version ${version}`, async () => {
+      const client = new Client(CLIENT_INFO, { versionNegotiation: { mode } });
       await client.connect(transport());
       assert.equal(client.getNegotiatedProtocolVersion(), version);
-      await assertServed(client);
+      await assertClientWorks(client);
     });
   }
 });
 
-test('the command line of the Inspector accepts the schemas, and reports an error', async () => {
+test('the MCP Inspector accepts the tool schemas, and reports a tool error', async () => {
   const list = await inspect('tools/list', '--strict');
   assert.equal(list.code, 0);
   assert.equal((list.answer as { tools: unknown[] }).tools.length, Object.keys(inputs).length);
   const refused = await inspect('tools/call', '--tool-name', 'checkout_create', '--tool-arg', 'amount=0');
   assert.notEqual(refused.code, 0);
-  assertRefused(refused.answer as ToolAnswer);
+  assertRejected(refused.answer as ToolAnswer);
 });
 
 test('tillway mcp writes only protocol messages, and exits with 0 when its input is closed', async () => {
@@ -147,7 +147,7 @@ test('tillway mcp writes only protocol messages, and exits with 0 when its input
 /** Runs the Inspector once; resolves with its exit code and output. */
 function inspect(method: string, ...options: string[]): Promise<{ code: number; answer: unknown }> {
   const args = [toolPath('mcp-inspector'), '--cli', String(httpUrl()), '--transport', 'http', '--method', method];
-  args.push('--connect-timeout', String(PATIENCE_MS));
+  args.push('--connect-timeout', String(CONNECT_TIMEOUT_MS));
   const { promise, resolve, reject } = Promise.withResolvers<{ code: number; answer: unknown }>();
   execFile(process.execPath, [...args, ...options], (error, stdout, stderr) => {
     try {

@@ -8,9 +8,9 @@ import { test } from 'node:test';
 import { startTestService } from '../support/service.ts';
 import { toolPath } from '../support/tools.ts';
 
-const PATIENCE = new URL('patience.ts', import.meta.url).href;
+const EXTEND_TIMEOUTS = new URL('extend-timeouts.ts', import.meta.url).href;
 
-/** One check of a scenario in the output of the suite. */
+/** One check of a scenario in the output of the conformance suite. */
 interface Check {
   id: string;
   status: 'SUCCESS' | 'FAILURE' | 'WARNING' | 'SKIPPED' | 'INFO';
@@ -18,10 +18,10 @@ interface Check {
 }
 type Results = Map<string, Check[]>;
 
-/** Scenarios that need no fixtures, with the least number of passed checks. */
-type Wanted = Readonly<Record<string, number>>;
+/** Scenarios that need no fixtures, each with the minimum number of passed checks. */
+type MinimumPasses = Readonly<Record<string, number>>;
 
-const WANTED: Readonly<Record<string, Wanted>> = {
+const MINIMUM_PASSES: Readonly<Record<string, MinimumPasses>> = {
   '2026-07-28': {
     'server-stateless': 24,
     'tools-list': 4,
@@ -43,7 +43,7 @@ const WANTED: Readonly<Record<string, Wanted>> = {
   },
 };
 
-/** Checks that call tools of a server made for the suite. */
+/** Checks that are expected to fail, because they call tools that only a server made for the suite has. */
 const NEED_DIAGNOSTIC_TOOLS = [
   'sep-2575-server-rejects-undeclared-capability',
   'sep-2575-missing-capability-http-400',
@@ -51,25 +51,25 @@ const NEED_DIAGNOSTIC_TOOLS = [
   'sep-2575-server-no-log-without-loglevel',
 ];
 
-test('the server conforms to the protocols of 2026-07-28 and 2025-11-25', async (t) => {
+test('the server passes the MCP conformance suite for protocol versions 2026-07-28 and 2025-11-25', async (t) => {
   await using service = await startTestService();
-  const judged = Object.entries(WANTED).map(async ([version, wanted]) => {
+  const runs = Object.entries(MINIMUM_PASSES).map(async ([version, minimumPasses]) => {
     const results = await runSuite(`${service.url}/mcp`, version);
     const expectedFailures = version === '2026-07-28' ? NEED_DIAGNOSTIC_TOOLS : [];
-    assert.deepEqual(faultsOf(results, wanted, expectedFailures), [], version);
-    t.diagnostic(`${version}: ${Object.keys(wanted).length} scenarios`);
+    assert.deepEqual(faultsOf(results, minimumPasses, expectedFailures), [], version);
+    t.diagnostic(`${version}: ${Object.keys(minimumPasses).length} scenarios`);
   });
-  await Promise.all(judged);
+  await Promise.all(runs);
 });
 
 /** One line for each failed or missing check. */
-function faultsOf(results: Results, wanted: Wanted, expectedFailures: readonly string[]): string[] {
+function faultsOf(results: Results, minimumPasses: MinimumPasses, expectedFailures: readonly string[]): string[] {
   const failed = new Set<string>();
-  const faults = Object.entries(wanted).flatMap(([name, least]) => {
+  const faults = Object.entries(minimumPasses).flatMap(([name, least]) => {
     const checks = results.get(name) ?? [];
-    const bad = checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING');
-    for (const { id } of bad) failed.add(id);
-    const unexpected = bad.filter(({ id }) => !expectedFailures.includes(id));
+    const failedChecks = checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING');
+    for (const { id } of failedChecks) failed.add(id);
+    const unexpected = failedChecks.filter(({ id }) => !expectedFailures.includes(id));
     const passed = checks.filter(({ status }) => status === 'SUCCESS').length;
     return [
       ...unexpected.map(({ id, status, errorMessage }) => `${name}: ${id} ${status} ${errorMessage}`),
@@ -80,13 +80,13 @@ function faultsOf(results: Results, wanted: Wanted, expectedFailures: readonly s
   return [...faults, ...stale.map((id) => `${id} was expected to fail`)];
 }
 
-/** Runs every server scenario of a version in one process: most need fixtures, and fail without them. */
+/** Runs all server scenarios of a protocol version in one process. Most of them need fixtures and fail; their results are not used. */
 async function runSuite(url: string, version: string): Promise<Results> {
   const folder = await mkdtemp(join(tmpdir(), 'conformance-'));
   try {
     const options = ['server', '--url', url, '--suite', 'all', '--spec-version', version, '--output-dir', folder];
     await new Promise<void>((resolve) => {
-      const suite = ['--import', PATIENCE, toolPath('conformance')];
+      const suite = ['--import', EXTEND_TIMEOUTS, toolPath('conformance')];
       execFile(process.execPath, [...suite, ...options], () => resolve());
     });
     // server-<scenario>-<time>

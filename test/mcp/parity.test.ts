@@ -15,11 +15,11 @@ interface Case {
   action: string;
   what: string;
   body: Record<string, unknown>;
-  /** Input sent to REST instead. */
-  overRest?: Record<string, unknown>;
+  /** Body of the REST request, if it differs from the input of the tool. */
+  restBody?: Record<string, unknown>;
 }
 
-/** Each session has an id of its own; nothing else may differ. */
+/** Removes session ids, the only part in which two responses may differ. */
 function withoutIds(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value).replace(/\bchk_[0-9a-z]{36}/g, 'chk_'));
 }
@@ -32,17 +32,17 @@ async function casesOf(url: string): Promise<Case[]> {
     const { idempotencyKey: _key, ...keyless } = whole;
     return [
       { action, what: 'the published example', body: example.request },
-      { action, what: 'the smallest input', body: bodyOf(schema, 'required') },
-      { action, what: 'the fullest input', body: whole },
-      { action, what: 'a replay of it', body: whole },
-      { action, what: 'nothing', body: {} },
+      { action, what: 'an input with the required fields only', body: bodyOf(schema, 'required') },
+      { action, what: 'an input with all fields', body: whole },
+      { action, what: 'a replay of that input', body: whole },
+      { action, what: 'an empty input', body: {} },
       { action, what: 'many faults', body: { colour: 'red', 'a"b': 1, payload: [], amount: '49.99', customer: 'x' } },
       ...violationsOf(schema, keyless).map(({ what, path, body }) => ({
         action,
         what: `${path} ${what}`,
         body,
-        // Tools treat null as absent.
-        ...(what === 'null' && { overRest: edited(body, path.split('.'), undefined) }),
+        // Tools treat null like a missing field.
+        ...(what === 'null' && { restBody: edited(body, path.split('.'), undefined) }),
       })),
     ];
   });
@@ -67,28 +67,27 @@ function furtherCases(sessionId: string): Case[] {
     ['fees.estimate', 'an unknown route', { amount: 5, routeId: 'no_such_route' }],
     ['fees.estimate', 'a route of another kind', mismatch],
     ['webhook.verify_sample', 'a wrong signature', signed('another secret')],
-    // Applied once, over the first transport.
     ['webhook.verify_sample', 'a right signature over keys in another order', signed(SAMPLE_PROVIDER_SECRET)],
   ];
   return cases.map(([action, what, body]) => ({ action, what, body }));
 }
 
-test('the same input gives the same envelope over REST, over /mcp and over stdio', async (t) => {
+test('the same input to an action gives the same response over REST, /mcp and stdio', async (t) => {
   await using service = await startTestService();
   const { url } = service;
   const sessionId = await sessionWithEvent(service);
   const cases = [...(await casesOf(url)), ...furtherCases(sessionId)];
   await using bridge = startBridge(url);
-  const fits = await outputValidators(url);
-  for (const { action, what, body, overRest = body } of cases) {
+  const validators = await outputValidators(url);
+  for (const { action, what, body, restBody = body } of cases) {
     const label = `${action}: ${what}`;
     const tool = action.replaceAll('.', '_');
-    const rest = await call<Envelope>('POST', `${url}/api/agent/actions/${action}`, overRest);
+    const rest = await call<Envelope>('POST', `${url}/api/agent/actions/${action}`, restBody);
     for (const answer of [await callTool(url, tool, body), await bridge.callTool(tool, body)]) {
       assert.deepEqual(withoutIds(answer.structuredContent), withoutIds(rest.body), label);
       assert.deepEqual(JSON.parse(answer.content[0]!.text), answer.structuredContent, label);
       assert.equal(answer.isError ?? false, !rest.body.ok, label);
-      assert(fits.get(tool)!(answer.structuredContent), label);
+      assert(validators.get(tool)!(answer.structuredContent), label);
     }
   }
   assert.equal(new Set(cases.map(({ action }) => action)).size, 5);
@@ -112,7 +111,7 @@ const ODD_INPUTS = [
   '{"amount":5}',
 ];
 
-test('an input of any kind, or none, gives the same envelope', async () => {
+test('an input that is missing or no object gives the same response over REST, /mcp and stdio', async () => {
   await using service = await startTestService();
   const { url } = service;
   await using bridge = startBridge(url);
@@ -131,7 +130,7 @@ test('an input of any kind, or none, gives the same envelope', async () => {
       const params = input === undefined ? `{"name":"${tool}"}` : `{"name":"${tool}","arguments":${input}}`;
       const http = await rpc<ToolAnswer>(url, '', `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`);
       const modern = await rpcModern<ToolAnswer>(url, 'tools/call', tool!, params);
-      const stdio = await bridge.ask<ToolAnswer>('tools/call', params);
+      const stdio = await bridge.request<ToolAnswer>('tools/call', params);
       for (const answer of [http.result, modern.result, stdio]) {
         assert.deepEqual(answer.structuredContent, rest, label);
         assert.equal(answer.isError ?? false, error !== undefined, label);
@@ -143,7 +142,7 @@ test('an input of any kind, or none, gives the same envelope', async () => {
   }
 });
 
-test('resources that differ by the environment of the key have a private cache scope', async () => {
+test('resources that depend on the environment of the API key have a private cache scope', async () => {
   await using service = await startTestService();
   for (const [uri, scope] of [
     ['gateway://routes', 'private'],
@@ -160,7 +159,7 @@ test('resources that differ by the environment of the key have a private cache s
   }
 });
 
-/** A call by the protocol of 2026. */
+/** Sends a request with protocol version 2026-07-28. */
 function rpcModern<Result>(url: string, method: string, name: string, params: string) {
   const meta = JSON.stringify({
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -171,7 +170,7 @@ function rpcModern<Result>(url: string, method: string, name: string, params: st
   return rpc<Result>(url, '', body, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, 'mcp-name': name });
 }
 
-/** A session with an applied sample, so that each transport gets the same answer. */
+/** Creates a session with an applied sample callback, so that each transport gets the same response to a repetition. */
 async function sessionWithEvent({ url }: TestService): Promise<string> {
   const created = await callTool(url, 'checkout_create', sessionBody());
   const sessionId = String(created.structuredContent.result!['id']);

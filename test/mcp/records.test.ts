@@ -18,7 +18,7 @@ before(async () => {
 });
 after(() => service[Symbol.asyncDispose]());
 
-async function created(status?: 'paid'): Promise<string> {
+async function createSession(status?: 'paid'): Promise<string> {
   const { structuredContent } = await callTool(url, 'checkout_create', sessionBody());
   const id = String(structuredContent.result!['id']);
   if (status) await providerSays(service, id, status);
@@ -28,9 +28,9 @@ async function created(status?: 'paid'): Promise<string> {
 const envelopeOf = async (name: string, input: Record<string, unknown>) =>
   (await callTool(url, name, input)).structuredContent;
 
-describe('the tools for records return the answers of the gateway API', () => {
-  test('reads of a session, of payments and of a refund', async () => {
-    const id = await created('paid');
+describe('the MCP tools for records', () => {
+  test('return the responses of the gateway API for a session, payments and a refund', async () => {
+    const id = await createSession('paid');
     const refunds = `${url}/api/gateway/payments/${id}/refunds`;
     const { body: refund } = await call<{ id: string }>('POST', refunds, { amount: 2 });
     const { body: payments } = await call<{ data: { id: string }[] }>('GET', `${url}/api/gateway/payments?limit=1`);
@@ -47,7 +47,7 @@ describe('the tools for records return the answers of the gateway API', () => {
     }
   });
 
-  test('a record that does not exist, and an input that names none', async () => {
+  test('return the error of the gateway API for a missing record, and invalid_input for an invalid id', async () => {
     const none = '01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m';
     for (const [name, field, id, path] of [
       ['session_get', 'sessionId', `chk_${none}`, `sessions/chk_${none}`],
@@ -59,16 +59,16 @@ describe('the tools for records return the answers of the gateway API', () => {
     }
   });
 
-  test('a session expires once, and not after its buyer has started', async () => {
-    const id = await created();
+  test('expire a session, but not after its buyer has started to pay', async () => {
+    const id = await createSession();
     const { result } = await envelopeOf('session_expire', { sessionId: id });
     assert.equal(result!['status'], 'expired');
-    const { error } = await envelopeOf('session_expire', { sessionId: await created('paid') });
+    const { error } = await envelopeOf('session_expire', { sessionId: await createSession('paid') });
     assert.equal(error!.code, 'invalid_state');
   });
 
-  test('a refund with a key is made once over MCP and REST', async () => {
-    const id = await created('paid');
+  test('create a refund with an idempotency key once over MCP and REST', async () => {
+    const id = await createSession('paid');
     const input = { paymentId: id, amount: 10, reason: 'duplicate', idempotencyKey: 'refund-one-way' };
     const { result } = await envelopeOf('refund_create', input);
     const { paymentId, ...body } = input;
@@ -83,42 +83,47 @@ describe('the tools for records return the answers of the gateway API', () => {
   });
 });
 
-test('a key gets a list of the tools that it may call, and is refused the others as over REST', async () => {
-  await using own = await startTestService({ variables: BOOTSTRAP });
-  const { sandbox: keys } = await makeKeys(own.url);
-  const withheld: Record<keyof typeof keys, string[]> = {
+test('tools/list contains only the tools that the API key may call; other tools are forbidden, as over REST', async () => {
+  await using protectedService = await startTestService({ variables: BOOTSTRAP });
+  const { sandbox: keys } = await makeKeys(protectedService.url);
+  const forbiddenTools: Record<keyof typeof keys, string[]> = {
     admin: [],
     write: [],
     read: ['checkout_create', 'webhook_verify_sample', 'session_expire', 'refund_create'],
     agent: ['webhook_verify_sample', 'session_expire', 'payment_list', 'refund_create', 'refund_get'],
   };
   const { tools: all } = (await rpc<{ tools: { name: string }[] }>(url, 'tools/list')).result;
-  for (const [scope, names] of Object.entries(withheld) as [keyof typeof keys, string[]][]) {
-    const shown = all.map(({ name }) => name).filter((name) => !names.includes(name));
-    const http = await rpc<{ tools: { name: string }[] }>(own.url, 'tools/list', {}, bearer(keys[scope]));
-    await using bridge = startBridge(own.url, { apiKey: keys[scope] });
-    for (const { tools } of [http.result, await bridge.ask<typeof http.result>('tools/list')]) {
+  for (const [scope, names] of Object.entries(forbiddenTools) as [keyof typeof keys, string[]][]) {
+    const allowedTools = all.map(({ name }) => name).filter((name) => !names.includes(name));
+    const http = await rpc<{ tools: { name: string }[] }>(protectedService.url, 'tools/list', {}, bearer(keys[scope]));
+    await using bridge = startBridge(protectedService.url, { apiKey: keys[scope] });
+    for (const { tools } of [http.result, await bridge.request<typeof http.result>('tools/list')]) {
       assert.deepEqual(
         tools.map(({ name }) => name),
-        shown,
+        allowedTools,
         scope,
       );
     }
     for (const name of names) {
-      const { result } = await rpc<ToolAnswer>(own.url, 'tools/call', { name, arguments: {} }, bearer(keys[scope]));
+      const { result } = await rpc<ToolAnswer>(
+        protectedService.url,
+        'tools/call',
+        { name, arguments: {} },
+        bearer(keys[scope]),
+      );
       assert.equal(result.structuredContent.error!.code, 'forbidden', `${scope} ${name}`);
     }
   }
   const path = '/api/gateway/payments/pay_1/refunds';
-  const rest = await call<Envelope>('POST', own.url + path, {}, bearer(keys.read));
+  const rest = await call<Envelope>('POST', protectedService.url + path, {}, bearer(keys.read));
   const input = { name: 'refund_create', arguments: { paymentId: 'pay_1' } };
-  const { result } = await rpc<ToolAnswer>(own.url, 'tools/call', input, bearer(keys.read));
+  const { result } = await rpc<ToolAnswer>(protectedService.url, 'tools/call', input, bearer(keys.read));
   assert.deepEqual(result.structuredContent.error, rest.body.error);
 });
 
-describe('a host that opens pages for its user', () => {
-  /** A client that declares elicitation.url, and the pages that it was asked to open. */
-  async function hostOf(transport: 'http' | 'legacy stdio', action: 'accept' | 'decline') {
+describe('an MCP host that can open pages for its user', () => {
+  /** Connects a client that supports elicitation by URL; `opened` are the URLs that the service asked it to open. */
+  async function connectHost(transport: 'http' | 'legacy stdio', action: 'accept' | 'decline') {
     const opened: string[] = [];
     const legacy = transport === 'legacy stdio';
     const client = new Client(
@@ -144,8 +149,8 @@ describe('a host that opens pages for its user', () => {
     ['http', 'decline'],
     ['legacy stdio', 'accept'],
   ] as const) {
-    test(`is asked to open the checkout, which is created once: ${transport}, ${action}`, async () => {
-      await using host = await hostOf(transport, action);
+    test(`is asked to open the page of the new checkout (${transport}, ${action})`, async () => {
+      await using host = await connectHost(transport, action);
       const customer = `${transport.replace(' ', '.')}.${action}@example.com`;
       const answer = await host.client.callTool({ name: 'checkout_create', arguments: sessionBody({ customer }) });
       const { structuredContent } = answer as unknown as ToolAnswer;
@@ -155,8 +160,8 @@ describe('a host that opens pages for its user', () => {
     });
   }
 
-  test('is not asked if nothing was created', async () => {
-    await using host = await hostOf('http', 'accept');
+  test('is not asked to open a page if the checkout was rejected', async () => {
+    await using host = await connectHost('http', 'accept');
     const answer = await host.client.callTool({ name: 'checkout_create', arguments: { amount: 0 } });
     assert.equal((answer as unknown as ToolAnswer).structuredContent.error!.code, 'invalid_input');
     assert.deepEqual(host.opened, []);

@@ -1,4 +1,4 @@
-/** Speaks with `/mcp` by hand, one request after the other, as the protocol of 2025 allows where nothing is kept. */
+/** Sends single JSON-RPC requests to `/mcp`, without an MCP client. */
 
 export interface RpcAnswer<Result> {
   status: number;
@@ -20,7 +20,7 @@ export interface Envelope {
   error?: { code: string; message: string; field?: string; suggestion?: string; issues?: { path: string }[] };
 }
 
-/** Sends one request; a string goes out as it is. */
+/** Sends one request; a string is sent unchanged as the body. */
 export async function rpc<Result>(
   url: string,
   method: string,
@@ -38,6 +38,7 @@ export async function rpc<Result>(
   return { status: response.status, headers: response.headers, ...(message as Pick<RpcAnswer<Result>, 'result'>) };
 }
 
+/** Calls a tool; returns its result. */
 export async function callTool(url: string, name: string, input: unknown): Promise<ToolAnswer> {
   return (await rpc<ToolAnswer>(url, 'tools/call', { name, arguments: input })).result;
 }

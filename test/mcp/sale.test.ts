@@ -7,7 +7,7 @@ import { attempt } from '../simulator/buyer.ts';
 import { startTestService } from '../support/service.ts';
 import type { Envelope } from './rpc.ts';
 
-/** An agent that knows only the address of /mcp. */
+/** Connects an agent that knows only the URL of /mcp. */
 async function connect(url: string) {
   const client = new Client({ name: 'agent', version: '1' }, { versionNegotiation: { mode: 'auto' } });
   await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)));
@@ -18,7 +18,7 @@ async function connect(url: string) {
   return { client, run, [Symbol.asyncDispose]: () => client.close() };
 }
 
-test('an agent that knows only the address of /mcp sells one item, by each payment method', async () => {
+test('an agent that knows only the URL of /mcp sells one item by each payment method', async () => {
   await using service = await startTestService();
   await using agent = await connect(service.url);
   const { client, run } = agent;
@@ -26,9 +26,9 @@ test('an agent that knows only the address of /mcp sells one item, by each payme
   const { tools } = await client.listTools();
   assert.equal(tools.length, 12);
   for (const kind of ['card', 'wallet', 'local'] satisfies RouteKind[]) {
-    const asked = { product: 'Field guide', amount: 49.99, customer: `${kind}@example.com`, preferredRoute: kind };
-    const preview = await run('checkout_preview', asked);
-    const created = await run('checkout_create', { ...asked, idempotencyKey: `order-${kind}-1` });
+    const order = { product: 'Field guide', amount: 49.99, customer: `${kind}@example.com`, preferredRoute: kind };
+    const preview = await run('checkout_preview', order);
+    const created = await run('checkout_create', { ...order, idempotencyKey: `order-${kind}-1` });
     const { id, checkoutUrl, feeSplit } = created.result as { id: string; checkoutUrl: string; feeSplit: object };
     assert.deepEqual(feeSplit, preview.result!['feeSplit']);
     assert.equal(checkoutUrl, `${service.url}/checkout/${id}`);
@@ -43,12 +43,12 @@ test('an agent that knows only the address of /mcp sells one item, by each payme
   }
 });
 
-test('payment_get answers failed after a declined card, and paid after the next one', async () => {
+test('payment_get returns failed after a declined card, and paid after a second attempt', async () => {
   await using service = await startTestService();
   await using agent = await connect(service.url);
   const { run } = agent;
-  const asked = { product: 'Field guide', amount: 20, customer: 'buyer@example.com', preferredRoute: 'card' };
-  const { id } = (await run('checkout_create', asked)).result as { id: string };
+  const order = { product: 'Field guide', amount: 20, customer: 'buyer@example.com', preferredRoute: 'card' };
+  const { id } = (await run('checkout_create', order)).result as { id: string };
   for (const [card, status] of [
     ['declined', 'failed'],
     ['paid', 'paid'],
@@ -59,7 +59,7 @@ test('payment_get answers failed after a declined card, and paid after the next 
   }
 });
 
-test('a sample that is signed by the description of the tool pays the session without a buyer', async () => {
+test('a sample callback that is signed as the tool description explains pays the session without a buyer', async () => {
   await using service = await startTestService();
   await using agent = await connect(service.url);
   const { client, run } = agent;
@@ -69,7 +69,7 @@ test('a sample that is signed by the description of the tool pays the session wi
   const { description = '' } = tools.find(({ name }) => name === 'webhook_verify_sample')!;
   assert.match(description, /t=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and payload as compact JSON/);
   const [, secret = ''] = /keyed with the text (\w+)/.exec(description)!;
-  // It is the one of the capabilities.
+  // The capabilities contain the same secret.
   const { contents } = await client.readResource({ uri: 'gateway://capabilities' });
   const { webhooks } = JSON.parse((contents[0] as { text: string }).text) as {
     webhooks: { verifySample: { secret: string } };

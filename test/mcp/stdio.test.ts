@@ -9,7 +9,7 @@ import { startBridge } from './stdio.ts';
 
 const REQUEST = { jsonrpc: '2.0' };
 const CLIENT = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
-const HELLO = { ...REQUEST, id: 1, method: 'initialize', params: CLIENT };
+const INITIALIZE = { ...REQUEST, id: 1, method: 'initialize', params: CLIENT };
 const CALL = { ...REQUEST, id: 2, method: 'tools/call', params: { name: 'fees_estimate', arguments: { amount: 5 } } };
 const CANCEL = { ...REQUEST, method: 'notifications/cancelled', params: { requestId: 2 } };
 
@@ -21,10 +21,10 @@ after(() => service[Symbol.asyncDispose]());
 
 const idsOf = (answers: readonly { id: number }[]) => answers.map(({ id }) => id).toSorted((one, other) => one - other);
 
-describe('at the end of its input, the program', () => {
-  test('answers every request first', async () => {
+describe('tillway mcp at the end of its input', () => {
+  test('answers every pending request before it exits', async () => {
     const bridge = startBridge(service.url);
-    bridge.end(HELLO, CALL, { ...CALL, id: 3 });
+    bridge.end(INITIALIZE, CALL, { ...CALL, id: 3 });
     await bridge.ended;
     assert.deepEqual(idsOf(bridge.answers), [1, 2, 3]);
     const { structuredContent } = bridge.answers.find(({ id }) => id === 3)!.result as ToolAnswer;
@@ -34,7 +34,7 @@ describe('at the end of its input, the program', () => {
   test('does not wait for a cancelled request', async () => {
     await using silent = await startStub(() => undefined);
     const bridge = startBridge(silent.url);
-    bridge.end(HELLO, CALL, CANCEL);
+    bridge.end(INITIALIZE, CALL, CANCEL);
     await bridge.ended;
     assert.deepEqual(idsOf(bridge.answers), [1]);
   });
@@ -48,7 +48,7 @@ describe('at the end of its input, the program', () => {
       return late.promise;
     };
     const bridge = startBridge(silent.url, { sleep });
-    bridge.end(HELLO, CALL);
+    bridge.end(INITIALIZE, CALL);
     const ended = bridge.ended.then(() => (hasEnded = true));
     await waits.promise;
     assert.equal(hasEnded, false);
@@ -58,44 +58,44 @@ describe('at the end of its input, the program', () => {
   });
 });
 
-describe('without a service at its address, every tool answers unavailable', () => {
+describe('every tool of tillway mcp returns unavailable', () => {
   const CALLS: [name: string, input: object][] = [
     ['fees_estimate', { amount: 5 }],
     ['routes_list', {}],
     ['payment_get', { paymentId: SAMPLE_IDS.chk }],
   ];
 
-  async function assertUnavailable(url: string, told: RegExp, calls = CALLS): Promise<void> {
+  async function assertUnavailable(url: string, expected: RegExp, calls = CALLS): Promise<void> {
     await using bridge = startBridge(url);
     for (const [name, input] of calls) {
       const { structuredContent, isError } = await bridge.callTool(name, input);
       const { code, message, suggestion } = structuredContent.error!;
       assert.deepEqual([isError, code], [true, 'unavailable'], `${name}: ${message}`);
-      assert.match(`${message} ${suggestion}`, told);
+      assert.match(`${message} ${suggestion}`, expected);
     }
   }
 
-  test('if no program listens there, and says how to start the service', async () => {
-    const nowhere = `http://127.0.0.1:${await freePort()}`;
-    await assertUnavailable(nowhere, /^No Tillway service answers at .*ECONNREFUSED.*tillway serve/);
-    await using bridge = startBridge(nowhere);
-    // Lists need no service.
-    assert.equal((await bridge.ask<{ tools: object[] }>('tools/list')).tools.length, 12);
-    const capabilities = bridge.ask('resources/read', '{"uri":"gateway://capabilities"}');
+  test('if no program listens at the URL, and explains how to start the service', async () => {
+    const unusedUrl = `http://127.0.0.1:${await freePort()}`;
+    await assertUnavailable(unusedUrl, /^No Tillway service answers at .*ECONNREFUSED.*tillway serve/);
+    await using bridge = startBridge(unusedUrl);
+    // `tools/list` is answered without a service.
+    assert.equal((await bridge.request<{ tools: object[] }>('tools/list')).tools.length, 12);
+    const capabilities = bridge.request('resources/read', '{"uri":"gateway://capabilities"}');
     await assert.rejects(capabilities, /tillway serve/);
   });
 
-  test('for a path that the service does not have', () =>
+  test('if the URL has a path that the service does not have', () =>
     assertUnavailable(`${service.url}/api`, /Check that http.* is the address/));
 
-  test('for a page', async () => {
+  test('if the URL leads to a web page', async () => {
     await using page = await startStub((_request, response) =>
       response.setHeader('content-type', 'text/html').end('<title>Welcome</title>'),
     );
     await assertUnavailable(page.url, /Check that http.* is the address/);
   });
 
-  test('for a service without the operation, but not_found for a missing record', async () => {
+  test('if the service does not have the operation, but not_found for a missing record', async () => {
     const error = { code: 'not_found', message: 'No route.' };
     await using other = await startStub((_request, response) => response.writeHead(404).end(JSON.stringify({ error })));
     await assertUnavailable(other.url, /Check that http.* is the address/, CALLS.slice(0, 2));

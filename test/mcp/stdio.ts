@@ -10,10 +10,10 @@ interface Message {
   error?: { code: number; message: string };
 }
 
-/** `tillway mcp` in this process, over lines of the protocol of 2025. `await using` closes its input. */
+/** `tillway mcp` in the test process, with protocol version 2025-11-25. `await using` closes its input. */
 export interface Bridge extends AsyncDisposable {
   /** Sends one request. `params` is JSON text, so that a test can send any input. */
-  ask<Result>(method: string, params?: string): Promise<Result>;
+  request<Result>(method: string, params?: string): Promise<Result>;
   callTool(name: string, input: unknown): Promise<ToolAnswer>;
   /** Writes messages verbatim, and closes the input. */
   end(...messages: object[]): void;
@@ -25,7 +25,7 @@ export interface Bridge extends AsyncDisposable {
 
 interface BridgeOptions {
   apiKey?: string;
-  /** The longest wait for pending answers. Default: until nothing is pending. */
+  /** Ends the wait for pending responses. Default: the program waits for all of them. */
   sleep?(signal: AbortSignal): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export function startBridge(url: string, { apiKey, sleep = untilAborted }: Bridg
     { complain: () => undefined, randomBytes, sleep: (_ms, signal) => sleep(signal), input, output },
   );
   let lastId = 0;
-  async function ask<Result>(method: string, params = '{}') {
+  async function request<Result>(method: string, params = '{}') {
     const id = ++lastId;
     const { promise, resolve } = Promise.withResolvers<Message>();
     waiting.set(id, resolve);
@@ -53,8 +53,8 @@ export function startBridge(url: string, { apiKey, sleep = untilAborted }: Bridg
     return result as Result;
   }
   return {
-    ask,
-    callTool: (name, sent) => ask<ToolAnswer>('tools/call', JSON.stringify({ name, arguments: sent })),
+    request,
+    callTool: (name, sent) => request<ToolAnswer>('tools/call', JSON.stringify({ name, arguments: sent })),
     end: (...messages) => void input.end(messages.map((message) => `${JSON.stringify(message)}\n`).join('')),
     answers,
     ended,

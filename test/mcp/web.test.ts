@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
 import { answerWith } from '../../src/mcp/web.ts';
 
-async function served(
+async function startApp(
   handle: (request: Request) => Promise<Response>,
   onClose: () => void = () => undefined,
 ): Promise<FastifyInstance & AsyncDisposable> {
@@ -20,8 +20,8 @@ async function served(
 const addressOf = (app: FastifyInstance) => `${app.listeningOrigin}/mcp`;
 const POST = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } };
 
-test('the response of the handler is sent, and the handler sees the request under the public address', async () => {
-  await using app = await served(async (request) => {
+test('answerWith gives the handler a request with the public URL, and sends the response of the handler', async () => {
+  await using app = await startApp(async (request) => {
     assert.deepEqual([request.url, request.method], ['https://pay.example/mcp', 'POST']);
     assert.equal(request.headers.get('accept'), 'text/plain, text/html');
     assert.notEqual(request.headers.get('x-request-id'), 'forged');
@@ -34,11 +34,11 @@ test('the response of the handler is sent, and the handler sees the request unde
   assert.deepEqual(await answer.json(), { fine: true });
 });
 
-test('a stream is sent as it is written, and ends when the client disconnects', async () => {
+test('answerWith sends each chunk of a stream at once, and cancels the stream when the client disconnects', async () => {
   const closed = Promise.withResolvers<void>();
   const ended: string[] = [];
-  let write: (text: string) => void = () => assert.fail('nobody reads yet');
-  await using app = await served(async (request) => {
+  let write: (text: string) => void = () => assert.fail('the stream has not started');
+  await using app = await startApp(async (request) => {
     request.signal.addEventListener('abort', () => ended.push('request'));
     const stream = new ReadableStream({
       start(controller) {
@@ -49,14 +49,14 @@ test('a stream is sent as it is written, and ends when the client disconnects', 
     });
     return new Response(stream, { headers: { 'content-type': 'text/event-stream' } });
   }, closed.resolve);
-  const left = new AbortController();
-  const answer = await fetch(addressOf(app), { ...POST, signal: left.signal });
+  const disconnect = new AbortController();
+  const answer = await fetch(addressOf(app), { ...POST, signal: disconnect.signal });
   assert.equal(answer.headers.get('content-type'), 'text/event-stream');
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
   assert.equal((await reader.read()).value, 'data: 1\n\n');
   write('data: 2\n\n');
   assert.equal((await reader.read()).value, 'data: 2\n\n');
-  left.abort();
+  disconnect.abort();
   await closed.promise;
   await setImmediate();
   assert.deepEqual(ended.toSorted(), ['request', 'stream']);

@@ -14,32 +14,32 @@ function planOf(database: DatabaseSync, { sql, params }: Query): string[] {
   return plan.map(({ detail }) => String(detail));
 }
 
-/** A query may scan a partial index, which holds only wanted rows. */
+/** True if a plan step uses a partial index, which a query may scan because it holds only matching rows. */
 function isPartial(database: DatabaseSync, detail: string): boolean {
   const [, index] = / INDEX (\w+)$/.exec(detail) ?? [];
   const row = database.prepare('SELECT sql FROM sqlite_schema WHERE name = ?').get(index ?? '');
   return String(row?.['sql']).includes(' WHERE ');
 }
 
-test('a read of the backlog scans no table and sorts no deliveries, unless its indexes are missing', async () => {
+test('the backlog queries neither scan a table nor sort deliveries, as long as their indexes exist', async () => {
   const database = new DatabaseSync(':memory:');
   for (const { sql } of MIGRATIONS) database.exec(sql);
-  const asked: Query[] = [];
+  const executed: Query[] = [];
   const reads = createMonitoringReads((queries) => {
-    asked.push(...queries);
+    executed.push(...queries);
     return Promise.resolve(queries.map(({ sql, params }) => database.prepare(sql).all(...params) as Row[]));
   });
   const backlog = await reads.backlog('sandbox', NOW);
   for (const value of Object.values(backlog)) assert.ok(value === 0 || value === null);
 
   const tableScans = () =>
-    asked
+    executed
       .flatMap((query) => planOf(database, query))
       .filter((detail) => detail.startsWith('SCAN') && !SMALL.test(detail) && !isPartial(database, detail));
-  const oldestDue = asked.find(({ sql }) => sql.includes('earlier'))!;
+  const oldestDue = executed.find(({ sql }) => sql.includes('earlier'))!;
   const planOfDeliveries = () =>
     planOf(database, oldestDue).filter((detail) => / candidate | earlier |TEMP B-TREE/.test(detail));
-  assert.ok(asked.length > 5);
+  assert.ok(executed.length > 5);
   assert.deepEqual(tableScans(), []);
   assert.deepEqual(planOfDeliveries(), [
     'SEARCH candidate USING INDEX deliveries_due (endpoint_id=? AND due_at<?)',

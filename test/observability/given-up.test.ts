@@ -21,13 +21,13 @@ after(async () => {
   await receiver[Symbol.asyncDispose]();
 });
 
-describe('pending deliveries of a deleted endpoint', () => {
-  async function makeEndpoint(status: number): Promise<string> {
+describe('deliveries of a deleted endpoint', () => {
+  async function createEndpoint(status: number): Promise<string> {
     receiver.status = status;
     const body = { url: receiver.url, environment: 'sandbox' };
-    const made = await call<{ id: string }>('POST', `${service.url}/api/gateway/webhook-endpoints`, body);
-    assert.equal(made.status, 200);
-    return made.body.id;
+    const created = await call<{ id: string }>('POST', `${service.url}/api/gateway/webhook-endpoints`, body);
+    assert.equal(created.status, 200);
+    return created.body.id;
   }
 
   async function sellAndDelete(endpoint: string): Promise<void> {
@@ -37,7 +37,7 @@ describe('pending deliveries of a deleted endpoint', () => {
     for (let minutes = 0; minutes < 4; minutes++) await service.pass(60_000);
   }
 
-  async function counted(): Promise<Record<string, number>> {
+  async function readCounters(): Promise<Record<string, number>> {
     const text = await (await fetch(`${service.service.metricsUrl}/metrics`)).text();
     const value = (series: string) =>
       Number(
@@ -54,10 +54,10 @@ describe('pending deliveries of a deleted endpoint', () => {
     };
   }
 
-  test('count as given up, neither as attempts nor as dead letters', async () => {
-    assert.deepEqual(await counted(), { givenUp: 0, dead: 0, unanswered: 0, timed: NaN });
-    await sellAndDelete(await makeEndpoint(500));
-    const { givenUp, ...others } = await counted();
+  test('count as given up if they were pending, but neither as attempts nor as dead letters', async () => {
+    assert.deepEqual(await readCounters(), { givenUp: 0, dead: 0, unanswered: 0, timed: NaN });
+    await sellAndDelete(await createEndpoint(500));
+    const { givenUp, ...others } = await readCounters();
     assert.ok(givenUp! >= 2, String(givenUp));
     assert.deepEqual(others, { dead: 0, unanswered: 0, timed: receiver.received.length });
     const dead = await service.service.deps.store.listDeliveries({ status: 'dead' }, { limit: 100 });
@@ -65,20 +65,20 @@ describe('pending deliveries of a deleted endpoint', () => {
     assert.equal((await service.service.deps.store.backlog('sandbox', service.clock.now())).deliveriesDead, 0);
   });
 
-  test('that have failed for good count as dead letters until the deletion', async () => {
-    const endpoint = await makeEndpoint(410);
+  test('count as dead letters until the deletion if they had failed permanently', async () => {
+    const endpoint = await createEndpoint(410);
     await attempt(service, await createSession(service), 'card', 'paid');
     await service.pass(0);
     const { deps } = service.service;
-    const letters = async () => (await deps.store.backlog('sandbox', deps.now())).deliveriesDead;
-    assert.equal(await letters(), 1);
-    assert.equal((await counted())['dead'], 1);
+    const countDeadLetters = async () => (await deps.store.backlog('sandbox', deps.now())).deliveriesDead;
+    assert.equal(await countDeadLetters(), 1);
+    assert.equal((await readCounters())['dead'], 1);
     assert.equal((await call('DELETE', `${service.url}/api/gateway/webhook-endpoints/${endpoint}`)).status, 200);
-    assert.equal(await letters(), 0);
+    assert.equal(await countDeadLetters(), 0);
   });
 });
 
-test('erasing a session counts an expiry only if the session was routed', async () => {
+test('erasing a session increments the counter of expired sessions only if the session was routed', async () => {
   for (const [from, expired] of [
     ['routed', 1],
     ['expired', 0],

@@ -9,40 +9,40 @@ import { createTestDatabase } from '../support/database.ts';
 import { call, sessionBody } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-const WITHOUT_WAITING = constants.O_RDWR | constants.O_NONBLOCK;
+const NON_BLOCKING = constants.O_RDWR | constants.O_NONBLOCK;
 const FAULT = "process.on('SIGUSR2', () => setImmediate(() => { throw new Error('an injected fault'); }))";
 const FAULT_ON_SIGNAL = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(FAULT)}` };
 
 /** Exit code of `script` after SIGKILL of its program. */
 const KILLED = 128 + 9;
-/** Limits for a hang; no test measures them. */
-const PATIENCE_MS = 60_000;
-const LIFETIME = { timeout: 4 * PATIENCE_MS, killSignal: 'SIGKILL' } as const;
-/** Ctrl-S and the end of a line: a program after `read` begins at a paused terminal. */
+/** Upper limit of a wait, which no test measures. */
+const TIMEOUT_MS = 60_000;
+const LIFETIME = { timeout: 4 * TIMEOUT_MS, killSignal: 'SIGKILL' } as const;
+/** Terminal input: Ctrl-S pauses the output, and the line end lets `read` start the program. */
 const PAUSE_OUTPUT = '\x13\n';
 
 const folder = temporaryFolder();
 after(() => folder[Symbol.dispose]());
 
-describe('the log', { concurrency: 4 }, () => {
+describe('the log output', { concurrency: 4 }, () => {
   const readers: Record<string, () => number | 'pipe'> = {
-    'loses its reader': () => 'pipe',
-    'is on a full disk': () => openSync('/dev/full', 'w'),
-    'has a reader that hangs': () => openSync(fullPipe('full').path, WITHOUT_WAITING),
+    'its reader exits': () => 'pipe',
+    'its disk is full': () => openSync('/dev/full', 'w'),
+    'its reader does not read': () => openSync(fullPipe('full').path, NON_BLOCKING),
   };
-  for (const [how, open] of Object.entries(readers)) {
-    test(`${how}: the service answers and exits with 0`, async () => {
+  for (const [condition, open] of Object.entries(readers)) {
+    test(`lets the service answer and exit with 0 if ${condition}`, async () => {
       const output = open();
       await using service = await startWith(['ignore', output, 'inherit']);
       if (output === 'pipe') service.child.stdout!.destroy();
       else closeSync(output);
-      await sell(service.url);
+      await createSessions(service.url);
       service.child.kill('SIGTERM');
       assert.deepEqual(await service.ended, [0, null]);
     });
   }
 
-  test('does not delay an exit by lines without a reader', async () => {
+  test('does not delay the exit of a process whose lines have no reader', async () => {
     const module = new URL('../../src/telemetry/log-output.ts', import.meta.url).href;
     const program = `import { createLogOutput } from '${module}';
       const log = createLogOutput(1);
@@ -55,65 +55,65 @@ describe('the log', { concurrency: 4 }, () => {
     assert.deepEqual(await endOf(child), [0, null]);
   });
 
-  test('is a paused terminal: the service starts, answers, and kills itself after the shutdown', async () => {
+  test('lets the service start and answer at a paused terminal; the service kills itself after the shutdown', async () => {
     await using service = await startAtPausedTerminal();
-    await sell(service.url);
+    await createSessions(service.url);
     assert.deepEqual(await service.end('SIGTERM'), [KILLED, null]);
   });
 
-  test('contains a line about a fault of the program, unless its reader hangs', async () => {
+  test('contains the error that ends the process, unless the terminal is paused', async () => {
     await using pipe = fullPipe('fault');
     pipe.read();
-    await using service = await startWith(['ignore', openSync(pipe.path, WITHOUT_WAITING), 'inherit'], FAULT_ON_SIGNAL);
+    await using service = await startWith(['ignore', openSync(pipe.path, NON_BLOCKING), 'inherit'], FAULT_ON_SIGNAL);
     service.child.kill('SIGUSR2');
     assert.deepEqual(await service.ended, [1, null]);
     assert.match(pipe.read(), /"level":60,.*an injected fault/);
 
-    await using standing = await startAtPausedTerminal(FAULT_ON_SIGNAL);
-    await sell(standing.url);
-    assert.deepEqual(await standing.end('SIGUSR2'), [KILLED, null]);
+    await using paused = await startAtPausedTerminal(FAULT_ON_SIGNAL);
+    await createSessions(paused.url);
+    assert.deepEqual(await paused.end('SIGUSR2'), [KILLED, null]);
   });
 
-  test('continues with another reader', async () => {
+  test('sends lines that were written without a reader to the next reader', async () => {
     const path = folder.path('readers');
     execFileSync('mkfifo', [path]);
     const first = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const fd = openSync(path, 'w');
     const output = createLogOutput(fd, () => assert.fail('nothing is lost'));
     output.write('one\n');
-    await output.settle(PATIENCE_MS);
+    await output.settle(TIMEOUT_MS);
     closeSync(first);
     output.write('two\n');
-    await output.settle(PATIENCE_MS);
+    await output.settle(TIMEOUT_MS);
     const second = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     output.write('three\n');
-    await output.settle(PATIENCE_MS);
+    await output.settle(TIMEOUT_MS);
     const bytes = Buffer.alloc(100);
     assert.equal(bytes.toString('utf8', 0, readSync(second, bytes)), 'one\ntwo\nthree\n');
     closeSync(second);
     closeSync(fd);
   });
 
-  test('buffers 1 MiB for a reader that hangs, and reports the number of lost lines later', async () => {
+  test('buffers 1 MiB for a reader that does not read, and later reports the number of lost lines', async () => {
     await using pipe = fullPipe('wakes');
-    const told: number[] = [];
+    const lostLines: number[] = [];
     // Write-only, so that closing the pipe ends all retries.
     const fd = openSync(pipe.path, constants.O_WRONLY | constants.O_NONBLOCK);
-    const output = createLogOutput(fd, (lines) => told.push(lines));
+    const output = createLogOutput(fd, (lines) => lostLines.push(lines));
     const line = `${'x'.repeat(1023)}\n`;
     for (let count = 0; count < 1500; count++) output.write(line);
     // The output reports a full pipe after its first try.
     await until(() => output.settle(100));
-    assert.deepEqual(told, []);
+    assert.deepEqual(lostLines, []);
     let read = 0;
     await until(() => {
       read += pipe.read().length;
-      return told.length > 0;
+      return lostLines.length > 0;
     });
     read += pipe.read().length;
-    assert.deepEqual(told, [1500 - 1024]);
+    assert.deepEqual(lostLines, [1500 - 1024]);
     assert.equal(read, 1024 * line.length);
-    assert.equal(await output.settle(PATIENCE_MS), true);
+    assert.equal(await output.settle(TIMEOUT_MS), true);
     closeSync(fd);
   });
 });
@@ -136,7 +136,7 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
   try {
     await until(async () => (await statusOf(`${url}/readyz`)) === 200);
   } catch (error) {
-    // A process that stays would keep the tests from ending.
+    // A remaining process would keep the test run from ending.
     child.kill('SIGKILL');
     throw error;
   }
@@ -154,7 +154,7 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
 
 /** A service at a terminal that is paused, as after Ctrl-S. */
 async function startAtPausedTerminal(more: Record<string, string> = {}) {
-  // `script` creates a terminal and has the exit code of its program.
+  // `script` creates a terminal and exits with the exit code of its program.
   const program = `read -r line && exec ${process.execPath} ${SERVICE.pathname} serve`;
   const command = ['script', '-qefc', program, '/dev/null'];
   const service = await startWith(['pipe', 'ignore', 'inherit'], more, command);
@@ -168,19 +168,19 @@ async function startAtPausedTerminal(more: Record<string, string> = {}) {
   };
 }
 
-async function sell(url: string): Promise<void> {
+async function createSessions(url: string): Promise<void> {
   for (let count = 0; count < 30; count++) {
     assert.equal((await call('POST', `${url}/api/gateway/sessions`, sessionBody())).status, 200);
   }
 }
 
-/** A named pipe without room for another byte. */
+/** Creates a named pipe that is full. */
 function fullPipe(name: string) {
   const path = folder.path(name);
   execFileSync('mkfifo', [path]);
-  const fd = openSync(path, WITHOUT_WAITING);
+  const fd = openSync(path, NON_BLOCKING);
   const chunk = Buffer.alloc(65_536);
-  const untilAgain = (step: () => number): number => {
+  const repeatUntilBlocked = (step: () => number): number => {
     for (let bytes = 0; ;) {
       try {
         bytes += step();
@@ -190,17 +190,17 @@ function fullPipe(name: string) {
       }
     }
   };
-  let filled = untilAgain(() => writeSync(fd, chunk, 0, 1024));
+  let fillBytesLeft = repeatUntilBlocked(() => writeSync(fd, chunk, 0, 1024));
   return {
     path,
-    /** Reads all bytes, and returns those of the other writer. */
+    /** Reads all bytes; returns the bytes that another process wrote. */
     read(): string {
       let text = '';
-      untilAgain(() => {
+      repeatUntilBlocked(() => {
         const bytes = readSync(fd, chunk);
-        const ours = Math.min(filled, bytes);
-        filled -= ours;
-        text += chunk.toString('utf8', ours, bytes);
+        const fillBytes = Math.min(fillBytesLeft, bytes);
+        fillBytesLeft -= fillBytes;
+        text += chunk.toString('utf8', fillBytes, bytes);
         return bytes;
       });
       return text;

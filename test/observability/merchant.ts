@@ -7,10 +7,10 @@ export interface ReceivedEvent {
   body: string;
 }
 
-/** A merchant's server. */
+/** Webhook receiver of a merchant. */
 export interface Merchant extends AsyncDisposable {
   url: string;
-  /** Status of the next answers. */
+  /** HTTP status of the next responses. */
   status: number;
   received: ReceivedEvent[];
 }

@@ -14,7 +14,7 @@ import { type Exposed, faultsOf, isMet, readExposition } from './promql.ts';
 import { until } from '../support/until.ts';
 
 const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
-const AWAITED = [
+const AWAITED_LINES = [
   'tillway_database_up 1',
   ...ENVIRONMENTS.map((environment) => `tillway_ledger_imbalance_cents{environment="${environment}"} `),
 ];
@@ -58,11 +58,11 @@ describe('the metrics of a service', () => {
     service = await startTestService({
       variables: { METRICS_PORT: '0', WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET },
     });
-    await work(service, receiver);
-    // The sum of the ledger arrives later, and late answers of the database are left out.
+    await makePayments(service, receiver);
+    // The ledger is summed up in the background, and a scrape omits values of a slow database.
     await until(async () => {
       text = await scrape();
-      return AWAITED.every((line) => text.includes(`\n${line}`));
+      return AWAITED_LINES.every((line) => text.includes(`\n${line}`));
     });
     exposed = readExposition(text);
   });
@@ -131,7 +131,7 @@ describe('the metrics of a service', () => {
     for (const line of help) assert.match(line, aggregation);
   });
 
-  test('have the limit of a count in their help text and in the panels that show them', () => {
+  test('state the limit of bounded counts in their help text and in the dashboard panels', () => {
     const limit = `ounted up to ${BACKLOG_COUNT_LIMIT}.`;
     const help = text.split('\n').filter((line) => line.startsWith('# HELP ') && line.includes(limit));
     const counted = help.map((line) => line.split(' ')[2]!);
@@ -143,9 +143,9 @@ describe('the metrics of a service', () => {
     for (const { title, description } of shown) assert.ok(description?.includes(limit), title);
   });
 
-  test('are on a port of their own, which serves nothing else', async () => {
-    const own = service.service.metricsUrl!;
-    assert.notEqual(own, service.url);
+  test('are served on a separate port, which serves nothing else', async () => {
+    const metricsUrl = service.service.metricsUrl!;
+    assert.notEqual(metricsUrl, service.url);
     assert.equal((await fetch(`${service.url}/metrics`)).status, 404);
     for (const [method, path, status] of [
       ['POST', '/metrics', 405],
@@ -153,14 +153,14 @@ describe('the metrics of a service', () => {
       ['GET', '/', 404],
       ['GET', '/api/gateway/sessions', 404],
     ] as const) {
-      const answer = await fetch(own + path, { method });
+      const answer = await fetch(metricsUrl + path, { method });
       assert.equal(answer.status, status, `${method} ${path}`);
       assert.equal(((await answer.json()) as { ok: boolean }).ok, false);
       assert.match(answer.headers.get('x-request-id')!, /^req_/);
     }
   });
 
-  test('include the series of every alert, which has a unique name, a severity and a command', () => {
+  test('include the series of every alert; each alert has a unique name, a severity and a runbook command', () => {
     assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
     assert.ok(rules.length >= 15);
     for (const { alert, expr, annotations, labels } of rules) {
@@ -181,7 +181,7 @@ describe('the metrics of a service', () => {
     }
   });
 
-  test('are compared by a check that finds unknown metrics, labels and values, lost labels and syntax errors', () => {
+  test('are compared with the alerts by a check that detects unknown metrics, labels and values, lost labels and syntax errors', () => {
     for (const [expression, shown, fault] of [
       ['rate(tillway_payments_total[5m]) > 0', [], 'no metric tillway_payments_total'],
       ['tillway_deliveries_dead{endpoint="x"}', [], 'has no label endpoint'],
@@ -200,7 +200,7 @@ describe('the metrics of a service', () => {
   });
 });
 
-describe('the files for operators', () => {
+describe('the alert rules and the dashboard', () => {
   test('treat a backlog at the limit of the count as growing', () => {
     const { expr } = rules.find(({ alert }) => alert === 'TillwayBacklogGrows')!;
     for (const [pending, growth, expected] of [
@@ -218,7 +218,7 @@ describe('the files for operators', () => {
     }
   });
 
-  const inRunbooks = (pattern: RegExp, change = (text: string) => text) =>
+  const matchesInRunbooks = (pattern: RegExp, change = (text: string) => text) =>
     rules.flatMap(({ annotations }) =>
       Array.from(change(annotations.runbook).matchAll(pattern), ([, words]) => words!),
     );
@@ -227,13 +227,13 @@ describe('the files for operators', () => {
     const source = new URL('../../src/', import.meta.url);
     const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
     const written = files.map((name) => readFileSync(new URL(name, source), 'utf8')).join('');
-    const quoted = inRunbooks(/"([^"]+)"/g, (text) => text.replaceAll(/`[^`]*`/g, ''));
+    const quoted = matchesInRunbooks(/"([^"]+)"/g, (text) => text.replaceAll(/`[^`]*`/g, ''));
     assert.ok(quoted.length >= 6);
     for (const words of quoted) assert.ok(written.includes(`'${words}'`), words);
   });
 
   test('name only commands that exist', () => {
-    const named = inRunbooks(/`(tillway [^`]*)`/g);
+    const named = matchesInRunbooks(/`(tillway [^`]*)`/g);
     assert.ok(named.length > 10);
     for (const words of new Set(named)) {
       assert.ok(parsedAs(words.replaceAll(/\{\{.*?\}\}/g, 'name').replaceAll('<time>', '2026-01-15T06:00:00Z')), words);
@@ -241,7 +241,7 @@ describe('the files for operators', () => {
     assert.throws(() => parsedAs('tillway deliveries mend'));
   });
 
-  test('have a dashboard with a schema, a data source and described panels that do not overlap', () => {
+  test('declare a schema version and a data source, and have described panels that do not overlap', () => {
     assert.ok(dashboard.schemaVersion >= 36);
     assert.equal(dashboard.templating.list[0]?.type, 'datasource');
     for (const { title, description, fieldConfig } of graphs) {
@@ -256,8 +256,8 @@ describe('the files for operators', () => {
   });
 });
 
-/** Pays two sessions, one of them after a failure. The receiver accepts the first events and answers later ones with 410. */
-async function work(service: TestService, receiver: { status: number }): Promise<void> {
+/** Pays two sessions, one of them after a decline. The receiver accepts the first events and answers later events with 410. */
+async function makePayments(service: TestService, receiver: { status: number }): Promise<void> {
   const order = sessionBody({ idempotencyKey: 'metrics-1' });
   for (let time = 0; time < 2; time++) {
     assert.equal((await call('POST', `${service.url}/api/gateway/sessions`, order)).status, 200);

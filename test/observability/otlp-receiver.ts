@@ -6,7 +6,7 @@ import { listen } from './merchant.ts';
 
 type Attributes = Record<string, string | number | boolean>;
 
-/** A span as the exporter sent it. */
+/** A span that the exporter sent. */
 export interface ReceivedSpan {
   traceId: string;
   spanId: string;
@@ -14,7 +14,7 @@ export interface ReceivedSpan {
   name: string;
   kind: number;
   attributes: Attributes;
-  /** Attributes of the sender. */
+  /** Attributes of the service that sent the span. */
   resource: Attributes;
 }
 
@@ -25,35 +25,35 @@ interface Attribute {
   value: { stringValue?: string; intValue?: number | string; doubleValue?: number; boolValue?: boolean };
 }
 
-type Sent = Omit<ReceivedSpan, 'attributes' | 'resource'> & { attributes: Attribute[] };
+type ExportedSpan = Omit<ReceivedSpan, 'attributes' | 'resource'> & { attributes: Attribute[] };
 
 /** A collector that accepts traces as OTLP over HTTP. */
 export async function startOtlpReceiver() {
   const receiver = {
     spans: [] as ReceivedSpan[],
-    /** Number of spans sent, including rejected ones. */
+    /** Number of received spans, including rejected spans. */
     seen: 0,
     /** The headers of the last request. */
     headers: {} as Record<string, unknown>,
-    /** Status of the next answers; `hang` leaves requests open. */
+    /** HTTP status of the next responses; `hang` leaves requests open. */
     answer: 200 as number | 'hang',
   };
-  const held: ServerResponse[] = [];
+  const openResponses: ServerResponse[] = [];
   const server = await listen(async (request, response) => {
     const bytes = await buffer(request);
     const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes;
     const spans = spansOf(body.toString('utf8'));
     receiver.headers = request.headers;
     receiver.seen += spans.length;
-    if (receiver.answer === 'hang') return void held.push(response);
+    if (receiver.answer === 'hang') return void openResponses.push(response);
     if (receiver.answer === 200 && request.url === '/v1/traces') receiver.spans.push(...spans);
     response.writeHead(receiver.answer, { 'content-type': 'application/json' }).end('{}');
   });
   return Object.assign(receiver, {
     url: server.url,
     async [Symbol.asyncDispose]() {
-      // An exporter without an answer would retry until its time limit.
-      for (const response of held.filter(({ closed }) => !closed)) {
+      // An exporter that gets no response would retry until its timeout.
+      for (const response of openResponses.filter(({ closed }) => !closed)) {
         const closed = once(response, 'close');
         response.writeHead(400).end();
         await closed;
@@ -65,7 +65,7 @@ export async function startOtlpReceiver() {
 
 function spansOf(body: string): ReceivedSpan[] {
   const { resourceSpans } = JSON.parse(body) as {
-    resourceSpans: { resource: { attributes: Attribute[] }; scopeSpans: { spans: Sent[] }[] }[];
+    resourceSpans: { resource: { attributes: Attribute[] }; scopeSpans: { spans: ExportedSpan[] }[] }[];
   };
   return resourceSpans.flatMap(({ resource, scopeSpans }) =>
     scopeSpans.flatMap(({ spans }) =>

@@ -5,15 +5,17 @@ import { parser } from '@prometheus-io/lezer-promql';
 /** Content of `/metrics`: for each metric, the values of each label. */
 export type Exposed = ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>;
 
-/** Labels that Prometheus adds to every scraped series, and the metric of the scrape itself. */
-const OF_THE_SCRAPE = new Set(['job', 'instance']);
+/** Labels that Prometheus adds to every scraped series. */
+const SCRAPE_LABELS = new Set(['job', 'instance']);
+/** Metric that Prometheus adds for every scrape. */
 const UP = 'up';
-// Only some of them occur in a test.
+// Label values that are valid even if no request of the test had this status.
 const HTTP_CLASS = /^[1-5]xx$/;
 
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? \S+$/;
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 
+/** Reads the text format of `/metrics`. */
 export function readExposition(text: string): Exposed {
   const metrics = new Map<string, Map<string, Set<string>>>();
   for (const line of text.split('\n').filter((each) => each !== '' && !each.startsWith('#'))) {
@@ -33,12 +35,12 @@ interface Selector {
   matchers: { label: string; operator: string; value: string }[];
 }
 
-/** Variables of a dashboard in the form in which Grafana sends them. */
-function filled(expression: string): string {
+/** Replaces the variables of a dashboard by values, as Grafana does. */
+function withVariableValues(expression: string): string {
   return expression.replaceAll('$__rate_interval', '5m').replaceAll(/\$(?:job|instance|environment)\b/g, '.+');
 }
 
-/** Selectors of an expression, and the labels by which it groups or matches two sides. */
+/** Selectors of an expression, and the labels in its `by` and `on` clauses. */
 function parse(text: string) {
   const found = { isValid: true, selectors: [] as Selector[], grouping: [] as string[] };
   parser.parse(text).iterate({
@@ -61,7 +63,7 @@ function parse(text: string) {
   return found;
 }
 
-/** Evaluates comparisons joined by `and` and `or`; `values` has the operands by their text. */
+/** Evaluates comparisons joined by `and` and `or`; `values` maps the text of each operand to its value. */
 export function isMet(condition: string, values: Readonly<Record<string, number>>): boolean {
   const script = Object.entries(values)
     .reduce((text, [operand, value]) => text.replaceAll(operand, String(value)), condition)
@@ -71,15 +73,15 @@ export function isMet(condition: string, values: Readonly<Record<string, number>
   return runInNewContext(script) as boolean;
 }
 
-/** Faults of an expression, given the metrics of a service; `shown` are the labels in the texts about it. */
+/** Faults of an expression, checked against the metrics of a service; `shown` are the labels in its legend or alert text. */
 export function faultsOf(expression: string, shown: readonly string[], exposed: Exposed): string[] {
-  const { isValid, selectors, grouping } = parse(filled(expression));
+  const { isValid, selectors, grouping } = parse(withVariableValues(expression));
   if (!isValid) return [`not PromQL: ${expression}`];
   if (selectors.length === 0) return [`names no metric: ${expression}`];
-  const labelsOf = (metric: string) => [...(exposed.get(metric)?.keys() ?? []), ...OF_THE_SCRAPE];
+  const labelsOf = (metric: string) => [...(exposed.get(metric)?.keys() ?? []), ...SCRAPE_LABELS];
   const known = new Set(selectors.flatMap(({ metric }) => labelsOf(metric)));
   const unknown = [...grouping, ...(grouping.length > 0 ? [] : shown)].filter((label) => !known.has(label));
-  // The result has only labels of the grouping.
+  // A grouped result has only the labels of the grouping.
   const lost = grouping.length > 0 ? shown.filter((label) => !grouping.includes(label)) : [];
   return [
     ...selectors.flatMap((selector) => faultsOfSelector(selector, exposed)),
@@ -92,13 +94,13 @@ function faultsOfSelector({ metric, matchers }: Selector, exposed: Exposed): str
   const labels = exposed.get(metric);
   if (!labels && metric !== UP) return [`there is no metric ${metric}`];
   return matchers.flatMap(({ label, operator, value }) => {
-    if (OF_THE_SCRAPE.has(label)) return [];
+    if (SCRAPE_LABELS.has(label)) return [];
     const values = labels?.get(label);
     if (!values) return [`${metric} has no label ${label}`];
     if (label === 'status' && HTTP_CLASS.test(value)) return [];
-    const isThere = operator.endsWith('~')
+    const exists = operator.endsWith('~')
       ? [...values].some((each) => new RegExp(`^(?:${value})$`).test(each))
       : values.has(value);
-    return isThere ? [] : [`${metric} has no ${label} ${value}`];
+    return exists ? [] : [`${metric} has no ${label} ${value}`];
   });
 }

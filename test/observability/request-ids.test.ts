@@ -11,7 +11,7 @@ import { sessionBody, startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
-const OURS = /^req_[\w-]{12}_[0-9a-z]+$/;
+const GENERATED_ID = /^req_[\w-]{12}_[0-9a-z]+$/;
 const PURCHASES = 6;
 
 interface Line {
@@ -24,10 +24,10 @@ interface Line {
 
 const linesOf = (logged: readonly string[]) => logged.map((line) => JSON.parse(line) as Line);
 
-// Lines of the service itself and of its router.
-const OF_NO_REQUEST = /^(?:stopping$|stopped$|there is no API key|route \w+ is )/;
+// Log messages of the service itself and of its router, which belong to no request.
+const MESSAGES_WITHOUT_REQUEST = /^(?:stopping$|stopped$|there is no API key|route \w+ is )/;
 
-describe('the log of a service during purchases in parallel', () => {
+describe('the log of a service during concurrent purchases', () => {
   let raw: string[];
   let lines: Line[];
   const sent: { id: string; request: string; sessionId: string | undefined }[] = [];
@@ -37,11 +37,11 @@ describe('the log of a service during purchases in parallel', () => {
       live: true,
       variables: { WEBHOOK_URL: merchant.url, WEBHOOK_SECRET: SECRET },
     });
-    const begun = service.logged.length;
+    const linesBefore = service.logged.length;
     await Promise.all(Array.from({ length: PURCHASES }, (_, index) => purchase(service.url, index)));
     await until(() => service.logged.filter((line) => /_paid".*"webhook delivered"/.test(line)).length === PURCHASES);
     await service.service.stop();
-    raw = service.logged.slice(begun);
+    raw = service.logged.slice(linesBefore);
     lines = linesOf(raw);
   });
 
@@ -54,13 +54,13 @@ describe('the log of a service during purchases in parallel', () => {
     });
     const text = await answer.text();
     const id = answer.headers.get('x-request-id');
-    assert.match(id ?? '', OURS, `${method} ${url}`);
+    assert.match(id ?? '', GENERATED_ID, `${method} ${url}`);
     const entry = { id: id!, request: `${method} ${new URL(url).pathname}`, sessionId };
     sent.push(entry);
     return { answer, text, entry };
   }
 
-  /** One purchase. The first provider refuses every second one, which an operation logs. */
+  /** Makes one purchase. The first route refuses purchases with an odd index, which the operation logs. */
   async function purchase(url: string, index: number): Promise<void> {
     const customer = index % 2 === 0 ? `buyer${index}@example.com` : `buyer${index}+handoff_error@example.com`;
     const order = JSON.stringify(sessionBody({ customer }));
@@ -77,7 +77,7 @@ describe('the log of a service during purchases in parallel', () => {
     await send('GET', checkout, id);
   }
 
-  test('has one line for each request, and other lines only with the id of a request for their session', () => {
+  test('has one closing line for each request; every other line about a session has the id of a request for this session', () => {
     assert.equal(new Set(sent.map(({ id }) => id)).size, sent.length);
     assert.ok(sent.length >= PURCHASES * 6);
     const closing = lines.filter(({ msg }) => msg === 'request').map(({ requestId }) => requestId);
@@ -87,24 +87,24 @@ describe('the log of a service during purchases in parallel', () => {
     const callbacks = lines.filter(({ msg }) => msg === 'callback');
     const sessionOf = new Map(callbacks.map(({ requestId, sessionId }) => [requestId, sessionId]));
     for (const { id, sessionId } of sent) sessionOf.set(id, sessionId);
-    let named = 0;
+    let linesWithSession = 0;
     for (const [index, { msg, requestId, sessionId, eventId }] of lines.entries()) {
       const logged = raw[index]!;
       assert.ok(logged.split('"requestId"').length <= 2, logged);
       if (requestId === undefined) {
-        assert.match(msg, OF_NO_REQUEST);
+        assert.match(msg, MESSAGES_WITHOUT_REQUEST);
         continue;
       }
       assert.ok(closing.includes(requestId), logged);
       const session = sessionId ?? /chk_[0-9a-z]+/.exec(eventId ?? '')?.[0];
       if (session === undefined) continue;
       assert.equal(sessionOf.get(requestId), session, logged);
-      named += 1;
+      linesWithSession += 1;
     }
-    assert.ok(named >= PURCHASES * 3, `only ${named} lines name a session`);
+    assert.ok(linesWithSession >= PURCHASES * 3, `only ${linesWithSession} lines name a session`);
   });
 
-  test('has the lines of operations, callbacks and deliveries with the id of the request that caused them', () => {
+  test('contains the id of the causing request in the lines of operations, callbacks and deliveries', () => {
     const refused = lines.filter(({ msg }) => msg === 'handoff failed');
     assert.equal(refused.length, PURCHASES / 2);
     for (const { requestId } of refused) {
@@ -140,7 +140,7 @@ describe('x-request-id', () => {
     ['an unknown MCP method', 'GET', '/mcp', undefined, 405],
     ['a callback', 'POST', '/api/providers/sandbox/callbacks', '{}', 401],
   ] as const) {
-    test(`is in the answer to ${what}, and in its log line`, async () => {
+    test(`is in the response to ${what}, and in the log line of the request`, async () => {
       const answer = await fetch(service.url + path, {
         method,
         ...(body !== undefined && { body, headers: { 'content-type': 'application/json' } }),
@@ -148,14 +148,14 @@ describe('x-request-id', () => {
       await answer.arrayBuffer();
       if (status !== undefined) assert.equal(answer.status, status);
       const id = answer.headers.get('x-request-id') ?? '';
-      assert.match(id, OURS);
+      assert.match(id, GENERATED_ID);
       await until(() => service.logged.some((line) => line.includes(`"requestId":"${id}"`)));
     });
   }
 
-  test('is in a line of level 40 with the reason, if the checkout answers 503', async ({ mock }) => {
-    const away = new GatewayError('unavailable', 'It is away.', {}, { cause: new Error('gone') });
-    mock.method(service.service.deps.store, 'checkout', () => Promise.reject(away));
+  test('is in a warning with the reason if the checkout answers 503', async ({ mock }) => {
+    const unavailable = new GatewayError('unavailable', 'It is away.', {}, { cause: new Error('gone') });
+    mock.method(service.service.deps.store, 'checkout', () => Promise.reject(unavailable));
     const answer = await fetch(`${service.url}/checkout/${idOf('chk', 1)}`);
     assert.equal(answer.status, 503);
     const logged = linesOf(service.logged).find(
@@ -168,17 +168,17 @@ describe('x-request-id', () => {
     ['bytes that are not HTTP', 'not HTTP at all\r\n\r\n', 400],
     ['headers that are too large', `GET / HTTP/1.1\r\nhost: x\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
   ] as const) {
-    test(`is in the refusal of ${what}, on the public port and on the port for metrics`, async () => {
+    test(`is in the error response to ${what}, on the public port and on the port for metrics`, async () => {
       for (const url of [service.url, service.service.metricsUrl!]) {
         const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));
         const answer = await text(socket);
         assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `));
-        assert.match(/x-request-id: (\S+)/.exec(answer)?.[1] ?? '', OURS);
+        assert.match(/x-request-id: (\S+)/.exec(answer)?.[1] ?? '', GENERATED_ID);
       }
     });
   }
 
-  test('of a refund request is logged with the id of the refund, which is also in the line about the provider answer', async () => {
+  test('is logged together with the id of a requested refund, which is also in the line about the provider’s answer', async () => {
     const sessionId = await createSession(service);
     await attempt(service, sessionId, 'card', 'paid');
     await service.pass(0);
@@ -188,19 +188,19 @@ describe('x-request-id', () => {
     await service.pass(0);
     await service.pass(60_000);
     const lines = linesOf(service.logged).filter(({ refundId }) => refundId === refund.id);
-    const asked = lines.filter(({ msg }) => msg === 'refund asked for');
+    const requestLines = lines.filter(({ msg }) => msg === 'refund asked for');
     assert.deepEqual(
-      asked.map(({ requestId, paymentId }) => [requestId, paymentId]),
+      requestLines.map(({ requestId, paymentId }) => [requestId, paymentId]),
       [[answer.headers.get('x-request-id'), refund.paymentId]],
     );
     assert.ok(lines.some(({ msg }) => msg === 'refund answered'));
   });
 
   test('is taken from a trusted proxy if it is safe to log', async () => {
-    const ask = async (id: string) =>
+    const requestIdFor = async (id: string) =>
       (await fetch(`${service.url}/healthz`, { headers: { 'x-request-id': id } })).headers.get('x-request-id')!;
     for (const id of ['7f3e1c9a0b2d4e6f8a1c3e5d7b9f0a2c', 'edge-01_abcdef123456', 'a'.repeat(64)]) {
-      assert.equal(await ask(id), id);
+      assert.equal(await requestIdFor(id), id);
     }
     const unsafe = [
       'short-id',
@@ -209,6 +209,6 @@ describe('x-request-id', () => {
       'buyer@example.com-and-more',
       'a b c d e f g h i j',
     ];
-    for (const id of unsafe) assert.match(await ask(id), OURS, id);
+    for (const id of unsafe) assert.match(await requestIdFor(id), GENERATED_ID, id);
   });
 });

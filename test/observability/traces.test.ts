@@ -13,10 +13,10 @@ import { until } from '../support/until.ts';
 const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
 const EMAIL = 'Trillian.Astra@mailbox.example';
 const CARD = '4242424242424242';
-const HIDDEN = ['trillian', 'mailbox.example', CARD, SECRET.slice(6, -2), 'Bearer', 'hook-key', '?'];
-const CALLER = '4bf92f3577b34da6a3ce929d0e0e4736';
+const PRIVATE_TEXTS = ['trillian', 'mailbox.example', CARD, SECRET.slice(6, -2), 'Bearer', 'hook-key', '?'];
+const CALLER_TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SERVER = 2;
-const QUIET = { info() {}, warn() {} };
+const SILENT_LOG = { info() {}, warn() {} };
 
 const collector = await startOtlpReceiver();
 const merchant = await startMerchant();
@@ -41,78 +41,80 @@ describe('traces over OTLP', () => {
     });
   }
 
-  const named = (name: string, spans = collector.spans) => spans.filter((span) => span.name === name);
-  const only = (name: string, spans = collector.spans): ReceivedSpan => {
-    const [span, ...others] = named(name, spans);
+  const spansNamed = (name: string, spans = collector.spans) => spans.filter((span) => span.name === name);
+  const onlySpan = (name: string, spans = collector.spans): ReceivedSpan => {
+    const [span, ...others] = spansNamed(name, spans);
     assert.ok(span, `no span ${name} among ${spans.map((each) => each.name).join(', ')}`);
     assert.equal(others.length, 0, `more than one ${name}`);
     return span;
   };
 
-  const attempted = (status: number) =>
-    named('webhook delivery').filter(({ attributes }) => attributes['http.response.status_code'] === status);
+  const deliveriesWithStatus = (status: number) =>
+    spansNamed('webhook delivery').filter(({ attributes }) => attributes['http.response.status_code'] === status);
   const isOfPaid = ({ attributes }: ReceivedSpan) => String(attributes['tillway.event.id']).endsWith('_paid');
 
   test('link a callback to its commit and, after a restart, to its delivery', async () => {
     const service = await startTraced();
     const sessions = `${service.url}/api/gateway/sessions`;
-    const headers = { traceparent: `00-${CALLER}-00f067aa0ba902b7-01`, tracestate: 'vendor=x' };
+    const headers = { traceparent: `00-${CALLER_TRACE_ID}-00f067aa0ba902b7-01`, tracestate: 'vendor=x' };
     const created = await call<{ id: string }>('POST', sessions, sessionBody({ customer: EMAIL }), headers);
     assert.equal(created.status, 200);
     await attempt(service, created.body.id, 'card', 'paid');
     // The first process does not deliver the event; the second one does.
     merchant.status = 500;
     await service.pass(0);
-    // A stop waits for its last spans for two seconds only.
-    await until(() => attempted(500).length > 0);
+    // A shutdown waits at most two seconds for its last spans.
+    await until(() => deliveriesWithStatus(500).length > 0);
     await service[Symbol.asyncDispose]();
     const second = await startTraced();
     merchant.status = 200;
     await second.pass(60 * 60_000);
-    await until(() => attempted(200).some(isOfPaid));
+    await until(() => deliveriesWithStatus(200).some(isOfPaid));
     await second[Symbol.asyncDispose]();
     const { spans } = collector;
 
-    // From the trace of the caller through the operation to the commit.
-    const asked = only('POST /api/gateway/sessions');
-    assert.equal(asked.traceId, CALLER);
-    assert.equal(asked.parentSpanId, '00f067aa0ba902b7');
-    assert.equal(asked.kind, SERVER);
-    assert.partialDeepStrictEqual(asked.attributes, {
+    // Trace of the session request: the caller, the operation, the commit.
+    const requestSpan = onlySpan('POST /api/gateway/sessions');
+    assert.equal(requestSpan.traceId, CALLER_TRACE_ID);
+    assert.equal(requestSpan.parentSpanId, '00f067aa0ba902b7');
+    assert.equal(requestSpan.kind, SERVER);
+    assert.partialDeepStrictEqual(requestSpan.attributes, {
       'http.request.method': 'POST',
       'http.route': '/api/gateway/sessions',
       'http.response.status_code': 200,
       'tillway.request_id': created.headers.get('x-request-id'),
     });
-    assert.equal(asked.resource['service.name'], 'tillway-test');
-    const operation = only('createSession');
-    assert.equal(operation.parentSpanId, asked.spanId);
+    assert.equal(requestSpan.resource['service.name'], 'tillway-test');
+    const operation = onlySpan('createSession');
+    assert.equal(operation.parentSpanId, requestSpan.spanId);
     const children = spans.filter(({ parentSpanId }) => parentSpanId === operation.spanId);
-    const committed = only('commit', children);
+    const committed = onlySpan('commit', children);
     assert.equal(committed.attributes['tillway.commit.batch_size'], 1);
 
-    // From the callback to the attempts of both processes.
-    assert.equal(attempted(500).length, 1);
-    const delivered = attempted(200).find(isOfPaid)!;
+    // Trace of the callback: the callback, its commit, the delivery attempts of both processes.
+    assert.equal(deliveriesWithStatus(500).length, 1);
+    const delivered = deliveriesWithStatus(200).find(isOfPaid)!;
     const trace = spans.filter(({ traceId }) => traceId === delivered.traceId);
-    const callback = only('POST /api/providers/:provider/callbacks', trace);
-    const applied = only('applyProviderMessage', trace);
+    const callback = onlySpan('POST /api/providers/:provider/callbacks', trace);
+    const applied = onlySpan('applyProviderMessage', trace);
     assert.equal(applied.parentSpanId, callback.spanId);
-    assert.ok(named('commit', trace).some(({ parentSpanId }) => parentSpanId === applied.spanId));
+    assert.ok(spansNamed('commit', trace).some(({ parentSpanId }) => parentSpanId === applied.spanId));
     assert.equal(delivered.parentSpanId, applied.spanId);
 
-    // From the start of the payment to its provider, in the same trace.
-    const started = only('startPayment');
-    const handedOff = only('sandbox handoff');
+    // Trace of the payment: its start, the handoff, the request at the provider.
+    const started = onlySpan('startPayment');
+    const handedOff = onlySpan('sandbox handoff');
     assert.equal(handedOff.parentSpanId, started.spanId);
-    const served = only('POST /simulator/api/payments');
+    const served = onlySpan('POST /simulator/api/payments');
     assert.equal(served.parentSpanId, handedOff.spanId);
     assert.equal(collector.headers['x-collector'], 'of ours');
   });
 
-  test('reach the merchant in a header that no signature covers', async () => {
+  test('reach the merchant in the header traceparent, which no signature covers', async () => {
     const { headers, body } = merchant.received.at(-1)!;
-    const delivered = named('webhook delivery').find(({ spanId }) => String(headers['traceparent']).includes(spanId));
+    const delivered = spansNamed('webhook delivery').find(({ spanId }) =>
+      String(headers['traceparent']).includes(spanId),
+    );
     assert.ok(delivered);
     assert.equal(headers['traceparent'], `00-${delivered.traceId}-${delivered.spanId}-01`);
     const checked = await webhooks.check(body, headers, SECRET, { toleranceSeconds: Infinity });
@@ -123,32 +125,32 @@ describe('traces over OTLP', () => {
     assert.ok(collector.spans.length > 0);
     for (const { name, attributes } of collector.spans) {
       const text = JSON.stringify({ name, attributes }).toLowerCase();
-      for (const word of HIDDEN) assert.ok(!text.includes(word.toLowerCase()), `${word} in ${text}`);
+      for (const secret of PRIVATE_TEXTS) assert.ok(!text.includes(secret.toLowerCase()), `${secret} in ${text}`);
     }
   });
 });
 
-describe('a failing collector', () => {
+describe('a trace collector that fails', () => {
   const sampler = { name: 'always_on', parentBased: true, ratio: 1 } as const;
   const settings = ({ url }: OtlpReceiver) => ({ url: `${url}/v1/traces`, headers: {}, serviceName: 'test', sampler });
 
-  test('fails no request', async () => {
+  test('does not fail any request', async () => {
     await using collector = await startOtlpReceiver();
     collector.answer = 400;
     const service = await startTestService({ variables: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } });
     for (let count = 0; count < 5; count++) await createSession(service);
-    const complaints = () => service.logged.filter((line) => line.includes('traces cannot be sent'));
-    await until(() => complaints().length > 0);
+    const warnings = () => service.logged.filter((line) => line.includes('traces cannot be sent'));
+    await until(() => warnings().length > 0);
     await service[Symbol.asyncDispose]();
-    assert.equal(complaints().length, 1);
-    assert.ok(!complaints()[0]!.includes('requestId'));
+    assert.equal(warnings().length, 1);
+    assert.ok(!warnings()[0]!.includes('requestId'));
   });
 
-  test('delays no shutdown', async () => {
+  test('does not delay a shutdown', async () => {
     await using collector = await startOtlpReceiver();
     collector.answer = 'hang';
-    // The limit of the exporter is much longer than that of the shutdown.
-    const tracing = createTracing(settings(collector), '1', QUIET, 300_000);
+    // The timeout of the exporter is much longer than the timeout of the shutdown.
+    const tracing = createTracing(settings(collector), '1', SILENT_LOG, 300_000);
     tracing.begin({ name: 'span' }).end();
     let stopped = false;
     void tracing.stop(10).then(() => (stopped = true));
@@ -156,7 +158,7 @@ describe('a failing collector', () => {
     await until(() => stopped);
   });
 
-  test('costs bounded memory and one log line', async () => {
+  test('causes bounded memory use and one log line', async () => {
     await using collector = await startOtlpReceiver();
     collector.answer = 400;
     const lines: string[] = [];
@@ -165,37 +167,37 @@ describe('a failing collector', () => {
     for (let count = 0; count < 10_000; count++) tracing.begin({ name: 'span' }).end();
     await tracing.stop(60_000);
     assert.deepEqual(lines, ['traces cannot be sent']);
-    assert.ok(collector.seen <= 4096, `${collector.seen} spans were kept`);
+    assert.ok(collector.seen <= 4096, `${collector.seen} spans were received`);
   });
 });
 
 describe('a trace parent', () => {
   const settings = { url: 'http://127.0.0.1:9/v1/traces', headers: {}, serviceName: 'test' };
   const tracing = (name: 'always_on' | 'always_off' | 'traceidratio', parentBased = true) =>
-    createTracing({ ...settings, sampler: { name, parentBased, ratio: 0 } }, '1', QUIET);
-  const sampled = `00-${CALLER}-00f067aa0ba902b7-01`;
+    createTracing({ ...settings, sampler: { name, parentBased, ratio: 0 } }, '1', SILENT_LOG);
+  const sampled = `00-${CALLER_TRACE_ID}-00f067aa0ba902b7-01`;
 
   for (const [parent, continues] of [
     [sampled, true],
-    [`01-${CALLER}-00f067aa0ba902b7-01-more`, true],
-    [`ff-${CALLER}-00f067aa0ba902b7-01`, false],
+    [`01-${CALLER_TRACE_ID}-00f067aa0ba902b7-01-more`, true],
+    [`ff-${CALLER_TRACE_ID}-00f067aa0ba902b7-01`, false],
     [`00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, false],
-    [`00-${CALLER}-${'0'.repeat(16)}-01`, false],
-    [`00-${CALLER.toUpperCase()}-00f067aa0ba902b7-01`, false],
+    [`00-${CALLER_TRACE_ID}-${'0'.repeat(16)}-01`, false],
+    [`00-${CALLER_TRACE_ID.toUpperCase()}-00f067aa0ba902b7-01`, false],
     ['invalid', false],
     ['', false],
   ] as const) {
     test(`${parent === '' ? '(empty)' : parent} is ${continues ? 'continued' : 'ignored'}`, () => {
       const { traceParent } = tracing('always_on').begin({ name: 'span', parent });
-      assert.equal(traceParent.slice(3, 35) === CALLER, continues);
+      assert.equal(traceParent.slice(3, 35) === CALLER_TRACE_ID, continues);
       assert.match(traceParent, /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
     });
   }
 
-  test('of a new trace is sampled at most 100 times a second, and child spans follow it', ({ mock }) => {
-    // The clock stands still, so that all begin within one second.
+  test('is marked as sampled for at most 100 new traces a second, and child spans inherit the mark', ({ mock }) => {
+    // The clock is stopped, so that all spans begin within one second.
     mock.method(performance, 'now', () => 1_000_000);
-    const limited = createTracing({ ...settings, sampler: undefined }, '1', QUIET);
+    const limited = createTracing({ ...settings, sampler: undefined }, '1', SILENT_LOG);
     const roots = Array.from(
       { length: 500 },
       (_, index) => limited.begin({ name: 'span', parent: index % 2 === 0 ? sampled : null }).traceParent,
@@ -209,7 +211,7 @@ describe('a trace parent', () => {
     }
   });
 
-  test('decides about sampling if the sampler is parent-based', () => {
+  test('decides whether a span is sampled if the sampler is parent-based', () => {
     for (const [tracer, parent, flags] of [
       [tracing('always_off'), sampled, /-01$/],
       [tracing('always_off', false), sampled, /-00$/],

@@ -7,7 +7,7 @@ import { until } from '../support/until.ts';
 import { readExposition } from './promql.ts';
 
 const NOW = Date.UTC(2026, 2, 1);
-const EMPTY = {
+const BACKLOG = {
   deliveriesPending: 7,
   deliveriesDead: 0,
   deliveryDueSince: NOW - 90_000,
@@ -23,7 +23,7 @@ const EMPTY = {
 const LOG = { debug() {}, warn() {}, error() {} };
 const ROUTER = { view: () => ({ ranked: [] }) };
 
-/** A watch of a database with that backlog. */
+/** A watch of a database with a given backlog query; the result is cached for `keptMs`. */
 function watchOf(
   backlog: Store['backlog'],
   keptMs = 60_000,
@@ -39,15 +39,15 @@ function seriesIn(text: string, name: string): string[] {
 }
 
 describe('the metrics of the database', () => {
-  test('need one query for each environment, however many scrapes there are', async () => {
-    let asked = 0;
+  test('are read with one query per environment and minute, however many scrapes there are', async () => {
+    let queryCount = 0;
     const watch = watchOf(async () => {
-      asked += 1;
-      return EMPTY;
+      queryCount += 1;
+      return BACKLOG;
     });
     const text = await watch.read();
     await Promise.all([watch.read(), watch.read()]);
-    assert.equal(asked, 2);
+    assert.equal(queryCount, 2);
     assert.deepEqual(seriesIn(text, 'tillway_delivery_overdue_seconds{environment="sandbox"}'), [
       'tillway_delivery_overdue_seconds{environment="sandbox"} 90',
     ]);
@@ -55,10 +55,10 @@ describe('the metrics of the database', () => {
   });
 
   for (const [how, backlog] of [
-    ['refuses', () => Promise.reject(new Error('away'))],
-    ['hangs', () => new Promise<never>(() => undefined)],
+    ['rejects the query', () => Promise.reject(new Error('unavailable'))],
+    ['does not answer', () => new Promise<never>(() => undefined)],
   ] as const) {
-    test(`are left out of a scrape if the database ${how}`, async () => {
+    test(`are missing from a scrape if the database ${how}`, async () => {
       const watch = watchOf(backlog);
       const text = await watch.read();
       assert.equal(readExposition(text).has('tillway_deliveries_pending'), false);
@@ -67,29 +67,29 @@ describe('the metrics of the database', () => {
     });
   }
 
-  test('disappear when the database is unavailable, and come back with it', async () => {
-    let isAway = false;
+  test('are missing while the database is unavailable, and return when it is available again', async () => {
+    let isUnavailable = false;
     const watch = watchOf(async () => {
-      if (isAway) throw new Error('away');
-      return EMPTY;
+      if (isUnavailable) throw new Error('unavailable');
+      return BACKLOG;
     }, 0);
     await watch.read();
-    isAway = true;
+    isUnavailable = true;
     assert.equal(readExposition(await watch.read()).has('tillway_deliveries_pending'), false);
-    isAway = false;
+    isUnavailable = false;
     assert.equal(readExposition(await watch.read()).has('tillway_deliveries_pending'), true);
   });
 });
 
 describe('the sum of the ledger', () => {
-  test('is what the debits exceed the credits by, and an error in the log unless it is 0', async () => {
+  test('is the difference of debits and credits, and is logged as an error unless it is 0', async () => {
     const errors: unknown[] = [];
     const log = { ...LOG, error: (...given: unknown[]) => void errors.push(given[0]) };
     const daySums: Store['daySums'] = async (environment) => [
       { account: 'provider_clearing', debits: environment === 'sandbox' ? 500 : 507, credits: 100 },
       { account: 'merchant_payable', debits: 0, credits: 400 },
     ];
-    const watch = watchOf(() => Promise.resolve(EMPTY), 60_000, { daySums, log });
+    const watch = watchOf(() => Promise.resolve(BACKLOG), 60_000, { daySums, log });
     watch.start();
     await until(() => errors.length > 0);
     assert.deepEqual(errors, [{ environment: 'production', cents: 7 }]);
@@ -102,11 +102,11 @@ describe('the sum of the ledger', () => {
     await watch.stop();
   });
 
-  test('has no time of a check while the database is unavailable', async () => {
+  test('has no check timestamp while the database is unavailable', async () => {
     let warnings = 0;
     const log = { ...LOG, warn: () => void warnings++ };
-    const watch = watchOf(() => Promise.resolve(EMPTY), 60_000, {
-      daySums: () => Promise.reject(new Error('away')),
+    const watch = watchOf(() => Promise.resolve(BACKLOG), 60_000, {
+      daySums: () => Promise.reject(new Error('unavailable')),
       log,
     });
     watch.start();

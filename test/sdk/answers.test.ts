@@ -6,7 +6,7 @@ import { errorOf, scriptedFetch } from './recorder.ts';
 
 const ITEM = { id: 'x' };
 
-/** JSON that is not from Tillway, with the status 200. */
+/** Bodies of responses that are not from Tillway. */
 const FOREIGN = [
   null,
   true,
@@ -34,7 +34,7 @@ const FOREIGN = [
   { product: 'Another', actions: [] },
 ];
 
-/** A client whose every response has this body, as text or as JSON. */
+/** A client that gets this body in every response. */
 const answeredWith = (body: unknown) => new Tillway({ fetch: scriptedFetch({ body: textOf(body) }).fetch });
 const textOf = (body: unknown) => (typeof body === 'string' ? body : JSON.stringify(body));
 
@@ -42,7 +42,7 @@ async function assertUnexpected(promise: Promise<unknown>, body: unknown): Promi
   assert.equal((await errorOf(promise)).code, 'unexpected_response', JSON.stringify(body));
 }
 
-/** The name of a resource or action in its response. */
+/** Name of the resource or action in a response. */
 const nameOf = (answer: { object?: string; action?: string }) =>
   answer.object ?? answer.action ?? JSON.stringify(answer);
 
@@ -68,7 +68,7 @@ describe('a response that is not from Tillway', () => {
     }
   });
 
-  test('is rejected as any page of a list', async () => {
+  test('is rejected as the second page of a list', async () => {
     const page = { body: { object: 'list', data: [ITEM], hasMore: true } };
     for (const body of FOREIGN) {
       const tillway = new Tillway({ fetch: scriptedFetch(page, { body: JSON.stringify(body) }).fetch });
@@ -86,7 +86,7 @@ describe('a response that is not from Tillway', () => {
     }
   });
 
-  test('is quoted in the error, with the expected kind as the cause', async () => {
+  test('is quoted in the error, with the expected resource in the cause', async () => {
     const { message, cause } = await errorOf(answeredWith({ status: 'up' }).sessions.get('chk_x'));
     assert.match(
       message,

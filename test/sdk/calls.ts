@@ -5,14 +5,14 @@ const SAMPLE = { eventId: 'e', sessionId: 'chk_x', status: 'paid', amount: 1 } a
 const EVENT = webhooks.sampleEvent('payment.paid');
 const PAGE = { object: 'list', data: [], hasMore: false };
 
-/** One method of the client. */
+/** A call of one method of the client. */
 interface MethodCall {
   /** The smallest response of the service. */
   answer: object;
   call(tillway: Tillway): Promise<unknown>;
 }
 
-/** Every method that is an endpoint, with the name in its response (or the whole response) and valid arguments. */
+/** Every method that calls one endpoint: its name, the `object` of its response (or the whole response), valid arguments. */
 const ROWS: [method: string, answer: string | object, ...args: unknown[]][] = [
   ['sessions.create', 'checkout_session', BODY],
   ['sessions.list', PAGE],

@@ -7,13 +7,13 @@ import { BODY, CALLS } from './calls.ts';
 import { readmeMethods } from './readme.ts';
 import { scriptedFetch } from './recorder.ts';
 
-/** Methods that are not one endpoint. */
-const OTHERS = ['events.feed', 'request', 'testClock.ready'];
+/** Methods that do not correspond to one endpoint. */
+const NOT_ONE_ENDPOINT = ['events.feed', 'request', 'testClock.ready'];
 /** Methods with a file as response, which test/sdk/ledger.test.ts covers. */
-const FILES: Record<string, string> = { 'ledger.export': 'GET /api/gateway/ledger/export' };
+const FILE_METHODS: Record<string, string> = { 'ledger.export': 'GET /api/gateway/ledger/export' };
 
-/** Methods with a further effect if they are repeated. */
-const ONCE = [
+/** Methods that the client does not retry, because a repetition has a further effect. */
+const NOT_RETRIED = [
   'apiKeys.create',
   'deliveries.replay',
   'discrepancies.resolve',
@@ -48,7 +48,7 @@ function methodNames(value: object): string[] {
   return [...own, ...methodNames(prototype)];
 }
 
-describe('the client', () => {
+describe('the SDK client', () => {
   test('has exactly one method for each endpoint that the service describes', async () => {
     await using service = await startTestService();
     const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as { paths: Record<string, object> };
@@ -63,7 +63,7 @@ describe('the client', () => {
       assert.equal(sent.length, 1);
       called.push(endpointOf(sent[0]!.method, sent[0]!.target.split('?')[0]!));
     }
-    assert.deepEqual([...called, ...Object.values(FILES)].toSorted(), described.toSorted());
+    assert.deepEqual([...called, ...Object.values(FILE_METHODS)].toSorted(), described.toSorted());
   });
 
   test('has exactly the methods that its README lists and these tests call', () => {
@@ -71,16 +71,16 @@ describe('the client', () => {
     const found = Object.entries(tillway).flatMap(([name, resource]) =>
       methodNames(resource as object).map((method) => `${name}.${method}`),
     );
-    const known = [...Object.keys(CALLS), ...Object.keys(FILES), ...OTHERS].toSorted();
+    const known = [...Object.keys(CALLS), ...Object.keys(FILE_METHODS), ...NOT_ONE_ENDPOINT].toSorted();
     assert.deepEqual([...found, ...methodNames(tillway)].toSorted(), known);
     assert.deepEqual(readmeMethods().toSorted(), known);
   });
 
-  test('retries only methods without a further effect', async () => {
+  test('retries only methods whose repetition has no further effect', async () => {
     const attempts = await Promise.all(
       Object.entries(CALLS).map(async ([name, { call, answer }]) => ({ name, count: await attemptsOf(call, answer) })),
     );
-    assert.deepEqual(attempts.flatMap(({ name, count }) => (count === 1 ? [name] : [])).toSorted(), ONCE);
+    assert.deepEqual(attempts.flatMap(({ name, count }) => (count === 1 ? [name] : [])).toSorted(), NOT_RETRIED);
   });
 
   test('retries a raw request only with an idempotent HTTP method or an idempotency key', async () => {
@@ -125,7 +125,7 @@ describe('the client', () => {
     assert.deepEqual(keys.slice(2), ['order-1001', undefined]);
   });
 
-  test('encodes ids, and rejects those that would address another endpoint', async () => {
+  test('encodes ids, and rejects ids that would address another endpoint', async () => {
     const { fetch, sent } = scriptedFetch({ body: CALLS['customers.get']!.answer });
     const tillway = new Tillway({ fetch });
     await tillway.customers.get('a/b?c#d é');
@@ -174,8 +174,8 @@ describe('the client', () => {
   });
 
   test('rejects an invalid base URL, timeout or number of retries', () => {
-    const wrong = ['pay.example', 'ftp://pay.example', '', 'https://pay.example/?a=1', 'https://a:b@pay.example'];
-    for (const baseUrl of wrong) {
+    const invalid = ['pay.example', 'ftp://pay.example', '', 'https://pay.example/?a=1', 'https://a:b@pay.example'];
+    for (const baseUrl of invalid) {
       assert.throws(() => new Tillway({ baseUrl }), { name: 'TypeError', message: /^baseUrl must/ }, baseUrl);
     }
     for (const timeoutMs of [0, Number.NaN]) assert.throws(() => new Tillway({ timeoutMs }), /timeoutMs must be/);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Module, SourceTextModule, createContext } from 'node:vm';
 
-// The globals of an edge runtime; those of Node are absent.
+// The globals of an edge runtime, without the globals of Node.
 // https://min-common-api.proposal.wintertc.org
 const { fetch, crypto, URL, URLSearchParams, Headers, Request, Response, AbortController, AbortSignal } = globalThis;
 const { TextEncoder, TextDecoder, setTimeout, clearTimeout, atob, btoa } = globalThis;
@@ -20,7 +20,7 @@ function load(path: string): SourceTextModule {
   return module;
 }
 
-/** Resolves the SDK and relative paths; a Node module is no file. */
+/** Resolves the SDK and relative paths. The import of a Node module fails, because no such file exists. */
 function link(specifier: string, from: Module): Module {
   if (specifier === '@tillway/sdk') return load(join(packageFolder, 'dist/index.js'));
   return load(join(from.identifier, '..', specifier));

@@ -37,8 +37,8 @@ async function textOf(parts: AsyncIterable<string>): Promise<string> {
   return text;
 }
 
-describe('the client', () => {
-  test('reads balances, the journal and the export', async () => {
+describe('the ledger methods of the SDK', () => {
+  test('read balances, the journal and the export', async () => {
     const { environments } = await tillway.ledger.balances({ environment: 'sandbox' });
     assert.equal(environments[0]!.total, 0);
     const ids: string[] = [];
@@ -48,7 +48,7 @@ describe('the client', () => {
     assert.deepEqual(csv.match(/^(?!entry_id)[^,\r\n]+(?=,)/gm), ids.toReversed());
   });
 
-  test('throws for an export that is rejected, foreign, broken off or late', async () => {
+  test('throw if an export is rejected, is not from Tillway, breaks off or times out', async () => {
     await assert.rejects(textOf(tillway.ledger.export({ sessionId: 'pay_1' })), { code: 'invalid_input' });
 
     const answering = (body: string | ReadableStream, type: string) =>
@@ -69,13 +69,13 @@ describe('the client', () => {
 
     const silent = new Tillway({ timeoutMs: 5, fetch: scriptedFetch({ hangs: true }).fetch });
     await assert.rejects(textOf(silent.ledger.export()), { name: 'TillwayConnectionError', code: 'timed_out' });
-    const given = new Error('no more');
-    await assert.rejects(textOf(tillway.ledger.export({}, { signal: AbortSignal.abort(given) })), given);
+    const reason = new Error('no more');
+    await assert.rejects(textOf(tillway.ledger.export({}, { signal: AbortSignal.abort(reason) })), reason);
   });
 });
 
-describe('the command line', () => {
-  test('ledger balances, journal and export', async () => {
+describe('the ledger and settlement commands', () => {
+  test('print balances and journal, and export the ledger', async () => {
     const balances = await runIn(on, 'ledger', 'balances', '--environment', 'sandbox');
     assert.equal(balances.code, 0);
     assert.match(balances.stdout, /sandbox +merchant_payable +[\d.]+ USD +291\.30 USD/);
@@ -93,7 +93,7 @@ describe('the command line', () => {
     assert.equal((await runIn(on, 'ledger', 'export', '--kind', 'paid')).stdout, csv);
   });
 
-  test('an export that fails leaves no file', async () => {
+  test('leave no file after a failed export', async () => {
     const before = readdirSync(folder);
     const refused = await runIn(on, 'ledger', 'export', '--session-id', 'pay_1', '--out', join(folder, 'none.csv'));
     assert.equal(refused.code, 1);
@@ -103,7 +103,7 @@ describe('the command line', () => {
     assert.deepEqual(readdirSync(folder), before);
   });
 
-  test('settlements import and record', async () => {
+  test('import a settlement file, and record a settlement', async () => {
     const file = join(folder, 'payouts.csv');
     writeFileSync(file, `payment_id,amount,currency,note\n${payments[2]},97.10,USD,x\npay_gone,1,USD,y\n`);
     const dry = await runIn(on, 'settlements', 'import', file, '--dry-run');

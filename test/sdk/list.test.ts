@@ -5,12 +5,12 @@ import { itemsOf, scriptedFetch } from './recorder.ts';
 
 const ALL = ['cus_7', 'cus_6', 'cus_5', 'cus_4', 'cus_3', 'cus_2', 'cus_1'];
 
-/** A service with seven customers, newest first, and the queries of its requests. */
-function sevenCustomers(): { tillway: Tillway; asked: string[] } {
-  const asked: string[] = [];
+/** A client of a service with seven customers, and the query strings of its requests. */
+function sevenCustomers(): { tillway: Tillway; requests: string[] } {
+  const requests: string[] = [];
   const fetch: Fetch = (url) => {
     const { search, searchParams } = new URL(url);
-    asked.push(search);
+    requests.push(search);
     const limit = Number(searchParams.get('limit') ?? 20);
     const after = searchParams.get('startingAfter');
     const before = searchParams.get('endingBefore');
@@ -18,20 +18,20 @@ function sevenCustomers(): { tillway: Tillway; asked: string[] } {
     const data = (before ? rest.slice(-limit) : rest.slice(0, limit)).map((id) => ({ id }));
     return Promise.resolve(Response.json({ object: 'list', data, hasMore: rest.length > data.length }));
   };
-  return { tillway: new Tillway({ fetch }), asked };
+  return { tillway: new Tillway({ fetch }), requests };
 }
 
 const idsOf = async (list: AsyncIterable<{ id: string }>) => (await itemsOf(list)).map(({ id }) => id);
 
-describe('a list', () => {
+describe('a list of the SDK', () => {
   test('returns one page if it is awaited', async () => {
-    const { tillway, asked } = sevenCustomers();
+    const { tillway, requests } = sevenCustomers();
     assert.deepEqual(await tillway.customers.list({ limit: 2 }), {
       object: 'list',
       data: [{ id: 'cus_7' }, { id: 'cus_6' }],
       hasMore: true,
     });
-    assert.deepEqual(asked, ['?limit=2']);
+    assert.deepEqual(requests, ['?limit=2']);
     const { data } = await tillway.customers.list({ limit: 2, endingBefore: 'cus_2' });
     assert.deepEqual(data, [{ id: 'cus_4' }, { id: 'cus_3' }]);
   });
@@ -53,46 +53,46 @@ describe('a list', () => {
     ],
   ] as const) {
     test(`iterates over ${what}`, async () => {
-      const { tillway, asked } = sevenCustomers();
+      const { tillway, requests } = sevenCustomers();
       assert.deepEqual(await idsOf(tillway.customers.list(params)), ids);
-      assert.equal(asked.join(' '), queries);
+      assert.equal(requests.join(' '), queries);
     });
   }
 
-  test('requests nothing before it is read, or after a break', async () => {
-    const { tillway, asked } = sevenCustomers();
+  test('sends no request before it is read or after a break', async () => {
+    const { tillway, requests } = sevenCustomers();
     const list = tillway.customers.list({ limit: 3 });
-    assert.deepEqual(asked, []);
+    assert.deepEqual(requests, []);
     for await (const { id } of list) if (id === 'cus_4') break;
-    assert.equal(asked.length, 2);
+    assert.equal(requests.length, 2);
   });
 
   test('requests its first page once', async () => {
-    const { tillway, asked } = sevenCustomers();
+    const { tillway, requests } = sevenCustomers();
     const list = tillway.customers.list({ limit: 4 });
     await list;
     const { data, response } = await list.withResponse();
     assert.deepEqual([data.data.length, response.attempts], [4, 1]);
     assert.deepEqual(await idsOf(list), ALL);
-    assert.equal(asked.length, 2);
+    assert.equal(requests.length, 2);
   });
 
   test('can be read page by page, or into an array of limited length', async () => {
-    const { tillway, asked } = sevenCustomers();
+    const { tillway, requests } = sevenCustomers();
     const pages = await itemsOf(tillway.customers.list({ limit: 5 }).pages());
     assert.deepEqual(
       pages.map(({ data }) => data.length),
       [5, 2],
     );
     assert.equal((await tillway.customers.list({ limit: 5 }).toArray()).length, 7);
-    asked.length = 0;
+    requests.length = 0;
     const array = await tillway.customers.list({ limit: 2 }).toArray({ max: 2 });
     assert.deepEqual(array, [{ id: 'cus_7' }, { id: 'cus_6' }]);
     assert.deepEqual(await tillway.customers.list().toArray({ max: 0 }), []);
-    assert.deepEqual(asked, ['?limit=2']);
+    assert.deepEqual(requests, ['?limit=2']);
   });
 
-  test('rejects with the error of a page', async () => {
+  test('rejects with the error of a failed page', async () => {
     const { fetch } = scriptedFetch({ status: 400, body: { ok: false, error: { code: 'x', message: 'y' } } });
     await assert.rejects(idsOf(new Tillway({ fetch }).customers.list()), { code: 'x' });
   });

@@ -49,7 +49,7 @@ async function packSdk(folder: string): Promise<{ tarball: string; files: string
   return { tarball: join(folder, filename), files: files.map(({ path }) => path) };
 }
 
-describe('the package', () => {
+describe('the npm package of the SDK', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-sdk-'));
   const project = join(folder, 'project');
   const installed = join(project, 'node_modules/@tillway/sdk');
@@ -73,7 +73,7 @@ describe('the package', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('has the built files, the README and the license, and no dependency', () => {
+  test('contains the built files, the README and the license, and no dependency', () => {
     for (const file of ['package.json', 'README.md', 'LICENSE', 'dist/index.js', 'dist/index.d.ts']) {
       assert.ok(files.includes(file), file);
     }
@@ -92,7 +92,7 @@ describe('the package', () => {
     Node: () => [process.execPath, ['main.mjs']],
     Deno: () => [toolPath('deno'), ['run', '--no-remote', '--allow-net', '--allow-read', '--allow-env', 'main.mjs']],
     Bun: () => [toolPath('bun'), ['run', 'main.mjs']],
-    'a runtime with the globals of the web only': () => {
+    'a runtime with only the globals of the web platform': () => {
       const flags = ['--experimental-vm-modules', '--no-warnings'];
       return [process.execPath, [...flags, EDGE_RUNTIME, installed, join(project, 'program.mjs')]];
     },
@@ -118,10 +118,10 @@ describe('the package', () => {
   });
 
   for (const [name, options] of Object.entries({
-    'Node without the types of a page': { module: 'nodenext', lib: ['es2022'], types: ['node'] },
+    'Node without DOM types': { module: 'nodenext', lib: ['es2022'], types: ['node'] },
     'a bundler': { module: 'esnext', moduleResolution: 'bundler', lib: ['es2022', 'dom'], types: [] },
   })) {
-    test(`has types for ${name}, in the strictest settings`, async () => {
+    test(`has types for ${name}, with the strictest compiler settings`, async () => {
       const config = join(project, `tsconfig.${options.module}.json`);
       const compilerOptions = {
         ...options,

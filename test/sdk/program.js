@@ -2,7 +2,7 @@ import { Tillway, TillwayError, webhooks } from '@tillway/sdk';
 
 const SECRET = 'whsec_dGhlIHNlY3JldCBvZiB0aGUgcnVudGltZSB0ZXN0cyE=';
 
-/** A small integration, which runs in every runtime. Resolves with its results. */
+/** A small integration that the tests run in every runtime. Resolves with its results. */
 export async function program(baseUrl) {
   const tillway = new Tillway({ baseUrl });
   const customer = `buyer-${crypto.randomUUID()}@example.com`;
@@ -13,7 +13,7 @@ export async function program(baseUrl) {
   for await (const session of tillway.sessions.list({ customer, limit: 2 })) amounts.push(session.amount);
 
   const refused = await tillway.sessions.get('chk_none').catch((error) => error);
-  // No program listens on this port, which fetch does not block, as it blocks 1 and 9.
+  // No program listens on this port. fetch itself blocks ports 1 and 9.
   const gone = await new Tillway({ baseUrl: 'http://127.0.0.1:2', maxRetries: 0 })
     .capabilities()
     .catch((error) => error);

@@ -13,14 +13,14 @@ import type { Hono } from 'hono';
 import { webhooks } from '../../sdk/src/index.ts';
 import { listen } from '../observability/merchant.ts';
 import { type TestService, startTestService } from '../support/service.ts';
-import { type Snippet, promisedOutput, readmeSnippets } from './readme.ts';
+import { type Snippet, documentedOutput, readmeSnippets } from './readme.ts';
 
 const SECRET = 'whsec_dGhlIHNlY3JldCBvZiB0aGUgUkVBRE1FIHRlc3Q=';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const SDK = pathToFileURL(join(ROOT, 'sdk/src/index.ts')).href;
 const HANDLERS = ['Express', 'Fastify', 'Hono', 'Fetch'];
 const SERVICE_URL = 'http://127.0.0.1:3000';
-/** Setup of the snippets after the first one. */
+/** Setup for snippets that use `tillway` without creating it. */
 const TILLWAY = `const tillway = new Tillway({ baseUrl: '${SERVICE_URL}' });`;
 
 const run = promisify(execFile);
@@ -95,16 +95,16 @@ describe('the README of the SDK', () => {
 
   for (const [index, snippet] of snippets.entries()) {
     if (HANDLERS.includes(snippet.heading)) continue;
-    test(`has code under ${snippet.heading} that prints its comments`, async (context) => {
+    test(`has code under "${snippet.heading}" that prints the output in its comments`, async (context) => {
       const printed: string[] = [];
       const log = context.mock.method(console, 'log', (...values: unknown[]) => void printed.push(values.join(' ')));
       await load(`run-${index}.ts`, snippet);
       log.mock.restore();
-      const promised = promisedOutput(snippet.code);
-      assert.ok(promised.length > 0);
-      assert.equal(printed.length, promised.length, printed.join('\n'));
+      const documented = documentedOutput(snippet.code);
+      assert.ok(documented.length > 0);
+      assert.equal(printed.length, documented.length, printed.join('\n'));
       for (const [line, text] of printed.entries()) {
-        assert.match(text.replace(service.url, SERVICE_URL), promised[line]!);
+        assert.match(text.replace(service.url, SERVICE_URL), documented[line]!);
       }
     });
   }
@@ -121,7 +121,7 @@ describe('the README of the SDK', () => {
         return [status, orders.length];
       };
       const send = async (type: 'payment.paid' | 'payment.failed', change = (body: string) => body) => {
-        // Not the bytes of JSON.stringify, and not only ASCII.
+        // The body is not the output of JSON.stringify and not only ASCII, so the handler must verify its raw bytes.
         const event = webhooks.sampleEvent(type, { data: { metadata: { note: 'größer €' } } });
         const signed = await webhooks.sign({ rawBody: `${JSON.stringify(event, null, 1)}\n`, secret: SECRET });
         return post(signed.headers, change(signed.body));
@@ -138,7 +138,7 @@ describe('the README of the SDK', () => {
 
 type Handler = (request: RequestInit) => Response | Promise<Response>;
 
-/** Sends requests to the exports of a snippet. */
+/** Returns a function that sends requests to the handler of a snippet. */
 async function handlerOf(context: TestContext, heading: string, module: Record<string, unknown>): Promise<Handler> {
   const path = '/webhooks/tillway';
   if (heading === 'Hono') return (request) => (module['app'] as Hono).request(path, request);

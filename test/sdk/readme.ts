@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 export interface Snippet {
-  /** The nearest heading above it. */
+  /** The nearest heading above the code. */
   heading: string;
   code: string;
 }
@@ -23,7 +23,7 @@ export function readmeMethods(): string[] {
   });
 }
 
-/** The TypeScript of the SDK's README, in order. */
+/** TypeScript snippets of the SDK's README, in order. */
 export function readmeSnippets(): Snippet[] {
   const snippets: Snippet[] = [];
   for (const part of readme().split(/^#+ (?=.*$)/m)) {
@@ -34,7 +34,7 @@ export function readmeSnippets(): Snippet[] {
 }
 
 /** Expected output of a snippet: the comment after each console.log. `...` stands for any text. */
-export function promisedOutput(code: string): RegExp[] {
+export function documentedOutput(code: string): RegExp[] {
   return Array.from(code.matchAll(/^ *console\.log\(.*\); \/\/ (.*)$/gm), ([, text]) => {
     const parts = text!.split('...').map((part) => part.replace(/[$()*+.?[\\\]^{|}]/g, '\\$&'));
     return new RegExp(`^${parts.join('.+')}$`);

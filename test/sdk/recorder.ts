@@ -20,7 +20,7 @@ export interface Scripted {
   hangs?: boolean;
 }
 
-/** A `fetch` that answers from a script, repeats the last entry, and records the requests. */
+/** Creates a `fetch` that answers from a script, repeats its last entry, and records the requests. */
 export function scriptedFetch(...script: Scripted[]): { fetch: Fetch; sent: Recorded[] } {
   const sent: Recorded[] = [];
   const fetch: Fetch = (url, { method, headers, body, signal }) => {
@@ -42,7 +42,7 @@ export function scriptedFetch(...script: Scripted[]): { fetch: Fetch; sent: Reco
   return { fetch, sent };
 }
 
-/** The error of the SDK that a promise rejects with. */
+/** Asserts that a promise rejects with an error of the SDK; returns the error. */
 export async function errorOf(promise: Promise<unknown>): Promise<TillwayError> {
   let error: unknown;
   await assert.rejects(promise, (reason) => (error = reason) instanceof TillwayError);

@@ -1,33 +1,22 @@
 import assert from 'node:assert/strict';
-import type { IncomingHttpHeaders } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
-import { Tillway, TillwayError, webhooks } from '../../sdk/src/index.ts';
+import { Tillway, webhooks } from '../../sdk/src/index.ts';
 import { SAMPLE_WEBHOOK_SECRET } from '../../src/operations/webhook-samples.ts';
-import { startStub } from '../cli/stub-server.ts';
+import { type Merchant, startMerchant } from '../observability/merchant.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { BODY } from './calls.ts';
+import { errorOf } from './recorder.ts';
 
 const SECRET = 'whsec_dGhlIHNlY3JldCBvZiB0aGUgc2RrIHRlc3QgIzE=';
 
-/** A receiver that stores the requests of webhooks. */
-async function startReceiver() {
-  const arrived: { headers: IncomingHttpHeaders; body: string }[] = [];
-  const server = await startStub(async (request, response) => {
-    arrived.push({ headers: request.headers, body: await text(request) });
-    response.end();
-  });
-  return Object.assign(server, { arrived });
-}
-
-describe('the client of a service', () => {
-  let receiver: Awaited<ReturnType<typeof startReceiver>>;
+describe('the SDK client of a running service', () => {
+  let receiver: Merchant;
   let service: TestService;
   let tillway: Tillway;
 
   before(async () => {
-    receiver = await startReceiver();
+    receiver = await startMerchant();
     service = await startTestService({ variables: { WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET } });
     tillway = new Tillway({ baseUrl: service.url, maxRetries: 0 });
   });
@@ -35,12 +24,6 @@ describe('the client of a service', () => {
     await service[Symbol.asyncDispose]();
     await receiver[Symbol.asyncDispose]();
   });
-
-  async function refusedWith(promise: Promise<unknown>): Promise<TillwayError> {
-    let error: unknown;
-    await assert.rejects(promise, (reason) => (error = reason) instanceof TillwayError);
-    return error as TillwayError;
-  }
 
   test('creates, reads and expires a session', async () => {
     const { data: session, response } = await tillway.sessions.create(BODY).withResponse();
@@ -51,18 +34,18 @@ describe('the client of a service', () => {
     assert.equal((await tillway.sessions.expire(session.id)).status, 'expired');
   });
 
-  test('gets the same session for the same key, marked as a replay', async () => {
+  test('gets the same session for a repeated idempotency key, marked as a replay', async () => {
     const params = { ...BODY, idempotencyKey: 'sdk-test-1' };
     const first = await tillway.sessions.create(params);
     const { data, response } = await tillway.sessions.create(params).withResponse();
     assert.deepEqual([data.id, response.replayed], [first.id, true]);
-    const error = await refusedWith(tillway.sessions.create({ ...params, amount: 1 }));
+    const error = await errorOf(tillway.sessions.create({ ...params, amount: 1 }));
     assert.deepEqual([error.code, error.status], ['idempotency_conflict', 422]);
   });
 
   test('creates one session if the first response is lost', async () => {
     let isLost = false;
-    const forgetful = new Tillway({
+    const losesFirstResponse = new Tillway({
       baseUrl: service.url,
       async fetch(url, init) {
         const response = await fetch(url, init);
@@ -72,28 +55,28 @@ describe('the client of a service', () => {
       },
     });
     const params = { ...BODY, clientReferenceId: 'lost-answer' };
-    const { data, response } = await forgetful.sessions.create(params).withResponse();
+    const { data, response } = await losesFirstResponse.sessions.create(params).withResponse();
     assert.deepEqual([response.attempts, response.replayed], [2, true]);
     const sessions = await tillway.sessions.list({ clientReferenceId: 'lost-answer' }).toArray();
     assert.deepEqual(sessions, [data]);
   });
 
   test('gets an error with every problem and a suggestion', async () => {
-    const error = await refusedWith(tillway.checkout.create({ ...BODY, amount: -1, customer: 'nobody' }));
+    const error = await errorOf(tillway.checkout.create({ ...BODY, amount: -1, customer: 'nobody' }));
     assert.deepEqual([error.code, error.status, error.field], ['invalid_input', 400, 'amount']);
     const issues = error.issues.map(({ path, code }) => `${path} ${code}`);
     assert.deepEqual(issues, ['amount too_small', 'customer invalid_format']);
     assert.match(error.suggestion!, /Set amount to/);
     assert.match(error.requestId!, /./);
-    assert.equal((await refusedWith(tillway.payments.get('pay_none'))).code, 'not_found');
-    assert.equal((await refusedWith(tillway.schema('nothing'))).code, 'unknown_operation');
+    assert.equal((await errorOf(tillway.payments.get('pay_none'))).code, 'not_found');
+    assert.equal((await errorOf(tillway.schema('nothing'))).code, 'unknown_operation');
   });
 
-  test('verifies the webhook of a payment, and reads the same in its records', async () => {
+  test('verifies the webhook of a payment, and reads the same event and the payment from the API', async () => {
     const session = await tillway.sessions.create({ ...BODY, metadata: { orderId: 'A-1001' } });
     await providerSays(service, session.id, 'paid');
     await service.pass(0);
-    const { headers, body } = receiver.arrived.at(-1)!;
+    const { headers, body } = receiver.received.at(-1)!;
     const event = await webhooks.verify(body, headers, SECRET, { now: service.clock.now() });
     assert.equal(event.type, 'payment.paid');
     assert.equal(event.data.metadata['orderId'], 'A-1001');

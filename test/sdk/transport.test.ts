@@ -13,12 +13,12 @@ const WRITE: Call<unknown> = { method: 'POST', path: '/x', repeatable: false, re
 const NOW = Date.parse('2026-03-01T12:00:00.000Z');
 const REFUSED = { code: 'unavailable', message: 'The service is stopping.' };
 
-function refusal(status: number, headers: Record<string, string> = {}): Scripted {
+function errorResponse(status: number, headers: Record<string, string> = {}): Scripted {
   return { status, headers, body: { ok: false, error: REFUSED } };
 }
 
 /** A transport that records its waits instead of waiting. */
-function scripted(script: Scripted[], options: TillwayOptions = {}, random = 1) {
+function scriptedTransport(script: Scripted[], options: TillwayOptions = {}, random = 1) {
   const slept: number[] = [];
   const timing: Timing = {
     sleep: async (ms) => void slept.push(ms),
@@ -30,23 +30,23 @@ function scripted(script: Scripted[], options: TillwayOptions = {}, random = 1) 
   return { transport: createTransport({ ...options, fetch }, timing), sent, slept };
 }
 
-describe('the transport retries a request', () => {
+describe('the transport', () => {
   const failures: Record<string, Scripted> = {
     'a lost connection': { error: new TypeError('fetch failed') },
-    '429': refusal(429),
-    '500': refusal(500),
+    '429': errorResponse(429),
+    '500': errorResponse(500),
     '502 of a proxy': { status: 502, body: '<html>Bad gateway</html>', headers: { 'content-type': 'text/html' } },
-    '503': refusal(503),
-    '504': refusal(504),
+    '503': errorResponse(503),
+    '504': errorResponse(504),
   };
 
   for (const [name, failure] of Object.entries(failures)) {
-    test(`after ${name}, up to maxRetries times${name === '429' ? '' : ' and only if that has no further effect'}`, async () => {
-      const { transport, sent, slept } = scripted([failure, failure, { body: { a: 1 } }]);
+    test(`retries a request after ${name}, up to maxRetries times${name === '429' ? '' : ' and only if a repetition has no further effect'}`, async () => {
+      const { transport, sent, slept } = scriptedTransport([failure, failure, { body: { a: 1 } }]);
       const { data, response } = await transport.send(READ);
       assert.deepEqual([data, response.attempts, sent.length, slept], [{ a: 1 }, 3, 3, [500, 1000]]);
 
-      const failing = scripted([failure], { maxRetries: 1 });
+      const failing = scriptedTransport([failure], { maxRetries: 1 });
       await errorOf(failing.transport.send(READ));
       assert.equal(failing.sent.length, 2);
       await errorOf(failing.transport.send({ ...READ, options: { maxRetries: 0 } }));
@@ -56,29 +56,29 @@ describe('the transport retries a request', () => {
     });
   }
 
-  test('after no other status', async () => {
+  test('does not retry a request after other statuses', async () => {
     for (const status of [400, 401, 403, 404, 409, 413, 415, 422, 501]) {
-      const { transport, sent } = scripted([refusal(status)]);
+      const { transport, sent } = scriptedTransport([errorResponse(status)]);
       assert.equal((await errorOf(transport.send(READ))).status, status);
       assert.equal(sent.length, 1);
     }
   });
 
-  test('with the same idempotency key', async () => {
-    const { transport, sent } = scripted([refusal(503), { body: { object: 'checkout_session' } }]);
+  test('retries a request with the same idempotency key', async () => {
+    const { transport, sent } = scriptedTransport([errorResponse(503), { body: { object: 'checkout_session' } }]);
     await new SessionsResource(transport).create({ product: 'Field guide', amount: 1, customer: 'a@example.com' });
     assert.equal(sent.length, 2);
     assert.deepEqual(sent[0], sent[1]);
     assert.equal((sent[0]!.body as { idempotencyKey: string }).idempotencyKey.slice(0, 12), 'sdk-11111111');
   });
 
-  test('after a wait that doubles up to 8 seconds, less up to half of it by jitter', async () => {
-    const { transport, slept } = scripted([refusal(503)], { maxRetries: 6 }, 0);
+  test('waits before each retry, twice as long up to 8 seconds, with jitter of up to half of the wait', async () => {
+    const { transport, slept } = scriptedTransport([errorResponse(503)], { maxRetries: 6 }, 0);
     await errorOf(transport.send(READ));
     assert.deepEqual(slept, [250, 500, 1000, 2000, 4000, 4000]);
   });
 
-  test('after the time in Retry-After, unless that is more than 30 seconds', async () => {
+  test('waits for the time in Retry-After, and does not retry if it is more than 30 seconds', async () => {
     for (const [value, ms] of [
       ['3', 3000],
       ['Sun, 01 Mar 2026 12:00:07 GMT', 7000],
@@ -86,31 +86,31 @@ describe('the transport retries a request', () => {
       ['soon', 500],
       ['0', 500],
     ] as const) {
-      const { transport, slept } = scripted([refusal(503, { 'retry-after': value }), { body: {} }]);
+      const { transport, slept } = scriptedTransport([errorResponse(503, { 'retry-after': value }), { body: {} }]);
       await transport.send(READ);
       assert.deepEqual(slept, [ms], value);
     }
-    const { transport, sent, slept } = scripted([refusal(503, { 'retry-after': '31' })]);
+    const { transport, sent, slept } = scriptedTransport([errorResponse(503, { 'retry-after': '31' })]);
     assert.equal((await errorOf(transport.send(READ))).retryAfterMs, 31_000);
     assert.deepEqual([sent.length, slept], [1, []]);
   });
 });
 
-describe('a call ends', () => {
+describe('a call of the transport ends', () => {
   test('with timed_out after timeoutMs of an attempt, even if fetch ignores its signal', async () => {
-    const { transport, sent } = scripted([{ hangs: true }], { timeoutMs: 5, maxRetries: 1 });
+    const { transport, sent } = scriptedTransport([{ hangs: true }], { timeoutMs: 5, maxRetries: 1 });
     const error = await errorOf(transport.send(READ));
     assert.ok(error instanceof TillwayConnectionError);
     assert.equal(error.code, 'timed_out');
     assert.equal(error.message, 'GET http://127.0.0.1:3000/x was not answered within 5 ms.');
     assert.equal(sent.length, 2);
-    const deaf = createTransport({ timeoutMs: 5, maxRetries: 0, fetch: () => new Promise(() => undefined) });
-    assert.equal((await errorOf(deaf.send(READ))).code, 'timed_out');
+    const ignoresSignal = createTransport({ timeoutMs: 5, maxRetries: 0, fetch: () => new Promise(() => undefined) });
+    assert.equal((await errorOf(ignoresSignal.send(READ))).code, 'timed_out');
   });
 
-  test('after the timeout of the call, if that differs from the timeout of the client', async (context) => {
+  test('after the timeout of the call, if it differs from the timeout of the client', async (context) => {
     context.mock.timers.enable({ apis: ['setTimeout'] });
-    const { transport } = scripted([{ hangs: true }], { timeoutMs: 1000, maxRetries: 0 });
+    const { transport } = scriptedTransport([{ hangs: true }], { timeoutMs: 1000, maxRetries: 0 });
     for (const timeoutMs of [20, 5000]) {
       let isSettled = false;
       const call = errorOf(transport.send({ ...READ, options: { timeoutMs } })).finally(() => (isSettled = true));
@@ -124,8 +124,8 @@ describe('a call ends', () => {
     }
   });
 
-  test('with the reason of its signal if that is aborted during an attempt or before a retry', async () => {
-    const { transport, sent } = scripted([{ hangs: true }]);
+  test('with the reason of its signal if the signal is aborted during an attempt or before a retry', async () => {
+    const { transport, sent } = scriptedTransport([{ hangs: true }]);
     const controller = new AbortController();
     const options = { signal: controller.signal };
     const call = transport.send({ ...READ, options });
@@ -134,7 +134,7 @@ describe('a call ends', () => {
     await assert.rejects(transport.send({ ...READ, options }), { message: 'enough' });
     assert.equal(sent.length, 1);
 
-    const waiting = scriptedFetch(refusal(503, { 'retry-after': '30' }));
+    const waiting = scriptedFetch(errorResponse(503, { 'retry-after': '30' }));
     const later = new AbortController();
     const retried = new Tillway({ fetch: waiting.fetch }).payments.get('pay_x', { signal: later.signal });
     while (waiting.sent.length === 0) await immediate();
@@ -142,27 +142,27 @@ describe('a call ends', () => {
     await assert.rejects(retried, { message: 'enough' });
   });
 
-  test('without a timer if timeoutMs is Infinity', async (context) => {
+  test('with its response, without a timer, if timeoutMs is Infinity', async (context) => {
     const started = context.mock.method(globalThis, 'setTimeout');
-    const { transport } = scripted([{ body: { a: 1 } }], { timeoutMs: Infinity });
+    const { transport } = scriptedTransport([{ body: { a: 1 } }], { timeoutMs: Infinity });
     assert.deepEqual((await transport.send(READ)).data, { a: 1 });
     assert.equal(started.mock.callCount(), 0);
   });
 });
 
-describe('a call leaves no timer and no listener behind', () => {
+describe('a call of the transport leaves no timer and no listener behind', () => {
   const SCRIPTS: Record<string, Scripted[]> = {
     'after a response': [{ body: {} }],
     'after a lost connection': [{ error: new TypeError('fetch failed') }],
-    'after an error': [refusal(400)],
-    'after a retry': [refusal(503), { body: {} }],
+    'after an error': [errorResponse(400)],
+    'after a retry': [errorResponse(503), { body: {} }],
   };
   for (const [name, script] of Object.entries(SCRIPTS)) {
     test(name, async (context) => {
       const started = context.mock.method(globalThis, 'setTimeout');
       const cleared = context.mock.method(globalThis, 'clearTimeout');
       const { signal } = new AbortController();
-      const { transport, sent } = scripted(script, { maxRetries: 1 });
+      const { transport, sent } = scriptedTransport(script, { maxRetries: 1 });
       await transport.send({ ...READ, options: { signal } }).catch(() => undefined);
       // A signal can live as long as the program, and a timer keeps the program running.
       assert.deepEqual(getEventListeners(signal, 'abort'), []);
@@ -190,12 +190,12 @@ describe('a call leaves no timer and no listener behind', () => {
   });
 });
 
-describe('headers', () => {
-  test('are merged without regard to case: the call over the client over the defaults', async () => {
+describe('headers of a request', () => {
+  test('are merged case-insensitively: those of the call override those of the client, which override the defaults', async () => {
     const type = 'application/json; charset=utf-8';
     const client = { Authorization: 'Bearer client', ACCEPT: 'a/b', 'User-Agent': 'shop', 'Content-Type': type };
     const headers = { authorization: 'Bearer call', Accept: 'c/d', 'x-CALL': '2' };
-    const { transport, sent } = scripted([{ body: {} }], { headers: { ...client, 'X-Client': '1' } });
+    const { transport, sent } = scriptedTransport([{ body: {} }], { headers: { ...client, 'X-Client': '1' } });
     await transport.send({ ...READ, method: 'POST', body: {}, options: { headers } });
     assert.deepEqual(sent[0]!.headers, {
       accept: 'c/d',
@@ -218,31 +218,31 @@ describe('headers', () => {
       const expected = (error: Error) =>
         error instanceof TypeError && !/hidden/.test(error.message + String(error.cause));
       assert.throws(() => createTransport({ headers: { [name]: value } }), expected);
-      const { transport, sent } = scripted([{ body: {} }]);
+      const { transport, sent } = scriptedTransport([{ body: {} }]);
       await assert.rejects(transport.send({ ...READ, options: { headers: { [name]: value } } }), expected);
       assert.deepEqual(sent, []);
     }
   });
 });
 
-describe('apiKey', () => {
+describe('the option apiKey', () => {
   const apiKey = `sk_live_${'a'.repeat(43)}`;
 
-  test('is sent as a Bearer token, unless the call has another', async () => {
+  test('is sent as a Bearer token, unless the call has its own Authorization header', async () => {
     for (const [options, headers, expected] of [
       [{ apiKey }, {}, `Bearer ${apiKey}`],
       [{ apiKey }, { Authorization: 'Bearer other' }, 'Bearer other'],
       [{}, {}, undefined],
     ] as const) {
-      const { transport, sent } = scripted([{ body: {} }], options);
+      const { transport, sent } = scriptedTransport([{ body: {} }], options);
       await transport.send({ ...READ, options: { headers } });
       assert.equal(sent[0]!.headers['authorization'], expected);
       assert.equal('authorization' in sent[0]!.headers, expected !== undefined);
     }
   });
 
-  test('is in no error, also of a key that is invalid', async () => {
-    const { transport } = scripted([refusal(401), { error: new Error('x') }], { apiKey, maxRetries: 0 });
+  test('appears in no error, not even in the error about an invalid key', async () => {
+    const { transport } = scriptedTransport([errorResponse(401), { error: new Error('x') }], { apiKey, maxRetries: 0 });
     for (let times = 0; times < 2; times++) {
       const error = await errorOf(transport.send(READ));
       assert.ok(!`${JSON.stringify(error)}${error.stack}`.includes(apiKey));
@@ -257,8 +257,8 @@ describe('apiKey', () => {
   });
 });
 
-describe('an error', () => {
-  const transportWith = (answer: Scripted) => scripted([answer], { maxRetries: 0 }).transport;
+describe('an error of the SDK', () => {
+  const transportWith = (answer: Scripted) => scriptedTransport([answer], { maxRetries: 0 }).transport;
 
   test('has the fields of the response', async () => {
     const issues = [{ path: 'amount', code: 'too_small', message: 'must be more than 0' }];
@@ -300,15 +300,15 @@ describe('an error', () => {
     }
   });
 
-  test('drops fields of the wrong type', async () => {
+  test('omits fields of the wrong type', async () => {
     const issue = { path: 'amount', code: 'too_small', message: 'must be more than 0' };
-    const told = { code: 'invalid_input', message: 'No.' };
+    const validFields = { code: 'invalid_input', message: 'No.' };
     for (const [error, issues] of [
-      [{ ...told, issues: 'all wrong', suggestion: { do: 'this' }, field: 7 }, []],
-      [{ ...told, issues: [issue, 'wrong', null, { path: 'customer' }] }, [issue]],
+      [{ ...validFields, issues: 'all wrong', suggestion: { do: 'this' }, field: 7 }, []],
+      [{ ...validFields, issues: [issue, 'wrong', null, { path: 'customer' }] }, [issue]],
     ] as const) {
       const read = await errorOf(transportWith({ status: 400, body: { ok: false, error } }).send(READ));
-      assert.deepEqual(JSON.parse(JSON.stringify(read)), { name: 'TillwayError', ...told, status: 400, issues });
+      assert.deepEqual(JSON.parse(JSON.stringify(read)), { name: 'TillwayError', ...validFields, status: 400, issues });
     }
   });
 
@@ -320,8 +320,8 @@ describe('an error', () => {
   });
 });
 
-test('the promise of a call is a Promise, and sends the request once, whether or not it is awaited', async () => {
-  const { fetch, sent } = scriptedFetch({ body: { object: 'checkout_session' } }, refusal(404));
+test('a call of the client returns a Promise and sends its request once, whether or not the Promise is awaited', async () => {
+  const { fetch, sent } = scriptedFetch({ body: { object: 'checkout_session' } }, errorResponse(404));
   const tillway = new Tillway({ fetch });
   const promise = tillway.sessions.expire('chk_x');
   await immediate();

@@ -23,8 +23,8 @@ function signed(overrides: Partial<Parameters<typeof webhooks.sign>[0]> = {}) {
   return webhooks.sign({ payload: EVENT, secret: SECRET, timestamp: TIMESTAMP, ...overrides });
 }
 
-/** The error of a rejected webhook. */
-async function reasonOf(promise: Promise<unknown>): Promise<WebhookVerificationError> {
+/** Asserts that a verification is rejected; returns the error. */
+async function verificationError(promise: Promise<unknown>): Promise<WebhookVerificationError> {
   const error = await errorOf(promise);
   assert.ok(error instanceof WebhookVerificationError, String(error));
   assert.equal(error.code, 'webhook_not_verified');
@@ -32,7 +32,7 @@ async function reasonOf(promise: Promise<unknown>): Promise<WebhookVerificationE
   return error;
 }
 
-/** Verifies at the time of the signature by default. */
+/** Verifies a webhook, by default at the time of the signature. */
 function verified(
   body: Parameters<typeof webhooks.verify>[0],
   headers: WebhookHeaders,
@@ -44,7 +44,7 @@ function verified(
 
 /** Asserts that a webhook is rejected with a reason, and that the message matches. */
 async function assertRejected(request: Promise<unknown>, reason: string, words = /./) {
-  const error = await reasonOf(request);
+  const error = await verificationError(request);
   assert.equal(error.reason, reason, error.message);
   assert.match(error.message, words);
   return error;
@@ -59,7 +59,7 @@ const gatewayOnly = (headers: Record<string, string>) =>
 const standardOnly = (headers: Record<string, string>) => without(headers, 'x-gateway-signature', 'x-gateway-event');
 
 describe('a signed webhook', () => {
-  test('is verified under either scheme with its secret only, for all secrets, events and times', async () => {
+  test('is accepted under either signature scheme, and only with its own secret, for random secrets, events and times', async () => {
     await fc.assert(
       fc.asyncProperty(
         secrets,
@@ -88,15 +88,17 @@ describe('a signed webhook', () => {
   for (const name of ['body', 'x-gateway-signature', 'webhook-signature', 'webhook-timestamp', 'webhook-id']) {
     test(`is rejected if any bit of its ${name} is flipped`, async () => {
       const { headers, body } = await signed();
-      for (const kept of [gatewayOnly(headers), standardOnly(headers)]) {
-        const bytes = Buffer.from(name === 'body' ? body : (kept[name] ?? ''));
+      for (const schemeHeaders of [gatewayOnly(headers), standardOnly(headers)]) {
+        const bytes = Buffer.from(name === 'body' ? body : (schemeHeaders[name] ?? ''));
         for (let bit = 0; bit < bytes.length * 8; bit++) {
           const flipped = Buffer.from(bytes);
           flipped[bit >> 3]! ^= 1 << (bit & 7);
-          const changed = { ...kept, [name]: flipped.toString('latin1') };
+          const changed = { ...schemeHeaders, [name]: flipped.toString('latin1') };
           const request =
-            name === 'body' ? verified(flipped, kept) : verified(body, changed, SECRET, { toleranceSeconds: 1e12 });
-          const { reason } = await reasonOf(request);
+            name === 'body'
+              ? verified(flipped, schemeHeaders)
+              : verified(body, changed, SECRET, { toleranceSeconds: 1e12 });
+          const { reason } = await verificationError(request);
           const isMalformed = name !== 'body' && reason === 'malformed_header';
           assert.ok(isMalformed || reason === 'wrong_signature', `${bit}: ${reason}`);
         }
@@ -104,12 +106,16 @@ describe('a signed webhook', () => {
     });
   }
 
-  test('fails with a WebhookVerificationError only, for any headers and any body', async () => {
+  test('with random headers and a random body is rejected with a WebhookVerificationError', async () => {
     const value = fc.oneof(fc.string(), fc.constant('t=1,v1='), fc.stringMatching(/^t=\d+,v1=[0-9a-f]{64}$/));
     const names = ['x-gateway-signature', 'webhook-signature', 'webhook-id', 'webhook-timestamp', 'x-gateway-event'];
     const headers = fc.dictionary(fc.constantFrom(...names), value);
     await fc.assert(
-      fc.asyncProperty(headers, fc.string(), async (given, body) => void (await reasonOf(verified(body, given)))),
+      fc.asyncProperty(
+        headers,
+        fc.string(),
+        async (given, body) => void (await verificationError(verified(body, given))),
+      ),
       { numRuns: RUNS * 3 },
     );
   });
@@ -121,7 +127,7 @@ describe('a signed webhook', () => {
     const { headers: recent } = await webhooks.sign({ payload: EVENT, secret: SECRET });
     assert.deepEqual(stripe.constructEvent(body, recent['x-gateway-signature']!, SECRET), EVENT);
     assert.deepEqual(standard.verify(body, recent), EVENT);
-    for (const theirs of [
+    for (const foreignHeaders of [
       {
         'x-gateway-signature': stripe.generateTestHeaderString({ payload: body, secret: SECRET, timestamp: TIMESTAMP }),
       },
@@ -131,12 +137,12 @@ describe('a signed webhook', () => {
         'webhook-signature': standard.sign(EVENT.id, new Date(NOW), body),
       },
     ]) {
-      assert.deepEqual(await verified(body, theirs), EVENT);
+      assert.deepEqual(await verified(body, foreignHeaders), EVENT);
     }
   });
 });
 
-describe('verify accepts', () => {
+describe('webhooks.verify', () => {
   type Change = (name: string, value: string) => [string, string | string[]];
   const mapped = (headers: Record<string, string>, change: Change) =>
     Object.fromEntries(Object.entries(headers).map(([name, value]) => change(name, value)));
@@ -163,13 +169,13 @@ describe('verify accepts', () => {
     'several signatures as the standard joins them': (headers) => withStandard(headers, (right) => `${wrong} ${right}`),
   };
   for (const [name, form] of Object.entries(forms)) {
-    test(`headers as ${name}`, async () => {
+    test(`accepts headers as ${name}`, async () => {
       const { headers, body } = await signed();
       assert.deepEqual(await verified(body, form(headers)), EVENT);
     });
   }
 
-  test('a body as text, bytes, a Node buffer, an ArrayBuffer or a view of one', async () => {
+  test('accepts a body as text, bytes, a Node buffer, an ArrayBuffer or a view of one', async () => {
     const { headers, body } = await signed();
     const bytes = new TextEncoder().encode(body);
     const view = new Uint8Array([1, ...bytes, 1]).subarray(1, -1);
@@ -178,10 +184,10 @@ describe('verify accepts', () => {
     }
   });
 
-  test('a request up to 300 seconds or the given tolerance old or early, and rejects others as stale', async () => {
+  test('accepts a time difference of 300 seconds or the given tolerance, and rejects a greater one as stale', async () => {
     const { headers, body } = await signed();
-    for (const kept of [gatewayOnly(headers), standardOnly(headers)]) {
-      const at = (seconds: number) => verified(body, kept, SECRET, { now: NOW + seconds * 1000 });
+    for (const schemeHeaders of [gatewayOnly(headers), standardOnly(headers)]) {
+      const at = (seconds: number) => verified(body, schemeHeaders, SECRET, { now: NOW + seconds * 1000 });
       for (const seconds of [-300, 300]) assert.deepEqual(await at(seconds), EVENT);
       await assertRejected(at(301), 'stale', /301 seconds ago/);
       await assertRejected(at(-301), 'stale', /301 seconds in the future/);
@@ -193,22 +199,22 @@ describe('verify accepts', () => {
     }
   });
 
-  test('either secret during a rotation', async () => {
+  test('accepts either secret during a rotation', async () => {
     const { headers, body } = await signed({ secret: [OTHER_SECRET, SECRET] });
     assert.equal(headers['x-gateway-signature']!.match(/v1=/g)!.length, 2);
-    for (const kept of [gatewayOnly(headers), standardOnly(headers)]) {
-      for (const secret of [SECRET, OTHER_SECRET]) assert.ok(await verified(body, kept, secret));
+    for (const schemeHeaders of [gatewayOnly(headers), standardOnly(headers)]) {
+      for (const secret of [SECRET, OTHER_SECRET]) assert.ok(await verified(body, schemeHeaders, secret));
     }
   });
 
-  test('an event of an unknown type', async () => {
+  test('accepts an event of an unknown type', async () => {
     const rawBody = JSON.stringify({ ...EVENT, type: 'payment.refunded' });
     const { headers } = await signed({ payload: undefined, rawBody });
     assert.equal((await verified(rawBody, headers)).type, 'payment.refunded' as string);
   });
 });
 
-describe('verify rejects a request', () => {
+describe('webhooks.verify rejects a request', () => {
   test('without a signature, or without a part of the Standard Webhooks headers, as missing_header', async () => {
     const { headers, body } = await signed();
     await assertRejected(verified(body, standardOnly(gatewayOnly(headers))), 'missing_header');
@@ -243,7 +249,7 @@ describe('verify rejects a request', () => {
     assert.match(suggestion!, /WEBHOOK_SECRET/);
   });
 
-  test('as wrong_signature under the gateway scheme, even if the other scheme is right', async () => {
+  test('as wrong_signature if the gateway signature is wrong, even if the Standard Webhooks signature is right', async () => {
     const { headers, body } = await signed();
     const mixed = { ...headers, 'x-gateway-signature': `t=${TIMESTAMP},v1=${'0'.repeat(64)}` };
     await assertRejected(verified(body, mixed), 'wrong_signature');
@@ -274,12 +280,12 @@ describe('verify rejects a request', () => {
       assert.match(suggestion!, /express\.raw/);
     }
     for (const rawBody of ['', 'hello', '[]', 'null', '{"id":"evt_x"}', JSON.stringify({ ...EVENT, data: [] })]) {
-      const made = await signed({ payload: undefined, rawBody, eventId: 'evt_x' });
-      await assertRejected(verified(rawBody, made.headers), 'invalid_payload');
+      const delivery = await signed({ payload: undefined, rawBody, eventId: 'evt_x' });
+      await assertRejected(verified(rawBody, delivery.headers), 'invalid_payload');
     }
     const other = await signed({ eventId: 'evt_other' });
-    for (const kept of [gatewayOnly(other.headers), standardOnly(other.headers)]) {
-      await assertRejected(verified(other.body, kept), 'invalid_payload', /name another event/);
+    for (const schemeHeaders of [gatewayOnly(other.headers), standardOnly(other.headers)]) {
+      await assertRejected(verified(other.body, schemeHeaders), 'invalid_payload', /name another event/);
     }
   });
 });

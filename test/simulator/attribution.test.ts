@@ -28,13 +28,16 @@ async function passTimeout(on: TestService, sessionId: string): Promise<void> {
   await on.pass(payments.at(-1)!.timeoutAt - on.clock.now());
 }
 
-/** Lets the test report for the provider. */
-function speakForProvider(instances: TestService[]): void {
+/** Makes the instances accept callbacks that the test signs with SECRET. */
+function acceptTestCallbacks(instances: TestService[]): void {
   for (const on of instances) {
-    const own = on.service.deps.providers.get('sandbox')!;
+    const simulated = on.service.deps.providers.get('sandbox')!;
     trustSecret(on);
-    // With long timeouts, so that a pause of this process does not matter.
-    replaceProvider(on, { cancel: (payment) => own.cancel(payment), inquire: (payment) => own.inquire(payment) });
+    // These calls omit the short timeouts of the callers, so that a pause of the test process does not fail a request.
+    replaceProvider(on, {
+      cancel: (payment) => simulated.cancel(payment),
+      inquire: (payment) => simulated.inquire(payment),
+    });
   }
 }
 
@@ -44,8 +47,8 @@ interface Report {
   reason?: string;
 }
 
-/** Reports on the newest payment of a session, or on the given one, as the provider. */
-async function say(on: TestService, sessionId: string, { event, state, reason }: Report, paymentId?: string) {
+/** Sends a provider callback about the given payment, by default the newest one of the session. */
+async function sendReport(on: TestService, sessionId: string, { event, state, reason }: Report, paymentId?: string) {
   const { session, payments } = (await on.service.deps.store.checkout(sessionId))!;
   const charge = paymentId ?? payments.at(-1)!.id;
   const about = { order: sessionId, charge, amount: session.amount, transaction: null };
@@ -53,8 +56,8 @@ async function say(on: TestService, sessionId: string, { event, state, reason }:
   assert.equal((await postCallback(on, callback)).status, 200);
 }
 
-describe('a payment that ends without a provider report', () => {
-  test('is neutral if the buyer leaves at the provider', async () => {
+describe('the routing outcome of a payment that ends without a provider report', () => {
+  test('is neutral if the buyer cancels on the page of the provider', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     const page = await startAt(on, sessionId, 'card');
@@ -63,9 +66,9 @@ describe('a payment that ends without a provider report', () => {
     assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, NEUTRAL]]);
   });
 
-  test('is neutral if the buyer switches, which late money reverses', async () => {
+  test('is neutral if the buyer chooses another method, and becomes a success if the payment is captured later', async () => {
     await using on = await startTestService();
-    speakForProvider([on]);
+    acceptTestCallbacks([on]);
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'card');
     const [first] = (await on.service.deps.store.checkout(sessionId))!.payments;
@@ -74,22 +77,22 @@ describe('a payment that ends without a provider report', () => {
     assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, NEUTRAL]]);
     await startAt(on, sessionId, 'wallet');
     on.clock.advance(SECOND);
-    await say(on, sessionId, { event: 'captured', state: 'CAPTURED' }, first!.id);
-    // The second payment is superseded, which is neutral too.
+    await sendReport(on, sessionId, { event: 'captured', state: 'CAPTURED' }, first!.id);
+    // The second payment was superseded, which is neutral.
     assert.deepEqual(await outcomesOf(on, sessionId), [
       [ACCEPTED, NEUTRAL, 'late paid 1/0/-1'],
       [ACCEPTED, NEUTRAL],
     ]);
   });
 
-  test('does not exist for a session that was never opened', async () => {
+  test('does not exist if the buyer never started to pay', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await on.pass(25 * 60 * MINUTE);
     assert.deepEqual(await outcomesOf(on, sessionId), []);
   });
 
-  test('is neutral if it times out while the provider waits for the buyer', async () => {
+  test('is neutral if the payment times out while the provider waits for the buyer', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'card');
@@ -97,25 +100,25 @@ describe('a payment that ends without a provider report', () => {
     assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, NEUTRAL]]);
   });
 
-  test('is a failure if it times out while the provider is unreachable, which late money reverses', async () => {
+  test('is a failure if the payment times out while the provider is unreachable, and becomes a success if it is captured later', async () => {
     await using on = await startTestService();
-    speakForProvider([on]);
+    acceptTestCallbacks([on]);
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'card');
-    const away = async () => Promise.reject(new Error('the provider is away'));
-    replaceProvider(on, { inquire: away, cancel: away });
+    const unreachable = async () => Promise.reject(new Error('the provider is unreachable'));
+    replaceProvider(on, { inquire: unreachable, cancel: unreachable });
     await passTimeout(on, sessionId);
     assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, FAILED]]);
     on.clock.advance(SECOND);
-    await say(on, sessionId, { event: 'captured', state: 'CAPTURED' });
+    await sendReport(on, sessionId, { event: 'captured', state: 'CAPTURED' });
     assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, FAILED, 'late paid 1/-1/0']]);
   });
 });
 
-describe('a refused handoff', () => {
-  test('is reversed completely by late money', async () => {
+describe('the routing outcome of a refused handoff', () => {
+  test('becomes a success if the payment is captured later', async () => {
     await using on = await startTestService();
-    speakForProvider([on]);
+    acceptTestCallbacks([on]);
     const { deps } = on.service;
     replaceProvider(on, {
       handoff: async () => ({ outcome: 'ambiguous', reason: 'the test says so' }),
@@ -125,27 +128,27 @@ describe('a refused handoff', () => {
     assert.equal((await start(on, sessionId, 'card')).outcome, 'refused');
     const [first] = (await deps.store.checkout(sessionId))!.payments;
     on.clock.advance(SECOND);
-    await say(on, sessionId, { event: 'captured', state: 'CAPTURED' }, first!.id);
+    await sendReport(on, sessionId, { event: 'captured', state: 'CAPTURED' }, first!.id);
     assert.deepEqual(new Set(await outcomesOf(on, sessionId)), new Set([[REFUSED], [REFUSED, 'late paid 1/-2/0']]));
     assert.deepEqual(await brokenInvariants(settingsOf(on.databaseUrl)), []);
   });
 });
 
-describe('repeated and reordered reports', () => {
+describe('repeated and reordered provider reports', () => {
   const DECLINED: Report = { event: 'declined', state: 'DECLINED', reason: 'processing_error' };
   const CAPTURED: Report = { event: 'captured', state: 'CAPTURED' };
   const PROCESSING: Report = { event: 'processing', state: 'PROCESSING' };
 
-  test('count the outcome of the payment once, in every order and each twice', async () => {
+  test('count the payment once in the routing outcomes, in every order and with every report sent twice', async () => {
     await using on = await startTestService();
-    speakForProvider([on]);
+    acceptTestCallbacks([on]);
     const orders = permutations([DECLINED, CAPTURED, PROCESSING]);
     for (const order of orders) {
       const sessionId = await createSession(on);
       await startAt(on, sessionId, 'card');
       for (const report of [...order, ...order]) {
         on.clock.advance(SECOND);
-        await say(on, sessionId, report);
+        await sendReport(on, sessionId, report);
       }
       const failedFirst = order.indexOf(DECLINED) < order.indexOf(CAPTURED);
       const expected = failedFirst ? [ACCEPTED, FAILED, 'late paid 1/-1/0'] : [ACCEPTED, PAID];
@@ -154,30 +157,32 @@ describe('repeated and reordered reports', () => {
     assert.deepEqual(await brokenInvariants(settingsOf(on.databaseUrl)), []);
   });
 
-  test('leave one outcome of each stage if two instances get them at once', async (context) => {
+  test('leave one routing outcome per stage if two instances receive them at the same time', async (context) => {
     await using one = await startTestService();
     await using other = await startTestService({ beside: one });
-    speakForProvider([one, other]);
-    const ends = { failedFirst: 0, paidFirst: 0 };
+    acceptTestCallbacks([one, other]);
+    const races = { failedFirst: 0, paidFirst: 0 };
     for (let race = 0; race < 16; race++) {
       const sessionId = await createSession(one);
       await startAt(one, sessionId, 'card');
       const reports = race % 2 === 0 ? [CAPTURED, CAPTURED] : [DECLINED, CAPTURED, DECLINED, CAPTURED];
-      await Promise.all(reports.map((report, index) => say([one, other][(index + race) % 2]!, sessionId, report)));
+      await Promise.all(
+        reports.map((report, index) => sendReport([one, other][(index + race) % 2]!, sessionId, report)),
+      );
       const [found] = await outcomesOf(one, sessionId);
       if (found!.includes(PAID)) {
-        ends.paidFirst++;
+        races.paidFirst++;
         assert.deepEqual(found, [ACCEPTED, PAID]);
       } else {
-        ends.failedFirst++;
+        races.failedFirst++;
         assert.deepEqual(found, [ACCEPTED, FAILED, 'late paid 1/-1/0']);
       }
     }
-    context.diagnostic(`${ends.failedFirst} failed first, ${ends.paidFirst} were paid first`);
+    context.diagnostic(`${races.failedFirst} failed first, ${races.paidFirst} were paid first`);
     assert.deepEqual(await brokenInvariants(settingsOf(one.databaseUrl)), []);
   });
 
-  test('leave no outcome if the commit is overtaken', async () => {
+  test('leave no routing outcome if their commit fails with a version conflict', async () => {
     await using on = await startTestService();
     const { store } = on.service.deps;
     const sessionId = await createSession(on);
@@ -187,7 +192,7 @@ describe('repeated and reordered reports', () => {
     const late = { paymentId, environment, routeId: route.id, stage: 'result', result: 'failed' } as const;
     const counts = { successes: 0, failures: 1, neutrals: 0, probe: false, paidAfterMs: null, created: store.now() };
     const result = await store.commit([
-      // Another request has written this version.
+      // This version is outdated: another request has changed the session.
       { type: 'session_changed', session },
       { type: 'outcome_recorded', outcome: { ...late, ...counts } },
     ]);
@@ -197,8 +202,8 @@ describe('repeated and reordered reports', () => {
 });
 
 describe('the estimate of a route', () => {
-  /** Estimates of the route before and after ten payments with this outcome. */
-  async function afterTen(instrument: string): Promise<{ before: number; after: number }> {
+  /** Estimated success rate of a route before and after ten payments with a test instrument. */
+  async function estimatesAroundTenPayments(instrument: string): Promise<{ before: number; after: number }> {
     await using on = await startTestService();
     const { deps } = on.service;
     await saveRules(deps, {
@@ -215,12 +220,12 @@ describe('the estimate of a route', () => {
     return { before, after: expected() };
   }
 
-  test('does not change by declines of buyers and issuers, and falls by failures of the route', async () => {
-    const declined = await afterTen('declined');
+  test('ignores declines by the issuer, falls after failures of the route and rises after payments', async () => {
+    const declined = await estimatesAroundTenPayments('declined');
     assert.equal(declined.after, declined.before);
-    const failed = await afterTen('provider_error');
+    const failed = await estimatesAroundTenPayments('provider_error');
     assert.ok(failed.after < failed.before - 0.1, `${failed.before} became ${failed.after}`);
-    const paid = await afterTen('paid');
+    const paid = await estimatesAroundTenPayments('paid');
     assert.ok(paid.after > paid.before, `${paid.before} became ${paid.after}`);
   });
 });

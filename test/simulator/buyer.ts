@@ -9,9 +9,10 @@ import { signCallback } from '../../src/webhooks/sign.ts';
 import { withClient } from '../support/database.ts';
 import { type TestService, call, sessionBody } from '../support/service.ts';
 
-/** Key of the callbacks that tests sign themselves. */
+/** Callback secret for callbacks that a test signs itself. */
 export const SECRET = 'a-secret-of-this-test';
 
+/** Accepted total above every total in the tests. */
 const ANY_TOTAL = 10_000_000;
 
 /** Creates a session as a merchant does; returns its id. */
@@ -21,6 +22,7 @@ export async function createSession({ url }: TestService, overrides: Record<stri
   return answer.body.id;
 }
 
+/** Starts a payment for any total. */
 export function start({ service }: TestService, sessionId: string, kind: RouteKind): Promise<StartedPayment> {
   return startPayment(service.deps, sessionId, { kind, acceptedTotal: ANY_TOTAL });
 }
@@ -38,13 +40,13 @@ export function submit(url: string, fields: Record<string, string>, headers: Rec
   return fetch(url, { method: 'POST', redirect: 'manual', body: new URLSearchParams(fields), headers });
 }
 
-/** Form fields of an outcome. */
+/** Fields of the payment form that select a test instrument. */
 export function fieldsOf(kind: RouteKind, { id, cardNumber }: Instrument): Record<string, string> {
   if (kind !== 'card') return { outcome: id };
   return { number: cardNumber, expiry: '12 / 34', cvc: '123', name: 'Test Buyer' };
 }
 
-/** One whole attempt: start, fill in the page, press the button. Callbacks wait for `pass`. */
+/** One whole attempt: starts the payment and submits the provider's form. The simulator sends its callbacks at the next `pass`. */
 export async function attempt(on: TestService, sessionId: string, kind: RouteKind, outcome: string): Promise<string> {
   const instrument = instrumentById(outcome);
   assert(instrument);
@@ -76,7 +78,7 @@ export async function stateOf({ service, simulator }: TestService, sessionId: st
   };
 }
 
-/** The simulated payment's reference, from its page. */
+/** Reference of a simulated payment, from the URL of its page. */
 export function referenceOf(page: string): string {
   return new URL(page).pathname.split('/').at(-1)!;
 }
@@ -105,7 +107,7 @@ export async function postCallback(
   return { status: response.status, outcome: ((await response.json()) as { outcome?: string }).outcome };
 }
 
-// Routing outcomes: `stage result successes/failures/neutrals`.
+/** Routing outcomes in the format of `outcomesOf`: `stage result successes/failures/neutrals`. */
 export const OUTCOME = {
   accepted: 'handoff accepted 0/0/0',
   refused: 'handoff refused 0/2/0',
@@ -114,15 +116,15 @@ export const OUTCOME = {
   neutral: 'result neutral 0/0/1',
 };
 
-/** Routing outcomes of a session, payment by payment. */
+/** Routing outcomes of a session, one list per payment. */
 export async function outcomesOf({ databaseUrl }: TestService, sessionId: string): Promise<string[][]> {
   const sql = `SELECT payment_id, stage, result, successes, failures, neutrals FROM route_outcomes
     WHERE payment_id IN (SELECT id FROM payments WHERE session_id = '${sessionId}')
     ORDER BY payment_id, created, CASE stage WHEN 'handoff' THEN 1 WHEN 'result' THEN 2 ELSE 3 END`;
   const rows = await rowsOf(databaseUrl, sql);
-  const ofPayments = Map.groupBy(rows, (row) => row['payment_id']);
-  return [...ofPayments.values()].map((ofPayment) =>
-    ofPayment.map(
+  const rowsByPayment = Map.groupBy(rows, (row) => row['payment_id']);
+  return [...rowsByPayment.values()].map((paymentRows) =>
+    paymentRows.map(
       ({ stage, result, successes, failures, neutrals }) =>
         `${String(stage)} ${String(result)} ${String(successes)}/${String(failures)}/${String(neutrals)}`,
     ),

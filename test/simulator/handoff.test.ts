@@ -17,7 +17,7 @@ import { instrumentById } from '../../src/simulator/test-instruments.ts';
 
 const KEYS = { apiKey: 'a-key-of-this-test', callbackSecret: 'a-secret-of-this-test' };
 
-test('handoff_error fails over to the next route, and the buyer pays there', async () => {
+test('the test customer buyer+handoff_error fails over to the next route, where the buyer pays', async () => {
   await using on = await startTestService();
   const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
   const page = await startAt(on, sessionId, 'wallet');
@@ -29,7 +29,7 @@ test('handoff_error fails over to the next route, and the buyer pays there', asy
   const checkout = await on.service.deps.store.checkout(sessionId);
   assert.equal(checkout?.session.attempts, 1);
   assert.equal(new Set(checkout.payments.map(({ route }) => route.id)).size, 2);
-  // Both were made within the same millisecond.
+  // Both payments have the same creation time, so their order is random.
   const refused = checkout.payments.find(({ failureCode }) => failureCode === 'handoff_refused');
   const paid = checkout.payments.find(({ failureCode }) => failureCode === null);
   assert.deepEqual([refused?.status, paid?.status], ['failed', 'paid']);
@@ -39,7 +39,7 @@ test('handoff_error fails over to the next route, and the buyer pays there', asy
   assert.deepEqual(new Set(await outcomesOf(on, sessionId)), outcomes);
 });
 
-test('handoff_down refuses every route, and no event is sent', async () => {
+test('the test customer buyer+handoff_down is refused on every route, and no event is sent', async () => {
   await using on = await startTestService();
   const sessionId = await createSession(on, { customer: 'Buyer+HANDOFF_DOWN@example.com' });
   assert.deepEqual(await start(on, sessionId, 'wallet'), { outcome: 'refused' });
@@ -51,19 +51,19 @@ test('handoff_down refuses every route, and no event is sent', async () => {
   assert.deepEqual(await outcomesOf(on, sessionId), [[OUTCOME.refused], [OUTCOME.refused]]);
 });
 
-test('handoff_timeout is ambiguous: no other route is tried, and the inquiry finds the payment', async (context) => {
+test('the test customer buyer+handoff_timeout has an uncertain handoff: no other route is tried, and an inquiry finds the payment', async (context) => {
   await using on = await startTestService();
-  const own = on.service.deps.providers.get('sandbox')!;
+  const simulated = on.service.deps.providers.get('sandbox')!;
   const sessionId = await createSession(on, { customer: 'buyer+handoff_timeout@example.com' });
   {
     await using slow = await startSlowSimulator(on);
     const inquire = () => Promise.reject(new Error('the test says so'));
     connect(on, { ...createSandboxProvider({ ...KEYS, url: slow.url, now: on.clock.now }), inquire });
-    const limits = context.mock.method(AbortSignal, 'timeout', () => onceItHasArrived(on, sessionId));
+    const timeoutMock = context.mock.method(AbortSignal, 'timeout', () => abortAfterArrival(on, sessionId));
     assert.deepEqual(await start(on, sessionId, 'card'), { outcome: 'continue', url: null });
-    limits.mock.restore();
+    timeoutMock.mock.restore();
   }
-  connect(on, own);
+  connect(on, simulated);
   const waiting = await stateOf(on, sessionId);
   assert.deepEqual(waiting.payments, ['pending']);
   assert.deepEqual(waiting.simulated, ['open']);
@@ -79,19 +79,19 @@ test('handoff_timeout is ambiguous: no other route is tried, and the inquiry fin
   assert.equal((await stateOf(on, sessionId)).session, 'paid');
 });
 
-test('a shutdown waits for a handoff in flight, and rejects new requests', async () => {
+test('a shutdown waits for a handoff in flight, and rejects new payments with a 503', async () => {
   await using on = await startTestService();
-  const own = on.service.deps.providers.get('sandbox')!;
+  const simulated = on.service.deps.providers.get('sandbox')!;
   const [paying, waiting] = [await createSession(on), await createSession(on)];
   const pay = (id: string) => submit(`${on.url}/checkout/${id}/pay`, { kind: 'card', total_card: '99999999' });
   let stopped: Promise<void> | undefined;
   const refused: number[] = [];
   connect(on, {
-    ...own,
+    ...simulated,
     async handoff(handoff) {
       stopped = on.service.stop();
       refused.push((await pay(waiting)).status);
-      return own.handoff(handoff);
+      return simulated.handoff(handoff);
     },
   });
   const answer = await pay(paying);
@@ -100,21 +100,21 @@ test('a shutdown waits for a handoff in flight, and rejects new requests', async
   await stopped;
 });
 
-test('the inquiry finds out that a handoff never arrived, and the buyer may try again', async () => {
+test('a handoff that never arrived is refused after an inquiry, and the session stays open for another attempt', async () => {
   await using on = await startTestService();
-  const own = on.service.deps.providers.get('sandbox')!;
+  const simulated = on.service.deps.providers.get('sandbox')!;
   const sessionId = await createSession(on);
   await using silent = await listen((_request, response) => void response.destroy());
   connect(on, sandboxAt(silent.url));
   assert.deepEqual(await start(on, sessionId, 'card'), { outcome: 'continue', url: null });
-  connect(on, own);
+  connect(on, simulated);
   await on.pass(30_000);
   const state = await stateOf(on, sessionId);
   assert.equal(state.session, 'pending');
   assert.deepEqual(state.failures, ['handoff_refused']);
 });
 
-test('the same charge is taken over once, and a refused one stays refused', async () => {
+test('the simulated provider creates one charge for two equal requests, and refuses a refused payment again', async () => {
   await using on = await startTestService();
   const sandbox = on.service.deps.providers.get('sandbox')!;
   const request = handoffOf('buyer@example.com');
@@ -128,7 +128,7 @@ test('the same charge is taken over once, and a refused one stays refused', asyn
   assert.equal((await sandbox.handoff(other)).outcome, 'refused');
 });
 
-test('a handoff is refused if it cannot have arrived, and ambiguous if it may have', async () => {
+test('a handoff is refused if the request cannot have reached the provider, and ambiguous if it may have', async () => {
   // No process listens on this port, and no such host exists.
   for (const url of ['http://127.0.0.1:1', 'http://nowhere.invalid']) {
     assert.equal((await sandboxAt(url).handoff(handoffOf())).outcome, 'refused', url);
@@ -154,7 +154,7 @@ test('a handoff is refused if it cannot have arrived, and ambiguous if it may ha
   }
 });
 
-test('no production payment is handed to the simulated provider', async () => {
+test('the simulated provider refuses production payments', async () => {
   await using on = await startTestService();
   const sandbox = on.service.deps.providers.get('sandbox')!;
   const request = handoffOf();
@@ -163,7 +163,7 @@ test('no production payment is handed to the simulated provider', async () => {
   assert.equal(await on.simulator.chargeOfPayment(request.payment.id), undefined);
 });
 
-test('an inquiry without a clear answer rejects, and cancelling an unknown payment does not', async () => {
+test('provider requests reject after a 500, and report an unknown payment without an error', async () => {
   await using broken = await listen((_request, response) => void response.writeHead(500).end('{}'));
   await assert.rejects(sandboxAt(broken.url).inquire(aPayment()));
   await assert.rejects(sandboxAt(broken.url).cancel(aPayment()));
@@ -178,14 +178,14 @@ test('an inquiry without a clear answer rejects, and cancelling an unknown payme
   assert.equal(await sandbox.inquireRefund(refund), undefined);
 });
 
-test('only a 404 of the provider itself means that it does not know a payment, not one of a proxy', async () => {
+test('a 404 means that the payment is unknown only if the body is an error of the provider, not of a proxy', async () => {
   const refund = { refundId: idOf('ref', 1), payment: aPayment(), amount: 100 };
-  const answered = async (body: string) => {
+  const refundWithBody = async (body: string) => {
     await using server = await listen((_request, response) => void response.writeHead(404).end(body));
     return await sandboxAt(server.url).refund(refund);
   };
-  assert.equal(await answered('{"ok":false,"error":{"code":"not_found","message":"no such charge"}}'), 'unknown');
-  for (const body of ['<html>404</html>', '{}', '']) await assert.rejects(answered(body), /answered 404/);
+  assert.equal(await refundWithBody('{"ok":false,"error":{"code":"not_found","message":"no such charge"}}'), 'unknown');
+  for (const body of ['<html>404</html>', '{}', '']) await assert.rejects(refundWithBody(body), /answered 404/);
 });
 
 function handoffOf(customerEmail = 'buyer@example.com') {
@@ -206,8 +206,8 @@ function connect({ service }: TestService, provider: Provider): void {
   (service.deps.providers as Map<string, Provider>).set(provider.id, provider);
 }
 
-/** A timeout that expires when the simulated provider has the payment, before it answers. */
-function onceItHasArrived(on: TestService, sessionId: string): AbortSignal {
+/** A timeout signal that aborts after the simulated provider has stored the payment and before it answers. */
+function abortAfterArrival(on: TestService, sessionId: string): AbortSignal {
   const limit = new AbortController();
   const timeOut = async () => {
     while ((await stateOf(on, sessionId)).simulated.length === 0) await nextTurn();
@@ -217,7 +217,7 @@ function onceItHasArrived(on: TestService, sessionId: string): AbortSignal {
   return limit.signal;
 }
 
-/** The simulated provider on another port over the same database, slower than the timeout of its caller. */
+/** The simulated provider on another port and the same database; it answers after the timeout of its caller. */
 async function startSlowSimulator({ service, simulator: store, clock, url }: TestService) {
   const simulator = createSimulator({
     ...KEYS,

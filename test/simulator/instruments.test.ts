@@ -12,7 +12,7 @@ const PENDING = 'payment.provider_pending';
 
 type State = Awaited<ReturnType<typeof stateOf>> & { outcomes: string[][] };
 
-/** State of a session at first, and after some time. */
+/** Expected state of a session right after the attempt, and after some more time. */
 interface Expected {
   atFirst: Partial<State>;
   later?: [afterMs: number | 'timeout', state: Partial<State>];
@@ -53,7 +53,7 @@ const TIMED_OUT: Partial<State> = {
   failures: ['timed_out'],
   events: [PENDING, 'payment.failed'],
   simulated: ['cancelled'],
-  // The provider reported that it was processing, so a payment without a result is its fault.
+  // The provider accepted the payment form and reported no valid result, which counts as a failure of the route.
   outcomes: [[OUTCOME.accepted, OUTCOME.failed]],
 };
 const PAID_LATE: Partial<State> = { ...PAID, messages: ['applied', 'applied'] };
@@ -86,11 +86,11 @@ const EXPECTED: Record<string, Expected> = {
 const on = await startTestService();
 after(() => on[Symbol.asyncDispose]());
 
-// Payment methods do not differ by database.
+// The SQL is the same for all kinds, so PostgreSQL needs one kind only.
 for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(0, 1)) {
-  describe(`test outcomes by ${kind}`, () => {
+  describe(`test instruments of ${kind} payments`, () => {
     for (const { id } of INSTRUMENTS) {
-      test(id, async () => {
+      test(`${id} leads to its documented states`, async () => {
         const sessionId = await createSession(on);
         await attempt(on, sessionId, kind, id);
         await on.pass(0);
@@ -106,10 +106,13 @@ for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(
       });
     }
 
-    /** Outcome and pause of each attempt of a session, `started` for one that the buyer does not finish, and the final state. */
+    /**
+     * Steps of a session and its final state. A step is a test instrument and the pause after it;
+     * `started` is an attempt that the buyer does not finish, an empty instrument is a pause without an attempt.
+     */
     const sessions: [title: string, attempts: [outcome: string, afterMs: number][], state: Partial<State>][] = [
       [
-        'decline_then_paid pays at the second attempt',
+        'decline_then_paid succeeds at the second attempt',
         [
           ['decline_then_paid', SECOND],
           ['decline_then_paid', 0],
@@ -131,7 +134,7 @@ for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(
         { session: 'failed', payments: ['failed', 'failed', 'failed'], events: [PENDING, 'payment.failed'] },
       ],
       [
-        'a late success after a paid retry is surplus, and refunded',
+        'a late success after a paid retry is a surplus payment, and is refunded',
         [
           ['late_success', SECOND],
           ['paid', SECOND],
@@ -179,7 +182,7 @@ for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(
   });
 }
 
-test('every number is a valid card number of its own', () => {
+test('every test card number passes the Luhn check and selects its instrument', () => {
   for (const instrument of INSTRUMENTS) {
     const digits = Array.from(instrument.cardNumber, Number).toReversed();
     const sum = digits.reduce((total, digit, index) => total + (index % 2 === 0 ? digit : doubled(digit)), 0);

@@ -12,7 +12,7 @@ async function startWithKnownSecret() {
   const on = await startTestService();
   const sessionId = await createSession(on);
   await start(on, sessionId, 'card');
-  // From here on the test reports for the provider.
+  // From here on the service accepts callbacks that the test signs.
   trustSecret(on);
   const payment = (await on.service.deps.store.checkout(sessionId))!.payments[0]!;
 
@@ -35,7 +35,7 @@ async function startWithKnownSecret() {
   return { on, sessionId, send, [Symbol.asyncDispose]: () => on[Symbol.asyncDispose]() };
 }
 
-test('garbage with a right signature is 4xx, and nothing moves', async () => {
+test('a malformed callback with a valid signature gets a 4xx and changes nothing', async () => {
   await using given = await startWithKnownSecret();
   const before = await stateOf(given.on, given.sessionId);
   const bodies = ['', 'null', '[]', '"x"', '{', '{}', '[[[[[', '\u0000', '{"event":"ev_1"}'];
@@ -63,14 +63,14 @@ test('garbage with a right signature is 4xx, and nothing moves', async () => {
   assert.deepEqual(await stateOf(given.on, given.sessionId), before);
 });
 
-test('an unknown session is 404', async () => {
+test('a callback for an unknown session gets a 404', async () => {
   await using given = await startWithKnownSecret();
   for (const order of [idOf('chk', 99), 'chk_x', '../x', given.sessionId.toUpperCase()]) {
     assert.equal((await given.send({ fields: { order } })).status, 404, order);
   }
 });
 
-test('only an explicit success is paid; an unknown state is pending', async () => {
+test('a callback marks the session paid only with the state CAPTURED; unknown states leave it pending', async () => {
   await using given = await startWithKnownSecret();
   const states = ['captured', 'SUCCEEDED', 'AUTHORIZED', 'REFUNDED', 'toString', '__proto__', 'PROCESSING'];
   for (const [index, state] of states.entries()) {
@@ -83,7 +83,7 @@ test('only an explicit success is paid; an unknown state is pending', async () =
   assert.equal((await stateOf(given.on, given.sessionId)).session, 'paid');
 });
 
-test('another amount, currency or payment never pays, and is flagged', async () => {
+test('a callback with another amount, currency or payment is flagged and does not mark the session paid', async () => {
   await using given = await startWithKnownSecret();
   const wrong = [{ amount: 4998 }, { amount: 5000 }, { amount: 0 }, { currency: 'EUR' }, { charge: idOf('pay', 99) }];
   for (const [index, fields] of wrong.entries()) {
@@ -94,7 +94,7 @@ test('another amount, currency or payment never pays, and is flagged', async () 
   assert.equal(state.flagged, wrong.length);
 });
 
-test('a hundred copies of one event at once are one event', async () => {
+test('a hundred concurrent copies of one callback are applied once', async () => {
   await using given = await startWithKnownSecret();
   const answers = await Promise.all(Array.from({ length: 100 }, () => given.send()));
   assert(answers.every(({ status }) => status === 200));
@@ -103,13 +103,13 @@ test('a hundred copies of one event at once are one event', async () => {
   assert.deepEqual(state.events, ['payment.provider_pending', 'payment.paid']);
 });
 
-describe('sending', () => {
-  test('a callback that is not acknowledged is retried with growing delays, and then given up', async () => {
+describe('a callback of the simulated provider', () => {
+  test('is retried with growing delays, and dropped after the eighth attempt', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await attempt(on, sessionId, 'card', 'paid');
     // The gateway rejects the signature from here on.
-    const own = useOtherSecret(on);
+    const restore = useOtherSecret(on);
     await on.pass(0);
     const [waiting] = await on.simulator.callbacksDue(Number.MAX_SAFE_INTEGER, 10);
     assert.equal(waiting?.attempts, 1);
@@ -121,22 +121,22 @@ describe('sending', () => {
       await on.service.runDue();
     }
     assert.deepEqual(await on.simulator.callbacksDue(Number.MAX_SAFE_INTEGER, 10), []);
-    own();
+    restore();
   });
 
-  test('a retried callback reaches a gateway that was unavailable', async () => {
+  test('reaches a gateway that rejected the first attempt', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await attempt(on, sessionId, 'card', 'paid');
-    const own = useOtherSecret(on);
+    const restore = useOtherSecret(on);
     await on.pass(0);
     assert.equal((await stateOf(on, sessionId)).session, 'pending');
-    own();
+    restore();
     await on.pass(1000);
     assert.equal((await stateOf(on, sessionId)).session, 'paid');
   });
 
-  test('a cancelled payment is not captured any more', async () => {
+  test('does not report a capture after the payment was cancelled', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await attempt(on, sessionId, 'card', 'paid_later');
@@ -152,7 +152,7 @@ describe('sending', () => {
     assert.equal((await sandbox.inquire(payment))?.status, 'failed');
   });
 
-  test('a late cancellation has the capture reported again', async () => {
+  test('reports a capture again if the gateway tries to cancel the captured payment', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await attempt(on, sessionId, 'card', 'callback_lost');
@@ -163,7 +163,7 @@ describe('sending', () => {
   });
 });
 
-test('the API accepts its own key only', async () => {
+test('the API of the simulated provider requires its key', async () => {
   await using on = await startTestService();
   const path = `${on.url}/simulator/api/payments`;
   for (const authorization of ['', 'Bearer', 'Bearer x', 'Basic x']) {
@@ -174,7 +174,7 @@ test('the API accepts its own key only', async () => {
   }
 });
 
-/** Makes the gateway reject the provider's callbacks; the returned function restores it. */
+/** Makes the gateway reject the provider's callbacks until the returned function is called. */
 function useOtherSecret(on: TestService): () => void {
   const { readCallback } = on.service.deps.providers.get('sandbox')!;
   const options = { url: on.url, apiKey: 'x', callbackSecret: 'another', now: on.clock.now };

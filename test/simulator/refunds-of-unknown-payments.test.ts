@@ -18,7 +18,10 @@ interface Refund {
   failureReason: string | null;
 }
 
-const sumOf = ({ account, amount }: { account: string; amount: number }): [string, number] => [account, amount];
+const accountAndAmount = ({ account, amount }: { account: string; amount: number }): [string, number] => [
+  account,
+  amount,
+];
 
 const on = await startTestService();
 let samples = 0;
@@ -27,14 +30,14 @@ after(() => on[Symbol.asyncDispose]());
 const url = (path: string) => `${on.url}/api/gateway${path}`;
 const refundOf = async (id: string) => (await call<Refund>('GET', url(`/refunds/${id}`))).body;
 
-async function askForRefund(id: string, amount?: number): Promise<string> {
+async function requestRefund(id: string, amount?: number): Promise<string> {
   const { status, body } = await call<Refund>('POST', url(`/payments/${id}/refunds`), { amount });
   assert.equal(status, 200);
   return body.id;
 }
 
-/** Marks a session as paid by a sample, as a developer does. */
-async function sample(sessionId: string): Promise<void> {
+/** Marks a session as paid with the agent action webhook.verify_sample. */
+async function markPaidBySample(sessionId: string): Promise<void> {
   const payload = { eventId: `sample_${++samples}`, sessionId, status: 'paid', amount: 49.99 };
   const signature = signCallback(SAMPLE_PROVIDER_SECRET, 1_700_000_000, JSON.stringify(payload));
   const body = { provider: 'sandbox', payload, signature };
@@ -47,41 +50,41 @@ async function wait(hours: number): Promise<void> {
   for (let minute = 0; minute < hours * 60; minute += 5) await on.pass(300 * SECOND);
 }
 
-describe('a payment that webhook.verify_sample marked paid is refunded like any other', () => {
+describe('a payment that webhook.verify_sample marked as paid', () => {
   const cases: [name: string, prepare: (sessionId: string) => Promise<unknown>][] = [
-    ['before the buyer has started to pay', async () => undefined],
+    ['before the buyer started to pay', async () => undefined],
     ["while the buyer is at the provider's page", (id) => startAt(on, id, 'card')],
     ['after a decline', (id) => attempt(on, id, 'card', 'declined')],
     ['while it is processing', (id) => attempt(on, id, 'wallet', 'paid_later')],
   ];
   for (const [name, prepare] of cases) {
-    test(name, async () => {
+    test(`is refunded like any other if it was marked ${name}`, async () => {
       const sessionId = await createSession(on);
       await prepare(sessionId);
       await on.pass(0);
-      await sample(sessionId);
-      const part = await askForRefund(sessionId, 10);
-      const rest = await askForRefund(sessionId);
+      await markPaidBySample(sessionId);
+      const part = await requestRefund(sessionId, 10);
+      const rest = await requestRefund(sessionId);
       await on.pass(5 * SECOND);
       for (const id of [part, rest]) assert.equal((await refundOf(id)).status, 'succeeded');
       const failing = await createSession(on);
-      await sample(failing);
-      const failed = await askForRefund(failing, 10.02);
+      await markPaidBySample(failing);
+      const failed = await requestRefund(failing, 10.02);
       await on.pass(5 * SECOND);
-      assert.equal((await refundOf(failed)).status, 'failed', 'the cents of the amount select the outcome here too');
+      assert.equal((await refundOf(failed)).status, 'failed', 'the cents of the amount select the outcome');
       assert.equal(await on.service.deps.store.ledgerTotal(), 0);
     });
   }
 });
 
 describe('a provider that does not know the payment of a refund', () => {
-  const DENIES = {
+  const KNOWS_NO_PAYMENT = {
     refund: async () => 'unknown' as const,
     inquireRefund: async () => undefined,
     inquire: async () => undefined,
   };
 
-  /** A refund of 10.00 of a payment of 49.99, with a provider that replaces the simulated one. */
+  /** Requests a refund of 10.00 of a payment of 49.99; `provider` replaces methods of the simulated provider. */
   async function refundAt(
     provider: Partial<Provider>,
     use: (refundId: string, sessionId: string, lines: () => Record<string, unknown>[]) => Promise<void>,
@@ -92,7 +95,7 @@ describe('a provider that does not know the payment of a refund', () => {
     const known = on.service.deps.providers.get('sandbox')!;
     on.service.deps.providers = new Map([['sandbox', { ...known, ...provider }]]);
     try {
-      const id = await askForRefund(sessionId, 10);
+      const id = await requestRefund(sessionId, 10);
       const lines = () =>
         on.logged.map((line) => JSON.parse(line) as Record<string, unknown>).filter(({ refundId }) => refundId === id);
       await use(id, sessionId, lines);
@@ -101,8 +104,8 @@ describe('a provider that does not know the payment of a refund', () => {
     }
   }
 
-  test('makes the refund fail after an hour, which the API and the command line show, and reverses the posting', async () => {
-    await refundAt(DENIES, async (id, sessionId, lines) => {
+  test('makes the refund fail after an hour: the posting is reversed, and API and command line show the reason', async () => {
+    await refundAt(KNOWS_NO_PAYMENT, async (id, sessionId, lines) => {
       const { store } = on.service.deps;
       await wait(0.5);
       assert.equal((await refundOf(id)).status, 'pending');
@@ -113,31 +116,35 @@ describe('a provider that does not know the payment of a refund', () => {
       const payment = (await store.checkout(sessionId))!.payments[0]!;
       assert.deepEqual([payment.refunded, payment.refundPending], [0, 0]);
       const entries = await store.ledgerOfPayment(payment.id);
-      const ofKind = (kind: string) => entries.filter((entry) => entry.kind === kind).map(sumOf);
+      const ofKind = (kind: string) => entries.filter((entry) => entry.kind === kind).map(accountAndAmount);
       assert.equal(ofKind('refund').length, 3);
       const reversed = ofKind('refund_failed').map(([account, amount]) => [account, -amount]);
       assert.deepEqual(reversed, ofKind('refund'));
       assert.equal(await store.ledgerTotal(), 0);
 
-      const answered = lines().filter(({ level }) => level === 40);
-      assert.ok(answered.length > 3);
+      const warnings = lines().filter(({ level }) => level === 40);
+      assert.ok(warnings.length > 3);
       assert.equal(
         lines().some((line) => 'err' in line || JSON.stringify(line).includes('    at ')),
         false,
       );
       assert.equal(
-        new Set(answered.map(({ attempts }) => attempts)).size,
-        answered.length,
+        new Set(warnings.map(({ attempts }) => attempts)).size,
+        warnings.length,
         'one line for each attempt',
       );
       await wait(2);
-      assert.equal(lines().filter(({ level }) => level === 40).length, answered.length, 'it is not asked again');
-      await askForRefund(sessionId, 49.99);
+      assert.equal(
+        lines().filter(({ level }) => level === 40).length,
+        warnings.length,
+        'the provider gets no more requests',
+      );
+      await requestRefund(sessionId, 49.99);
     });
   });
 
-  test('causes an error in the log if it later reports the refund as paid out, and the books do not change', async () => {
-    await refundAt(DENIES, async (id, sessionId, lines) => {
+  test('causes an error log line if it later reports the refund as paid out, and the refund stays failed', async () => {
+    await refundAt(KNOWS_NO_PAYMENT, async (id, sessionId, lines) => {
       await wait(2);
       const callback = { eventId: `${id} late`, sessionId, refundId: id, amount: 1000, currency: 'USD' };
       const outcome = await applyRefundMessage(on.service.deps, {
@@ -152,15 +159,18 @@ describe('a provider that does not know the payment of a refund', () => {
     });
   });
 
-  const open: [name: string, provider: (known: Provider) => Partial<Provider>][] = [
-    ['does not answer', () => ({ refund: () => Promise.reject(new Error('timed out')) })],
-    ['cannot be asked about the payment', () => ({ inquire: () => Promise.reject(new Error('answered 503')) })],
-    ['knows the payment after all', ({ inquire }) => ({ inquire })],
+  const undecided: [name: string, provider: (known: Provider) => Partial<Provider>][] = [
+    ['does not answer the refund request', () => ({ refund: () => Promise.reject(new Error('timed out')) })],
+    [
+      'does not answer an inquiry about the payment',
+      () => ({ inquire: () => Promise.reject(new Error('answered 503')) }),
+    ],
+    ['knows the payment at an inquiry', ({ inquire }) => ({ inquire })],
   ];
-  for (const [name, provider] of open) {
+  for (const [name, provider] of undecided) {
     test(`leaves the refund pending if it ${name}`, async () => {
       const answers = provider(on.service.deps.providers.get('sandbox')!);
-      await refundAt({ ...DENIES, ...answers }, async (id, _session, lines) => {
+      await refundAt({ ...KNOWS_NO_PAYMENT, ...answers }, async (id, _session, lines) => {
         await wait(5);
         assert.equal((await refundOf(id)).status, 'pending');
         assert.equal(
@@ -171,17 +181,17 @@ describe('a provider that does not know the payment of a refund', () => {
     });
   }
 
-  test('must give that answer for a whole hour: any other answer restarts the hour', async () => {
-    let isAway = false;
+  test('makes the refund fail only after an hour without any other answer', async () => {
+    let isUnreachable = false;
     const refund = async () => {
-      if (isAway) throw new Error('answered 500');
+      if (isUnreachable) throw new Error('answered 500');
       return 'unknown' as const;
     };
-    await refundAt({ ...DENIES, refund }, async (id) => {
+    await refundAt({ ...KNOWS_NO_PAYMENT, refund }, async (id) => {
       await wait(0.75);
-      isAway = true;
+      isUnreachable = true;
       await wait(2);
-      isAway = false;
+      isUnreachable = false;
       await wait(1);
       assert.equal((await refundOf(id)).status, 'pending');
       await wait(2);

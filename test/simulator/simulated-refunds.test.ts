@@ -17,7 +17,7 @@ const SUCCEEDED = { status: 'succeeded', reason: null };
 const REFUSED = { status: 'failed', reason: 'the provider refused the refund' };
 
 const on = await startTestService();
-const own = on.service.deps.providers.get('sandbox')!;
+const simulated = on.service.deps.providers.get('sandbox')!;
 after(() => on[Symbol.asyncDispose]());
 
 async function paidPayment(instrument = 'paid'): Promise<Payment> {
@@ -27,24 +27,24 @@ async function paidPayment(instrument = 'paid'): Promise<Payment> {
   return (await on.service.deps.store.checkout(id))!.payments[0]!;
 }
 
-const ask = async ({ id }: Payment, amount?: number) =>
+const requestRefund = async ({ id }: Payment, amount?: number) =>
   (await createRefund(on.service.deps, id, amount === undefined ? {} : { amount })).refund.id;
 
-/** `succeeded, refunded 500, pending 0, ledger pending; at the provider succeeded, 500`. */
+/** State of a refund in one line, such as `succeeded, refunded 500, pending 0, ledger pending; at the provider succeeded, 500`. */
 async function state(refundId: string): Promise<string> {
   const { store } = on.service.deps;
   const { status, paymentId } = (await store.refund(refundId))!;
   const { refunded, refundPending, ledgerStatus } = (await store.payment(paymentId))!;
-  const simulated = await on.simulator.refund(refundId);
+  const atProvider = await on.simulator.refund(refundId);
   const charge = (await on.simulator.chargeOfPayment(paymentId))!;
   const here = `${status}, refunded ${refunded}, pending ${refundPending}, ledger ${ledgerStatus}`;
-  return `${here}; at the provider ${simulated?.status ?? 'unknown'}, ${charge.refunded}`;
+  return `${here}; at the provider ${atProvider?.status ?? 'unknown'}, ${charge.refunded}`;
 }
 
 const messagesOf = async (sessionId: string, refund: string) =>
   (await on.service.deps.store.providerMessages(sessionId)).filter(({ refundId }) => refundId === refund);
 
-/** Balances of a payment by account, without those that are zero. */
+/** Non-zero balances of a payment by account. */
 async function booksOf(paymentId: string): Promise<Record<string, number>> {
   const sums: Record<string, number> = {};
   for (const { account, amount } of await on.service.deps.store.ledgerOfPayment(paymentId)) {
@@ -53,53 +53,58 @@ async function booksOf(paymentId: string): Promise<Record<string, number>> {
   return Object.fromEntries(Object.entries(sums).filter(([, amount]) => amount !== 0));
 }
 
-/** Replaces methods of the provider for the time of `use`. */
-async function instead(provider: Partial<Provider>, use: () => Promise<void>): Promise<void> {
+/** Runs `use` while methods of the provider are replaced. */
+async function withProvider(provider: Partial<Provider>, use: () => Promise<void>): Promise<void> {
   replaceProvider(on, provider);
   try {
     await use();
   } finally {
-    replaceProvider(on, own);
+    replaceProvider(on, simulated);
   }
 }
 
-async function say(callback: Record<string, unknown>) {
+async function sendCallback(callback: Record<string, unknown>) {
   trustSecret(on);
   const answer = await postCallback(on, callback);
-  replaceProvider(on, { readCallback: own.readCallback });
+  replaceProvider(on, { readCallback: simulated.readCallback });
   return answer;
 }
 
 describe('the cents of a refund select its outcome', () => {
-  // Time since the previous state, the states of the refund here and at the provider.
+  // Each state: the time since the previous one, and the status of the refund in Tillway and at the provider.
   const cases: [cents: number, title: string, ...states: [afterMs: number, here: string, there: string][]][] = [
     [
       1,
-      'pending, and succeeded by callback 2 seconds later',
+      'the refund is pending, and succeeds by a callback 2 seconds later',
       [0, 'pending', 'pending'],
       [1999, 'pending', 'pending'],
       [1, 'succeeded', 'succeeded'],
     ],
-    [2, 'failed at once', [0, 'failed', 'failed']],
+    [2, 'the refund fails at once', [0, 'failed', 'failed']],
     [
       4,
-      'the first answer is lost, and the next inquiry finds the refund, once',
+      'the answer is lost, and the next inquiry finds the refund',
       [0, 'pending', 'succeeded'],
       [5 * SECOND, 'succeeded', 'succeeded'],
     ],
     [
       5,
-      'no callback arrives, and the next inquiry finds that it succeeded',
+      'no callback arrives, and the next inquiry finds that the refund succeeded',
       [0, 'pending', 'succeeded'],
       [5 * SECOND, 'succeeded', 'succeeded'],
     ],
-    [6, 'pending, and failed by callback 2 seconds later', [0, 'pending', 'pending'], [2 * SECOND, 'failed', 'failed']],
+    [
+      6,
+      'the refund is pending, and fails by a callback 2 seconds later',
+      [0, 'pending', 'pending'],
+      [2 * SECOND, 'failed', 'failed'],
+    ],
   ];
   for (const [cents, title, ...states] of cases) {
-    test(`0${cents}: ${title}`, async () => {
+    test(`x.0${cents}: ${title}`, async () => {
       const payment = await paidPayment();
       const before = await booksOf(payment.id);
-      const id = await ask(payment, 5 + cents / 100);
+      const id = await requestRefund(payment, 5 + cents / 100);
       const amount = 500 + cents;
       for (const [afterMs, here, there] of states) {
         await on.pass(afterMs);
@@ -111,11 +116,11 @@ describe('the cents of a refund select its outcome', () => {
     });
   }
 
-  test('03: succeeded at once, and failed late: the posting is reversed, and the money can be refunded again', async () => {
+  test('x.03: the refund succeeds and later fails: the posting is reversed, and the money can be refunded again', async () => {
     const payment = await paidPayment();
     const before = await booksOf(payment.id);
-    const rest = await ask(payment, 44.96);
-    const id = await ask(payment, 5.03);
+    const rest = await requestRefund(payment, 44.96);
+    const id = await requestRefund(payment, 5.03);
     await on.pass(0);
     assert.equal(
       await state(id),
@@ -128,12 +133,12 @@ describe('the cents of a refund select its outcome', () => {
     assert.match(await state(rest), /^succeeded/);
     assert.notDeepEqual(await booksOf(payment.id), before);
 
-    await on.service.deps.store.refund(await ask(payment));
+    await on.service.deps.store.refund(await requestRefund(payment));
     await on.pass(0);
     assert.equal((await on.service.deps.store.payment(payment.id))!.refunded, 4999);
   });
 
-  test('every script has a test above', () => {
+  test('every simulated refund outcome has a test above', () => {
     assert.deepEqual(
       REFUND_SCRIPTS.map(({ cents }) => cents),
       [1, 2, 3, 4, 5, 6],
@@ -141,32 +146,32 @@ describe('the cents of a refund select its outcome', () => {
   });
 });
 
-describe('the provider is a second party', () => {
-  test('it rejects a refund of more than it captured, even if the gateway asks for it', async () => {
+describe('the simulated provider', () => {
+  test('rejects a refund above the captured amount', async () => {
     const payment = await paidPayment();
     const request = { refundId: idOf('ref', 7), payment, amount: payment.fees.total + 1 };
-    assert.deepEqual(await own.refund(request), REFUSED);
-    assert.equal(await own.inquireRefund(request), undefined);
+    assert.deepEqual(await simulated.refund(request), REFUSED);
+    assert.equal(await simulated.inquireRefund(request), undefined);
   });
 
-  test('it refunds each id once, and rejects the id for another amount', async () => {
+  test('refunds each refund id once, and rejects the id with another amount', async () => {
     const payment = await paidPayment();
     const request = { refundId: idOf('ref', 8), payment, amount: 1000 };
-    for (let time = 0; time < 2; time++) assert.deepEqual(await own.refund(request), SUCCEEDED);
+    for (let time = 0; time < 2; time++) assert.deepEqual(await simulated.refund(request), SUCCEEDED);
     assert.equal((await on.simulator.chargeOfPayment(payment.id))!.refunded, 1000);
-    assert.deepEqual(await own.refund({ ...request, amount: 999 }), REFUSED);
+    assert.deepEqual(await simulated.refund({ ...request, amount: 999 }), REFUSED);
   });
 
-  test('if the process exits between its answer and our commit, the next inquiry gets the same answer', async () => {
+  test('repeats its answer at the next inquiry if the gateway exited before it stored the first answer', async () => {
     const payment = await paidPayment();
-    const id = await ask(payment, 10);
-    // After kill -9: the money is refunded, and nothing of that is written.
-    assert.deepEqual(await own.refund({ refundId: id, payment, amount: 1000 }), SUCCEEDED);
+    const id = await requestRefund(payment, 10);
+    // As after kill -9: the provider has refunded the money, and the gateway has not stored the answer.
+    assert.deepEqual(await simulated.refund({ refundId: id, payment, amount: 1000 }), SUCCEEDED);
     const [due] = (await on.service.deps.store.refundsDue(on.clock.now(), 10)).filter(({ refund }) => refund.id === id);
     const claimed = { ...due!, attempts: 1, dueAt: on.clock.now() + 60 * SECOND };
     assert.ok((await on.service.deps.store.commit([{ type: 'refund_claimed', due: claimed }])).done);
     await on.pass(59 * SECOND);
-    assert.match(await state(id), /^pending/, 'the lease holds');
+    assert.match(await state(id), /^pending/, 'the claim is valid until its lease expires');
     await on.pass(SECOND);
     assert.equal(
       await state(id),
@@ -176,16 +181,16 @@ describe('the provider is a second party', () => {
 });
 
 describe('a provider that does not answer', () => {
-  test('is asked again with growing delays, and no refund is given up without its answer', async () => {
+  test('gets the refund request again with growing delays up to an hour, and the refund stays pending', async () => {
     const payment = await paidPayment();
-    const asked: number[] = [];
+    const requestTimes: number[] = [];
     const began = on.clock.now();
-    const note = async (): Promise<never> => {
-      asked.push(on.clock.now() - began);
-      throw new Error('away');
+    const failAndRecordTime = async (): Promise<never> => {
+      requestTimes.push(on.clock.now() - began);
+      throw new Error('unreachable');
     };
-    await instead({ refund: note, inquireRefund: note }, async () => {
-      const id = await ask(payment);
+    await withProvider({ refund: failAndRecordTime, inquireRefund: failAndRecordTime }, async () => {
+      const id = await requestRefund(payment);
       for (let step = 0; step < 60 * 24 * 4 && on.clock.now() - began < 4 * DAY; step++) {
         const [due] = (await on.service.deps.store.refundsDue(began + 10 * DAY, 100)).filter(
           ({ refund }) => refund.id === id,
@@ -195,13 +200,16 @@ describe('a provider that does not answer', () => {
       assert.match(await state(id), /^pending/);
     });
     assert.deepEqual(
-      asked.slice(0, 5),
+      requestTimes.slice(0, 5),
       [0, 5, 15, 35, 75].map((seconds) => seconds * SECOND),
     );
-    const pauses = asked.slice(1).map((at, index) => at - asked[index]!);
+    const pauses = requestTimes.slice(1).map((at, index) => at - requestTimes[index]!);
     assert.equal(Math.max(...pauses), HOUR);
     const overdue = on.logged.filter((line) => line.includes('refund overdue'));
-    assert.ok(overdue.length > 10 && overdue.every((line) => JSON.parse(line).level === 50), 'an operator is needed');
+    assert.ok(
+      overdue.length > 10 && overdue.every((line) => JSON.parse(line).level === 50),
+      'overdue refunds are logged as errors',
+    );
 
     await on.pass(HOUR);
     assert.equal((await on.service.deps.store.payment(payment.id))!.ledgerStatus, 'refunded');
@@ -209,22 +217,23 @@ describe('a provider that does not answer', () => {
 });
 
 describe('a provider’s report on a refund', () => {
-  test('is applied once, in any order and however often it is repeated', async () => {
+  test('is applied once, even if it is repeated or arrives in the wrong order', async () => {
     const payment = await paidPayment();
-    await instead({ refund: async () => ({ status: 'pending', reason: null }) }, async () => {
-      const id = await ask(payment, 10);
+    await withProvider({ refund: async () => ({ status: 'pending', reason: null }) }, async () => {
+      const id = await requestRefund(payment, 10);
       await on.pass(0);
       const about = { order: payment.sessionId, refund: id, amount: 1000 };
       const failed = { ...about, event: `${id} late`, type: 'refund.failed', reason: 'account_closed' };
-      assert.deepEqual(await say(failed), { status: 200, outcome: 'applied' });
-      // The success that came before it arrives after it.
+      assert.deepEqual(await sendCallback(failed), { status: 200, outcome: 'applied' });
+      // The success was reported before the failure, and arrives after it.
       const succeeded = { ...about, event: `${id} first`, type: 'refund.succeeded' };
-      assert.deepEqual(await say(succeeded), { status: 200, outcome: 'ignored' });
-      for (const word of [failed, succeeded]) assert.deepEqual(await say(word), { status: 200, outcome: 'duplicate' });
+      assert.deepEqual(await sendCallback(succeeded), { status: 200, outcome: 'ignored' });
+      for (const callback of [failed, succeeded])
+        assert.deepEqual(await sendCallback(callback), { status: 200, outcome: 'duplicate' });
       assert.match(await state(id), /^failed, refunded 0, pending 0/);
-      const kept = await messagesOf(payment.sessionId, id);
+      const messages = await messagesOf(payment.sessionId, id);
       assert.deepEqual(
-        kept.map(({ outcome, flagged }) => [outcome, flagged]),
+        messages.map(({ outcome, flagged }) => [outcome, flagged]),
         [
           ['ignored', false],
           ['applied', false],
@@ -235,22 +244,25 @@ describe('a provider’s report on a refund', () => {
 
   test('with another amount, currency or session, or an unknown type, is stored and flagged but not applied', async () => {
     const payment = await paidPayment();
-    await instead({ refund: async () => ({ status: 'pending', reason: null }) }, async () => {
-      const id = await ask(payment, 10);
+    await withProvider({ refund: async () => ({ status: 'pending', reason: null }) }, async () => {
+      const id = await requestRefund(payment, 10);
       const about = { order: payment.sessionId, refund: id, amount: 1000, type: 'refund.succeeded' };
-      assert.equal((await say({ ...about, event: `${id} 1`, amount: 999 }))?.outcome, 'amount_mismatch');
-      assert.equal((await say({ ...about, event: `${id} 2`, currency: 'EUR' }))?.outcome, 'amount_mismatch');
-      assert.equal((await say({ ...about, event: `${id} 3`, type: 'refund.celebrated' }))?.outcome, 'ignored');
-      assert.equal((await say({ ...about, event: `${id} 4`, order: idOf('chk', 99) }))?.outcome, 'session_mismatch');
+      assert.equal((await sendCallback({ ...about, event: `${id} 1`, amount: 999 }))?.outcome, 'amount_mismatch');
+      assert.equal((await sendCallback({ ...about, event: `${id} 2`, currency: 'EUR' }))?.outcome, 'amount_mismatch');
+      assert.equal((await sendCallback({ ...about, event: `${id} 3`, type: 'refund.celebrated' }))?.outcome, 'ignored');
+      assert.equal(
+        (await sendCallback({ ...about, event: `${id} 4`, order: idOf('chk', 99) }))?.outcome,
+        'session_mismatch',
+      );
       assert.match(await state(id), /^pending/);
-      const kept = await messagesOf(payment.sessionId, id);
-      assert.deepEqual(kept.filter(({ flagged }) => flagged).length, 3);
-      assert.equal((await say({ ...about, event: 'x', refund: idOf('ref', 99) }))?.status, 404);
+      const messages = await messagesOf(payment.sessionId, id);
+      assert.deepEqual(messages.filter(({ flagged }) => flagged).length, 3);
+      assert.equal((await sendCallback({ ...about, event: 'x', refund: idOf('ref', 99) }))?.status, 404);
     });
   });
 });
 
-test('surplus money is recorded together with its refund, and refunded in full', async () => {
+test('a surplus payment is refunded in full, with the reason surplus', async () => {
   const id = await createSession(on);
   await attempt(on, id, 'card', 'late_success');
   await on.pass(0);

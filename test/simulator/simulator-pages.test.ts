@@ -14,7 +14,7 @@ after(() => on[Symbol.asyncDispose]());
 
 const CARD = { number: '4242 4242 4242 4242', expiry: '12/34', cvc: '123', name: 'Test Buyer' };
 
-test('every page states that it is a simulation, and needs no JavaScript', async () => {
+test('every page of the simulator states that it is a simulation, and contains no script', async () => {
   const pages = [`${on.url}/simulator`, `${on.url}/simulator/pay/unknown`];
   for (const kind of ROUTE_KINDS) pages.push(await startAt(on, await createSession(on), kind));
   pages.push(await attempt(on, await createSession(on), 'wallet', 'paid'));
@@ -29,7 +29,7 @@ test('every page states that it is a simulation, and needs no JavaScript', async
   assert.equal((await fetch(pages[1]!)).status, 404);
 });
 
-test('the list of test outcomes is public and complete', async () => {
+test('the page /simulator lists all test outcomes without authentication', async () => {
   const text = await (await fetch(`${on.url}/simulator`)).text();
   for (const { label, outcome, cardNumber } of INSTRUMENTS) {
     assert(text.includes(`<h2>${label}</h2>`), label);
@@ -54,7 +54,7 @@ test('docs/testing.md lists exactly the existing test outcomes', () => {
   ]);
 });
 
-test('the page shows merchant, product, fee and total', async () => {
+test('the payment page shows merchant, product, fee and total', async () => {
   const page = await startAt(on, await createSession(on, { product: '<b>Field & guide</b>' }), 'wallet');
   const text = await (await fetch(page)).text();
   for (const shown of ['Demo merchant', '&lt;b&gt;Field &amp; guide&lt;/b&gt;', '$49.99', '$0.25', '$50.24']) {
@@ -62,7 +62,7 @@ test('the page shows merchant, product, fee and total', async () => {
   }
 });
 
-test('a link of the list fills in the form', async () => {
+test('the query parameter `use` of a payment page fills in the form', async () => {
   const card = await startAt(on, await createSession(on), 'card');
   const filled = await (await fetch(`${card}?use=declined`)).text();
   assert.match(filled, /value="4000 0000 0000 0002"/);
@@ -72,7 +72,7 @@ test('a link of the list fills in the form', async () => {
   assert.match(await (await fetch(`${wallet}?use=declined`)).text(), /value="declined"[^>]*checked/);
 });
 
-test('a card number that is not a test number is rejected and not stored', async () => {
+test('a card number that is not a test number is rejected and neither stored nor logged', async () => {
   // Well-formed numbers of real card networks, without an account.
   for (const number of ['4111111111111111', '5555 5555 5555 4444', '3782-822463-10005', '4242424242424241']) {
     const sessionId = await createSession(on);
@@ -95,7 +95,7 @@ test('a card number that is not a test number is rejected and not stored', async
   }
 });
 
-test('each invalid field has its message, and the other fields keep their values', async () => {
+test('the payment page shows a message for each invalid field, and the valid fields keep their values', async () => {
   const page = await startAt(on, await createSession(on), 'card');
   const problems: [Record<string, string>, RegExp][] = [
     [{ number: '' }, /Enter one of the test card numbers/],
@@ -117,7 +117,7 @@ test('each invalid field has its message, and the other fields keep their values
   assert.equal((await submit(page, { ...CARD, expiry: '03 / 2026' })).status, 303);
 });
 
-test('the buyer must choose an outcome', async () => {
+test('a payment form without a known outcome is rejected', async () => {
   const page = await startAt(on, await createSession(on), 'local');
   const forms: Record<string, string>[] = [{}, { outcome: 'magic' }];
   for (const fields of forms) {
@@ -128,7 +128,7 @@ test('the buyer must choose an outcome', async () => {
 });
 
 for (const kind of ROUTE_KINDS) {
-  test(`cancelling returns without paying, and the buyer may try again, by ${kind}`, async () => {
+  test(`a cancelled ${kind} payment returns the buyer to the checkout, where a second attempt can pay`, async () => {
     const sessionId = await createSession(on);
     const page = await startAt(on, sessionId, kind);
     const response = await submit(`${page}/cancel`, {});
@@ -140,7 +140,7 @@ for (const kind of ROUTE_KINDS) {
     assert.deepEqual(state.payments, ['failed']);
     assert.match(await (await fetch(page)).text(), /Payment cancelled[^]*href="[^"]*\/checkout\//);
 
-    // Too late to pay here.
+    // The cancelled payment cannot be paid any more.
     assert.equal((await submit(page, { ...CARD, outcome: 'paid' })).status, 303);
     await on.pass(1);
     assert.deepEqual((await stateOf(on, sessionId)).simulated, ['cancelled']);
@@ -150,7 +150,7 @@ for (const kind of ROUTE_KINDS) {
   });
 }
 
-test('a second click pays once', async () => {
+test('five concurrent submissions of a payment form pay once', async () => {
   const sessionId = await createSession(on);
   const page = await startAt(on, sessionId, 'card');
   const clicks = await Promise.all(Array.from({ length: 5 }, () => submit(page, CARD)));
@@ -162,12 +162,12 @@ test('a second click pays once', async () => {
   assert.deepEqual((await stateOf(on, sessionId)).messages, ['applied']);
 });
 
-test('a form for an unknown payment is 404', async () => {
+test('a form for an unknown payment gets a 404', async () => {
   assert.equal((await submit(`${on.url}/simulator/pay/unknown`, CARD)).status, 404);
   assert.equal((await submit(`${on.url}/simulator/pay/unknown/cancel`, {})).status, 404);
 });
 
-test('a page redirects a buyer whose checkout is on another origin', async () => {
+test('the payment page returns the buyer by a meta refresh if the checkout is on another origin', async () => {
   await using other = await startTestService({
     variables: { CHECKOUT_URL: 'https://pay.example', ALLOW_UNAUTHENTICATED: 'true' },
   });

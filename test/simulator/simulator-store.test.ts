@@ -63,7 +63,7 @@ async function withStore(use: (store: SimulatorStore) => Promise<void>): Promise
   }
 }
 
-test('a payment has one charge, which a write changes only as it was read', () =>
+test('a payment has one charge, and an update is rejected if the charge has changed since it was read', () =>
   withStore(async (store) => {
     const write = (...writes: Parameters<SimulatorStore['write']>[1]) => store.write(CHARGE.reference, writes);
     assert.equal(await write(insertCharge(CHARGE)), true);
@@ -76,7 +76,7 @@ test('a payment has one charge, which a write changes only as it was read', () =
     assert.equal(await write(insertRefund(REFUND)), false);
     const other = { ...REFUND, id: 'ref_2' };
     assert.equal(await write(insertRefund(other), updateCharge({ ...paid, refunded: 600 }, paid)), false);
-    assert.equal(await store.refund('ref_2'), undefined, 'all writes or none');
+    assert.equal(await store.refund('ref_2'), undefined, 'a rejected update rolls back the insert before it');
     const failed = { ...REFUND, status: 'failed', reason: 'refund_declined' } as const;
     assert.equal(await write(updateRefund(failed, 'pending')), true);
     assert.equal(await write(updateRefund(failed, 'pending')), false);
@@ -84,7 +84,7 @@ test('a payment has one charge, which a write changes only as it was read', () =
     assert.deepEqual(await store.chargesOfSession(CHARGE.sessionId), [refunded]);
   }));
 
-test('each attempt of a callback is claimed once, until the callback is done', () =>
+test('each attempt to send a callback is claimed once, and a finished callback cannot be claimed', () =>
   withStore(async (store) => {
     const write = (callback: QueuedCallback, before: number) =>
       store.write(callback.reference, [updateCallback(callback, before)]);
@@ -102,7 +102,7 @@ test('each attempt of a callback is claimed once, until the callback is done', (
     assert.equal(await claim(4), false);
   }));
 
-test('due callbacks are listed by their due time, up to the limit, and each write wakes the listeners', () =>
+test('due callbacks are listed by due time up to the limit, and a write wakes the listeners once', () =>
   withStore(async (store) => {
     let woken = 0;
     store.onWrite(() => woken++);
@@ -116,7 +116,7 @@ test('due callbacks are listed by their due time, up to the limit, and each writ
     assert.deepEqual(await ids(NOW + 9, 1), ['ev_1']);
   }));
 
-test('every charge is read back as it was written', () =>
+test('charges with random texts and amounts are read back unchanged', () =>
   withStore(async (store) => {
     const text = fc.string({ unit: 'grapheme' }).map((drawn) => drawn.replaceAll('\0', ''));
     const cents = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
@@ -140,7 +140,7 @@ test('every charge is read back as it was written', () =>
     );
   }));
 
-test('no read grows with its table', async () => {
+test('every query of the simulator store uses an index', async () => {
   const database = new DatabaseSync(':memory:');
   for (const { sql } of MIGRATIONS) database.exec(sql);
   const plans: string[] = [];
