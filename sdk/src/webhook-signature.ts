@@ -61,7 +61,10 @@ export function readSignature(headers: WebhookHeaders): ReadSignature | Fault {
   };
 }
 
-/** `t=<unix seconds>,v1=<hex>`, with several v1 during a rotation. Parts with other names are for later versions. */
+/**
+ * `t=<unix seconds>,v1=<hex>`, with several v1 during a rotation. Parts with other names are ignored, so that later
+ * versions can add them.
+ */
 function readGateway(header: string, eventId: string | undefined): ReadSignature | Fault {
   const parts = header.split(',', MAX_SIGNATURES + 1).map((part) => part.trim());
   const time = parts.find((part) => part.startsWith('t='))?.slice(2) ?? '';
