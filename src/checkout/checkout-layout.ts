@@ -67,7 +67,7 @@ function renderMain({ main, live }: Page): Html {
   return html`<main data-status="${statusPath}" data-version="${version}" data-final="${String(final)}">${main}</main>`;
 }
 
-/** The first letter a person sees, which may be several code points. */
+/** The first letter of a name as a person sees it, which may be several code points. */
 function initialOf(name: string): string {
   const [first] = new Intl.Segmenter('en').segment(name.trim());
   return (first?.segment ?? '').toUpperCase();

@@ -140,7 +140,8 @@ function pathAfter(shop: Shop, id: string, started: StartedPayment): string {
 
 async function pageOf(deps: Deps, shop: Shop, checkout: Checkout, notice: Notice | null): Promise<Page> {
   const state = stateOf(checkout, deps, deps.now());
-  // Only a buyer who would choose is stopped: a payment in progress goes on, and an ended checkout is shown.
+  // A block affects only the choice of a payment method: a payment in progress continues, and the page of a finished
+  // checkout is shown.
   if (state.name === 'choose') {
     const customer = await deps.store.customer(checkout.session.customerId);
     const isUntouched = checkout.payments.length === 0;
@@ -178,7 +179,7 @@ function sessionPage(shop: Shop, { session }: Checkout, state: CheckoutState, no
       version: session.version,
       final: isFinal(state),
     },
-    // A payment in progress shows this notice only, and other states show every other notice.
+    // The notice `not_stopped` belongs to a payment in progress, and every other notice to the other states.
     main: mainOf(shop, session, state, inProgress === (notice === 'not_stopped') ? notice : null),
     ...(inProgress && { head: REFRESH_HEAD }),
   };

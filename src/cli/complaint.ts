@@ -42,7 +42,7 @@ function adviceOf(error: TillwayError): string | undefined {
   if (error.code === 'connection_failed') return 'Start it with: tillway serve, or name another with --url.';
   if (error.code === 'timed_out') return 'Try again later.';
   if (error.code === 'unexpected_response') {
-    return 'Check --url, and what stands between, such as a proxy or a login page.';
+    return 'Check --url, and any proxy or login page before the service.';
   }
   if (error.code === 'unauthorized') {
     return 'Set TILLWAY_API_KEY to a key of that service: its operator creates one with tillway keys create.';

@@ -22,7 +22,7 @@ interface LocalDatabase {
   migrate(): Promise<readonly { version: number; name: string }[]>;
   /** Opens it to read and write, with all migrations applied. */
   open(): Promise<Store>;
-  /** The box that opens its webhook secrets, and the number of keys. */
+  /** The secret box for its webhook secrets, and the number of encryption keys. */
   secrets(): Promise<{ secretBox: SecretBox; keys: number }>;
 }
 
@@ -41,7 +41,7 @@ export function migrateCommand(context: CommandContext, local: LocalCommands): C
   const command = describedCommand('migrate', {
     summary: 'Bring the database up to this version',
     details:
-      'The service does so itself when it starts; this is for those who do it before. The database is that of DATABASE_URL.',
+      'The service does so when it starts; use this command to migrate before the start. The database is that of DATABASE_URL.',
     examples: ['tillway migrate', 'tillway migrate --json'],
     remote: false,
   });

@@ -9,7 +9,7 @@ import { TOOL_NAMES, toolName } from '../mcp/tool-names.ts';
 import { type Envelope, describeTools } from '../mcp/tools.ts';
 
 // The default of SESSION_TTL, for a service that does not answer.
-const LIFETIME = 'a limited time (24 hours unless the operator says otherwise)';
+const LIFETIME = 'a limited time (24 hours by default)';
 // The timeout of a request; no call takes longer.
 const TIMEOUT_MS = 30_000;
 const PROTOCOL = '2026-07-28';

@@ -22,10 +22,10 @@ const HOW =
 const WIDTH = 100;
 const LABEL_WIDTH = 'Proven  '.length;
 
-/** `webhook verify`: tells whether a delivery is genuine, and the likely cause if it is not. Asks no service. */
+/** `webhook verify`: tells whether a delivery is genuine, and the likely cause if it is not. Sends no request. */
 export function webhookVerifyCommand(context: CommandContext): Command {
   const command = describedCommand('verify', {
-    summary: 'Say whether a webhook is genuine, and why not',
+    summary: 'Verify a webhook, and explain why it is not genuine',
     details:
       'Takes the request as your endpoint received it: its headers, and its body as raw bytes. Without --headers and ' +
       '--header the standard input is the whole request: header lines, an empty line, the body; a file of --headers may ' +
@@ -73,7 +73,7 @@ function secretsOf(given: readonly string[] | undefined, fromEnvironment: string
     });
   }
   if (fromEnvironment !== undefined) return [{ name: null, secret: fromEnvironment }];
-  throw new CommandError(2, 'name what it was signed with: --secret whsec_..., or WEBHOOK_SECRET in this shell');
+  throw new CommandError(2, 'name the signing secret: --secret whsec_..., or WEBHOOK_SECRET in this shell');
 }
 
 function tellDiagnosis({ genuine, findings, event, schemes, secret, ageSeconds }: Diagnosis, paint: Paint): string {
@@ -82,7 +82,7 @@ function tellDiagnosis({ genuine, findings, event, schemes, secret, ageSeconds }
     const lines = brokenAtWords(plain(text), width).join(`\n${' '.repeat(LABEL_WIDTH)}`);
     return `${paint(style, label)}${' '.repeat(LABEL_WIDTH - label.length)}${lines}\n`;
   };
-  const told = facts(
+  const details = facts(
     [
       ['Event', event?.id],
       ['Type', event?.type],
@@ -98,7 +98,7 @@ function tellDiagnosis({ genuine, findings, event, schemes, secret, ageSeconds }
       certainty === 'proven' ? paragraph('Proven', 'red', message) : paragraph('Likely', 'yellow', message);
     return `\n${reason}${paragraph('Do', 'cyan', fix)}`;
   });
-  return `${paint(['bold', genuine ? 'green' : 'red'], genuine ? 'Genuine' : 'Not genuine')}\n${told}${reasons.join('')}`;
+  return `${paint(['bold', genuine ? 'green' : 'red'], genuine ? 'Genuine' : 'Not genuine')}\n${details}${reasons.join('')}`;
 }
 
 /** The request in those files, options and the standard input. Throws {@link CommandError} 2 if it has no header. */

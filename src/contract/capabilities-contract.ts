@@ -130,7 +130,7 @@ export const AGENT_ENDPOINTS = endpoints('agent', {
     summary: 'Discover everything',
     description: 'Entry points, actions with their schemas and examples, routes and webhook events.',
     response: capabilitiesResult,
-    // Any endpoint can answer it, on loopback; on this one it has no other cause.
+    // On loopback any endpoint can answer `forbidden` for a foreign host name; here that is the only cause.
     errors: ['forbidden'],
     errorExamples: {
       forbidden: {

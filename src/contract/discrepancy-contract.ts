@@ -109,7 +109,7 @@ export const DISCREPANCY_ENDPOINTS = endpoints('discrepancies', {
       ),
       invalid_state: {
         message: `Discrepancy ${SAMPLE_IDS.dis} is resolved already: accepted.`,
-        suggestion: 'Leave it: what was decided stands.',
+        suggestion: 'Leave it: a decision is final.',
       },
     },
   },

@@ -67,7 +67,7 @@ export const renderEvent = rendererFrom(webhookEvent, (facts: EventFacts) => {
   return { ...facts, id: eventId(sessionId, status), type: `payment.${status}` as const, data };
 });
 
-/** The list envelope as JSON text, in which every event stands byte for byte as its deliveries send it. */
+/** The list envelope as JSON text, in which every event has the same bytes as in its deliveries. */
 export function eventListText({ items, hasMore }: { items: readonly { body: string }[]; hasMore: boolean }): string {
   return `{"object":"list","data":[${items.map(({ body }) => body).join(',')}],"hasMore":${hasMore}}`;
 }

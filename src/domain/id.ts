@@ -1,4 +1,4 @@
-/** The type of a record, told from its id alone. */
+/** Prefix of an id, which shows the type of the record. */
 export type IdPrefix =
   'cus' | 'pay' | 'inv' | 'chk' | 'whe' | 'dlv' | 'ref' | 'key' | 'dec' | 'snp' | 'rtr' | 'rcv' | 'dis';
 

@@ -73,7 +73,7 @@ export interface Session {
   metadata: Metadata;
   clientReferenceId: string | null;
   idempotencyKey: string | null;
-  /** A hash of the parsed input, for telling a replay from a conflict. */
+  /** A hash of the parsed input, to distinguish a replay from a conflict. */
   requestHash: string | null;
   /** JSON of the route chosen at creation and its fee split, for replays. */
   offerJson: string;
@@ -134,7 +134,7 @@ export interface Payment {
   failureSource: FailureSource | null;
   /** The provider's own reason, bounded by `providerText`; null if it gave none. */
   failureReason: string | null;
-  /** True if it was made while the route was in standby: its outcome tells whether the route is back. */
+  /** True if the attempt was made while the route was in standby. Its outcome shows whether the route works again. */
   probe: boolean;
   txHash: string | null;
   metadata: Metadata;

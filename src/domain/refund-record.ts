@@ -46,7 +46,7 @@ export interface Refund {
   /** Reason of the failure, in words; null if it did not fail. */
   failureReason: string | null;
   idempotencyKey: string | null;
-  /** A hash of the parsed input, for telling a replay from a conflict. */
+  /** A hash of the parsed input, to distinguish a replay from a conflict. */
   requestHash: string | null;
   created: Instant;
   updated: Instant;

@@ -75,9 +75,9 @@ const CLOCKS_DIFFER_MS = 24 * 60 * 60_000;
 export function headerFault(names: readonly string[]): string | undefined {
   const twice = names.find((name, index) => isKnown(name) && names.indexOf(name) !== index);
   if (twice !== undefined) return `The column ${twice} is there twice.`;
-  // As spreadsheets write it where a comma stands before the cents.
+  // Spreadsheets separate columns by semicolons or tabs in countries with a decimal comma.
   if (names.length === 1 && /[;\t]/.test(names[0]!))
-    return 'The columns are not told apart: they are separated by commas, and amounts have a point before the cents.';
+    return 'The file has only one column: separate columns by commas, and write amounts with a decimal point.';
   if (!names.includes('payment_id') && !names.includes('reference'))
     return 'The header has neither payment_id nor reference: one of them names the payment.';
   const missing = ['amount', 'currency'].filter((name) => !names.includes(name));

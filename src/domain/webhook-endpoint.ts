@@ -5,7 +5,7 @@ export type EventType = `payment.${ProviderStatus}`;
 
 export const EVERY_TYPE: readonly EventType[] = PROVIDER_STATUSES.map((status): EventType => `payment.${status}`);
 
-/** `deleting`: nothing is sent any more, and what still waits is being given up; `deleted`: nothing waits. */
+/** `deleting`: no event is sent any more, and pending deliveries are being cancelled; `deleted`: no delivery is pending. */
 export const ENDPOINT_STATUSES = ['active', 'disabled', 'deleting', 'deleted'] as const;
 type EndpointStatus = (typeof ENDPOINT_STATUSES)[number];
 
@@ -31,14 +31,17 @@ export interface WebhookEndpoint {
   failingSince: Instant | null;
   /** While it does not fail, known to the minute. */
   lastSuccessAt: Instant | null;
-  /** Grows with every change of what it is or is signed with, not with successes and failures. */
+  /** Grows with every change of its settings or secrets, not with successes and failures. */
   version: number;
-  /** Its place among the endpoints that the API made in its environment, from 1; null for others and deleted ones. */
+  /**
+   * Slot among the endpoints that the API created in its environment, from 1; null for the configuration's and for
+   * deleted endpoints.
+   */
   slot: number | null;
   created: Instant;
 }
 
-/** A secret as it is kept: `sealed` opens only with the key, the endpoint and the environment that it was sealed for. */
+/** A stored secret: `sealed` opens only with the key, the endpoint and the environment that it was sealed for. */
 export interface SealedSecret {
   endpointId: string;
   environment: Environment;
@@ -55,9 +58,9 @@ const HOUR_MS = 3_600_000;
 export const MAX_ENDPOINTS = 20;
 /** Earlier secrets that may sign besides the newest. */
 export const MAX_EARLIER_SECRETS = 10;
-/** An endpoint that has failed for so long is disabled by its next failure. */
+/** Time of uninterrupted failure after which the next failure disables the endpoint. */
 export const FAILING_LIMIT_MS = 120 * HOUR_MS;
-// A success is worth a write of its own where it ends a failure, and else so often.
+// Interval at which successes are stored. A success that ends a failure is stored at once.
 const SUCCESS_NOTED_EVERY_MS = 60_000;
 
 export const DISABLED_BY_410 = 'it answered 410, which says that it takes no events any more';
@@ -94,14 +97,14 @@ export function isDeleted({ status }: WebhookEndpoint): boolean {
   return status === 'deleting' || status === 'deleted';
 }
 
-/** The endpoint as an operator's wish leaves it. One that is enabled begins anew: it has not failed yet. */
+/** The endpoint after an operator has enabled or disabled it. An enabled endpoint starts without recorded failures. */
 export function withStatus(endpoint: WebhookEndpoint, status: 'active' | 'disabled', now: Instant): WebhookEndpoint {
   if (status === endpoint.status) return endpoint;
   if (status === 'active') return { ...endpoint, status, disabledReason: null, disabledAt: null, failingSince: null };
   return { ...endpoint, status, disabledReason: ASKED_REASON, disabledAt: now };
 }
 
-/** The endpoint once nobody can know its secrets any more. */
+/** The endpoint after the loss of its newest secret, which disables it. */
 export function withoutSecret(endpoint: WebhookEndpoint, now: Instant): WebhookEndpoint {
   const disabledAt = endpoint.disabledAt ?? now;
   return { ...endpoint, status: 'disabled', disabledReason: SECRET_LOST_REASON, disabledAt };
@@ -113,7 +116,7 @@ export function deletedEndpoint(endpoint: WebhookEndpoint, now: Instant): Webhoo
   return { ...left, status: 'deleting', disabledReason: DELETED_REASON, disabledAt: now };
 }
 
-/** News about an endpoint from a finished attempt, if it is worth a write. */
+/** Effect of a finished attempt on its endpoint; undefined if it need not be stored. */
 export function endpointObservation(
   endpoint: WebhookEndpoint,
   succeeded: boolean,
@@ -134,8 +137,8 @@ export function isSigningSecret({ expiresAt }: Pick<SealedSecret, 'expiresAt'>, 
 }
 
 /**
- * The secrets after a rotation, the newest last: those before sign until `expiresAt` at the latest, and those that do not
- * sign any more are gone.
+ * The secrets after a rotation, the newest last: earlier secrets sign until `expiresAt` at the latest, and expired ones
+ * are dropped.
  */
 export function rotatedSecrets(
   secrets: readonly SealedSecret[],

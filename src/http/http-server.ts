@@ -73,7 +73,7 @@ export function createConnections(options: ServerOptions) {
 
   function noteRefusal(status: number, requestId = options.newRequestId()): string {
     options.requests?.refused(status);
-    options.log.info({ requestId, status }, 'refused before it was a request');
+    options.log.info({ requestId, status }, 'rejected bytes that are no valid request');
     return requestId;
   }
 

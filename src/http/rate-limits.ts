@@ -166,13 +166,12 @@ function warnOfProxies({
   return ({ headers, socket, ip }, _reply, done) => {
     if (!isWarned && headers['x-forwarded-for'] !== undefined && (!isTrusting || isIP(bareAddress(ip)) === 0)) {
       isWarned = true;
-      log.warn({ from: socket.remoteAddress }, isTrusting ? NO_ADDRESS : NOT_BELIEVED);
+      log.warn({ from: socket.remoteAddress }, isTrusting ? NO_ADDRESS : NOT_TRUSTED);
     }
     done();
   };
 }
 
-const NOT_BELIEVED =
-  'X-Forwarded-For is not believed: if a proxy of yours sent it, name its address in TRUSTED_PROXIES';
+const NOT_TRUSTED = 'X-Forwarded-For is not trusted: if a proxy of yours sent it, name its address in TRUSTED_PROXIES';
 const NO_ADDRESS =
   'X-Forwarded-For names no address: have your proxy send those of its callers, or they share the limits of one';

@@ -80,7 +80,7 @@ export const NO_EFFECT = frozen<RuleEffect>({
 });
 
 // Effects are few unless many rules match independently; then the cache is cleared often.
-const MAX_KEPT_EFFECTS = 1000;
+const MAX_CACHED_EFFECTS = 1000;
 const SHARE_STEPS = 10_000;
 
 /**
@@ -121,7 +121,7 @@ export function evaluateRules({ environments }: CompiledRules, facts: RuleFacts)
   const known = effects.get(key);
   if (known) return known;
   const effect = effectOf(rules, applied.trimEnd().split(' ').map(Number), orderedBy, outcome);
-  if (effects.size >= MAX_KEPT_EFFECTS) effects.clear();
+  if (effects.size >= MAX_CACHED_EFFECTS) effects.clear();
   effects.set(key, effect);
   return effect;
 }

@@ -29,9 +29,9 @@ export const HEALTH_POLICY = {
   standbyShareOfKind: 0.5,
 
   backoffSeconds: 30,
-  /** Before the jitter. */
+  /** Longest back-off, before the jitter. */
   backoffMaximumSeconds: 600,
-  /** Either way. */
+  /** Maximum jitter of a back-off, in either direction. */
   backoffJitterShare: 0.1,
   /** Time without results after which a route is used again. */
   untriedSeconds: 2 * 3600,

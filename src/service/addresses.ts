@@ -99,7 +99,7 @@ export async function listenOnSecondAddress(
   listener.maxConnections = served.maxConnections;
   await new Promise<void>((resolve) => {
     listener.once('error', (err) => {
-      log.warn({ err, address }, 'nobody listens at this address of localhost');
+      log.warn({ err, address }, 'cannot listen at this address of localhost');
       resolve();
     });
     listener.listen({ port, host: address, backlog: BACKLOG }, resolve);
@@ -132,5 +132,7 @@ export function warnOfNoAddress(
 ): void {
   const isEvery = ['0.0.0.0', '[::]'].includes(new URL(localUrl).hostname);
   if (baseUrl !== undefined || !isEvery) return;
-  log.warn(`HOST=${host} is no address to open, and links say ${localUrl}: set BASE_URL to the one that others see`);
+  log.warn(
+    `HOST=${host} is no address that buyers can open, and links have ${localUrl}: set BASE_URL to the public address`,
+  );
 }

@@ -69,7 +69,7 @@ export function createWatch(deps: Watched, instruments: Instruments, limits = LI
       instruments.ledgerChecked.labels(environment).set(deps.now() / 1000);
     } catch (error) {
       // An alert reports the missing check.
-      deps.log.warn({ environment, reason: String(error) }, 'the ledger could not be added up');
+      deps.log.warn({ environment, reason: String(error) }, 'the ledger could not be summed');
     }
   }
 

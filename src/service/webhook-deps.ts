@@ -70,7 +70,10 @@ function createKey(file: string, randomBytes: RandomBytes, log: KeyOptions['log'
     throw error;
   }
   syncFolder(file);
-  log.warn({ file }, 'ENCRYPTION_KEY is not set: webhook secrets are sealed with a key in this file; back it up apart');
+  log.warn(
+    { file },
+    'ENCRYPTION_KEY is not set: webhook secrets are sealed with a key in this file; back it up separately',
+  );
   return key;
 }
 

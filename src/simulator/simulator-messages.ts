@@ -28,7 +28,7 @@ export const chargeReader = inputReader(charge);
 
 /** Request body of a refund. */
 const refund = z.strictObject({
-  refund: text(1, MAX_NAME).describe("The caller's id of the refund; the same one is given back once."),
+  refund: text(1, MAX_NAME).describe("The caller's id of the refund; the same id is refunded once."),
   amount: cents,
   currency: z.enum([CURRENCY]),
   charge: charge

@@ -16,17 +16,17 @@ export async function startDatabaseClock(select: Select) {
   let origin = Number.NaN;
 
   async function look(): Promise<void> {
-    const asked = performance.now();
+    const sentAt = performance.now();
     const [row] = await select(SELECT_TIME);
-    const answered = performance.now();
-    const took = answered - asked;
-    if (took <= LONGEST_LOOK_MS || Number.isNaN(origin)) origin = Number(row!['now']) - (asked + answered) / 2;
+    const answeredAt = performance.now();
+    const took = answeredAt - sentAt;
+    if (took <= LONGEST_LOOK_MS || Number.isNaN(origin)) origin = Number(row!['now']) - (sentAt + answeredAt) / 2;
   }
 
   // The first look opens a connection, which takes longer than a round trip.
   for (let count = 0; count < FIRST_LOOKS; count++) await look();
   const timer = setInterval(() => {
-    // Until the database is back, the time goes on from the last look.
+    // Until the database is available again, the time goes on from the last look.
     look().catch(() => undefined);
   }, LOOK_EVERY_MS);
   timer.unref();

@@ -80,10 +80,10 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
     if (failure === undefined && awaySince !== undefined) {
       const seconds = Math.round((performance.now() - awaySince) / 1000);
       awaySince = undefined;
-      log.info({ seconds }, 'the database is back');
+      log.info({ seconds }, 'the database is available again');
     } else if (failure !== undefined && awaySince === undefined) {
       awaySince = performance.now();
-      log.warn({ reason: (failure as Error).message }, 'the database is away');
+      log.warn({ reason: (failure as Error).message }, 'the database is unavailable');
     }
   }
 

@@ -28,7 +28,7 @@ const MAX_IN_FLIGHT = 3;
 const APART_AT_ONCE = 2;
 /** A batch with more refused sets than this is split into single sets instead of being repeated without each of them. */
 const MAX_REPEATS = 3;
-// Serialization failures, deadlocks and locks that are held long: https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html
+// Serialization failures, deadlocks and locks that are lockWaiters long: https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html
 const ROLLED_BACK = new Set(['40001', '40P01']);
 const LOCKED = '55P03';
 const MAX_TRIES = 5;
@@ -78,18 +78,18 @@ export function createWriter(options: WriterOptions) {
   let slow = 0;
   // Sets that wait for a lock have their own lane, so that other sets do not wait behind them.
   const alone: Lane = { sets: [], going: 0, patient: false };
-  const held: Lane = { sets: [], going: 0, patient: true };
+  const lockWaiters: Lane = { sets: [], going: 0, patient: true };
   let onIdle: (() => void) | undefined;
 
   function pump(): void {
     if (waiting.length > 0 && inFlight === slow && inFlight < MAX_IN_FLIGHT) void launch(waiting.splice(0, MAX_BATCH));
-    for (const lane of [alone, held]) {
+    for (const lane of [alone, lockWaiters]) {
       while (lane.sets.length > 0 && lane.going < APART_AT_ONCE) void goApart(lane, lane.sets.shift()!);
     }
     if (isIdle()) onIdle?.();
   }
 
-  const isIdle = (): boolean => inFlight + alone.going + held.going + waiting.length === 0;
+  const isIdle = (): boolean => inFlight + alone.going + lockWaiters.going + waiting.length === 0;
 
   async function launch(batch: Waiting[]): Promise<void> {
     inFlight++;
@@ -133,7 +133,7 @@ export function createWriter(options: WriterOptions) {
     // After the last statement the server refused the commit itself.
     const refused = sent[counts.length];
     const isLocked = codeOf(refusal) === LOCKED;
-    const lane = isLocked ? held : alone;
+    const lane = isLocked ? lockWaiters : alone;
     const [only] = batch;
     if (batch.length > 1 && refused === undefined) alone.sets.push(...batch);
     else if (batch.length > 1) await commitOthers(batch, batch[refused!.set]!, lane, repeats);
@@ -145,7 +145,7 @@ export function createWriter(options: WriterOptions) {
   async function commitOthers(batch: Waiting[], refused: Waiting, lane: Lane, repeats: number): Promise<void> {
     // Each set that waits for the same lock would be refused in turn, after as long a wait.
     const isRefused = (set: Waiting) =>
-      set === refused || (lane === held && set.order === refused.order && set.order !== '');
+      set === refused || (lane === lockWaiters && set.order === refused.order && set.order !== '');
     const others = batch.filter((set) => !isRefused(set));
     if (repeats === 0) alone.sets.push(...others);
     else if (others.length > 0) await commitTogether(others, { repeats: repeats - 1 });
@@ -175,12 +175,12 @@ export function createWriter(options: WriterOptions) {
     else reject(asUnavailable(refusal));
   }
 
-  /** One round trip, repeated if the server rolled it back for another transaction, or if a patient set's lock is held. */
+  /** One round trip, repeated if the server rolled it back for another transaction, or if a patient set's lock is lockWaiters. */
   async function send(statements: Statement[], deadline: number, patient: boolean): Promise<BatchResult> {
     for (let attempt = 1; ; attempt++) {
       // Opening a connection can take the rest of the time, and no caller waits longer than the deadline.
       if (deadline - performance.now() < CONNECT_TIMEOUT_MS)
-        throw new GatewayError('unavailable', 'The database does not keep up with what it is asked.');
+        throw new GatewayError('unavailable', 'The database does not keep up with the requests.');
       const result = await connections.use(async (client) => {
         const left = Math.max(1, deadline - performance.now());
         if (!patient) return runBatch(client, statements, left);

@@ -22,12 +22,15 @@ export function clearRemnants(path: string, log: StoreLog): void {
   }
   try {
     rewrite(path);
-    log.info({ ms: Math.round(performance.now() - since) }, 'what erasing had left in the database file is removed');
+    log.info(
+      { ms: Math.round(performance.now() - since) },
+      'remnants of erased text are removed from the database file',
+    );
   } catch (error) {
     if (isDamage(sqliteCodeOf(error))) throw describeSqliteError(path, error);
     log.warn(
       { reason: String(error) },
-      'what erasing has left in the database file is still there: stop whatever else has it open, see that twice its size is free on its disk, and start again',
+      'remnants of erased text are still in the database file: stop other processes that have it open, provide free disk space of twice its size, and start again',
     );
   }
 }

@@ -77,12 +77,12 @@ interface AttemptOutcome {
 
 export type HealthChange = Extract<Change, { type: 'endpoint_succeeded' | 'endpoint_failed' | 'endpoint_disabled' }>;
 
-/** Updates an endpoint after an attempt. Answers the endpoint and, if the database needs to know, the change. */
+/** Updates an endpoint after an attempt. Answers the endpoint and the change, if one must be stored. */
 export function learnFromAttempt(
   known: WebhookEndpoint,
   { endpoint, succeeded, gone, at }: AttemptOutcome,
 ): { endpoint: WebhookEndpoint; change?: HealthChange } {
-  // An attempt to an earlier URL says nothing about the present one.
+  // An attempt to an earlier URL is no evidence about the present one.
   if (known.url !== endpoint.url || known.status !== 'active') return { endpoint: known };
   const { id: endpointId, url } = known;
   const disabled = { type: 'endpoint_disabled', endpointId, url, at } as const;

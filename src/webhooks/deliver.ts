@@ -210,7 +210,7 @@ const SOCKET_FAILURES: Record<string, string> = {
   EHOSTUNREACH: 'host unreachable',
   ENETUNREACH: 'network unreachable',
   ETIMEDOUT: 'no connection: timed out',
-  UND_ERR_SOCKET: 'connection closed before an answer came',
+  UND_ERR_SOCKET: 'connection closed before an answer arrived',
   UND_ERR_HEADERS_OVERFLOW: `the headers of the answer are longer than ${MAX_HEADER_BYTES / 1024} KiB`,
 };
 const TLS_FAILURES: Record<string, string> = {
@@ -221,7 +221,7 @@ const TLS_FAILURES: Record<string, string> = {
   SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is signed by an authority that is not known here',
   UNABLE_TO_GET_ISSUER_CERT: 'the certificate is signed by an authority that is not known here',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is signed by an authority that is not known here',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate comes without those between it and a known authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate chain lacks the certificates between it and a known authority',
   CERT_HAS_EXPIRED: 'the certificate has expired',
   CERT_NOT_YET_VALID: 'the certificate is not valid yet',
   CERT_REVOKED: 'the certificate has been revoked',

@@ -7,7 +7,7 @@ import { type DeliveryDeps, type Lane, type LaneContext, createLane } from './la
 
 const POLL_MS = 500;
 const ERROR_PAUSE_MS = 1000;
-// A look costs about 10 us for each endpoint: this limits it to a tenth of the time.
+// One poll takes about 10 us per endpoint: this pause limits polling to a tenth of the time.
 const LOOK_PAUSE_MS_PER_ENDPOINT = 0.1;
 // Time for the last outcomes to be written after the cut-off.
 const LAST_COMMITS_MS = 1000;

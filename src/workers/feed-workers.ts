@@ -37,7 +37,7 @@ export function createRecoveryWorker(deps: Deps): Worker {
           let current = recovery;
           while (current.status === 'running' && !isStopped()) current = await continueRecovery(deps, current, TURN_MS);
         },
-        (error, { id: recoveryId }) => log.error({ err: error, recoveryId }, 'recovery could not be carried on'),
+        (error, { id: recoveryId }) => log.error({ err: error, recoveryId }, 'recovery could not be continued'),
       );
       return left.length;
     },

@@ -39,7 +39,10 @@ export function createTestClockWorker({ clock, store, workers, routing, log }: T
     const steps = await advance(isStopped);
     const { target, goalMs } = clock.record();
     if (target !== null) {
-      log.info({ target: new Date(target).toISOString() }, 'test clock: stopped on the way, the next start goes on');
+      log.info(
+        { target: new Date(target).toISOString() },
+        'test clock: advance interrupted, the next start continues it',
+      );
       return 0;
     }
     for (const worker of workers) worker.resume();

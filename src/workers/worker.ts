@@ -35,7 +35,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
   let again = false;
   let timer: NodeJS.Timeout | undefined;
   let lastError: string | undefined;
-  // An unstarted worker that a caller runs by hand has work to do.
+  // Set by `stop` only: a worker that was never started can still run once for a caller.
   let isEnding = false;
   const isStopped = () => isEnding;
 
@@ -51,7 +51,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
       while (again && !stopped && !paused) {
         again = false;
         await runOnce(isStopped);
-        if (lastError !== undefined) log.info({ worker: name }, 'worker goes on');
+        if (lastError !== undefined) log.info({ worker: name }, 'worker continues');
         lastError = undefined;
       }
     } catch (error) {

@@ -188,7 +188,7 @@ describe('x-request-id', () => {
     await service.pass(0);
     await service.pass(60_000);
     const lines = linesOf(service.logged).filter(({ refundId }) => refundId === refund.id);
-    const asked = lines.filter(({ msg }) => msg === 'refund asked for');
+    const asked = lines.filter(({ msg }) => msg === 'refund requested');
     assert.deepEqual(
       asked.map(({ requestId, paymentId }) => [requestId, paymentId]),
       [[answer.headers.get('x-request-id'), refund.paymentId]],

@@ -28,7 +28,7 @@ describe('a buyer behind an address that has used its limit up', () => {
   it('is told of a page how to find out whether money is on its way, and not that there was none', async () => {
     const { status, text } = await last(PAGES + 1, `/checkout/${id}`);
     assert.equal(status, 429);
-    assert.match(text, /If you were paying, open the checkout again to see how the payment stands/);
+    assert.match(text, /If you were paying, open the checkout again to see the state of the payment/);
     assert.doesNotMatch(text, /not been charged/);
   });
 

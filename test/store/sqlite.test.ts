@@ -199,7 +199,7 @@ describe('text that erasing has left in the file', () => {
     assert.equal(await isLeft(path), false);
     assert.deepEqual({ ...markOf(path) }, { user_version: 0 });
     await withOpen(path, async () => undefined, told.log);
-    assert.deepEqual(told.lines, ['info what erasing had left in the database file is removed']);
+    assert.deepEqual(told.lines, ['info remnants of erased text are removed from the database file']);
   });
 
   onPath('stays if no service opens the file, or if nothing was erased', async (path) => {
@@ -223,7 +223,7 @@ describe('text that erasing has left in the file', () => {
         await withOpen(path, async (store) => write(store, ...creationOf(familyOf(3))), told.log);
         assert.ok(await other.session(familyOf(3).session.id));
       });
-      assert.match(told.lines.join('\n'), /^warn .* stop whatever else has it open/m);
+      assert.match(told.lines.join('\n'), /^warn .* stop other processes that have it open/m);
       assert.equal(await isLeft(path), true);
       await withOpen(path, async () => undefined, told.log);
       assert.equal(await isLeft(path), false);

@@ -72,7 +72,7 @@ export function createEventFeed({
       noteNewest([since.event]);
       return [since.event, ...(await readOn(since.event.id))];
     }
-    // The end of the feed is read before the list: an event that is in neither comes after that end.
+    // The end of the feed is read before the list, so that an event missing from both is later than that end.
     await readOn(await newest());
     const events = since === undefined ? [] : await madeSince(since.from);
     shown = new Set(events.map(({ id }) => id));

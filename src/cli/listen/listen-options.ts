@@ -53,7 +53,7 @@ export function signingSecretOf(
   }
   if (isSecret(webhookSecret)) return { text: webhookSecret, from: 'environment' };
   const refusal = `WEBHOOK_SECRET of this shell is not ${SECRET_FORM}`;
-  throw new CommandError(2, `${refusal}: mend it, unset it, or name another with --secret`);
+  throw new CommandError(2, `${refusal}: correct it, unset it, or name another with --secret`);
 }
 
 /** The start of the past events that --since names; undefined without --since. */

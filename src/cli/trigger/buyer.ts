@@ -22,7 +22,7 @@ interface CheckoutPage {
   attempt: string | undefined;
   /** Address of the provider's page of that attempt. */
   onward: string | undefined;
-  /** True if the page offers nothing but another look at it. */
+  /** True if the page offers nothing but to load it again. */
   isStuck: boolean;
 }
 
@@ -55,7 +55,7 @@ export function createBuyer(options: {
     hasPaid = true;
     const { headers } = await send(`${checkoutUrl}/pay`, { kind: chosen, [`total_${chosen}`]: total });
     const notice = /[?&]notice=(\w+)/.exec(headers.get('location') ?? '')?.[1];
-    if (notice !== undefined) tell(`is told: ${notice}`);
+    if (notice !== undefined) tell(`sees the notice: ${notice}`);
   }
 
   async function payAtProvider(url: string, id: string): Promise<void> {
@@ -126,7 +126,7 @@ function headingOf(markup: string): string {
 function noWay({ heading }: CheckoutPage): CommandError {
   return new CommandError(
     1,
-    `the checkout says: ${heading}`,
+    `the checkout shows: ${heading}`,
     'tillway routes shows where the routes stand; one that has failed is tried again after a while.\n',
   );
 }

@@ -3,7 +3,7 @@ import { KeyRefusal } from '../../domain/gateway-error.ts';
 import type { Deps } from '../deps.ts';
 
 /** Answers about keys are cached for one second, within which other instances see a new or a revoked key. */
-const BELIEVED_MS = 1000;
+const CACHED_MS = 1000;
 const USE_NOTED_MS = 60_000;
 
 /** Authentication of requests by API keys. */
@@ -27,7 +27,7 @@ type GateDeps = Pick<Deps, 'store' | 'now' | 'realNow' | 'log'>;
  */
 export function createGate(deps: GateDeps): Gate {
   const { store, realNow } = deps;
-  let believed = new Map<string, { key: ApiKey; at: number }>();
+  let cached = new Map<string, { key: ApiKey; at: number }>();
   const noteUse = createUseNotes(deps);
   let needsKeys = false;
   let lookedAt = -Infinity;
@@ -43,14 +43,14 @@ export function createGate(deps: GateDeps): Gate {
   }
 
   async function find(hash: string): Promise<ApiKey | undefined> {
-    const known = believed.get(hash);
+    const known = cached.get(hash);
     if (known && !isOver(known.at, realNow())) return known.key;
     const at = realNow();
     // An answer from before `forget` must not get into the new cache.
-    const into = believed;
+    const cacheBefore = cached;
     const key = await store.apiKeyByHash(hash);
     // Only existing keys are cached, so that guesses cannot fill the memory.
-    if (key) into.set(hash, { key, at });
+    if (key) cacheBefore.set(hash, { key, at });
     return key;
   }
 
@@ -69,7 +69,7 @@ export function createGate(deps: GateDeps): Gate {
       return key;
     },
     forget() {
-      believed = new Map();
+      cached = new Map();
       lookedAt = -Infinity;
     },
   };
@@ -77,7 +77,7 @@ export function createGate(deps: GateDeps): Gate {
 
 function isOver(since: number, now: number): boolean {
   // A clock that was set back must not keep an answer alive.
-  return now < since || now - since >= BELIEVED_MS;
+  return now < since || now - since >= CACHED_MS;
 }
 
 /** Records the last use of a key, at most once a minute; no answer waits for it or fails with it. */
@@ -88,7 +88,7 @@ function createUseNotes({ store, now, log }: GateDeps): (key: ApiKey) => void {
     if (at - Math.max(noted.get(id) ?? -Infinity, lastUsedAt ?? -Infinity) < USE_NOTED_MS) return;
     noted.set(id, at);
     store.commit([{ type: 'api_key_used', keyId: id, at }]).catch((error: Error) => {
-      log.debug({ key: id, reason: error.message }, 'the use of a key was not noted');
+      log.debug({ key: id, reason: error.message }, 'the last use of a key was not stored');
     });
   };
 }

@@ -133,7 +133,7 @@ export const MONEY_INVARIANTS = invariants({
       WHERE message.refund_id IS NOT NULL AND (refund.id IS NULL OR refund.session_id <> message.session_id
         OR (message.flagged = 0 AND message.amount <> refund.amount))`,
   },
-  // Money that is not where it should be is in the list, and what was decided about it is in the books.
+  // Misplaced money is listed as a discrepancy, and decisions about it are in the ledger.
   discrepancy_state: {
     says: 'A discrepancy has a known kind, a resolution and its time if and only if it is resolved, and a refund in progress only while open.',
     sql: `SELECT id FROM discrepancies

@@ -51,5 +51,5 @@ const STEPS: readonly Step[] = [
   ledgerSums,
 ];
 
-/** Forward only, in order. One that has been released is never edited: the next change is the next number. */
+/** All migrations in order, forward only. A released migration is never edited: a later change gets the next number. */
 export const MIGRATIONS: readonly Migration[] = STEPS.map((step, index) => ({ ...step, version: index + 1 }));

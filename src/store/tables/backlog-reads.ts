@@ -70,10 +70,10 @@ export type Backlog = {
 export function createMonitoringReads(selectEach: SelectEach) {
   return {
     async backlog(environment: Environment, now: Instant) {
-      const asked = queriesOf(environment, now);
-      const answers = await selectEach(Object.values(asked));
+      const queries = queriesOf(environment, now);
+      const answers = await selectEach(Object.values(queries));
       const values = answers.map(([row]) => row?.['value'] ?? null);
-      return Object.fromEntries(Object.keys(asked).map((name, index) => [name, values[index]])) as unknown as Backlog;
+      return Object.fromEntries(Object.keys(queries).map((name, index) => [name, values[index]])) as unknown as Backlog;
     },
   };
 }

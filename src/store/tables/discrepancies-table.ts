@@ -68,12 +68,12 @@ export function createDiscrepancyReads(select: Select) {
   return {
     discrepancy: (id: string) => find(DISCREPANCIES, id),
     async listDiscrepancies({ sessionId, kind, status, environment }: DiscrepancyFilter, page: Page) {
-      const asked = { environment, kind, status };
+      const filter = { environment, kind, status };
       if (sessionId === undefined) {
-        return list(filterKeyset('discrepancies', asked, LEADING), page, DISCREPANCIES.fromRow);
+        return list(filterKeyset('discrepancies', filter, LEADING), page, DISCREPANCIES.fromRow);
       }
       const named = await all(DISCREPANCIES.fromRow, SELECT_DISCREPANCIES_OF_SESSION, sessionId);
-      return pageOf(matching(named, asked), page);
+      return pageOf(matching(named, filter), page);
     },
   };
 }
