@@ -14,7 +14,7 @@ export type Fetch = (
   },
 ) => Promise<Response>;
 
-/** One request. */
+/** One HTTP request, as the client sends it. */
 export interface Exchange {
   fetch: Fetch;
   method: string;
@@ -47,7 +47,7 @@ export interface Attempt {
    * if that is aborted.
    */
   part<Part>(arrives: () => Promise<Part>): Promise<Part>;
-  /** Aborts a pending part. */
+  /** Aborts the part that is still pending. */
   end(): void;
 }
 
@@ -129,7 +129,7 @@ function notReached({ method, url }: Exchange, cause: unknown): TillwayConnectio
   });
 }
 
-/** The innermost cause as text: runtimes wrap it in an error that only says "fetch failed". */
+/** The innermost cause as text: runtimes wrap the cause in an error with the message "fetch failed". */
 function reasonOf(error: unknown): string {
   // Not by instanceof: the error can be from another realm.
   const { cause, errors, code, name, message } = Object(error) as Record<string, unknown>;
