@@ -106,13 +106,13 @@ function takeForms(scope: FastifyInstance, deps: Deps, shop: Shop): void {
 
   scope.post<Visit>('/checkout/:id/switch', async (request, reply) => {
     const { checkout, goesOn } = await chooseAnotherMethod(deps, request.params.id, attemptOf(request));
-    return seeOther(reply, noticed(shop.paths.checkout(checkout.session.id), goesOn ? 'not_stopped' : null));
+    return seeOther(reply, withNotice(shop.paths.checkout(checkout.session.id), goesOn ? 'not_stopped' : null));
   });
 
   scope.post<Visit>('/checkout/:id/cancel', async (request, reply) => {
     const { session } = await cancelCheckout(deps, request.params.id, attemptOf(request));
     const notice: Notice | null = session.status === 'routed' ? 'kept_open' : null;
-    return seeOther(reply, noticed(shop.paths.checkout(session.id), notice));
+    return seeOther(reply, withNotice(shop.paths.checkout(session.id), notice));
   });
 }
 
@@ -134,7 +134,7 @@ function pathAfter(shop: Shop, id: string, started: StartedPayment): string {
     case 'fee_changed':
     case 'refused':
     case 'closed':
-      return noticed(shop.paths.checkout(id), started.outcome);
+      return withNotice(shop.paths.checkout(id), started.outcome);
   }
 }
 
@@ -150,7 +150,7 @@ async function pageOf(deps: Deps, shop: Shop, checkout: Checkout, notice: Notice
   return sessionPage(shop, checkout, state, notice);
 }
 
-function noticed(path: string, notice: Notice | null): string {
+function withNotice(path: string, notice: Notice | null): string {
   return notice === null ? path : `${path}?notice=${notice}`;
 }
 

@@ -11,12 +11,12 @@ export const MAX_ADVANCE_SECONDS = 2_592_000;
 const MAX_ADVANCE = durationText(MAX_ADVANCE_SECONDS).replace(' ', '');
 const POLL_MS = 200;
 const PAGE = 100;
-/** The log of each delivery is a request of its own. */
+/** The log of each delivery takes a separate request, so their number is limited. */
 const MAX_DELIVERIES = 20;
 
 /** Something that happened during an advance. */
 interface Happening {
-  /** By the clock of the service. */
+  /** Time of the event by the clock of the service. */
   time: string;
   what: string;
   /** Id of the session or event. */

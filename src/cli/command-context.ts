@@ -24,7 +24,7 @@ export interface Terminal {
   webhookSecret: string | undefined;
   /** Milliseconds since 1970-01-01 UTC. */
   now(): number;
-  /** Cryptographically secure. */
+  /** Cryptographically secure random bytes. */
   randomBytes(size: number): Uint8Array;
   /** Resolves after that many milliseconds, or at once when the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
@@ -57,7 +57,7 @@ export class OutputClosedError extends Error {
 }
 
 export type Style = Parameters<typeof styleText>[0];
-/** The text in that style if the output is a terminal with colours, else the text. */
+/** Applies a style to a text if the output is a terminal with colours. */
 export interface Paint {
   (style: Style, text: string): string;
   /** The width of that terminal in characters; undefined without a limit. */

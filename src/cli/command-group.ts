@@ -49,8 +49,8 @@ export function withDefaults(program: Command, args: readonly string[]): string[
   const word = args[depth];
   const own = command.createHelp().visibleOptions(command);
   const isOwn = own.some(({ long, short }) => word === long || word === short);
-  const isMeant = word === undefined || (word.startsWith('-') && !isOwn);
-  return otherwise !== undefined && isMeant ? args.toSpliced(depth, 0, otherwise) : [...args];
+  const isDefaultMeant = word === undefined || (word.startsWith('-') && !isOwn);
+  return otherwise !== undefined && isDefaultMeant ? args.toSpliced(depth, 0, otherwise) : [...args];
 }
 
 /** The full name of a command: `tillway payments list`. */

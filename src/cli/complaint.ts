@@ -7,7 +7,7 @@ import { plain } from './cells.ts';
 /** An error for people and for programs, with the exit code. */
 export interface Complaint {
   exitCode: 1 | 2;
-  /** Whole lines. */
+  /** Text of the error, as whole lines. */
   text: string;
   document: { ok: false; error: Record<string, unknown> };
 }

@@ -37,7 +37,7 @@ export function keysCommand(context: CommandContext, local: LocalCommands): Comm
 
 function createCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('create', {
-    summary: 'Create an API key, and print it this once',
+    summary: 'Create an API key, and print it once',
     details: `${DATABASE} A missing database is created, for example before the first start. With its first key a service requires a key from every caller. A running service knows the key within a second.\n\nScopes: read the merchant's records; write creates and changes them too; admin has keys and other settings too; agent discovers, previews and creates checkouts within its limits, and reads single sessions and payments.`,
     examples: [
       'tillway keys create --name "Shop backend" --scope write --environment production',

@@ -94,7 +94,7 @@ function exportCommand(context: CommandContext): Command {
   });
 }
 
-/** Writes a draft beside the file and renames it at the end, so that the file is never incomplete. Answers its bytes. */
+/** Writes a draft in the same folder and renames it at the end, so that the file is never incomplete. Answers its bytes. */
 async function writeWhole(file: string, parts: AsyncIterable<string>): Promise<number> {
   const draft = `${file}.part`;
   let bytes = 0;

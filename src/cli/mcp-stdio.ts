@@ -28,7 +28,7 @@ interface Service {
 /** The dependencies of {@link serveMcp}. */
 export interface Surroundings {
   complain(problem: string): void;
-  /** Cryptographically secure. */
+  /** Cryptographically secure random bytes. */
   randomBytes(size: number): Uint8Array;
   /** Resolves after that time, or early when the signal aborts. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;

@@ -77,7 +77,7 @@ const REASONS: readonly NonNullable<RefundParams['reason']>[] = [
 export function refundsCommand(context: CommandContext): Command {
   return resourceCommand<Refund>(context, {
     name: 'refunds',
-    summary: 'Give money back, list and show refunds',
+    summary: 'Create, list and show refunds',
     one: 'refund',
     filters: [statusOption(REFUND_STATUSES), ...idOptions('payment', 'session')],
     examples: ['tillway refunds list --status failed'],
@@ -85,7 +85,7 @@ export function refundsCommand(context: CommandContext): Command {
     actions: {
       create: {
         on: 'payment',
-        summary: 'Give a payment back to its buyer, whole or in part',
+        summary: 'Refund a payment to its buyer, fully or in part',
         details:
           'Takes a payment (pay_...) or a session (chk_...). Without --amount, all that is left. With --idempotency-key the same command can be sent again: it answers the first refund.',
         examples: ['', '--amount 10 --reason requested_by_customer --idempotency-key refund-A-1001'],

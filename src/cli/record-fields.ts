@@ -8,7 +8,7 @@ type Field<Item> = (keyof Item & string) | ((item: Item) => Cell | null | undefi
 /** Columns of a table or facts about a record, by heading, in their order. */
 export type Fields<Item> = Readonly<Record<string, Field<Item>>>;
 
-/** Cells by the name of a property, instead of its usual format, or by a name of their own. Null leaves it out. */
+/** Cells by name: the name of a property replaces its usual format, any other name adds a cell. Null omits the cell. */
 export type Cells<Item> = Readonly<Record<string, ((item: Item) => Cell | null | undefined) | null>>;
 
 const AMOUNTS = new Set(['amount', 'expected', 'received', 'debit', 'credit', 'refundedAmount', 'refundPendingAmount']);

@@ -28,7 +28,7 @@ import { plain, statusCell } from './cells.ts';
 export function discrepanciesCommand(context: CommandContext): Command {
   return resourceCommand<Discrepancy>(context, {
     name: 'discrepancies',
-    summary: 'Money to resolve: list, show, refund or accept',
+    summary: 'List, show and resolve discrepancies',
     one: 'discrepancy',
     filters: [
       statusOption(DISCREPANCY_STATUSES),
@@ -44,7 +44,7 @@ export function discrepanciesCommand(context: CommandContext): Command {
           ? statusCell(status)
           : { text: `open until refund ${refundId} has succeeded`, style: 'yellow' },
     },
-    get: { summary: 'Show a second payment or a wrong amount' },
+    get: { summary: 'Show a discrepancy, such as a wrong amount' },
     actions: {
       resolve: {
         summary: 'Refund the money, or accept it',

@@ -9,11 +9,11 @@ export interface NamedSecret {
 
 /** A delivery as the endpoint received it, and what the endpoint expects. */
 export interface Received {
-  /** By their names in lower case. */
+  /** Headers by their names in lower case. */
   headers: Readonly<Record<string, readonly string[]>>;
   body: Buffer;
   secrets: readonly NamedSecret[];
-  /** Unix seconds. */
+  /** Current time in Unix seconds. */
   now: number;
   toleranceSeconds: number;
   environment?: Environment | undefined;

@@ -17,7 +17,7 @@ interface Options {
 }
 
 const STDIN = '-';
-const HOW =
+const REQUEST_HINT =
   "pass the request to the standard input (header lines, an empty line, the body), or its headers with --headers FILE or --header 'name: value'";
 const WIDTH = 100;
 const LABEL_WIDTH = 'Proven  '.length;
@@ -111,14 +111,14 @@ async function requestOf(
   if (file === undefined && header.length > 0) {
     return { headers: readHeaders(header.join('\n')), body: await contentOf(bodyFile ?? STDIN, terminal) };
   }
-  if (file === undefined && bodyFile !== undefined) throw new CommandError(2, HOW);
+  if (file === undefined && bodyFile !== undefined) throw new CommandError(2, REQUEST_HINT);
   const source = file ?? STDIN;
   if (source === STDIN && bodyFile === STDIN) throw new CommandError(2, 'only one of them can be the standard input');
   const { head, body } = partsOf(await contentOf(source, terminal));
   const headers = readHeaders([head, ...header].join('\n'));
   if (Object.keys(headers).length === 0) {
     const missing = `${source} holds no header: write one "name: value" a line, or a JSON object`;
-    throw new CommandError(2, file === undefined ? HOW : missing);
+    throw new CommandError(2, file === undefined ? REQUEST_HINT : missing);
   }
   const isWhole = bodyFile === undefined && (source === STDIN || body.toString('latin1').trim() !== '');
   return { headers, body: isWhole ? withoutLineEnd(body, headers) : await contentOf(bodyFile ?? STDIN, terminal) };

@@ -16,7 +16,7 @@ const schemaResult = named(
   'OperationSchemas',
   z.strictObject({
     ok: z.literal(true).describe('Always true.'),
-    operation: field.label('The operation asked for.', 'fees.estimate'),
+    operation: field.label('The requested operation.', 'fees.estimate'),
     inputSchema: anything('JSON Schema, draft 2020-12, of the request body.', { type: 'object' }),
     outputSchema: anything(
       'JSON Schema, draft 2020-12, of the `result` of an action, or of the whole answer of routes.list and capabilities.',

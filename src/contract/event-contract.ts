@@ -85,7 +85,7 @@ export const eventsQuery = listQuery('evt', {
   )
     .optional()
     .describe(
-      'The feed: events oldest first, those that became visible after this one; empty, from the beginning. Not together with sessionId, startingAfter or endingBefore.',
+      'Id of an event, for the feed: the events that became visible after it, oldest first. Empty: from the beginning. Not together with sessionId, startingAfter or endingBefore.',
     )
     .meta({ examples: [SAMPLE_IDS.evt] }),
 }).check((context) => {

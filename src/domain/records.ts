@@ -46,7 +46,7 @@ type Resolution = (typeof RESOLUTIONS)[number];
 
 export const CURRENCY = 'USD';
 
-/** One per environment and buyer email, compared without case; `email` keeps the first spelling. */
+/** A buyer, unique by environment and email address (compared without case); `email` has the first spelling. */
 export interface Customer {
   id: string;
   environment: Environment;
@@ -146,7 +146,7 @@ export interface Payment {
   inquiries: number;
 }
 
-/** One per payment. */
+/** The invoice of a payment; each payment has one. */
 export interface Invoice {
   id: string;
   paymentId: string;

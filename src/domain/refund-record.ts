@@ -56,7 +56,7 @@ export interface Refund {
 export interface RefundOrder {
   refundId: string;
   paymentId: string;
-  /** Null: the rest of the payment. */
+  /** Amount to refund; null: the rest of the payment. */
   amount: Cents | null;
   reason: RefundReason | null;
   idempotencyKey: string | null;

@@ -36,9 +36,9 @@ export type OutcomeResult = (typeof OUTCOME_RESULTS)[number];
  */
 export const REFUSAL_WEIGHT = 2;
 
-type Lesson = Pick<RouteOutcome, 'stage' | 'result'> & Partial<RouteOutcome>;
+type OutcomeFields = Pick<RouteOutcome, 'stage' | 'result'> & Partial<RouteOutcome>;
 
-const NOTHING = { successes: 0, failures: 0, neutrals: 0 };
+const NO_COUNTS = { successes: 0, failures: 0, neutrals: 0 };
 
 /** Outcomes of a decision for its routes: a pure function of the checkout before and after. */
 export function outcomesOf(before: Checkout, next: Checkout, now: Instant): RouteOutcome[] {
@@ -50,9 +50,9 @@ export function outcomesOf(before: Checkout, next: Checkout, now: Instant): Rout
 function outcomesOfPayment(before: Payment | undefined, payment: Payment, now: Instant): RouteOutcome[] {
   if (before === payment) return [];
   const outcomes: RouteOutcome[] = [];
-  const add = (fields: Lesson) =>
+  const add = (fields: OutcomeFields) =>
     outcomes.push({
-      ...NOTHING,
+      ...NO_COUNTS,
       paymentId: payment.id,
       environment: payment.environment,
       routeId: payment.route.id,
@@ -68,28 +68,28 @@ function outcomesOfPayment(before: Payment | undefined, payment: Payment, now: I
   const from = before?.status ?? 'pending';
   // The provider reported in time: the first new outcome also reverses the weight of the uncertain handoff.
   const isCleared = from === 'pending' && before?.handoffUncertain === true && !payment.handoffUncertain;
-  const silence = isCleared ? -REFUSAL_WEIGHT : 0;
+  const reversedWeight = isCleared ? -REFUSAL_WEIGHT : 0;
 
   // A recorded refusal still counts if the provider has the payment after all. A paid payment adds no accepted handoff:
   // it no longer shows whether the handoff was refused, and its money is evidence enough.
   const isNamed = payment.providerReference !== null && (before?.providerReference ?? null) === null;
   if (isNamed && before?.failureCode !== 'handoff_refused' && before?.status !== 'paid') {
-    add({ stage: 'handoff', result: 'accepted', failures: silence });
+    add({ stage: 'handoff', result: 'accepted', failures: reversedWeight });
   }
   if (payment.status === from) return outcomes;
-  if (payment.status === 'failed') addFailure(payment, silence, add);
+  if (payment.status === 'failed') addFailure(payment, reversedWeight, add);
   if (payment.status === 'paid') {
-    if (from === 'failed') add({ stage: 'late', result: 'paid', successes: 1, ...takenBack(before!) });
+    if (from === 'failed') add({ stage: 'late', result: 'paid', successes: 1, ...reversalOf(before!) });
     else {
       // If the provider reported the attempt first, the start of the attempt is unknown.
       const paidAfterMs = before ? Math.max(1, now - payment.created) : null;
-      add({ stage: 'result', result: 'paid', successes: 1, failures: silence, paidAfterMs });
+      add({ stage: 'result', result: 'paid', successes: 1, failures: reversedWeight, paidAfterMs });
     }
   }
   return outcomes;
 }
 
-function addFailure(payment: Payment, silence: number, add: (fields: Lesson) => void): void {
+function addFailure(payment: Payment, reversedWeight: number, add: (fields: OutcomeFields) => void): void {
   const { failureCode, failureSource, handoffUncertain: handoffUnclear } = payment;
   if (failureSource === 'gateway') {
     // No request was sent, so the outcome is no evidence about the route or the buyer.
@@ -97,13 +97,13 @@ function addFailure(payment: Payment, silence: number, add: (fields: Lesson) => 
   } else if (failureCode === 'handoff_refused') {
     add({ stage: 'handoff', result: 'refused', failures: handoffUnclear ? 0 : REFUSAL_WEIGHT });
   } else if (!handoffUnclear) {
-    if (failureSource === 'route') add({ stage: 'result', result: 'failed', failures: silence + 1 });
-    else add({ stage: 'result', result: 'neutral', failures: silence, neutrals: 1 });
+    if (failureSource === 'route') add({ stage: 'result', result: 'failed', failures: reversedWeight + 1 });
+    else add({ stage: 'result', result: 'neutral', failures: reversedWeight, neutrals: 1 });
   }
   // Otherwise the provider never reported. The uncertain handoff was counted against the route, and that stays.
 }
 
-function takenBack(failed: Payment): Pick<RouteOutcome, 'failures' | 'neutrals'> {
+function reversalOf(failed: Payment): Pick<RouteOutcome, 'failures' | 'neutrals'> {
   const { failureCode, failureSource, handoffUncertain: handoffUnclear } = failed;
   if (failureSource === 'gateway') return { failures: 0, neutrals: 0 };
   if (handoffUnclear || failureCode === 'handoff_refused') return { failures: -REFUSAL_WEIGHT, neutrals: 0 };

@@ -68,7 +68,7 @@ const AMOUNT = /^(\d{1,9})(?:\.(\d{1,2}))?$/;
 const CURRENCY_CODE = /^[A-Za-z]{3}$/;
 const TIME = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 const MAX_NAME = 200;
-// Dates of a file may be those of its own time zone.
+// The dates of a file may be in the time zone of its provider.
 const CLOCKS_DIFFER_MS = 24 * 60 * 60_000;
 
 /** Problem of the header, as a sentence; undefined if there is none. */

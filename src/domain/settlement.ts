@@ -30,7 +30,7 @@ export interface PayoutReport {
   /** Null: the whole amount to pay out. */
   amount: Cents | null;
   reference: string | null;
-  /** Null: now. */
+  /** Time of the payout; null: now. */
   settledAt: Instant | null;
 }
 

@@ -17,7 +17,7 @@ type EndpointSource = (typeof ENDPOINT_SOURCES)[number];
 export interface WebhookEndpoint {
   id: string;
   environment: Environment;
-  /** Empty once it is deleted. */
+  /** URL of the receiver; empty once the endpoint is deleted. */
   url: string;
   source: EndpointSource;
   /** Only events of these types are sent to it. */
@@ -29,7 +29,7 @@ export interface WebhookEndpoint {
   disabledAt: Instant | null;
   /** The first failure since the last success; null without one. */
   failingSince: Instant | null;
-  /** While it does not fail, known to the minute. */
+  /** Time of the last success; accurate to one minute unless the endpoint fails. */
   lastSuccessAt: Instant | null;
   /** Grows with every change of its settings or secrets, not with successes and failures. */
   version: number;
@@ -61,7 +61,7 @@ export const MAX_EARLIER_SECRETS = 10;
 /** Time of uninterrupted failure after which the next failure disables the endpoint. */
 export const FAILING_LIMIT_MS = 120 * HOUR_MS;
 // Interval at which successes are stored. A success that ends a failure is stored at once.
-const SUCCESS_NOTED_EVERY_MS = 60_000;
+const SUCCESS_STORED_EVERY_MS = 60_000;
 
 export const DISABLED_BY_410 = 'it answered 410, which says that it takes no events any more';
 export const DISABLED_BY_FAILURES = 'it acknowledged nothing for 120 hours, and failed again';
@@ -112,8 +112,8 @@ export function withoutSecret(endpoint: WebhookEndpoint, now: Instant): WebhookE
 
 /** A deleted endpoint, stored because old deliveries name it. */
 export function deletedEndpoint(endpoint: WebhookEndpoint, now: Instant): WebhookEndpoint {
-  const left = { ...endpoint, url: '', description: '', slot: null, failingSince: null };
-  return { ...left, status: 'deleting', disabledReason: DELETED_REASON, disabledAt: now };
+  const cleared = { ...endpoint, url: '', description: '', slot: null, failingSince: null };
+  return { ...cleared, status: 'deleting', disabledReason: DELETED_REASON, disabledAt: now };
 }
 
 /** Effect of a finished attempt on its endpoint; undefined if it need not be stored. */
@@ -124,7 +124,7 @@ export function endpointObservation(
 ): 'succeeded' | 'failed' | 'failing too long' | undefined {
   const { failingSince, lastSuccessAt } = endpoint;
   if (succeeded) {
-    const isStale = lastSuccessAt === null || at - lastSuccessAt >= SUCCESS_NOTED_EVERY_MS;
+    const isStale = lastSuccessAt === null || at - lastSuccessAt >= SUCCESS_STORED_EVERY_MS;
     return failingSince !== null || isStale ? 'succeeded' : undefined;
   }
   if (failingSince === null) return 'failed';

@@ -6,9 +6,9 @@ import { SAMPLE_PROVIDER_SECRET } from '../operations/webhook-samples.ts';
 export interface Described {
   deps: ExampleDeps;
   actions: readonly Action[];
-  /** Names for the schema lookup. */
+  /** Names of operations, for the schema lookup. */
   operations: readonly string[];
-  /** Those with a path of their own. */
+  /** Endpoints with their own path, unlike actions and operations. */
   endpoints: readonly Endpoint[];
 }
 

@@ -17,7 +17,7 @@ export interface Limits {
   requestTimeoutMs: number;
   /** `standard` limits calls of the API to {@link CALLS_PER_SECOND}. */
   api: 'off' | 'standard';
-  /** Requests for public pages per minute and address; status requests of open pages: {@link LOOKS_PER_PAGE} as many. */
+  /** Requests for public pages per minute and address; status requests of open pages: {@link STATUS_POLLS_PER_PAGE} as many. */
   pages: number | undefined;
   /** Callbacks per minute and address that fail verification. */
   callbacks: number | undefined;
@@ -34,7 +34,7 @@ interface LimitDeps {
 export const CALLS_PER_SECOND = { production: 100, sandbox: 25 } as const;
 export const PAYMENTS_PER_SESSION = 10;
 /** Status requests of open checkouts for each page that the address may open, counted separately. */
-export const LOOKS_PER_PAGE = 10;
+export const STATUS_POLLS_PER_PAGE = 10;
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
@@ -91,7 +91,7 @@ export async function limitRates(app: FastifyInstance, deps: LimitDeps): Promise
   const pages = limit('pages', limits.pages);
   const counted: Record<Exclude<Kind, 'call'>, Limit[]> = {
     page: pages,
-    look: limit('looks', limits.pages && limits.pages * LOOKS_PER_PAGE),
+    look: limit('looks', limits.pages && limits.pages * STATUS_POLLS_PER_PAGE),
     payment: [
       ...pages,
       ...limit('payments-by-address', limits.payments),

@@ -20,7 +20,7 @@ export function createCustomerDirectory(): CustomerDirectory {
       return id === undefined ? undefined : { id, status: 'active' };
     },
     remember(environment, email, id) {
-      // The oldest entry goes: a Map keeps the order of insertion.
+      // Drops the oldest entry: a Map iterates in the order of insertion.
       if (ids.size >= CAPACITY) ids.delete(ids.keys().next().value!);
       ids.set(keyOf(environment, email), id);
     },

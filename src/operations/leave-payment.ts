@@ -34,10 +34,10 @@ export async function chooseAnotherMethod(deps: Deps, sessionId: string, attempt
     const current = (await deps.store.checkout(sessionId))!;
     return { checkout: current, goesOn: pendingPayment(current)?.id === payment.id };
   }
-  const left = await commitDecision(deps, sessionId, (current, now) =>
+  const abandoned = await commitDecision(deps, sessionId, (current, now) =>
     pendingPayment(current)?.id === payment.id ? abandonAttempt(current, now) : unchanged(current, 'ignored'),
   );
-  return { checkout: left.checkout, goesOn: false };
+  return { checkout: abandoned.checkout, goesOn: false };
 }
 
 /** Cancels the checkout for the buyer: a started session fails, and a session that was not started stays open. */

@@ -219,8 +219,8 @@ function splitOf(id: string, { split = [], by }: RuleActions, routes: readonly R
     words: `split ${listed(shares.map(({ route, pct }) => `${pct}% ${route}`))}`,
     outcomes: shares.map(({ route }) => ({ type: 'split', head: route, rule: id })),
     draw: ({ customer, sessionId }) => {
-      const who = by === 'customer' ? customer.toLowerCase() : sessionId;
-      const point = (Math.floor(uniformOf(id, who) * SHARE_STEPS) * sum) / SHARE_STEPS;
+      const splitKey = by === 'customer' ? customer.toLowerCase() : sessionId;
+      const point = (Math.floor(uniformOf(id, splitKey) * SHARE_STEPS) * sum) / SHARE_STEPS;
       return ends.findIndex((end) => point < end);
     },
   };

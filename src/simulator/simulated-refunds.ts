@@ -133,7 +133,7 @@ function reasonOf(status: ChargeRefund['status']): string {
   return status === 'succeeded' ? SENT_BACK : DECLINED;
 }
 
-/** Adds to what is refunded of the charge; a negative amount takes from it. */
+/** Adds to the refunded amount of a charge; a negative amount subtracts. */
 function addRefunded(charge: Charge, amount: number): Write {
   const refunded = charge.refunded + amount;
   const held = charge.captured === charge.total ? 'paid' : 'pending';

@@ -13,7 +13,7 @@ export interface Charge {
   kind: RouteKind;
   merchant: string;
   product: string;
-  /** Cents: the session's amount, and what the buyer pays. */
+  /** Cents: the session's amount, and the total that the buyer pays. */
   amount: number;
   total: number;
   returnUrl: string;

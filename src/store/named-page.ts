@@ -1,7 +1,7 @@
 import type { Environment } from '../domain/route.ts';
 import type { PageResult, Page } from './list-page.ts';
 
-export const NOTHING = { items: [], hasMore: false };
+export const EMPTY_PAGE = { items: [], hasMore: false };
 
 /** A page of the few records that an id or an address names. */
 export function pageOf<Item extends { id: string }>(named: Item[], page: Page): PageResult<Item> {
@@ -33,7 +33,7 @@ export function pageWithin<Item extends { environment: Environment }>(
   environment: Environment | undefined,
 ): PageResult<Item> {
   const isOther = page.items.some((item) => environment !== undefined && item.environment !== environment);
-  return isOther ? NOTHING : page;
+  return isOther ? EMPTY_PAGE : page;
 }
 
 /** The items that have the value of every property that the filter gives. */

@@ -138,7 +138,7 @@ export function isAnswer(error: unknown): boolean {
   return code !== '' && !NO_MORE.test(code);
 }
 
-// Another instance's migration has changed the table of a prepared SELECT; on a new connection it is prepared anew.
+// Another instance's migration has changed the table of a prepared SELECT; a new connection prepares it again.
 const STALE_PLAN = '0A000';
 // https://www.postgresql.org/docs/current/errcodes-appendix.html: resources (such as a full disk), operator, system, a
 // temporary state, lock timeout, serialization and deadlock.

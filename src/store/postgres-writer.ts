@@ -25,7 +25,7 @@ const MAX_BATCH = 200;
 const SLOW_AFTER_MS = 5;
 const MAX_IN_FLIGHT = 3;
 /** Change sets that were refused in a batch are sent alone, at most this many of a lane at once; other sets do not wait for them. */
-const APART_AT_ONCE = 2;
+const MAX_ALONE_AT_ONCE = 2;
 /** A batch with more refused sets than this is split into single sets instead of being repeated without each of them. */
 const MAX_REPEATS = 3;
 // Serialization failures, deadlocks and locks that are lockWaiters long: https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html
@@ -84,7 +84,7 @@ export function createWriter(options: WriterOptions) {
   function pump(): void {
     if (waiting.length > 0 && inFlight === slow && inFlight < MAX_IN_FLIGHT) void launch(waiting.splice(0, MAX_BATCH));
     for (const lane of [alone, lockWaiters]) {
-      while (lane.sets.length > 0 && lane.going < APART_AT_ONCE) void goApart(lane, lane.sets.shift()!);
+      while (lane.sets.length > 0 && lane.going < MAX_ALONE_AT_ONCE) void sendAlone(lane, lane.sets.shift()!);
     }
     if (isIdle()) onIdle?.();
   }
@@ -107,7 +107,7 @@ export function createWriter(options: WriterOptions) {
     pump();
   }
 
-  async function goApart(lane: Lane, set: Waiting): Promise<void> {
+  async function sendAlone(lane: Lane, set: Waiting): Promise<void> {
     lane.going++;
     await commitTogether([set], { patient: lane.patient });
     lane.going--;

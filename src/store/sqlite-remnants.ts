@@ -40,7 +40,8 @@ function rewrite(path: string): void {
   try {
     // Fails while another process has the file open; no process can open it until the end.
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL; BEGIN IMMEDIATE; COMMIT');
-    // Beside the database there is room for the copy; the usual folder can be small, in memory, or readable by others.
+    // The folder of the database has room for the copy; the usual temporary folder can be small, in memory, or readable
+    // by others.
     useFolder(database, dirname(resolve(path)));
     database.exec('VACUUM');
     const copied = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();

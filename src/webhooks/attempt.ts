@@ -11,7 +11,7 @@ import {
   endpointObservation,
 } from '../domain/webhook-endpoint.ts';
 
-/** Makes one attempt in a span of its own. The receiver may continue the trace: no signature covers its header. */
+/** Makes one attempt in a separate span. The receiver may continue the trace: no signature covers the trace header. */
 export async function send(
   { deliverer, tracing }: { deliverer: Deliverer; tracing: Tracing | undefined },
   delivery: Delivery,
@@ -69,7 +69,7 @@ interface AttemptOutcome {
   /** The endpoint when the attempt began. */
   endpoint: WebhookEndpoint;
   succeeded: boolean;
-  /** True if the receiver answered that it takes no events any more. */
+  /** True if the receiver answered 410: it takes no events any more. */
   gone: boolean;
   /** End of the attempt. */
   at: Instant;

@@ -16,13 +16,13 @@ import { parseRetryAfter } from './retry.ts';
 
 /** Result of one POST. */
 export interface Exchange {
-  /** Null without an answer. */
+  /** HTTP status; null without an answer. */
   statusCode: number | null;
   /** Reason for which the POST does not count as delivered; null for status 200. */
   failure: string | null;
   /** Beginning of the answer, as text that every database can store. */
   responseBody: string;
-  /** Whole milliseconds. */
+  /** Duration of the exchange in whole milliseconds. */
   durationMs: number;
   retryAfterMs?: number;
 }

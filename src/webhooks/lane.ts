@@ -109,10 +109,10 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     }
     beginReady();
     again = true;
-    if (!claiming) context.track(claimWhileAsked());
+    if (!claiming) context.track(claimUntilIdle());
   }
 
-  async function claimWhileAsked(): Promise<void> {
+  async function claimUntilIdle(): Promise<void> {
     claiming = true;
     try {
       while (again && !stopping.aborted) {

@@ -20,7 +20,7 @@ export interface Worker {
 interface WorkerOptions {
   name: string;
   log: Logger;
-  /** Does all due work and answers the number of items; begins no more once `isStopped` holds. */
+  /** Does all due work and answers the number of items; begins no more once `isStopped` answers true. */
   runOnce(isStopped: () => boolean): Promise<number>;
   /** Registers a function that wakes the worker before its next poll. Workers without it only poll. */
   onWake?(wake: () => void): void;

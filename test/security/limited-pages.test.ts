@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { LOOKS_PER_PAGE } from '../../src/http/rate-limits.ts';
+import { STATUS_POLLS_PER_PAGE } from '../../src/http/rate-limits.ts';
 import { call, sessionBody } from '../support/service.ts';
 import { suiteService } from '../support/suite.ts';
 
@@ -41,7 +41,7 @@ describe('a buyer behind an address that has used its limit up', () => {
 
   it('is told on: what an open page asks by itself is counted apart, and ten times as often', async () => {
     assert.equal((await ask(`/checkout/${id}`)).status, 429);
-    assert.equal((await last(PAGES * LOOKS_PER_PAGE, `/checkout/${id}/status`)).status, 200);
+    assert.equal((await last(PAGES * STATUS_POLLS_PER_PAGE, `/checkout/${id}/status`)).status, 200);
     assert.equal((await ask(`/checkout/${id}/status`)).status, 429);
   });
 

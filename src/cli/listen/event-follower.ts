@@ -87,7 +87,7 @@ export function createEventFeed({
       } catch (error) {
         const isUnknown = error instanceof TillwayError && error.code === 'invalid_input' && error.field === 'after';
         if (!isUnknown) throw error;
-        // Events are never deleted: if one is gone, the service has another database.
+        // Events are never deleted: if a known event is missing, the service has another database.
         return { events: await start({ from: newestMade + 1 }), isOtherHistory: true };
       }
     },

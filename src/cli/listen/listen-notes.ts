@@ -109,9 +109,9 @@ function endText({ events, forwarded, failed, waiting, again }: Ending): string 
     ...(failed > 0 ? [`${failed} given up`] : []),
     ...(waiting > 0 ? [`${waiting} not forwarded yet`] : []),
   ];
-  const how = 'Forward them again, and what came after the first of them, with:';
+  const advice = 'Forward them again, and what came after the first of them, with:';
   // The line starts behind the ^C of the terminal.
-  return `\n${parts.join(', ')}.\n${again === null ? '' : `${how}\n  ${plain(again)}\n`}`;
+  return `\n${parts.join(', ')}.\n${again === null ? '' : `${advice}\n  ${plain(again)}\n`}`;
 }
 
 function numberCell(number: number): string {

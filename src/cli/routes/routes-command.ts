@@ -63,7 +63,7 @@ const showRoutes = showTable<RoutingRoute>({
 /** `tillway routes`: the routes, their health, the decisions and the rules. */
 export function routesCommand(context: CommandContext): Command {
   const list = serviceCommand(context, 'list', {
-    summary: 'List the routes with score, health and what they are expected to do',
+    summary: 'List the routes with score, health and estimates',
     examples: ['tillway routes list', 'tillway routes list --environment production'],
     options: [usualEnvironmentOption()],
     ask: ({ routing }, { environment = usualEnvironment(context) }: EnvironmentOption) =>
@@ -71,7 +71,7 @@ export function routesCommand(context: CommandContext): Command {
     show: ({ data }, paint) => showRoutes(data, paint),
   });
   const why = serviceCommand(context, 'why <session>', {
-    summary: 'Tell why a session got its route: every decision, its candidates and their exclusions',
+    summary: 'Show why a session got its route: every decision, its candidates and their exclusions',
     examples: [`tillway routes why ${EXAMPLE.session}`],
     ask: ({ routing }, _options, session) => routing.decisions(session),
     show: ({ decisions }, paint) => decisions.map((decision) => tellDecision(decision, paint)).join('\n'),
@@ -121,13 +121,15 @@ export function routesCommand(context: CommandContext): Command {
     show: ({ id, words }, paint) => `${paint('bold', plain(id))} is ${plain(words)}\n`,
   }).addArgument(new Argument('<health>', 'its health').choices(HEALTHS));
   const commands = [list, why, replay, history, override, rulesCommand(context), ...supposeCommands(context)];
-  return commandGroup('routes', 'Ask about routes: why, rules, health, what if', commands, { otherwise: 'list' });
+  return commandGroup('routes', 'Show routes, decisions, rules and health; try other rules', commands, {
+    otherwise: 'list',
+  });
 }
 
 /** Commands that try a hypothetical checkout, or other rules. */
 function supposeCommands(context: CommandContext): Command[] {
   const dryRun = serviceCommand(context, 'dry-run <amount>', {
-    summary: 'Tell which route such a checkout would get, and why',
+    summary: 'Show which route a checkout would get, and why',
     details: 'Explores nothing and writes nothing.',
     examples: ['tillway routes dry-run 49.99', 'tillway routes dry-run 49.99 --kind wallet --metadata country=DE'],
     options: [
@@ -143,7 +145,7 @@ function supposeCommands(context: CommandContext): Command[] {
     show: tellDecision,
   });
   const backtest = serviceCommand(context, 'backtest', {
-    summary: 'Tell what other rules or another objective would have changed',
+    summary: 'Show what other rules or another objective would have changed',
     details: 'Repeats the newest decisions about payments, from their stored snapshots. Writes nothing.',
     examples: ['tillway routes backtest --margin 0.15', 'tillway routes backtest --objective total --limit 1000'],
     options: [

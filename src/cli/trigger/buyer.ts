@@ -96,7 +96,7 @@ export function createBuyer(options: {
       } else if (onward !== undefined && attempt !== pressed) {
         await payAtProvider(onward, instrument!);
         pressed = attempt;
-      } else if (isStuck && ends !== 'payment.failed') throw noWay(page);
+      } else if (isStuck && ends !== 'payment.failed') throw noMethodError(page);
       else return 'waits';
       return 'goes_on';
     },
@@ -123,7 +123,7 @@ function headingOf(markup: string): string {
   return text.replaceAll(/<[^>]*>/g, '').trim();
 }
 
-function noWay({ heading }: CheckoutPage): CommandError {
+function noMethodError({ heading }: CheckoutPage): CommandError {
   return new CommandError(
     1,
     `the checkout shows: ${heading}`,

@@ -15,7 +15,7 @@ export interface Gate {
   identify(headers: readonly string[]): Promise<ApiKey | undefined>;
   /** True if no key was ever created. */
   isOpen(): Promise<boolean>;
-  /** Drops the cache after a change on this instance. */
+  /** Clears the cache after a change of a key on this instance. */
   forget(): void;
 }
 
@@ -28,7 +28,7 @@ type GateDeps = Pick<Deps, 'store' | 'now' | 'realNow' | 'log'>;
 export function createGate(deps: GateDeps): Gate {
   const { store, realNow } = deps;
   let cached = new Map<string, { key: ApiKey; at: number }>();
-  const noteUse = createUseNotes(deps);
+  const recordUse = createUseRecorder(deps);
   let needsKeys = false;
   let lookedAt = -Infinity;
 
@@ -65,7 +65,7 @@ export function createGate(deps: GateDeps): Gate {
       const key = await find(hashOfKey(text));
       if (!key) throw refusedKey('This API key is not one of this service.');
       if (key.revokedAt !== null) throw revokedKeyError();
-      noteUse(key);
+      recordUse(key);
       return key;
     },
     forget() {
@@ -76,12 +76,12 @@ export function createGate(deps: GateDeps): Gate {
 }
 
 function isOver(since: number, now: number): boolean {
-  // A clock that was set back must not keep an answer alive.
+  // A cached answer must not live longer after the clock was set back.
   return now < since || now - since >= CACHED_MS;
 }
 
 /** Records the last use of a key, at most once a minute; no answer waits for it or fails with it. */
-function createUseNotes({ store, now, log }: GateDeps): (key: ApiKey) => void {
+function createUseRecorder({ store, now, log }: GateDeps): (key: ApiKey) => void {
   const noted = new Map<string, number>();
   return ({ id, lastUsedAt }) => {
     const at = now();
@@ -100,16 +100,16 @@ function bearerOf(headers: readonly string[]): string | undefined {
   return text !== undefined && environmentOfKey(text) !== undefined ? text : undefined;
 }
 
-const HOW =
+const KEY_HINT =
   'Send one header Authorization: Bearer sk_sandbox_... or sk_live_..., with a key that the operator made (tillway keys create)';
 
 function keyNeeded(): KeyRefusal {
-  return new KeyRefusal('This service asks for an API key.', { suggestion: `${HOW}; then resend.` });
+  return new KeyRefusal('This service asks for an API key.', { suggestion: `${KEY_HINT}; then resend.` });
 }
 
 function malformed(): KeyRefusal {
   return new KeyRefusal('The Authorization header holds no API key.', {
-    suggestion: `${HOW}, whole and nothing else; then resend.`,
+    suggestion: `${KEY_HINT}, whole and nothing else; then resend.`,
   });
 }
 

@@ -80,8 +80,8 @@ export async function eraseCustomer(deps: Pick<Deps, 'store' | 'log'>, id: strin
     if (result.done) isFirst = false;
     else if (result.conflict === 'overtaken') return eraseCustomer(deps, id, confirm);
     else {
-      const underWay = await store.workInProgressFor(id);
-      if (Object.values(underWay).flat().length > 0) throw stillUnderWay(id, underWay);
+      const workInProgress = await store.workInProgressFor(id);
+      if (Object.values(workInProgress).flat().length > 0) throw workInProgressError(id, workInProgress);
       if (++conflicts === MAX_CONFLICTS)
         throw new GatewayError('unavailable', `The sessions of customer ${id} are changing too fast; try again.`);
     }
@@ -100,7 +100,7 @@ async function changeOf({ store }: Pick<Deps, 'store'>, session: Session): Promi
   };
 }
 
-function stillUnderWay(id: string, { payments, refunds, deliveries }: PersonalWorkInProgress): GatewayError {
+function workInProgressError(id: string, { payments, refunds, deliveries }: PersonalWorkInProgress): GatewayError {
   const parts = [
     ...(payments.length > 0 ? [`payments are pending (${payments.join(', ')})`] : []),
     ...(refunds.length > 0 ? [`refunds are pending (${refunds.join(', ')})`] : []),

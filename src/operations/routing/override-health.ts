@@ -12,7 +12,7 @@ import type { RouteView } from './routing-view.ts';
 // The latest time that ISO 8601 writes with a year of four digits.
 const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** The routes of one environment, or of both, as they are now. */
+/** The current routes of the given environments, with health and estimates. */
 export function currentRoutes(deps: Pick<Deps, 'router'>, environments: readonly Environment[]): RouteView[] {
   return environments.flatMap((environment) => [...deps.router.view(environment).ranked]);
 }

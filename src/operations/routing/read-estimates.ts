@@ -62,7 +62,7 @@ export async function readEstimates(
   const record = await store.routeEstimates(environment, DEFAULT_POLICY.algorithm);
   const base = record && !isAhead(record, now) ? parsed(record, before) : emptyEstimates(environment);
   const clearings = clearingsOf(health);
-  const priors = [...priorsOf(routes), ...strangers(routes, health)];
+  const priors = [...priorsOf(routes), ...foreignRoutes(routes, health)];
   const settled = startOfBucket(now - SETTLED_MS);
   // After a month without a running service, a month of buckets need not be read.
   const since = Math.max(base.foldedUntil ?? 0, startOfBucket(now - LOOK_BACK_MS) + BUCKET_MS);
@@ -85,7 +85,7 @@ export async function readEstimates(
 }
 
 /** Routes that only another instance's catalogue has. Their outcomes are folded too, or that instance would lose them. */
-function strangers(routes: readonly Route[], health: ReadonlyMap<string, HealthRecord>): RoutePrior[] {
+function foreignRoutes(routes: readonly Route[], health: ReadonlyMap<string, HealthRecord>): RoutePrior[] {
   const own = new Set(routes.map(({ id }) => id));
   const others = [...health.keys()].filter((id) => !own.has(id)).toSorted();
   return others.map((id) => ({ id, successRate: UNKNOWN_SUCCESS_RATE, group: '' }));

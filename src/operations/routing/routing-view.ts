@@ -30,14 +30,14 @@ export interface RouteView {
 export interface RoutingView {
   snapshot: Snapshot;
   rules: CompiledRules;
-  /** By id. */
+  /** Routes by id. */
   routes: ReadonlyMap<string, RouteView>;
   /**
    * The kinds of its routes, ordered by the configured values of the best route of each kind, so that the order does not
    * change with every outcome.
    */
   kinds: readonly RouteKind[];
-  /** Best first, without a preferred kind. */
+  /** Routes, the best one first, without regard to a preferred kind. */
   ranked: readonly RouteView[];
   /** Quotes on this view, by their other input. */
   quotes: Map<string, Quote>;

@@ -12,7 +12,7 @@ import {
 } from '../webhooks-port.ts';
 import { type KeysetQuery, type Row, type Select, splitColumns } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
-import { NOTHING, matching, pageWithin, pageOfItems, pageOf } from '../named-page.ts';
+import { EMPTY_PAGE, matching, pageWithin, pageOfItems, pageOf } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
 import {
   DELIVERY_ATTEMPTS,
@@ -77,7 +77,7 @@ export function createWebhookReads(select: Select) {
         );
       }
       const [first, ...rest] = deliveryKeysets(filter);
-      if (!first) return NOTHING;
+      if (!first) return EMPTY_PAGE;
       return pageWithin(await list([first, ...rest], page, deliveryFromRow), environment);
     },
 

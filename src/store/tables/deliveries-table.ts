@@ -81,8 +81,8 @@ const REPLAY = `UPDATE deliveries SET status = 'pending', schedule_start = ?4, d
     answer_class = CASE WHEN ?3 = 'delivered' THEN '2xx' ELSE answer_class END
   WHERE id = ?1 AND attempts = ?2 AND status = ?3`;
 // Deliveries that wait behind this one become due with it, so that they are not read in vain before. A delivery behind a
-// replayed one may have an attempt in progress: it keeps its own time, or it would be sent twice at once. If this delivery is
-// to be tried again, those behind it do not hold up the queue of their recovery.
+// replayed one may have an attempt in progress: it keeps its own time, or it would be sent twice at once. If this
+// delivery is to be tried again, the deliveries behind it do not delay the queue of their recovery.
 const FOLLOW = `UPDATE deliveries SET due_at = ?4, recover_at = CASE WHEN ?5 = 1 THEN NULL ELSE recover_at END
   WHERE session_id = ?1 AND endpoint_id = ?2 AND sequence > ?3 AND status = 'pending'
     AND (attempts = schedule_start OR due_at < ?4)`;
