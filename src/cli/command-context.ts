@@ -20,7 +20,7 @@ export interface Terminal {
   url: string | undefined;
   /** TILLWAY_API_KEY. It is not an option, because a command line would show it to every user of the machine. */
   apiKey: string | undefined;
-  /** WEBHOOK_SECRET; not an option for the same reason. */
+  /** WEBHOOK_SECRET. It is not an option, because a command line would show it to every user of the machine. */
   webhookSecret: string | undefined;
   /** Milliseconds since 1970-01-01 UTC. */
   now(): number;
@@ -232,7 +232,7 @@ export function printsLines(command: Command): boolean {
   return DETAILS.get(command)?.lines ?? false;
 }
 
-/** The options of a command without those that all commands have. */
+/** The own options of a command, without the common options. */
 export function ownOptions(command: Command): Record<string, unknown> {
   const { url: _url, json: _json, color: _color, ...options } = command.opts();
   return options;

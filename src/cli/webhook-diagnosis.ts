@@ -43,7 +43,10 @@ export interface Diagnosis {
   findings: Finding[];
 }
 
-/** The first secret and correction of the body that make the signature right; else the reason of the SDK to refuse it. */
+/**
+ * The first secret and correction of the body that make the signature correct; otherwise the reason why the SDK rejects
+ * it.
+ */
 interface Judgement {
   scheme: Scheme;
   secret?: NamedSecret;

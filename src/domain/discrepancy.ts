@@ -138,8 +138,8 @@ type Found = Omit<Discrepancy, 'id'>;
 const MONEY = new Set<ProviderMessage['status']>(['paid', 'settled', 'succeeded']);
 
 /**
- * The decision on a message, with the discrepancy that the message leaves to be resolved. One record holds the same money,
- * however often it is reported: a larger report raises the record, or opens another one once the first is decided on.
+ * The decision on a message, with the discrepancy that the message leaves to be resolved. The same money has one record,
+ * however often it is reported. A larger report raises an open record, and opens another record after a decision.
  */
 export function withReport<Outcome extends string>(
   before: Checkout,
@@ -163,7 +163,10 @@ function listedWith(known: readonly Discrepancy[], found: Found, newId: NewId): 
   return [...known, { ...found, id: newId('dis'), subject: freeSubject(known, found) }];
 }
 
-/** The subject, numbered if it is taken: of two reports that open a record at the same time, one conflicts. */
+/**
+ * The subject of a new record, with a number if another record has it. If two concurrent reports open the same record,
+ * one of them conflicts.
+ */
 function freeSubject(known: readonly Discrepancy[], { kind, subject }: Found): string {
   let free = subject;
   const isTaken = () => known.some((one) => one.kind === kind && one.subject === free);

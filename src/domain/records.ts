@@ -171,7 +171,7 @@ export interface Discrepancy {
   version: number;
   sessionId: string;
   customerId: string;
-  /** The payment of the session that it is about; null if there is none. */
+  /** The payment that the discrepancy is about; null if there is none. */
   paymentId: string | null;
   /** Identity of the money within its session and kind, so that a repeated report raises the same record. */
   subject: string;
@@ -187,9 +187,9 @@ export interface Discrepancy {
   received: Cents;
   /** Null for records of versions that did not store it. */
   currency: string | null;
-  /** True while a refund of it is in progress. */
+  /** True while a refund of the discrepancy is in progress. */
   refunding: boolean;
-  /** The newest refund of it. */
+  /** The newest refund of the discrepancy. */
   refundId: string | null;
   resolution: Resolution | null;
   note: string | null;

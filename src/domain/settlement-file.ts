@@ -9,7 +9,7 @@ export type SettlementColumn = (typeof SETTLEMENT_COLUMNS)[number];
 /** Cells of one line by column; null if missing or empty. */
 export type SettlementCells = Record<SettlementColumn, string | null>;
 
-/** A readable line: it has at least one of the two names of the payment. */
+/** A readable line, which has a payment id, a reference, or both. */
 export interface SettlementLine {
   paymentId: string | null;
   /** The provider's own id of the payment. */

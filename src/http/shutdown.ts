@@ -11,7 +11,7 @@ const LAST_REQUESTS_MS = 200;
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Rejects new requests from now on; resolves once those in progress are answered. */
+    /** Rejects new requests from now on; resolves once the requests in progress are answered. */
     drain(): Promise<void>;
   }
 }

@@ -15,7 +15,10 @@ export const HEALTH_POLICY = {
   /** Largest shortfall of the success rate at which a route recovers. */
   recoveryShare: 0.03,
   recoveryResultsWithoutHandoffError: 10,
-  /** Below `slowFactor`, so that a route between the two does not oscillate. */
+  /**
+   * Ratio below which a slow route recovers; lower than `slowFactor`, so that a route between the two values does not
+   * oscillate.
+   */
   recoverySlowFactor: 2,
   quietRecoverySeconds: 1800,
   quietRecoveryMinimumOutcomes: 3,

@@ -21,7 +21,8 @@ export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-// Below the range from which systems assign ports, since another program could get one of those before the service listens.
+// Lowest candidate for a free port. It is below the range from which systems assign ports, because another program could
+// get such a port before the service listens.
 const FIRST_FREE_PORT = 20_000;
 const FREE_PORTS = 12_000;
 const MOST_PROBES = 100;
@@ -124,7 +125,7 @@ function listenError(
   return new Error(`${setting} must be an address or a name of this machine, not ${host}: ${cause.message}`, { cause });
 }
 
-/** Warns if the service listens at every address and no setting has one that buyers can open. */
+/** Warns if the service listens at every address and no setting names an address that buyers can open. */
 export function warnOfNoAddress(
   { host, baseUrl }: Pick<Config, 'host' | 'baseUrl'>,
   localUrl: string,

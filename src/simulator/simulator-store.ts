@@ -7,7 +7,7 @@ import { type Write, insertSql } from '../store/write-statement.ts';
 /** The simulated provider's record of one of our payments. */
 export interface Charge {
   reference: string;
-  /** The caller's own ids of it. */
+  /** The gateway's own ids of the payment and its session. */
   paymentId: string;
   sessionId: string;
   kind: RouteKind;

@@ -4,7 +4,7 @@ export type ChargeState = 'CREATED' | 'PROCESSING' | 'CAPTURED' | 'DECLINED' | '
 /** One callback of a test outcome. */
 export interface Step {
   state: ChargeState;
-  /** Time from the buyer's click until it is sent, in milliseconds. */
+  /** Time from the buyer's click until the callback is sent, in milliseconds. */
   afterMs: number;
   /** Age of the event by then, in milliseconds. */
   agedMs?: number;

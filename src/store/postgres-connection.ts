@@ -13,7 +13,7 @@ export interface PostgresSettings {
 export const DEADLINE_MS = 4500;
 /** Limit for opening a connection, or waiting for a free one. */
 export const CONNECT_TIMEOUT_MS = 2000;
-/** Limit for a read once it has a connection. */
+/** Time limit of a read, without the wait for a connection. */
 export const READ_TIMEOUT_MS = DEADLINE_MS - CONNECT_TIMEOUT_MS;
 // Less than a caller waits: a slow statement is then an answer of the server, and no reason to distrust the connection.
 const STATEMENT_TIMEOUT_MS = 2250;
@@ -68,14 +68,14 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
   pool.on('error', ({ message: reason }) =>
     runWithoutOrigin(() => log.info({ reason }, 'a connection to the database was lost')),
   );
-  // A connection lost while it is lent fails its query. Without a listener its error event would end the process.
+  // If a connection is lost while in use, its query fails. Without a listener its error event would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
   /** Time of the last answer of each connection, and the time before which no answer is trusted, by the monotonic clock. */
   const answered = new WeakMap<PoolClient, number>();
   let suspectUntil = 0;
   let awaySince: number | undefined;
 
-  /** Logs one line when the database becomes unavailable, and one when it is back. */
+  /** Logs one line when the database becomes unavailable, and one when it is available again. */
   function note(failure?: unknown): void {
     if (failure === undefined && awaySince !== undefined) {
       const seconds = Math.round((performance.now() - awaySince) / 1000);

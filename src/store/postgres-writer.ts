@@ -19,8 +19,8 @@ import type { Write } from './write-statement.ts';
 /** Limit of change sets in one batch. */
 const MAX_BATCH = 200;
 /**
- * The next batch gathers until the one in flight is done, since larger batches cost less; but not behind a batch that takes
- * longer than this, because it waits for a lock or a slow disk. At most this many batches are in flight.
+ * The next batch waits for the batch in flight, because larger batches cost less, but no longer than this: a slow batch
+ * waits for a lock or a slow disk. At most this many batches are in flight.
  */
 const SLOW_AFTER_MS = 5;
 const MAX_IN_FLIGHT = 3;
@@ -143,13 +143,13 @@ export function createWriter(options: WriterOptions) {
 
   /** Commits a batch without the refused set, which is then sent alone. */
   async function commitOthers(batch: Waiting[], refused: Waiting, lane: Lane, repeats: number): Promise<void> {
-    // Each set that waits for the same lock would be refused in turn, after as long a wait.
+    // All sets that wait for the same lock are removed together, because each would be refused after the same wait.
     const isRefused = (set: Waiting) =>
       set === refused || (lane === lockWaiters && set.order === refused.order && set.order !== '');
     const others = batch.filter((set) => !isRefused(set));
     if (repeats === 0) alone.sets.push(...others);
     else if (others.length > 0) await commitTogether(others, { repeats: repeats - 1 });
-    // After the others, which may have caused the refusal.
+    // The refused set follows the other sets, which may have caused the refusal.
     lane.sets.push(...batch.filter(isRefused));
   }
 
@@ -235,7 +235,10 @@ function statementsOf(writes: Write[]): StatementSet {
   });
 }
 
-/** The statement as one that fails if it affects no row: within one round trip the client cannot check in between. */
+/**
+ * Changes a statement so that it fails if it affects no row, because the client cannot check the row count within one
+ * round trip.
+ */
 function failingOnNone(sql: string): string {
   return `WITH touched AS (${sql} RETURNING 1) SELECT 1 / COUNT(*) FROM touched`;
 }

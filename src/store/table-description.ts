@@ -99,7 +99,7 @@ export interface Table<Item> {
   update(options: UpdateOptions<Item>): WriteOf<Item>;
 }
 
-/** One column. All have the same shape, with null for what is missing, which keeps reading and writing rows fast. */
+/** One column. All objects have the same shape, with null for missing parts, which makes reading and writing rows fast. */
 interface Part {
   /** Property of the item that the column's property is part of. */
   group: string | null;

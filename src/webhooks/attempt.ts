@@ -55,8 +55,11 @@ export function attemptOf(delivery: Delivery, exchange: Exchange, started: Insta
   };
 }
 
-/** Outcome of an attempt that this process ended: it does not count in the schedule, and the next one may begin at once. */
-export function repeated(delivery: Delivery, attempt: DeliveryAttempt, now: Instant): Finished {
+/**
+ * Outcome of an attempt that a shutdown of this process cut off: it does not count in the schedule, and the next attempt
+ * may begin at once.
+ */
+export function cutOffOutcome(delivery: Delivery, attempt: DeliveryAttempt, now: Instant): Finished {
   return {
     type: 'delivery_finished',
     delivery: { ...delivery, status: 'pending', scheduleStart: delivery.scheduleStart + 1, dueAt: now },

@@ -120,7 +120,10 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   };
 }
 
-/** Checks the address when a socket is opened: that of a host name after DNS, a literal address before. */
+/**
+ * Checks the address of a new socket: the addresses of a host name after the DNS lookup, a literal address before
+ * connecting.
+ */
 function guardedConnector(connect: buildConnector.connector, targets: WebhookTargets): buildConnector.connector {
   return (options, callback) => {
     // Literal addresses skip the lookup. The URL parser has normalised them.

@@ -21,8 +21,9 @@ export interface DispatcherOptions extends DeliveryDeps {
 
 export interface Dispatcher {
   /**
-   * Attempts all due deliveries, and those that become due by it, and waits for them. Answers the number of attempts and of
-   * failures to begin any. Never rejects: failed reads and writes are logged, and repeated by the next run.
+   * Attempts all due deliveries, and deliveries that thereby become due, and waits for the attempts. Answers the number
+   * of attempts and of failures to begin any. Never rejects: failed reads and writes are logged, and repeated by the next
+   * run.
    */
   runOnce(): Promise<number>;
   /** Works until `stop`: commits wake it, and it polls twice a second. */

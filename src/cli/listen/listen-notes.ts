@@ -19,7 +19,7 @@ interface Ending {
 interface Start {
   url: string;
   forwardTo: string | null;
-  /** Null if nothing is forwarded, or the secret is that of the environment. */
+  /** Signing secret to show; null if nothing is forwarded or the secret is from the environment. */
   secret: string | null;
   secretFrom: SigningSecret['from'] | null;
 }
@@ -47,7 +47,7 @@ const STYLES: Record<string, Style> = {
   'payment.provider_pending': 'yellow',
 };
 
-/** The text of notes. It has a state: the day is printed when it changes, and an advice when it is new. */
+/** Returns a function that formats notes. It prints the day only when the day changes, and each advice only once. */
 export function noteTexts(paint: Paint): (note: Note) => string {
   let day = '';
   const advised = new Set<string>();

@@ -37,7 +37,7 @@ export function targetOf(text: string): string {
   throw new CommandError(2, `--forward-to takes a URL such as ${TARGET}, not ${text}`);
 }
 
-/** The secret to sign with: that of the option, else that of the environment, else a new one. */
+/** The signing secret: from the option, else from the environment, else a new one. */
 export function signingSecretOf(
   { forwardTo, secret }: ListenOptions,
   { webhookSecret, randomBytes }: Pick<Terminal, 'webhookSecret' | 'randomBytes'>,

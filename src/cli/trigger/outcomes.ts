@@ -17,7 +17,7 @@ interface Choice {
   tag?: string;
   /** True if the buyer pays only once; otherwise the buyer pays again as long as the checkout offers it. */
   once?: boolean;
-  /** The time that the outcome takes, if it is more than a moment. */
+  /** Time that the outcome takes, in seconds; undefined for an immediate outcome. */
   takesSeconds?: number;
 }
 

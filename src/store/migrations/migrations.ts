@@ -25,7 +25,10 @@ ALTER TABLE events ADD COLUMN trace_parent TEXT;
 `,
 };
 
-/** Columns for a provider's own failure reason, and for the time since which it does not know the payment of a refund. */
+/**
+ * Columns for a provider's own failure reason, and for the time since which the provider answers that it does not know
+ * the payment of a refund.
+ */
 const failures: Step = {
   name: 'failures',
   sql: `

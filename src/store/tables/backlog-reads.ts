@@ -13,7 +13,7 @@ const KINDS = quoted(DISCREPANCY_KINDS);
 const COUNT_DELIVERIES = counted(
   `SELECT 1 FROM deliveries WHERE environment = ?1 AND type IN (${TYPES}) AND status = ?2`,
 );
-// Dead deliveries of a deleted endpoint do not count. The first condition is that of an index.
+// Dead deliveries of a deleted endpoint do not count. The first condition matches a partial index.
 const COUNT_DEAD = counted(`SELECT 1 FROM webhook_endpoints AS endpoint JOIN deliveries AS delivery
     ON delivery.endpoint_id = endpoint.id AND delivery.type IN (${TYPES}) AND delivery.status = 'dead'
   WHERE endpoint.status IN ('active', 'disabled', 'deleting') AND endpoint.status <> 'deleting'

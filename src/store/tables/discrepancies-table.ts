@@ -57,7 +57,7 @@ export const SELECT_DISCREPANCIES_OF_SESSION = 'SELECT * FROM discrepancies WHER
 const LEADING = { environment: ENVIRONMENTS, kind: DISCREPANCY_KINDS, status: DISCREPANCY_STATUSES };
 
 export const discrepancyWrites = {
-  /** Guarded by its subject being new among those of its session and kind. */
+  /** Guarded by the subject being new for its session and kind. */
   discrepancy_opened: ({ discrepancy }: { discrepancy: Discrepancy }) => insert(discrepancy),
   /** Guarded by the version before. */
   discrepancy_changed: ({ discrepancy }: { discrepancy: Discrepancy }) => update(discrepancy),
