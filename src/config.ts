@@ -137,11 +137,11 @@ function configOf(values: Values) {
     webhookTargets: webhookTargets(values.WEBHOOK_ALLOW_PRIVATE, exposedBy !== undefined),
     /** 32 bytes each; the first seals webhook secrets, all open them. */
     encryptionKeys: values.ENCRYPTION_KEY as readonly Uint8Array[],
-    /** True if it listens on loopback only; a proxy on this machine may still forward requests of others. */
+    /** True if the service listens on loopback only; a proxy on this machine may still forward requests of others. */
     loopbackOnly: isLoopbackHost(values.HOST),
     /** The setting that exposes the service to others; undefined if only programs of this machine reach it. */
     exposedBy,
-    /** True if it may be exposed without an API key. */
+    /** True if the service may be exposed without an API key. */
     allowUnauthenticated: values.ALLOW_UNAUTHENTICATED,
     /** Well-formed texts of keys to register. */
     bootstrapKeys: values.BOOTSTRAP_API_KEYS as readonly string[],

@@ -191,7 +191,7 @@ async function openDatabase(
   if (!testClock) return { store: opened, database: opened.database, realNow, testClock };
   // The times in the log are the real ones.
   const aheadSeconds = testClock.record().offsetMs / 1000;
-  log.warn({ aheadSeconds }, 'TEST_CLOCK=true: time can be moved forward here, and sandbox payments only are taken');
+  log.warn({ aheadSeconds }, 'TEST_CLOCK=true: time can be moved forward, and only sandbox payments are accepted');
   return { store: { ...opened, now: testClock.now }, database: opened.database, realNow, testClock };
 }
 

@@ -25,14 +25,14 @@ export class EventsWithFeed extends EventsResource {
   }
 
   /**
-   * Events, newest first by the time of the decision. An event can appear later below one that was read already: to
-   * follow what happens, use webhooks or the `feed`.
+   * Events, newest first by the time of the decision. A new event can appear below events that were read already: to
+   * follow events, use webhooks or the `feed`.
    */
   list(params?: EventListParams, options?: RequestOptions): TillwayList<WebhookEvent> {
     return listOf(this.#transport, { path: EVENTS_PATH, options }, params);
   }
 
-  /** Events after the event `after`, oldest first, without gaps: instead of webhooks, or for the ones that were missed. */
+  /** Events after the event `after`, oldest first, without gaps: instead of webhooks, or to read missed events. */
   feed({ after = '', ...params }: EventFeedParams = {}, options?: RequestOptions): EventFeed {
     const fetchPage = (position: { after?: string }) =>
       this.#transport.send({

@@ -13,13 +13,13 @@ import {
   createTransport,
 } from './transport.ts';
 
-/** A request to an endpoint that has no method of its own. */
+/** A request to an endpoint without a method in this client. */
 export interface RawRequest extends RequestOptions {
   method: Call<unknown>['method'];
   /** Path from the root of the service, for example `/api/gateway/sessions`. Values in it must be encoded. */
   path: string;
   query?: Record<string, QueryValue> | undefined;
-  /** Sent as JSON. */
+  /** Body of the request, sent as JSON. */
   body?: unknown;
   /** Added to the body as `idempotencyKey`. A POST with a key is sent again after a failure, as a GET is. */
   idempotencyKey?: string | undefined;

@@ -64,7 +64,10 @@ export class TillwayError extends Error {
   }
 }
 
-/** Error without a response: no connection (`connection_failed`), or a timeout (`timed_out`). `cause` says more. */
+/**
+ * Error without a response: no connection (`connection_failed`), or a timeout (`timed_out`). `cause` is the original
+ * error.
+ */
 export class TillwayConnectionError extends TillwayError {
   static {
     this.prototype.name = 'TillwayConnectionError';

@@ -14,7 +14,7 @@ export type Fetch = (
   },
 ) => Promise<Response>;
 
-/** One request. */
+/** One HTTP request, as the client sends it. */
 export interface Exchange {
   fetch: Fetch;
   method: string;
@@ -35,7 +35,10 @@ export interface Received {
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const MAX_QUOTED_LENGTH = 120;
 
-/** One attempt in parts: all share a signal, and each has the timeout. */
+/**
+ * One attempt, which consists of parts such as the response and its body. All parts share one abort signal, and the
+ * timeout applies to each part.
+ */
 export interface Attempt {
   /** Sends the request. */
   fetch(): Promise<Response>;
@@ -44,7 +47,7 @@ export interface Attempt {
    * if that is aborted.
    */
   part<Part>(arrives: () => Promise<Part>): Promise<Part>;
-  /** Aborts a pending part. */
+  /** Aborts the part that is still pending. */
   end(): void;
 }
 
@@ -90,7 +93,7 @@ export function startAttempt(request: Exchange): Attempt {
   };
 }
 
-/** Sends one request and reads its response, as one part. */
+/** Sends one request and reads its response within one timeout. */
 export async function exchange(request: Exchange): Promise<Received> {
   const attempt = startAttempt(request);
   try {
@@ -126,7 +129,7 @@ function notReached({ method, url }: Exchange, cause: unknown): TillwayConnectio
   });
 }
 
-/** The innermost cause as text: runtimes wrap it in an error that only says "fetch failed". */
+/** The innermost cause as text: runtimes wrap the cause in an error with the message "fetch failed". */
 function reasonOf(error: unknown): string {
   // Not by instanceof: the error can be from another realm.
   const { cause, errors, code, name, message } = Object(error) as Record<string, unknown>;
@@ -254,7 +257,7 @@ export function unexpected(
   const message = `${method} ${url} answered ${response.status} with what is not an answer of Tillway (${type}): ${quoted(text)}`;
   return new TillwayError('unexpected_response', message, {
     ...details,
-    suggestion: 'Check baseUrl, and what stands between, such as a proxy or a login page.',
+    suggestion: 'Check baseUrl, and any proxy or login page before the service.',
   });
 }
 

@@ -1,6 +1,7 @@
 /**
- * Headers in layers, later ones first, with names in lower case: `Content-Type` and `content-type` are one header, and sent
- * as two they would arrive joined. Throws TypeError for an invalid header, without its value, which can be a secret.
+ * Merges layers of headers; a header of a later layer replaces the same header of an earlier one. Names become lower
+ * case, because `Content-Type` and `content-type` are one header. Throws TypeError for an invalid header, without its
+ * value, which can be a secret.
  */
 export function mergedHeaders(...layers: (Readonly<Record<string, string>> | undefined)[]): Record<string, string> {
   const merged: Record<string, string> = {};

@@ -21,7 +21,7 @@ export interface PageParams {
 
 export type FetchPage<Item> = (position: PageParams & { after?: string }) => Promise<Answered<Page<Item>>>;
 
-/** A promise of the first page that can go on to the next ones. The first page is fetched once, when it is read. */
+/** Promise of the first page, which can also fetch the following pages. The first page is fetched once, when it is read. */
 export abstract class PagePromise<Item extends { id: string }> extends TillwayPromise<Page<Item>> {
   readonly #first: () => Promise<Answered<Page<Item>>>;
   readonly #fetchPage: FetchPage<Item>;
@@ -49,10 +49,9 @@ export abstract class PagePromise<Item extends { id: string }> extends TillwayPr
 }
 
 /**
- * A list: `await` gives one page, `for await` every record. Pages are fetched when they are read.
- *
- * `for await` goes from the newest record, or from `startingAfter`, to the oldest. With `endingBefore` it goes from that
- * record to the newest, in the order in which the records were made.
+ * A list: `await` gives one page, `for await` every record. Pages are fetched when they are read. `for await` goes from
+ * the newest record, or from `startingAfter`, to the oldest. With `endingBefore` it goes from that record to the newest,
+ * in the order of creation.
  */
 export class TillwayList<Item extends { id: string }> extends PagePromise<Item> implements AsyncIterable<Item> {
   readonly #towardsNewer: boolean;

@@ -1,7 +1,7 @@
 /**
  * Condition of a rule: every field and every connective in it must hold. Fields: amount (US dollars), currency,
  * environment, preferredKind, product, customer, clientReferenceId, hour (0 to 23), weekday (`mon` to `sun`), and
- * `metadata.<key>`. A value is equality, an array is one of, an object holds operators.
+ * `metadata.<key>`. A plain value must be equal, an array lists the accepted values, and an object contains operators.
  */
 export interface RuleCondition {
   all?: readonly RuleCondition[];

@@ -4,7 +4,7 @@ import type { EventData, WebhookEvent, WebhookEventType } from './generated/type
 export interface SampleOverrides {
   id?: string | undefined;
   livemode?: boolean | undefined;
-  /** ISO 8601. */
+  /** Creation time of the event, ISO 8601. */
   created?: string | undefined;
   data?: Partial<Omit<EventData, 'status'>> | undefined;
 }

@@ -2,9 +2,9 @@
 export interface Timing {
   /** Waits. Rejects with the reason of the signal as soon as that is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** From 0 to less than 1. */
+  /** Random number from 0 to less than 1. */
   random(): number;
-  /** Milliseconds since 1970. */
+  /** Current time in milliseconds since 1970. */
   now(): number;
   uuid(): string;
 }

@@ -41,7 +41,7 @@ export type QueryValue = string | number | boolean | undefined;
 
 export interface Call<Data> {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
-  /** With `{name}` for each of `params`. */
+  /** Path of the endpoint, with the placeholder `{name}` for each entry of `params`. */
   path: string;
   params?: Record<string, string>;
   query?: Record<string, QueryValue>;

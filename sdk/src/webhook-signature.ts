@@ -23,7 +23,7 @@ const STANDARD_SIGNATURE = 'webhook-signature';
 export type WebhookHeaders =
   { get(name: string): string | null | undefined } | Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Reason for which a signature is rejected, with the repair. */
+/** Reason for the rejection of a signature, with the repair. */
 export interface Fault {
   reason: WebhookFailureReason;
   /** One sentence. */
@@ -61,7 +61,10 @@ export function readSignature(headers: WebhookHeaders): ReadSignature | Fault {
   };
 }
 
-/** `t=<unix seconds>,v1=<hex>`, with several v1 during a rotation. Parts with other names are for later versions. */
+/**
+ * `t=<unix seconds>,v1=<hex>`, with several v1 during a rotation. Parts with other names are ignored, so that later
+ * versions can add them.
+ */
 function readGateway(header: string, eventId: string | undefined): ReadSignature | Fault {
   const parts = header.split(',', MAX_SIGNATURES + 1).map((part) => part.trim());
   const time = parts.find((part) => part.startsWith('t='))?.slice(2) ?? '';
@@ -113,7 +116,7 @@ function malformed(name: string, form: string, value: string): Fault {
 
 function headerOf(headers: WebhookHeaders, name: string): string | undefined {
   if (typeof headers.get === 'function') return headers.get(name) ?? undefined;
-  // Some servers keep the case of header names.
+  // Some servers do not convert header names to lower case.
   const key = Object.keys(headers).find((each) => each.toLowerCase() === name);
   const value =
     key === undefined ? undefined : (headers as Record<string, string | readonly string[] | null | undefined>)[key];

@@ -42,7 +42,7 @@ export interface SignParams {
   payload?: WebhookEvent | undefined;
   /** The body itself, instead of `payload`. */
   rawBody?: string | undefined;
-  /** `whsec_...`; several as during a rotation. */
+  /** `whsec_...`; several secrets as during a rotation. */
   secret: string | readonly string[];
   /** Time of the signature, in Unix seconds. Default: now. */
   timestamp?: number | undefined;
@@ -60,11 +60,10 @@ export interface SignedWebhook {
 const DEFAULT_TOLERANCE_SECONDS = 300;
 
 /**
- * The event of a genuine webhook request. Throws WebhookVerificationError for every other; its `reason` says why.
- *
- * `rawBody` is the raw body: JSON that was parsed and serialized again has other bytes. `headers` are those of the request,
- * in any form. Pass several secrets during a rotation. An event of a `type` that this version does not know is returned
- * unchanged: have a `default` that ignores it.
+ * The event of a genuine webhook request. Throws WebhookVerificationError for every other request; its `reason` is the
+ * cause. `rawBody` is the raw body: JSON that was parsed and serialized again has other bytes. `headers` are those of the
+ * request, in any form. Pass several secrets during a rotation. An event of a `type` that this version does not know is
+ * returned unchanged: have a `default` that ignores it.
  */
 export async function verify(
   rawBody: RawBody,
@@ -91,7 +90,7 @@ export async function check(
   if ('reason' in read) return { ok: false, ...read };
   if (!(await isSigned(read, bytesOf(rawBody), secrets))) return { ok: false, ...wrongSignature() };
   const ageSeconds = Math.floor(now / 1000) - read.timestamp;
-  // Written so that NaN accepts nothing.
+  // A negated comparison, so that a tolerance of NaN accepts no signature.
   if (!(Math.abs(ageSeconds) <= toleranceSeconds)) return { ok: false, ...stale(ageSeconds, toleranceSeconds) };
   const { scheme, timestamp, eventId } = read;
   return { ok: true, scheme, timestamp, eventId };
@@ -191,7 +190,7 @@ function idIn(body: string): string {
     const { id } = JSON.parse(body) as { id?: unknown };
     if (typeof id === 'string') return id;
   } catch {
-    // The same as a body without an id.
+    // A body that is not JSON has no id.
   }
   throw new TypeError('rawBody has no id: give eventId');
 }

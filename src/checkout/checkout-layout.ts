@@ -5,7 +5,7 @@ import { type Html, html } from '../html/html.ts';
 
 export type Step = 'pay' | 'switch' | 'cancel' | 'continue' | 'complete' | 'status';
 
-/** Paths of the buyer's pages as the browser sees them: a proxy may serve them below a path of its own. */
+/** Paths of the buyer's pages as the browser sees them: a proxy may add a path in front of them. */
 export function createPaths(urls: Urls) {
   const root = new URL(urls.checkout).pathname.replace(/\/+$/, '');
   const checkout = (sessionId: string) => `${root}/checkout/${encodeURIComponent(sessionId)}`;
@@ -26,7 +26,7 @@ export interface Shop {
   script: Asset;
 }
 
-/** Data with which the script keeps a page current. */
+/** Data that the script needs to keep a page up to date. */
 interface Live {
   statusPath: string;
   version: number;
@@ -67,7 +67,7 @@ function renderMain({ main, live }: Page): Html {
   return html`<main data-status="${statusPath}" data-version="${version}" data-final="${String(final)}">${main}</main>`;
 }
 
-/** The first letter a person sees, which may be several code points. */
+/** The first letter of a name as a person sees it, which may be several code points. */
 function initialOf(name: string): string {
   const [first] = new Intl.Segmenter('en').segment(name.trim());
   return (first?.segment ?? '').toUpperCase();

@@ -27,7 +27,7 @@ export interface Attempt {
   payment: Payment;
   provider: string;
   eta: string | null;
-  /** True if the buyer may abandon it and choose another method. */
+  /** True if the buyer may abandon the attempt and choose another method. */
   canSwitch: boolean;
 }
 
@@ -35,7 +35,7 @@ export type CheckoutState =
   /** `methods` is never empty; the best one is first. */
   | { name: 'choose'; methods: Method[]; setback: FailedAttempt | null }
   | { name: 'no_method'; setback: FailedAttempt | null }
-  /** The merchant takes no payment from this buyer; the page does not tell the reason. */
+  /** The merchant accepts no payment from this customer, who is blocked or erased. The page does not show the reason. */
   | { name: 'not_taken'; isUntouched: boolean }
   | { name: 'waiting'; attempt: Attempt; url: string }
   /** The provider may have the payment, but has no page for the buyer, or none yet. */

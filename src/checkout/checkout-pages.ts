@@ -106,13 +106,13 @@ function takeForms(scope: FastifyInstance, deps: Deps, shop: Shop): void {
 
   scope.post<Visit>('/checkout/:id/switch', async (request, reply) => {
     const { checkout, goesOn } = await chooseAnotherMethod(deps, request.params.id, attemptOf(request));
-    return seeOther(reply, noticed(shop.paths.checkout(checkout.session.id), goesOn ? 'not_stopped' : null));
+    return seeOther(reply, withNotice(shop.paths.checkout(checkout.session.id), goesOn ? 'not_stopped' : null));
   });
 
   scope.post<Visit>('/checkout/:id/cancel', async (request, reply) => {
     const { session } = await cancelCheckout(deps, request.params.id, attemptOf(request));
     const notice: Notice | null = session.status === 'routed' ? 'kept_open' : null;
-    return seeOther(reply, noticed(shop.paths.checkout(session.id), notice));
+    return seeOther(reply, withNotice(shop.paths.checkout(session.id), notice));
   });
 }
 
@@ -134,13 +134,14 @@ function pathAfter(shop: Shop, id: string, started: StartedPayment): string {
     case 'fee_changed':
     case 'refused':
     case 'closed':
-      return noticed(shop.paths.checkout(id), started.outcome);
+      return withNotice(shop.paths.checkout(id), started.outcome);
   }
 }
 
 async function pageOf(deps: Deps, shop: Shop, checkout: Checkout, notice: Notice | null): Promise<Page> {
   const state = stateOf(checkout, deps, deps.now());
-  // Only a buyer who would choose is stopped: a payment in progress goes on, and an ended checkout is shown.
+  // A block affects only the choice of a payment method: a payment in progress continues, and the page of a finished
+  // checkout is shown.
   if (state.name === 'choose') {
     const customer = await deps.store.customer(checkout.session.customerId);
     const isUntouched = checkout.payments.length === 0;
@@ -149,7 +150,7 @@ async function pageOf(deps: Deps, shop: Shop, checkout: Checkout, notice: Notice
   return sessionPage(shop, checkout, state, notice);
 }
 
-function noticed(path: string, notice: Notice | null): string {
+function withNotice(path: string, notice: Notice | null): string {
   return notice === null ? path : `${path}?notice=${notice}`;
 }
 
@@ -178,7 +179,7 @@ function sessionPage(shop: Shop, { session }: Checkout, state: CheckoutState, no
       version: session.version,
       final: isFinal(state),
     },
-    // A payment in progress shows this notice only, and other states show every other notice.
+    // The notice `not_stopped` belongs to a payment in progress, and every other notice to the other states.
     main: mainOf(shop, session, state, inProgress === (notice === 'not_stopped') ? notice : null),
     ...(inProgress && { head: REFRESH_HEAD }),
   };

@@ -122,7 +122,7 @@ function renderSummary(session: Session, rows: Html | null): Html {
   </section>`;
 }
 
-/** Page with the order summary beside its content. `rows` is null if the buyer cannot pay. */
+/** Page with the order summary next to its content. `rows` is null if the buyer cannot pay. */
 export function renderColumns(session: Session, rows: Html | null, content: Html): Html {
   return html`<div class="columns">
     ${renderSummary(session, rows)}

@@ -23,7 +23,7 @@ type NotTaken = Extract<CheckoutState, { name: 'not_taken' }>;
 const SETBACKS: Record<FailedAttempt['reason'], { title: string; text: string }> = {
   declined: { title: 'That payment did not go through', text: 'You have not been charged.' },
   handoff_refused: { title: 'Try again or pay another way', text: 'You have not been charged.' },
-  // The buyer may have approved it at the last moment; then the money counts and the order is paid.
+  // The buyer may have approved the payment at the last moment. The money then counts, and the order is paid.
   abandoned: {
     title: 'Choose another way to pay',
     text: 'We have stopped the earlier payment. If you had approved it already, wait a moment before you pay again.',
@@ -64,7 +64,7 @@ export function renderNoMethod(shop: Shop, session: Session, state: NoMethod, no
   return renderColumns(session, null, content);
 }
 
-/** The page of a buyer from whom nothing is taken; it gives no reason. */
+/** The page for a blocked or erased customer, from whom no payment is accepted. It gives no reason. */
 export function renderNotTaken(shop: Shop, session: Session, { isUntouched }: NotTaken): Html {
   const content = html`${heading('This payment cannot be taken', { icon: 'stop', mood: 'bad' })}
     ${isUntouched && introduction('You have not been charged.')}

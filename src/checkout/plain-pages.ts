@@ -46,11 +46,11 @@ const MALFORMED: Problem = {
 };
 const TOO_MANY_PAYMENTS: Problem = {
   title: 'Please wait a moment',
-  text: 'There were too many tries in a short time. Nothing was started by this one. If you tried before, open the checkout again to see how the payment stands.',
+  text: 'There were too many tries in a short time. Nothing was started by this one. If you tried before, open the checkout again to see the state of the payment.',
 };
 const BROKEN: Problem = {
   title: 'Something failed on our side',
-  text: 'If you were paying, open the checkout again to see how the payment stands before you pay once more.',
+  text: 'If you were paying, open the checkout again to see the state of the payment before you pay once more.',
 };
 
 const PROBLEMS: Partial<Record<ErrorCode, Problem>> = {
@@ -64,11 +64,11 @@ const PROBLEMS: Partial<Record<ErrorCode, Problem>> = {
   unsupported_media_type: MALFORMED,
   rate_limited: {
     title: 'Please wait a moment',
-    text: 'There were too many requests in a short time. If you were paying, open the checkout again to see how the payment stands.',
+    text: 'There were too many requests in a short time. If you were paying, open the checkout again to see the state of the payment.',
   },
   unavailable: {
     title: 'Please try again in a moment',
-    text: 'The checkout cannot be reached just now. If you were paying, open it again to see how the payment stands.',
+    text: 'The checkout cannot be reached just now. If you were paying, open it again to see the state of the payment.',
   },
 };
 

@@ -66,7 +66,7 @@ interface Ending {
 function renderEnd(shop: Shop, session: Session, { title, text, next, mayStillBePaid }: Ending): Html {
   const again = html`<p><a class="button" href="${shop.paths.checkout(session.id)}">Check again</a></p>`;
   const isLinked = linkableUrl(shop, session) !== null;
-  const wayOn = isLinked
+  const nextStep = isLinked
     ? returnPart(shop, session, true)
     : html`${mayStillBePaid && again} ${renderContact(shop, session)}`;
   return renderColumns(
@@ -74,7 +74,7 @@ function renderEnd(shop: Shop, session: Session, { title, text, next, mayStillBe
     null,
     html`${title} ${introduction(text)}
       <p>${next}</p>
-      ${wayOn}`,
+      ${nextStep}`,
   );
 }
 

@@ -9,11 +9,11 @@ const OURS = new Set(['session_id', 'status']);
 export function returnUrl(redirectUrl: string, sessionId: string, status: SessionStatus): string {
   const [beforeFragment, fragment] = splitAt(redirectUrl, '#');
   const [address, query] = splitAt(beforeFragment, '?');
-  const kept = query
+  const otherPairs = query
     .slice(1)
     .split('&')
     .filter((pair) => pair !== '' && !isOurs(pair));
-  const pairs = [...kept, `session_id=${encodeURIComponent(sessionId)}`, `status=${status}`];
+  const pairs = [...otherPairs, `session_id=${encodeURIComponent(sessionId)}`, `status=${status}`];
   return `${address}?${pairs.join('&')}${fragment}`;
 }
 

@@ -3,15 +3,15 @@ import type { Style } from './command-context.ts';
 /** A text in a table, with an optional style. The table removes characters that control a terminal. */
 export type Cell = string | { text: string; style: Style };
 
-// Texts of others can contain characters that control a terminal, or line ends.
+// Texts that other parties wrote can contain characters that control a terminal, or line ends.
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
-/** A text of others on one line, without characters that control a terminal. */
+/** A text of another party on one line, without characters that control a terminal. */
 export function plain(text: string): string {
   return text.replace(UNPRINTABLE, ' ');
 }
 
-/** The reason without the state before it, which has its own column. */
+/** The reason without the leading health state, which has its own column. */
 export function causeOf(words: string): string {
   return words.replace(/^(?:live|degraded|standby): /, '');
 }

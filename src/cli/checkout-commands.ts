@@ -56,7 +56,7 @@ function checkout(context: CommandContext, name: 'create' | 'preview', descripti
       option('--product <text>', 'what is sold').makeOptionMandatory(),
       amountOption('--amount', 'US dollars, not cents: 49.99').makeOptionMandatory(),
       option('--customer <email>', "the buyer's email address").makeOptionMandatory(),
-      kindOption('the way to pay to prefer'),
+      kindOption('the preferred payment method'),
       option('--redirect-url <url>', 'where the buyer returns'),
       metadataOption(),
       option('--idempotency-key <key>', 'your key of this order, 8 to 120 characters'),
@@ -83,15 +83,15 @@ function checkout(context: CommandContext, name: 'create' | 'preview', descripti
 
 function showCheckout({ result }: Acted<CheckoutResult>, paint: Paint): string {
   const { id, product, amount, customer, checkoutUrl, dryRun, environment, route, feeSplit } = result;
-  const what = `${plain(product)} for ${plain(customer)}, ${dollars(amount)}`;
+  const order = `${plain(product)} for ${plain(customer)}, ${dollars(amount)}`;
   const money = environment === 'sandbox' ? 'test money' : 'real money';
   const fees = `${routeWords(route, paint)}\n\n${tellFees(feeSplit, route, paint)}`;
-  if (dryRun) return `${paint('bold', 'Preview, nothing was created:')} ${what} (${money})\n${fees}`;
+  if (dryRun) return `${paint('bold', 'Preview, nothing was created:')} ${order} (${money})\n${fees}`;
   return [
-    `${paint('green', 'Checkout created:')} ${what} (${money})\n`,
+    `${paint('green', 'Checkout created:')} ${order} (${money})\n`,
     `Send the buyer here to pay:\n\n  ${paint(['bold', 'cyan'], plain(checkoutUrl))}\n\n`,
     fees,
-    `\nSee what becomes of it: tillway sessions get ${plain(id)}\n`,
+    `\nSee its outcome: tillway sessions get ${plain(id)}\n`,
   ].join('');
 }
 
@@ -107,7 +107,7 @@ export function feesCommand(context: CommandContext): Command {
     details: 'The amount is in US dollars, not cents.',
     examples: ['tillway fees 49.99', 'tillway fees 49.99 --kind wallet', 'tillway fees 1200 --json'],
     options: [
-      kindOption('the way to pay to prefer'),
+      kindOption('the preferred payment method'),
       option('--route <id>', 'exactly this route'),
       usualEnvironmentOption(),
     ],
@@ -133,12 +133,12 @@ function tellFees(fees: FeeSplit, route: Route, paint: Paint): string {
     ['Gateway keeps', fees.gatewayFee, route.gatewayFeeRate],
     ['You get', fees.merchantNet],
   ];
-  const told = lines.map(([name, amount, share]) => {
+  const parts = lines.map(([name, amount, share]) => {
     const text = dollars(amount).padStart(AMOUNT_WIDTH);
     const value = name === 'You get' ? paint('bold', text) : text;
     return `${paint('dim', name.padEnd(14))}${value}${share === undefined ? '' : paint('dim', `  ${rate(share)}`)}\n`;
   });
-  return told.join('');
+  return parts.join('');
 }
 
 /** `Card, simulated acquirer  sandbox_card_acquirer`. */

@@ -11,12 +11,12 @@ export const MAX_ADVANCE_SECONDS = 2_592_000;
 const MAX_ADVANCE = durationText(MAX_ADVANCE_SECONDS).replace(' ', '');
 const POLL_MS = 200;
 const PAGE = 100;
-/** The log of each delivery is a request of its own. */
+/** The log of each delivery takes a separate request, so their number is limited. */
 const MAX_DELIVERIES = 20;
 
 /** Something that happened during an advance. */
 interface Happening {
-  /** By the clock of the service. */
+  /** Time of the event by the clock of the service. */
   time: string;
   what: string;
   /** Id of the session or event. */
@@ -36,7 +36,7 @@ interface Advanced {
 /** `clock`: the test clock of a service, and its advances. */
 export function clockCommand(context: CommandContext): Command {
   const show = serviceCommand(context, 'show', {
-    summary: 'Show where the test clock stands',
+    summary: 'Show the time of the test clock',
     details: 'The service must have been started with TEST_CLOCK=true.',
     examples: ['tillway clock'],
     ask: ({ testClock }) => testClock.get(),
@@ -54,7 +54,7 @@ function advanceCommand(context: CommandContext): Command {
   const command = describedCommand('advance <time>', {
     summary: 'Move the test clock forward, and show what happens meanwhile',
     details:
-      'Everything that is due on the way happens in its order: sessions expire, payments time out, callbacks come, and ' +
+      'Everything that is due on the way happens in its order: sessions expire, payments time out, callbacks arrive, and ' +
       `webhooks are tried again. A time is written 90s, 15m, 24h, 2d or 1h30m, and is at most ${MAX_ADVANCE}. The clock ` +
       'never goes back.',
     examples: ['tillway clock advance 24h', 'tillway clock advance 1h30m'],

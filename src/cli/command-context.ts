@@ -20,11 +20,11 @@ export interface Terminal {
   url: string | undefined;
   /** TILLWAY_API_KEY. It is not an option, because a command line would show it to every user of the machine. */
   apiKey: string | undefined;
-  /** WEBHOOK_SECRET; not an option for the same reason. */
+  /** WEBHOOK_SECRET. It is not an option, because a command line would show it to every user of the machine. */
   webhookSecret: string | undefined;
   /** Milliseconds since 1970-01-01 UTC. */
   now(): number;
-  /** Cryptographically secure. */
+  /** Cryptographically secure random bytes. */
   randomBytes(size: number): Uint8Array;
   /** Resolves after that many milliseconds, or at once when the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
@@ -51,13 +51,13 @@ export class CommandError extends Error {
 /** The reader of the output has closed it, as `head` does after some lines. Commands that only print stop then. */
 export class OutputClosedError extends Error {
   constructor() {
-    super('nobody reads the output any more');
+    super('the reader of the output has closed it');
     this.name = 'OutputClosedError';
   }
 }
 
 export type Style = Parameters<typeof styleText>[0];
-/** The text in that style if the output is a terminal with colours, else the text. */
+/** Applies a style to a text if the output is a terminal with colours. */
 export interface Paint {
   (style: Style, text: string): string;
   /** The width of that terminal in characters; undefined without a limit. */
@@ -140,15 +140,18 @@ export function apiKeyOf({ apiKey }: Pick<Terminal, 'apiKey'>): string | undefin
   throw new CommandError(2, 'TILLWAY_API_KEY is no API key: sk_sandbox_ or sk_live_ and 43 letters or digits');
 }
 
-/** The environment of a question that names none: that of the key, else the sandbox. Throws likewise. */
+/**
+ * Environment of a request that names none: the key's, or the sandbox without a key. Throws {@link CommandError} 2 for an
+ * invalid key.
+ */
 export function usualEnvironment({ terminal }: Pick<CommandContext, 'terminal'>): Environment {
   const key = apiKeyOf(terminal);
   return (key === undefined ? undefined : environmentOfKey(key)) ?? 'sandbox';
 }
 
 /**
- * An address that commands can ask, without a slash at its end. Throws {@link CommandError} 2 for anything else, and
- * never shows a password, because the output can end up in logs.
+ * The URL of a service, without a slash at its end. Throws {@link CommandError} 2 for anything else, and never shows a
+ * password, because the output can end up in logs.
  */
 function httpUrlOf(text: string): string {
   const url = URL.parse(text);
@@ -168,7 +171,7 @@ export function jsonOf(document: unknown): string {
   return harmlessJson(JSON.stringify(document, null, 2));
 }
 
-/** The same on one line. */
+/** The document as JSON on one line, with the same characters escaped. */
 export function jsonLineOf(document: unknown): string {
   return harmlessJson(JSON.stringify(document));
 }
@@ -214,7 +217,7 @@ export function describedCommand(
   const command = new Command(name).summary(summary).description(`${summary}.${details ? `\n\n${details}` : ''}`);
   if (operands.length > 0) command.arguments(operands.join(' '));
   if (remote) command.option('--url <url>', `the service; default TILLWAY_URL, else ${DEFAULT_URL}`);
-  const usual = remote ? 'print the answer of the API as it came' : 'print JSON, for programs';
+  const usual = remote ? 'print the answer of the API verbatim' : 'print JSON, for programs';
   if (data !== false) command.option('--json', data === true ? usual : data);
   command.option('--no-color', 'print without colours');
   for (const option of options) command.addOption(option);
@@ -229,7 +232,7 @@ export function printsLines(command: Command): boolean {
   return DETAILS.get(command)?.lines ?? false;
 }
 
-/** The options of a command without those that all commands have. */
+/** The own options of a command, without the common options. */
 export function ownOptions(command: Command): Record<string, unknown> {
   const { url: _url, json: _json, color: _color, ...options } = command.opts();
   return options;

@@ -1,14 +1,14 @@
 import { Command } from 'commander';
 
-/** A command that only groups others; `otherwise` is the default command. */
+/** A command that only groups other commands; `otherwise` is the default command. */
 export function commandGroup(
   name: string,
   summary: string,
   commands: readonly Command[],
   { otherwise }: { otherwise?: string } = {},
 ): Command {
-  const said = otherwise === undefined ? '' : `\n\nWithout a command: ${otherwise}.`;
-  const group = new Command(name).summary(summary).description(`${summary}.${said}`);
+  const defaultNote = otherwise === undefined ? '' : `\n\nWithout a command: ${otherwise}.`;
+  const group = new Command(name).summary(summary).description(`${summary}.${defaultNote}`);
   for (const command of commands) group.addCommand(command);
   if (otherwise !== undefined) DEFAULTS.set(group, otherwise);
   return group;
@@ -49,8 +49,8 @@ export function withDefaults(program: Command, args: readonly string[]): string[
   const word = args[depth];
   const own = command.createHelp().visibleOptions(command);
   const isOwn = own.some(({ long, short }) => word === long || word === short);
-  const isMeant = word === undefined || (word.startsWith('-') && !isOwn);
-  return otherwise !== undefined && isMeant ? args.toSpliced(depth, 0, otherwise) : [...args];
+  const isDefaultMeant = word === undefined || (word.startsWith('-') && !isOwn);
+  return otherwise !== undefined && isDefaultMeant ? args.toSpliced(depth, 0, otherwise) : [...args];
 }
 
 /** The full name of a command: `tillway payments list`. */

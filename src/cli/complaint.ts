@@ -7,7 +7,7 @@ import { plain } from './cells.ts';
 /** An error for people and for programs, with the exit code. */
 export interface Complaint {
   exitCode: 1 | 2;
-  /** Whole lines. */
+  /** Text of the error, as whole lines. */
   text: string;
   document: { ok: false; error: Record<string, unknown> };
 }
@@ -42,7 +42,7 @@ function adviceOf(error: TillwayError): string | undefined {
   if (error.code === 'connection_failed') return 'Start it with: tillway serve, or name another with --url.';
   if (error.code === 'timed_out') return 'Try again later.';
   if (error.code === 'unexpected_response') {
-    return 'Check --url, and what stands between, such as a proxy or a login page.';
+    return 'Check --url, and any proxy or login page before the service.';
   }
   if (error.code === 'unauthorized') {
     return 'Set TILLWAY_API_KEY to a key of that service: its operator creates one with tillway keys create.';

@@ -5,7 +5,7 @@ import { defaultOf } from './command-group.ts';
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
-/** `program` is a function, because the tree of commands includes this one. */
+/** `program` is a function, because the tree of commands includes this command. */
 export function completionCommand(context: CommandContext, program: () => Command): Command {
   const command = describedCommand('completion', {
     summary: 'Print a script that completes the commands of tillway in a shell',

@@ -6,7 +6,7 @@ import { plain } from './cells.ts';
 /** The queries of the doctor; it writes nothing. */
 export type Examined = Pick<ExaminedDatabase, 'violations' | 'integrity'>;
 
-/** `unread`: the database could not answer, as where a table is damaged. `not_asked`: it has no such check. */
+/** `unread`: the database could not answer, for example because a table is damaged. `not_asked`: it has no such check. */
 type Outcome = 'ok' | 'broken' | 'unread' | 'not_asked';
 
 interface Finding {
@@ -45,9 +45,9 @@ export async function doctor(
     findings.push(finding);
     if (!json) write(lineOf(finding));
   }
-  const asked = findings.filter(({ outcome }) => outcome !== 'not_asked').length;
+  const checked = findings.filter(({ outcome }) => outcome !== 'not_asked').length;
   const broken = findings.filter(isBroken).length;
-  write(json ? documentOf({ database, asked, broken }, findings) : `${summaryOf(asked, broken)}\n`);
+  write(json ? documentOf({ database, asked: checked, broken }, findings) : `${summaryOf(checked, broken)}\n`);
   return broken === 0 ? 0 : 1;
 }
 
@@ -80,17 +80,16 @@ function isBroken({ outcome }: Finding): boolean {
 function lineOf(finding: Finding): string {
   const { outcome, name, says, violations, more } = finding;
   const line = `${WORD[outcome].padEnd(6)}  ${name.padEnd(NAME_WIDTH)}  ${says}\n`;
-  if (outcome === 'not_asked')
-    return `${line}        ${name}: not asked, this database has a tool of its own for that\n`;
+  if (outcome === 'not_asked') return `${line}        ${name}: not checked, this database has its own tool for that\n`;
   if (!isBroken(finding)) return line;
   const hidden = violations.length - SHOWN;
   const rest = hidden > 0 ? ` and ${more ? 'at least ' : ''}${hidden} more` : '';
   return `${line}        ${name}: ${plain(violations.slice(0, SHOWN).join(', '))}${rest}\n`;
 }
 
-function summaryOf(asked: number, broken: number): string {
-  if (broken === 0) return `All ${asked} invariants hold.`;
-  return `${broken} of ${asked} invariants ${broken === 1 ? 'is' : 'are'} broken. Nothing was changed. Read docs/doctor.md before you do anything.`;
+function summaryOf(checked: number, broken: number): string {
+  if (broken === 0) return `All ${checked} invariants hold.`;
+  return `${broken} of ${checked} invariants ${broken === 1 ? 'is' : 'are'} broken. Nothing was changed. Read docs/doctor.md before you do anything.`;
 }
 
 function documentOf(summary: { database: string; asked: number; broken: number }, findings: Finding[]): string {

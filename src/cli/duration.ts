@@ -9,14 +9,14 @@ const UNITS: readonly [letter: string, seconds: number, word: string][] = [
 // The largest unit first, each once: 1h30m, and neither 30m1h nor 1h1h.
 const DURATION = new RegExp(`^${UNITS.map(([letter]) => `(?:(\\d{1,9})${letter})?`).join('')}$`);
 
-/** Whole seconds of `90s`, `15m`, `24h`, `2d` or `1h30m`; undefined for anything else, and for nothing at all. */
+/** Whole seconds of `90s`, `15m`, `24h`, `2d` or `1h30m`; undefined for any other text, also an empty one. */
 export function parseDuration(text: string): number | undefined {
   const match = DURATION.exec(text.trim().toLowerCase());
   if (!match || text.trim() === '') return undefined;
   return UNITS.reduce((sum, [, seconds], index) => sum + Number(match[index + 1] ?? 0) * seconds, 0);
 }
 
-/** {@link parseDuration} for what a person has typed. Throws {@link CommandError} 2 that says how one is written. */
+/** {@link parseDuration} for typed input. Throws {@link CommandError} 2 with the accepted format. */
 export function durationOf(text: string, option?: string): number {
   const seconds = parseDuration(text);
   if (seconds !== undefined) return seconds;

@@ -19,7 +19,7 @@ const ENDPOINT: Cells<WebhookEndpoint> = {
   events: ({ events }) => (events.length === EVENT_TYPES.length ? 'all' : events.join(', ')),
   oldSecretsUntil: ({ secrets }) =>
     secrets.flatMap(({ expiresAt }) => (expiresAt === null ? [] : secondsOf(expiresAt))).join(', '),
-  // Shown on a line of its own.
+  // The commands that show a secret print it on its own line.
   secret: null,
 };
 
@@ -42,7 +42,7 @@ interface EndpointOptions {
 const toOption = () => option('--to <url>', 'where events are posted to');
 const fieldOptions = () => [
   option('--events <types>', `only these, separated by commas: ${EVENT_TYPES.join(', ')}`, eventTypesOf),
-  option('--description <text>', 'your own words about it'),
+  option('--description <text>', 'your own description'),
 ];
 
 const ACTIONS: Actions = {
@@ -54,53 +54,53 @@ const ACTIONS: Actions = {
     async run({ webhookEndpoints }, id, { to: url, ...options }: EndpointOptions) {
       const changes = { ...options, ...(url !== undefined && { url }) };
       if (Object.keys(changes).length > 0) return webhookEndpoints.update(id, changes);
-      throw new CommandError(2, 'nothing to change is named: --to, --events or --description');
+      throw new CommandError(2, 'name a change: --to, --events or --description');
     },
   },
   enable: {
-    summary: 'Send to a disabled webhook endpoint again, what waits for it too',
+    summary: 'Enable a disabled webhook endpoint, and send its pending deliveries',
     run: ({ webhookEndpoints }, id) => webhookEndpoints.update(id, { status: 'active' }),
   },
   disable: {
-    summary: 'Stop sending to a webhook endpoint; what waits for it goes on waiting',
+    summary: 'Stop sending to a webhook endpoint; its deliveries stay pending',
     run: ({ webhookEndpoints }, id) => webhookEndpoints.update(id, { status: 'disabled' }),
   },
   delete: {
     summary: 'Delete a webhook endpoint for good',
-    details: 'Its secrets are erased, and what waits for it is given up.',
+    details: 'Its secrets are erased, and its pending deliveries are cancelled.',
     show: ({ id }: { id: string }) => `Deleted ${plain(id)}.\n`,
   },
   'rotate-secret': {
     summary: 'Give a webhook endpoint a new secret',
     details:
-      'The new secret is shown once. Deliveries are signed with those before, too, for 24 hours or what --expires-in-hours says; 0 ends them at once.',
+      'The new secret is shown once. Earlier secrets also sign for 24 hours, or for --expires-in-hours; 0 ends them at once.',
     examples: ['', '--expires-in-hours 0'],
-    options: [option('--expires-in-hours <hours>', 'how long the secrets before still sign, 0 to 24', hoursOf)],
+    options: [option('--expires-in-hours <hours>', 'how long earlier secrets still sign, 0 to 24', hoursOf)],
     show: showWithSecret,
   },
   test: {
     summary: 'Send a sample event to a webhook endpoint now',
     details:
-      'Signed as real ones are, and no sale: it is not of live mode, and names a session that does not exist. Exits with 1 where it was not acknowledged.',
+      'Signed like a real event, but no sale: it is not live, and its session does not exist. Exit code 1 if it was not acknowledged.',
     show: showTest,
     isFailure: ({ delivered }: WebhookTest) => !delivered,
   },
   recover: {
-    summary: 'Send an endpoint every event of a time that it has not acknowledged',
+    summary: 'Send an endpoint every event of a time range that it has not acknowledged',
     details:
-      'Each event once, in the order in which they happened. One that fails is tried again as always, and does not hold ' +
-      'the others up. Asking twice sends nothing twice.',
+      'Sends each event once, in the order in which they happened. A failed delivery is retried as usual, and does not hold ' +
+      'up the others. Asking twice sends nothing twice.',
     examples: ['--from 2026-01-15T06:00:00Z', '--from 2026-01-15T06:00:00Z --until 2026-01-15T09:30:00Z --all'],
     options: [
       timeOption('--from', 'events made then or later').makeOptionMandatory(),
       timeOption('--until', 'events made before; default now'),
-      option('--all', 'also what the endpoint has acknowledged'),
+      option('--all', 'also acknowledged events'),
     ],
     show: showRecovery,
   },
   recovery: {
     on: 'recovery',
-    summary: 'Show how far a recovery has got',
+    summary: 'Show the progress of a recovery',
     show: showRecovery,
   },
 };
@@ -109,7 +109,7 @@ const ACTIONS: Actions = {
 export function endpointsCommand(context: CommandContext, others: readonly Command[]): Command {
   const create = serviceCommand(context, 'create', {
     summary: 'Create a webhook endpoint',
-    details: 'Its secret is shown once: keep it where the receiver finds it.',
+    details: 'Its secret is shown once: store it where the receiver can read it.',
     examples: [
       'tillway endpoints create --to https://shop.example/webhooks --environment production',
       'tillway endpoints create --to http://127.0.0.1:4000/hook --events payment.paid,payment.failed',
@@ -127,7 +127,7 @@ export function endpointsCommand(context: CommandContext, others: readonly Comma
   });
   return resourceCommand<WebhookEndpoint>(context, {
     name: 'endpoints',
-    summary: 'Manage where webhooks go to',
+    summary: 'Manage webhook endpoints',
     one: 'endpoint',
     of: 'webhookEndpoints',
     examples: ['tillway endpoints list --environment production'],

@@ -23,7 +23,7 @@ export function feedCommand(context: CommandContext, columns: Fields<WebhookEven
   const command = describedCommand('feed', {
     summary: 'Print the events since one of them, oldest first, without gaps',
     details:
-      'The order is that in which events became visible: none ever appears before one that was read. ' +
+      'The order is the one in which events became visible: no event appears before one that was read. ' +
       'The last id is where to go on from: --after.',
     examples: [
       'tillway events feed',
@@ -31,11 +31,11 @@ export function feedCommand(context: CommandContext, columns: Fields<WebhookEven
       `tillway events feed --after ${EXAMPLE.event} --follow`,
     ],
     options: [
-      option('--after <event>', 'the last event that you know; left out, from the beginning'),
+      option('--after <event>', 'the last event that you know; default: from the beginning'),
       choiceOption('--type <type>', 'only those of this type', EVENT_TYPES),
       environmentOption('only those of this environment; left out, both'),
       wholeNumberOption('--limit', 'how many at most; left out, all', '100'),
-      option('--follow', 'go on with what happens, until Ctrl-C'),
+      option('--follow', 'continue with new events until Ctrl-C'),
     ],
     data: 'print each event as a JSON document a line, for programs',
     lines: true,

@@ -13,7 +13,7 @@ interface Forgotten {
 /** `endpoints forget-secrets`: lets a service start again whose encryption key is lost. */
 export function forgetSecretsCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('forget-secrets', {
-    summary: 'Give up webhook secrets whose encryption key is lost',
+    summary: 'Drop webhook secrets whose encryption key is lost',
     details:
       'Works on the database of DATABASE_URL. Secrets that no key of ENCRYPTION_KEY and no .key file beside the database ' +
       'opens are listed and, with --yes, dropped for good. An endpoint that loses its newest one so is disabled: rotate its ' +
@@ -37,8 +37,8 @@ export function forgetSecretsCommand(context: CommandContext, local: LocalComman
     const endpoints = closed.map(({ endpoint: { id, url, environment }, secrets: count, isSilenced }) => {
       return { id, url, environment, secrets: count, isDisabled: isSilenced };
     });
-    const told: Forgotten = { forgotten: yes && closed.length > 0, endpoints };
-    context.tell(command, told, (answer, paint) => inWords(answer, keys, paint));
+    const result: Forgotten = { forgotten: yes && closed.length > 0, endpoints };
+    context.tell(command, result, (answer, paint) => inWords(answer, keys, paint));
     if (closed.length > 0 && !yes)
       throw new CommandError(1, 'Nothing was changed: --yes drops these secrets for good.');
   });

@@ -37,8 +37,8 @@ export function keysCommand(context: CommandContext, local: LocalCommands): Comm
 
 function createCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('create', {
-    summary: 'Create an API key, and print it this once',
-    details: `${DATABASE} Where there is none yet, as before the first start, it is made. With its first key a service asks everybody for one. A running one knows the key within a second.\n\nScopes: read the merchant's records; write creates and changes them too; admin has keys and other settings too; agent discovers, previews and creates checkouts within its limits, and reads single sessions and payments.`,
+    summary: 'Create an API key, and print it once',
+    details: `${DATABASE} A missing database is created, for example before the first start. With its first key a service requires a key from every caller. A running service knows the key within a second.\n\nScopes: read the merchant's records; write creates and changes them too; admin has keys and other settings too; agent discovers, previews and creates checkouts within its limits, and reads single sessions and payments.`,
     examples: [
       'tillway keys create --name "Shop backend" --scope write --environment production',
       'tillway keys create --name "Buying agent" --scope agent --spend-per-checkout 50 --spend-per-day 200',
@@ -52,10 +52,10 @@ function createCommand(context: CommandContext, local: LocalCommands): Command {
     ],
     remote: false,
   });
-  return command.action(async (asked: NewKey) => {
-    checkLimits(asked);
-    const { scope, environment, spendPerCheckout = null, spendPerDay = null } = asked;
-    const name = nameOf(asked.name);
+  return command.action(async (options: NewKey) => {
+    checkLimits(options);
+    const { scope, environment, spendPerCheckout = null, spendPerDay = null } = options;
+    const name = nameOf(options.name);
     const { randomBytes } = context.terminal;
     const { createApiKey, renderApiKey } = await loadOperations();
     const created = await onDatabase({ context, command, local }, 'made', async (store) => {
@@ -73,7 +73,7 @@ function createCommand(context: CommandContext, local: LocalCommands): Command {
 function listCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('list', {
     summary: 'List API keys, newest first',
-    details: `${DATABASE} Keys themselves are kept as hashes only: ENDS shows their last four characters.`,
+    details: `${DATABASE} Keys are stored as hashes only: ENDS shows their last four characters.`,
     examples: ['tillway keys list', 'tillway keys list --environment production --json'],
     options: [environmentOption('only those of this environment; left out, both')],
     remote: false,
@@ -99,7 +99,7 @@ function listCommand(context: CommandContext, local: LocalCommands): Command {
 function revokeCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('revoke <key>', {
     summary: 'Revoke an API key for good',
-    details: `${DATABASE} A running service refuses it within a second, and goes on asking for keys where it was the last.`,
+    details: `${DATABASE} A running service refuses the key within a second, and still requires keys if it was the last one.`,
     examples: [`tillway keys revoke ${EXAMPLE.key}`],
     remote: false,
   });

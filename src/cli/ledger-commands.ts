@@ -19,7 +19,7 @@ import { type Cell, dollars, plain, secondsOf } from './cells.ts';
 
 export function ledgerCommand(context: CommandContext): Command {
   const balances = serviceCommand(context, 'balances', {
-    summary: 'Show what every account holds',
+    summary: 'Show the balance of every account',
     details:
       'Debits are positive: provider_clearing is what the provider holds for us, and a negative merchant_payable is what the merchant is owed.',
     examples: ['tillway ledger balances', 'tillway ledger balances --at 2026-01-01T00:00:00Z --environment production'],
@@ -74,7 +74,7 @@ function showBalances({ at, environments }: LedgerBalances, paint: Paint): strin
 function exportCommand(context: CommandContext): Command {
   const command = describedCommand('export', {
     summary: 'Write the journal as CSV, oldest entry first',
-    details: 'To the standard output, or with --out to a file, which is there only once it is whole.',
+    details: 'To the standard output, or with --out to a file, which appears only when it is complete.',
     examples: ['tillway ledger export --out ledger.csv', 'tillway ledger export --from 2026-01-01T00:00:00Z | head'],
     options: [
       option('--out <file>', 'write to this file'),
@@ -94,7 +94,7 @@ function exportCommand(context: CommandContext): Command {
   });
 }
 
-/** Writes a draft beside the file and renames it at the end, so that the file is never incomplete. Answers its bytes. */
+/** Writes a draft in the same folder and renames it at the end, so that the file is never incomplete. Answers its bytes. */
 async function writeWhole(file: string, parts: AsyncIterable<string>): Promise<number> {
   const draft = `${file}.part`;
   let bytes = 0;

@@ -13,7 +13,7 @@ export interface Listing<Item extends { id: string }> {
   name: string;
   /** The command without `tillway`; default `<name> list`. */
   path?: string;
-  /** Filters beside --environment; their names are those of the API in kebab-case. */
+  /** Filters in addition to --environment; their names are those of the API in kebab-case. */
   filters?: readonly Option[];
   examples: readonly string[];
   columns: Fields<Item>;

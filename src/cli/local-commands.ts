@@ -7,22 +7,22 @@ import { plain } from './cells.ts';
 
 /** Settings and database, for the commands that work on this machine instead of asking a service. */
 export interface LocalCommands {
-  /** Resolves once the service is ready; it goes on until a signal stops it. */
+  /** Resolves once the service is ready; the service runs until a signal stops it. */
   serve(): Promise<void>;
   database(): Promise<LocalDatabase>;
 }
 
 /** The database of the settings. */
 interface LocalDatabase {
-  /** Its location, without credentials. */
+  /** Location of the database, without credentials. */
   name: string;
-  /** Opens it read-only. */
+  /** Opens the database read-only. */
   examine(): Promise<ExaminedDatabase>;
   /** Applies the missing migrations and answers them, oldest first. */
   migrate(): Promise<readonly { version: number; name: string }[]>;
-  /** Opens it to read and write, with all migrations applied. */
+  /** Opens the database to read and write, with all migrations applied. */
   open(): Promise<Store>;
-  /** The box that opens its webhook secrets, and the number of keys. */
+  /** The secret box for its webhook secrets, and the number of encryption keys. */
   secrets(): Promise<{ secretBox: SecretBox; keys: number }>;
 }
 
@@ -41,7 +41,7 @@ export function migrateCommand(context: CommandContext, local: LocalCommands): C
   const command = describedCommand('migrate', {
     summary: 'Bring the database up to this version',
     details:
-      'The service does so itself when it starts; this is for those who do it before. The database is that of DATABASE_URL.',
+      'The service does so when it starts; use this command to migrate before the start. The database is that of DATABASE_URL.',
     examples: ['tillway migrate', 'tillway migrate --json'],
     remote: false,
   });

@@ -7,7 +7,7 @@ import { plain } from './cells.ts';
 
 /**
  * Prints which database DATABASE_URL names, opens it, works on it, and closes it. A missing database is an error
- * (`refused`), or the command makes it and says so (`made`).
+ * (`refused`), or the command creates it and reports that (`made`).
  */
 export async function onDatabase<Result>(
   { context, command, local }: { context: CommandContext; command: Command; local: LocalCommands },

@@ -6,7 +6,7 @@ export function mcpCommand(context: CommandContext): Command {
   const command = describedCommand('mcp', {
     summary: 'Serve the tools of a service to an agent, over the standard input and output',
     details:
-      'For a host that starts its MCP servers as programs. One that takes a URL is given the address of the service with /mcp instead, which may stand at the end of the URL here too. Runs until the input is closed and what came in is answered.',
+      'For a host that starts MCP servers as programs. A host that takes a URL gets the address of the service with /mcp instead; --url accepts that too. Runs until the input is closed and every request is answered.',
     examples: ['tillway mcp', 'tillway mcp --url https://pay.example'],
     data: false,
   });

@@ -9,7 +9,7 @@ import { TOOL_NAMES, toolName } from '../mcp/tool-names.ts';
 import { type Envelope, describeTools } from '../mcp/tools.ts';
 
 // The default of SESSION_TTL, for a service that does not answer.
-const LIFETIME = 'a limited time (24 hours unless the operator says otherwise)';
+const LIFETIME = 'a limited time (24 hours by default)';
 // The timeout of a request; no call takes longer.
 const TIMEOUT_MS = 30_000;
 const PROTOCOL = '2026-07-28';
@@ -28,7 +28,7 @@ interface Service {
 /** The dependencies of {@link serveMcp}. */
 export interface Surroundings {
   complain(problem: string): void;
-  /** Cryptographically secure. */
+  /** Cryptographically secure random bytes. */
   randomBytes(size: number): Uint8Array;
   /** Resolves after that time, or early when the signal aborts. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;

@@ -106,7 +106,7 @@ export function environmentOption(description: string): Option {
   return choiceOption('--environment <environment>', description, ENVIRONMENTS);
 }
 
-/** For a question that is about one, see `usualEnvironment`. */
+/** Option of commands about one environment; `usualEnvironment` is its default. */
 export function usualEnvironmentOption(): Option {
   return environmentOption('default: that of the API key, else sandbox');
 }
@@ -115,7 +115,7 @@ export function kindOption(description: string): Option {
   return choiceOption('--kind <kind>', description, ROUTE_KINDS);
 }
 
-/** `KEY=VALUE` texts as an object; the value may hold more of `=`, and may be empty. */
+/** `KEY=VALUE` texts as an object; the value may contain further `=`, and may be empty. */
 export function metadataOption(): Option {
   return new Option('--metadata <key=value>', 'your own data; may be given several times')
     .argParser((text: string, before: Record<string, string>) => {

@@ -77,7 +77,7 @@ const REASONS: readonly NonNullable<RefundParams['reason']>[] = [
 export function refundsCommand(context: CommandContext): Command {
   return resourceCommand<Refund>(context, {
     name: 'refunds',
-    summary: 'Give money back, list and show refunds',
+    summary: 'Create, list and show refunds',
     one: 'refund',
     filters: [statusOption(REFUND_STATUSES), ...idOptions('payment', 'session')],
     examples: ['tillway refunds list --status failed'],
@@ -85,7 +85,7 @@ export function refundsCommand(context: CommandContext): Command {
     actions: {
       create: {
         on: 'payment',
-        summary: 'Give a payment back to its buyer, whole or in part',
+        summary: 'Refund a payment to its buyer, fully or in part',
         details:
           'Takes a payment (pay_...) or a session (chk_...). Without --amount, all that is left. With --idempotency-key the same command can be sent again: it answers the first refund.',
         examples: ['', '--amount 10 --reason requested_by_customer --idempotency-key refund-A-1001'],
@@ -114,18 +114,18 @@ export function customersCommand(context: CommandContext): Command {
     columns: ['id', 'status', 'email', 'environment', 'created'],
     actions: {
       block: {
-        summary: 'Take nothing of a customer any more',
+        summary: 'Block new sessions and payments of a customer',
         details:
-          'No session is created and no payment begun from now on. What is in progress goes on, and its money counts.',
+          'From now on no session is created and no payment begins. Payments in progress continue, and their money counts.',
         examples: ['--reason chargebacks'],
-        options: [option('--reason <text>', 'why, for your own records: at most 500 characters')],
+        options: [option('--reason <text>', 'reason, for your own records: at most 500 characters')],
       },
       unblock: { summary: 'Undo a block' },
-      export: { summary: 'Print everything that is kept about one buyer, as JSON', show: jsonOf },
+      export: { summary: 'Print all stored data about one buyer, as JSON', show: jsonOf },
       erase: {
-        summary: 'Erase what can name a buyer, for good; the money records stay',
+        summary: 'Erase the personal data of a buyer for good; the money records stay',
         details:
-          'Nothing brings it back: --confirm takes the id once more. With SQLite, remnants of the old text can lie in unused parts of the file until the service is started again.',
+          'This cannot be undone: --confirm takes the id once more. With SQLite, remnants of the old text can lie in unused parts of the file until the service is started again.',
         examples: [`--confirm ${EXAMPLE.customer}`],
         options: [option('--confirm <id>', 'the id of the customer once more').makeOptionMandatory()],
       },

@@ -8,13 +8,16 @@ type Field<Item> = (keyof Item & string) | ((item: Item) => Cell | null | undefi
 /** Columns of a table or facts about a record, by heading, in their order. */
 export type Fields<Item> = Readonly<Record<string, Field<Item>>>;
 
-/** Cells by the name of a property, instead of its usual format, or by a name of their own. Null leaves it out. */
+/** Cells by name: the name of a property replaces its usual format, any other name adds a cell. Null omits the cell. */
 export type Cells<Item> = Readonly<Record<string, ((item: Item) => Cell | null | undefined) | null>>;
 
 const AMOUNTS = new Set(['amount', 'expected', 'received', 'debit', 'credit', 'refundedAmount', 'refundPendingAmount']);
 const STATUSES = new Set(['status', 'ledgerStatus', 'health']);
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$/;
-/** Properties that all records have, and those that the record itself says in another way. */
+/**
+ * Properties without a cell: `object` is the same for all records of a table, and amounts are printed with their
+ * currency.
+ */
 const NOT_SHOWN = new Set(['object', 'currency']);
 const FIRST = ['id', 'status'];
 const LAST = ['metadata', 'environment', 'created', 'updated'];

@@ -23,7 +23,7 @@ export interface Resource<Item extends { id: string }, Details extends Item = It
   summary: string;
   /** Names of properties and of `cells`. */
   columns: readonly string[];
-  /** Cells of the table and facts about one record, beside its properties. */
+  /** Cells of the table and facts about one record, in addition to its properties. */
   cells?: Cells<Details>;
   get?: Partial<Pick<CommandDescription, 'summary' | 'details' | 'examples'>>;
   /** The text below the facts of one record. */
@@ -37,7 +37,7 @@ export interface Resource<Item extends { id: string }, Details extends Item = It
 
 /** A command on one record. */
 interface Action extends Pick<CommandDescription, 'summary' | 'details' | 'options'> {
-  /** The operand, unless it is that of the resource. */
+  /** The operand; default: that of the resource. */
   on?: keyof typeof EXAMPLE;
   /** The options of each example; default: one example without options. */
   examples?: readonly string[];

@@ -17,7 +17,7 @@ interface Schema {
 
 export function schemaCommand(context: CommandContext): Command {
   const command = describedCommand('schema [operation]', {
-    summary: 'Show what an operation takes and answers',
+    summary: 'Show the input and the output of an operation',
     details: 'Without an operation, lists them. With --json, the JSON Schemas.',
     examples: ['tillway schema', 'tillway schema checkout.create', 'tillway schema fees.estimate --json'],
   });

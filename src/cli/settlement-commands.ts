@@ -28,7 +28,7 @@ import { plain, statusCell } from './cells.ts';
 export function discrepanciesCommand(context: CommandContext): Command {
   return resourceCommand<Discrepancy>(context, {
     name: 'discrepancies',
-    summary: 'Money to resolve: list, show, refund or accept',
+    summary: 'List, show and resolve discrepancies',
     one: 'discrepancy',
     filters: [
       statusOption(DISCREPANCY_STATUSES),
@@ -44,10 +44,10 @@ export function discrepanciesCommand(context: CommandContext): Command {
           ? statusCell(status)
           : { text: `open until refund ${refundId} has succeeded`, style: 'yellow' },
     },
-    get: { summary: 'Show money that came twice, or not as it was asked for' },
+    get: { summary: 'Show a discrepancy, such as a wrong amount' },
     actions: {
       resolve: {
-        summary: 'Give the money back, or take it as it is',
+        summary: 'Refund the money, or accept it',
         details:
           'The actions that a discrepancy allows are shown with it. Accepting a wrong amount makes the order paid in full: ' +
           'payment.paid is sent, the shop fulfils, and the merchant bears the difference. A refund leaves the discrepancy open ' +
@@ -55,7 +55,7 @@ export function discrepanciesCommand(context: CommandContext): Command {
         examples: ['--action refund', '--action accept --note "agreed by phone"'],
         options: [
           choiceOption('--action <action>', 'what is to become of it', ['refund', 'accept']).makeOptionMandatory(),
-          option('--note <text>', 'your words on it, at most 500 characters'),
+          option('--note <text>', 'your note, at most 500 characters'),
         ],
       },
     },
@@ -65,11 +65,11 @@ export function discrepanciesCommand(context: CommandContext): Command {
 export function settlementsCommand(context: CommandContext): Command {
   const importFile = serviceCommand(context, 'import <file>', {
     summary: 'Settle the payments that a CSV file names',
-    details: `Columns: payment_id or reference (the provider's id of the payment), amount, currency, and settled_at if it is there. The same file again changes nothing. - reads the standard input. Exits with 1 where a line did not match.`,
+    details: `Columns: payment_id or reference (the provider's id of the payment), amount, currency, and settled_at if it is there. The same file again changes nothing. - reads the standard input. Exit code 1 if a line did not match.`,
     examples: ['tillway settlements import payouts.csv --dry-run', 'tillway settlements import payouts.csv'],
     options: [
-      option('--dry-run', 'say what would be recorded, and record nothing'),
-      environmentOption('settle payments of this environment only; left out, both'),
+      option('--dry-run', 'report what would be recorded, and record nothing'),
+      environmentOption('settle payments of this environment only; default: both'),
     ],
     ask: async ({ settlements }, options: SettlementImportParams, file) =>
       settlements.import(await textOf(context, file), options),
@@ -77,12 +77,12 @@ export function settlementsCommand(context: CommandContext): Command {
     isFailure: ({ notMatched }) => notMatched.lines > 0,
   });
   const record = serviceCommand(context, 'record <payment>', {
-    summary: 'Record that what is left of a payment was paid out',
-    details: 'Takes a payment (pay_...) or a session (chk_...). What was recorded before is shown, and stays.',
+    summary: 'Record that the rest of a payment was paid out',
+    details: 'Takes a payment (pay_...) or a session (chk_...). An earlier record is shown and stays.',
     examples: [`tillway settlements record ${EXAMPLE.payment} --reference PO-2026-0115`],
     options: [
       amountOption('--amount', 'refuse where it is not what is left, US dollars: 48.54'),
-      option('--reference <text>', 'what the payout is called'),
+      option('--reference <text>', 'reference of the payout'),
       timeOption('--settled-at', 'when it was paid out; default now'),
     ],
     ask: ({ settlements }, options: SettleParams, id) => settlements.settle(id, options),

@@ -100,7 +100,7 @@ function aligned(cell: Cell, width: number, paint: Paint): string {
   return AMOUNT.test(text) ? `${space}${painted(cell, paint)}` : `${painted(cell, paint)}${space}`;
 }
 
-/** Lines of at most that many characters; a longer word gets a line of its own. */
+/** Lines of at most that many characters; a longer word gets a separate line. */
 export function brokenAtWords(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {

@@ -9,17 +9,20 @@ export interface NamedSecret {
 
 /** A delivery as the endpoint received it, and what the endpoint expects. */
 export interface Received {
-  /** By their names in lower case. */
+  /** Headers by their names in lower case. */
   headers: Readonly<Record<string, readonly string[]>>;
   body: Buffer;
   secrets: readonly NamedSecret[];
-  /** Unix seconds. */
+  /** Current time in Unix seconds. */
   now: number;
   toleranceSeconds: number;
   environment?: Environment | undefined;
 }
 
-/** A reason for which the delivery is not genuine. `proven`: undoing the mistake makes the signature right, or it is plain to see. */
+/**
+ * A reason for which the delivery is not genuine. `proven`: undoing the mistake makes the signature right, or the request
+ * shows the mistake.
+ */
 interface Finding {
   cause: string;
   certainty: 'proven' | 'likely';
@@ -34,13 +37,16 @@ export interface Diagnosis {
   /** The name of the secret that fits. */
   secret: string | null;
   event: { id: string; type: string; environment: Environment | null } | null;
-  /** Seconds since the signature was made by the local clock, negative for the future; null if no time is known. */
+  /** Age of the signature in seconds by the local clock, negative for the future; null if no time is known. */
   ageSeconds: number | null;
   /** Proven findings first; empty exactly if the delivery is genuine. */
   findings: Finding[];
 }
 
-/** The first secret and correction of the body that make the signature right; else the reason of the SDK to refuse it. */
+/**
+ * The first secret and correction of the body that make the signature correct; otherwise the reason why the SDK rejects
+ * it.
+ */
 interface Judgement {
   scheme: Scheme;
   secret?: NamedSecret;
@@ -71,7 +77,7 @@ export async function diagnose(received: Received): Promise<Diagnosis> {
   const { headers, body, now, toleranceSeconds } = received;
   const event = eventOf(body);
   const signed = ([GATEWAY, STANDARD] as const).filter((scheme) => headers[scheme]);
-  // Without a signature, the SDK says which headers are missing.
+  // Without a signature, the SDK reports which headers are missing.
   const judged = await Promise.all(
     (signed.length === 0 ? ([GATEWAY] as const) : signed).map((each) => judge(each, received)),
   );
@@ -188,7 +194,10 @@ export function ageText(seconds: number): string {
   return seconds < 0 ? `${durationText(-seconds)} ahead of the clock here` : `${durationText(seconds)} ago`;
 }
 
-/** A right signature of one environment, although the other one is expected or is the name of the secret that fits. */
+/**
+ * Finding for a correct signature of the wrong environment: the endpoint expects the other one, or the matching secret
+ * has the other one as its name.
+ */
 function foreignEnvironment(
   { environment }: Received,
   event: Diagnosis['event'],

@@ -35,7 +35,7 @@ export function webhookExampleCommand(context: CommandContext): Command {
       option('--route <id>', 'the route it names'),
       option('--provider <name>', 'the provider it names'),
       option('--tx-hash <text>', "the provider's reference"),
-      option('--no-tx-hash', 'as where the provider gives none'),
+      option('--no-tx-hash', 'no reference, for a provider that gives none'),
       option('--livemode', 'as in production'),
       metadataOption(),
     ],
@@ -79,14 +79,14 @@ interface VerifySampleOptions {
 export function webhookVerifySampleCommand(context: CommandContext): Command {
   return serviceCommand(context, 'verify-sample', {
     summary: "Have a provider's callback checked, as the service would take it",
-    details: 'One that is rightly signed is applied to its sandbox session; any other is only checked.',
+    details: 'A correctly signed callback is applied to its sandbox session; any other is only checked.',
     examples: [
       `tillway webhook verify-sample --event-id evt_provider_1 --session ${EXAMPLE.session} --status paid --amount 49.99`,
     ],
     options: [
       option('--event-id <id>', "the provider's id of it").makeOptionMandatory(),
       option('--session <id>', 'the checkout session').makeOptionMandatory(),
-      choiceOption('--status <status>', 'what the provider says', PROVIDER_STATUSES).makeOptionMandatory(),
+      choiceOption('--status <status>', 'status that the provider reports', PROVIDER_STATUSES).makeOptionMandatory(),
       amountOption('--amount', 'US dollars, not cents: 49.99').makeOptionMandatory(),
       option('--provider <name>', 'the provider that calls'),
       option('--signature <text>', 't=<unix seconds>,v1=<hex> is verified; anything else is a placeholder'),

@@ -17,15 +17,15 @@ interface Options {
 }
 
 const STDIN = '-';
-const HOW =
+const REQUEST_HINT =
   "pass the request to the standard input (header lines, an empty line, the body), or its headers with --headers FILE or --header 'name: value'";
 const WIDTH = 100;
 const LABEL_WIDTH = 'Proven  '.length;
 
-/** `webhook verify`: tells whether a delivery is genuine, and the likely cause if it is not. Asks no service. */
+/** `webhook verify`: tells whether a delivery is genuine, and the likely cause if it is not. Sends no request. */
 export function webhookVerifyCommand(context: CommandContext): Command {
   const command = describedCommand('verify', {
-    summary: 'Say whether a webhook is genuine, and why not',
+    summary: 'Verify a webhook, and explain why it is not genuine',
     details:
       'Takes the request as your endpoint received it: its headers, and its body as raw bytes. Without --headers and ' +
       '--header the standard input is the whole request: header lines, an empty line, the body; a file of --headers may ' +
@@ -73,7 +73,7 @@ function secretsOf(given: readonly string[] | undefined, fromEnvironment: string
     });
   }
   if (fromEnvironment !== undefined) return [{ name: null, secret: fromEnvironment }];
-  throw new CommandError(2, 'name what it was signed with: --secret whsec_..., or WEBHOOK_SECRET in this shell');
+  throw new CommandError(2, 'name the signing secret: --secret whsec_..., or WEBHOOK_SECRET in this shell');
 }
 
 function tellDiagnosis({ genuine, findings, event, schemes, secret, ageSeconds }: Diagnosis, paint: Paint): string {
@@ -82,7 +82,7 @@ function tellDiagnosis({ genuine, findings, event, schemes, secret, ageSeconds }
     const lines = brokenAtWords(plain(text), width).join(`\n${' '.repeat(LABEL_WIDTH)}`);
     return `${paint(style, label)}${' '.repeat(LABEL_WIDTH - label.length)}${lines}\n`;
   };
-  const told = facts(
+  const details = facts(
     [
       ['Event', event?.id],
       ['Type', event?.type],
@@ -98,7 +98,7 @@ function tellDiagnosis({ genuine, findings, event, schemes, secret, ageSeconds }
       certainty === 'proven' ? paragraph('Proven', 'red', message) : paragraph('Likely', 'yellow', message);
     return `\n${reason}${paragraph('Do', 'cyan', fix)}`;
   });
-  return `${paint(['bold', genuine ? 'green' : 'red'], genuine ? 'Genuine' : 'Not genuine')}\n${told}${reasons.join('')}`;
+  return `${paint(['bold', genuine ? 'green' : 'red'], genuine ? 'Genuine' : 'Not genuine')}\n${details}${reasons.join('')}`;
 }
 
 /** The request in those files, options and the standard input. Throws {@link CommandError} 2 if it has no header. */
@@ -111,14 +111,14 @@ async function requestOf(
   if (file === undefined && header.length > 0) {
     return { headers: readHeaders(header.join('\n')), body: await contentOf(bodyFile ?? STDIN, terminal) };
   }
-  if (file === undefined && bodyFile !== undefined) throw new CommandError(2, HOW);
+  if (file === undefined && bodyFile !== undefined) throw new CommandError(2, REQUEST_HINT);
   const source = file ?? STDIN;
   if (source === STDIN && bodyFile === STDIN) throw new CommandError(2, 'only one of them can be the standard input');
   const { head, body } = partsOf(await contentOf(source, terminal));
   const headers = readHeaders([head, ...header].join('\n'));
   if (Object.keys(headers).length === 0) {
     const missing = `${source} holds no header: write one "name: value" a line, or a JSON object`;
-    throw new CommandError(2, file === undefined ? HOW : missing);
+    throw new CommandError(2, file === undefined ? REQUEST_HINT : missing);
   }
   const isWhole = bodyFile === undefined && (source === STDIN || body.toString('latin1').trim() !== '');
   return { headers, body: isWhole ? withoutLineEnd(body, headers) : await contentOf(bodyFile ?? STDIN, terminal) };

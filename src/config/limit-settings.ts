@@ -6,8 +6,8 @@ import { oneOf, positive } from './setting-fields.ts';
 
 const MIN_CONNECTIONS = 10;
 
-/** A number of requests, or `off`. */
-// A default stands for everything undefined, off included.
+/** A number of requests; null for `off`. */
+// `off` becomes null, because zod would replace undefined with the default.
 const rate = (unit: string) =>
   z.union([z.literal('off').transform(() => null), positive(unit)], {
     error: `must be a whole number of ${unit}, more than 0, or off`,

@@ -5,7 +5,7 @@ const PORT_ERROR = 'must be a port: 0 to 65535';
 const HEADERS_ERROR = 'must be name=value pairs, separated by commas, values percent-encoded';
 const HEADER = /^([\w!#$%&'*+.^`|~-]+)=(.*)$/;
 
-/** Settings of metrics and traces, by the names that OpenTelemetry gives its own. */
+/** Settings of metrics and traces. Settings that OpenTelemetry defines have its names. */
 export const TELEMETRY_VARIABLES = {
   METRICS_PORT: number(PORT_ERROR).pipe(z.number().int(PORT_ERROR).max(65_535, PORT_ERROR)).optional(),
   METRICS_HOST: z.string().min(1).default('127.0.0.1'),

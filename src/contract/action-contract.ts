@@ -88,7 +88,10 @@ export const checkoutResult = named(
     customer: field.mail("The buyer's email address."),
     route: routeSummary,
     feeSplit,
-    checkoutUrl: field.uri('Give this to the buyer; in a preview it opens a page that says so.', SAMPLE_CHECKOUT_URL),
+    checkoutUrl: field.uri(
+      'Give this URL to the buyer. In a preview it opens a page that states that it is a preview.',
+      SAMPLE_CHECKOUT_URL,
+    ),
     redirectUrl: field.uri('Return URL of the buyer.', 'https://shop.example/thanks'),
     status: z.literal('routed').describe('Always routed: created, waiting for the buyer.'),
     environment,

@@ -16,7 +16,7 @@ const schemaResult = named(
   'OperationSchemas',
   z.strictObject({
     ok: z.literal(true).describe('Always true.'),
-    operation: field.label('The operation asked for.', 'fees.estimate'),
+    operation: field.label('The requested operation.', 'fees.estimate'),
     inputSchema: anything('JSON Schema, draft 2020-12, of the request body.', { type: 'object' }),
     outputSchema: anything(
       'JSON Schema, draft 2020-12, of the `result` of an action, or of the whole answer of routes.list and capabilities.',
@@ -130,7 +130,7 @@ export const AGENT_ENDPOINTS = endpoints('agent', {
     summary: 'Discover everything',
     description: 'Entry points, actions with their schemas and examples, routes and webhook events.',
     response: capabilitiesResult,
-    // Any endpoint can answer it, on loopback; on this one it has no other cause.
+    // On loopback any endpoint can answer `forbidden` for a foreign host name; here that is the only cause.
     errors: ['forbidden'],
     errorExamples: {
       forbidden: {

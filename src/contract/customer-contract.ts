@@ -53,7 +53,7 @@ const idempotencyKey = (example: string) => field.label('As given in the request
 
 const message = z.strictObject({
   provider: field.label('The sender.', SAMPLE_PROVIDER),
-  eventId: field.label("The provider's id of it.", 'ev_9c1f'),
+  eventId: field.label("The provider's id of the message.", 'ev_9c1f'),
   sessionId: field.id('chk', 'The checkout session.'),
   status: field.label('The reported status, normalised.', 'paid'),
   outcome: field.label('Its effect: applied, ignored, or why it was flagged.', 'applied'),
@@ -73,7 +73,7 @@ const exportedSession = named(
 const exportedPayment = named(
   'ExportedPayment',
   payment.extend({
-    providerReference: field.label("The provider's own id of it, or null.", 'sbx_pay_9c1f').nullable(),
+    providerReference: field.label("The provider's own id of the payment, or null.", 'sbx_pay_9c1f').nullable(),
     providerUrl: field.label("The provider's page for the buyer, or null.", 'https://pay.example/9c1f').nullable(),
     txHash: field.label('The transaction on a blockchain or at a bank, or null.', '0x9c1f').nullable(),
   }),

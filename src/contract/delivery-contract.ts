@@ -113,7 +113,7 @@ const recovery = resource('Recovery', 'recovery', {
     'running: the service is still reading a long range; done: it has read the whole range; stopped: the endpoint was disabled or deleted meanwhile.',
     'done',
   ),
-  queued: field.count('Events that are sent because of it.', 42),
+  queued: field.count('Events that the recovery sends.', 42),
   pending: field.count('Events whose delivery was pending already.', 3),
   delivered: field.count('Events that the endpoint has acknowledged, and that are not sent.', 117),
   created: field.time('Request time.'),

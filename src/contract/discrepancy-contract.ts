@@ -63,7 +63,7 @@ export const discrepancy = resource('Discrepancy', 'discrepancy', {
   resolution: field.orNull(
     field.choice(
       RESOLUTIONS,
-      'The resolution, or null. paid_in_full: the right amount arrived after all, and this is part of it.',
+      'The resolution, or null. paid_in_full: the right amount arrived later, and includes this money.',
     ),
   ),
   note: field.orNull(field.label('The note of the resolution, or null.', 'agreed with the buyer by phone')),
@@ -109,7 +109,7 @@ export const DISCREPANCY_ENDPOINTS = endpoints('discrepancies', {
       ),
       invalid_state: {
         message: `Discrepancy ${SAMPLE_IDS.dis} is resolved already: accepted.`,
-        suggestion: 'Leave it: what was decided stands.',
+        suggestion: 'Leave it: a decision is final.',
       },
     },
   },

@@ -6,8 +6,8 @@ import type { EndpointTag } from './openapi-tags.ts';
 import { SAMPLE_IDS, SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
 /**
- * Permission of a key: `look`, of any key; `create`, to begin sessions (scopes agent, write, admin); `read` and `write`,
- * of the merchant's records; `admin`, of the operator's settings.
+ * Permission that a key needs: `look` belongs to every key; `create` is for new sessions (scopes agent, write and admin);
+ * `read` and `write` are for the merchant's records; `admin` is for the operator's settings.
  */
 export type Access = 'look' | 'create' | 'read' | 'write' | 'admin';
 

@@ -67,7 +67,7 @@ export const renderEvent = rendererFrom(webhookEvent, (facts: EventFacts) => {
   return { ...facts, id: eventId(sessionId, status), type: `payment.${status}` as const, data };
 });
 
-/** The list envelope as JSON text, in which every event stands byte for byte as its deliveries send it. */
+/** The list envelope as JSON text, in which every event has the same bytes as in its deliveries. */
 export function eventListText({ items, hasMore }: { items: readonly { body: string }[]; hasMore: boolean }): string {
   return `{"object":"list","data":[${items.map(({ body }) => body).join(',')}],"hasMore":${hasMore}}`;
 }
@@ -85,7 +85,7 @@ export const eventsQuery = listQuery('evt', {
   )
     .optional()
     .describe(
-      'The feed: events oldest first, those that became visible after this one; empty, from the beginning. Not together with sessionId, startingAfter or endingBefore.',
+      'Id of an event, for the feed: the events that became visible after it, oldest first. Empty: from the beginning. Not together with sessionId, startingAfter or endingBefore.',
     )
     .meta({ examples: [SAMPLE_IDS.evt] }),
 }).check((context) => {

@@ -23,7 +23,7 @@ export interface InputReader<Output> {
 }
 
 export function inputReader<Schema extends z.ZodType>(schema: Schema): InputReader<z.output<Schema>> {
-  // Only errors need it.
+  // Computed at the first error, because only errors need it.
   let described: JsonSchema | undefined;
   return {
     read(input, hint = '') {

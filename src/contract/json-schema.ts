@@ -77,7 +77,7 @@ function describeDefault(schema: JsonSchema): void {
 }
 
 /** Facts that the introduction of the document states for all fields. */
-const SAID_ONCE = / (?:ISO 8601, UTC|Starts with [a-z]+_)\.$/;
+const STATED_IN_INTRODUCTION = / (?:ISO 8601, UTC|Starts with [a-z]+_)\.$/;
 
 /**
  * Removes the parts of a response schema that clients do not need. Objects stay open, because later versions add fields and
@@ -86,7 +86,7 @@ const SAID_ONCE = / (?:ISO 8601, UTC|Starts with [a-z]+_)\.$/;
 function abridge(schema: JsonSchema): void {
   if (schema.additionalProperties === false) delete schema.additionalProperties;
   if (schema.const !== undefined) delete schema.description;
-  if (schema.description !== undefined) schema.description = schema.description.replace(SAID_ONCE, '');
+  if (schema.description !== undefined) schema.description = schema.description.replace(STATED_IN_INTRODUCTION, '');
 }
 
 function simplify(schema: JsonSchema): void {

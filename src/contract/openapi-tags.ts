@@ -18,7 +18,7 @@ export const TAGS = {
   'test clock':
     'The time of a sandbox that was started with TEST_CLOCK=true: moving it forward replaces waiting in tests.',
   keys: 'The keys that may use the API, and their permissions. A service is closed to others once it has a key.',
-  agent: 'The same service for programs that know nothing of it beforehand: discovery, schemas and typed actions.',
+  agent: 'Endpoints for agents without prior knowledge of the service: discovery, schemas and typed actions.',
   webhooks: 'Requests of this service to the merchant after the state of a payment has changed.',
 };
 

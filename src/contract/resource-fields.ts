@@ -17,7 +17,7 @@ export function described<Schema extends z.ZodType>(
   return schema.describe(what).meta({ ...(format !== undefined && { format }), examples: [example] });
 }
 
-/** The same for a field that may be absent. */
+/** An optional field with its description and an example. */
 export const optional = <Schema extends z.ZodType>(schema: Schema, what: string, example: unknown) =>
   described(schema, what, example).optional();
 

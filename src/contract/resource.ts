@@ -46,7 +46,9 @@ export function rendererOf<Schema extends z.ZodObject>(schema: Schema) {
   return toWireOf(schema) as (record: Stored<z.output<Schema>>) => z.output<Schema>;
 }
 
-/** The same for records whose properties differ: `recordOf` gives each field its stored value. */
+/**
+ * Renderer of records whose properties differ from those of their resource: `recordOf` gives each field its stored value.
+ */
 export function rendererFrom<
   Schema extends z.ZodObject,
   Input extends unknown[],

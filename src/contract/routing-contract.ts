@@ -9,7 +9,7 @@ import { anyText, environment, list, listQuery } from './list-query.ts';
 import * as field from './resource-fields.ts';
 import { named, rendererFrom, rendererOf, resource } from './resource.ts';
 import { routeHealth } from './route-contract.ts';
-import { estimate, own, routeId, ruleWarnings } from './routing-decision-contract.ts';
+import { estimate, environmentField, routeId, ruleWarnings } from './routing-decision-contract.ts';
 import { SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
 // Rules and health of the routes: the operator's part of routing.
@@ -29,7 +29,7 @@ export const renderRules = rendererOf(rulesResource);
 
 export const routeStanding = resource('RouteStanding', 'routing_route', {
   id: routeId('The route.'),
-  environment: own,
+  environment: environmentField,
   kind: routeKind.describe('Its kind.'),
   health: routeHealth('Its health now.'),
   words: field.label('Its health in words.', 'live: as configured in the catalogue'),
@@ -85,7 +85,7 @@ export type OverrideRequest = z.output<typeof overrideRequest>;
 export const transitionResource = resource('RoutingTransition', 'routing_transition', {
   id: field.label('The transition. Starts with rtr_.', 'rtr_01m7x0e9zb4c7r2k5v8q1w3n6t0y9f2d4h7j'),
   routeId: routeId('The route.'),
-  environment: own,
+  environment: environmentField,
   from: routeHealth('Before.'),
   to: routeHealth('After.'),
   cause: field.label('The cause, for programs.', 'handoff_errors_in_a_row'),

@@ -11,7 +11,7 @@ import { SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
 const fraction = (what: string, example: number) => field.count(`${what} A fraction: 0.93 is 93 %.`, example);
 export const routeId = (what: string) => field.label(what, SAMPLE_ROUTE_ID);
-export const own = field.environmentOf('The environment.');
+export const environmentField = field.environmentOf('The environment.');
 
 export const estimate = {
   expectedSuccess: fraction('Share of attempts expected to succeed.', 0.93),
@@ -49,7 +49,7 @@ const candidate = named(
 );
 
 const decisionFields = {
-  environment: own,
+  environment: environmentField,
   purpose: field.choice(
     ['offer', 'attempt'],
     'offer: the route quoted when the session was created; attempt: the route to which its buyer was sent.',
@@ -94,8 +94,11 @@ const routingDecision = resource('RoutingDecision', 'routing_decision', {
   ),
   snapshotAt: field.time('Time of that state.'),
   seed: field.label('Seed of the draws, with session and attempt; null without draws.', '9f86d081884c7d65').nullable(),
-  tokensBefore: fraction('Exploration budget before it, of one ticket; null if none was asked for.', 1).nullable(),
-  tokensAfter: fraction('The same after it.', 1).nullable(),
+  tokensBefore: fraction(
+    'Exploration budget before the decision, as a share of one ticket; null for an offer.',
+    1,
+  ).nullable(),
+  tokensAfter: fraction('Exploration budget after the decision; null for an offer.', 1).nullable(),
   ...decisionFields,
 });
 export type RoutingDecisionResource = z.output<typeof routingDecision>;
@@ -154,7 +157,7 @@ const backtestRequest = z.strictObject({
     .gt(0)
     .max(1)
     .optional()
-    .describe('Worth of a paid payment, as a fraction of its amount, unless a rule says so.')
+    .describe('Value of a paid payment, as a fraction of its amount, unless a rule sets it.')
     .meta({ examples: [0.15] }),
   objective: z.optional(
     field.choice(Object.keys(OBJECTIVES) as ObjectiveName[], 'Cost to minimise, unless a rule sets it.'),
@@ -169,7 +172,7 @@ const totals = z.strictObject({
 });
 
 const backtestResult = resource('RoutingBacktest', 'routing_backtest', {
-  environment: own,
+  environment: environmentField,
   decisions: field.count('Number of replayed decisions.', 200),
   different: field.count('Number of different results.', 12),
   was: totals.describe('The original result.'),
@@ -236,7 +239,7 @@ export const ROUTING_DECISION_ENDPOINTS = endpoints('routing', {
     route: 'GET /api/gateway/routing/decisions/{sessionId}/replay',
     summary: 'Make the decisions of a session again',
     description:
-      'Makes every decision about a session again from its stored inputs, and says whether each gives the same bytes. Changes nothing.',
+      'Repeats every decision about a session from its stored inputs, and reports whether each gives the same bytes. Changes nothing.',
     response: routingReplay,
   },
   dryRunRouting: {
@@ -244,7 +247,7 @@ export const ROUTING_DECISION_ENDPOINTS = endpoints('routing', {
     access: 'read',
     summary: 'Ask which route a checkout would get',
     description:
-      'The route that this checkout would be quoted, or with kind the route that its buyer would use, and the reasons; with rules, under those instead of the saved ones. Explores nothing and writes nothing.',
+      'The route that the quote of this checkout would have, with the reasons. With kind, the route that its buyer would use; with rules, the result under these rules instead of the saved ones. Explores nothing and writes nothing.',
     body: dryRunRequest,
     requestExample: { amount: 49.99, metadata: { country: 'DE' } },
     response: dryRunResult,

@@ -66,7 +66,7 @@ function faultOfEvents(value: unknown): string | undefined {
 
 const description = field.described(
   text(0, MAX_DESCRIPTION),
-  'Your own description of it, at most 500 characters.',
+  'Your own description of the endpoint, at most 500 characters.',
   SAMPLE_DESCRIPTION,
 );
 
@@ -121,7 +121,7 @@ const webhookEndpoint = resource('WebhookEndpoint', 'webhook_endpoint', {
     .array(z.enum(EVERY_TYPE))
     .describe('The types of events that are sent to it.')
     .meta({ examples: [SAMPLE_TYPES] }),
-  description: field.label('Your own description of it.', SAMPLE_DESCRIPTION),
+  description: field.label('Your own description of the endpoint.', SAMPLE_DESCRIPTION),
   status: field.choice(['active', 'disabled'], 'disabled: it gets no new deliveries, and pending ones wait.', 'active'),
   disabledReason: field.orNull(field.label('Reason why it is disabled, in words; null while it is active.', '')),
   disabledAt: field.orNull(field.time('Time of disabling.')),

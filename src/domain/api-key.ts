@@ -3,7 +3,10 @@ import type { RandomBytes } from './id.ts';
 import type { Instant } from './records.ts';
 import type { Environment } from './route.ts';
 
-/** `read` the merchant's records, `write` those too, `admin` the operator's settings too; `agent` sells within limits. */
+/**
+ * `read` reads the merchant's records, `write` also changes them, `admin` also manages the operator's settings, and
+ * `agent` sells within limits.
+ */
 export const KEY_SCOPES = ['read', 'write', 'admin', 'agent'] as const;
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
@@ -20,13 +23,13 @@ export interface ApiKey {
   hash: string;
   /** The end of its text, by which its owner recognizes it. */
   last4: string;
-  /** Cents that one checkout may cost; null without such a limit. Of agents only. */
+  /** Cents that one checkout may cost; null without such a limit. Only for agent keys. */
   spendPerCheckout: number | null;
-  /** Cents that the checkouts of a day (UTC) may cost together; null without such a limit. Of agents only. */
+  /** Cents that the checkouts of a day (UTC) may cost together; null without such a limit. Only for agent keys. */
   spendPerDay: number | null;
   source: (typeof KEY_SOURCES)[number];
   created: Instant;
-  /** To the minute. */
+  /** Last use, accurate to one minute. */
   lastUsedAt: Instant | null;
   revokedAt: Instant | null;
 }
@@ -40,7 +43,7 @@ export interface KnownKey {
 const PREFIXES = { sandbox: 'sk_sandbox_', production: 'sk_live_' } as const satisfies Record<Environment, string>;
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SECRET_BYTES = 32;
-// The fewest characters of that alphabet that hold so many bytes.
+// The fewest base62 characters that hold 32 bytes.
 const SECRET_LENGTH = 43;
 const KEY_PATTERN = /^sk_(sandbox|live)_[0-9A-Za-z]{43}$/;
 const LAST_LENGTH = 4;

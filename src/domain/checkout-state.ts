@@ -156,7 +156,7 @@ export function changed<Outcome extends string>(
   return { outcome, next: versioned, effects };
 }
 
-/** The provider has the payment: the merchant gets the event once. */
+/** Records that the provider has the payment, and queues the event about it once. */
 export function announcePending<Outcome extends string>(
   before: Checkout,
   next: Checkout,
@@ -168,7 +168,7 @@ export function announcePending<Outcome extends string>(
   return changed(before, announced, outcome, [{ type: 'announce', status: 'provider_pending', payment }]);
 }
 
-/** No further attempt is possible: the merchant gets the event. */
+/** Fails a checkout that allows no further attempt, and queues the event about it. */
 export function failCheckout<Outcome extends string>(
   before: Checkout,
   next: Checkout,
@@ -180,7 +180,7 @@ export function failCheckout<Outcome extends string>(
   return changed(before, closed, outcome, [...effects, { type: 'announce', status: 'failed', payment }]);
 }
 
-/** The payment after a report, which proves that the provider has it. */
+/** The payment after a provider report, which proves that the provider has the payment. */
 export function withProviderReport(payment: Payment): Payment {
   return { ...payment, handoffUncertain: false };
 }
@@ -209,7 +209,7 @@ export function withInvoice(checkout: Checkout, paymentId: string, status: Invoi
   return { ...checkout, invoices };
 }
 
-/** The first version of a session, from what was asked; nothing can refuse it any more. */
+/** The first version of a session, from a request that passed all checks. */
 export function newSession(
   fields: Omit<Session, 'status' | 'version' | 'attempts' | 'announced' | 'retryUntil' | 'wakeAt' | 'decisionId'> & {
     decisionId?: string | null;

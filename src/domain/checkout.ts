@@ -53,7 +53,7 @@ export interface UnstartedRecords extends Omit<NewAttempt, 'route'>, SurplusIds 
   route: Route | undefined;
 }
 
-/** The buyer starts to pay. */
+/** Starts an attempt of the buyer to pay. */
 export function startAttempt(
   checkout: Checkout,
   attempt: NewAttempt,
@@ -63,7 +63,7 @@ export function startAttempt(
   if (session.status === 'paid') return unchanged(checkout, 'already_paid');
   if (pendingPayment(checkout)) return unchanged(checkout, 'in_progress');
   if (session.status === 'failed' || session.status === 'expired') return unchanged(checkout, 'closed');
-  // Its time is over, though the worker has not recorded it yet.
+  // The time of the session is over, although no worker has recorded that yet.
   const ends = nextTimer(checkout);
   if (ends !== null && ends <= now) return unchanged(checkout, 'closed');
   if (session.attempts >= MAX_ATTEMPTS) return unchanged(checkout, 'closed');
@@ -72,7 +72,7 @@ export function startAttempt(
   return changed(checkout, openAttempt(counted, attempt, now), 'started');
 }
 
-/** The provider accepted the payment and answered the buyer's URL. */
+/** Records that the provider accepted the payment, and its URL for the buyer. */
 export function acceptHandoff(
   checkout: Checkout,
   handoff: { paymentId: string; reference: string; url: string | null },
@@ -82,7 +82,8 @@ export function acceptHandoff(
 
   const { reference: providerReference, url: providerUrl } = handoff;
   const named: Payment = { ...payment, providerReference, providerUrl, handoffUncertain: false };
-  // It failed meanwhile: the provider must not continue. A handoff that was uncertain to the end stays so.
+  // The payment failed meanwhile, so the provider must cancel it. A handoff that was uncertain until then stays
+  // uncertain.
   if (payment.status === 'failed') {
     const late: Payment = { ...named, handoffUncertain: payment.handoffUncertain };
     return changed(checkout, withPayment(checkout, late), 'too_late', [{ type: 'cancel_at_provider', payment: late }]);
@@ -90,7 +91,10 @@ export function acceptHandoff(
   return announcePending(checkout, withPayment(checkout, named), named, 'accepted');
 }
 
-/** No answer tells whether the provider has the payment: that counts against the route until the provider reports. */
+/**
+ * Records that no answer tells whether the provider has the payment. That counts against the route until the provider
+ * reports.
+ */
 export function markHandoffUncertain(checkout: Checkout, paymentId: string): Decision<'noted' | 'ignored'> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
   if (payment?.status !== 'pending' || payment.providerReference !== null || payment.handoffUncertain) {
@@ -111,7 +115,7 @@ export function rejectHandoff(
   now: Instant,
 ): Decision<'failed_over' | 'refused' | 'ignored'> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
-  // The provider has accepted it meanwhile.
+  // The provider has accepted the payment meanwhile.
   if (payment?.status !== 'pending' || payment.providerReference !== null) return unchanged(checkout, 'ignored');
 
   const refused = failPayment(checkout, payment, { ...REFUSED, reason }, now);
@@ -121,19 +125,19 @@ export function rejectHandoff(
 }
 
 /**
- * The provider, asked about it long after its handoff, has never heard of the payment. Where we had no unclear answer,
- * our own process ended before there was any, and the route is not to blame.
+ * Fails a payment that the provider does not know long after its handoff. If the handoff is not marked as uncertain, this
+ * service ended before it got an answer, and the failure does not count against the route.
  */
 export function failUnknownHandoff(checkout: Checkout, paymentId: string, now: Instant): Decision<'lost' | 'ignored'> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
   if (payment?.status !== 'pending' || payment.providerReference !== null) return unchanged(checkout, 'ignored');
 
   const lost = failPayment(checkout, payment, payment.handoffUncertain ? REFUSED : NEVER_SENT, now);
-  // The request may still be in flight.
+  // The handoff request may still be in flight.
   return closeIfUsedUp(checkout, lost, 'lost', [{ type: 'cancel_at_provider', payment }]);
 }
 
-/** A verified provider report, in any order, of any age, any number of times. */
+/** Applies a verified provider report, in any order, of any age, any number of times. */
 export function applyProviderEvent(
   checkout: Checkout,
   event: ProviderEvent,
@@ -141,19 +145,19 @@ export function applyProviderEvent(
   now: Instant,
 ): Decision<'applied' | 'ignored' | 'amount_mismatch' | OriginMismatch | 'unknown_payment'> {
   const { session, payments } = checkout;
-  const meant = findReportedPayment(checkout, event);
-  const named = meant ?? payments.find(({ id }) => event.paymentId === null || id === event.paymentId);
+  const reported = findReportedPayment(checkout, event);
+  const named = reported ?? payments.find(({ id }) => event.paymentId === null || id === event.paymentId);
   const mismatch = originMismatch(session, named, event);
   if (mismatch) return unchanged(checkout, mismatch);
   // A report of money counts for its payment, whatever the amount.
-  const asAsked = event.amount === session.amount || (event.status === 'paid' && meant !== undefined);
-  if (!asAsked || event.currency !== CURRENCY) return unchanged(checkout, 'amount_mismatch');
+  const hasUsableAmount = event.amount === session.amount || (event.status === 'paid' && reported !== undefined);
+  if (!hasUsableAmount || event.currency !== CURRENCY) return unchanged(checkout, 'amount_mismatch');
   const { route } = unforeseen;
-  if (!meant && (event.paymentId !== null || !route)) return unchanged(checkout, 'unknown_payment');
+  if (!reported && (event.paymentId !== null || !route)) return unchanged(checkout, 'unknown_payment');
   // A provider can know of a payment that the buyer did not start on our page.
-  if (!meant && session.status === 'expired' && event.status !== 'paid') return unchanged(checkout, 'ignored');
+  if (!reported && session.status === 'expired' && event.status !== 'paid') return unchanged(checkout, 'ignored');
 
-  const started = meant || !route ? checkout : openUnstarted(checkout, { ...unforeseen, route }, now);
+  const started = reported || !route ? checkout : openUnstarted(checkout, { ...unforeseen, route }, now);
   const payment = findReportedPayment(started, event)!;
   switch (event.status) {
     case 'provider_pending':
@@ -186,7 +190,7 @@ export function abandonAttempt(checkout: Checkout, now: Instant): Decision<'aban
   return closeIfUsedUp(checkout, failed, 'abandoned', [{ type: 'cancel_at_provider', payment }]);
 }
 
-/** The buyer gives up for good. */
+/** The buyer cancels the whole checkout. */
 export function abandonCheckout(checkout: Checkout, now: Instant): Decision<'failed' | 'ignored'> {
   if (checkout.session.status !== 'pending') return unchanged(checkout, 'ignored');
   const payment = pendingPayment(checkout);
@@ -231,7 +235,7 @@ export function applyElapsedTime(
   return changed(checkout, withPayment(checkout, withInquiry(payment, now)), 'inquired');
 }
 
-/** The rest of a payment was paid out to the merchant. */
+/** Records that the rest of a payment was paid out to the merchant. */
 export function recordSettlement(
   checkout: Checkout,
   paymentId: string,
@@ -252,7 +256,7 @@ export function recordSettlement(
   ]);
 }
 
-/** An attempt that the provider reported first: it is never asked about it. */
+/** Opens an attempt that the provider reported before the service knew of it. No inquiry is sent about such an attempt. */
 function openUnstarted(checkout: Checkout, attempt: NewAttempt, now: Instant): Checkout {
   const counted = withSession(checkout, { attempts: checkout.session.attempts + 1 });
   const opened = openAttempt(counted, attempt, now);

@@ -19,11 +19,11 @@ export interface Delivery {
   type: `payment.${ProviderStatus}`;
   sequence: number;
   status: DeliveryStatus;
-  /** Attempts begun: the fencing token of the running one. */
+  /** Number of attempts begun: the fencing token of the attempt in progress. */
   attempts: number;
-  /** Attempts that do not count in the present retry schedule: those before a replay, and those that we cut off. */
+  /** Attempts that do not count in the present retry schedule: those before a replay, and those that a shutdown cut off. */
   scheduleStart: number;
-  /** Start of the next attempt at the earliest; while one is in flight, the end of its lease. */
+  /** Earliest start of the next attempt; during an attempt, the end of its lease. */
   dueAt: Instant;
   /** The last attempt that has ended; null before there is one. */
   lastAttempt: LastAttempt | null;
@@ -115,18 +115,18 @@ export interface Recovery {
   version: number;
   /** `stopped`: its endpoint takes no more events. */
   status: 'running' | 'done' | 'stopped';
-  /** Events made from then on, and before `until`. */
+  /** Start of the time range, inclusive; `until` is its end, exclusive. */
   from: Instant;
   until: Instant;
   /** True if acknowledged events are sent too. */
   everything: boolean;
   /** The last processed event. */
   read: { created: Instant; sequence: number; id: string };
-  /** Made, or made due again. */
+  /** Number of deliveries that were created or made due again. */
   queued: number;
-  /** Pending already. */
+  /** Number of deliveries that were already pending. */
   pending: number;
-  /** Acknowledged, and not sent again. */
+  /** Number of acknowledged deliveries, which are not sent again. */
   delivered: number;
   created: Instant;
   updated: Instant;

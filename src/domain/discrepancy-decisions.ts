@@ -9,20 +9,20 @@ import { ledgerStatusOf, leftOf } from './refund-record.ts';
 /** Outcome of a decision about a discrepancy; `closed` books nothing. */
 export type Resolved = 'accepted' | 'refunding' | 'closed' | 'already_paid' | 'too_little' | 'nothing_left';
 
-/** The merchant takes the money. */
+/** Accepts the money of a discrepancy for the merchant. */
 export function acceptMoney(checkout: Checkout, discrepancy: Discrepancy, now: Instant): Decision<Resolved> {
   const accepted = withDiscrepancy(checkout, resolved(discrepancy, 'accepted', now));
   const payment = paymentOf(checkout, discrepancy);
   if (!payment) return { outcome: 'closed', next: accepted, effects: [] };
   if (discrepancy.kind === 'surplus') return acceptSurplus(checkout, accepted, payment, discrepancy, now);
   const held = heldAmount(payment, discrepancy);
-  // After a failed refund it is booked as the buyer's.
+  // After a failed refund, the ledger owes the money to the buyer.
   const owed = discrepancy.refundId === null ? 0 : held;
   const accepting: Payment = { ...payment, mismatchRefundFailed: payment.mismatchRefundFailed - owed };
   if (payment.status === 'paid' && !payment.surplus) {
     return acceptExcess(checkout, accepted, accepting, discrepancy, { held, owed }, now);
   }
-  // Another payment has paid the session: a second one is the buyer's.
+  // Another payment has paid the session, so money of a second payment belongs to the buyer.
   if (checkout.session.status === 'paid') return unchanged(checkout, 'already_paid');
   const missing = payment.fees.total - held;
   if (missing > payment.fees.merchantNet) return unchanged(checkout, 'too_little');
@@ -36,7 +36,7 @@ export function acceptMoney(checkout: Checkout, discrepancy: Discrepancy, now: I
   return { outcome: 'accepted', next: paid.next, effects: [...paid.effects, ...adjustment] };
 }
 
-/** The buyer gets the money back. */
+/** Refunds the money of a discrepancy to the buyer. */
 export function refundMoney(
   checkout: Checkout,
   discrepancy: Discrepancy,
@@ -60,7 +60,7 @@ export function refundMoney(
   return changed(checkout, next, 'refunding', [...booked, ...effects]);
 }
 
-/** Money beyond a paid payment becomes the merchant's. */
+/** Accepts money beyond the amount of a paid payment for the merchant. */
 function acceptExcess(
   before: Checkout,
   accepted: Checkout,
@@ -79,7 +79,7 @@ function acceptExcess(
   return changed(before, next, 'accepted', booked);
 }
 
-/** The rest of a surplus payment becomes the merchant's, no longer the buyer's. */
+/** Accepts the rest of a surplus payment, which belonged to the buyer, for the merchant. */
 function acceptSurplus(
   before: Checkout,
   accepted: Checkout,

@@ -23,7 +23,10 @@ export function actionsOf(discrepancy: Discrepancy): DiscrepancyAction[] {
   return isBookable(discrepancy) ? ['refund', 'accept'] : ['accept'];
 }
 
-/** Whether it holds money that can be booked. Money of another currency or environment, or of an unknown payment, cannot. */
+/**
+ * True if the discrepancy holds money that can be booked. Money of another currency or environment, or of an unknown
+ * payment, cannot.
+ */
 export function isBookable({
   kind,
   paymentId,
@@ -32,7 +35,7 @@ export function isBookable({
   return (kind === 'surplus' || kind === 'amount_mismatch') && paymentId !== null && received > 0;
 }
 
-/** Fields of a discrepancy that nobody has decided on. */
+/** Fields of a new, undecided discrepancy. */
 export function openDiscrepancy(session: Session, provider: string, created: Instant) {
   return {
     environment: session.environment,
@@ -69,9 +72,9 @@ export function decidedAmount({
   return (status === 'paid' ? fees.total - shortfall : 0) + returned + owed;
 }
 
-/** Money that the provider took of a payment, with the buyer's fee, if it reports `amount` of the session's amount. */
-export function takenAmount({ fees, amount: asked }: Payment, amount: Cents): Cents {
-  return fees.total - (asked - amount);
+/** Money that the provider took for a payment, buyer's fee included, if it reports `amount` of the session's amount. */
+export function takenAmount({ fees, amount: requested }: Payment, amount: Cents): Cents {
+  return fees.total - (requested - amount);
 }
 
 /** Money that a discrepancy holds: the part of the payment that arrived, with the buyer's fee, or the excess. */
@@ -85,7 +88,10 @@ export function amountSubject(payment: Payment): string {
   return decided === 0 ? payment.id : `${payment.id}/${decided}`;
 }
 
-/** The checkout after a change of one of its refunds. Every refund of a surplus payment is about its discrepancy. */
+/**
+ * The checkout after a change of one of its refunds. Every refund of a surplus payment belongs to the discrepancy of that
+ * payment.
+ */
 export function followRefund(checkout: Checkout, refund: Refund): Checkout {
   const payment = checkout.payments.find(({ id }) => id === refund.paymentId)!;
   const discrepancies = checkout.discrepancies.map((one) =>
@@ -99,7 +105,10 @@ function isAbout({ kind, paymentId, refundId }: Discrepancy, refund: Refund): bo
   return refund.reason === 'mismatch' ? kind === 'amount_mismatch' && refundId === refund.id : kind === 'surplus';
 }
 
-/** Resolved once all its money is refunded; open again if a refund fails after it had succeeded. */
+/**
+ * The discrepancy after one of its refunds: resolved once all its money is refunded, open again if a refund fails after
+ * it had succeeded.
+ */
 function afterRefund(one: Discrepancy, payment: Payment, { id: refundId, status, updated }: Refund): Discrepancy {
   const isReopened = one.resolution === 'refunded' && status === 'failed';
   if (one.status === 'resolved' && !isReopened) return one;
@@ -129,8 +138,8 @@ type Found = Omit<Discrepancy, 'id'>;
 const MONEY = new Set<ProviderMessage['status']>(['paid', 'settled', 'succeeded']);
 
 /**
- * The decision on a message, with the discrepancy that the message leaves to be resolved. One record holds the same money,
- * however often it is reported: a larger report raises the record, or opens another one once the first is decided on.
+ * The decision on a message, with the discrepancy that the message leaves to be resolved. The same money has one record,
+ * however often it is reported. A larger report raises an open record, and opens another record after a decision.
  */
 export function withReport<Outcome extends string>(
   before: Checkout,
@@ -154,7 +163,10 @@ function listedWith(known: readonly Discrepancy[], found: Found, newId: NewId): 
   return [...known, { ...found, id: newId('dis'), subject: freeSubject(known, found) }];
 }
 
-/** The subject, numbered if it is taken: of two reports that open a record at the same time, one conflicts. */
+/**
+ * The subject of a new record, with a number if another record has it. If two concurrent reports open the same record,
+ * one of them conflicts.
+ */
 function freeSubject(known: readonly Discrepancy[], { kind, subject }: Found): string {
   let free = subject;
   const isTaken = () => known.some((one) => one.kind === kind && one.subject === free);
@@ -162,7 +174,10 @@ function freeSubject(known: readonly Discrepancy[], { kind, subject }: Found): s
   return free;
 }
 
-/** Records of money that cannot be booked begin with its subject: no decision counts it, so a larger report can follow one. */
+/**
+ * True if a record is about the same money as a report. Records of unbookable money can have a numbered subject, because
+ * a larger report opens another record after a decision.
+ */
 function isSameMoney(one: Discrepancy, found: Found): boolean {
   if (one.kind !== found.kind) return false;
   if (one.subject === found.subject) return true;
@@ -206,7 +221,7 @@ function discrepancyOf(checkout: Checkout, message: ProviderMessage): Found | un
 /** Reports are cumulative: the largest one counts until a decision, and then only the money beyond the decided amount. */
 function wrongAmount(payment: Payment, amount: number) {
   const { id: paymentId, amount: expected } = payment;
-  // An empty report must not be in the way of money that arrives later.
+  // A report of no money gets its own subject, so that money that arrives later opens a record.
   if (amount <= 0) return { paymentId, subject: `${paymentId}/nothing`, expected, received: amount };
   const decided = decidedAmount(payment);
   const about = { paymentId, subject: amountSubject(payment) };
@@ -214,7 +229,9 @@ function wrongAmount(payment: Payment, amount: number) {
   return { ...about, expected: 0, received: takenAmount(payment, amount) - decided };
 }
 
-/** Kind of money that cannot be booked; an unknown payment is one whatever its amount, so that the same money has one kind. */
+/**
+ * Kind of discrepancy for money that cannot be booked. Money of an unknown payment has the same kind whatever its amount.
+ */
 function unbookableKind({ paymentId, currency, outcome }: ProviderMessage): DiscrepancyKind {
   if (outcome === 'unknown_payment') return 'unknown_payment';
   if (currency !== CURRENCY) return 'currency_mismatch';

@@ -45,7 +45,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** An `unauthorized` about an API key: with another one the same request may pass. */
+/** An `unauthorized` about an API key: with another key the same request may succeed. */
 export class KeyRefusal extends GatewayError {
   constructor(message: string, details: ErrorDetails) {
     super('unauthorized', message, details);

@@ -1,4 +1,4 @@
-/** The type of a record, told from its id alone. */
+/** Prefix of an id, which shows the type of the record. */
 export type IdPrefix =
   'cus' | 'pay' | 'inv' | 'chk' | 'whe' | 'dlv' | 'ref' | 'key' | 'dec' | 'snp' | 'rtr' | 'rcv' | 'dis';
 
@@ -20,9 +20,10 @@ const STEP_BYTES = 10;
 const ID_PATTERN = /^(cus|pay|inv|chk|whe|dlv|ref|key|dec|snp|rtr|rcv|dis)_[0-9a-hjkmnp-tv-z]{36}$/;
 
 /**
- * Ids are `<prefix>_`, 10 characters of time (48 bits of milliseconds) and 26 of randomness (128 bits), so that sorting by id
- * is sorting by creation, while the random part alone cannot be guessed: a checkout URL is a capability. Within one
- * millisecond each id of a source is a random step (80 bits) above the one before, so that the order holds there too.
+ * Ids are `<prefix>_`, 10 characters of time (48 bits of milliseconds) and 26 of randomness (128 bits), so that sorting
+ * by id is sorting by creation, while the random part alone cannot be guessed: a checkout URL is a capability. Within one
+ * millisecond each id of a source is a random step (80 bits) above the one before, so that ids of one millisecond are in
+ * order too.
  */
 export function createIdSource(now: () => number, randomBytes: RandomBytes): NewId {
   let lastTime = -1;

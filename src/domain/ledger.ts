@@ -72,12 +72,15 @@ export interface BalancesAt {
   environments: Balances[];
 }
 
-/** The provider holds the buyer's money less its cost; the merchant is owed the net, the gateway earns the fees. */
+/**
+ * Posting of a paid payment: the provider holds the buyer's money less its cost, the merchant is owed the net, and the
+ * gateway earns the fees.
+ */
 export function paidPosting(payment: Payment, now: Instant): Posting {
   return posting(headOf(payment, 'paid', now), paidEntries(payment));
 }
 
-/** A payout to the merchant. */
+/** Posting of a payout to the merchant. */
 export function settledPosting(payment: Payment, amount: Cents, now: Instant): Posting {
   return posting(headOf(payment, 'settled', now), [
     { account: 'merchant_payable', amount },
@@ -91,7 +94,7 @@ function paidEntries(payment: Payment): LedgerEntry[] {
     { account: 'provider_clearing', amount: fees.total - providerCost },
     { account: 'provider_cost', amount: providerCost },
   ];
-  // Surplus money belongs to the buyer, whole: no fee is earned on it.
+  // Surplus money belongs to the buyer completely: the gateway earns no fee on it.
   if (payment.surplus) return [...received, { account: 'buyer_refunds_payable', amount: -fees.total }];
   return [
     ...received,

@@ -1,4 +1,4 @@
-/** Integer US cents. Money is cents everywhere inside; JSON numbers in dollars stand at the edge only. */
+/** Integer US cents. Money is cents everywhere inside; only the API has JSON numbers in dollars. */
 export type Cents = number;
 
 /** A rate in integer parts per million of an amount: 2.9 % is 29,000. */
@@ -9,7 +9,7 @@ export const MAX_AMOUNT = 10_000;
 
 const PPM = 1_000_000;
 
-// 0.1 + 0.2 is meant as 30 cents: binary fractions miss a whole cent by far less than this, a third decimal by far more.
+// 0.1 + 0.2 means 30 cents: the error of a binary fraction is far below this tolerance, and a third decimal far above it.
 const CENT_TOLERANCE = 1e-6;
 
 /** Dollars (a JSON number) to cents; undefined if the amount has more than two decimals. */
@@ -44,7 +44,7 @@ export function shareOf(cents: Cents, rate: RatePpm): Cents {
   return (scaled - (scaled % PPM)) / PPM;
 }
 
-/** A rate as a fraction at the edge: 29,000 ppm is 0.029. */
+/** A rate as a fraction for the API: 29,000 ppm is 0.029. */
 export function fractionFromPpm(rate: RatePpm): number {
   return rate / PPM;
 }

@@ -15,7 +15,7 @@ export interface ProviderMessage extends SignalOrigin {
   amount: Cents;
   /** Null for messages stored by versions that did not record it. */
   currency: string | null;
-  /** Its effect: `applied`, `ignored`, or the reason why it was flagged. */
+  /** Effect of the message: `applied`, `ignored`, or the reason for the flag. */
   outcome: string;
   flagged: boolean;
   body: string;
@@ -32,7 +32,7 @@ export const EVENT_CONFLICT = 'event_conflict';
 
 /**
  * Whether two messages of one event id have the same session, payment, refund, status, amount and currency. Descriptive
- * fields, such as times, reasons and references, may differ, because providers render them anew on a retry.
+ * fields, such as times, reasons and references, may differ, because a provider can change them in a retry.
  */
 export function hasSameContent(
   known: ProviderMessage,

@@ -85,7 +85,10 @@ export function receivePayment(
   return changed(before, withSession(next, { status: 'paid', retryUntil: null }), 'applied', effects);
 }
 
-/** A second payment of a paid session is the buyer's: it is refunded, and listed until the refund has succeeded. */
+/**
+ * Receives a second payment of a paid session. The money belongs to the buyer: it is refunded, and listed as a
+ * discrepancy until the refund has succeeded.
+ */
 function receiveSurplus(
   before: Checkout,
   started: Checkout,
@@ -130,8 +133,8 @@ function receiveRest(checkout: Checkout, payment: Payment, now: Instant): Decisi
 }
 
 /**
- * Resolves the open wrong amounts of a payment whose right amount has arrived: they are part of it. The right amount can be an
- * older report than a larger one, whose excess stays open.
+ * Resolves the open wrong amounts of a payment whose right amount has arrived, because that amount includes them. If a
+ * larger amount was reported before, the excess stays open.
  */
 function resolvePaidInFull(
   { outcome, next, effects }: Decision<'applied'>,

@@ -46,7 +46,7 @@ type Resolution = (typeof RESOLUTIONS)[number];
 
 export const CURRENCY = 'USD';
 
-/** One per environment and buyer email, compared without case; `email` keeps the first spelling. */
+/** A buyer, unique by environment and email address (compared without case); `email` has the first spelling. */
 export interface Customer {
   id: string;
   environment: Environment;
@@ -73,7 +73,7 @@ export interface Session {
   metadata: Metadata;
   clientReferenceId: string | null;
   idempotencyKey: string | null;
-  /** A hash of the parsed input, for telling a replay from a conflict. */
+  /** A hash of the parsed input, to distinguish a replay from a conflict. */
   requestHash: string | null;
   /** JSON of the route chosen at creation and its fee split, for replays. */
   offerJson: string;
@@ -134,7 +134,7 @@ export interface Payment {
   failureSource: FailureSource | null;
   /** The provider's own reason, bounded by `providerText`; null if it gave none. */
   failureReason: string | null;
-  /** True if it was made while the route was in standby: its outcome tells whether the route is back. */
+  /** True if the attempt was made while the route was in standby. Its outcome shows whether the route works again. */
   probe: boolean;
   txHash: string | null;
   metadata: Metadata;
@@ -146,7 +146,7 @@ export interface Payment {
   inquiries: number;
 }
 
-/** One per payment. */
+/** The invoice of a payment; each payment has one. */
 export interface Invoice {
   id: string;
   paymentId: string;
@@ -171,7 +171,7 @@ export interface Discrepancy {
   version: number;
   sessionId: string;
   customerId: string;
-  /** The payment of the session that it is about; null if there is none. */
+  /** The payment that the discrepancy is about; null if there is none. */
   paymentId: string | null;
   /** Identity of the money within its session and kind, so that a repeated report raises the same record. */
   subject: string;
@@ -187,9 +187,9 @@ export interface Discrepancy {
   received: Cents;
   /** Null for records of versions that did not store it. */
   currency: string | null;
-  /** True while a refund of it is in progress. */
+  /** True while a refund of the discrepancy is in progress. */
   refunding: boolean;
-  /** The newest refund of it. */
+  /** The newest refund of the discrepancy. */
   refundId: string | null;
   resolution: Resolution | null;
   note: string | null;

@@ -14,7 +14,7 @@ import {
   leftOf,
 } from './refund-record.ts';
 
-/** A refund of up to the rest of the payment. */
+/** Requests a refund of at most the rest of the payment. */
 export function requestRefund(
   checkout: Checkout,
   order: RefundOrder,
@@ -71,7 +71,10 @@ function requested(checkout: Checkout, payment: Payment, refund: Refund, now: In
   return { next, effects };
 }
 
-/** A provider's report on a refund, of any order, age and number. A failure is final, and can follow a success. */
+/**
+ * Applies a provider's report on a refund, in any order, of any age, any number of times. A failure is final, and can
+ * follow a success.
+ */
 export function applyRefundReport(
   checkout: Checkout,
   refund: Refund,
@@ -142,7 +145,10 @@ function moved(
   return { ...next, ledgerStatus: ledgerStatusOf(next) };
 }
 
-/** Shares in proportion to the rest, so that the last refund takes exactly that; the merchant takes the rounding. */
+/**
+ * Shares of a refund in proportion to the rest of the payment, so that the last refund takes exactly the rest. The
+ * merchant's share absorbs the rounding.
+ */
 function sharesOf(payment: Payment, amount: Cents): RefundShares {
   const left = leftOf(payment);
   const gateway = proportion(left.gateway, amount, left.total);
@@ -159,12 +165,15 @@ function proportion(part: Cents, amount: Cents, whole: Cents): Cents {
   return (scaled - (scaled % (2 * whole))) / (2 * whole);
 }
 
-/** The shares of the merchant and the gateway become the buyer's. Empty if the money was owed to the buyer before. */
+/**
+ * Posting that moves the shares of the merchant and the gateway to the buyer; empty if the money was owed to the buyer
+ * before.
+ */
 function refundPosting(refund: Refund, now: Instant): Posting {
   return posting(headOf(refund, 'refund', now), owedEntries(refund));
 }
 
-/** The provider has paid the refund out, and returns its cost in proportion. */
+/** Posting of a refund that the provider has paid out. The provider returns its cost in proportion. */
 function refundPaidPosting(refund: Refund, now: Instant): Posting {
   return posting(headOf(refund, 'refund_paid', now), paidOutEntries(refund));
 }
@@ -178,7 +187,7 @@ function refundFailedPosting(refund: Refund, now: Instant): Posting {
   );
 }
 
-/** A refund of surplus money fails after an operator accepted the rest: its money becomes the merchant's too. */
+/** Posting of a surplus refund that fails after an operator accepted the rest: its money becomes the merchant's too. */
 function refundKeptPosting(refund: Refund, now: Instant): Posting {
   return posting({ ...headOf(refund, 'adjustment', now), refundId: null }, [
     { account: 'buyer_refunds_payable', amount: refund.amount },

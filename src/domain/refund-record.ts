@@ -19,7 +19,7 @@ type RefundReason = (typeof REFUND_REASONS)[number];
 /** Age at which a pending refund needs an operator. Its provider is still asked, because the money may have been paid out. */
 export const REFUND_OVERDUE_MS = 3 * 24 * 60 * 60_000;
 
-/** Time for which a provider must answer only that it does not know the payment, before the refund fails. */
+/** A refund fails after this time if the provider only answers that it does not know the payment. */
 export const UNKNOWN_PAYMENT_MS = 60 * 60_000;
 export const UNKNOWN_PAYMENT_REASON = 'the provider does not know this payment';
 
@@ -46,7 +46,7 @@ export interface Refund {
   /** Reason of the failure, in words; null if it did not fail. */
   failureReason: string | null;
   idempotencyKey: string | null;
-  /** A hash of the parsed input, for telling a replay from a conflict. */
+  /** A hash of the parsed input, to distinguish a replay from a conflict. */
   requestHash: string | null;
   created: Instant;
   updated: Instant;
@@ -56,7 +56,7 @@ export interface Refund {
 export interface RefundOrder {
   refundId: string;
   paymentId: string;
-  /** Null: the rest of the payment. */
+  /** Amount to refund; null: the rest of the payment. */
   amount: Cents | null;
   reason: RefundReason | null;
   idempotencyKey: string | null;
@@ -83,7 +83,7 @@ export function leftOf(payment: Payment): Refundable {
   return { total, merchant, gateway, cost: providerCost - refundShares.cost };
 }
 
-/** Ledger status of a paid payment: `refunded` only once all of it is. */
+/** Ledger status of a paid payment: `refunded` only once the whole payment is refunded. */
 export function ledgerStatusOf({ fees, shortfall, refunded, settled }: Payment): LedgerStatus {
   if (refunded === fees.total - shortfall) return 'refunded';
   return settled ? 'settled' : 'pending';

@@ -23,7 +23,7 @@ export interface Route {
   payerLabel: string;
   /** Duration in words for the buyer: "about 2 minutes". */
   eta: string;
-  /** The same in minutes, for the choice of a route: time until the confirmation. */
+  /** Time until the confirmation in minutes, for the choice of a route. */
   etaMinutes: number;
   buyerFeeRate: RatePpm;
   gatewayFeeRate: RatePpm;

@@ -9,7 +9,7 @@ export type SettlementColumn = (typeof SETTLEMENT_COLUMNS)[number];
 /** Cells of one line by column; null if missing or empty. */
 export type SettlementCells = Record<SettlementColumn, string | null>;
 
-/** A readable line: it has at least one of the two names of the payment. */
+/** A readable line, which has a payment id, a reference, or both. */
 export interface SettlementLine {
   paymentId: string | null;
   /** The provider's own id of the payment. */
@@ -68,16 +68,16 @@ const AMOUNT = /^(\d{1,9})(?:\.(\d{1,2}))?$/;
 const CURRENCY_CODE = /^[A-Za-z]{3}$/;
 const TIME = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 const MAX_NAME = 200;
-// Dates of a file may be those of its own time zone.
+// The dates of a file may be in the time zone of its provider.
 const CLOCKS_DIFFER_MS = 24 * 60 * 60_000;
 
 /** Problem of the header, as a sentence; undefined if there is none. */
 export function headerFault(names: readonly string[]): string | undefined {
   const twice = names.find((name, index) => isKnown(name) && names.indexOf(name) !== index);
   if (twice !== undefined) return `The column ${twice} is there twice.`;
-  // As spreadsheets write it where a comma stands before the cents.
+  // Spreadsheets separate columns by semicolons or tabs in countries with a decimal comma.
   if (names.length === 1 && /[;\t]/.test(names[0]!))
-    return 'The columns are not told apart: they are separated by commas, and amounts have a point before the cents.';
+    return 'The file has only one column: separate columns by commas, and write amounts with a decimal point.';
   if (!names.includes('payment_id') && !names.includes('reference'))
     return 'The header has neither payment_id nor reference: one of them names the payment.';
   const missing = ['amount', 'currency'].filter((name) => !names.includes(name));

@@ -27,10 +27,10 @@ export const EARLIEST_SETTLEMENT: Instant = Date.UTC(2000, 0, 1);
 /** Report of a payout. */
 export interface PayoutReport {
   source: SettlementSource;
-  /** Null: all that is to be paid out. */
+  /** Null: the whole amount to pay out. */
   amount: Cents | null;
   reference: string | null;
-  /** Null: now. */
+  /** Time of the payout; null: now. */
   settledAt: Instant | null;
 }
 

@@ -5,7 +5,7 @@ export type EventType = `payment.${ProviderStatus}`;
 
 export const EVERY_TYPE: readonly EventType[] = PROVIDER_STATUSES.map((status): EventType => `payment.${status}`);
 
-/** `deleting`: nothing is sent any more, and what still waits is being given up; `deleted`: nothing waits. */
+/** `deleting`: no event is sent any more, and pending deliveries are being cancelled; `deleted`: no delivery is pending. */
 export const ENDPOINT_STATUSES = ['active', 'disabled', 'deleting', 'deleted'] as const;
 type EndpointStatus = (typeof ENDPOINT_STATUSES)[number];
 
@@ -17,7 +17,7 @@ type EndpointSource = (typeof ENDPOINT_SOURCES)[number];
 export interface WebhookEndpoint {
   id: string;
   environment: Environment;
-  /** Empty once it is deleted. */
+  /** URL of the receiver; empty once the endpoint is deleted. */
   url: string;
   source: EndpointSource;
   /** Only events of these types are sent to it. */
@@ -29,16 +29,19 @@ export interface WebhookEndpoint {
   disabledAt: Instant | null;
   /** The first failure since the last success; null without one. */
   failingSince: Instant | null;
-  /** While it does not fail, known to the minute. */
+  /** Time of the last success; accurate to one minute unless the endpoint fails. */
   lastSuccessAt: Instant | null;
-  /** Grows with every change of what it is or is signed with, not with successes and failures. */
+  /** Grows with every change of its settings or secrets, not with successes and failures. */
   version: number;
-  /** Its place among the endpoints that the API made in its environment, from 1; null for others and deleted ones. */
+  /**
+   * Slot among the endpoints that the API created in its environment, from 1; null for the configuration's and for
+   * deleted endpoints.
+   */
   slot: number | null;
   created: Instant;
 }
 
-/** A secret as it is kept: `sealed` opens only with the key, the endpoint and the environment that it was sealed for. */
+/** A stored secret: `sealed` opens only with the key, the endpoint and the environment that it was sealed for. */
 export interface SealedSecret {
   endpointId: string;
   environment: Environment;
@@ -55,10 +58,10 @@ const HOUR_MS = 3_600_000;
 export const MAX_ENDPOINTS = 20;
 /** Earlier secrets that may sign besides the newest. */
 export const MAX_EARLIER_SECRETS = 10;
-/** An endpoint that has failed for so long is disabled by its next failure. */
+/** Time of uninterrupted failure after which the next failure disables the endpoint. */
 export const FAILING_LIMIT_MS = 120 * HOUR_MS;
-// A success is worth a write of its own where it ends a failure, and else so often.
-const SUCCESS_NOTED_EVERY_MS = 60_000;
+// Interval at which successes are stored. A success that ends a failure is stored at once.
+const SUCCESS_STORED_EVERY_MS = 60_000;
 
 export const DISABLED_BY_410 = 'it answered 410, which says that it takes no events any more';
 export const DISABLED_BY_FAILURES = 'it acknowledged nothing for 120 hours, and failed again';
@@ -94,14 +97,14 @@ export function isDeleted({ status }: WebhookEndpoint): boolean {
   return status === 'deleting' || status === 'deleted';
 }
 
-/** The endpoint as an operator's wish leaves it. One that is enabled begins anew: it has not failed yet. */
+/** The endpoint after an operator has enabled or disabled it. An enabled endpoint starts without recorded failures. */
 export function withStatus(endpoint: WebhookEndpoint, status: 'active' | 'disabled', now: Instant): WebhookEndpoint {
   if (status === endpoint.status) return endpoint;
   if (status === 'active') return { ...endpoint, status, disabledReason: null, disabledAt: null, failingSince: null };
   return { ...endpoint, status, disabledReason: ASKED_REASON, disabledAt: now };
 }
 
-/** The endpoint once nobody can know its secrets any more. */
+/** The endpoint after the loss of its newest secret, which disables it. */
 export function withoutSecret(endpoint: WebhookEndpoint, now: Instant): WebhookEndpoint {
   const disabledAt = endpoint.disabledAt ?? now;
   return { ...endpoint, status: 'disabled', disabledReason: SECRET_LOST_REASON, disabledAt };
@@ -109,11 +112,11 @@ export function withoutSecret(endpoint: WebhookEndpoint, now: Instant): WebhookE
 
 /** A deleted endpoint, stored because old deliveries name it. */
 export function deletedEndpoint(endpoint: WebhookEndpoint, now: Instant): WebhookEndpoint {
-  const left = { ...endpoint, url: '', description: '', slot: null, failingSince: null };
-  return { ...left, status: 'deleting', disabledReason: DELETED_REASON, disabledAt: now };
+  const cleared = { ...endpoint, url: '', description: '', slot: null, failingSince: null };
+  return { ...cleared, status: 'deleting', disabledReason: DELETED_REASON, disabledAt: now };
 }
 
-/** News about an endpoint from a finished attempt, if it is worth a write. */
+/** Effect of a finished attempt on its endpoint; undefined if it need not be stored. */
 export function endpointObservation(
   endpoint: WebhookEndpoint,
   succeeded: boolean,
@@ -121,7 +124,7 @@ export function endpointObservation(
 ): 'succeeded' | 'failed' | 'failing too long' | undefined {
   const { failingSince, lastSuccessAt } = endpoint;
   if (succeeded) {
-    const isStale = lastSuccessAt === null || at - lastSuccessAt >= SUCCESS_NOTED_EVERY_MS;
+    const isStale = lastSuccessAt === null || at - lastSuccessAt >= SUCCESS_STORED_EVERY_MS;
     return failingSince !== null || isStale ? 'succeeded' : undefined;
   }
   if (failingSince === null) return 'failed';
@@ -134,8 +137,8 @@ export function isSigningSecret({ expiresAt }: Pick<SealedSecret, 'expiresAt'>, 
 }
 
 /**
- * The secrets after a rotation, the newest last: those before sign until `expiresAt` at the latest, and those that do not
- * sign any more are gone.
+ * The secrets after a rotation, the newest last: earlier secrets sign until `expiresAt` at the latest, and expired ones
+ * are dropped.
  */
 export function rotatedSecrets(
   secrets: readonly SealedSecret[],

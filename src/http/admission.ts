@@ -32,8 +32,8 @@ export function admit(
       const caller = await identify(unrestricted, request, reply);
       if (!caller && pages === 'refused') refuseForeignPage(request, ownOrigins);
       assertAllowed({ caller }, typeof access === 'string' ? access : access(request));
-      const asked = (request.query as { environment?: unknown }).environment;
-      const filter = ENVIRONMENTS.find((environment) => environment === asked);
+      const named = (request.query as { environment?: unknown }).environment;
+      const filter = ENVIRONMENTS.find((environment) => environment === named);
       if (filter) assertEnvironment({ caller }, filter);
       admitted.set(request, caller ? { ...restrictTo(unrestricted, caller.environment), caller } : unrestricted);
     },
@@ -87,9 +87,12 @@ function authorizationOf({ raw: { rawHeaders } }: FastifyRequest): string[] {
 
 /** The dependencies with a store of one environment, created on first use. */
 function restrictTo(unrestricted: AppDeps, environment: Environment): AppDeps {
-  const made = restricted.get(unrestricted) ?? new Map<Environment, AppDeps>();
-  restricted.set(unrestricted, made);
-  const deps = made.get(environment) ?? { ...unrestricted, store: restrictStore(unrestricted.store, environment) };
-  made.set(environment, deps);
+  const byEnvironment = restricted.get(unrestricted) ?? new Map<Environment, AppDeps>();
+  restricted.set(unrestricted, byEnvironment);
+  const deps = byEnvironment.get(environment) ?? {
+    ...unrestricted,
+    store: restrictStore(unrestricted.store, environment),
+  };
+  byEnvironment.set(environment, deps);
   return deps;
 }

@@ -18,7 +18,7 @@ import { sendError } from './error-responses.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** The same service for programs that know nothing of it beforehand: discovery, schemas and typed actions. */
+/** Endpoints for agents without prior knowledge of the service: discovery, schemas and typed actions. */
 export const agentApi: Part = (app, unrestricted) => {
   serveCapabilities(app, unrestricted);
   lookups(app, unrestricted);
@@ -27,7 +27,7 @@ export const agentApi: Part = (app, unrestricted) => {
 
 function serveCapabilities(app: FastifyInstance, unrestricted: AppDeps): void {
   const { path, access } = AGENT_ENDPOINTS.capabilities;
-  // One per environment; compressed again only after the health of a route has changed.
+  // The capabilities of each environment, compressed again only after the health of a route has changed.
   const described = new Map<string | undefined, { body: string; content: Content }>();
   app.get(
     path,

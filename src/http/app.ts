@@ -55,7 +55,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
   const headers = commonHeaders(deps.urls);
   const paths = createPathTable();
   const connections = createConnections({ ...deps, ...limits, headers, allowedAt: paths.methodsAt });
-  // Named by Fastify's own type, or the app would carry pino's in its type everywhere.
+  // Declared with Fastify's type of a logger; otherwise pino's type would be part of the app's type.
   const loggerInstance: FastifyBaseLogger = deps.log;
   const app = fastify({
     loggerInstance,
@@ -110,7 +110,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
   });
   closeGracefully(app, deps, connections);
   await limitRates(app, deps);
-  // Rejected requests have been counted by the rate limits.
+  // After the rate limits, which also count the requests that this hook rejects.
   app.addHook('onRequest', (request, _reply, done) => {
     done(addressFault(request) ?? hostFault(request, deps.allowedHosts));
   });

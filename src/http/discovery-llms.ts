@@ -6,9 +6,9 @@ import { SAMPLE_PROVIDER_SECRET } from '../operations/webhook-samples.ts';
 export interface Described {
   deps: ExampleDeps;
   actions: readonly Action[];
-  /** Names for the schema lookup. */
+  /** Names of operations, for the schema lookup. */
   operations: readonly string[];
-  /** Those with a path of their own. */
+  /** Endpoints with their own path, unlike actions and operations. */
   endpoints: readonly Endpoint[];
 }
 
@@ -80,7 +80,7 @@ function actionLine(deps: ExampleDeps, action: Action): Line {
   return [name, actionUrl(base, name), `POST. ${description} Next: ${next} Command: \`${line}\``];
 }
 
-/** The endpoints by their tags, each linked to where the reference explains it. */
+/** The endpoints by tag, each with a link to its section of the reference. */
 function endpointSections(base: string, endpoints: readonly Endpoint[]): [string, Line[]][] {
   const tags = [...new Set(endpoints.map(({ tag }) => tag))];
   return tags.map((tag) => [

@@ -12,7 +12,7 @@ interface Field {
 const MAX_DEPTH = 3;
 const PREFIX = '#/components/schemas/';
 
-/** The fields of an object and of what is in it, one row each. */
+/** The fields of an object and of its nested objects, one row each. */
 export function fieldTable(api: OpenApi, schema: JsonSchema, caption: 'Body' | 'Payload' | 'Answer'): Html | false {
   const fields = fieldsOf(api, schema, 0);
   return table(caption, caption === 'Answer' ? fields.map((field) => ({ ...field, required: false })) : fields);

@@ -43,7 +43,7 @@ interface Reference {
 
 /** The API reference for people: one page, readable without scripts. */
 export function apiReference(app: FastifyInstance, deps: AppDeps): void {
-  // The first key that is made changes the examples.
+  // The examples change when the first API key is created.
   const pages = new Map<boolean, Content>();
   serveAssets(app, [STYLESHEET]);
   app.get('/docs', async (request, reply) => {

@@ -33,8 +33,8 @@ export function sendDocument(
 ): Promise<FastifyReply> {
   const { authorization } = request.headers;
   // The document can differ by the environment of the key.
-  const whose = authorization === undefined || maxAgeSeconds > 0 ? 'public' : 'private';
-  reply.header('cache-control', `${whose}, max-age=${maxAgeSeconds}`);
+  const cacheScope = authorization === undefined || maxAgeSeconds > 0 ? 'public' : 'private';
+  reply.header('cache-control', `${cacheScope}, max-age=${maxAgeSeconds}`);
   if (maxAgeSeconds === 0) addVary(reply, 'authorization');
   reply.headers(READABLE_BY_ALL_SITES);
   return sendContent(request, reply, content);

@@ -39,8 +39,8 @@ function siteErrorPage(
   if (FOR_PROGRAMS.test(request.url)) return undefined;
   addVary(reply, 'accept');
   // JSON first: a caller without a preference, such as curl, gets JSON.
-  const wanted = new Negotiator(request).mediaType(['application/json', 'text/html']);
-  if (wanted !== 'text/html') return undefined;
+  const preferred = new Negotiator(request).mediaType(['application/json', 'text/html']);
+  if (preferred !== 'text/html') return undefined;
   const [title, text = `${message} ${details.suggestion ?? ''}`] = PAGES[code] ?? ['The request was refused'];
   const seconds = Number(reply.getHeader('retry-after'));
   const wait = seconds === 1 ? '1 second' : `${seconds} seconds`;

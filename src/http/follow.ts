@@ -6,7 +6,7 @@ import { proxyMatcher } from './proxies.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null before the first hook. */
+    /** Origin of the request; null before the first hook. */
     origin: Origin | null;
   }
 }

@@ -63,7 +63,7 @@ export const routingDecisionsApi = apiPart((serve) => {
   serve(ROUTING_DECISION_ENDPOINTS.backtestRouting, async ({ deps, body }) => {
     const { different, ...totals } = await backtest(deps, body);
     const changes = different.slice(0, CHANGES_SHOWN).map(({ decided, again }) => ({
-      // Only decisions about attempts are made again.
+      // A backtest repeats only decisions about attempts, which have a session and a payment.
       sessionId: decided.sessionId!,
       paymentId: decided.paymentId!,
       created: decided.created,

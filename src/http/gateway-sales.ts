@@ -16,7 +16,7 @@ import type { AppDeps } from './app.ts';
 
 const renderFor = (session: Session, { urls }: AppDeps) => renderSession(session, urls);
 
-/** Sessions, payments and invoices, and money that is refunded or unexpected. */
+/** Endpoints of sessions, payments, invoices, refunds and discrepancies. */
 export const salesApi = apiPart((serve) => {
   serve(SESSION_ENDPOINTS.createSession, async ({ deps, request, reply }) => {
     const hint = `Schema: GET ${deps.urls.base}/api/agent/schema/checkout.create`;

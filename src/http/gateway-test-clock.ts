@@ -6,7 +6,8 @@ import { apiPart } from './api-part.ts';
 import type { Part } from './app.ts';
 
 const POLL_MS = 20;
-// Workers call the simulated provider, whose callbacks come back, and wait for them. An MCP call can be one of the test clock.
+// Requests that are never held: workers wait for the simulated provider and its callbacks, and an MCP call can be about
+// the test clock.
 const NOT_HELD = ['/simulator/api/', '/api/providers/', '/api/gateway/test-clock', '/mcp'];
 
 /** Endpoints of the test clock; they answer 403 if the service has none. */
@@ -26,7 +27,10 @@ const testClockEndpoints = apiPart((serve) => {
   });
 });
 
-/** Counts requests that may change something. The time between a handoff and its answer must not look like half an hour. */
+/**
+ * Counts requests that may change something, so that time does not move during one: half an hour must not pass between a
+ * handoff and its answer.
+ */
 function holdRequests(app: FastifyInstance, { requests }: TestClock): void {
   // Runs after the body has arrived: a client that is still sending delays no advance.
   app.addHook('preHandler', async ({ method, url, is404 }, { raw }) => {

@@ -119,7 +119,7 @@ async function demoResult(deps: AppDeps, id: string): Promise<Html | undefined> 
       ${events.map((event) =>
         record(
           'Webhook event',
-          fate(
+          deliveryText(
             event,
             deliveries.filter(({ eventId }) => eventId === event.id),
           ),
@@ -135,7 +135,7 @@ function failureLine(payment: Payment, index: number): Html | false {
   return failure !== null && html`<p class="lead">Payment ${index + 1} failed: ${failure.message}</p>`;
 }
 
-function fate(event: MerchantEvent, deliveries: { status: string; attempts: number }[]): string {
+function deliveryText(event: MerchantEvent, deliveries: { status: string; attempts: number }[]): string {
   if (deliveries.length === 0) return `${event.type}: set WEBHOOK_URL and WEBHOOK_SECRET to have it delivered`;
   return deliveries.map(({ status, attempts }) => `${event.type}: ${status}, ${attempts} attempts`).join('; ');
 }

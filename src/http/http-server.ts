@@ -73,13 +73,13 @@ export function createConnections(options: ServerOptions) {
 
   function noteRefusal(status: number, requestId = options.newRequestId()): string {
     options.requests?.refused(status);
-    options.log.info({ requestId, status }, 'refused before it was a request');
+    options.log.info({ requestId, status }, 'rejected bytes that are no valid request');
     return requestId;
   }
 
   function refuse(socket: Socket, status: number, headers: Record<string, string> = {}): void {
     const response = inProgress.get(socket);
-    // The client would take this answer for the one to its complete request.
+    // The client would take this answer for the answer to its complete request.
     if (!socket.writable || response?.headersSent || response?.req.complete) return void socket.destroy();
     const requestId = noteRefusal(status);
     socket.end(rawAnswer(status, { ...options.headers, ...headers, 'x-request-id': requestId }));

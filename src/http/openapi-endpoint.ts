@@ -40,7 +40,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   API_KEY_ENDPOINTS,
 ].flatMap((group) => Object.values<Endpoint>(group));
 
-/** Every endpoint that this process serves, each action as one of its own. */
+/** Every endpoint that this process serves, with one endpoint for each action. */
 export function servedEndpoints(deps: AppDeps): readonly Endpoint[] {
   return [...ENDPOINTS, ...agentEndpoints(deps)];
 }
@@ -77,7 +77,7 @@ function actionEndpoint(deps: ExampleDeps, action: Operation): Endpoint {
 
 const described = new WeakMap<AppDeps, OpenApi>();
 
-/** The API as this process serves it; made when it is first asked for, so that no start waits for it. */
+/** The API as this process serves it; built at the first request, so that it does not delay the start. */
 export function describeApi(deps: AppDeps): OpenApi {
   let api = described.get(deps);
   if (!api) {

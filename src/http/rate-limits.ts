@@ -17,7 +17,7 @@ export interface Limits {
   requestTimeoutMs: number;
   /** `standard` limits calls of the API to {@link CALLS_PER_SECOND}. */
   api: 'off' | 'standard';
-  /** Requests for public pages per minute and address; status requests of open pages: {@link LOOKS_PER_PAGE} as many. */
+  /** Requests for public pages per minute and address; status requests of open pages: {@link STATUS_POLLS_PER_PAGE} as many. */
   pages: number | undefined;
   /** Callbacks per minute and address that fail verification. */
   callbacks: number | undefined;
@@ -34,7 +34,7 @@ interface LimitDeps {
 export const CALLS_PER_SECOND = { production: 100, sandbox: 25 } as const;
 export const PAYMENTS_PER_SESSION = 10;
 /** Status requests of open checkouts for each page that the address may open, counted separately. */
-export const LOOKS_PER_PAGE = 10;
+export const STATUS_POLLS_PER_PAGE = 10;
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
@@ -91,7 +91,7 @@ export async function limitRates(app: FastifyInstance, deps: LimitDeps): Promise
   const pages = limit('pages', limits.pages);
   const counted: Record<Exclude<Kind, 'call'>, Limit[]> = {
     page: pages,
-    look: limit('looks', limits.pages && limits.pages * LOOKS_PER_PAGE),
+    look: limit('looks', limits.pages && limits.pages * STATUS_POLLS_PER_PAGE),
     payment: [
       ...pages,
       ...limit('payments-by-address', limits.payments),
@@ -166,13 +166,12 @@ function warnOfProxies({
   return ({ headers, socket, ip }, _reply, done) => {
     if (!isWarned && headers['x-forwarded-for'] !== undefined && (!isTrusting || isIP(bareAddress(ip)) === 0)) {
       isWarned = true;
-      log.warn({ from: socket.remoteAddress }, isTrusting ? NO_ADDRESS : NOT_BELIEVED);
+      log.warn({ from: socket.remoteAddress }, isTrusting ? NO_ADDRESS : NOT_TRUSTED);
     }
     done();
   };
 }
 
-const NOT_BELIEVED =
-  'X-Forwarded-For is not believed: if a proxy of yours sent it, name its address in TRUSTED_PROXIES';
+const NOT_TRUSTED = 'X-Forwarded-For is not trusted: if a proxy of yours sent it, name its address in TRUSTED_PROXIES';
 const NO_ADDRESS =
   'X-Forwarded-For names no address: have your proxy send those of its callers, or they share the limits of one';

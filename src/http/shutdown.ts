@@ -6,12 +6,12 @@ import type { Connections } from './http-server.ts';
 // Payments in progress and workers call the simulated provider of this process, which then sends callbacks.
 const SERVED_WHILE_DRAINING = ['/simulator/api/', '/api/providers/', '/healthz', '/readyz'];
 
-/** Time in which clients that reconnect at once, and to whom `/readyz` means nothing, send their last request. */
+/** Time for the last requests of clients that reconnect at once and do not watch `/readyz`. */
 const LAST_REQUESTS_MS = 200;
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Rejects new requests from now on; resolves once those in progress are answered. */
+    /** Rejects new requests from now on; resolves once the requests in progress are answered. */
     drain(): Promise<void>;
   }
 }
@@ -48,8 +48,8 @@ export function closeGracefully(
     done();
   });
   app.addHook('preClose', async () => {
-    // The kernel resets connections that wait to be accepted when the port closes. So the last clients get their answer
-    // after that: until then they open no other connection.
+    // When the port closes, the kernel resets connections that wait to be accepted. So the last answers are sent after
+    // that, because clients open no other connection before they have their answer.
     const closing = Promise.withResolvers<void>();
     portClosed = closing.promise;
     if (hasClients) await sleep(LAST_REQUESTS_MS);

@@ -13,7 +13,7 @@ interface Window {
 export class WindowStore implements FastifyRateLimitStore {
   readonly #now: () => number;
   readonly #places: number;
-  // Ordered by start, and so by end: all windows have the same length.
+  // Windows in the order of their start, which is also the order of their end, because all have the same length.
   readonly #windows = new Map<string, Window>();
 
   constructor(now: () => number, places: number) {

@@ -32,7 +32,7 @@ export function mcpEndpoint(app: FastifyInstance, unrestricted: AppDeps): void {
       const tool = (body as { params?: { name?: unknown } } | undefined | null)?.params?.name;
       if (TOOL_NAMES.has(tool)) request.log = request.log.child({ tool });
       const handle = await (protocol ??= load());
-      await answerWith((asked) => handle(asked, body, deps), `${deps.urls.base}${PATH}`, request, reply);
+      await answerWith((webRequest) => handle(webRequest, body, deps), `${deps.urls.base}${PATH}`, request, reply);
       // The package has logged the cause at the level debug.
       if (reply.statusCode >= 500) request.log.error('the protocol failed');
       return reply;

@@ -10,11 +10,13 @@ import { OPERATIONS, TOOLS } from '../operations/registry.ts';
 import type { Backend } from './tools.ts';
 
 const JSON_TYPE = 'application/json';
-// Both have routes, whose health can change every second and which differ by the environment of the key.
+// The capabilities and the routes contain route health, which can change every second, and differ by the environment of
+// the key.
 const LIVE = { ttlMs: 5000, cacheScope: 'private' as const };
 const FIXED = { ttlMs: 300_000, cacheScope: 'public' as const };
 
-// With the tools that are not operations of the REST API: their whole output schemas are nowhere else.
+// Includes the tools that are not operations of the REST API, because no other document has their complete output
+// schemas.
 const DESCRIBED = new Map([...OPERATIONS, ...TOOLS.map((tool) => [tool.name, tool] as const)]);
 
 /** Adds the capabilities, the routes and the schemas as resources. */

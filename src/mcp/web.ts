@@ -25,14 +25,14 @@ export async function answerWith(
 
 /** The request without its body, which is already parsed. It is aborted when the client disconnects. */
 function webRequest(url: string, request: FastifyRequest, reply: FastifyReply): Request {
-  const left = new AbortController();
+  const disconnected = new AbortController();
   reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) left.abort();
+    if (!reply.raw.writableFinished) disconnected.abort();
   });
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
     if (value !== undefined) headers.set(name, [value].flat().join(', '));
   }
   headers.set(REQUEST_ID, request.id);
-  return new Request(url, { method: request.method, headers, signal: left.signal });
+  return new Request(url, { method: request.method, headers, signal: disconnected.signal });
 }

@@ -17,9 +17,9 @@ import { revokedKeyError } from './access/key-gate.ts';
 import type { Deps } from './deps.ts';
 import { found } from './not-found.ts';
 
-type Keeping = Pick<Deps, 'store' | 'now'>;
+type KeyDeps = Pick<Deps, 'store' | 'now'>;
 /** With the caller's key, if any: a revoked key changes nothing, even if this instance does not know of the revocation. */
-type Changing = Keeping & Partial<Pick<Deps, 'caller'>>;
+type KeyWriteDeps = KeyDeps & Partial<Pick<Deps, 'caller'>>;
 
 /** Fields of a new key; limits in cents. */
 export type KeyRequest = Pick<ApiKey, 'environment' | 'name' | 'scope' | 'spendPerCheckout' | 'spendPerDay' | 'source'>;
@@ -29,7 +29,7 @@ export type KeyRequest = Pick<ApiKey, 'environment' | 'name' | 'scope' | 'spendP
  * its scope, KeyRefusal if the caller's key was revoked meanwhile.
  */
 export async function createApiKey(
-  deps: Changing & Pick<Deps, 'newId'> & { randomBytes: RandomBytes },
+  deps: KeyWriteDeps & Pick<Deps, 'newId'> & { randomBytes: RandomBytes },
   request: KeyRequest,
 ): Promise<KnownKey & { text: string }> {
   const fault = limitsFault(request);
@@ -41,31 +41,31 @@ export async function createApiKey(
 }
 
 /** Newest first. */
-export async function listApiKeys(deps: Keeping, filter: ApiKeyFilter, page: Page): Promise<PageResult<KnownKey>> {
+export async function listApiKeys(deps: KeyDeps, filter: ApiKeyFilter, page: Page): Promise<PageResult<KnownKey>> {
   const { items, hasMore } = await deps.store.listApiKeys(filter, page);
   return { items: await Promise.all(items.map((key) => known(deps, key))), hasMore };
 }
 
 /** Revokes a key, once. Throws GatewayError `not_found`, KeyRefusal if the caller's key was revoked meanwhile. */
-export async function revokeApiKey(deps: Changing, id: string): Promise<KnownKey> {
+export async function revokeApiKey(deps: KeyWriteDeps, id: string): Promise<KnownKey> {
   await find(deps, id);
   await commitBy(deps, { type: 'api_key_revoked', keyId: id, at: deps.now() });
   return known(deps, await find(deps, id));
 }
 
 /** True if committed. The commit checks the caller's key, because a cached answer could create a key after its revocation. */
-async function commitBy({ store, caller }: Changing, change: Change): Promise<boolean> {
+async function commitBy({ store, caller }: KeyWriteDeps, change: Change): Promise<boolean> {
   const result = await store.commit(caller ? [{ type: 'api_key_active', keyId: caller.id }, change] : [change]);
   if (!result.done && result.conflict === 'key_revoked') throw revokedKeyError();
   return result.done;
 }
 
 /**
- * Registers the keys that configuration names, each an admin of its environment. Their ids follow from them, so that
- * every instance registers the same ones; one that was revoked stays so.
+ * Registers the keys of BOOTSTRAP_API_KEYS, each as an admin of its environment. The id derives from the key, so that
+ * every instance registers the same record. A revoked key stays revoked.
  */
 export async function registerConfiguredKeys(
-  deps: Keeping & Pick<Deps, 'log'>,
+  deps: KeyDeps & Pick<Deps, 'log'>,
   texts: readonly string[],
 ): Promise<void> {
   for (const text of texts) {
@@ -75,9 +75,12 @@ export async function registerConfiguredKeys(
     const identity = { id: configuredKeyId(hash), text, created: deps.now() };
     const key = newKey({ ...request, source: 'configuration' }, identity);
     await deps.store.commit([{ type: 'api_key_created', key }]);
-    const kept = await deps.store.apiKeyByHash(hash);
-    if (kept?.revokedAt === null) continue;
-    deps.log.warn({ key: kept?.id }, 'a key of BOOTSTRAP_API_KEYS was revoked, and stays so: remove it there');
+    const stored = await deps.store.apiKeyByHash(hash);
+    if (stored?.revokedAt === null) continue;
+    deps.log.warn(
+      { key: stored?.id },
+      'a key of BOOTSTRAP_API_KEYS is revoked, and stays revoked: remove it from the setting',
+    );
   }
 }
 
@@ -91,15 +94,15 @@ const NO_TIME = '0'.repeat(10);
 const REST_LENGTH = 26;
 
 function configuredKeyId(hash: string): string {
-  // Hex digits are all letters of the id alphabet. Not those of the hash itself: that stays in the database.
+  // Hex digits are valid characters of an id. The id does not contain the stored hash itself, because ids are public.
   return `key_${NO_TIME}${createHash('sha256').update(`configured ${hash}`).digest('hex').slice(0, REST_LENGTH)}`;
 }
 
-async function find({ store }: Keeping, id: string): Promise<ApiKey> {
+async function find({ store }: KeyDeps, id: string): Promise<ApiKey> {
   return found(await store.apiKey(id), 'API key', id, 'key_');
 }
 
-async function known({ store, now }: Keeping, key: ApiKey): Promise<KnownKey> {
+async function known({ store, now }: KeyDeps, key: ApiKey): Promise<KnownKey> {
   return { key, spentToday: key.scope === 'agent' ? await store.apiKeySpend(key.id, dayOf(now())) : null };
 }
 

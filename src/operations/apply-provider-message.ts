@@ -48,9 +48,9 @@ export function applyReport(
   report: ProviderReport,
 ) {
   const { amount, currency } = report;
-  const asAsked = amount === payment.amount && currency === CURRENCY;
+  const isExpectedAmount = amount === payment.amount && currency === CURRENCY;
   // The same answer is applied once; another amount is another answer.
-  const eventId = `inquiry_${payment.id}_${report.status}${asAsked ? '' : `_${amount}_${currency}`}`;
+  const eventId = `inquiry_${payment.id}_${report.status}${isExpectedAmount ? '' : `_${amount}_${currency}`}`;
   const callback = { ...report, eventId, sessionId: payment.sessionId, paymentId: payment.id };
   return applyProviderMessage(deps, { provider, environment, callback, body: JSON.stringify(report) });
 }

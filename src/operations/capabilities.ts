@@ -3,7 +3,7 @@ import { jsonSchemaOf } from '../contract/json-schema.ts';
 import { type Capabilities, AGENT_ENDPOINTS } from '../contract/capabilities-contract.ts';
 import type { CheckoutResult, webhookExampleResult } from '../contract/action-contract.ts';
 import type { RouteSummary } from '../contract/route-contract.ts';
-import { type Asked, usualEnvironment } from './access/caller.ts';
+import { type WithCaller, usualEnvironment } from './access/caller.ts';
 import { listRoutes } from './routing/offers.ts';
 import { type Action, type ExampleDeps, INVALID_INPUT, INVALID_JSON, SPEND_LIMIT, UNAVAILABLE } from './operation.ts';
 import { CUSTOMER_ENDPOINTS } from '../contract/customer-contract.ts';
@@ -16,7 +16,7 @@ import { SAMPLE_PROVIDER_SECRET, SAMPLE_WEBHOOK_SECRET } from './webhook-samples
 /** The query parameters of every list; the summary names them once. */
 const COMMON_QUERY = ['environment', 'limit', 'startingAfter', 'endingBefore'];
 
-// The summary speaks of them.
+// The summary explains these errors.
 const ANYWHERE = new Set([INVALID_INPUT, INVALID_JSON, SPEND_LIMIT, UNAVAILABLE]);
 
 const SUMMARY = [
@@ -32,14 +32,14 @@ const described = new WeakMap<ExampleDeps['urls'], Still>();
 
 /** All information that a program needs, with the current routes. */
 export function capabilitiesOf(
-  deps: ExampleDeps & Asked,
+  deps: ExampleDeps & WithCaller,
   actions: readonly Action[],
   operations: readonly string[],
 ): Capabilities {
   // The rest does not change while the process runs.
-  const still = described.get(deps.urls) ?? describe(deps, actions, operations);
-  described.set(deps.urls, still);
-  return { ...still, routes: listRoutes(deps, usualEnvironment(deps)).map(essentialsOf) };
+  const constant = described.get(deps.urls) ?? describe(deps, actions, operations);
+  described.set(deps.urls, constant);
+  return { ...constant, routes: listRoutes(deps, usualEnvironment(deps)).map(essentialsOf) };
 }
 
 function describe(deps: ExampleDeps, actions: readonly Action[], operations: readonly string[]): Still {
@@ -138,7 +138,7 @@ const LISTED: readonly Endpoint[] = [
   DELIVERY_ENDPOINTS.listDeliveries,
   AGENT_ENDPOINTS.listRoutes,
 ];
-/** The OpenAPI document has the rest. */
+/** Maximum number of filters per endpoint; the OpenAPI document has all of them. */
 const MAX_FILTERS = 4;
 
 /** The endpoints that a client needs first; the OpenAPI document has the others. */
@@ -166,7 +166,7 @@ function entrypointOf(base: string, endpoint: Endpoint): Entrypoint {
   return { id, method: method as Entrypoint['method'], url, use: use.join(' ') };
 }
 
-/** All that a receiver of webhooks has to know. */
+/** Guide for receivers of webhooks. */
 const WEBHOOK_GUIDE: Record<string, unknown> = {
   delivery: 'POST of the event to the URL your operator registered.',
   events: [
@@ -223,7 +223,7 @@ export function optionsOf(input: Record<string, unknown>, options: Readonly<Reco
   });
 }
 
-/** A command line for sh that runs as it stands, against the service at `base`, and prints JSON. */
+/** A command line for sh that runs unchanged, against the service at `base`, and prints JSON. */
 export function commandLine(base: string, words: readonly string[]): string {
   return ['tillway', ...words, '--url', base, '--json'].map(quoted).join(' ');
 }

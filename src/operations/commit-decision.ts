@@ -11,7 +11,7 @@ import { foundSession } from './not-found.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
 
 export interface Committed<Outcome extends string> {
-  /** `duplicate`: one of the changes along was made before; nothing was written. */
+  /** `duplicate`: one of the additional changes was committed before, so nothing was written. */
   outcome: Outcome | 'duplicate';
   checkout: Checkout;
   effects: Effect[];
@@ -43,8 +43,8 @@ export async function commitDecision<Outcome extends string>(
   for (const effect of committed.effects) {
     if (effect.type !== 'refund_requested') continue;
     const { id: refundId, paymentId } = effect.refund;
-    // A worker asks the provider later, outside this request: this line connects the two.
-    deps.log.info({ refundId, paymentId }, 'refund asked for');
+    // A worker sends the refund to the provider later, outside this request. This log line has the ids of both.
+    deps.log.info({ refundId, paymentId }, 'refund requested');
   }
   return committed;
 }

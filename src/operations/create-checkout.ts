@@ -27,10 +27,10 @@ interface Offer {
 }
 
 /**
- * Creates a session, and its customer if the address is new, in one transaction. The same idempotency key with the same input
- * answers the first session again (`replayed`). Throws GatewayError `idempotency_conflict` for the same key with other input,
- * `forbidden` for a blocked customer, by a routing rule or for production beside a test clock, `no_eligible_route` if rules
- * leave none, `spend_limit_exceeded` if an agent's limits are reached.
+ * Creates a session, and its customer if the address is new, in one transaction. The same idempotency key with the same
+ * input answers the first session again (`replayed`). Throws GatewayError `idempotency_conflict` for the same key with
+ * other input, `forbidden` for a blocked customer, by a routing rule or for production on a service with a test clock,
+ * `no_eligible_route` if rules leave none, `spend_limit_exceeded` if an agent's limits are reached.
  */
 export async function createCheckout(
   deps: Deps,
@@ -47,7 +47,7 @@ export async function createCheckout(
       if (refusal) throw refusal;
     }
     if (conflict) await rejectMovedTime(deps, request.environment);
-    // The commit checks what the directory remembers; after a conflict the database is asked.
+    // The commit checks the customer from the directory; after a conflict the customer is read from the database.
     remembered = conflict ? undefined : deps.directory.find(request.environment, request.customer);
     const known = remembered ?? (await readCustomer(deps, request));
     const drafted = known?.status === 'blocked' ? blocked() : draftSession(deps, request, known?.id);
@@ -117,13 +117,13 @@ interface Draft {
   quote: Quote;
 }
 
-/** A draft, or the error if the rules allow none. */
+/** A draft of a session, or the error if the rules allow none. */
 function draftSession(deps: Deps, request: SessionRequest, customerId: string | undefined): Draft | GatewayError {
   const refused = refusedByTestClock(deps, request.environment);
   if (refused) return refused;
   const now = deps.now();
   const { environment } = request;
-  const asked = {
+  const fields = {
     environment,
     product: request.product,
     amount: centsOf(request.amount),
@@ -133,16 +133,16 @@ function draftSession(deps: Deps, request: SessionRequest, customerId: string | 
     clientReferenceId: request.clientReferenceId ?? null,
     idempotencyKey: request.idempotencyKey ?? null,
   };
-  const { amount, preferredRoute: preferredKind } = asked;
+  const { amount, preferredRoute: preferredKind } = fields;
   const id = deps.newId('chk');
-  const effect = effectOf(deps, environment, () => factsOf(asked, now));
+  const effect = effectOf(deps, environment, () => factsOf(fields, now));
   const quote = quoteFor(deps, { environment, preferredKind, effect });
   const offered = routeOfQuote(quote, effect);
   if (offered instanceof GatewayError) return offered;
   const { route, summary } = offered;
   const offer: Offer = { route: summary, feeSplit: renderFeeSplit(splitFees(amount, route)) };
   const session = newSession({
-    ...asked,
+    ...fields,
     id,
     customerId: customerId ?? deps.newId('cus'),
     redirectUrl: request.redirectUrl ?? null,
@@ -178,7 +178,7 @@ async function replayOrRefuse(
   return { session: replay(first, request), replayed: true };
 }
 
-/** The first answer. Throws GatewayError `idempotency_conflict` for other input. */
+/** The session of the first request. Throws GatewayError `idempotency_conflict` for other input. */
 function replay(first: Session, request: SessionRequest): Session {
   if (first.requestHash === hashOf(request, centsOf(request.amount))) return { ...first, status: 'routed' };
   // The key of an erased buyer stays used for good, but its answer is not stored.

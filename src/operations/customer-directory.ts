@@ -3,8 +3,8 @@ import type { Environment } from '../domain/route.ts';
 const CAPACITY = 20_000;
 
 /**
- * Remembers which customer an address belongs to, so that the usual checkout of a known buyer reads nothing before it
- * writes. It may be out of date: the commit that uses it is guarded by the customer being active and of that address.
+ * Cache of customer ids by email address, so that the usual checkout of a known buyer reads nothing before it writes. An
+ * entry may be out of date: the commit that uses it is guarded by the customer being active and of that address.
  */
 export interface CustomerDirectory {
   find(environment: Environment, email: string): { id: string; status: 'active' } | undefined;
@@ -20,7 +20,7 @@ export function createCustomerDirectory(): CustomerDirectory {
       return id === undefined ? undefined : { id, status: 'active' };
     },
     remember(environment, email, id) {
-      // The oldest entry goes: a Map keeps the order of insertion.
+      // Drops the oldest entry: a Map iterates in the order of insertion.
       if (ids.size >= CAPACITY) ids.delete(ids.keys().next().value!);
       ids.set(keyOf(environment, email), id);
     },

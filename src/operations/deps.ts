@@ -18,7 +18,7 @@ import type { TestClock } from './test-clock.ts';
 interface HandoffLimits {
   /** For all handoffs of the attempt. */
   totalMs: number;
-  /** For the first answer; for the answer to the repeated request; for the inquiry. */
+  /** Limits of the first request, of its repetition and of the inquiry. */
   handoffMs: number;
   againMs: number;
   inquiryMs: number;
@@ -36,8 +36,8 @@ export interface Deps {
   /** Time of all stored data. */
   now(): number;
   /**
-   * The time outside, which is the same unless that was moved: for what passes between programs and is not kept, such as
-   * the age of a signature and how long an answer may take.
+   * Real time, which a test clock does not move. For exchanges with other programs that are not stored, such as the age
+   * of a signature or the timeout of a request.
    */
   realNow(): number;
   /** Undefined if time cannot be moved. */

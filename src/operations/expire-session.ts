@@ -5,8 +5,8 @@ import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 
 /**
- * Withdraws a session that no buyer has started; one that has expired already stays as it is.
- * Throws GatewayError `not_found`, or `invalid_state` once a buyer has started.
+ * Expires a session that no buyer has started; an expired session stays unchanged. Throws GatewayError `not_found`, or
+ * `invalid_state` once a buyer has started.
  */
 export async function expireSession(deps: Deps, id: string): Promise<Session> {
   const { outcome, checkout } = await commitDecision(deps, id, decideExpiry);

@@ -7,22 +7,22 @@ import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 import { foundSession } from './not-found.ts';
 
-// The buyer waits meanwhile.
+// Time limit of each request to the provider, because the buyer waits.
 const ASK_MS = 2500;
 
-// Both name the attempt that the buyer was looking at, by its number: what comes from an old tab, a second click or a
-// resent form must not touch a newer one.
+// Both operations take the number of the attempt that the page showed: a form from an old tab, a second click or a resent
+// form must not change a newer attempt.
 
 export interface LeaveResult {
   checkout: Checkout;
-  /** The provider could not be asked or did not cancel: the attempt continues, and the buyer may try again. */
+  /** True if the provider could not be reached or did not cancel: the attempt continues, and the buyer may try again. */
   goesOn: boolean;
 }
 
 /**
- * The buyer drops the attempt in progress to choose another way to pay, while there are attempts left for that. Its provider
- * is stopped first, outside any transaction: two of them must not hold a payment that a buyer can make at both. An attempt
- * that no provider is known to have stays. Throws GatewayError `not_found` for an unknown session.
+ * Abandons the attempt in progress, if attempts are left, so that the buyer can choose another payment method. The
+ * provider cancels the payment first, outside any transaction, so that the buyer cannot pay at two providers. An attempt
+ * that no provider has accepted yet continues. Throws GatewayError `not_found` for an unknown session.
  */
 export async function chooseAnotherMethod(deps: Deps, sessionId: string, attempt: number): Promise<LeaveResult> {
   const checkout = foundSession(await deps.store.checkout(sessionId), sessionId);
@@ -34,13 +34,13 @@ export async function chooseAnotherMethod(deps: Deps, sessionId: string, attempt
     const current = (await deps.store.checkout(sessionId))!;
     return { checkout: current, goesOn: pendingPayment(current)?.id === payment.id };
   }
-  const left = await commitDecision(deps, sessionId, (current, now) =>
+  const abandoned = await commitDecision(deps, sessionId, (current, now) =>
     pendingPayment(current)?.id === payment.id ? abandonAttempt(current, now) : unchanged(current, 'ignored'),
   );
-  return { checkout: left.checkout, goesOn: false };
+  return { checkout: abandoned.checkout, goesOn: false };
 }
 
-/** The buyer gives up: a started session fails, one not started stays open. */
+/** Cancels the checkout for the buyer: a started session fails, and a session that was not started stays open. */
 export async function cancelCheckout(deps: Deps, sessionId: string, attempt: number): Promise<Checkout> {
   const { checkout } = await commitDecision(deps, sessionId, (current, now) =>
     current.session.attempts === attempt ? abandonCheckout(current, now) : unchanged(current, 'ignored'),
@@ -48,7 +48,7 @@ export async function cancelCheckout(deps: Deps, sessionId: string, attempt: num
   return checkout;
 }
 
-/** Cancels a payment at its provider and answers whether that worked; money that came before is applied. */
+/** Cancels a payment at its provider and answers whether that succeeded. Money that arrived before is applied. */
 async function stop(deps: Deps, payment: Payment): Promise<boolean> {
   const provider = deps.providers.get(payment.route.provider);
   if (!provider) return false;
@@ -57,7 +57,10 @@ async function stop(deps: Deps, payment: Payment): Promise<boolean> {
     await provider.cancel(payment, ASK_MS);
     report = await provider.inquire(payment, ASK_MS);
   } catch (error) {
-    deps.log.warn({ err: error, paymentId: payment.id, provider: provider.id }, 'cannot stop the payment');
+    deps.log.warn(
+      { err: error, paymentId: payment.id, provider: provider.id },
+      'cannot cancel the payment at its provider',
+    );
     return false;
   }
   if (report?.status === 'paid') await applyReport(deps, provider, payment, report);

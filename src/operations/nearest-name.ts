@@ -1,6 +1,6 @@
 const MAX_LENGTH = 80;
 
-/** The name that was probably meant, if any: at most a third of it is written differently. */
+/** The most similar name, if at most a third of its letters differ. */
 export function nearestName(given: string, names: readonly string[]): string | undefined {
   const wanted = given.slice(0, MAX_LENGTH).toLowerCase().replace(/[_-]/g, '.');
   const [best] = names
@@ -9,7 +9,7 @@ export function nearestName(given: string, names: readonly string[]): string | u
   return best && best.distance <= Math.floor(best.name.length / 3) ? best.name : undefined;
 }
 
-/** Levenshtein's: how many letters must be put in, left out or changed. */
+/** Levenshtein distance: the number of letters to insert, delete or replace. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [index, letter] of from.split('').entries()) {

@@ -39,25 +39,23 @@ interface Description {
   errors: readonly KnownError[];
   /** Next step after success. */
   next: string;
-  /** One call, true for the routes that this service has. */
+  /** An example call with routes that this service has. */
   example(deps: ExampleDeps): { request: Record<string, unknown>; response: Record<string, unknown> };
 }
 
 export type ExampleDeps = Pick<Deps, 'routes' | 'router' | 'urls' | 'merchantName'>;
 
-/** One operation for agents: every transport is a projection of it. */
+/** One operation for agents, from which every transport (REST, MCP, command line) is derived. */
 export interface Operation extends Description {
   input: z.ZodType;
   output: z.ZodType;
-  /**
-   * Checks the input, and runs. Throws GatewayError; `hint` ends the suggestion of an `invalid_input`.
-   */
+  /** Validates the input and runs the operation. Throws GatewayError; `hint` ends the suggestion of an `invalid_input`. */
   execute(deps: Deps, sent: unknown, hint: string): Promise<Outcome<unknown>>;
 }
 
 /** An operation that `POST /api/agent/actions/{action}` runs, as `tillway` does. */
 export interface Action extends Operation {
-  /** The words behind `tillway` that ask for the same as an input of its schema; not quoted. */
+  /** Arguments of the `tillway` command with the same effect as the input; not quoted. */
   command(input: Record<string, unknown>): string[];
 }
 
@@ -66,7 +64,7 @@ interface Definition<Input extends z.ZodType, Output extends z.ZodType> extends 
   output: Output;
   /** Reads the input if its validation depends on the settings of the service; by default `input` reads it. */
   reader?(deps: Deps): InputReader<z.output<Input>>;
-  /** `sent` is the input as it came, with the order of its keys. */
+  /** `sent` is the unparsed input, with the original order of its keys. */
   run(
     deps: Deps,
     input: z.output<Input>,

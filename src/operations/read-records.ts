@@ -13,7 +13,7 @@ import type { PageResult, Page } from '../store/list-page.ts';
 
 type Reading = Pick<Deps, 'store'>;
 
-/** Each throws GatewayError `not_found` where there is no such record. */
+/** Throws GatewayError `not_found`. */
 export async function getCustomer({ store }: Reading, id: string): Promise<Customer> {
   return found(await store.customer(id), 'customer', id, 'cus_');
 }
@@ -26,7 +26,7 @@ export async function getInvoice({ store }: Reading, id: string): Promise<Invoic
   return found(await store.invoice(id), 'invoice', id, 'inv_');
 }
 
-/** A payment by its own id, or by its session's: then the payment that paid it, else the newest attempt. */
+/** A payment by its own id or by the id of its session: the payment that paid the session, else the newest attempt. */
 export async function getPayment({ store }: Reading, id: string): Promise<Payment> {
   if (!isId(id, 'chk')) return found(await store.payment(id), 'payment', id, 'pay_ or chk_');
   const checkout = foundSession(await store.checkout(id), id);
@@ -58,7 +58,7 @@ export async function getDelivery({ store }: Reading, id: string): Promise<Deliv
   const delivery = found(await store.delivery(id), 'delivery', id, 'dlv_');
   const event = await store.event(delivery.eventId);
   assert(event, `delivery ${id} has no event`);
-  // Read last: the log of a delivery that has ended is complete.
+  // The log is read last, so that the log of a finished delivery is complete.
   return { delivery, event, log: await store.deliveryAttempts(id) };
 }
 

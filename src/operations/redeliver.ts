@@ -59,7 +59,7 @@ function takesNothing({ id, eventId }: Delivery, endpoint: WebhookEndpoint): Gat
     });
   }
   return new GatewayError('invalid_state', `${belongs} disabled: ${endpoint.disabledReason ?? 'no reason is known'}.`, {
-    suggestion: `Have the operator mend the receiver and enable the endpoint, with tillway endpoints enable ${endpoint.id} or {"status": "active"} to PATCH /api/gateway/webhook-endpoints/${endpoint.id}; then replay.`,
+    suggestion: `Have the operator repair the receiver and enable the endpoint, with tillway endpoints enable ${endpoint.id} or {"status": "active"} to PATCH /api/gateway/webhook-endpoints/${endpoint.id}; then replay.`,
   });
 }
 
@@ -100,7 +100,7 @@ function added({ newId, now }: Resending, event: MerchantEvent, { id: endpointId
 function noEndpoint({ id, type, environment }: MerchantEvent): GatewayError {
   return new GatewayError(
     'invalid_state',
-    `Event ${id} can go nowhere: no ${environment} webhook endpoint is active and takes ${type}.`,
+    `Event ${id} has no receiver: no active ${environment} webhook endpoint takes ${type}.`,
     {
       suggestion: `Have the operator make one, with tillway endpoints create --environment ${environment} or WEBHOOK_URL of the service, or enable one, then resend; or run tillway listen, which needs no endpoint, and read the event at GET /api/gateway/events/${id}.`,
     },
@@ -116,7 +116,7 @@ const PATIENCE_MS = 1000;
 
 export interface RecoveryRequest {
   from: Instant;
-  /** By default now. */
+  /** End of the time range; default: now. */
   until: Instant | undefined;
   /** True to send acknowledged events too. */
   all: boolean;

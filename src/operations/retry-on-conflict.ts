@@ -15,9 +15,9 @@ type Decide<Result, Item> = (
 ) => Proposal<Result, Item> | Promise<Proposal<Result, Item>>;
 
 /**
- * Optimistic concurrency: `decide` reads and decides, its changes are committed, and after a conflict it decides again. It
- * gets the conflict of the try before. Throws GatewayError `unavailable` after too many conflicts on `subject`, and every
- * error of `decide`.
+ * Optimistic concurrency: `decide` reads and decides, its changes are committed, and after a conflict it decides again.
+ * `decide` gets the conflict of the previous try. Throws GatewayError `unavailable` after too many conflicts on
+ * `subject`, and every error of `decide`.
  */
 export function retryOnConflict<Result>(
   { store }: { store: Pick<Store, 'commit'> },
@@ -27,7 +27,7 @@ export function retryOnConflict<Result>(
   return retryCommit((changes) => store.commit(changes), subject, decide);
 }
 
-/** The same for any `commit`. */
+/** {@link retryOnConflict} for any `commit`. */
 export async function retryCommit<Result, Item>(
   commit: (changes: Item[]) => Promise<CommitResult>,
   subject: string,

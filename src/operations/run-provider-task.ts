@@ -4,11 +4,11 @@ import type { ProviderTask } from '../store/tables/provider-tables.ts';
 import { applyReport } from './apply-provider-message.ts';
 import type { Deps } from './deps.ts';
 
-// An unknown payment may still arrive, from a delayed request. The provider is asked again 30 s, then 2, 10 and 60 minutes
-// later: these are from the beginning, since calls that failed in between have taken their time too.
+// A delayed request may still create an unknown payment, so the provider is asked again 30 s, then 2, 10 and 60 minutes
+// later. The values are times since the first question, because failed calls in between take time too.
 const ARRIVAL_CHECKS_MS = [0.5, 2.5, 12.5, 72.5].map((minutes) => minutes * 60_000);
 
-/** Asks a provider to cancel a payment until it has. Of several instances that find the task due, one asks. */
+/** Asks a provider to cancel a payment until it has done so. Of several instances that find the task due, one asks. */
 export async function runProviderTask(deps: Deps, due: ProviderTask): Promise<void> {
   const task: ProviderTask = { ...due, attempts: due.attempts + 1, dueAt: deps.now() + LEASE_MS };
   const claim = await deps.store.commit([{ type: 'task_claimed', task }]);

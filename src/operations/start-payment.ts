@@ -17,7 +17,7 @@ export type StartedPayment =
   | { outcome: 'no_route' }
   /** The fee has changed since the buyer saw it: show it again, never raise it silently. */
   | { outcome: 'fee_changed' }
-  /** Every route refused; the buyer may choose another way while attempts are left. */
+  /** Every route refused; the buyer may choose another payment method while attempts are left. */
   | { outcome: 'refused' }
   | { outcome: 'already_paid' | 'closed' }
   /** The customer is blocked or erased. */
@@ -118,13 +118,13 @@ async function handOffUntilTaken(
       const taken = await commitDecision(deps, checkout.session.id, (now) =>
         acceptHandoff(now, { paymentId, reference, url }),
       );
-      // It has failed meanwhile and is cancelled there: the buyer continues with the newer attempt.
+      // The payment failed meanwhile and is cancelled at the provider: the buyer continues with the newer attempt.
       const isLate = taken.outcome === 'too_late';
       return { outcome: 'continue', url: isLate ? (pendingPayment(taken.checkout)?.providerUrl ?? null) : url };
     }
     const { id: sessionId } = checkout.session;
     deps.log.warn({ sessionId, paymentId, route: route.id, reason: result.reason }, 'handoff failed');
-    // The provider may have the payment: nothing else is tried before the inquiry tells.
+    // The provider may have the payment, so no other route is tried before an inquiry shows that.
     if (result.outcome === 'ambiguous') {
       await commitDecision(deps, sessionId, (current) => markHandoffUncertain(current, paymentId));
       return { outcome: 'continue', url: null };
@@ -144,7 +144,7 @@ async function handOffUntilTaken(
       (current, now) => rejectHandoff(current, paymentId, { retry, mayArrive, reason: providerReason }, now),
       ({ outcome }) => (outcome === 'failed_over' && typeof next !== 'string' ? next.changes : []),
     );
-    // The provider has reported on it meanwhile, or the buyer has left it.
+    // The provider reported on the payment meanwhile, or the buyer abandoned it.
     if (failed.outcome === 'ignored') {
       return { outcome: 'continue', url: pendingPayment(failed.checkout)?.providerUrl ?? null };
     }
@@ -165,16 +165,16 @@ function newAttemptIds(deps: Deps) {
   return { paymentId: deps.newId('pay'), invoiceId: deps.newId('inv') };
 }
 
-/** As {@link HandoffResult}; `mayArrive` says that a request may still be on its way to a provider without the payment. */
+/** As {@link HandoffResult}; `mayArrive`: a request may still be in flight to a provider that does not have the payment. */
 type Handoff =
   | { outcome: 'accepted'; reference: string; url: string | null }
   | { outcome: 'refused'; reason: string; providerReason: string | null; mayArrive: boolean }
   | { outcome: 'ambiguous'; reason: string };
 
 /**
- * Hands a payment to its provider. An answer that leaves open whether the provider has it is cleared up there: the same
- * request once more, which takes the payment over once, and then the question what became of it. A refusal of the second
- * request says nothing of the first; only "no such payment" does.
+ * Hands a payment to its provider. After an ambiguous answer, it repeats the request, which the provider carries out only
+ * once, and then sends an inquiry. A refusal of the repeated request proves nothing about the first one; only the answer
+ * "no such payment" to the inquiry does.
  */
 async function handOff(
   deps: Pick<Deps, 'realNow' | 'handoffLimits'>,
@@ -203,6 +203,6 @@ async function handOff(
     const providerReason = known?.failure?.reason ?? null;
     return { outcome: 'refused', reason: `${first.reason}, and ${found}`, providerReason, mayArrive: true };
   } catch (error) {
-    return { outcome: 'ambiguous', reason: `${first.reason}; asked about it: ${String(error)}` };
+    return { outcome: 'ambiguous', reason: `${first.reason}; inquiry: ${String(error)}` };
   }
 }

@@ -10,10 +10,10 @@ import { centsOf } from './cents-of.ts';
 import type { Deps } from './deps.ts';
 import { applyProviderMessage } from './apply-provider-message.ts';
 
-/** Signs `webhook.example`, and nothing else: everybody may know it. `whsec_` and base64 of 32 bytes. */
+/** Public secret that signs only `webhook.example`: `whsec_` and base64 of 32 bytes. */
 export const SAMPLE_WEBHOOK_SECRET = 'whsec_dGlsbHdheSBzYW1wbGUgd2ViaG9vayBzZWNyZXQgIzE=';
 
-/** Signs payloads for `webhook.verify_sample`, and nothing else: everybody may know it. */
+/** Public secret that signs only payloads for `webhook.verify_sample`. */
 export const SAMPLE_PROVIDER_SECRET = 'tillway_sample_provider_secret';
 
 /** Prefix that separates samples from the callbacks of a real provider. */
@@ -22,8 +22,8 @@ const SAMPLE_EVENT_PREFIX = 'sample:';
 const MAX_IDS_NAMED = 20;
 
 /**
- * A delivery as it would arrive: its signature is right, under the sample webhook secret, for the compact JSON of
- * `payload`, as of `realNow`. Needs no record and writes nothing. Throws GatewayError `invalid_input` for an unknown route.
+ * A sample delivery. Its signature is valid under the sample webhook secret, for the compact JSON of `payload`, at the
+ * time `realNow`. Needs no record and writes nothing. Throws GatewayError `invalid_input` for an unknown route.
  */
 export function webhookExample(
   { routes }: Pick<Deps, 'routes'>,
@@ -58,7 +58,7 @@ export function sampleRoute(routes: readonly Route[]): Route {
 function namedRoute(routes: readonly Route[], routeId: string): Route {
   const route = routes.find(({ id }) => id === routeId);
   if (route) return route;
-  // The default holds in a catalogue without it, too.
+  // The default route id works even if the catalogue does not have that route.
   if (routeId === SAMPLE_ROUTE_ID) return sampleRoute(routes);
   const ids = routes.slice(0, MAX_IDS_NAMED).map(({ id }) => id);
   throw invalidField(
@@ -70,9 +70,10 @@ function namedRoute(routes: readonly Route[], routeId: string): Route {
 }
 
 /**
- * Checks a provider callback; its age does not matter, since samples are kept and sent again. A verified sample of an
- * existing sandbox session is applied like a callback of the simulated provider; production is never touched. `sent` is the input as it came, since the
- * signature is over its payload with the keys in that order. Throws GatewayError `invalid_signature`.
+ * Checks a provider callback; its age does not matter, because samples are stored and sent again. A verified sample of an
+ * existing sandbox session is applied like a callback of the simulated provider; production is never touched. `sent` is
+ * the unparsed input, because the signature covers its payload with the keys in their original order. Throws GatewayError
+ * `invalid_signature`.
  */
 export async function verifySample(deps: Deps, request: VerifySampleRequest, sent: unknown) {
   const { provider, signature, payload } = request;
@@ -105,7 +106,7 @@ async function applySample(deps: Deps, { provider, payload }: VerifySampleReques
       amount: centsOf(payload.amount),
       currency: CURRENCY,
       txHash: payload.txHash ?? null,
-      // A sample says nothing about a route.
+      // A sample is no evidence about a route.
       failure: payload.status === 'failed' ? { code: 'declined', source: 'buyer', reason: null } : null,
     },
     // Developers send `failed` to receive payment.failed, and a failed attempt alone sends no event.

@@ -17,7 +17,7 @@ export interface HandoffRequest {
  * - `accepted`: the provider has the payment, and the buyer goes to `url`, if it is not null.
  * - `refused`: the provider certainly does not have the payment, so another route may be tried. `reason` is for the log.
  *   `providerReason` is the provider's own, verbatim; null if it gave none.
- * - `ambiguous`: no clear answer; the provider may hold it, so that nothing else is tried before it is asked again.
+ * - `ambiguous`: no clear answer; the provider may have the payment, so no other route is tried before an inquiry.
  */
 export type HandoffResult =
   | { outcome: 'accepted'; reference: string; url: string | null }

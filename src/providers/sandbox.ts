@@ -107,7 +107,7 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
 
 interface Answer {
   status: number;
-  /** Undefined where the body is not JSON. */
+  /** Undefined if the body is not JSON. */
   json: unknown;
 }
 

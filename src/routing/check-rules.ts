@@ -148,7 +148,7 @@ function deadParts(rules: readonly Rule[], surveys: readonly Survey[]): RuleFaul
     if (!name) return [];
     const dead = { path: [...path, 'then', name], code: 'dead_ordering' };
     if (!orderings.some((ordering) => ordering.has(index))) {
-      return [{ ...dead, message: 'never orders: none of its routes is there where the rule applies' }];
+      return [{ ...dead, message: 'never orders: none of its routes is available when the rule applies' }];
     }
     const orderedBy = supersededBy(orderings, index);
     return orderedBy === undefined

@@ -65,8 +65,9 @@ export function publishedScoreOf(candidate: Candidate, policy: Policy): number {
 }
 
 /**
- * Chooses one of the eligible candidates; undefined if there is none. It takes the greedy one unless the draws favour another
- * and the budget covers the loss, or unless this is the one decision in `floorEvery` that takes the least recently tried.
+ * Chooses one of the eligible candidates; undefined if there is none. The choice is the greedy candidate, unless the
+ * draws favour another candidate and the budget covers the loss. One decision in `floorEvery` takes the least recently
+ * tried candidate.
  */
 export function choose(candidates: readonly Candidate[], options: ChooseOptions): Choice | undefined {
   const { policy, draws, tokens } = options;

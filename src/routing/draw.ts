@@ -58,8 +58,8 @@ function streamOf({ first, second }: Hash): () => number {
 }
 
 /**
- * Marsaglia's polar method. It needs only a logarithm and a root, which V8 implements itself; sines and powers may come from
- * the C library and differ between machines.
+ * Marsaglia's polar method. It needs only a logarithm and a root, which V8 implements itself; sines and powers may use
+ * the C library, whose results differ between machines.
  */
 function gaussianFrom(next: () => number): number {
   for (;;) {

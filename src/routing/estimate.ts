@@ -49,7 +49,7 @@ export interface RouteEstimate {
 // A route that has always failed must keep a positive rate: a rate of 0 would never be tried again.
 const LOWEST_PUBLISHED = 0.0001;
 const HIGHEST_PUBLISHED = 0.9999;
-// The smallest number of times that has a spread; the counts are published.
+// The smallest number of payment times with a spread. The estimate contains the counts.
 const LEAST_TIMED = 2;
 /** Quantiles of a Gaussian in standard deviations: of the central 80 %, and of the lower 95 %. */
 const EIGHTY_PERCENT = 1.2816;

@@ -10,9 +10,9 @@ export type { RuleFacts };
 
 export type RuleOrdering =
   | { type: 'smart' }
-  /** Strictly in this order. */
+  /** The routes strictly in this order. */
   | { type: 'priority'; routes: readonly string[]; rule: string }
-  /** These before the others. */
+  /** These routes before all others. */
   | { type: 'prefer'; routes: readonly string[]; rule: string }
   /** `head` first: the share of the split that the session fell into. */
   | { type: 'split'; head: string; rule: string };
@@ -80,12 +80,12 @@ export const NO_EFFECT = frozen<RuleEffect>({
 });
 
 // Effects are few unless many rules match independently; then the cache is cleared often.
-const MAX_KEPT_EFFECTS = 1000;
+const MAX_CACHED_EFFECTS = 1000;
 const SHARE_STEPS = 10_000;
 
 /**
- * Resolves a checked rule set against routes. Routes that were removed from the catalogue since drop out of the rules that name
- * them, and their share of a split goes to the others. An ordering without a route does not apply.
+ * Resolves a checked rule set against routes. A route that was removed from the catalogue drops out of the rules that
+ * name it, and the other routes of a split get its share. An ordering without a route does not apply.
  */
 export function compileRules(ruleSet: RuleSet, routes: readonly Route[]): CompiledRules {
   if (ruleSet.rules.length === 0) return NO_RULES;
@@ -121,12 +121,12 @@ export function evaluateRules({ environments }: CompiledRules, facts: RuleFacts)
   const known = effects.get(key);
   if (known) return known;
   const effect = effectOf(rules, applied.trimEnd().split(' ').map(Number), orderedBy, outcome);
-  if (effects.size >= MAX_KEPT_EFFECTS) effects.clear();
+  if (effects.size >= MAX_CACHED_EFFECTS) effects.clear();
   effects.set(key, effect);
   return effect;
 }
 
-/** A key of 22 characters, the same for equal effects only. */
+/** A key of 22 characters; two effects have the same key only if they are equal. */
 export function effectKey(effect: RuleEffect): string {
   let key = keys.get(effect);
   if (key === undefined) keys.set(effect, (key = hash('sha256', canonical(effect), 'base64url').slice(0, 22)));
@@ -219,8 +219,8 @@ function splitOf(id: string, { split = [], by }: RuleActions, routes: readonly R
     words: `split ${listed(shares.map(({ route, pct }) => `${pct}% ${route}`))}`,
     outcomes: shares.map(({ route }) => ({ type: 'split', head: route, rule: id })),
     draw: ({ customer, sessionId }) => {
-      const who = by === 'customer' ? customer.toLowerCase() : sessionId;
-      const point = (Math.floor(uniformOf(id, who) * SHARE_STEPS) * sum) / SHARE_STEPS;
+      const splitKey = by === 'customer' ? customer.toLowerCase() : sessionId;
+      const point = (Math.floor(uniformOf(id, splitKey) * SHARE_STEPS) * sum) / SHARE_STEPS;
       return ends.findIndex((end) => point < end);
     },
   };

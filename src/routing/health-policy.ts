@@ -15,7 +15,10 @@ export const HEALTH_POLICY = {
   /** Largest shortfall of the success rate at which a route recovers. */
   recoveryShare: 0.03,
   recoveryResultsWithoutHandoffError: 10,
-  /** Below `slowFactor`, so that a route between the two does not oscillate. */
+  /**
+   * Ratio below which a slow route recovers; lower than `slowFactor`, so that a route between the two values does not
+   * oscillate.
+   */
   recoverySlowFactor: 2,
   quietRecoverySeconds: 1800,
   quietRecoveryMinimumOutcomes: 3,
@@ -29,9 +32,9 @@ export const HEALTH_POLICY = {
   standbyShareOfKind: 0.5,
 
   backoffSeconds: 30,
-  /** Before the jitter. */
+  /** Longest back-off, before the jitter. */
   backoffMaximumSeconds: 600,
-  /** Either way. */
+  /** Maximum jitter of a back-off, in either direction. */
   backoffJitterShare: 0.1,
   /** Time without results after which a route is used again. */
   untriedSeconds: 2 * 3600,

@@ -135,9 +135,9 @@ export function stateAfterOverride({ state }: HealthRecord): RouteHealth {
 /** Counts the records of one kind and environment, including the evaluated one. */
 export function healthPeers(recordsOfKind: readonly HealthRecord[], now: Instant): HealthPeers {
   const enabled = recordsOfKind.filter((record) => !isDisabled(record, now));
-  const throughSuccess = enabled.filter(({ state, cause }) => state === 'standby' && cause === 'low_success');
+  const inLowSuccessStandby = enabled.filter(({ state, cause }) => state === 'standby' && cause === 'low_success');
   const usable = enabled.filter((record) => effectiveState(record, now) !== 'standby');
-  return { routesOfKind: enabled.length, inAutomaticStandby: throughSuccess.length, usable: usable.length };
+  return { routesOfKind: enabled.length, inAutomaticStandby: inLowSuccessStandby.length, usable: usable.length };
 }
 
 /** `12:04:30 UTC`, with the date before it unless that is the date of `now`. */

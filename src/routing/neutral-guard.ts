@@ -54,8 +54,8 @@ function together(a: Counts, b: Counts): Counts {
 }
 
 /**
- * Neutral outcomes of a route that count as its failures: if its share of them is far above that of its peers, those beyond
- * their share. Buyers' mistakes occur on every route alike.
+ * Neutral outcomes of a route that count as its failures: if its share of neutral outcomes is far above its peers', the
+ * outcomes beyond the peers' share. Buyers' mistakes occur on every route alike.
  */
 function suspectedOf(own: Counts, group: Counts, { neutralGuard: { ratio, leastOutcomes } }: Policy): number {
   const peers = { neutrals: group.neutrals - own.neutrals, outcomes: group.outcomes - own.outcomes };

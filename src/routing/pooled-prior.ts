@@ -66,7 +66,7 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-// A route that is configured at 1 could never be learnt about.
+// At a configured rate of 1, no outcome could change the estimate.
 function bounded(rate: number): number {
   return Math.min(HIGHEST_RATE, Math.max(LOWEST_RATE, rate));
 }

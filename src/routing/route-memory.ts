@@ -58,7 +58,7 @@ export interface Expectation {
 /** States of the routes of one environment, by route id. A route without a state has no outcome yet. */
 export type States = ReadonlyMap<string, RouteState>;
 
-// Bounds that keep every outcome inconclusive and every belief reversible.
+// Bounds that keep every outcome inconclusive and every estimate reversible.
 const LOWEST_RATE = 0.02;
 const HIGHEST_RATE = 0.98;
 const LEAST_DISTURBANCE = 1e-6;

@@ -15,7 +15,7 @@ export interface RuleFacts {
   customer: string;
   clientReferenceId: string | null;
   metadata: Metadata;
-  /** Hours and weekdays are those of UTC at this time. */
+  /** Time of the session, from which rules take the hour and the weekday in UTC. */
   at: Instant;
   sessionId: string;
 }

@@ -156,7 +156,7 @@ const actions = z
   )
   .refine(
     (then) => then.reject === undefined || Object.keys(then).length === 1,
-    together('has other effects beside reject, which stops everything', 'too_big', 'keep reject alone'),
+    together('has other effects besides reject, which ends the checkout', 'too_big', 'keep reject alone'),
   )
   .refine((then) => then.by === undefined || then.split !== undefined, {
     ...together('belongs to split, which is not there', 'unrecognized_keys', 'remove it, or add split'),

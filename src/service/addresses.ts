@@ -21,7 +21,8 @@ export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-// Below the range from which systems assign ports, since another program could get one of those before the service listens.
+// Lowest candidate for a free port. It is below the range from which systems assign ports, because another program could
+// get such a port before the service listens.
 const FIRST_FREE_PORT = 20_000;
 const FREE_PORTS = 12_000;
 const MOST_PROBES = 100;
@@ -99,7 +100,7 @@ export async function listenOnSecondAddress(
   listener.maxConnections = served.maxConnections;
   await new Promise<void>((resolve) => {
     listener.once('error', (err) => {
-      log.warn({ err, address }, 'nobody listens at this address of localhost');
+      log.warn({ err, address }, 'cannot listen at this address of localhost');
       resolve();
     });
     listener.listen({ port, host: address, backlog: BACKLOG }, resolve);
@@ -124,7 +125,7 @@ function listenError(
   return new Error(`${setting} must be an address or a name of this machine, not ${host}: ${cause.message}`, { cause });
 }
 
-/** Warns if the service listens at every address and no setting has one that buyers can open. */
+/** Warns if the service listens at every address and no setting names an address that buyers can open. */
 export function warnOfNoAddress(
   { host, baseUrl }: Pick<Config, 'host' | 'baseUrl'>,
   localUrl: string,
@@ -132,5 +133,7 @@ export function warnOfNoAddress(
 ): void {
   const isEvery = ['0.0.0.0', '[::]'].includes(new URL(localUrl).hostname);
   if (baseUrl !== undefined || !isEvery) return;
-  log.warn(`HOST=${host} is no address to open, and links say ${localUrl}: set BASE_URL to the one that others see`);
+  log.warn(
+    `HOST=${host} is no address that buyers can open, and links have ${localUrl}: set BASE_URL to the public address`,
+  );
 }

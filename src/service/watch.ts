@@ -5,11 +5,11 @@ import type { Backlog } from '../store/tables/backlog-reads.ts';
 import type { Instruments } from '../telemetry/instruments.ts';
 import { endsWithin } from '../telemetry/time-limit.ts';
 
-/** In milliseconds. */
+/** Limits in milliseconds. */
 interface WatchLimits {
   /** Lifetime of a database answer, so that several scrapers cost no more than one. */
   keptMs: number;
-  /** Time limit of the database. A scrape has a limit of its own, and is answered without the database. */
+  /** Time limit of the database. A scrape that exceeds it is answered without the database's metrics. */
   patienceMs: number;
 }
 
@@ -19,7 +19,7 @@ const STATES: readonly RouteHealth[] = ['live', 'degraded', 'standby'];
 
 type Watched = Pick<Deps, 'store' | 'router' | 'log' | 'now'>;
 
-/** Source of the metrics about the database and the routes. */
+/** Metrics about the database and the routes. */
 interface Watch {
   /** All metrics as text for Prometheus, at most some seconds old except for the sum of the ledger. */
   read(): Promise<string>;
@@ -69,7 +69,7 @@ export function createWatch(deps: Watched, instruments: Instruments, limits = LI
       instruments.ledgerChecked.labels(environment).set(deps.now() / 1000);
     } catch (error) {
       // An alert reports the missing check.
-      deps.log.warn({ environment, reason: String(error) }, 'the ledger could not be added up');
+      deps.log.warn({ environment, reason: String(error) }, 'the ledger could not be summed');
     }
   }
 

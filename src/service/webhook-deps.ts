@@ -37,8 +37,8 @@ interface KeyOptions {
 }
 
 /**
- * The keys of ENCRYPTION_KEY, then the one in the file beside an SQLite database. Without any, the first sealing creates the
- * file; a database that several machines share has no place for it. Throws if the file holds no key.
+ * The keys of ENCRYPTION_KEY, then the key in the file next to an SQLite database. Without any key, the first sealing
+ * creates the file; a database that several machines share has no folder for a key file. Throws if the file holds no key.
  */
 export function loadEncryptionKeys({ database, configured, randomBytes, log }: KeyOptions): EncryptionKeys {
   const file = database.kind === 'sqlite' ? `${database.path}.key` : undefined;
@@ -70,7 +70,10 @@ function createKey(file: string, randomBytes: RandomBytes, log: KeyOptions['log'
     throw error;
   }
   syncFolder(file);
-  log.warn({ file }, 'ENCRYPTION_KEY is not set: webhook secrets are sealed with a key in this file; back it up apart');
+  log.warn(
+    { file },
+    'ENCRYPTION_KEY is not set: webhook secrets are sealed with a key in this file; back it up separately',
+  );
   return key;
 }
 

@@ -40,7 +40,7 @@ export function readCardForm(form: URLSearchParams, now: Instant): CardForm {
 
 function numberProblemOf(number: string): string {
   if (number.trim() === '') return 'Enter one of the test card numbers listed below.';
-  return 'This is not one of the test card numbers, so it was not accepted and not kept. Never enter a real card here: use a number from the list below.';
+  return 'This is not one of the test card numbers, so it was not accepted and not stored. Never enter a real card here: use a number from the list below.';
 }
 
 function expiryProblemOf(expiry: string, now: Instant): string | undefined {

@@ -78,8 +78,8 @@ export async function capturedCharge(deps: SimulatorDeps, order: NewCharge): Pro
 export function cancelChargeByBuyer(deps: SimulatorDeps, charge: Charge): Promise<void> {
   return changeCharge(deps, charge, (current) => {
     if (current.status !== 'open') return [];
-    const left: Charge = { ...current, status: 'cancelled' };
-    return [updateCharge(left, current), ...queueUpdate(deps, left, { state: 'CANCELLED', afterMs: 0 })];
+    const cancelled: Charge = { ...current, status: 'cancelled' };
+    return [updateCharge(cancelled, current), ...queueUpdate(deps, cancelled, { state: 'CANCELLED', afterMs: 0 })];
   });
 }
 
@@ -119,7 +119,7 @@ export async function changeCharge(
   }));
 }
 
-/** Queues a callback; copies are rows of their own that carry the same event. */
+/** Queues a callback; each copy is a separate row with the same event. */
 export function queueEvent(
   deps: SimulatorDeps,
   charge: Charge,

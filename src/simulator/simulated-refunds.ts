@@ -73,10 +73,10 @@ export async function acceptRefund(deps: SimulatorDeps, charge: Charge, order: R
     if (first) {
       taken = { refund: first };
       if (first.reference === reference && first.amount === amount) return [];
-      throw new GatewayError('invalid_state', 'The refund was asked for before, of another charge or amount.');
+      throw new GatewayError('invalid_state', 'The refund id was used before for another charge or amount.');
     }
     if (amount > captured - refunded) {
-      throw new GatewayError('invalid_state', 'The refund is more than what was captured of the charge and is left.');
+      throw new GatewayError('invalid_state', 'The refund is more than the captured amount less earlier refunds.');
     }
     const { status, firstAnswer, callback } = scriptOf(amount);
     const reason = status === 'failed' ? DECLINED : null;
@@ -133,7 +133,7 @@ function reasonOf(status: ChargeRefund['status']): string {
   return status === 'succeeded' ? SENT_BACK : DECLINED;
 }
 
-/** Adds to what is refunded of the charge; a negative amount takes from it. */
+/** Adds to the refunded amount of a charge; a negative amount subtracts. */
 function addRefunded(charge: Charge, amount: number): Write {
   const refunded = charge.refunded + amount;
   const held = charge.captured === charge.total ? 'paid' : 'pending';

@@ -42,7 +42,7 @@ export function createCallbackWorker(
         for (const callback of callbacks) {
           const { reference, attempts } = callback;
           const claimed = { ...callback, attempts: attempts + 1, dueAt: now() + LEASE_MS };
-          // Another instance may have claimed it first; that instance goes on with this charge.
+          // If another instance has claimed the callback first, that instance continues with this charge.
           if (!(await store.write(reference, [updateCallback(claimed, attempts)]))) return;
           // If the lease has expired and another worker has claimed the callback, this write changes nothing.
           await store.write(reference, [updateCallback(await deliver(claimed), claimed.attempts)]);

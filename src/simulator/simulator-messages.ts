@@ -28,7 +28,7 @@ export const chargeReader = inputReader(charge);
 
 /** Request body of a refund. */
 const refund = z.strictObject({
-  refund: text(1, MAX_NAME).describe("The caller's id of the refund; the same one is given back once."),
+  refund: text(1, MAX_NAME).describe("The caller's id of the refund; the same id is refunded once."),
   amount: cents,
   currency: z.enum([CURRENCY]),
   charge: charge
@@ -79,7 +79,7 @@ export function readEvent(body: string): SimulatorEvent {
   return JSON.parse(body) as SimulatorEvent;
 }
 
-/** A charge as the API answers it; `page` is where its buyer goes. */
+/** A charge as the API answers it; `page` is the URL of the buyer's page. */
 export function renderCharge(charge: Charge, page: string): Record<string, unknown> {
   const { reference, sessionId: order, paymentId, amount, status } = charge;
   const { type: _, ...state } = chargeUpdated(charge, STATE[status], amount);

@@ -56,14 +56,14 @@ export function simulatorPages(app: FastifyInstance, deps: SimulatorDeps, public
   });
 }
 
-/** The form as a link of the list of test outcomes fills it in. */
+/** The form with the values that a link of the list of test outcomes fills in. */
 function prefilled(use: unknown): PayPageInput {
   const instrument = typeof use === 'string' ? instrumentById(use) : undefined;
   if (!instrument) return {};
   return { card: filledCardForm(instrument), choice: { chosen: instrument.id, problem: undefined } };
 }
 
-/** The buyer's choice; without `instrument`, `filled` tells the problem. */
+/** The buyer's choice; without `instrument`, `filled` contains the problem. */
 function readPayForm(
   charge: Charge,
   form: URLSearchParams,

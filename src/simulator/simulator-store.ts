@@ -7,13 +7,13 @@ import { type Write, insertSql } from '../store/write-statement.ts';
 /** The simulated provider's record of one of our payments. */
 export interface Charge {
   reference: string;
-  /** The caller's own ids of it. */
+  /** The gateway's own ids of the payment and its session. */
   paymentId: string;
   sessionId: string;
   kind: RouteKind;
   merchant: string;
   product: string;
-  /** Cents: the session's amount, and what the buyer pays. */
+  /** Cents: the session's amount, and the total that the buyer pays. */
   amount: number;
   total: number;
   returnUrl: string;

@@ -9,7 +9,7 @@ import type { Charge } from './simulator-store.ts';
 
 export const STYLESHEET = loadStyle(new URL('./assets/simulator.css', import.meta.url));
 
-// The hazard tape of the provider's pages.
+// Icon with the stripes of the provider's banner.
 const ICON = iconOf(
   '<rect width="16" height="16" rx="4" fill="#ffcf33"/><path d="M3 13 13 3M1 8l7-7M8 15l7-7" stroke="#1c1a2b" stroke-width="2.5"/>',
 );
@@ -98,7 +98,7 @@ const CLOSED: Record<Exclude<Charge['status'], 'open'>, [title: string, text: st
   paid: ['Payment made', 'This test payment is captured. No money has moved.'],
   failed: ['Payment declined', 'This test payment was declined. You can try again at the merchant.'],
   cancelled: ['Payment cancelled', 'This test payment was cancelled, and nothing was paid.'],
-  refunded: ['Payment refunded', 'This test payment was captured and has been given back.'],
+  refunded: ['Payment refunded', 'This test payment was captured and refunded.'],
 };
 
 /** The page of a charge that no longer waits for its buyer. */

@@ -93,10 +93,10 @@ function simulatorApi(
 
 /** Ends early if the caller disconnects, so that a shutdown does not wait. */
 async function sleepFor({ raw: { socket } }: FastifyRequest, ms: number): Promise<void> {
-  const left = new AbortController();
-  const leave = () => left.abort();
+  const disconnected = new AbortController();
+  const leave = () => disconnected.abort();
   socket.once('end', leave);
-  await sleep(ms, undefined, { ref: false, signal: left.signal }).catch(() => undefined);
+  await sleep(ms, undefined, { ref: false, signal: disconnected.signal }).catch(() => undefined);
   socket.off('end', leave);
 }
 

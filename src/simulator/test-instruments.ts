@@ -4,7 +4,7 @@ export type ChargeState = 'CREATED' | 'PROCESSING' | 'CAPTURED' | 'DECLINED' | '
 /** One callback of a test outcome. */
 export interface Step {
   state: ChargeState;
-  /** Time from the buyer's click until it is sent, in milliseconds. */
+  /** Time from the buyer's click until the callback is sent, in milliseconds. */
   afterMs: number;
   /** Age of the event by then, in milliseconds. */
   agedMs?: number;
@@ -78,7 +78,7 @@ export const INSTRUMENTS: readonly Instrument[] = [
   {
     id: 'abandoned',
     label: 'Abandoned',
-    outcome: 'No callback ever comes; the payment stays pending until it times out.',
+    outcome: 'No callback ever arrives; the payment stays pending until it times out.',
     cardNumber: '4000000000000036',
     script: script('pending'),
   },
@@ -92,21 +92,21 @@ export const INSTRUMENTS: readonly Instrument[] = [
   {
     id: 'reordered',
     label: 'Reordered callbacks',
-    outcome: 'The payment is captured, and an older event that says processing comes 2 seconds after.',
+    outcome: 'The payment is captured, and an older event with the state processing arrives 2 seconds later.',
     cardNumber: '4000000000000051',
     script: script('paid', step('CAPTURED'), step('PROCESSING', 2, { agedMs: 5 * SECOND_MS })),
   },
   {
     id: 'late_success',
     label: 'Late success after failure',
-    outcome: 'The payment is declined now, and captured all the same 30 seconds later.',
+    outcome: 'The payment is declined first, and captured 30 seconds later.',
     cardNumber: '4000000000000069',
     script: script('failed', step('DECLINED'), step('CAPTURED', 30)),
   },
   {
     id: 'wrong_amount',
     label: 'Wrong amount',
-    outcome: 'A capture of 1.00 less than the amount is reported; the rest never comes.',
+    outcome: 'A capture of 1.00 less than the amount is reported; the rest never arrives.',
     cardNumber: '4000000000000077',
     script: script('pending', step('CAPTURED', 0, { shortBy: 100 })),
   },

@@ -16,14 +16,14 @@ export type SelectEach = (queries: readonly Query[]) => Promise<Row[][]>;
 /** A range of one table, by an index whose columns are `equals`, then `oneOf`, then `sortedBy`. */
 export interface KeysetQuery {
   table: string;
-  /** Columns of the result; all of them without it. */
+  /** Columns of the result; default: all. */
   select?: string;
   equals: Record<string, SqlValue>;
   /** Leading index columns that no filter fixes, with all their values: each value is one range. */
   oneOf: Record<string, readonly string[]>;
   /** The column by which the index is partial. */
   notNull?: string;
-  /** `id` without it. */
+  /** Columns that sort the range; default: `id`. */
   sortedBy?: readonly string[];
   /** Bounds of the id, for pages sorted by the id alone; ids sort by their creation time. */
   ids?: { from: string | undefined; below: string | undefined };
@@ -58,7 +58,10 @@ export function filterKeyset(
   return { table, equals, oneOf: Object.keys(equals).length === 0 ? {} : oneOf };
 }
 
-/** The range of a page, with one row more, which tells `hasMore`; `place` is what sorts before the id of its cursor. */
+/**
+ * The range of a page, with one row more, which tells `hasMore`; `place` has the values of the cursor's sort columns
+ * before the id.
+ */
 export function rangeOf({ limit, startingAfter, endingBefore }: Page, place: readonly SqlValue[] = []): KeysetRange {
   const cursor = endingBefore ?? startingAfter;
   const direction = endingBefore === undefined ? 'DESC' : 'ASC';
@@ -107,7 +110,7 @@ function branchesOf(query: KeysetQuery, { range, columns, order, bind }: Branchi
   });
 }
 
-/** One bound at each end: of two bounds a database uses one for the range and reads in vain up to the other. */
+/** One bound at each end of a range: given two bounds at one end, a database uses one and reads in vain up to the other. */
 function idRange(
   { from, below }: NonNullable<KeysetQuery['ids']>,
   range: KeysetRange,

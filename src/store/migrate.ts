@@ -9,7 +9,7 @@ export const CREATE_MIGRATIONS =
 export const SELECT_MIGRATIONS = 'SELECT version, name, hash FROM schema_migrations ORDER BY version';
 export const INSERT_MIGRATION = 'INSERT INTO schema_migrations (version, name, hash) VALUES (?1, ?2, ?3)';
 
-/** The migrations that a database still needs. Throws where it was made by a newer program, or by a different one. */
+/** The migrations that a database still needs. Throws if a newer or a different program created the database. */
 export function missingMigrations(applied: readonly Row[]): readonly Migration[] {
   for (const [index, row] of applied.entries()) {
     const known = MIGRATIONS[index];
@@ -33,7 +33,7 @@ export function warnOfNewDatabase(missing: readonly Migration[], where: object, 
   log.warn(where, 'created a new, empty database; if there is one already, correct DATABASE_URL');
 }
 
-/** Throws where the database is not of exactly this version. */
+/** Throws if the database does not have exactly the migrations of this program. */
 export function rejectOutdatedProgram(applied: readonly Row[]): void {
   const [missing] = missingMigrations(applied);
   if (missing) {
@@ -45,7 +45,7 @@ export function rejectOutdatedProgram(applied: readonly Row[]): void {
 
 const SHOWN_TABLES = 3;
 
-/** Throws where the tables of a database are those of another program: ours would be put among them. */
+/** Throws if a database has the tables of another program, because ours would be mixed with them. */
 export function refuseForeign(tables: readonly string[]): void {
   if (tables.length === 0 || tables.includes('schema_migrations')) return;
   const hidden = tables.length - SHOWN_TABLES;

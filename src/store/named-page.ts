@@ -1,7 +1,7 @@
 import type { Environment } from '../domain/route.ts';
 import type { PageResult, Page } from './list-page.ts';
 
-export const NOTHING = { items: [], hasMore: false };
+export const EMPTY_PAGE = { items: [], hasMore: false };
 
 /** A page of the few records that an id or an address names. */
 export function pageOf<Item extends { id: string }>(named: Item[], page: Page): PageResult<Item> {
@@ -11,7 +11,7 @@ export function pageOf<Item extends { id: string }>(named: Item[], page: Page): 
   );
 }
 
-/** A page of a few records in any order; `compare` is negative where its first is the older one. */
+/** A page of a few records in any order; `compare` is negative if its first argument is the older one. */
 export function pageOfItems<Item extends Place, Place>(
   items: Item[],
   { limit, endingBefore }: Page,
@@ -27,13 +27,13 @@ export function pageOfItems<Item extends Place, Place>(
   return { items: older.slice(0, limit), hasMore: older.length > limit };
 }
 
-/** The page of a record that implies an environment, such as a customer or an endpoint; empty if that is another one. */
+/** The page of a list whose filter implies an environment, such as a customer's; empty if `environment` is the other one. */
 export function pageWithin<Item extends { environment: Environment }>(
   page: PageResult<Item>,
   environment: Environment | undefined,
 ): PageResult<Item> {
   const isOther = page.items.some((item) => environment !== undefined && item.environment !== environment);
-  return isOther ? NOTHING : page;
+  return isOther ? EMPTY_PAGE : page;
 }
 
 /** The items that have the value of every property that the filter gives. */

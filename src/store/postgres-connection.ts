@@ -13,7 +13,7 @@ export interface PostgresSettings {
 export const DEADLINE_MS = 4500;
 /** Limit for opening a connection, or waiting for a free one. */
 export const CONNECT_TIMEOUT_MS = 2000;
-/** Limit for a read once it has a connection. */
+/** Time limit of a read, without the wait for a connection. */
 export const READ_TIMEOUT_MS = DEADLINE_MS - CONNECT_TIMEOUT_MS;
 // Less than a caller waits: a slow statement is then an answer of the server, and no reason to distrust the connection.
 const STATEMENT_TIMEOUT_MS = 2250;
@@ -68,22 +68,22 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
   pool.on('error', ({ message: reason }) =>
     runWithoutOrigin(() => log.info({ reason }, 'a connection to the database was lost')),
   );
-  // A connection lost while it is lent fails its query. Without a listener its error event would end the process.
+  // If a connection is lost while in use, its query fails. Without a listener its error event would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
   /** Time of the last answer of each connection, and the time before which no answer is trusted, by the monotonic clock. */
   const answered = new WeakMap<PoolClient, number>();
   let suspectUntil = 0;
   let awaySince: number | undefined;
 
-  /** Logs one line when the database becomes unavailable, and one when it is back. */
+  /** Logs one line when the database becomes unavailable, and one when it is available again. */
   function note(failure?: unknown): void {
     if (failure === undefined && awaySince !== undefined) {
       const seconds = Math.round((performance.now() - awaySince) / 1000);
       awaySince = undefined;
-      log.info({ seconds }, 'the database is back');
+      log.info({ seconds }, 'the database is available again');
     } else if (failure !== undefined && awaySince === undefined) {
       awaySince = performance.now();
-      log.warn({ reason: (failure as Error).message }, 'the database is away');
+      log.warn({ reason: (failure as Error).message }, 'the database is unavailable');
     }
   }
 
@@ -138,7 +138,7 @@ export function isAnswer(error: unknown): boolean {
   return code !== '' && !NO_MORE.test(code);
 }
 
-// Another instance's migration has changed the table of a prepared SELECT; on a new connection it is prepared anew.
+// Another instance's migration has changed the table of a prepared SELECT; a new connection prepares it again.
 const STALE_PLAN = '0A000';
 // https://www.postgresql.org/docs/current/errcodes-appendix.html: resources (such as a full disk), operator, system, a
 // temporary state, lock timeout, serialization and deadlock.

@@ -19,16 +19,16 @@ import type { Write } from './write-statement.ts';
 /** Limit of change sets in one batch. */
 const MAX_BATCH = 200;
 /**
- * The next batch gathers until the one in flight is done, since larger batches cost less; but not behind a batch that takes
- * longer than this, because it waits for a lock or a slow disk. At most this many batches are in flight.
+ * The next batch waits for the batch in flight, because larger batches cost less, but no longer than this: a slow batch
+ * waits for a lock or a slow disk. At most this many batches are in flight.
  */
 const SLOW_AFTER_MS = 5;
 const MAX_IN_FLIGHT = 3;
 /** Change sets that were refused in a batch are sent alone, at most this many of a lane at once; other sets do not wait for them. */
-const APART_AT_ONCE = 2;
+const MAX_ALONE_AT_ONCE = 2;
 /** A batch with more refused sets than this is split into single sets instead of being repeated without each of them. */
 const MAX_REPEATS = 3;
-// Serialization failures, deadlocks and locks that are held long: https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html
+// Serialization failures, deadlocks and locks that are lockWaiters long: https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html
 const ROLLED_BACK = new Set(['40001', '40P01']);
 const LOCKED = '55P03';
 const MAX_TRIES = 5;
@@ -78,18 +78,18 @@ export function createWriter(options: WriterOptions) {
   let slow = 0;
   // Sets that wait for a lock have their own lane, so that other sets do not wait behind them.
   const alone: Lane = { sets: [], going: 0, patient: false };
-  const held: Lane = { sets: [], going: 0, patient: true };
+  const lockWaiters: Lane = { sets: [], going: 0, patient: true };
   let onIdle: (() => void) | undefined;
 
   function pump(): void {
     if (waiting.length > 0 && inFlight === slow && inFlight < MAX_IN_FLIGHT) void launch(waiting.splice(0, MAX_BATCH));
-    for (const lane of [alone, held]) {
-      while (lane.sets.length > 0 && lane.going < APART_AT_ONCE) void goApart(lane, lane.sets.shift()!);
+    for (const lane of [alone, lockWaiters]) {
+      while (lane.sets.length > 0 && lane.going < MAX_ALONE_AT_ONCE) void sendAlone(lane, lane.sets.shift()!);
     }
     if (isIdle()) onIdle?.();
   }
 
-  const isIdle = (): boolean => inFlight + alone.going + held.going + waiting.length === 0;
+  const isIdle = (): boolean => inFlight + alone.going + lockWaiters.going + waiting.length === 0;
 
   async function launch(batch: Waiting[]): Promise<void> {
     inFlight++;
@@ -107,7 +107,7 @@ export function createWriter(options: WriterOptions) {
     pump();
   }
 
-  async function goApart(lane: Lane, set: Waiting): Promise<void> {
+  async function sendAlone(lane: Lane, set: Waiting): Promise<void> {
     lane.going++;
     await commitTogether([set], { patient: lane.patient });
     lane.going--;
@@ -133,7 +133,7 @@ export function createWriter(options: WriterOptions) {
     // After the last statement the server refused the commit itself.
     const refused = sent[counts.length];
     const isLocked = codeOf(refusal) === LOCKED;
-    const lane = isLocked ? held : alone;
+    const lane = isLocked ? lockWaiters : alone;
     const [only] = batch;
     if (batch.length > 1 && refused === undefined) alone.sets.push(...batch);
     else if (batch.length > 1) await commitOthers(batch, batch[refused!.set]!, lane, repeats);
@@ -143,13 +143,13 @@ export function createWriter(options: WriterOptions) {
 
   /** Commits a batch without the refused set, which is then sent alone. */
   async function commitOthers(batch: Waiting[], refused: Waiting, lane: Lane, repeats: number): Promise<void> {
-    // Each set that waits for the same lock would be refused in turn, after as long a wait.
+    // All sets that wait for the same lock are removed together, because each would be refused after the same wait.
     const isRefused = (set: Waiting) =>
-      set === refused || (lane === held && set.order === refused.order && set.order !== '');
+      set === refused || (lane === lockWaiters && set.order === refused.order && set.order !== '');
     const others = batch.filter((set) => !isRefused(set));
     if (repeats === 0) alone.sets.push(...others);
     else if (others.length > 0) await commitTogether(others, { repeats: repeats - 1 });
-    // After the others, which may have caused the refusal.
+    // The refused set follows the other sets, which may have caused the refusal.
     lane.sets.push(...batch.filter(isRefused));
   }
 
@@ -175,12 +175,12 @@ export function createWriter(options: WriterOptions) {
     else reject(asUnavailable(refusal));
   }
 
-  /** One round trip, repeated if the server rolled it back for another transaction, or if a patient set's lock is held. */
+  /** One round trip, repeated if the server rolled it back for another transaction, or if a patient set's lock is lockWaiters. */
   async function send(statements: Statement[], deadline: number, patient: boolean): Promise<BatchResult> {
     for (let attempt = 1; ; attempt++) {
       // Opening a connection can take the rest of the time, and no caller waits longer than the deadline.
       if (deadline - performance.now() < CONNECT_TIMEOUT_MS)
-        throw new GatewayError('unavailable', 'The database does not keep up with what it is asked.');
+        throw new GatewayError('unavailable', 'The database does not keep up with the requests.');
       const result = await connections.use(async (client) => {
         const left = Math.max(1, deadline - performance.now());
         if (!patient) return runBatch(client, statements, left);
@@ -235,7 +235,10 @@ function statementsOf(writes: Write[]): StatementSet {
   });
 }
 
-/** The statement as one that fails if it affects no row: within one round trip the client cannot check in between. */
+/**
+ * Changes a statement so that it fails if it affects no row, because the client cannot check the row count within one
+ * round trip.
+ */
 function failingOnNone(sql: string): string {
   return `WITH touched AS (${sql} RETURNING 1) SELECT 1 / COUNT(*) FROM touched`;
 }

@@ -37,7 +37,7 @@ export interface PostgresOptions extends PostgresSettings {
 const OLDEST_VERSION = 140_000;
 const BEGIN_SNAPSHOT = { sql: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', params: [] };
 const COMMIT = { sql: 'COMMIT', params: [] };
-// Any number that no other program of the same database locks.
+// Id of the advisory lock for migrations: any number that no other program of the database uses.
 const MIGRATION_LOCK = 7_455_929;
 
 /** A PostgreSQL primary, which any number of instances may share. */

@@ -17,7 +17,7 @@ export function createReader(select: Select) {
     return (await select(sql, ...params)).map(fromRow);
   }
 
-  /** A page of one or of several ranges; `place` is what sorts before the id of its cursor. */
+  /** A page of one or of several ranges; `place` has the values of the cursor's sort columns before the id. */
   async function list<Item>(
     query: KeysetQuery | readonly [KeysetQuery, ...KeysetQuery[]],
     page: Page,

@@ -22,12 +22,15 @@ export function clearRemnants(path: string, log: StoreLog): void {
   }
   try {
     rewrite(path);
-    log.info({ ms: Math.round(performance.now() - since) }, 'what erasing had left in the database file is removed');
+    log.info(
+      { ms: Math.round(performance.now() - since) },
+      'remnants of erased text are removed from the database file',
+    );
   } catch (error) {
     if (isDamage(sqliteCodeOf(error))) throw describeSqliteError(path, error);
     log.warn(
       { reason: String(error) },
-      'what erasing has left in the database file is still there: stop whatever else has it open, see that twice its size is free on its disk, and start again',
+      'remnants of erased text are still in the database file: stop other processes that have it open, provide free disk space of twice its size, and start again',
     );
   }
 }
@@ -37,7 +40,8 @@ function rewrite(path: string): void {
   try {
     // Fails while another process has the file open; no process can open it until the end.
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL; BEGIN IMMEDIATE; COMMIT');
-    // Beside the database there is room for the copy; the usual folder can be small, in memory, or readable by others.
+    // The folder of the database has room for the copy; the usual temporary folder can be small, in memory, or readable
+    // by others.
     useFolder(database, dirname(resolve(path)));
     database.exec('VACUUM');
     const copied = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();

@@ -5,7 +5,7 @@ import { isDamage, isUnavailable, isUnwritable, sqliteCodeOf } from './sqlite-fa
 import { NOTE_REMNANTS } from './sqlite-remnants.ts';
 import type { Conflict } from './store.ts';
 
-/** A statement by the number it was defined under, its values, and the conflict where it touches no row. */
+/** A statement by its number, its values, and the conflict if it affects no row. */
 export type PackedWrite = [statement: number, params: SqlValue[], guard?: Conflict];
 
 /** One batch: new statements since the last, and the change sets to apply. */

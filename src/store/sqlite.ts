@@ -101,8 +101,9 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
 }
 
 /**
- * Checks the file after an unclean shutdown, and throws if it is damaged. The log beside the file marks an unclean shutdown. The
- * check reads the whole file, with a read-only connection, so that the log stays and the next start checks again.
+ * Checks the file after an unclean shutdown, and throws if it is damaged. A write-ahead log next to the file shows an
+ * unclean shutdown. The check reads the whole file, with a read-only connection, so that the log stays and the next start
+ * checks again.
  */
 function checkAfterUncleanEnd(path: string, log: StoreLog): void {
   if (!existsSync(`${path}-wal`) || !existsSync(path)) return;
@@ -137,7 +138,7 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** Creates a file that only its owner can read, and with it the files that SQLite puts beside it. */
+/** Creates a file that only its owner can read, as SQLite then does for the files that it creates next to this file. */
 function makeFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));

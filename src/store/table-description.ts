@@ -54,7 +54,7 @@ type ValueOf<Column> =
           : number
       : never;
 
-/** Text of which only these values occur. */
+/** Text column that contains only these values. */
 export function textOf<Value extends string>(): Typed<Value> {
   return text;
 }
@@ -76,14 +76,14 @@ interface InsertOptions {
   extra?: readonly string[];
   onConflict?: string;
   guard?: Conflict;
-  /** SQL for columns that are not written as given, made of the places of the parameters. */
+  /** SQL expressions for columns whose value is computed, built from the placeholders of the parameters. */
   written?: (place: (column: string) => string) => Record<string, string>;
 }
 
 interface UpdateOptions<Item> {
   key: readonly (keyof Item)[];
   set: readonly (keyof Item)[];
-  /** Requires the version before the item's, and sets the item's. */
+  /** True if an update requires the version before the item's in the row. */
   versioned?: boolean;
   guard?: Conflict;
 }
@@ -99,7 +99,7 @@ export interface Table<Item> {
   update(options: UpdateOptions<Item>): WriteOf<Item>;
 }
 
-/** One column. All have the same shape, with null for what is missing, which keeps reading and writing rows fast. */
+/** One column. All objects have the same shape, with null for missing parts, which makes reading and writing rows fast. */
 interface Part {
   /** Property of the item that the column's property is part of. */
   group: string | null;

@@ -11,7 +11,7 @@ const BATCH_SETS = [1, 2, 5, 10, 20, 50, 100, 200];
 const BY_INSTANCE = 'Counted by this instance since its start: sum over instances.';
 const OF_DATABASE = 'Of the database, the same from every instance: take the maximum over instances, not the sum.';
 
-/** All metrics of Tillway in a registry of their own, with those of the process. */
+/** All metrics of Tillway and of the process, in a separate registry. */
 export function createInstruments() {
   const register = new Registry();
   const registers = [register];

@@ -14,7 +14,7 @@ export function createLogOutput(fd: number, onLost: (lines: number) => void) {
   const output = new sonicBoom.SonicBoom({
     fd,
     maxLength: MAX_WAITING,
-    // A pipe that is full for now, and says so instead of waiting.
+    // The pipe is full and reports that instead of blocking.
     retryEAGAIN: () => (isFull = true),
   });
   output.on('write', () => (isFull = false));

@@ -3,22 +3,22 @@ import { type Origin, currentOrigin, runWithOrigin } from './origin.ts';
 type Attributes = Record<string, string | number | boolean>;
 
 export interface SpanStart {
-  /** Of bounded cardinality: no ids. */
+  /** Name of the span, of bounded cardinality: no ids. */
   name: string;
   kind?: 'server' | 'client' | 'producer' | 'internal';
-  /** No personal data, no secret, no query. */
+  /** Attributes of the span: no personal data, no secret, no query. */
   attributes?: Attributes;
   /** W3C `traceparent`; the current span by default. Null or an invalid value begins a new trace. */
   parent?: string | null;
 }
 
 export interface Span {
-  /** As W3C `traceparent`. */
+  /** The span as W3C `traceparent`. */
   readonly traceParent: string;
   set(attributes: Attributes): void;
   /** Marks the span as failed; `kind` has bounded cardinality. */
   fail(kind: string): void;
-  /** To be called once. */
+  /** Ends the span. Must be called once. */
   end(): void;
 }
 

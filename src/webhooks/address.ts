@@ -84,7 +84,7 @@ export function guardedLookup(targets: WebhookTargets, resolve: Resolve): Lookup
     }
   }
 
-  return (...asked) => void lookUp(...asked);
+  return (...args) => void lookUp(...args);
 }
 
 const DNS_TIMEOUT_MS = 1000;

@@ -11,7 +11,7 @@ import {
   endpointObservation,
 } from '../domain/webhook-endpoint.ts';
 
-/** Makes one attempt in a span of its own. The receiver may continue the trace: no signature covers its header. */
+/** Makes one attempt in a separate span. The receiver may continue the trace: no signature covers the trace header. */
 export async function send(
   { deliverer, tracing }: { deliverer: Deliverer; tracing: Tracing | undefined },
   delivery: Delivery,
@@ -55,8 +55,11 @@ export function attemptOf(delivery: Delivery, exchange: Exchange, started: Insta
   };
 }
 
-/** Outcome of an attempt that this process ended: it does not count in the schedule, and the next one may begin at once. */
-export function repeated(delivery: Delivery, attempt: DeliveryAttempt, now: Instant): Finished {
+/**
+ * Outcome of an attempt that a shutdown of this process cut off: it does not count in the schedule, and the next attempt
+ * may begin at once.
+ */
+export function cutOffOutcome(delivery: Delivery, attempt: DeliveryAttempt, now: Instant): Finished {
   return {
     type: 'delivery_finished',
     delivery: { ...delivery, status: 'pending', scheduleStart: delivery.scheduleStart + 1, dueAt: now },
@@ -69,7 +72,7 @@ interface AttemptOutcome {
   /** The endpoint when the attempt began. */
   endpoint: WebhookEndpoint;
   succeeded: boolean;
-  /** True if the receiver answered that it takes no events any more. */
+  /** True if the receiver answered 410: it takes no events any more. */
   gone: boolean;
   /** End of the attempt. */
   at: Instant;
@@ -77,12 +80,12 @@ interface AttemptOutcome {
 
 export type HealthChange = Extract<Change, { type: 'endpoint_succeeded' | 'endpoint_failed' | 'endpoint_disabled' }>;
 
-/** Updates an endpoint after an attempt. Answers the endpoint and, if the database needs to know, the change. */
+/** Updates an endpoint after an attempt. Answers the endpoint and the change, if one must be stored. */
 export function learnFromAttempt(
   known: WebhookEndpoint,
   { endpoint, succeeded, gone, at }: AttemptOutcome,
 ): { endpoint: WebhookEndpoint; change?: HealthChange } {
-  // An attempt to an earlier URL says nothing about the present one.
+  // An attempt to an earlier URL is no evidence about the present one.
   if (known.url !== endpoint.url || known.status !== 'active') return { endpoint: known };
   const { id: endpointId, url } = known;
   const disabled = { type: 'endpoint_disabled', endpointId, url, at } as const;

@@ -16,13 +16,13 @@ import { parseRetryAfter } from './retry.ts';
 
 /** Result of one POST. */
 export interface Exchange {
-  /** Null without an answer. */
+  /** HTTP status; null without an answer. */
   statusCode: number | null;
   /** Reason for which the POST does not count as delivered; null for status 200. */
   failure: string | null;
   /** Beginning of the answer, as text that every database can store. */
   responseBody: string;
-  /** Whole milliseconds. */
+  /** Duration of the exchange in whole milliseconds. */
   durationMs: number;
   retryAfterMs?: number;
 }
@@ -120,7 +120,10 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   };
 }
 
-/** Checks the address when a socket is opened: that of a host name after DNS, a literal address before. */
+/**
+ * Checks the address of a new socket: the addresses of a host name after the DNS lookup, a literal address before
+ * connecting.
+ */
 function guardedConnector(connect: buildConnector.connector, targets: WebhookTargets): buildConnector.connector {
   return (options, callback) => {
     // Literal addresses skip the lookup. The URL parser has normalised them.
@@ -210,7 +213,7 @@ const SOCKET_FAILURES: Record<string, string> = {
   EHOSTUNREACH: 'host unreachable',
   ENETUNREACH: 'network unreachable',
   ETIMEDOUT: 'no connection: timed out',
-  UND_ERR_SOCKET: 'connection closed before an answer came',
+  UND_ERR_SOCKET: 'connection closed before an answer arrived',
   UND_ERR_HEADERS_OVERFLOW: `the headers of the answer are longer than ${MAX_HEADER_BYTES / 1024} KiB`,
 };
 const TLS_FAILURES: Record<string, string> = {
@@ -221,7 +224,7 @@ const TLS_FAILURES: Record<string, string> = {
   SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is signed by an authority that is not known here',
   UNABLE_TO_GET_ISSUER_CERT: 'the certificate is signed by an authority that is not known here',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is signed by an authority that is not known here',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate comes without those between it and a known authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate chain lacks the certificates between it and a known authority',
   CERT_HAS_EXPIRED: 'the certificate has expired',
   CERT_NOT_YET_VALID: 'the certificate is not valid yet',
   CERT_REVOKED: 'the certificate has been revoked',

@@ -7,7 +7,7 @@ import { type DeliveryDeps, type Lane, type LaneContext, createLane } from './la
 
 const POLL_MS = 500;
 const ERROR_PAUSE_MS = 1000;
-// A look costs about 10 us for each endpoint: this limits it to a tenth of the time.
+// One poll takes about 10 us per endpoint: this pause limits polling to a tenth of the time.
 const LOOK_PAUSE_MS_PER_ENDPOINT = 0.1;
 // Time for the last outcomes to be written after the cut-off.
 const LAST_COMMITS_MS = 1000;
@@ -21,8 +21,9 @@ export interface DispatcherOptions extends DeliveryDeps {
 
 export interface Dispatcher {
   /**
-   * Attempts all due deliveries, and those that become due by it, and waits for them. Answers the number of attempts and of
-   * failures to begin any. Never rejects: failed reads and writes are logged, and repeated by the next run.
+   * Attempts all due deliveries, and deliveries that thereby become due, and waits for the attempts. Answers the number
+   * of attempts and of failures to begin any. Never rejects: failed reads and writes are logged, and repeated by the next
+   * run.
    */
   runOnce(): Promise<number>;
   /** Works until `stop`: commits wake it, and it polls twice a second. */

@@ -4,7 +4,9 @@ type HttpClient = typeof undici;
 
 let loaded: HttpClient | undefined;
 
-/** The HTTP client, loaded at its first use: it is a hundred modules, and no request at the start needs it. */
+/**
+ * Loads the HTTP client at its first use, because it has a hundred modules and the start of the service does not need it.
+ */
 export async function loadHttpClient(): Promise<HttpClient> {
   return (loaded ??= await import('undici'));
 }

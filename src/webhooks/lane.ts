@@ -9,7 +9,7 @@ import type { Tracing } from '../telemetry/tracing.ts';
 import {
   type Finished,
   attemptOf,
-  repeated,
+  cutOffOutcome,
   send,
   type HealthChange,
   learnFromAttempt,
@@ -109,10 +109,10 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     }
     beginReady();
     again = true;
-    if (!claiming) context.track(claimWhileAsked());
+    if (!claiming) context.track(claimUntilIdle());
   }
 
-  async function claimWhileAsked(): Promise<void> {
+  async function claimUntilIdle(): Promise<void> {
     claiming = true;
     try {
       while (again && !stopping.aborted) {
@@ -221,7 +221,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
       unbegun.map(({ delivery }) => {
         const at = now();
         const exchange: Exchange = { statusCode: null, failure: reason, responseBody: '', durationMs: 0 };
-        return write({ ...repeated(delivery, attemptOf(delivery, exchange, at, at), at), unmade: true });
+        return write({ ...cutOffOutcome(delivery, attemptOf(delivery, exchange, at, at), at), unmade: true });
       }),
     );
   }
@@ -232,7 +232,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     const { attempts, scheduleStart, id: deliveryId } = delivery;
     if (exchange.statusCode === null && context.isCutOff()) {
       const cut: Exchange = { ...exchange, failure: 'cut off: the service stopped' };
-      return write(repeated(delivery, attemptOf(delivery, cut, started, ended), ended));
+      return write(cutOffOutcome(delivery, attemptOf(delivery, cut, started, ended), ended));
     }
 
     const inSchedule = attempts - scheduleStart;

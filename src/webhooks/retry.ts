@@ -33,7 +33,7 @@ export type Verdict =
   | { status: 'delivered' }
   /** The next attempt follows in `delayMs`. */
   | { status: 'pending'; delayMs: number }
-  /** `gone`: the receiver answered that it takes no events any more. */
+  /** `gone`: the receiver answered 410, so it takes no events any more. */
   | { status: 'dead'; gone: boolean };
 
 /** Judges an attempt. Only status 200 acknowledges. */

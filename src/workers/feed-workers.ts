@@ -29,17 +29,17 @@ export function createRecoveryWorker(deps: Deps): Worker {
     name: 'recoveries',
     log,
     async runOnce(isStopped) {
-      const left = await store.recoveriesLeft(deps.now() - ABANDONED_AFTER_MS, RECOVERIES);
+      const abandoned = await store.recoveriesLeft(deps.now() - ABANDONED_AFTER_MS, RECOVERIES);
       await forEachOf(
-        left,
+        abandoned,
         1,
         async (recovery) => {
           let current = recovery;
           while (current.status === 'running' && !isStopped()) current = await continueRecovery(deps, current, TURN_MS);
         },
-        (error, { id: recoveryId }) => log.error({ err: error, recoveryId }, 'recovery could not be carried on'),
+        (error, { id: recoveryId }) => log.error({ err: error, recoveryId }, 'recovery could not be continued'),
       );
-      return left.length;
+      return abandoned.length;
     },
     pollMs: RECOVERY_POLL_MS,
   });

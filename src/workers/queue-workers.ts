@@ -51,7 +51,7 @@ export function createQueueWorkers(deps: Deps): Worker[] {
       name: 'refunds',
       due: (now, limit) => store.refundsDue(now, limit),
       handle: (refund) => requestProviderRefund(deps, refund),
-      failure: ({ refund }) => ['refund failed to be asked for', { refundId: refund.id }],
+      failure: ({ refund }) => ['refund request failed', { refundId: refund.id }],
     }),
   ];
 }

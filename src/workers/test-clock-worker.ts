@@ -26,7 +26,7 @@ interface TestClockWorkerOptions {
 
 /**
  * Carries out advances: moves time to the next instant at which something falls due, does all work that is due there, and
- * goes on. So everything happens in its order and at its own time, and no work in progress is skipped.
+ * repeats that until the target. So all work happens in order and at its own time, and no work in progress is skipped.
  */
 export function createTestClockWorker({ clock, store, workers, routing, log }: TestClockWorkerOptions): Worker {
   const { requests } = clock;
@@ -39,7 +39,10 @@ export function createTestClockWorker({ clock, store, workers, routing, log }: T
     const steps = await advance(isStopped);
     const { target, goalMs } = clock.record();
     if (target !== null) {
-      log.info({ target: new Date(target).toISOString() }, 'test clock: stopped on the way, the next start goes on');
+      log.info(
+        { target: new Date(target).toISOString() },
+        'test clock: advance interrupted, the next start continues it',
+      );
       return 0;
     }
     for (const worker of workers) worker.resume();
@@ -90,10 +93,10 @@ export function createTestClockWorker({ clock, store, workers, routing, log }: T
       const { offsetMs, goalMs, target } = clock.record();
       const due = await store.nextDue(doneUntil);
       const wantedMs = due === undefined ? goalMs : Math.min(due - clock.realNow(), goalMs);
-      const isThere = offsetMs === goalMs;
-      if (isThere) await routing.runOnce();
+      const isAtTarget = offsetMs === goalMs;
+      if (isAtTarget) await routing.runOnce();
       else if (wantedMs <= offsetMs) return false;
-      const next = isThere ? { offsetMs, goalMs, target: null } : { offsetMs: wantedMs, goalMs, target };
+      const next = isAtTarget ? { offsetMs, goalMs, target: null } : { offsetMs: wantedMs, goalMs, target };
       if (await clock.change(next)) return true;
       throw new Error('another process has changed the test clock of this database');
     } finally {

@@ -20,7 +20,7 @@ export interface Worker {
 interface WorkerOptions {
   name: string;
   log: Logger;
-  /** Does all due work and answers the number of items; begins no more once `isStopped` holds. */
+  /** Does all due work and answers the number of items; begins no more once `isStopped` answers true. */
   runOnce(isStopped: () => boolean): Promise<number>;
   /** Registers a function that wakes the worker before its next poll. Workers without it only poll. */
   onWake?(wake: () => void): void;
@@ -35,7 +35,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
   let again = false;
   let timer: NodeJS.Timeout | undefined;
   let lastError: string | undefined;
-  // An unstarted worker that a caller runs by hand has work to do.
+  // Set by `stop` only: a worker that was never started can still run once for a caller.
   let isEnding = false;
   const isStopped = () => isEnding;
 
@@ -51,7 +51,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
       while (again && !stopped && !paused) {
         again = false;
         await runOnce(isStopped);
-        if (lastError !== undefined) log.info({ worker: name }, 'worker goes on');
+        if (lastError !== undefined) log.info({ worker: name }, 'worker continues');
         lastError = undefined;
       }
     } catch (error) {

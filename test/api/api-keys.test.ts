@@ -196,7 +196,7 @@ describe('a service without keys', () => {
     await gatewayOf(first).refused('401 unauthorized', 'GET sessions');
     // BOOTSTRAP_API_KEYS still names the revoked key.
     await using again = await startTestService({ variables, beside: first });
-    assert.ok(again.logged.some((line) => line.includes('was revoked, and stays so') && line.includes(own.id)));
+    assert.ok(again.logged.some((line) => line.includes('is revoked, and stays revoked') && line.includes(own.id)));
     await reject(ADMIN.sandbox, again);
     await gatewayOf(again).refused('401 unauthorized', 'GET sessions');
   });

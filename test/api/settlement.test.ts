@@ -226,14 +226,14 @@ ${low},48.5,USD,, | not_matched | amount_differs | The line says 48.50 USD, and 
 ${pending},48.54,USD,, | not_matched | not_paid | The payment is pending: only one that is paid is paid out.
 ${refunded},48.54,USD,, | not_matched | refunded | The payment has been refunded, or is about to be: there is nothing left to pay out.
 ${settled},48.54,USD,, | already_settled | | Settled before: nothing was changed.
-${matched},48.54,USD,, | not_matched | duplicate_line | The payment stands in line 2 already.
+${matched},48.54,USD,, | not_matched | duplicate_line | Line 2 already has this payment.
 ${low},48.54,EUR,, | not_matched | currency_differs | The line is in EUR, and the payment in USD.
 pay_gone,48.54,USD,, | not_matched | unknown_payment | There is no payment "pay_gone" here.
 ${low},-1,USD,, | not_matched | invalid_line | amount must be dollars such as 95.10, without a sign or separators.
 ${low},48.54,USD,2026-02-31, | not_matched | invalid_line | settled_at must be a time such as 2026-03-01T12:00:00Z, or a date.
  | | |
 ,48.54,USD,, | not_matched | invalid_line | payment_id is empty, and so is reference: one of them names the payment.
-${low},48.54 | not_matched | invalid_line | amount cannot be told: the line has 2 cells, and the header 5.`
+${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 2 cells, and the header 5.`
       .slice(1)
       .split('\n')
       .map((row, index) => [...row.split('|').map((cell) => cell.trim()), index + 2] as const);

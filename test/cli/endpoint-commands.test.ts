@@ -67,7 +67,7 @@ describe('tillway endpoints', () => {
     for (const [code, line, message] of [
       [2, 'create', /--to/],
       [2, 'create --to x --events payment.late', /--events knows no "payment\.late"/],
-      [2, 'update whe_x', /nothing to change is named/],
+      [2, 'update whe_x', /name a change/],
       [2, 'rotate-secret whe_x --expires-in-hours 25', /0 to 24/],
       [2, 'rotate-secret whe_x --expires-in-hours -1', /0 to 24/],
       [2, 'rotate-secret whe_x --expires-in-hours 1.5', /0 to 24/],

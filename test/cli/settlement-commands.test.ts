@@ -54,7 +54,7 @@ describe('tillway settlements', () => {
     for (const mark of [';', '\t']) {
       const { code, stderr } = await importCsv(`payment_id${mark}amount${mark}currency\npay_x${mark}48,54${mark}USD\n`);
       assert.equal(code, 1);
-      assert.match(stderr, /separated by commas, and amounts have a point before the cents/);
+      assert.match(stderr, /separate columns by commas, and write amounts with a decimal point/);
     }
   });
 });

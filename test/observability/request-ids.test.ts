@@ -188,7 +188,7 @@ describe('x-request-id', () => {
     await service.pass(0);
     await service.pass(60_000);
     const lines = linesOf(service.logged).filter(({ refundId }) => refundId === refund.id);
-    const requestLines = lines.filter(({ msg }) => msg === 'refund asked for');
+    const requestLines = lines.filter(({ msg }) => msg === 'refund requested');
     assert.deepEqual(
       requestLines.map(({ requestId, paymentId }) => [requestId, paymentId]),
       [[answer.headers.get('x-request-id'), refund.paymentId]],

@@ -333,7 +333,7 @@ describe('a warning', () => {
     [
       'names an ordering without a route in the environment of its rule',
       [{ id: 'r', when: { environment: 'sandbox', hour: 1 }, then: { priority: 'rt_eu_card' } }],
-      [{ path: 'rules.0.then.priority', ...never('none of its routes is there where the rule applies') }],
+      [{ path: 'rules.0.then.priority', ...never('none of its routes is available when the rule applies') }],
     ],
     [
       'names a rule that leaves no route where it applies',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { LOOKS_PER_PAGE } from '../../src/http/rate-limits.ts';
+import { STATUS_POLLS_PER_PAGE } from '../../src/http/rate-limits.ts';
 import { call, sessionBody } from '../support/service.ts';
 import { suiteService } from '../support/suite.ts';
 
@@ -28,7 +28,7 @@ describe('a buyer whose address has used up PAGE_RATE_LIMIT', () => {
   it('gets a page that explains how to check the payment, and does not claim that nothing was charged', async () => {
     const { status, text } = await sendRepeatedly(PAGES + 1, `/checkout/${id}`);
     assert.equal(status, 429);
-    assert.match(text, /If you were paying, open the checkout again to see how the payment stands/);
+    assert.match(text, /If you were paying, open the checkout again to see the state of the payment/);
     assert.doesNotMatch(text, /not been charged/);
   });
 
@@ -41,7 +41,7 @@ describe('a buyer whose address has used up PAGE_RATE_LIMIT', () => {
 
   it('can still poll the payment status of an open page, which has its own limit', async () => {
     assert.equal((await ask(`/checkout/${id}`)).status, 429);
-    assert.equal((await sendRepeatedly(PAGES * LOOKS_PER_PAGE, `/checkout/${id}/status`)).status, 200);
+    assert.equal((await sendRepeatedly(PAGES * STATUS_POLLS_PER_PAGE, `/checkout/${id}/status`)).status, 200);
     assert.equal((await ask(`/checkout/${id}/status`)).status, 429);
   });
 

@@ -196,7 +196,7 @@ describe('remains of an erased text in the database file', () => {
     assert.equal(await isLeft(path), false);
     assert.deepEqual({ ...markOf(path) }, { user_version: 0 });
     await withOpen(path, async () => undefined, log.log);
-    assert.deepEqual(log.lines, ['info what erasing had left in the database file is removed']);
+    assert.deepEqual(log.lines, ['info remnants of erased text are removed from the database file']);
   });
 
   onPath('stay if no customer was erased or if the program that opens the file is not a service', async (path) => {
@@ -220,7 +220,7 @@ describe('remains of an erased text in the database file', () => {
         await withOpen(path, async (store) => write(store, ...creationOf(checkoutRecords(3))), log.log);
         assert.ok(await other.session(checkoutRecords(3).session.id));
       });
-      assert.match(log.lines.join('\n'), /^warn .* stop whatever else has it open/m);
+      assert.match(log.lines.join('\n'), /^warn .* stop other processes that have it open/m);
       assert.equal(await isLeft(path), true);
       await withOpen(path, async () => undefined, log.log);
       assert.equal(await isLeft(path), false);

@@ -249,7 +249,7 @@ test('the stored part of a response is valid Unicode', async (context) => {
 test('a broken connection and an invalid response have a readable failure', async (context) => {
   const talks: Record<string, (socket: Socket) => void> = {
     'connection reset': (socket) => socket.resetAndDestroy(),
-    'connection closed before an answer came': (socket) => socket.end(),
+    'connection closed before an answer arrived': (socket) => socket.end(),
     'the answer is not HTTP': (socket) => socket.end('\x16\x03\x01 not http at all\r\n\r\n'),
     'the headers of the answer are longer than 16 KiB': (socket) => {
       const lines = Array.from({ length: 10_000 }, (_, index) => `x-${index}: y\r\n`).join('');

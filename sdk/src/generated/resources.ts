@@ -806,8 +806,8 @@ export class RoutingResource {
   }
 
   /**
-   * Make the decisions of a session again. Makes every decision about a session again from its stored inputs, and
-   * says whether each gives the same bytes. Changes nothing.
+   * Make the decisions of a session again. Repeats every decision about a session from its stored inputs, and
+   * reports whether each gives the same bytes. Changes nothing.
    */
   replay(sessionId: string, options?: RequestOptions): TillwayPromise<RoutingReplay> {
     return call(this.#transport, {
@@ -821,9 +821,9 @@ export class RoutingResource {
   }
 
   /**
-   * Ask which route a checkout would get. The route that this checkout would be quoted, or with kind the route
-   * that its buyer would use, and the reasons; with rules, under those instead of the saved ones. Explores nothing
-   * and writes nothing.
+   * Ask which route a checkout would get. The route that the quote of this checkout would have, with the reasons.
+   * With kind, the route that its buyer would use; with rules, the result under these rules instead of the saved
+   * ones. Explores nothing and writes nothing.
    */
   dryRun(params: DryRunParams, options?: RequestOptions): TillwayPromise<RoutingDryRun> {
     return call(this.#transport, {

@@ -419,7 +419,7 @@ export interface BacktestParams {
   environment?: Environment | undefined;
   /** The rule set to try. Default: the saved one. */
   rules?: unknown;
-  /** Worth of a paid payment, as a fraction of its amount, unless a rule says so. */
+  /** Value of a paid payment, as a fraction of its amount, unless a rule sets it. */
   margin?: number | undefined;
   /** Cost to minimise, unless a rule sets it. */
   objective?: Objective | undefined;
@@ -484,7 +484,7 @@ export interface CheckoutResult {
   customer: string;
   route: Route;
   feeSplit: FeeSplit;
-  /** Give this to the buyer; in a preview it opens a page that says so. */
+  /** Give this URL to the buyer. In a preview it opens a page that states that it is a preview. */
   checkoutUrl: string;
   /** Return URL of the buyer. */
   redirectUrl: string;
@@ -567,7 +567,7 @@ export interface WebhookEndpointParams {
    * ["payment.provider_pending","payment.paid","payment.failed"].
    */
   events?: WebhookEventType[] | undefined;
-  /** Your own description of it, at most 500 characters. Default: "". */
+  /** Your own description of the endpoint, at most 500 characters. Default: "". */
   description?: string | undefined;
 }
 
@@ -611,7 +611,7 @@ export interface CustomerExport {
   providerMessages: {
     /** The sender. */
     provider: string;
-    /** The provider's id of it. */
+    /** The provider's id of the message. */
     eventId: string;
     /** The checkout session. */
     sessionId: string;
@@ -708,7 +708,7 @@ export interface Discrepancy {
   actions: ('refund' | 'accept')[];
   /** Its newest refund, or null. */
   refundId: string | null;
-  /** The resolution, or null. paid_in_full: the right amount arrived after all, and this is part of it. */
+  /** The resolution, or null. paid_in_full: the right amount arrived later, and includes this money. */
   resolution: 'refunded' | 'accepted' | 'paid_in_full' | null;
   /** The note of the resolution, or null. */
   note: string | null;
@@ -747,7 +747,7 @@ export interface EraseParams {
 }
 
 export interface ExportedPayment extends Payment {
-  /** The provider's own id of it, or null. */
+  /** The provider's own id of the payment, or null. */
   providerReference: string | null;
   /** The provider's page for the buyer, or null. */
   providerUrl: string | null;
@@ -896,7 +896,7 @@ export interface LedgerEntry {
 export type Metadata = Record<string, string>;
 export interface OperationSchema {
   ok: true;
-  /** The operation asked for. */
+  /** The requested operation. */
   operation: string;
   /** JSON Schema, draft 2020-12, of the request body. */
   inputSchema: Record<string, unknown>;
@@ -984,7 +984,7 @@ export interface Recovery {
    * was disabled or deleted meanwhile.
    */
   status: 'running' | 'done' | 'stopped';
-  /** Events that are sent because of it. */
+  /** Events that the recovery sends. */
   queued: number;
   /** Events whose delivery was pending already. */
   pending: number;
@@ -1205,9 +1205,9 @@ export interface RoutingDecision extends RoutingVerdict {
   snapshotAt: Timestamp;
   /** Seed of the draws, with session and attempt; null without draws. */
   seed: string | null;
-  /** Exploration budget before it, of one ticket; null if none was asked for. A fraction: 0.93 is 93 %. */
+  /** Exploration budget before the decision, as a share of one ticket; null for an offer. A fraction: 0.93 is 93 %. */
   tokensBefore: number | null;
-  /** The same after it. A fraction: 0.93 is 93 %. */
+  /** Exploration budget after the decision; null for an offer. A fraction: 0.93 is 93 %. */
   tokensAfter: number | null;
 }
 
@@ -1434,7 +1434,7 @@ export interface WebhookEndpointUpdate {
   url?: string | undefined;
   /** The types of events to send: at least one. */
   events?: WebhookEventType[] | undefined;
-  /** Your own description of it, at most 500 characters. */
+  /** Your own description of the endpoint, at most 500 characters. */
   description?: string | undefined;
   /** active enables it: pending deliveries are sent, and its failures are forgotten. disabled disables it. */
   status?: WebhookEndpointStatus | undefined;
@@ -1488,7 +1488,7 @@ export interface WebhookEndpoint {
   source: 'api' | 'configuration';
   /** The types of events that are sent to it. */
   events: WebhookEventType[];
-  /** Your own description of it. */
+  /** Your own description of the endpoint. */
   description: string;
   /** disabled: it gets no new deliveries, and pending ones wait. */
   status: WebhookEndpointStatus;
@@ -1713,8 +1713,8 @@ export interface EventQuery extends PageParams {
   /** Only records of this environment. Default: both; with an API key, its own. */
   environment?: Environment | undefined;
   /**
-   * The feed: events oldest first, those that became visible after this one; empty, from the beginning. Not
-   * together with sessionId, startingAfter or endingBefore.
+   * Id of an event, for the feed: the events that became visible after it, oldest first. Empty: from the
+   * beginning. Not together with sessionId, startingAfter or endingBefore.
    */
   after?: string | undefined;
 }

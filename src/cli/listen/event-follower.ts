@@ -72,7 +72,7 @@ export function createEventFeed({
       noteNewest([since.event]);
       return [since.event, ...(await readOn(since.event.id))];
     }
-    // The end of the feed is read before the list: an event that is in neither comes after that end.
+    // The end of the feed is read before the list, so that an event missing from both is later than that end.
     await readOn(await newest());
     const events = since === undefined ? [] : await madeSince(since.from);
     shown = new Set(events.map(({ id }) => id));
@@ -87,7 +87,7 @@ export function createEventFeed({
       } catch (error) {
         const isUnknown = error instanceof TillwayError && error.code === 'invalid_input' && error.field === 'after';
         if (!isUnknown) throw error;
-        // Events are never deleted: if one is gone, the service has another database.
+        // Events are never deleted: if a known event is missing, the service has another database.
         return { events: await start({ from: newestMade + 1 }), isOtherHistory: true };
       }
     },

@@ -84,7 +84,7 @@ export function createForwarder(options: {
 }
 
 const ADVICE: Readonly<Record<number, string>> = {
-  400: 'Your handler refuses it: does it verify with the secret shown above? tillway webhook verify says why it fails.',
+  400: 'Your handler refuses it: does it verify with the secret shown above? tillway webhook verify explains a failure.',
   404: 'Your server has nothing at that path: mend --forward-to.',
   405: 'Your server takes no POST at that path: mend --forward-to, or its route.',
 };
@@ -95,7 +95,7 @@ export function adviceOn({ status, failure }: Pick<Forwarded, 'status' | 'failur
   if (failure?.startsWith('no complete answer')) {
     return `Answer within ${DELIVERY_LIMITS.totalMs / 1000} s: 200 first, the work afterwards.`;
   }
-  if (status === null) return 'Mend --forward-to, or what stands between here and your server.';
+  if (status === null) return 'Correct --forward-to, or the proxy or firewall before your server.';
   if (status < 300) return 'Answer exactly 200: the service counts nothing else as received.';
   if (status < 400) return 'Name the address that it leads to: redirects are not followed.';
   return ADVICE[status === 401 || status === 403 ? 400 : status] ?? 'Look into the log of your server.';

@@ -37,9 +37,9 @@ export function listenCommand(context: CommandContext): Command {
     options: [
       option('--forward-to <url>', 'where each event is posted'),
       option('--events <types>', `only these, separated by commas: ${EVENT_TYPES.join(', ')}`, eventTypesOf),
-      option('--since <event|time>', 'begin with what is there: from this event on, or of the last 15m'),
-      option('--secret <secret>', 'what to sign with: whsec_ and base64; default WEBHOOK_SECRET, else made anew'),
-      environmentOption('only events of sandbox or of production; left out, both'),
+      option('--since <event|time>', 'also show past events: from this event on, or of the last 15m'),
+      option('--secret <secret>', 'signing secret: whsec_ and base64; default WEBHOOK_SECRET, else a new one'),
+      environmentOption('only events of sandbox or of production; default: both'),
     ],
     data: 'print a JSON document a line, for programs',
     lines: true,
@@ -124,8 +124,8 @@ interface Following {
 }
 
 /**
- * Polls until Ctrl-C. While the service does not answer, it says so once and goes on polling. Rejects if the service cannot
- * be read at the start, or the output is closed.
+ * Polls until Ctrl-C. While the service does not answer, the command reports that once and continues to poll. Rejects if
+ * the service cannot be read at the start, or the output is closed.
  */
 async function follow({ context, command, options, secret, signal, tell, show }: Following): Promise<void> {
   const { terminal } = context;

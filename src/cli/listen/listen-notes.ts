@@ -19,7 +19,7 @@ interface Ending {
 interface Start {
   url: string;
   forwardTo: string | null;
-  /** Null if nothing is forwarded, or the secret is that of the environment. */
+  /** Signing secret to show; null if nothing is forwarded or the secret is from the environment. */
   secret: string | null;
   secretFrom: SigningSecret['from'] | null;
 }
@@ -47,7 +47,7 @@ const STYLES: Record<string, Style> = {
   'payment.provider_pending': 'yellow',
 };
 
-/** The text of notes. It has a state: the day is printed when it changes, and an advice when it is new. */
+/** Returns a function that formats notes. It prints the day only when the day changes, and each advice only once. */
 export function noteTexts(paint: Paint): (note: Note) => string {
   let day = '';
   const advised = new Set<string>();
@@ -109,9 +109,9 @@ function endText({ events, forwarded, failed, waiting, again }: Ending): string 
     ...(failed > 0 ? [`${failed} given up`] : []),
     ...(waiting > 0 ? [`${waiting} not forwarded yet`] : []),
   ];
-  const how = 'Forward them again, and what came after the first of them, with:';
+  const advice = 'Forward them again, and what came after the first of them, with:';
   // The line starts behind the ^C of the terminal.
-  return `\n${parts.join(', ')}.\n${again === null ? '' : `${how}\n  ${plain(again)}\n`}`;
+  return `\n${parts.join(', ')}.\n${again === null ? '' : `${advice}\n  ${plain(again)}\n`}`;
 }
 
 function numberCell(number: number): string {

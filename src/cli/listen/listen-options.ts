@@ -37,7 +37,7 @@ export function targetOf(text: string): string {
   throw new CommandError(2, `--forward-to takes a URL such as ${TARGET}, not ${text}`);
 }
 
-/** The secret to sign with: that of the option, else that of the environment, else a new one. */
+/** The signing secret: from the option, else from the environment, else a new one. */
 export function signingSecretOf(
   { forwardTo, secret }: ListenOptions,
   { webhookSecret, randomBytes }: Pick<Terminal, 'webhookSecret' | 'randomBytes'>,
@@ -53,7 +53,7 @@ export function signingSecretOf(
   }
   if (isSecret(webhookSecret)) return { text: webhookSecret, from: 'environment' };
   const refusal = `WEBHOOK_SECRET of this shell is not ${SECRET_FORM}`;
-  throw new CommandError(2, `${refusal}: mend it, unset it, or name another with --secret`);
+  throw new CommandError(2, `${refusal}: correct it, unset it, or name another with --secret`);
 }
 
 /** The start of the past events that --since names; undefined without --since. */

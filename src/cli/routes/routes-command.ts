@@ -63,7 +63,7 @@ const showRoutes = showTable<RoutingRoute>({
 /** `tillway routes`: the routes, their health, the decisions and the rules. */
 export function routesCommand(context: CommandContext): Command {
   const list = serviceCommand(context, 'list', {
-    summary: 'List the routes with score, health and what they are expected to do',
+    summary: 'List the routes with score, health and estimates',
     examples: ['tillway routes list', 'tillway routes list --environment production'],
     options: [usualEnvironmentOption()],
     ask: ({ routing }, { environment = usualEnvironment(context) }: EnvironmentOption) =>
@@ -71,13 +71,13 @@ export function routesCommand(context: CommandContext): Command {
     show: ({ data }, paint) => showRoutes(data, paint),
   });
   const why = serviceCommand(context, 'why <session>', {
-    summary: 'Tell why a session got its route: every decision, its candidates and what kept them out',
+    summary: 'Show why a session got its route: every decision, its candidates and their exclusions',
     examples: [`tillway routes why ${EXAMPLE.session}`],
     ask: ({ routing }, _options, session) => routing.decisions(session),
     show: ({ decisions }, paint) => decisions.map((decision) => tellDecision(decision, paint)).join('\n'),
   });
   const replay = serviceCommand(context, 'replay <session>', {
-    summary: 'Make the decisions about a session again; exit code 1 where one differs',
+    summary: 'Replay the decisions about a session; exit code 1 if one differs',
     examples: [`tillway routes replay ${EXAMPLE.session}`],
     ask: ({ routing }, _options, session) => routing.replay(session),
     show: ({ decisions }, paint) =>
@@ -110,24 +110,26 @@ export function routesCommand(context: CommandContext): Command {
   });
   const route = 'tillway routes override sandbox_card_acquirer';
   const override = serviceCommand(context, 'override <route>', {
-    summary: 'Take a route out of use (standby), hold it in use, or give it back (automatic)',
+    summary: 'Take a route out of use (standby), force its health, or end the override (automatic)',
     examples: [`${route} standby --until 2027-01-15T12:00:00Z --reason maintenance`, `${route} automatic`],
     options: [
-      option('--until <time>', 'when it ends by itself, such as 2027-01-15T12:00:00Z; left out, not by itself'),
-      option('--reason <text>', 'why, for those who read it later'),
+      option('--until <time>', 'when the override ends, such as 2027-01-15T12:00:00Z; default: never'),
+      option('--reason <text>', 'reason, for later readers'),
     ],
     ask: ({ routing }, options: Omit<HealthOverrideParams, 'health'>, id, health) =>
       routing.overrideHealth(id, { health: health as HealthOverrideParams['health'], ...options }),
     show: ({ id, words }, paint) => `${paint('bold', plain(id))} is ${plain(words)}\n`,
   }).addArgument(new Argument('<health>', 'its health').choices(HEALTHS));
   const commands = [list, why, replay, history, override, rulesCommand(context), ...supposeCommands(context)];
-  return commandGroup('routes', 'Ask about routes: why, rules, health, what if', commands, { otherwise: 'list' });
+  return commandGroup('routes', 'Show routes, decisions, rules and health; try other rules', commands, {
+    otherwise: 'list',
+  });
 }
 
-/** Commands that suppose a checkout, or other rules. */
+/** Commands that try a hypothetical checkout, or other rules. */
 function supposeCommands(context: CommandContext): Command[] {
   const dryRun = serviceCommand(context, 'dry-run <amount>', {
-    summary: 'Tell which route such a checkout would get, and why',
+    summary: 'Show which route a checkout would get, and why',
     details: 'Explores nothing and writes nothing.',
     examples: ['tillway routes dry-run 49.99', 'tillway routes dry-run 49.99 --kind wallet --metadata country=DE'],
     options: [
@@ -143,8 +145,8 @@ function supposeCommands(context: CommandContext): Command[] {
     show: tellDecision,
   });
   const backtest = serviceCommand(context, 'backtest', {
-    summary: 'Tell what other rules or another objective would have changed',
-    details: 'Makes the newest decisions about payments again, from what was known then. Writes nothing.',
+    summary: 'Show what other rules or another objective would have changed',
+    details: 'Repeats the newest decisions about payments, from their stored snapshots. Writes nothing.',
     examples: ['tillway routes backtest --margin 0.15', 'tillway routes backtest --objective total --limit 1000'],
     options: [
       option('--rules <file>', 'the rules of this file instead of the saved ones', fileOf),

@@ -3,7 +3,7 @@ import { type Paint, jsonOf } from '../command-context.ts';
 import { table } from '../table.ts';
 import { type Cell, hundredths, percent, plain, rate, secondsOf, statusCell } from '../cells.ts';
 
-const HEADINGS = ['#', 'ROUTE', 'SCORE', 'HEALTH', 'SUCCESS', 'COST', 'DRAWN', 'KEPT OUT'];
+const HEADINGS = ['#', 'ROUTE', 'SCORE', 'HEALTH', 'SUCCESS', 'COST', 'DRAWN', 'EXCLUDED'];
 
 /** A decision, made or supposed: when and about what, why, the rules that applied, and every candidate. */
 export function tellDecision(decision: RoutingDecision | RoutingDryRun, paint: Paint): string {

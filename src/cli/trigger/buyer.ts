@@ -22,7 +22,7 @@ interface CheckoutPage {
   attempt: string | undefined;
   /** Address of the provider's page of that attempt. */
   onward: string | undefined;
-  /** True if the page offers nothing but another look at it. */
+  /** True if the page offers nothing but to load it again. */
   isStuck: boolean;
 }
 
@@ -55,7 +55,7 @@ export function createBuyer(options: {
     hasPaid = true;
     const { headers } = await send(`${checkoutUrl}/pay`, { kind: chosen, [`total_${chosen}`]: total });
     const notice = /[?&]notice=(\w+)/.exec(headers.get('location') ?? '')?.[1];
-    if (notice !== undefined) tell(`is told: ${notice}`);
+    if (notice !== undefined) tell(`sees the notice: ${notice}`);
   }
 
   async function payAtProvider(url: string, id: string): Promise<void> {
@@ -96,7 +96,7 @@ export function createBuyer(options: {
       } else if (onward !== undefined && attempt !== pressed) {
         await payAtProvider(onward, instrument!);
         pressed = attempt;
-      } else if (isStuck && ends !== 'payment.failed') throw noWay(page);
+      } else if (isStuck && ends !== 'payment.failed') throw noMethodError(page);
       else return 'waits';
       return 'goes_on';
     },
@@ -123,10 +123,10 @@ function headingOf(markup: string): string {
   return text.replaceAll(/<[^>]*>/g, '').trim();
 }
 
-function noWay({ heading }: CheckoutPage): CommandError {
+function noMethodError({ heading }: CheckoutPage): CommandError {
   return new CommandError(
     1,
-    `the checkout says: ${heading}`,
+    `the checkout shows: ${heading}`,
     'tillway routes shows where the routes stand; one that has failed is tried again after a while.\n',
   );
 }

@@ -3,7 +3,7 @@ import { EVENT_TYPES } from '../options.ts';
 
 /** A possible end of a sandbox checkout, and the actions of the buyer that lead to it. */
 export interface Outcome extends Choice {
-  /** The event at the end, and a suffix if several ways lead to it. */
+  /** The final event, with a suffix if several outcomes end with that event. */
   name: string;
   ends: WebhookEventType;
 }
@@ -15,17 +15,17 @@ interface Choice {
   instrument: string | null;
   /** A tag in the buyer's email address that makes the handoff fail. */
   tag?: string;
-  /** The buyer pays only once; otherwise as long as the checkout offers it. */
+  /** True if the buyer pays only once; otherwise the buyer pays again as long as the checkout offers it. */
   once?: boolean;
-  /** The time that the outcome takes, if it is more than a moment. */
+  /** Time that the outcome takes, in seconds; undefined for an immediate outcome. */
   takesSeconds?: number;
 }
 
-/** The plain name of an event comes before the other ways to it. */
+/** For each event, the outcome without a suffix is listed first. */
 const CHOICES: Readonly<Record<string, Choice>> = {
   'payment.provider_pending': {
     instrument: 'abandoned',
-    summary: 'taken over by the provider, and never confirmed: it times out after half an hour',
+    summary: 'accepted by the provider and never confirmed: it times out after half an hour',
   },
   'payment.provider_pending.wrong_amount': {
     instrument: 'wrong_amount',
@@ -41,17 +41,17 @@ const CHOICES: Readonly<Record<string, Choice>> = {
     instrument: 'late_success',
     once: true,
     takesSeconds: 30,
-    summary: 'declined, and paid all the same 30 s later',
+    summary: 'declined, then paid 30 s later',
   },
   'payment.paid.duplicates': { instrument: 'duplicates', summary: 'the provider reports it three times: one event' },
   'payment.paid.reordered': {
     instrument: 'reordered',
-    summary: 'an older report comes after the one that says paid: it changes nothing',
+    summary: 'an older report arrives after the paid report: it changes nothing',
   },
   'payment.paid.callback_lost': {
     instrument: 'callback_lost',
     takesSeconds: 30,
-    summary: 'no report comes; the service finds it when it asks, 30 s later',
+    summary: 'no report arrives; the service finds the payment by an inquiry 30 s later',
   },
   'payment.paid.failover': {
     instrument: 'paid',
@@ -62,7 +62,7 @@ const CHOICES: Readonly<Record<string, Choice>> = {
     instrument: 'paid',
     tag: 'handoff_timeout',
     takesSeconds: 40,
-    summary: 'the provider answers the handoff too late; the service asks and goes on, 30 s later',
+    summary: 'the provider answers the handoff too late; the service inquires and continues 30 s later',
   },
   'payment.failed': { instrument: 'declined', summary: 'declined three times, which uses up the attempts' },
   'payment.failed.provider_error': {

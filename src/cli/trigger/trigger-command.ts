@@ -20,7 +20,7 @@ interface Options {
 }
 
 const POLL_MS = 250;
-/** The time to wait beyond that of the outcome itself. */
+/** Time to wait beyond the duration of the outcome itself. */
 const PATIENCE_MS = 30_000;
 const PAGE = 100;
 
@@ -31,7 +31,7 @@ export function triggerCommand(context: CommandContext): Command {
     details:
       'Creates a session, goes through the hosted checkout and the pages of the simulated provider as a buyer does, and ' +
       'waits for the event. Nothing is made up: webhooks, payments and the ledger are those of a real checkout. ' +
-      'tillway trigger --list says what there is.',
+      'tillway trigger --list shows all outcomes.',
     examples: [
       'tillway trigger payment.paid',
       'tillway trigger payment.failed --kind wallet',
@@ -40,7 +40,7 @@ export function triggerCommand(context: CommandContext): Command {
       'tillway trigger --list',
     ],
     options: [
-      option('--list', 'the outcomes that there are'),
+      option('--list', 'list all outcomes'),
       option(
         '--session <id>',
         'pay this sandbox session, by its id or its checkoutUrl, instead of a new one',
@@ -132,13 +132,13 @@ async function createSession(client: Tillway, outcome: Outcome, options: Options
     preferredRoute: options.kind,
   });
   if (session.environment === 'sandbox') return session;
-  throw new CommandError(1, `the service made a session of ${session.environment}: nothing was pressed in it`);
+  throw new CommandError(1, `the service made a session of ${session.environment}: no form of it was sent`);
 }
 
 /** A session that the user's own program created. */
 async function existingSession(client: Tillway, { name, tag }: Outcome, named: string): Promise<CheckoutSession> {
   if (tag !== undefined) {
-    const why = `${name} goes by the buyer's address, so it needs a session of its own`;
+    const why = `${name} depends on the buyer's email address, so it needs a new session`;
     throw new CommandError(2, `${why}: leave --session out`);
   }
   const id = /\bchk_\w+/.exec(named)?.[0];
@@ -148,7 +148,7 @@ async function existingSession(client: Tillway, { name, tag }: Outcome, named: s
   }
   const session = await client.sessions.get(id);
   if (session.environment === 'production') {
-    throw new CommandError(1, `${id} is a session of production: nobody but its buyer can pay it`);
+    throw new CommandError(1, `${id} is a session of production: only its buyer can pay it`);
   }
   if (session.status === 'routed' || session.status === 'pending') return session;
   const rule = 'only a session that waits for its buyer can be driven to an outcome';

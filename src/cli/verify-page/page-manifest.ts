@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 
 /** The checkout page of a release; hashes are SHA-256 in hexadecimal. */
 export interface PageManifest {
-  /** Of the preview page, with the merchant's name and the path before `/assets/` taken out. */
+  /** Hash of the preview page, without the merchant's name and the path before `/assets/`. */
   page: string;
-  /** By file name, for example `checkout.js`. */
+  /** Hashes by file name, for example `checkout.js`. */
   assets: Record<string, string>;
   headers: Record<string, string>;
   /** The headers of its scripts and style sheets. */

@@ -10,7 +10,7 @@ const MANIFEST = new URL('../../checkout/page-manifest.json', import.meta.url);
 /** `verify-page`: compares the checkout page of a running service with that of this release, byte by byte. */
 export function verifyPageCommand(context: CommandContext): Command {
   const command = describedCommand('verify-page', {
-    summary: 'Check that nobody has changed the checkout page',
+    summary: 'Check that the checkout page is unchanged',
     details:
       'Compares the page, its script, its style sheet and their security headers, as they arrive here, with this release. Run it from outside, where buyers are, and on a schedule. --url is the address in CHECKOUT_URL.',
     examples: ['tillway verify-page', 'tillway verify-page --url https://pay.example.com --json'],

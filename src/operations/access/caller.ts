@@ -4,17 +4,17 @@ import { GatewayError } from '../../domain/gateway-error.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 
 /** The caller's key; undefined if the service requires none. */
-export interface Asked {
+export interface WithCaller {
   caller: ApiKey | undefined;
 }
 
 /** True if the caller's key has that access. */
-export function isAllowed({ caller }: Asked, access: Access): boolean {
+export function isAllowed({ caller }: WithCaller, access: Access): boolean {
   return !caller || scopesOf(access).includes(caller.scope);
 }
 
 /** Throws GatewayError `forbidden` if the caller's key lacks the access. */
-export function assertAllowed({ caller }: Asked, access: Access): void {
+export function assertAllowed({ caller }: WithCaller, access: Access): void {
   if (!caller || isAllowed({ caller }, access)) return;
   const needed = scopesOf(access);
   throw new GatewayError(
@@ -27,37 +27,37 @@ export function assertAllowed({ caller }: Asked, access: Access): void {
 }
 
 /** Throws GatewayError `forbidden` for an environment other than the key's. */
-export function assertEnvironment({ caller }: Asked, environment: Environment): void {
+export function assertEnvironment({ caller }: WithCaller, environment: Environment): void {
   if (caller && !isOf({ caller }, environment)) throw otherEnvironment(caller.environment, environment);
 }
 
 /** Error for a key that names the other environment. */
-export function otherEnvironment(own: Environment, asked: Environment): GatewayError {
-  return new GatewayError('forbidden', `This API key is of ${own}, and this is about ${asked}.`, {
+export function otherEnvironment(own: Environment, requested: Environment): GatewayError {
+  return new GatewayError('forbidden', `This API key is of ${own}, and this is about ${requested}.`, {
     field: 'environment',
-    suggestion: `Set "environment": "${own}" (on a command line, --environment ${own}), or use a key of ${asked} (sk_${asked === 'production' ? 'live' : 'sandbox'}_...); then resend.`,
+    suggestion: `Set "environment": "${own}" (on a command line, --environment ${own}), or use a key of ${requested} (sk_${requested === 'production' ? 'live' : 'sandbox'}_...); then resend.`,
   });
 }
 
 /** True if the caller may see records of that environment. */
-export function isOf({ caller }: Asked, environment: Environment): boolean {
+export function isOf({ caller }: WithCaller, environment: Environment): boolean {
   return !caller || caller.environment === environment;
 }
 
 /** Environments of a request that names one or none. Throws GatewayError `forbidden`. */
-export function environmentsOf(asked: Asked, environment: Environment | undefined): readonly Environment[] {
-  if (environment === undefined) return asked.caller ? [asked.caller.environment] : ENVIRONMENTS;
-  assertEnvironment(asked, environment);
+export function environmentsOf(deps: WithCaller, environment: Environment | undefined): readonly Environment[] {
+  if (environment === undefined) return deps.caller ? [deps.caller.environment] : ENVIRONMENTS;
+  assertEnvironment(deps, environment);
   return [environment];
 }
 
 /** Default environment of a request: the key's, else the sandbox. */
-export function usualEnvironment({ caller }: Asked): Environment {
+export function usualEnvironment({ caller }: WithCaller): Environment {
   return caller?.environment ?? 'sandbox';
 }
 
 /** Throws GatewayError `forbidden` for a caller that the endpoint rejects whatever the scope of its key. */
-export function assertKey({ caller }: Asked, keys: Endpoint['keys']): void {
+export function assertKey({ caller }: WithCaller, keys: Endpoint['keys']): void {
   if (keys === 'required' && !caller) {
     throw new GatewayError('forbidden', 'The API cannot create the first API key, because it has no key to check.', {
       suggestion: 'Have the operator run "tillway keys create" where the service runs, or set BOOTSTRAP_API_KEYS.',

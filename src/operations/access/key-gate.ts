@@ -3,7 +3,7 @@ import { KeyRefusal } from '../../domain/gateway-error.ts';
 import type { Deps } from '../deps.ts';
 
 /** Answers about keys are cached for one second, within which other instances see a new or a revoked key. */
-const BELIEVED_MS = 1000;
+const CACHED_MS = 1000;
 const USE_NOTED_MS = 60_000;
 
 /** Authentication of requests by API keys. */
@@ -15,7 +15,7 @@ export interface Gate {
   identify(headers: readonly string[]): Promise<ApiKey | undefined>;
   /** True if no key was ever created. */
   isOpen(): Promise<boolean>;
-  /** Drops the cache after a change on this instance. */
+  /** Clears the cache after a change of a key on this instance. */
   forget(): void;
 }
 
@@ -27,8 +27,8 @@ type GateDeps = Pick<Deps, 'store' | 'now' | 'realNow' | 'log'>;
  */
 export function createGate(deps: GateDeps): Gate {
   const { store, realNow } = deps;
-  let believed = new Map<string, { key: ApiKey; at: number }>();
-  const noteUse = createUseNotes(deps);
+  let cached = new Map<string, { key: ApiKey; at: number }>();
+  const recordUse = createUseRecorder(deps);
   let needsKeys = false;
   let lookedAt = -Infinity;
 
@@ -43,14 +43,14 @@ export function createGate(deps: GateDeps): Gate {
   }
 
   async function find(hash: string): Promise<ApiKey | undefined> {
-    const known = believed.get(hash);
+    const known = cached.get(hash);
     if (known && !isOver(known.at, realNow())) return known.key;
     const at = realNow();
     // An answer from before `forget` must not get into the new cache.
-    const into = believed;
+    const cacheBefore = cached;
     const key = await store.apiKeyByHash(hash);
     // Only existing keys are cached, so that guesses cannot fill the memory.
-    if (key) into.set(hash, { key, at });
+    if (key) cacheBefore.set(hash, { key, at });
     return key;
   }
 
@@ -65,30 +65,30 @@ export function createGate(deps: GateDeps): Gate {
       const key = await find(hashOfKey(text));
       if (!key) throw refusedKey('This API key is not one of this service.');
       if (key.revokedAt !== null) throw revokedKeyError();
-      noteUse(key);
+      recordUse(key);
       return key;
     },
     forget() {
-      believed = new Map();
+      cached = new Map();
       lookedAt = -Infinity;
     },
   };
 }
 
 function isOver(since: number, now: number): boolean {
-  // A clock that was set back must not keep an answer alive.
-  return now < since || now - since >= BELIEVED_MS;
+  // A cached answer must not live longer after the clock was set back.
+  return now < since || now - since >= CACHED_MS;
 }
 
 /** Records the last use of a key, at most once a minute; no answer waits for it or fails with it. */
-function createUseNotes({ store, now, log }: GateDeps): (key: ApiKey) => void {
+function createUseRecorder({ store, now, log }: GateDeps): (key: ApiKey) => void {
   const noted = new Map<string, number>();
   return ({ id, lastUsedAt }) => {
     const at = now();
     if (at - Math.max(noted.get(id) ?? -Infinity, lastUsedAt ?? -Infinity) < USE_NOTED_MS) return;
     noted.set(id, at);
     store.commit([{ type: 'api_key_used', keyId: id, at }]).catch((error: Error) => {
-      log.debug({ key: id, reason: error.message }, 'the use of a key was not noted');
+      log.debug({ key: id, reason: error.message }, 'the last use of a key was not stored');
     });
   };
 }
@@ -100,16 +100,16 @@ function bearerOf(headers: readonly string[]): string | undefined {
   return text !== undefined && environmentOfKey(text) !== undefined ? text : undefined;
 }
 
-const HOW =
+const KEY_HINT =
   'Send one header Authorization: Bearer sk_sandbox_... or sk_live_..., with a key that the operator made (tillway keys create)';
 
 function keyNeeded(): KeyRefusal {
-  return new KeyRefusal('This service asks for an API key.', { suggestion: `${HOW}; then resend.` });
+  return new KeyRefusal('This service asks for an API key.', { suggestion: `${KEY_HINT}; then resend.` });
 }
 
 function malformed(): KeyRefusal {
   return new KeyRefusal('The Authorization header holds no API key.', {
-    suggestion: `${HOW}, whole and nothing else; then resend.`,
+    suggestion: `${KEY_HINT}, whole and nothing else; then resend.`,
   });
 }
 

@@ -3,7 +3,7 @@ import type { Change, Store } from '../../store/store.ts';
 import { otherEnvironment } from './caller.ts';
 
 type Reads = Omit<Store, 'commit'>;
-type Read = (...given: unknown[]) => Promise<unknown>;
+type Read = (...args: unknown[]) => Promise<unknown>;
 type Owned = { environment: Environment } | undefined;
 type Names<List extends string> = List extends `${infer First} ${infer Rest}` ? First | Names<Rest> : List;
 
@@ -36,29 +36,29 @@ export const SERVICE_OPTIONS = RULES.service.split(' ') as Names<typeof RULES.se
  */
 export function restrictStore(store: Store, environment: Environment): Store {
   const owned = (record: Owned) => record?.environment === environment;
-  const named = (asked: Environment = environment) => {
-    if (asked !== environment) throw otherEnvironment(environment, asked);
-    return asked;
+  const allowed = (requested: Environment = environment) => {
+    if (requested !== environment) throw otherEnvironment(environment, requested);
+    return requested;
   };
   const restrictions: Record<keyof typeof RULES, (read: Read, name: string) => unknown> = {
     record:
       (read) =>
-      async (...given: unknown[]) => {
-        const record = (await read(...given)) as Owned;
+      async (...args: unknown[]) => {
+        const record = (await read(...args)) as Owned;
         return owned(record) ? record : undefined;
       },
     records:
       (read) =>
-      async (...given: unknown[]) =>
-        ((await read(...given)) as Owned[]).filter(owned),
+      async (...args: unknown[]) =>
+        ((await read(...args)) as Owned[]).filter(owned),
     filter:
       (read) =>
       async (filter: Partial<Owned>, ...others: unknown[]) =>
-        read({ ...filter, environment: named(filter?.environment) }, ...others),
+        read({ ...filter, environment: allowed(filter?.environment) }, ...others),
     name:
       (read) =>
-      async (asked: Environment, ...others: unknown[]) =>
-        read(named(asked), ...others),
+      async (requested: Environment, ...others: unknown[]) =>
+        read(allowed(requested), ...others),
     shared: (read) => read,
     service: (_, name) => () => {
       throw new Error(`${name} is not read for a request that is bound to an environment`);
@@ -66,7 +66,7 @@ export function restrictStore(store: Store, environment: Environment): Store {
   };
   const ruled = Object.entries(RULES).flatMap(([rule, names]) =>
     names.split(' ').map((name) => {
-      const read: Read = (...given) => (store[name as Ruled] as unknown as Read)(...given);
+      const read: Read = (...args) => (store[name as Ruled] as unknown as Read)(...args);
       return [name, restrictions[rule as keyof typeof RULES](read, name)];
     }),
   );
@@ -74,9 +74,9 @@ export function restrictStore(store: Store, environment: Environment): Store {
     ...(Object.fromEntries(ruled) as Pick<Reads, Ruled>),
     ...ofOwners(store, owned),
     commit: async (changes: Change[]) => {
-      // The environment stands in a change or in a record of it.
+      // The environment is a property of a change, or of a record in it.
       const parts = changes.flatMap((change) => [change, ...Object.values(change)] as (Partial<Owned> | null)[]);
-      for (const part of parts) named(part?.environment);
+      for (const part of parts) allowed(part?.environment);
       return store.commit(changes);
     },
   };

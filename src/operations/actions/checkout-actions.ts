@@ -85,9 +85,9 @@ export const feesEstimate = defineAction({
   command: ({ amount, ...others }) => ['fees', String(amount), ...optionsOf(others, FEES_OPTIONS)],
   example: (deps) => {
     const { request, response } = checkoutExample(deps);
-    const { customer: _customer, product: _product, ...asked } = request;
+    const { customer: _customer, product: _product, ...estimate } = request;
     const { environment, route, feeSplit } = response;
-    return { request: asked, response: { environment, route, feeSplit } };
+    return { request: estimate, response: { environment, route, feeSplit } };
   },
   run: (deps, input) => ({ result: estimateFees(deps, input) }),
 });
@@ -109,22 +109,22 @@ function checkoutOptions(input: Record<string, unknown>): string[] {
   return optionsOf(input, CHECKOUT_OPTIONS);
 }
 
-/** A smallest checkout, and what it answers. */
+/** Request and response of a minimal checkout. */
 function checkoutExample({ routes, router, urls, merchantName }: ExampleDeps): {
   request: Record<string, unknown>;
   response: CheckoutResult;
 } {
   const route = sampleRoute(routes);
   const { environment } = route;
-  const asked = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
+  const request = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
   const url = checkoutUrl(urls, SAMPLE_IDS.chk);
   return {
-    // Sandbox goes without saying.
-    request: { ...asked, ...(environment === 'production' && { environment }) },
+    // The sandbox is the default.
+    request: { ...request, ...(environment === 'production' && { environment }) },
     response: {
       id: SAMPLE_IDS.chk,
       merchant: merchantName,
-      ...asked,
+      ...request,
       route: router.view(environment).routes.get(route.id)!.summary,
       feeSplit: renderFeeSplit(splitFees(4999, route)),
       checkoutUrl: url,

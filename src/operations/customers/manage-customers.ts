@@ -47,15 +47,16 @@ function move(deps: Blocking, id: string, moved: (customer: Customer) => Custome
   });
 }
 
-// A buyer's sessions are as good as always fewer: then everything is one transaction.
+// Almost every buyer has fewer sessions, so that the erasure is one transaction.
 const SESSIONS_AT_ONCE = 200;
-// Each conflict is something that happens to one of the sessions meanwhile.
+// Each conflict is a concurrent change of one of the sessions.
 const MAX_CONFLICTS = 50;
 
 /**
- * Takes away what can name the buyer, for good; amounts, states, ids and the books stay. `confirm` must be the customer's
- * id. Erasing once more takes away what has come since, as does erasing again what was cut off. Throws GatewayError
- * `not_found`; `invalid_input`; `invalid_state` while something is in progress for the customer, naming it.
+ * Erases the personal data of a buyer for good; amounts, states, ids and the ledger stay. `confirm` must be the
+ * customer's id. A repeated call erases data that arrived since, and continues an interrupted erasure. Throws
+ * GatewayError `not_found`; `invalid_input` if `confirm` is wrong; `invalid_state`, naming the records, while work is in
+ * progress for the customer.
  */
 export async function eraseCustomer(deps: Pick<Deps, 'store' | 'log'>, id: string, confirm: string): Promise<Customer> {
   const { store } = deps;
@@ -79,8 +80,8 @@ export async function eraseCustomer(deps: Pick<Deps, 'store' | 'log'>, id: strin
     if (result.done) isFirst = false;
     else if (result.conflict === 'overtaken') return eraseCustomer(deps, id, confirm);
     else {
-      const underWay = await store.workInProgressFor(id);
-      if (Object.values(underWay).flat().length > 0) throw stillUnderWay(id, underWay);
+      const workInProgress = await store.workInProgressFor(id);
+      if (Object.values(workInProgress).flat().length > 0) throw workInProgressError(id, workInProgress);
       if (++conflicts === MAX_CONFLICTS)
         throw new GatewayError('unavailable', `The sessions of customer ${id} are changing too fast; try again.`);
     }
@@ -99,7 +100,7 @@ async function changeOf({ store }: Pick<Deps, 'store'>, session: Session): Promi
   };
 }
 
-function stillUnderWay(id: string, { payments, refunds, deliveries }: PersonalWorkInProgress): GatewayError {
+function workInProgressError(id: string, { payments, refunds, deliveries }: PersonalWorkInProgress): GatewayError {
   const parts = [
     ...(payments.length > 0 ? [`payments are pending (${payments.join(', ')})`] : []),
     ...(refunds.length > 0 ? [`refunds are pending (${refunds.join(', ')})`] : []),

@@ -55,7 +55,7 @@ const REFUSALS: Partial<Record<Resolved, (about: Discrepancy) => [message: strin
     'Resolve it with action refund.',
   ],
   nothing_left: ({ paymentId }) => [
-    `Nothing of payment ${paymentId} is left: it is refunded already.`,
+    `Payment ${paymentId} is already refunded in full.`,
     'Read the discrepancy again: it is resolved once the refund has succeeded.',
   ],
 };

@@ -125,7 +125,7 @@ async function ask(
   if (known) return known;
   const answer = await provider.refund(request);
   if (answer === 'unknown' && (await provider.inquire(request.payment))) {
-    throw new Error('the provider knows the payment, but not when asked for its refund');
+    throw new Error('the provider answered the refund request as if it did not know the payment');
   }
   return answer;
 }

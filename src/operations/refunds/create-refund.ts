@@ -13,15 +13,15 @@ import { getPayment } from '../read-records.ts';
 
 export interface CreatedRefund {
   refund: Refund;
-  /** The idempotency key has been used before, for the same. */
+  /** True if an earlier request with the same idempotency key created the refund. */
   replayed: boolean;
 }
 
 /**
- * Gives money of a payment back: the refund, what it takes of the payment, its posting and the task to ask the provider
- * commit together. `id` may be that of a session. Throws GatewayError `not_found`; `invalid_state` where the payment is not
- * paid or nothing is left; `invalid_input` for more than is left; `idempotency_conflict` for a key that was used for
- * something else.
+ * Refunds a part of a payment, or all of it: the refund, the new totals of the payment, the posting and the task for the
+ * provider commit together. `id` may be a session's. Throws GatewayError `not_found`; `invalid_state` if the payment is
+ * not paid or is fully refunded; `invalid_input` for an amount above the rest; `idempotency_conflict` for a key that
+ * another request used.
  */
 export async function createRefund(deps: Deps, id: string, body: RefundRequestBody): Promise<CreatedRefund> {
   const payment = await getPayment(deps, id);
@@ -53,7 +53,7 @@ async function firstOf(
   return idempotencyKey === null ? undefined : store.refundByIdempotencyKey(environment, idempotencyKey);
 }
 
-/** The first answer again: what has become of the refund since then is for a GET to tell. */
+/** The first answer again, without later changes of the refund, which a GET shows. */
 function replay(first: Refund, order: RefundOrder): Refund {
   if (first.requestHash === order.requestHash) {
     return { ...first, status: 'pending', failureReason: null, updated: first.created };

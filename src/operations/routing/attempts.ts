@@ -20,9 +20,9 @@ export interface AttemptRequest {
   /** Cents that the buyer was shown: no route may cost more. */
   acceptedTotal: Cents;
   paymentId: string;
-  /** Routes that refused this attempt, and in what words. */
+  /** Routes that refused this attempt, with their reasons. */
   refused: ReadonlyMap<string, string>;
-  /** Routes that refused earlier attempts of the session: they are asked again where no other is left. */
+  /** Routes that refused earlier attempts of the session: they are tried again if no other route is left. */
   refusedBefore: ReadonlyMap<string, string>;
   /** True if the attempt may probe a route in standby. */
   mayProbe: boolean;
@@ -72,7 +72,7 @@ export function chooseForAttempt(deps: Deps, request: AttemptRequest): ChosenRou
   return { known, changes, view, isProbe: known.facts.health === 'standby' };
 }
 
-/** The routes that refused attempts of this checkout, in words. */
+/** The routes that refused attempts of this checkout, with their reasons. */
 export function refusedRoutes({ payments }: Checkout): ReadonlyMap<string, string> {
   // A payment that our own process never handed off was not refused.
   const refused = payments.filter(
@@ -81,7 +81,7 @@ export function refusedRoutes({ payments }: Checkout): ReadonlyMap<string, strin
   return new Map(refused.map(({ route }) => [route.id, 'did not take an earlier payment of this session']));
 }
 
-type Asked = Pick<
+type RequestedSession = Pick<
   Session,
   | 'amount'
   | 'environment'
@@ -94,7 +94,7 @@ type Asked = Pick<
 >;
 
 /** Facts of a session, or of a request for one, for the rules. */
-export function factsOf(session: Asked, at: Instant): RuleFacts {
+export function factsOf(session: RequestedSession, at: Instant): RuleFacts {
   return {
     amount: session.amount,
     currency: CURRENCY,
@@ -110,10 +110,17 @@ export function factsOf(session: Asked, at: Instant): RuleFacts {
 }
 
 /**
- * Key of a split by session: the same for a preview, the session that follows it, and its attempts. So it is made of the
- * request, not of an id that only the session has.
+ * Key of a split by session: the same for a preview, the session that follows it, and its attempts. So it derives from
+ * the request, not from an id that only the session has.
  */
-function splitKeyOf({ idempotencyKey, clientReferenceId, product, amount, customerEmail, metadata }: Asked): string {
+function splitKeyOf({
+  idempotencyKey,
+  clientReferenceId,
+  product,
+  amount,
+  customerEmail,
+  metadata,
+}: RequestedSession): string {
   const pairs = Object.entries(metadata).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return idempotencyKey ?? JSON.stringify([clientReferenceId, product, amount, customerEmail, pairs]);
 }

@@ -51,8 +51,8 @@ const KINDS: Record<OutcomeResult, ResultKind> = {
 };
 
 /**
- * Judges the health of an environment's routes, and writes down what changes: each change is guarded by the version that
- * it was judged on, so that of several instances one makes it. `health` is brought up to date; answers the transitions.
+ * Evaluates the health of an environment's routes and commits the changes. Each change is guarded by the version that was
+ * evaluated, so that only one of several instances commits it. Updates `health`, and answers the transitions.
  */
 export async function watchHealth(
   deps: WatchDeps,
@@ -78,7 +78,7 @@ export async function watchHealth(
     const { done } = await deps.store.commit(
       changes.flatMap((change) => writesOf(deps, environment, route.id, change, now)),
     );
-    // Another instance judged first: the next look reads what it wrote.
+    // Another instance was first: the next evaluation reads its change.
     if (!done) continue;
     health.set(route.id, changes.at(-1)!.record);
     for (const { transition } of changes) {
@@ -106,8 +106,8 @@ export function writesOf(
   if (!transition) return [changed];
   const { from, to, cause, words, numbers } = transition;
   const id = newId('rtr');
-  const told = { id, environment, routeId, version, from, to, cause, words, numbers, created: now };
-  return [changed, { type: 'transition_recorded', transition: told }];
+  const transitionRow = { id, environment, routeId, version, from, to, cause, words, numbers, created: now };
+  return [changed, { type: 'transition_recorded', transition: transitionRow }];
 }
 
 /** Initial health of new routes, from the catalogue. */
@@ -125,13 +125,14 @@ async function writeFirst(
     health.set(route.id, record);
     changes.push(...writesOf(deps, environment, route.id, { record, transition: null }, now));
   }
-  // Where another instance has begun as well, the next look reads what it wrote.
+  // If another instance writes the same at this time, the next evaluation reads its records.
   if (changes.length > 0) await deps.store.commit(changes);
 }
 
 /**
- * The results that say something of the route as it is. In standby those are the ones of attempts made in it: a buyer who
- * was at the provider already proves nothing. And refusals of one session count once, since it may be the session.
+ * The results that are evidence about the route in its present state. In standby, only results of attempts that were made
+ * in standby count: a buyer who was at the provider before proves nothing. Several refusals of one session count once,
+ * because the session may be the cause.
  */
 function tellingResults({ retryAt }: HealthRecord, results: readonly RecentResult[]): RecentResult[] {
   const refusedSessions = new Set<string>();

@@ -24,23 +24,23 @@ import { splitFees } from '../../domain/fees.ts';
 import { assertEnvironment } from '../access/caller.ts';
 import { centsOf } from '../cents-of.ts';
 
-// Rules that depend on much give many effects; none of them is worth keeping for long.
-const QUOTES_KEPT = 1000;
+// Limit of cached quotes, because rules with many conditions give many different effects.
+const MAX_CACHED_QUOTES = 1000;
 
 /** Input of a quote besides the routes. */
 export interface QuoteRequest {
   environment: Environment;
   preferredKind: RouteKind | null;
-  /** The kind that the buyer has chosen, or would. */
+  /** The payment kind that the buyer has chosen, or could choose. */
   kind?: RouteKind | null;
   effect: RuleEffect;
-  /** Routes that are not to be quoted, and why in words; a quote with some is made for one session alone. */
+  /** Routes to exclude, with the reasons. A quote with excluded routes belongs to one session and is not cached. */
   barred?: ReadonlyMap<string, string>;
 }
 
 type RoutingDeps = Pick<Deps, 'router' | 'newId' | 'now'>;
 
-/** Input of a decision of today's algorithm; by default without a draw, an amount or barred routes. */
+/** Input of a decision by the current algorithm; by default without a draw, an amount or barred routes. */
 export function decisionInput(
   fields: Pick<DecisionInput, 'purpose' | 'at' | 'kind' | 'preferredKind' | 'effect'> & Partial<DecisionInput>,
 ): DecisionInput {
@@ -64,7 +64,10 @@ export function effectOf(deps: Pick<Deps, 'router'>, environment: Environment, f
   return rules === NO_RULES ? NO_EFFECT : evaluateRules(rules, factsOf());
 }
 
-/** Greedy, and the same for the same request until the view of the routes changes. */
+/**
+ * The quote of a request: the best known route, without exploration. The same request has the same quote until the view
+ * of the routes changes.
+ */
 export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
   const view = deps.router.view(request.environment);
   const kind = request.kind ?? null;
@@ -74,7 +77,7 @@ export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
   let quote = view.quotes.get(key);
   if (!quote) {
     quote = newQuote(deps, view, { ...request, kind });
-    if (view.quotes.size >= QUOTES_KEPT) view.quotes.clear();
+    if (view.quotes.size >= MAX_CACHED_QUOTES) view.quotes.clear();
     view.quotes.set(key, quote);
   }
   return quote;
@@ -98,12 +101,12 @@ export function routeOfQuote({ route, output }: Quote, { rejected, matched }: Ru
   });
 }
 
-/** Changes to commit with a session of the quote; none if they are committed. */
+/** Changes to commit with a session of the quote; none if they are committed already. */
 export function changesOfQuote({ view, decision, isRecorded }: Quote): Change[] {
   return isRecorded ? [] : [...changesOfSnapshot(view), { type: 'decision_recorded', decision }];
 }
 
-/** To be called once what {@link changesOfQuote} answered is committed. */
+/** Marks the changes of {@link changesOfQuote} as committed. */
 export function quoteRecorded(quote: Quote): void {
   quote.isRecorded = true;
   quote.view.isRecorded = true;
@@ -117,7 +120,7 @@ export function changesOfSnapshot({ snapshot, isRecorded }: RoutingView): Change
 
 /**
  * The best route of each kind that can take a payment: the preferred kind first, those that are only in standby last, and
- * otherwise always in the same order, so that a page does not shuffle its ways to pay.
+ * otherwise always in the same order, so that a page does not shuffle its payment methods.
  */
 export function paymentMethods(deps: RoutingDeps, request: Omit<QuoteRequest, 'kind'>): Route[] {
   if (request.effect.rejected !== null) return [];
@@ -135,7 +138,7 @@ export function paymentMethods(deps: RoutingDeps, request: Omit<QuoteRequest, 'k
     .map(({ route }) => route!.route);
 }
 
-/** The route of that id. Throws GatewayError `invalid_input` naming those there are. */
+/** The route of that id. Throws GatewayError `invalid_input`, naming the existing routes. */
 function namedRoute(deps: Pick<Deps, 'router'>, environment: Environment, routeId: string): RouteView {
   const { routes, ranked } = deps.router.view(environment);
   const named = routes.get(routeId);
@@ -176,7 +179,7 @@ function newQuote(
   return { view, route, output, decision, isRecorded: false };
 }
 
-/** The routes of an environment as they are now: those that can take a payment first, the best of them before the others. */
+/** The current routes of an environment: those that can take a payment first, and the best of them before the others. */
 export function listRoutes(deps: Pick<Deps, 'router'>, environment: Environment): RouteSummary[] {
   return deps.router.view(environment).ranked.map(({ summary }) => summary);
 }

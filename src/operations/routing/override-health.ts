@@ -9,17 +9,17 @@ import { retryOnConflict } from '../retry-on-conflict.ts';
 import { writesOf } from './health-watch.ts';
 import type { RouteView } from './routing-view.ts';
 
-// What ISO 8601 writes with four digits of the year.
+// The latest time that ISO 8601 writes with a year of four digits.
 const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** The routes of one environment, or of both, as they are now. */
+/** The current routes of the given environments, with health and estimates. */
 export function currentRoutes(deps: Pick<Deps, 'router'>, environments: readonly Environment[]): RouteView[] {
   return environments.flatMap((environment) => [...deps.router.view(environment).ranked]);
 }
 
 /**
- * Sets what the operator decides over the health of a route, or gives it back to the machine. Throws GatewayError
- * `not_found` for an unknown route, `invalid_state` where there is nothing to change.
+ * Sets an operator's override of a route's health, or ends it. Throws GatewayError `not_found` for an unknown route,
+ * `invalid_state` if there is nothing to change.
  */
 export async function overrideHealth(deps: Deps, routeId: string, request: OverrideRequest): Promise<RouteView> {
   const route = deps.routes.find(({ id, environment }) => id === routeId && isOf(deps, environment));

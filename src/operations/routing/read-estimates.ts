@@ -10,12 +10,12 @@ import type { Store } from '../../store/store.ts';
 /** Estimates of an environment's routes, which all instances compute from the same rows. */
 export interface Estimates {
   environment: Environment;
-  /** Up to there, in ms since 1970, outcomes are folded into the stored states for good; null where they never were. */
+  /** Outcomes before this time, in ms since 1970, are folded into the stored states; null before the first fold. */
   foldedUntil: Instant | null;
   /** The stored states, as read, so that unchanged ones are not parsed again. */
   storedBody: string;
   stored: States;
-  /** Those with all outcomes since. */
+  /** The stored states with all later outcomes. */
   states: States;
 }
 
@@ -24,7 +24,7 @@ const CLEARING = new Set<HealthRecord['cause']>(['probes_succeeded', 'untried', 
 
 interface Clearing {
   routeId: string;
-  /** Outcomes up to this one do not count on. */
+  /** The last bucket whose outcomes no longer count. */
   bucket: number;
 }
 
@@ -36,7 +36,7 @@ const SETTLED_MS = 20_000;
 const UNKNOWN_SUCCESS_RATE = 0.85;
 const SLICE_MS = 10 * 60_000;
 const LONGEST_SLICE_MS = 60 * 60_000;
-// A range without an outcome is folded once it is so long: the next look need not read it again.
+// Length from which a range without outcomes is folded, so that it is not read again.
 const EMPTY_FOLDED_MS = 10 * 60_000;
 
 export function emptyEstimates(environment: Environment): Estimates {
@@ -48,8 +48,8 @@ export function priorsOf(routes: readonly Route[]): RoutePrior[] {
 }
 
 /**
- * The states as of now: the stored ones with every outcome since, bucket by bucket. Where enough has become old, it is
- * folded into the stored ones, by whichever instance comes first.
+ * The current states: the stored states with every later outcome, bucket by bucket. Once enough outcomes are old, the
+ * first instance to commit folds them into the stored states.
  */
 export async function readEstimates(
   store: Store,
@@ -62,9 +62,9 @@ export async function readEstimates(
   const record = await store.routeEstimates(environment, DEFAULT_POLICY.algorithm);
   const base = record && !isAhead(record, now) ? parsed(record, before) : emptyEstimates(environment);
   const clearings = clearingsOf(health);
-  const priors = [...priorsOf(routes), ...strangers(routes, health)];
+  const priors = [...priorsOf(routes), ...foreignRoutes(routes, health)];
   const settled = startOfBucket(now - SETTLED_MS);
-  // After a month without a service, nobody need read a month of buckets.
+  // After a month without a running service, a month of buckets need not be read.
   const since = Math.max(base.foldedUntil ?? 0, startOfBucket(now - LOOK_BACK_MS) + BUCKET_MS);
 
   const old = await readBuckets(store, environment, priors, { from: since, until: settled });
@@ -84,8 +84,8 @@ export async function readEstimates(
   return { environment, foldedUntil: settled, storedBody: estimates.body, stored: folded, states };
 }
 
-/** Routes that another instance's catalogue has: what they do is folded all the same, or it would be lost for that one. */
-function strangers(routes: readonly Route[], health: ReadonlyMap<string, HealthRecord>): RoutePrior[] {
+/** Routes that only another instance's catalogue has. Their outcomes are folded too, or that instance would lose them. */
+function foreignRoutes(routes: readonly Route[], health: ReadonlyMap<string, HealthRecord>): RoutePrior[] {
   const own = new Set(routes.map(({ id }) => id));
   const others = [...health.keys()].filter((id) => !own.has(id)).toSorted();
   return others.map((id) => ({ id, successRate: UNKNOWN_SUCCESS_RATE, group: '' }));
@@ -98,7 +98,7 @@ function isAhead({ foldedUntil }: EstimateRecord, now: Instant): boolean {
 
 type Bucket = [number, Map<string, Tally>];
 
-/** In slices: a day of outcomes must neither be one long statement nor hold the event loop. */
+/** Reads buckets in slices, because a day of outcomes would be one long statement and block the event loop. */
 async function readBuckets(
   store: Store,
   environment: Environment,
@@ -155,7 +155,9 @@ function byBucket(ids: readonly string[], tallies: readonly Tally[][]): Bucket[]
   return [...buckets].toSorted(([a], [b]) => a - b);
 }
 
-/** A route that is back from standby is judged by what comes after: its fast counts begin anew there. */
+/**
+ * Times from which the fast memory of a route begins anew: a route that is back from standby is judged by later outcomes.
+ */
 function clearingsOf(health: ReadonlyMap<string, HealthRecord>): Clearing[] {
   return [...health].flatMap(([routeId, { cause, since }]) =>
     CLEARING.has(cause) ? [{ routeId, bucket: bucketOf(since, DEFAULT_POLICY) }] : [],

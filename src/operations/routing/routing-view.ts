@@ -14,8 +14,9 @@ import type { RoutingDecision } from '../../store/tables/routing-tables.ts';
 import { type Estimates, priorsOf } from './read-estimates.ts';
 
 const PPM = 1_000_000;
-// Where the database has lost a snapshot that it had, as after a failover to a standby, a new one is written by then.
-const LONGEST_KEPT_MS = 60_000;
+// Longest use of one snapshot. If the database lost it, for example by a failover to a standby, a new one is written
+// after this time.
+const MAX_SNAPSHOT_AGE_MS = 60_000;
 
 /** Current state of a route. */
 export interface RouteView {
@@ -29,17 +30,20 @@ export interface RouteView {
 export interface RoutingView {
   snapshot: Snapshot;
   rules: CompiledRules;
-  /** By id. */
+  /** Routes by id. */
   routes: ReadonlyMap<string, RouteView>;
-  /** The kinds of its routes in the order of what the best of each is configured to do: it does not change by the hour. */
+  /**
+   * The kinds of its routes, ordered by the configured values of the best route of each kind, so that the order does not
+   * change with every outcome.
+   */
   kinds: readonly RouteKind[];
-  /** Best first, without a preferred kind. */
+  /** Routes, the best one first, without regard to a preferred kind. */
   ranked: readonly RouteView[];
   /** Quotes on this view, by their other input. */
   quotes: Map<string, Quote>;
   /** True once the snapshot is stored. */
   isRecorded: boolean;
-  /** True once a payment of this process has claimed a probe; the next refresh shows whether it has it. */
+  /** True once a payment of this process has claimed a probe; the next refresh shows whether the claim was committed. */
   isProbed: boolean;
 }
 
@@ -71,7 +75,7 @@ export function buildView(source: ViewSource): RoutingView {
   const found = estimate(estimates.states, priorsOf(routes), at, DEFAULT_POLICY);
   const known = routes.map((route) => knownRoute(source, route, found.get(route.id)!));
   const facts = known.map((one) => one.facts);
-  const isYoung = before !== undefined && at - before.snapshot.at < LONGEST_KEPT_MS;
+  const isYoung = before !== undefined && at - before.snapshot.at < MAX_SNAPSHOT_AGE_MS;
   if (
     isYoung &&
     before.rules === rules.compiled &&

@@ -19,7 +19,7 @@ export interface SavedRules {
 
 const EMPTY: RuleSet = { version: 1, rules: [] };
 
-/** The newest rules, or those of one version. Throws GatewayError `not_found` for a version that never was. */
+/** The newest rules, or those of one version. Throws GatewayError `not_found` for an unknown version. */
 export async function readRules(
   deps: Pick<Deps, 'store' | 'routes' | 'caller'>,
   version?: number,
@@ -35,8 +35,9 @@ export async function readRules(
 }
 
 /**
- * Checks the rules and puts them in force; those before them are kept under their version, and stay in force where these
- * are refused. Throws GatewayError `invalid_input` naming every problem, `invalid_state` where the rules are a file's.
+ * Checks the rules and puts them in force. Earlier rules stay stored under their version, and stay in force if the new
+ * ones are refused. Throws GatewayError `invalid_input` naming every problem, `invalid_state` if the rules come from a
+ * file.
  */
 export async function saveRules(deps: RulesDeps, input: unknown): Promise<SavedRules> {
   if (deps.rulesFrom === 'file') {
@@ -93,12 +94,12 @@ function savedRules({ routes }: Pick<Deps, 'routes'>, { version, source, body, c
   return { version, source, ruleSet, warnings: warningsOf(ruleSet, routes), created };
 }
 
-/** A key of the sandbox does not see the rules that are production's alone. */
+/** The rules that the caller may see: a sandbox key does not see rules that apply only in production. */
 function shownTo({ caller }: Pick<Deps, 'caller'>, saved: SavedRules): SavedRules {
   if (caller?.environment !== 'sandbox') return saved;
   const { ruleSet } = saved;
   const rules = ruleSet.rules.filter(({ when }) => certainty(when, 'sandbox') !== false);
-  // Warnings name rules by their places.
+  // Warnings name rules by their index.
   return {
     ...saved,
     ruleSet: { ...ruleSet, rules },
@@ -106,7 +107,7 @@ function shownTo({ caller }: Pick<Deps, 'caller'>, saved: SavedRules): SavedRule
   };
 }
 
-/** A catalogue that was changed since can make saved rules name routes that are gone: worth a warning, no more. */
+/** Warnings about saved rules. Routes in them that a later catalogue no longer has are no error. */
 function warningsOf(ruleSet: RuleSet, routes: Deps['routes']): Issue[] {
   try {
     return checkRules(ruleSet, routes).warnings;

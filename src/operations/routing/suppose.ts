@@ -32,10 +32,10 @@ export function dryRun(
   const amount = centsOf(request.amount);
   const { rules, warnings } = supposedRules(deps, view.rules, request.rules);
   const { kind = null, preferredRoute: preferredKind = null, clientReferenceId = null } = request;
-  const asked = { ...request, amount, preferredRoute: preferredKind, clientReferenceId };
+  const checkout = { ...request, amount, preferredRoute: preferredKind, clientReferenceId };
   // The key of a split is as random as that of a session.
-  const drawn = { customerEmail: request.customer, idempotencyKey: deps.newId('chk') };
-  const effect = evaluateRules(rules, factsOf({ ...asked, ...drawn }, at));
+  const identity = { customerEmail: request.customer, idempotencyKey: deps.newId('chk') };
+  const effect = evaluateRules(rules, factsOf({ ...checkout, ...identity }, at));
   const purpose = kind === null ? 'offer' : 'attempt';
   const input = decisionInput({ purpose, at, kind, preferredKind, amount, effect });
   const { snapshot } = view;

@@ -10,21 +10,21 @@ import { type FileLine, readSettlementFile } from './parse-settlement-file.ts';
 import { settlePayment } from './settle-payment.ts';
 
 export interface ImportOptions {
-  /** Only payments of this environment are settled; left out, both. */
+  /** Only payments of this environment are settled; undefined: of both. */
   environment: Environment | undefined;
   /** True to record nothing. */
   dryRun: boolean;
 }
 
-// Read and committed together: enough for the database to take them at once, and few enough for others in between.
+// Lines that are read and committed together, few enough that other work runs in between.
 const PAGE = 100;
 
 type Found = { payment: Payment } | { code: MismatchCode; message: string };
 
 /**
- * Settles the payments that a file of a provider names, line by line: one that does not match changes nothing, and the
- * others are recorded. The same file again finds all of them settled. Cut off, it has recorded whole payments.
- * Throws GatewayError `invalid_input` for what is no such file.
+ * Settles the payments of a provider's file line by line. A line that does not match changes nothing, and the other lines
+ * are recorded. A second import of the file changes nothing, and an interrupted import has recorded whole payments.
+ * Throws GatewayError `invalid_input` for a file of another format.
  */
 export async function importSettlements(deps: Deps, text: string, options: ImportOptions): Promise<ImportReport> {
   const { lines, ignoredColumns } = await readSettlementFile(text, deps.now());
@@ -35,7 +35,7 @@ export async function importSettlements(deps: Deps, text: string, options: Impor
     const found = await Promise.all(page.map((line) => find(deps, line, options)));
     const single = found.map((each, index) => onceOnly(each, page[index]!.number, firstLines));
     reported.push(...(await Promise.all(page.map((line, index) => settle(deps, line, single[index]!, options)))));
-    // The embedded database answers in this very thread.
+    // The embedded database reads on this thread: other work gets a turn.
     await turn();
   }
   return { dryRun: options.dryRun, lines: reported, ignoredColumns };
@@ -71,7 +71,7 @@ async function idOf(store: Deps['store'], { paymentId, reference }: SettlementLi
 function onceOnly(found: Found, number: number, firstLines: Map<string, number>): Found {
   if ('code' in found) return found;
   const first = firstLines.get(found.payment.id);
-  if (first !== undefined) return mismatch('duplicate_line', `The payment stands in line ${first} already.`);
+  if (first !== undefined) return mismatch('duplicate_line', `Line ${first} already has this payment.`);
   firstLines.set(found.payment.id, number);
   return found;
 }

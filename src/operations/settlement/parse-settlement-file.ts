@@ -26,11 +26,11 @@ export interface FileLine {
 
 export interface SettlementFile {
   lines: FileLine[];
-  /** Columns that mean nothing here. */
+  /** Names of columns that the import does not use. */
   ignoredColumns: string[];
 }
 
-// Of a provider's own file many mean nothing here; more than this no file has.
+// A provider's file can have many unused columns, but not more than this.
 const MAX_COLUMNS = 100;
 
 interface Row {
@@ -41,7 +41,10 @@ interface Row {
 
 const SUGGESTION = `Send CSV with a header line: payment_id or reference, amount, currency, and settled_at if you have it; at most ${MAX_LINES} lines of ${MAX_COLUMNS} columns.`;
 
-/** Throws GatewayError `invalid_input` for what is no such file; what is wrong with one line, that line says. */
+/**
+ * Reads a settlement file. Throws GatewayError `invalid_input` for a file of another format; the fault of a single line
+ * is part of that line.
+ */
 export async function readSettlementFile(text: string, now: number): Promise<SettlementFile> {
   const [header, ...rows] = rowsOf(text, await import('csv-parse/sync'));
   if (!header) throw refused('The file is empty.');
@@ -65,14 +68,14 @@ function lineOf(
 ): FileLine {
   const cells = Object.fromEntries(places.map(([column, index]) => [column, record[index] || null])) as SettlementCells;
   const { length } = record;
-  const message = `cannot be told: the line has ${length} cells, and the header ${width}`;
+  const message = `cannot be read: the line has ${length} cells, and the header ${width}`;
   const read = length === width ? readLine(cells, now) : { fault: { column: 'amount' as const, message } };
   return { number: line, cells, read };
 }
 
 function rowsOf(text: string, { CsvError, parse }: typeof csv): Row[] {
   if (text.includes('\0')) throw refused('The file has a NUL character in it.');
-  // A carriage return alone ends a line only of a file that has no other end of one.
+  // A lone carriage return ends a line only if the file has no line feed.
   const unified = text.replaceAll('\r\n', '\n').replaceAll('\r', text.includes('\n') ? ' ' : '\n');
   try {
     const parsed = parse(unified, {
@@ -87,7 +90,8 @@ function rowsOf(text: string, { CsvError, parse }: typeof csv): Row[] {
     return parsed.map(({ record, info }) => ({ record, line: info.lines }));
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    // Its own line is where the parser gave up. It had read on from the end of the cell before, or of the record before.
+    // The line number of the parser's error is the line where it stopped. The faulty cell begins earlier, after the last
+    // cell or record that the parser completed.
     const rest = Buffer.from(unified)
       .subarray(error['bytes'] as number)
       .toString()

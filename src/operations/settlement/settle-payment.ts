@@ -32,7 +32,7 @@ export async function settlePayment(
 }
 
 export interface Payout {
-  /** US dollars. */
+  /** Amount in US dollars. */
   amount?: number | undefined;
   reference?: string | undefined;
   settledAt?: Instant | undefined;

@@ -68,7 +68,7 @@ const paymentInput = z.strictObject({
   ),
 });
 
-/** For agents that have no REST API at hand; there it is `GET /api/gateway/payments/{paymentId}`. */
+/** Over REST: `GET /api/gateway/payments/{paymentId}`. */
 export const paymentGet = defineOperation({
   name: 'payment.get',
   title: 'Get a payment',

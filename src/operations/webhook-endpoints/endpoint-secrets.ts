@@ -35,8 +35,9 @@ export function liveSecrets(secrets: readonly SigningSecret[], now: number): str
 type Checking = Pick<Deps, 'store' | 'webhooks' | 'log'>;
 
 /**
- * Makes sure that every secret in the database opens, and seals those with the first key that only another one opens, so
- * that the other one can be taken out. Throws an error of one line where one does not open: its endpoint would get nothing.
+ * Checks that a key opens every stored secret. Seals secrets that only a later key opens with the first key, so that the
+ * operator can remove the later key. Throws an error of one line if a secret does not open, because its endpoint would
+ * get no events.
  */
 export async function checkSecrets({ store, webhooks, log }: Checking): Promise<void> {
   const { secretBox } = webhooks;
@@ -54,7 +55,7 @@ export async function checkSecrets({ store, webhooks, log }: Checking): Promise<
 function wordsFor(closed: readonly SealedSecret[]): string {
   const ids = [...new Set(closed.map(({ endpointId }) => endpointId))];
   const named = ids.length === 1 ? ids[0]! : `${ids[0]!} and ${ids.length - 1} more`;
-  return `ENCRYPTION_KEY does not open the webhook secrets of ${named}: set the key that they were sealed with, behind a comma after a new one, or restore the .key file that stood beside the database; where the key is lost, "tillway endpoints forget-secrets" says which secrets are, and gives them up`;
+  return `ENCRYPTION_KEY does not open the webhook secrets of ${named}: set the key that sealed them (after a new one and a comma, if there is a new one), or restore the .key file of the database; if the key is lost, "tillway endpoints forget-secrets" lists these secrets and drops them`;
 }
 
 interface Forgetting extends Pick<Deps, 'store' | 'now'> {

@@ -48,7 +48,7 @@ export async function listEndpoints(
     (endpoint) => !isDeleted(endpoint) && (environment === undefined || endpoint.environment === environment),
   );
   const cursor = page.endingBefore ?? page.startingAfter;
-  // The ids of the configuration's do not tell when they were made.
+  // The ids of configured endpoints do not contain their creation time.
   const place = cursor === undefined ? undefined : (known.find(({ id }) => id === cursor) ?? placeOf(cursor));
   const { items, hasMore } = pageOfItems<WebhookEndpoint, Place>(known, page, place, comparePlaces);
   return { items: await withSecrets(deps, items), hasMore };

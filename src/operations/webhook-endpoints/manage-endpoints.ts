@@ -63,9 +63,9 @@ function freeSlot(endpoints: readonly WebhookEndpoint[], environment: Environmen
 }
 
 /**
- * Changes what the request names. Throws GatewayError `not_found`, `invalid_input` for a URL that cannot be delivered to,
- * and `invalid_state` for the endpoint of the configuration, which can be enabled, and nothing else, and for one to enable
- * that has no secret.
+ * Changes the fields that the request has. Throws GatewayError `not_found`, `invalid_input` for a URL that cannot be
+ * delivered to, and `invalid_state` for the endpoint of the configuration, which can only be enabled, and for enabling an
+ * endpoint without a secret.
  */
 export async function changeEndpoint(
   deps: Pick<Deps, 'store' | 'now' | 'webhooks'>,
@@ -89,7 +89,10 @@ export async function changeEndpoint(
   return details!;
 }
 
-/** Of the configuration's the process that has it knows the secret. */
+/**
+ * Throws GatewayError `invalid_state` if an endpoint to enable has no secret. Only a process with the configuration knows
+ * the secret of the configured endpoint.
+ */
 async function requireSecret({ store }: Pick<Deps, 'store'>, { id, source }: WebhookEndpoint): Promise<void> {
   if (source === 'configuration' || (await store.endpointSecrets([id])).length > 0) return;
   throw new GatewayError(
@@ -101,7 +104,7 @@ async function requireSecret({ store }: Pick<Deps, 'store'>, { id, source }: Web
   );
 }
 
-/** Another receiver has not failed yet. */
+/** The endpoint with the fields of a request. A new URL clears the recorded failures. */
 function withFields(before: WebhookEndpoint, fields: Omit<ChangeEndpointRequest, 'status'>): WebhookEndpoint {
   const { url = before.url, description = before.description } = fields;
   const events = fields.events ?? before.events;
@@ -140,12 +143,12 @@ export async function rotateSecret(
 }
 
 /**
- * Deletes an endpoint and its secrets; the dispatcher gives up what still waits for it. Throws GatewayError `not_found`,
+ * Deletes an endpoint and its secrets; the dispatcher cancels its pending deliveries. Throws GatewayError `not_found`,
  * and `invalid_state` for the endpoint that the configuration of this process names.
  */
 export async function deleteEndpoint(deps: Pick<Deps, 'store' | 'now' | 'webhooks'>, id: string): Promise<void> {
   await commitEndpoint(deps, id, (before) => {
-    // One that is left over from a configuration before can go.
+    // An endpoint of an earlier configuration can be deleted.
     if (deps.webhooks.configured?.endpointId === id) {
       rejectConfiguredEndpoint(before, 'Start the service without WEBHOOK_URL; then delete it.');
     }
@@ -195,8 +198,8 @@ function rejectConfiguredEndpoint({ id, source, environment }: WebhookEndpoint, 
 }
 
 /**
- * Refuses what no event could ever be delivered to, or what would carry production events in the clear, with GatewayError
- * `invalid_input`. A host name is looked up whenever it is connected to, and not here.
+ * Throws GatewayError `invalid_input` for a URL to which no event could be delivered, or that would carry production
+ * events unencrypted. A host name is resolved at each connection, not here.
  */
 function checkUrl(url: string, environment: Environment, configured: WebhookTargets): void {
   const targets = targetsOf(environment, configured);
@@ -211,7 +214,7 @@ function checkUrl(url: string, environment: Environment, configured: WebhookTarg
       'Set url to an address that this service may send to; WEBHOOK_ALLOW_PRIVATE=true of the service allows private ones; then resend.',
     );
   }
-  // Plain where the operator's own network has been opened.
+  // Plain http is allowed once the operator has allowed private addresses.
   if (environment === 'production' && protocol === 'http:' && targets !== 'any') {
     throw invalidField(
       'url',
@@ -223,9 +226,10 @@ function checkUrl(url: string, environment: Environment, configured: WebhookTarg
 }
 
 /**
- * Makes the endpoint that configuration names the active one of its environment. The id follows from the environment, so
- * that every instance registers the same one, and what waits for an endpoint goes to its new address when that changes.
- * Without one nothing changes: what is known already keeps its events, until a process that has its secret sends them.
+ * Registers the endpoint of the configuration, or makes it active again. Its id derives from the environment, so that
+ * every instance registers the same endpoint, and pending deliveries go to its new URL after a change. Without a
+ * configured endpoint nothing changes: an earlier one keeps its pending deliveries until a process with its secret sends
+ * them.
  */
 export async function registerConfiguredEndpoint(
   deps: Pick<Deps, 'store' | 'now'>,
@@ -235,7 +239,7 @@ export async function registerConfiguredEndpoint(
   const { url, environment } = webhook;
   const id = configuredEndpointId(environment);
   const before = await deps.store.endpoint(id);
-  // One that has been failing for a while goes on with that, however often a process starts.
+  // A start of a process does not clear the recorded failures of an unchanged endpoint.
   if (before?.status === 'active' && before.url === url) return;
   const fresh = newEndpoint({ id, environment, url, created: before?.created ?? deps.now() });
   const endpoint = { ...fresh, version: (before?.version ?? 0) + 1 };
@@ -244,8 +248,8 @@ export async function registerConfiguredEndpoint(
 
 const ID_LENGTH = 36;
 
-/** The id of the endpoint that configuration registers for an environment. */
+/** The id of the configured endpoint of an environment. */
 export function configuredEndpointId(environment: Environment): string {
-  // Hex digits are all letters of the id alphabet.
+  // Hex digits are valid characters of an id.
   return `whe_${createHash('sha256').update(`configured ${environment}`).digest('hex').slice(0, ID_LENGTH)}`;
 }

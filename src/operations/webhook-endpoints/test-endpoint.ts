@@ -13,14 +13,14 @@ type Testing = Pick<Deps, 'store' | 'now' | 'realNow' | 'webhooks' | 'routes'>;
 
 /**
  * Posts a sample event to an endpoint once, disabled or not, signed as its deliveries are. Nothing is stored. Throws
- * GatewayError `not_found`, and `invalid_state` where this process does not know what to sign it with.
+ * GatewayError `not_found`, and `invalid_state` if this process does not know the secret.
  */
 export async function testEndpoint(deps: Testing, id: string): Promise<WebhookTestResource> {
   const endpoint = await getEndpoint(deps, id);
   const sent = deps.now();
   const secrets = liveSecrets(await signingSecrets(deps, endpoint), sent);
   if (secrets.length === 0) throw secretUnknown(endpoint);
-  // Names a session that no service can have made, and is not of live mode: nobody ships goods for it.
+  // The session id is an impossible one and the event is not live, so that no receiver ships goods for it.
   const { payload } = webhookExample(deps, webhookExampleRequest.parse({}), sent);
   const body = JSON.stringify(payload);
   const timestampSeconds = Math.floor(deps.realNow() / 1000);

@@ -64,8 +64,9 @@ const PREFIXES = {
   routing_decisions: 'dec_',
 };
 
-// Why each holds is in `domain/checkout-state.ts` and `domain/checkout.ts`: whatever changes a checkout goes through
-// `changed`, and is committed whole. Instants are compared only where one was made of the other: a clock can be set back.
+// `domain/checkout-state.ts` and `domain/checkout.ts` show why each invariant holds: every change of a checkout goes
+// through `changed` and is committed whole. Instants are compared only if one derives from the other, because a clock can
+// be set back.
 
 /** Records of checkouts, and the agreement between sessions, their payments and their invoices. */
 export const CHECKOUT_INVARIANTS = invariants({
@@ -173,7 +174,7 @@ export const CHECKOUT_INVARIANTS = invariants({
   },
   session_wakes: {
     says: 'A session in progress is scheduled for its next change, or for the end of a worker lease; a final session is not scheduled.',
-    // Or later: a worker that claims a due session postpones it until its lease ends.
+    // The stored time can be later: a worker that claims a due session postpones it until its lease ends.
     sql: `SELECT DISTINCT session.id AS id FROM sessions AS session
       LEFT JOIN payments AS payment ON payment.session_id = session.id AND payment.status = 'pending'
       WHERE (session.wake_at IS NULL) <> (session.status NOT IN ('routed', 'pending'))

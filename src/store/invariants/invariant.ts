@@ -5,8 +5,8 @@ export interface Invariant {
   /** One sentence. */
   says: string;
   /**
-   * Selects the violations as the column `id`, in order, at most `?1` of them. One statement reads one committed state, so
-   * that it can run beside a live service; the same text is for every database.
+   * Selects the violations as the column `id`, in order, at most `?1` of them. One statement reads one committed state,
+   * so that it can run while a service works. Every database runs the same text.
    */
   sql: string;
 }

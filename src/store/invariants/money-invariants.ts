@@ -55,11 +55,11 @@ export const MONEY_INVARIANTS = invariants({
   money_has_message: {
     says: 'Every paid payment, also a surplus one, has an applied message or an accepted wrong amount, and every applied message has a payment.',
     sql: `SELECT session_id AS id FROM (
-        SELECT session_id, 1 AS paid, 0 AS told, 0 AS accepted FROM payments WHERE status = 'paid'
+        SELECT session_id, 1 AS paid, 0 AS reported, 0 AS accepted FROM payments WHERE status = 'paid'
         UNION ALL SELECT session_id, 0, 1, 0 FROM provider_messages WHERE outcome = 'applied' AND status = 'paid'
         UNION ALL SELECT session_id, 0, 0, 1 FROM payments WHERE status = 'paid' AND id IN (
           SELECT payment_id FROM discrepancies WHERE kind = 'amount_mismatch' AND resolution = 'accepted')
-      ) AS money GROUP BY session_id HAVING SUM(told) > SUM(paid) OR SUM(paid) > SUM(told) + SUM(accepted)`,
+      ) AS money GROUP BY session_id HAVING SUM(reported) > SUM(paid) OR SUM(paid) > SUM(reported) + SUM(accepted)`,
   },
   task_payment: {
     says: 'A provider task has a payment of the same session.',
@@ -133,7 +133,7 @@ export const MONEY_INVARIANTS = invariants({
       WHERE message.refund_id IS NOT NULL AND (refund.id IS NULL OR refund.session_id <> message.session_id
         OR (message.flagged = 0 AND message.amount <> refund.amount))`,
   },
-  // Money that is not where it should be is in the list, and what was decided about it is in the books.
+  // Misplaced money is listed as a discrepancy, and decisions about it are in the ledger.
   discrepancy_state: {
     says: 'A discrepancy has a known kind, a resolution and its time if and only if it is resolved, and a refund in progress only while open.',
     sql: `SELECT id FROM discrepancies
@@ -165,18 +165,18 @@ export const MONEY_INVARIANTS = invariants({
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
       WHERE message.flagged = 1 AND (message.status = 'paid' OR message.outcome = 'event_conflict') AND NOT EXISTS (
         SELECT 1 FROM discrepancies AS discrepancy
-        LEFT JOIN provider_messages AS told
-          ON told.provider = discrepancy.provider AND told.event_id = discrepancy.event_id
-          AND CASE discrepancy.kind WHEN 'event_conflict' THEN told.conflict = discrepancy.session_id
-            WHEN 'environment_mismatch' THEN told.conflict = '' AND told.environment <> discrepancy.environment
-            ELSE told.conflict = '' AND told.environment = discrepancy.environment END
+        LEFT JOIN provider_messages AS report
+          ON report.provider = discrepancy.provider AND report.event_id = discrepancy.event_id
+          AND CASE discrepancy.kind WHEN 'event_conflict' THEN report.conflict = discrepancy.session_id
+            WHEN 'environment_mismatch' THEN report.conflict = '' AND report.environment <> discrepancy.environment
+            ELSE report.conflict = '' AND report.environment = discrepancy.environment END
         WHERE discrepancy.session_id = message.session_id
           AND (discrepancy.kind = message.outcome
             OR (discrepancy.kind = 'currency_mismatch' AND message.outcome = 'amount_mismatch')
             OR (discrepancy.kind = 'unknown_payment' AND message.outcome = 'amount_mismatch'
               AND message.payment_id IS NOT NULL))
-          AND (message.payment_id IS NULL OR COALESCE(told.payment_id, message.payment_id) = message.payment_id)
-          AND (discrepancy.received >= message.amount OR told.amount >= message.amount))`,
+          AND (message.payment_id IS NULL OR COALESCE(report.payment_id, message.payment_id) = message.payment_id)
+          AND (discrepancy.received >= message.amount OR report.amount >= message.amount))`,
   },
   wrong_amount_beyond: {
     says: 'The open excess of a wrong amount is the reported amount less the accounted amount.',

@@ -3,12 +3,13 @@ import { KEY_SCOPES, KEY_SOURCES } from '../../domain/api-key.ts';
 import { ENVIRONMENTS } from '../../domain/route.ts';
 import { duplicates, invariants, orphans, sqlList, unknownValues } from './invariant.ts';
 
-// Why each holds is in `domain/route-outcome.ts`, `routing/health-machine.ts` and `operations/routing/`: what an attempt teaches commits
-// with the attempt, a change of health with the record that it leads to, a decision with what rests on it.
+// `domain/route-outcome.ts`, `routing/health-machine.ts` and `operations/routing/` show why each invariant holds:
+// outcomes commit with their attempt, a health transition with the new health record, and a decision with the session or
+// payment that uses it.
 
 type Counts = [successes: number, failures: number, neutrals: number];
 
-/** All that an outcome may say, and what it counts for. */
+/** All possible outcomes by stage and result, with their counts. */
 const COUNTS: [stage: RouteOutcome['stage'], result: RouteOutcome['result'], ...Counts][] = [
   ['unclear', 'refused', 0, REFUSAL_WEIGHT, 0],
   ['handoff', 'accepted', 0, 0, 0],
@@ -18,12 +19,12 @@ const COUNTS: [stage: RouteOutcome['stage'], result: RouteOutcome['result'], ...
   ['result', 'paid', 1, 0, 0],
   ['result', 'failed', 0, 1, 0],
   ['result', 'neutral', 0, 0, 1],
-  // The provider's word takes back what its silence counted for.
+  // A report of the provider reverses the weight of the uncertain handoff.
   ['handoff', 'accepted', 0, -REFUSAL_WEIGHT, 0],
   ['result', 'paid', 1, -REFUSAL_WEIGHT, 0],
   ['result', 'failed', 0, 1 - REFUSAL_WEIGHT, 0],
   ['result', 'neutral', 0, -REFUSAL_WEIGHT, 1],
-  // Late money takes back what was counted when it did not come.
+  // Late money reverses the failure that was counted before.
   ['late', 'paid', 1, -REFUSAL_WEIGHT, 0],
   ['late', 'paid', 1, -1, 0],
   ['late', 'paid', 1, 0, -1],
@@ -78,13 +79,13 @@ export const ROUTING_INVARIANTS = invariants({
   },
   handoff_outcome: {
     says: 'A payment with a provider payment id has an accepted handoff, unless it is paid; no other payment has one.',
-    // Money can come before the answer to the handoff, which then teaches nothing more.
+    // Money can arrive before the answer to the handoff, which then adds no outcome.
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN route_outcomes AS outcome ON outcome.payment_id = payment.id AND outcome.stage = 'handoff'
       WHERE (payment.provider_reference IS NULL AND outcome.result = 'accepted')
         OR (payment.provider_reference IS NOT NULL AND payment.status <> 'paid' AND outcome.payment_id IS NULL)`,
   },
-  // Health of routes, and its history, which versions order: ids are made on clocks that differ.
+  // Health of routes, and its history in the order of versions: ids come from different clocks.
   health_record: {
     says: 'The health record of a route is complete, and its state and version equal the columns beside it.',
     sql: `SELECT route_id AS id FROM route_health
@@ -93,7 +94,7 @@ export const ROUTING_INVARIANTS = invariants({
   },
   transition_chain: {
     says: 'A health transition starts in the state in which the previous one ended, with a higher version.',
-    // But an override into standby can have run out by itself: the route has been degraded since.
+    // An override into standby can end by itself: the route has been degraded since.
     sql: `SELECT id FROM (
         SELECT id, version, from_state, LAG(version) OVER history AS version_before,
           LAG(to_state) OVER history AS state_before, LAG(cause) OVER history AS cause_before
@@ -144,7 +145,7 @@ export const ROUTING_INVARIANTS = invariants({
   },
   chosen_route: {
     says: 'A payment uses the route that its decision chose.',
-    // A body is searched as text: reading JSON is not the same in all databases. Outcomes name the route by itself.
+    // A body is searched as text, because databases read JSON differently. Outcomes have the bare id of the route.
     sql: `SELECT DISTINCT decision.id AS id FROM routing_decisions AS decision
       JOIN route_outcomes AS outcome ON outcome.payment_id = decision.payment_id
       WHERE REPLACE(decision.body, '"chosen":"' || outcome.route_id || '","greedy":', '') = decision.body`,

@@ -150,7 +150,7 @@ export const WEBHOOK_INVARIANTS = invariants({
       ],
     }),
   },
-  // Webhook endpoints and their secrets, sealed as they are: whether they open is told at the start of the service.
+  // Webhook endpoints and their sealed secrets. The start of a service checks whether the secrets open.
   endpoint_state: {
     says: 'An endpoint has a reason and a time if and only if it is disabled or deleted; it has event types, and a URL until it is deleted.',
     sql: `SELECT id FROM webhook_endpoints

@@ -1,4 +1,7 @@
-/** Money is integer cents, time integer milliseconds; ids sort by creation, but for those of events. Indexes end in `id`: every list is a range. */
+/**
+ * Money is integer cents, time integer milliseconds; ids sort by creation, except those of events. Indexes end with `id`,
+ * so that every list is an index range.
+ */
 export const initial = `
 CREATE TABLE customers (
   id TEXT PRIMARY KEY,

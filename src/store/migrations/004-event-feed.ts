@@ -2,8 +2,8 @@ import type { Step } from './migration.ts';
 
 /**
  * The feed: events get their position after their commit, one round at a time. Deliveries show their last attempt, are
- * listed by endpoint, type and answer, and those of a recovery wait in a queue of their own. The indexes by answer come
- * before those without: where SQLite thinks two equally good, it takes the one that was made first.
+ * listed by endpoint, type and answer, and those of a recovery wait in a queue of their own. The indexes with the answer
+ * class are created before those without it, because of two equally good indexes SQLite takes the older one.
  */
 export const eventFeed: Step = {
   name: 'event feed',

@@ -1,8 +1,9 @@
 import type { Step } from './migration.ts';
 
 /**
- * Creates discrepancies from older flagged messages and surplus payments. Their ids derive from the payment or the session, so
- * that they sort by time. Refunded surplus money, and a wrong amount of a payment that was paid all the same, are resolved.
+ * Creates discrepancies from older flagged messages and surplus payments. Their ids derive from the payment or the
+ * session, so that they sort by time. Refunded surplus money is resolved, and so is a wrong amount if its payment was
+ * paid later.
  */
 export const discrepancies: Step = {
   name: 'discrepancies',

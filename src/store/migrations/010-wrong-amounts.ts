@@ -6,12 +6,15 @@ const ACCOUNTED = paymentSql(`payment.returned + payment.owed + CASE WHEN paymen
     THEN payment.amount + payment.buyer_fee - payment.shortfall ELSE 0 END`);
 const TOOK = paymentSql('payment.amount + payment.buyer_fee - discrepancies.expected + discrepancies.received');
 const WHETHER_PAID = paymentSql("payment.status = 'paid'");
-/** Nothing of it is booked or on its way back. The right amount closed what was more than it, too. */
+/**
+ * A wrong amount of which nothing is booked or being refunded. `paid_in_full` is included, because the right amount also
+ * closed records of larger amounts.
+ */
 const undecided = (record: string) => `(${record}.kind = 'amount_mismatch' AND ${record}.payment_id IS NOT NULL
     AND ${record}.refund_id IS NULL AND ${record}.received > 0 AND ${record}.subject <> ${record}.id
     AND (${record}.status = 'open' OR ${record}.resolution = 'paid_in_full'))`;
 /** Reported amounts are cumulative: the largest report includes the others. */
-const TOLD_OF_ELSEWHERE = `EXISTS (SELECT 1 FROM discrepancies AS larger
+const HAS_LARGER_REPORT = `EXISTS (SELECT 1 FROM discrepancies AS larger
     WHERE larger.payment_id = discrepancies.payment_id AND ${undecided('larger')}
       AND (larger.received > discrepancies.received
         OR (larger.received = discrepancies.received AND larger.id < discrepancies.id)))`;
@@ -61,7 +64,7 @@ UPDATE discrepancies SET subject = payment_id || '/nothing'
 UPDATE discrepancies SET version = version + 1, subject = id, status = 'resolved',
     resolution = CASE WHEN ${WHETHER_PAID} THEN 'paid_in_full' ELSE 'accepted' END,
     resolved_at = COALESCE(resolved_at, created)
-  WHERE ${undecided('discrepancies')} AND (${TOOK} <= ${ACCOUNTED} OR ${TOLD_OF_ELSEWHERE});
+  WHERE ${undecided('discrepancies')} AND (${TOOK} <= ${ACCOUNTED} OR ${HAS_LARGER_REPORT});
 UPDATE discrepancies SET version = version + 1, status = 'open', resolution = NULL, resolved_at = NULL, expected = 0,
     received = ${TOOK} - ${ACCOUNTED}, subject = payment_id || '/' || ${ACCOUNTED}
   WHERE ${undecided('discrepancies')} AND ${ACCOUNTED} > 0;

@@ -1,10 +1,10 @@
 import type { Step } from './migration.ts';
 
-/** The payment that a record's message names, as its provider does. */
+/** The payment id in the message of a record, as the provider wrote it. */
 const named = (record: string) => `(SELECT message.payment_id FROM provider_messages AS message
     WHERE message.provider = ${record}.provider AND message.event_id = ${record}.event_id)`;
 const NAMED = named('discrepancies');
-/** With what the subject of money that cannot be booked begins. */
+/** The beginning of the subject of money that cannot be booked. */
 const STEM = `COALESCE(${NAMED}, discrepancies.event_id)`;
 const ENCODED_STEM = `REPLACE(REPLACE(${STEM}, '%', '%25'), '/', '%2F')`;
 const ENCODED = `${ENCODED_STEM} || SUBSTR(discrepancies.subject, LENGTH(${STEM}) + 1)`;

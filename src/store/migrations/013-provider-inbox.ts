@@ -1,6 +1,9 @@
 import type { Step } from './migration.ts';
 
-/** Environment of a sender: that of the record, or the other one if the message was flagged for its environment. */
+/**
+ * Environment of a sender: the environment of the record, or the other environment if the message was flagged for its
+ * environment.
+ */
 const senderOf = (environment: string) =>
   `CASE WHEN message.outcome <> 'environment_mismatch' THEN COALESCE(${environment}, 'sandbox')
     WHEN ${environment} = 'production' THEN 'sandbox' ELSE 'production' END`;

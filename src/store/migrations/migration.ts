@@ -1,8 +1,8 @@
-/** One step of the schema: the same for every database, but for what only one of them can be told. */
+/** One step of the schema, the same for every database except for `only`. */
 export interface Step {
   name: string;
   sql: string;
-  /** Run after `sql` on that database only, such as triggers, which both write in their own way. */
+  /** SQL for one database, run after `sql`. Triggers, for example, have a different syntax in each. */
   only?: { sqlite: string; postgres: string };
 }
 

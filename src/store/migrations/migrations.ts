@@ -25,7 +25,10 @@ ALTER TABLE events ADD COLUMN trace_parent TEXT;
 `,
 };
 
-/** Columns for a provider's own failure reason, and for the time since which it does not know the payment of a refund. */
+/**
+ * Columns for a provider's own failure reason, and for the time since which the provider answers that it does not know
+ * the payment of a refund.
+ */
 const failures: Step = {
   name: 'failures',
   sql: `
@@ -51,5 +54,5 @@ const STEPS: readonly Step[] = [
   ledgerSums,
 ];
 
-/** Forward only, in order. One that has been released is never edited: the next change is the next number. */
+/** All migrations in order, forward only. A released migration is never edited: a later change gets the next number. */
 export const MIGRATIONS: readonly Migration[] = STEPS.map((step, index) => ({ ...step, version: index + 1 }));

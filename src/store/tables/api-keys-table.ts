@@ -57,7 +57,7 @@ export const apiKeyWrites = {
   api_key_active: ({ keyId }: { keyId: string }) => statement(HOLD, [keyId], 'key_revoked', lockOf(keyId)),
   api_key_used: ({ keyId, at }: { keyId: string; at: Instant }) =>
     statement(USE, [keyId, at], undefined, lockOf(keyId)),
-  /** Guarded by not being revoked. */
+  /** Guarded by the key not being revoked yet. */
   api_key_revoked: ({ keyId, at }: { keyId: string; at: Instant }) =>
     statement(REVOKE, [keyId, at], 'overtaken', lockOf(keyId)),
   /** Guarded by the key being active and by both its limits; `amount` is the cents of one checkout, added to the day's. */

@@ -13,7 +13,7 @@ const KINDS = quoted(DISCREPANCY_KINDS);
 const COUNT_DELIVERIES = counted(
   `SELECT 1 FROM deliveries WHERE environment = ?1 AND type IN (${TYPES}) AND status = ?2`,
 );
-// Dead deliveries of a deleted endpoint do not count. The first condition is that of an index.
+// Dead deliveries of a deleted endpoint do not count. The first condition matches a partial index.
 const COUNT_DEAD = counted(`SELECT 1 FROM webhook_endpoints AS endpoint JOIN deliveries AS delivery
     ON delivery.endpoint_id = endpoint.id AND delivery.type IN (${TYPES}) AND delivery.status = 'dead'
   WHERE endpoint.status IN ('active', 'disabled', 'deleting') AND endpoint.status <> 'deleting'
@@ -70,10 +70,10 @@ export type Backlog = {
 export function createMonitoringReads(selectEach: SelectEach) {
   return {
     async backlog(environment: Environment, now: Instant) {
-      const asked = queriesOf(environment, now);
-      const answers = await selectEach(Object.values(asked));
+      const queries = queriesOf(environment, now);
+      const answers = await selectEach(Object.values(queries));
       const values = answers.map(([row]) => row?.['value'] ?? null);
-      return Object.fromEntries(Object.keys(asked).map((name, index) => [name, values[index]])) as unknown as Backlog;
+      return Object.fromEntries(Object.keys(queries).map((name, index) => [name, values[index]])) as unknown as Backlog;
     },
   };
 }

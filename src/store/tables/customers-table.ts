@@ -65,8 +65,8 @@ export function createCustomerReads(select: Select) {
         return list(filterKeyset('customers', { environment, status }, leading), page, CUSTOMERS.fromRow);
       }
       const named = matching(await customersNamed(select, { id, email }), { status, environment });
-      const isAsked = (item: Customer) => email === undefined || emailKey(item.email) === emailKey(email);
-      return pageOf(named.filter(isAsked), page);
+      const hasEmail = (item: Customer) => email === undefined || emailKey(item.email) === emailKey(email);
+      return pageOf(named.filter(hasEmail), page);
     },
   };
 }

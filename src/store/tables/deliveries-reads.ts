@@ -12,7 +12,7 @@ import {
 } from '../webhooks-port.ts';
 import { type KeysetQuery, type Row, type Select, splitColumns } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
-import { NOTHING, matching, pageWithin, pageOfItems, pageOf } from '../named-page.ts';
+import { EMPTY_PAGE, matching, pageWithin, pageOfItems, pageOf } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
 import {
   DELIVERY_ATTEMPTS,
@@ -26,8 +26,8 @@ const SELECT_EVENT = 'SELECT * FROM events WHERE id = ?1';
 const SELECT_EVENTS_OF_SESSION = 'SELECT * FROM events WHERE session_id = ?1 ORDER BY sequence';
 const WITH_EVENT = `SELECT candidate.*, event.body, event.request_id, event.trace_parent
     FROM deliveries AS candidate JOIN events AS event ON event.id = candidate.event_id`;
-// Of those in the queue of a recovery only the first may begin; while its first attempt is in progress it is not due. If a
-// clock was set back within a session, a later event of it stands before an earlier one in the queue, and waits for that.
+// Of the deliveries in the queue of a recovery only the first may begin; while its first attempt is in progress it is not
+// due. If a clock was set back within a session, a later event is in the queue before an earlier one, and waits for it.
 const SELECT_DELIVERIES_DUE = `SELECT * FROM (
     ${WITH_EVENT}
     WHERE candidate.endpoint_id = ?1 AND candidate.status = 'pending' AND candidate.recover_at IS NULL
@@ -42,7 +42,7 @@ const SELECT_DELIVERIES_DUE = `SELECT * FROM (
   ORDER BY due_at, id LIMIT ?3`;
 const SELECT_DELIVERY = 'SELECT * FROM deliveries WHERE id = ?1';
 const SELECT_DELIVERIES_OF_SESSION = 'SELECT * FROM deliveries WHERE session_id = ?1 ORDER BY endpoint_id, sequence';
-// By way of its session, so that this needs no index of its own.
+// Selects by the session of the event, so that the query needs no further index.
 const SELECT_DELIVERIES_OF_EVENT = `SELECT delivery.*
   FROM events AS event JOIN deliveries AS delivery
     ON delivery.session_id = event.session_id AND delivery.event_id = event.id
@@ -77,7 +77,7 @@ export function createWebhookReads(select: Select) {
         );
       }
       const [first, ...rest] = deliveryKeysets(filter);
-      if (!first) return NOTHING;
+      if (!first) return EMPTY_PAGE;
       return pageWithin(await list([first, ...rest], page, deliveryFromRow), environment);
     },
 

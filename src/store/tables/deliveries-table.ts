@@ -81,8 +81,8 @@ const REPLAY = `UPDATE deliveries SET status = 'pending', schedule_start = ?4, d
     answer_class = CASE WHEN ?3 = 'delivered' THEN '2xx' ELSE answer_class END
   WHERE id = ?1 AND attempts = ?2 AND status = ?3`;
 // Deliveries that wait behind this one become due with it, so that they are not read in vain before. A delivery behind a
-// replayed one may have an attempt in progress: it keeps its own time, or it would be sent twice at once. If this delivery is
-// to be tried again, those behind it do not hold up the queue of their recovery.
+// replayed one may have an attempt in progress: it keeps its own time, or it would be sent twice at once. If this
+// delivery is to be tried again, the deliveries behind it do not delay the queue of their recovery.
 const FOLLOW = `UPDATE deliveries SET due_at = ?4, recover_at = CASE WHEN ?5 = 1 THEN NULL ELSE recover_at END
   WHERE session_id = ?1 AND endpoint_id = ?2 AND sequence > ?3 AND status = 'pending'
     AND (attempts = schedule_start OR due_at < ?4)`;
@@ -112,7 +112,10 @@ export const deliveryWrites = {
   delivery_created: ({ delivery }: OfDelivery) => insertDelivery(INSERT_DELIVERY, delivery),
   /** Guarded by its event having no delivery to that endpoint. */
   delivery_added: ({ delivery }: OfDelivery) => insertDelivery(ADD_DELIVERY, delivery, 'overtaken'),
-  /** Begins the attempt `attempts`, under a lease until `dueAt`. Guarded by the attempts before, under the same schedule. */
+  /**
+   * Begins the attempt `attempts`, under a lease until `dueAt`. Guarded by the previous number of attempts and by the
+   * schedule.
+   */
   delivery_claimed: ({ delivery: { id, attempts, scheduleStart, dueAt } }: OfDelivery) =>
     statement(CLAIM, [id, attempts - 1, scheduleStart, dueAt], 'overtaken'),
   /** Guarded by the attempt that it finishes; an `unmade` attempt sent nothing. */
@@ -129,8 +132,8 @@ export const deliveryWrites = {
     ];
   },
   /**
-   * Makes a delivery due at its `dueAt`, whatever its outcome; the log is retained. Guarded by its attempts, and the status `from`
-   * which it is made due again.
+   * Makes a delivery due at its `dueAt`, whatever its outcome; the log is retained. Guarded by its number of attempts and
+   * by its previous status `from`.
    */
   delivery_replayed: ({ delivery, from }: OfDelivery & { from: DeliveryStatus }) =>
     statement(REPLAY, [delivery.id, delivery.attempts, from, delivery.scheduleStart, delivery.dueAt], 'overtaken'),

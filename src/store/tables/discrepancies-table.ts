@@ -57,7 +57,7 @@ export const SELECT_DISCREPANCIES_OF_SESSION = 'SELECT * FROM discrepancies WHER
 const LEADING = { environment: ENVIRONMENTS, kind: DISCREPANCY_KINDS, status: DISCREPANCY_STATUSES };
 
 export const discrepancyWrites = {
-  /** Guarded by its subject being new among those of its session and kind. */
+  /** Guarded by the subject being new for its session and kind. */
   discrepancy_opened: ({ discrepancy }: { discrepancy: Discrepancy }) => insert(discrepancy),
   /** Guarded by the version before. */
   discrepancy_changed: ({ discrepancy }: { discrepancy: Discrepancy }) => update(discrepancy),
@@ -68,12 +68,12 @@ export function createDiscrepancyReads(select: Select) {
   return {
     discrepancy: (id: string) => find(DISCREPANCIES, id),
     async listDiscrepancies({ sessionId, kind, status, environment }: DiscrepancyFilter, page: Page) {
-      const asked = { environment, kind, status };
+      const filter = { environment, kind, status };
       if (sessionId === undefined) {
-        return list(filterKeyset('discrepancies', asked, LEADING), page, DISCREPANCIES.fromRow);
+        return list(filterKeyset('discrepancies', filter, LEADING), page, DISCREPANCIES.fromRow);
       }
       const named = await all(DISCREPANCIES.fromRow, SELECT_DISCREPANCIES_OF_SESSION, sessionId);
-      return pageOf(matching(named, asked), page);
+      return pageOf(matching(named, filter), page);
     },
   };
 }

@@ -41,7 +41,7 @@ const saveRecovery = saveVersions(RECOVERIES, {
   guard: 'version',
 });
 
-// A delivery that waits for its next attempt holds back those behind it in its session, which must not hold up the queue.
+// A delivery that waits for its next attempt delays the later deliveries of its session, which must not delay the queue.
 const waitingEarlier = (session: string, endpoint: string, sequence: string) => `FROM deliveries AS earlier
     WHERE earlier.session_id = ${session} AND earlier.endpoint_id = ${endpoint} AND earlier.sequence < ${sequence}
       AND earlier.status = 'pending' AND earlier.recover_at IS NULL`;

@@ -171,7 +171,7 @@ const saveHealth = saveVersions(HEALTH, {
 /** Changes of estimates, health, rules and decisions. */
 export const routingWrites = {
   outcome_recorded: ({ outcome }: { outcome: RouteOutcome }) => insertOutcome(outcome),
-  /** Written once; recording the same one again changes nothing. */
+  /** Inserts a snapshot; recording the same snapshot again changes nothing. */
   snapshot_recorded: ({ snapshot }: { snapshot: RoutingSnapshot }) => ({
     ...insertSnapshot(snapshot),
     locks: `0 ${snapshot.id}`,

@@ -2,7 +2,7 @@ import { type Instant, type Metadata, SESSION_STATUSES, type Session } from '../
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { type Select, filterKeyset, splitColumns } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
-import { NOTHING, matching } from '../named-page.ts';
+import { EMPTY_PAGE, matching } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
 import { type ItemOf, defineTable, describeTable, flag, integer, json, named, text } from '../table-description.ts';
 import { KEY_SHARE, statement } from '../write-statement.ts';
@@ -81,8 +81,8 @@ export const sessionWrites = {
   /** Guarded by the version before. `from` is the status before, for metrics. */
   session_changed: ({ session }: { session: Session; from?: Session['status'] }) => update(session),
   /**
-   * Prevents other instances from waking the session until then; a change of the session sets the time anew. Guarded by the wake
-   * time: no other instance has claimed it or changed the session.
+   * Prevents other instances from waking the session until then; a change of the session sets a new time. Guarded by the
+   * wake time: no other instance has claimed it or changed the session.
    */
   wake_claimed: ({ wake: { sessionId, wakeAt }, until }: { wake: DueWake; until: Instant }) =>
     statement(CLAIM_WAKE, [sessionId, wakeAt, until], 'overtaken'),
@@ -105,7 +105,7 @@ export function createSessionReads(select: Select) {
       }
       const found = await customersNamed(select, customer.includes('@') ? { email: customer } : { id: customer });
       const ids = matching(found, { environment }).map(({ id }) => id);
-      if (ids.length === 0) return NOTHING;
+      if (ids.length === 0) return EMPTY_PAGE;
       // A customer implies the environment.
       const range = splitColumns(given, { customer_id: ids, ...open });
       return list({ table: 'sessions', ...range }, page, SESSIONS.fromRow);

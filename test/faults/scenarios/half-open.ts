@@ -21,7 +21,7 @@ let probes = 0;
 export const scenario: Scenario = {
   name: 'connections open and silent',
   cycles: 1,
-  injected: 'a store that waits until the database is back',
+  injected: 'a store that waits until the database is available again',
   injectedCycles: 1,
   async run({ cycles, injected }) {
     const postgres = await sharedPostgres();

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../../../src/domain/gateway-error.ts';
 import { serveOver } from '../server-with.ts';
 
-// The injected fault: the same service over a store that waits until the database is back, however long that takes.
+// The injected fault: the same service over a store that waits until the database is available again, however long that takes.
 const PAUSE_MS = 100;
 
 await serveOver((store) => {
