@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { globSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { DATABASES, type DatabaseKind, databaseNamed, openTestStore, settingsOf } from './support/database.ts';
@@ -16,63 +15,57 @@ import { installTools } from './support/tools.ts';
  * - `on`: the databases that the file runs on, once on each. Default: `sqlite`.
  * - `needs=process` or `needs=browser`: the file starts other processes, or Chromium. Without either, it
  *   cannot start a process.
- * - `needs=isolation`: the file needs a test process of its own. All others share one with some twenty files.
  */
 const DECLARATION = /^\/\/ @run(?: on=([\w,]+))?(?: needs=([\w,]+))?$/;
-const NEEDS = ['process', 'browser', 'isolation'] as const;
+const NEEDS = ['process', 'browser'] as const;
 
 interface TestFile {
   path: string;
   databases: DatabaseKind[];
-  needs: (typeof NEEDS)[number][];
+  startsProcesses: boolean;
 }
 
-interface Batch {
+/** Test files that can share a process. The test processes of the group take the next path as soon as they are free. */
+interface Group {
   database: DatabaseKind;
-  paths: string[];
-  mayStartProcesses: boolean;
+  waiting: string[];
+  startsProcesses: boolean;
 }
 
 const TEST_TIMEOUT_MS = 5 * 60_000;
-/** Limits a batch whose tests have ended, but leave something open. */
-const BATCH_TIMEOUT_MS = 10 * 60_000;
-const BATCHES_PER_WORKER = 4;
-const BATCH = new URL('support/batch.ts', import.meta.url);
+/** Limits a file whose tests have ended, but leave something open. */
+const FILE_TIMEOUT_MS = 10 * 60_000;
+const TEST_PROCESS = fileURLToPath(new URL('support/test-process.ts', import.meta.url));
 const NO_PROCESSES = `--import=${new URL('support/no-processes.ts', import.meta.url).href}`;
 
 const { values, positionals } = parseArgs({ options: { unit: { type: 'boolean' } }, allowPositionals: true });
 const isUnitRun = values.unit === true;
-// The other tests wait for processes and for time: one worker more than processors.
-const workers = isUnitRun ? availableParallelism() : availableParallelism() + 1;
+// Tests wait for the disk, for processes and for time: one worker more than processors.
+const workers = availableParallelism() + 1;
 const wanted = process.env['TEST_DATABASE'] === undefined ? undefined : databaseNamed(process.env['TEST_DATABASE']);
 const patterns = positionals.length > 0 ? positionals : ['test/**/*.test.ts'];
 const files = globSync(patterns, { exclude: ['**/node_modules/**'] }).map(readTestFile);
-const batches = DATABASES.flatMap((database) => batchesOn(database));
+const groups = DATABASES.flatMap((database) => groupsOn(database));
 
 if (!isUnitRun) await installTools();
 await using postgres = isUnitRun ? undefined : await startPostgres();
-// Type stripping is cached across the test processes.
-const compiled = mkdtempSync(join(tmpdir(), 'tillway-compiled-'));
 const environment = {
   ...process.env,
-  NODE_COMPILE_CACHE: compiled,
+  // The next run finds the compiled modules there.
+  NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)),
   ...(postgres && { TEST_POSTGRES: postgres.adminUrl, TEST_TEMPLATE: await templateIn(postgres) }),
 };
 
 let tests = 0;
 const failed: string[] = [];
-const queue = batches.values();
 await Promise.all(
   Array.from({ length: workers }, async () => {
-    for (const batch of queue) {
-      const result = await runBatch(batch);
-      tests += result.tests;
-      failed.push(...result.failed);
+    for (const group of groups) {
+      // A process that exits early leaves the other files to another one.
+      while (group.waiting.length > 0) await runFiles(group);
     }
   }),
 );
-// A process that is exiting can still write there.
-rmSync(compiled, { recursive: true, force: true, maxRetries: 10 });
 const seconds = Math.round(performance.now() / 1000);
 process.stdout.write(`\n${tests} tests of ${files.length} files in ${seconds} s\n`);
 if (tests === 0) process.stdout.write('There were no tests\n');
@@ -86,36 +79,19 @@ function readTestFile(path: string): TestFile {
   const needs = needed.split(',').filter((need) => need !== '');
   const unknown = needs.find((need) => !NEEDS.some((known) => known === need));
   if (unknown) throw new Error(`${path}: needs=${unknown} is not one of ${NEEDS.join(', ')}`);
-  return { path, databases: on.split(',').map(databaseNamed), needs: needs as TestFile['needs'] };
+  return { path, databases: on.split(',').map(databaseNamed), startsProcesses: needs.length > 0 };
 }
 
-/** The batches of one database, the slow ones first. */
-function batchesOn(database: DatabaseKind): Batch[] {
+/** The groups of one database, the slow one first. */
+function groupsOn(database: DatabaseKind): Group[] {
   if (wanted && wanted !== database) return [];
+  if (isUnitRun && database !== 'sqlite') return [];
   // Named files run on a named database even if they do not declare it.
   const isForced = wanted !== undefined && positionals.length > 0;
   const all = files.filter(({ databases }) => isForced || databases.includes(database));
-  const [plain, demanding] = [
-    all.filter(({ needs }) => needs.length === 0),
-    all.filter(({ needs }) => needs.length > 0),
-  ];
-  if (isUnitRun) return database === 'sqlite' ? split(plain, database) : [];
-  const isolated = demanding.filter(({ needs }) => needs.includes('isolation'));
-  const shared = demanding.filter(({ needs }) => !needs.includes('isolation'));
-  return [
-    ...isolated.flatMap((file) => split([file], database)),
-    ...split(shared, database),
-    ...split(plain, database),
-  ];
-}
-
-/** Deals the files out to several batches, so that each gets some of every folder. */
-function split(some: readonly TestFile[], database: DatabaseKind): Batch[] {
-  const count = Math.min(some.length, workers * BATCHES_PER_WORKER);
-  return Array.from({ length: count }, (_, index) => {
-    const own = some.filter((_file, at) => at % count === index);
-    const mayStartProcesses = own.some(({ needs }) => needs.includes('process') || needs.includes('browser'));
-    return { database, paths: own.map(({ path }) => path), mayStartProcesses };
+  return (isUnitRun ? [false] : [true, false]).map((startsProcesses): Group => {
+    const some = all.filter((file) => file.startsProcesses === startsProcesses);
+    return { database, waiting: some.map(({ path }) => path), startsProcesses };
   });
 }
 
@@ -127,25 +103,43 @@ async function templateIn({ createDatabase, url }: Postgres): Promise<string> {
   return name;
 }
 
-/** Runs some files in one process. Prints everything if a test fails, else the time of each file and the skipped tests. */
-async function runBatch({ database, paths, mayStartProcesses }: Batch): Promise<{ failed: string[]; tests: number }> {
-  const options = [`--test-timeout=${TEST_TIMEOUT_MS}`, '--test-reporter=spec', fileURLToPath(BATCH)];
-  const child = spawn(process.execPath, [...(mayStartProcesses ? [] : [NO_PROCESSES]), ...options, ...paths], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+/** Runs files of the group in one process until none is left. Prints the time of each file, and the output of failed ones. */
+async function runFiles({ database, waiting, startsProcesses }: Group): Promise<void> {
+  const options = [`--test-timeout=${TEST_TIMEOUT_MS}`, '--test-reporter=spec', TEST_PROCESS];
+  const child = spawn(process.execPath, startsProcesses ? options : [NO_PROCESSES, ...options], {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: { ...environment, TEST_DATABASE: database },
   });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text));
-  const timeout = setTimeout(() => child.kill('SIGKILL'), BATCH_TIMEOUT_MS);
+  const timeout = setTimeout(() => child.kill('SIGKILL'), FILE_TIMEOUT_MS);
+  const paths: string[] = [];
+  const output = { stdout: '', stderr: '' };
+  let sentAt = 0;
+  const sendNext = (): void => {
+    const path = waiting.shift();
+    if (path !== undefined) paths.push(path);
+    sentAt = path === undefined ? Infinity : output.stdout.length;
+    timeout.refresh();
+    child.send(path ?? '');
+  };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]!.setEncoding('utf8').on('data', (text) => (output[name] += text));
+  }
+  child.stdout!.on('data', () => {
+    const hasEnded = ['✔', '✖'].some((sign) => output.stdout.includes(`${sign} ${paths.at(-1)} (`, sentAt));
+    if (hasEnded && child.connected) sendNext();
+  });
+  sendNext();
   const code = await new Promise((resolve, reject) => child.once('close', resolve).once('error', reject));
   clearTimeout(timeout);
-  const lines = output.split('\n');
-  const failed = lines.filter((line) => line.startsWith('✖ test/'));
+  // Without the tests of the files that passed.
+  const lines = output.stdout.replace(/^▶ (\S+)\n(?: .*\n)*(?=✔ \1 )/gm, '').split('\n');
+  tests += Number(/^ℹ tests (\d+)$/m.exec(output.stdout)?.[1] ?? 0);
+  const bad = new Set(lines.filter((line) => line.startsWith('✖ test/')));
   // Node counts a suite without tests as passed.
-  for (const path of paths) if (!lines.includes(`▶ ${path}`)) failed.push(`✖ ${path} has no tests, or did not start`);
-  if (code !== 0 && failed.length === 0) failed.push(`✖ exit code ${String(code)} of ${paths.join(' ')}`);
-  const shown = failed.length === 0 ? lines.filter((line) => /^✔ |^ *﹣ /.test(line)) : lines;
+  const empty = paths.filter((path) => !output.stdout.includes(`▶ ${path}\n`));
+  for (const path of empty) bad.add(`✖ ${path} has no tests, or did not start`);
+  if (code !== 0 && bad.size === 0) bad.add(`✖ exit code ${String(code)} of ${paths.join(' ')}`);
+  failed.push(...Array.from(bad, (line) => `${database} ${line}`));
+  const shown = bad.size === 0 ? lines.filter((line) => /^✔ |^ *﹣ /.test(line)) : [...lines, output.stderr];
   process.stdout.write(`${shown.map((line) => `${database} ${line}`.trimEnd()).join('\n')}\n`);
-  const tests = Number(/^ℹ tests (\d+)$/m.exec(output)?.[1] ?? 0);
-  return { failed: failed.map((line) => `${database} ${line}`), tests };
 }

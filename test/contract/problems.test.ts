@@ -11,6 +11,7 @@ import {
 import { sessionRequest } from '../../src/contract/session-contract.ts';
 import { paymentsQuery } from '../../src/contract/payment-contract.ts';
 import { GatewayError } from '../../src/domain/gateway-error.ts';
+import { anyCodePoint } from '../support/code-point.ts';
 
 const session = inputReader(sessionRequest);
 const readers: [string, InputReader<unknown>][] = [
@@ -127,7 +128,7 @@ describe('any JSON value', () => {
   const anyField = fc.oneof(
     fc.jsonValue({ maxDepth: 2 }),
     fc.double(),
-    fc.string({ unit: 'binary', maxLength: 130 }),
+    fc.string({ unit: anyCodePoint, maxLength: 130 }),
     fc.constantFrom(
       'buyer@example.com',
       'https://shop.example',
@@ -137,7 +138,7 @@ describe('any JSON value', () => {
       'paid',
       49.99,
     ),
-    fc.dictionary(fc.string({ unit: 'binary', maxLength: 5 }), fc.string(), { maxKeys: 12 }),
+    fc.dictionary(fc.string({ unit: anyCodePoint, maxLength: 5 }), fc.string(), { maxKeys: 12 }),
   );
   const anyBody = fc.oneof(
     { weight: 1, arbitrary: fc.jsonValue() },
@@ -175,7 +176,7 @@ describe('any JSON value', () => {
 
   test('every own property that is not a field is an issue, whatever its name', () => {
     fc.assert(
-      fc.property(fc.uniqueArray(fc.string({ unit: 'binary', maxLength: 40 }), { maxLength: 5 }), (keys) => {
+      fc.property(fc.uniqueArray(fc.string({ unit: anyCodePoint, maxLength: 40 }), { maxLength: 5 }), (keys) => {
         const known = Object.keys(sessionRequest.shape);
         const strange = keys.filter((key) => !known.includes(key));
         const issues = issuesOf(Object.fromEntries(strange.map((key) => [key, 1]))).filter(

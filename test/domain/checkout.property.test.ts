@@ -10,8 +10,8 @@ import { type Decisions, type History, type Step, DECISIONS as real, walk } from
 import { anyFailure } from '../fixtures/failures.ts';
 
 const HOUR = 3_600_000;
-const RUNS = 10_000;
-const FAULT_RUNS = 4000;
+const RUNS = 3000;
+const FAULT_RUNS = 2000;
 const SEEDS = 20;
 
 const somePayment = fc.integer({ min: 0, max: 5 });

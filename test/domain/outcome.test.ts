@@ -323,7 +323,7 @@ function expectedCounts({ status, failureCode, failureSource, handoffUncertain: 
 }
 
 describe('over every history', () => {
-  const RUNS = 5000;
+  const RUNS = 1500;
 
   test('the outcomes of a payment add up to what became of it, one per stage', () => {
     fc.assert(

@@ -5,7 +5,7 @@ import type { Decision } from '../../src/domain/checkout-state.ts';
 import { REFUND_STATUSES, leftOf } from '../../src/domain/refund-record.ts';
 import { type Decisions, type History, type Step, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 
-const RUNS = 3000;
+const RUNS = 1000;
 
 const paid = (payment: number): Step => ({
   type: 'event',

@@ -31,14 +31,14 @@ interface ApiFuzzReport {
 }
 
 const ajv = createValidator();
-type Validator = ReturnType<typeof ajv.compile>;
+/** By the schema in a document, which several runs share. */
+const compiled = new WeakMap<object, ReturnType<typeof ajv.compile>>();
 
 /** Sends generated requests for every documented operation to an app, and compares each answer with the document. */
 async function fuzzApi(app: FastifyInstance, api: OpenApi, options: ApiFuzzOptions): Promise<ApiFuzzReport> {
   const { seed, requests, keys } = options;
   const known = createKnownIds(options.ids);
   const answers = new Map<string, number>();
-  const compiled = new Map<object, Validator>();
   let sent = 0;
 
   function faultIn(request: ApiRequest, answer: Awaited<ReturnType<typeof app.inject>>): string | undefined {

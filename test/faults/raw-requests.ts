@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { SIGNATURE_HEADER } from '../../src/providers/sandbox.ts';
 import { INSTRUMENTS } from '../../src/simulator/test-instruments.ts';
 import type { KnownIds } from './known-ids.ts';
+import { anyCodePoint } from '../support/code-point.ts';
 
 /** Records and secrets that the generated requests refer to. */
 export interface World {
@@ -48,7 +49,7 @@ const NAMES = ['__proto__', 'constructor', 'toString', '', '\\u0000', 'id', 'amo
 const hostileValue = fc.oneof(
   {
     weight: 3,
-    arbitrary: fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' }).map((value) => latin1(JSON.stringify(value))),
+    arbitrary: fc.jsonValue({ maxDepth: 3, stringUnit: anyCodePoint }).map((value) => latin1(JSON.stringify(value))),
   },
   fc.constantFrom(
     '1e400',

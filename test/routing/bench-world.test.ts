@@ -13,7 +13,7 @@ import { type Scenario, SCENARIOS } from '../../bench/routing/world/scenarios.ts
 import { type Entry, type RunOptions, simulate } from '../../bench/routing/world/simulate.ts';
 
 const SEEDS = [501, 502];
-const PAYMENTS = 4000;
+const PAYMENTS = 1500;
 
 interface Seen {
   chosen: { payment: BenchPayment; arm: number; again: boolean }[];

@@ -37,7 +37,7 @@ const anyOptions: fc.Arbitrary<ChooseOptions> = fc.record({
   explore: fc.oneof({ weight: 5, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
   tokens: fc.double({ min: 0, max: exploration.budgetCap, noNaN: true }),
 });
-const RUNS = { numRuns: 2000 };
+const RUNS = { numRuns: 800 };
 
 /** Candidates that can be chosen: eligible, and not in standby unless all are. */
 function rivalsAmong(candidates: readonly Candidate[]): (id: string) => boolean {

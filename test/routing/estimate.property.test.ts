@@ -7,7 +7,7 @@ import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 
 const ROUTES = ['rt_a', 'rt_b', 'rt_c'];
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
-const RUNS = { numRuns: 500 };
+const RUNS = { numRuns: 200 };
 
 const few = fc.nat({ max: 5 });
 const many = fc.oneof({ weight: 4, arbitrary: few }, { weight: 1, arbitrary: fc.nat({ max: 300 }) });
@@ -148,7 +148,7 @@ test('a success never lowers the estimate of a route, and a failure never raises
       const [better, same, worse] = [pWith({ successes: more }), pWith({}), pWith({ failures: more })];
       assert.ok(better >= same && same >= worse, `${better} ${same} ${worse}`);
     }),
-    { numRuns: 2000 },
+    { numRuns: 800 },
   );
 });
 

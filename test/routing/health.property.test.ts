@@ -20,7 +20,7 @@ const SECOND = 1000;
 const START = Date.UTC(2026, 0, 15, 23, 50);
 const LONGEST_BACKOFF_MS = 660 * SECOND;
 const MOST_RESULTS = 20;
-const RUNS = 2000;
+const RUNS = 1000;
 
 type Estimates = Pick<HealthSignals, 'fast' | 'slow' | 'latency'> & { shifted: boolean };
 type Step = { route: number } & (

@@ -12,10 +12,11 @@ import { loadEncryptionKeys } from '../../src/service/encryption-keys.ts';
 import { KEY_BYTES, open, seal } from '../../src/webhooks/seal.ts';
 import { type SecretBox, createSecretBox } from '../../src/webhooks/secret-box.ts';
 import { isSecret } from '../../src/webhooks/secret.ts';
+import { anyCodePoint } from '../support/code-point.ts';
 
 const key = fc.uint8Array({ minLength: KEY_BYTES, maxLength: KEY_BYTES });
-const text = fc.string({ unit: 'binary', maxLength: 200 }).filter((value) => value.isWellFormed());
-const context = fc.string({ unit: 'binary', maxLength: 80 }).filter((value) => value.isWellFormed());
+const text = fc.string({ unit: anyCodePoint, maxLength: 200 }).filter((value) => value.isWellFormed());
+const context = fc.string({ unit: anyCodePoint, maxLength: 80 }).filter((value) => value.isWellFormed());
 const PLACE = { endpointId: 'whe_a', environment: 'sandbox' } as const;
 
 function kept(sealed: string, place: Pick<SealedSecret, 'endpointId' | 'environment'> = PLACE): SealedSecret {

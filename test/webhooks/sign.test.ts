@@ -5,6 +5,7 @@ import * as fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { Stripe } from 'stripe';
 import { deliveryHeaders } from '../../src/webhooks/sign.ts';
+import { anyCodePoint } from '../support/code-point.ts';
 
 const stripe = new Stripe('sk_test_x');
 const body = JSON.stringify({ id: 'evt_1', object: 'event', note: 'Ünïcode ✓ \u{1f600}' });
@@ -44,11 +45,11 @@ test('another secret, another body and another time do not verify', () => {
 test('any body verifies in both schemes', () => {
   const secret = newSecret();
   fc.assert(
-    fc.property(fc.json({ stringUnit: 'binary' }), (json) => {
+    fc.property(fc.json({ stringUnit: anyCodePoint }), (json) => {
       const headers = headersOf([secret], json);
       stripe.webhooks.constructEvent(json, headers['x-gateway-signature']!, secret);
       new Webhook(secret).verify(json, headers);
     }),
-    { numRuns: 100 },
+    { numRuns: 40 },
   );
 });
