@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { ORACLE, ORACLE_BY_VALUE, RANDOM } from '../../bench/routing/baselines/fixed.ts';
-import { figuresOf, measure, type Measured } from '../../bench/routing/report/measure.ts';
-import { OURS, OURS_UNATTRIBUTED, type Results } from '../../bench/routing/report/plan.ts';
+import { ORACLE, ORACLE_BY_VALUE, RANDOM, STATIC_PRIORITY } from '../../bench/routing/baselines/fixed.ts';
+import { type Figures, figuresOf, measure, type Measured } from '../../bench/routing/report/measure.ts';
+import { entriesOf, OURS, OURS_UNATTRIBUTED, type Results } from '../../bench/routing/report/plan.ts';
 import {
   gapVerdict,
   REGRET_TARGETS,
@@ -11,7 +11,8 @@ import {
   VALUE_TARGET_MARGIN,
   valueVerdict,
 } from '../../bench/routing/report/targets.ts';
-import { SCENARIOS, type ScenarioName } from '../../bench/routing/world/scenarios.ts';
+import { SCENARIOS, type Scenario, type ScenarioName } from '../../bench/routing/world/scenarios.ts';
+import type { Entry } from '../../bench/routing/world/simulate.ts';
 
 const SLACK = 0.2;
 /** The worlds that take the least time; PAYATTR is like PAY, but buyers fail too. */
@@ -74,4 +75,35 @@ describe('our router in a world of the benchmark', () => {
     const isMet = ({ name }: { name: string }) => valueVerdict(measured, figuresOf(measured, name), SLACK).isMet;
     assert.deepEqual([OURS, ORACLE, RANDOM].map(isMet), [true, false, false]);
   });
+});
+
+/** The published figures depend on every number of a world and on every choice of a contender. */
+describe('the first published world', () => {
+  function assertRepeated(scenario: Scenario, entries: readonly Entry[]): void {
+    const expected = publishedOf(scenario.name);
+    const measured = measure(scenario, [expected.seeds[0]!], entries);
+    const firstOf = ({ name, successRate, regret, cost }: Figures) => [
+      name,
+      ...[successRate, regret, cost].map(([first]) => first!.toFixed(6)),
+    ];
+    assert.deepEqual(
+      measured.contenders.map(firstOf),
+      entries.map(({ name }) => firstOf(figuresOf(expected, name))),
+    );
+  }
+
+  for (const scenario of Object.values<Scenario>(SCENARIOS)) {
+    test(`${scenario.name}: contenders that do not learn have the published figures`, () => {
+      assertRepeated(scenario, [ORACLE, STATIC_PRIORITY, RANDOM]);
+    });
+  }
+
+  for (const scenario of [SCENARIOS.GM11, SCENARIOS.PAYLOW]) {
+    test(`${scenario.name}: every baseline has the published figures`, () => {
+      assertRepeated(
+        scenario,
+        entriesOf(scenario).filter(({ name }) => name !== OURS.name),
+      );
+    });
+  }
 });

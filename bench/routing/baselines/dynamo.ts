@@ -14,7 +14,7 @@ interface Block {
 }
 
 /** The success rate over the newest blocks of one arm; 100 % before its first block. */
-export function blockScore(): { score(): number; add(reward: number): void } {
+function blockScore(): { score(): number; add(reward: number): void } {
   let blocks: Block[] = [];
   return {
     score() {

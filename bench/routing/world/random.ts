@@ -9,7 +9,7 @@ export interface Random {
 }
 
 /** The finalizer of MurmurHash3 (Austin Appleby, public domain): 32 bits in, 32 well-mixed bits out. */
-export function mixed(value: number): number {
+function mixed(value: number): number {
   let bits = value >>> 0;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);

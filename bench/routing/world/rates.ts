@@ -75,7 +75,7 @@ function disturbances(random: Random, kind: Disturbance, onset: () => void): () 
 }
 
 /** The life of one arm, cell by cell: a base that shifts, an Ornstein-Uhlenbeck drift of its logit, and disturbances. */
-export function armLife(random: Random, cells: number, bases: Bases): Rates {
+function armLife(random: Random, cells: number, bases: Bases): Rates {
   const life = { probability: new Float64Array(cells), outage: new Uint8Array(cells) };
   const kept = Math.exp(-CELL_SECONDS / DRIFT_SECONDS);
   const fresh = DRIFT_DEVIATION * Math.sqrt(1 - kept * kept);

@@ -40,7 +40,7 @@ const RESULTS: Record<number, BenchOutcome['result']> = {
 };
 
 /** Knowledge of a contender before the first payment. */
-export function worldOf(environment: Environment, margin = Infinity): World {
+function worldOf(environment: Environment, margin = Infinity): World {
   const { arms, costs, probability, seed } = environment;
   const order = Array.from({ length: arms }, (_, arm) => arm);
   return {
