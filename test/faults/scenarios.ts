@@ -1,17 +1,15 @@
 import type { Scenario } from './scenario.ts';
 import { scenario as callbackRace } from './scenarios/callback-race.ts';
 import { scenario as clock } from './scenarios/clock.ts';
+import { killInstance, killSqlite, postgresRestart } from './scenarios/crashes.ts';
 import { scenario as cutCommit } from './scenarios/cut-commit.ts';
 import { scenario as diskFull } from './scenarios/disk-full.ts';
 import { scenario as halfOpen } from './scenarios/half-open.ts';
 import { scenario as idempotency } from './scenarios/idempotency.ts';
-import { scenario as killInstance } from './scenarios/kill-instance.ts';
-import { scenario as killSqlite } from './scenarios/kill-sqlite.ts';
 import { scenario as paused } from './scenarios/paused.ts';
-import { scenario as postgresRestart } from './scenarios/postgres-restart.ts';
 import { scenario as routeOutcomes } from './scenarios/route-outcomes.ts';
 
-/** Every fault that the service is to survive, by the name of its file. */
+/** Every fault that the service is to survive, by its name on the command line. */
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'kill-sqlite': killSqlite,
   'kill-instance': killInstance,

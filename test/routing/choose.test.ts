@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Candidate, type ChooseOptions, choose, greedy } from '../../src/routing/choose.ts';
+import { type Candidate, type ChooseOptions, choose } from '../../src/routing/choose.ts';
 import { drawsOf } from '../../src/routing/draw.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 
@@ -30,20 +30,6 @@ function run(candidates: Candidate[], sessions: number): Record<string, number> 
   return modes;
 }
 
-test('the route with the best estimate is chosen if the draws do not favour another', () => {
-  const choice = choose([candidate('rt_a', 0.8), candidate('rt_b', 0.9)], drawn({}))!;
-  assert.deepEqual([choice.mode, choice.chosen, choice.loss, choice.tokensAfter], ['exploit', 'rt_b', 0, 1]);
-});
-
-test('a cheaper route of nearly the same success is better', () => {
-  const candidates = [candidate('rt_a', 0.92, { cost: 0.029 }), candidate('rt_b', 0.912, { cost: 0.018 })];
-  assert.equal(greedy(candidates, DEFAULT_POLICY)?.id, 'rt_b');
-});
-
-test('the smaller id of equal routes is the greedy choice', () => {
-  assert.equal(greedy([candidate('rt_b', 0.9), candidate('rt_a', 0.9)], DEFAULT_POLICY)?.id, 'rt_a');
-});
-
 test('the higher score wins among equal draws, and the smaller id among equal scores', () => {
   const sure = candidate('rt_b', 1);
   const lucky = candidate('rt_a', 0.98);
@@ -56,12 +42,6 @@ test('the higher score wins among equal draws, and the smaller id among equal sc
     assert.equal(new Set(choice.standings.map(({ index }) => index)).size, 1);
     assert.deepEqual([choice.mode, choice.chosen], ['exploit', 'rt_b']);
   }
-});
-
-test('a degraded route loses to a slightly worse live route, but not to a bad one', () => {
-  const degraded = candidate('rt_a', 0.9, { health: 'degraded' });
-  assert.equal(greedy([degraded, candidate('rt_b', 0.85)], DEFAULT_POLICY)?.id, 'rt_b');
-  assert.equal(greedy([degraded, candidate('rt_b', 0.7)], DEFAULT_POLICY)?.id, 'rt_a');
 });
 
 test('a lucky draw explores, and the budget pays the difference in expected value', () => {

@@ -7,7 +7,7 @@ import { type Load, concluded, startLoad, untilBusy } from '../load.ts';
 import { SESSIONS, ask } from '../requests.ts';
 import type { FaultReport, Scenario } from '../scenario.ts';
 import { type SmallDisk, mountSmallDisk, whyNoDisk } from '../small-disk.ts';
-import { EARLY_ANSWER } from './kill-instance.ts';
+import { EARLY_ANSWER } from './crashes.ts';
 
 // Room for the longest log of SQLite; and for an empty cluster, twice over.
 const SQLITE_MEGABYTES = 128;
