@@ -4,8 +4,7 @@ import { describe, it } from 'node:test';
 import type { RoutingRules } from '../../sdk/src/index.ts';
 import type { Endpoint } from '../../src/contract/endpoint.ts';
 import { jsonSchemaOf, sampleOf } from '../../src/contract/json-schema.ts';
-import type { OpenApi } from '../../src/contract/openapi-document.ts';
-import type { Security } from '../../src/contract/openapi-document.ts';
+import type { OpenApi, Security } from '../../src/contract/openapi-document.ts';
 import { KEY_SCOPES, hashOfKey } from '../../src/domain/api-key.ts';
 import type { ErrorCode } from '../../src/domain/gateway-error.ts';
 import { ENVIRONMENTS, type Environment } from '../../src/domain/route.ts';
@@ -23,7 +22,7 @@ import { rpc } from '../mcp/rpc.ts';
 import { suiteService } from '../support/suite.ts';
 
 const OTHER: Record<Environment, Environment> = { sandbox: 'production', production: 'sandbox' };
-// Every name in braces, by what its ids start with; of an operation there is one for all.
+/** Id prefix for each path parameter. Parameters without a prefix (route, operation) are filled in separately. */
 const PREFIXES: Record<string, string> = {
   sessionId: 'chk_',
   customerId: 'cus_',
@@ -39,13 +38,13 @@ const PREFIXES: Record<string, string> = {
 };
 const ROUTES: Record<Environment, string> = { sandbox: 'sandbox_card_acquirer', production: 'card_stripe' };
 
-/** Environments of the keys that a security scheme of the document describes. */
+/** Environments of the keys that each security scheme of the OpenAPI document accepts. */
 const SCHEMES: Record<string, readonly Environment[]> = {
   apiKey: ENVIRONMENTS,
   sandboxKey: ['sandbox'],
   productionKey: ['production'],
 };
-// Some requests hold their last byte back until one of every endpoint has begun.
+// One test keeps unfinished requests to all endpoints open, so the request timeout is long.
 const VARIABLES = { ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'), REQUEST_TIMEOUT: '600' };
 
 const service = suiteService({ variables: { ...VARIABLES, ...BOOTSTRAP } }, async () => {
@@ -57,7 +56,7 @@ let keys: Keys;
 let endpoints: readonly Endpoint[];
 let ids: Record<Environment, Record<string, string>>;
 
-/** Creates a paid session with everything that belongs to one, and another session; returns an id of each kind. */
+/** Creates a paid session with all related records, and a session with a discrepancy; returns an id of each kind. */
 async function fill(environment: Environment): Promise<Record<string, string>> {
   const api = gatewayOf(service, bearer(keys[environment].admin));
   const create = async (path: string, body: object) => (await api.post<{ id: string }>(path, body)).id;
@@ -81,7 +80,7 @@ async function fill(environment: Environment): Promise<Record<string, string>> {
   return { ...found, operation: 'fees.estimate', sessionId };
 }
 
-/** The documented example of a request to an endpoint, for that environment. */
+/** The documented example request of an endpoint, for the given environment. */
 function requestOf(
   { method, path, body, bodyType, requestExample = {} }: Endpoint,
   key: string | undefined,
@@ -116,7 +115,7 @@ async function ask(...request: Parameters<typeof requestOf>) {
 const nameOf = ({ method, path }: Endpoint) => `${method} ${path}`;
 const namesIn = ({ path }: Endpoint) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
 
-/** The security requirements in the OpenAPI document, by operation. */
+/** The security requirements in the OpenAPI document, by operation id. */
 async function requirementsOf({ url }: TestService): Promise<Map<string, Security>> {
   const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as OpenApi;
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
@@ -124,7 +123,7 @@ async function requirementsOf({ url }: TestService): Promise<Map<string, Securit
 }
 
 describe('every endpoint', () => {
-  it('has a record in this test for each name in its path', () => {
+  it('has a test record for each parameter in its path', () => {
     for (const environment of ENVIRONMENTS) {
       const wanted = [...new Set(endpoints.flatMap(namesIn))];
       assert.deepEqual(
@@ -135,7 +134,7 @@ describe('every endpoint', () => {
     }
   });
 
-  it('answers 401 without a key, before it looks at anything else of the request', async () => {
+  it('answers 401 without a key, before it validates the rest of the request', async () => {
     for (const endpoint of endpoints) {
       const answer = await ask(endpoint, undefined, {});
       assert.equal(answer.status, 401, nameOf(endpoint));
@@ -146,8 +145,8 @@ describe('every endpoint', () => {
     }
   });
 
-  it('admits exactly the scopes and environments of keys that the OpenAPI document names', async () => {
-    // A service with a test clock creates nothing in production.
+  it('accepts exactly the key scopes and environments that the OpenAPI document names', async () => {
+    // A service with a test clock rejects writes in production, so only the test clock endpoints use it.
     await using clocked = await startTestService({ variables: { ...VARIABLES, ...BOOTSTRAP, TEST_CLOCK: 'true' } });
     const clockedKeys = await makeKeys(clocked.url);
     const requirements = await requirementsOf(service);
@@ -170,7 +169,7 @@ describe('every endpoint', () => {
     }
   });
 
-  it('admits callers without a key to a service without keys exactly if the document says so', async () => {
+  it('accepts requests without a key, on a service without keys, exactly if the OpenAPI document says so', async () => {
     await using open = await startTestService({ variables: { ...VARIABLES, TEST_CLOCK: 'true' } });
     const requirements = await requirementsOf(open);
     for (const endpoint of endpoints) {
@@ -182,8 +181,8 @@ describe('every endpoint', () => {
     }
   });
 
-  it('does not find records of the other environment, and changes none', async () => {
-    const shown = async () => {
+  it('answers 404 for records of the other environment, and changes none of them', async () => {
+    const readAll = async () => {
       const answers: Record<string, string> = {};
       for (const environment of ENVIRONMENTS) {
         for (const endpoint of endpoints) {
@@ -195,7 +194,7 @@ describe('every endpoint', () => {
       }
       return answers;
     };
-    const own = await shown();
+    const before = await readAll();
     for (const environment of ENVIRONMENTS) {
       const key = keys[OTHER[environment]].admin;
       for (const endpoint of endpoints) {
@@ -204,10 +203,10 @@ describe('every endpoint', () => {
         assert.deepEqual([status, code], [404, 'not_found'], `${nameOf(endpoint)} of ${environment}: ${text}`);
       }
     }
-    assert.deepEqual(await shown(), own);
+    assert.deepEqual(await readAll(), before);
   });
 
-  it('shows in its lists no record of the other environment', async () => {
+  it('lists no record of the other environment', async () => {
     for (const environment of ENVIRONMENTS) {
       const foreign = Object.entries(ids[OTHER[environment]])
         .filter(([name]) => name !== 'operation' && name !== 'routeId')
@@ -223,15 +222,17 @@ describe('every endpoint', () => {
     }
   });
 
-  it('refuses a filter by the other environment, and a body about it', async () => {
+  it('rejects a filter or a body that names the other environment', async () => {
     for (const environment of ENVIRONMENTS) {
       for (const endpoint of endpoints) {
         const { query, body } = endpoint;
         const inQuery = query && 'environment' in (jsonSchemaOf(query, 'input').properties ?? {});
         const inBody = body && 'environment' in (jsonSchemaOf(body, 'input').properties ?? {});
         if (!inQuery && !inBody) continue;
-        const asked = inQuery ? { ...endpoint, path: `${endpoint.path}?environment=${OTHER[environment]}` } : endpoint;
-        const answer = await ask(asked, keys[environment].admin, ids[environment], OTHER[environment]);
+        const filtered = inQuery
+          ? { ...endpoint, path: `${endpoint.path}?environment=${OTHER[environment]}` }
+          : endpoint;
+        const answer = await ask(filtered, keys[environment].admin, ids[environment], OTHER[environment]);
         const status = endpoint.envelope === 'action' ? 400 : 403;
         assert.deepEqual([answer.status, answer.code], [status, 'forbidden'], `${nameOf(endpoint)}: ${answer.text}`);
         assert.match(answer.message, new RegExp(`is of ${environment}, and this is about ${OTHER[environment]}`));
@@ -241,7 +242,7 @@ describe('every endpoint', () => {
 });
 
 describe('a key that is revoked while the body of a request arrives', () => {
-  it('is rejected by every endpoint, action and tool', async () => {
+  it('is rejected by every endpoint, agent action and MCP tool', async () => {
     const key = await makeKey(service.url, 'sandbox', { scope: 'admin', name: 'Lost' });
     const admin = bearer(keys.sandbox.admin);
     const text = async (path: string) => {
@@ -275,7 +276,7 @@ describe('a key that is revoked while the body of a request arrives', () => {
 });
 
 describe('an export of the ledger', () => {
-  it('sends no further part after its key has been revoked', async (context) => {
+  it('stops with an error once its API key is revoked', async (context) => {
     const key = await makeKey(service.url, 'sandbox', { scope: 'read' });
     const read = async () => {
       const response = await fetch(`${service.url}/api/gateway/ledger/export`, { headers: bearer(key) });
@@ -285,34 +286,34 @@ describe('an export of the ledger', () => {
     const { store, gate, now } = service.service.deps as AppDeps;
     const { id: keyId } = (await store.apiKeyByHash(hashOfKey(key)))!;
     const { journal } = store;
-    context.mock.method(store, 'journal', async (...asked: Parameters<typeof journal>) => {
+    context.mock.method(store, 'journal', async (...args: Parameters<typeof journal>) => {
       await store.commit([{ type: 'api_key_revoked', keyId, at: now() }]);
       gate.forget();
-      // A full page is not the last one.
-      const [entry] = await journal(...asked);
-      return Array.from({ length: asked[1].limit }, () => entry!);
+      // A full page makes the export read the next page.
+      const [entry] = await journal(...args);
+      return Array.from({ length: args[1].limit }, () => entry!);
     });
     await assert.rejects(read());
   });
 });
 
-describe('a path without a key', () => {
-  it('serves documents, probes, checkout pages and the simulated provider', async () => {
+describe('a request without a key', () => {
+  it('reads documents, probes, checkout pages and the simulated provider', async () => {
     const documents =
       '/ /healthz /readyz /docs /openapi.json /llms.txt /arazzo.yaml /.well-known/api-catalog /simulator';
     for (const path of [...documents.split(' '), `/checkout/${ids.sandbox['sessionId']}`])
       assert.equal((await fetch(service.url + path)).status, 200, path);
-    // It asks for a signature, and not for a key.
+    // A callback is authenticated by its signature, not by a key.
     const callback = await call('POST', `${service.url}/api/providers/sandbox/callbacks`, {});
     assert.deepEqual([callback.status, callback.headers.get('www-authenticate')], [401, null]);
   });
 
-  it('answers 404 and 405 like other paths', async () => {
+  it('gets 404 for an unknown API path and 405 for an unsupported method', async () => {
     assert.equal((await fetch(`${service.url}/api/gateway/nothing`)).status, 404);
     assert.equal((await fetch(`${service.url}/api/gateway/sessions`, { method: 'DELETE' })).status, 405);
   });
 
-  it('does not serve the test checkout of the front page once there is a key', async () => {
+  it('cannot start the test checkout of the front page once an API key exists', async () => {
     assert.ok(!(await (await fetch(`${service.url}/`)).text()).includes('action="/demo"'));
     const sessions = async () =>
       (await fetch(`${service.url}/api/gateway/sessions?limit=100`, { headers: bearer(keys.sandbox.read) })).text();
@@ -326,7 +327,7 @@ describe('a path without a key', () => {
   });
 });
 
-// test/mcp/records.test.ts has the tools of each scope.
+// test/mcp/records.test.ts tests the tools that each scope may use.
 describe('POST /mcp', () => {
   const tool = (name: string, input: unknown, key: string) =>
     rpc<{ structuredContent: { ok: boolean; error?: { code: string; message: string } } }>(
@@ -356,18 +357,19 @@ describe('POST /mcp', () => {
     assert.ok(routes.includes(ROUTES.production) && !routes.includes(ROUTES.sandbox));
   });
 
-  it('serves simultaneous requests each by its own key', async () => {
-    const asked = Array.from({ length: 40 }, (_, index) => ENVIRONMENTS[index % 2]!);
-    const answers = await Promise.all(asked.map((environment) => tool('routes_list', {}, keys[environment].agent)));
+  it('serves each of many simultaneous requests with its own key', async () => {
+    const order = Array.from({ length: 40 }, (_, index) => ENVIRONMENTS[index % 2]!);
+    const answers = await Promise.all(order.map((environment) => tool('routes_list', {}, keys[environment].agent)));
     for (const [index, { result }] of answers.entries()) {
-      assert.ok(JSON.stringify(result).includes(ROUTES[asked[index]!]), asked[index]!);
-      assert.ok(!JSON.stringify(result).includes(ROUTES[OTHER[asked[index]!]]), asked[index]!);
+      const environment = order[index]!;
+      assert.ok(JSON.stringify(result).includes(ROUTES[environment]), environment);
+      assert.ok(!JSON.stringify(result).includes(ROUTES[OTHER[environment]]), environment);
     }
   });
 });
 
 describe('settings of the whole installation', () => {
-  it('such as routing rules are changed by production keys only', async () => {
+  it('such as routing rules can be changed with production keys only', async () => {
     // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
     const effect = { then: { explore: false } };
     const when = { environment: 'production', customer: 'vip@example.com' };
@@ -382,22 +384,22 @@ describe('settings of the whole installation', () => {
       gatewayOf(service, bearer(keys[environment][scope]));
     await as('sandbox', 'admin').refused('403 forbidden', 'PUT routing/rules', rules);
     await as('production', 'admin').put('routing/rules', rules);
-    const seen = async (environment: Environment) =>
+    const ruleIdsIn = async (environment: Environment) =>
       (await as(environment, 'read').get<RoutingRules>('routing/rules')).ruleSet.rules.map(({ id }) => id);
-    assert.deepEqual(await seen('production'), ['secret-of-production', 'of-both']);
-    assert.deepEqual(await seen('sandbox'), ['of-both']);
+    assert.deepEqual(await ruleIdsIn('production'), ['secret-of-production', 'of-both']);
+    assert.deepEqual(await ruleIdsIn('sandbox'), ['of-both']);
   });
 });
 
-describe('the store of a key', () => {
-  it('has every read of the store: restricted, shared, or refused', async () => {
+describe('the store restricted to the environment of a key', () => {
+  it('implements every read of the store, and rejects service-wide reads and writes of the other environment', async () => {
     await using database = await createTestDatabase();
     const store = await openTestStore(database.settings);
     try {
       const restricted = restrictStore(store, 'sandbox');
       const missing = (of: Store) => Object.keys(of).filter((name) => !(name in restricted));
       assert.deepEqual(missing(store), []);
-      // The check can fail.
+      // The check detects an unrestricted method.
       assert.deepEqual(missing({ ...store, somethingNew: () => 1 } as Store), ['somethingNew']);
       for (const name of SERVICE_OPTIONS)
         assert.throws(() => (restricted[name] as () => unknown)(), /is not read for a request/);

@@ -16,7 +16,7 @@ const urlOf = (action: string) => `${service.url}/api/agent/actions/${action}`;
 const act = (action: string, body?: unknown) => call<ActionAnswer>('POST', urlOf(action), body);
 const isReplayed = ({ headers }: { headers: Headers }) => headers.get('idempotent-replayed') === 'true';
 
-test('an unknown action or operation is refused, with the most similar name', async () => {
+test('an unknown action or operation is rejected, and the error suggests the most similar name', async () => {
   const schema = `${service.url}/api/agent/schema/webhook.verifysample`;
   for (const [answer, name, suggestion] of [
     [
@@ -40,7 +40,7 @@ test('an unknown action or operation is refused, with the most similar name', as
   }
 });
 
-test('a body other than a JSON object is refused in the envelope of the action', async () => {
+test('an action rejects a body that is not a JSON object, with the action named in the error envelope', async () => {
   for (const [body, type, status, code] of [
     ['{', 'json', 400, 'invalid_json'],
     ['null', 'json', 400, 'invalid_input'],
@@ -56,12 +56,12 @@ test('a body other than a JSON object is refused in the envelope of the action',
   await refused([405, 'method_not_allowed'], 'GET', urlOf('fees.estimate'));
 });
 
-test('an absent or empty body is an empty object', async () => {
+test('an action treats an absent or empty body as an empty object', async () => {
   for (const body of [undefined, '']) assert.equal((await act('webhook.example', body)).status, 200);
   assert.equal((await refused([400, 'invalid_input'], 'POST', urlOf('fees.estimate'))).field, 'amount');
 });
 
-test('checkout.preview, checkout.create and POST sessions share their idempotency keys', async () => {
+test('checkout.preview, checkout.create and POST sessions share one set of idempotency keys', async () => {
   const body = sessionBody({ idempotencyKey: 'order-A-1001', clientReferenceId: 'A-1001' });
   const created = await act('checkout.create', body);
   assert.ok(!isReplayed(created));
@@ -84,7 +84,7 @@ test('checkout.preview, checkout.create and POST sessions share their idempotenc
   await gatewayOf(service).refused('422 idempotency_conflict', 'POST sessions', other);
 });
 
-test('a preview has the response of checkout.create, and writes nothing', async () => {
+test('checkout.preview returns the response of checkout.create, and writes nothing', async () => {
   const api = gatewayOf(service);
   const written = async () => [await api.ids('sessions'), await api.ids('customers')];
   for (const preferredRoute of [undefined, 'card', 'wallet', 'local']) {

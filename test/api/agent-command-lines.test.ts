@@ -20,7 +20,7 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 // Characters with a meaning to shells, option parsers or lists of pairs.
 const AWKWARD = `it's "$HOME" \`id\` \\ a=b; & | * ~ #\n 50 % ü`;
 
-describe('the command lines of capabilities', () => {
+describe('the CLI command lines in the capabilities document', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-command-lines-'));
   let capabilities: Capabilities;
   const service = suiteService({}, async () => {
@@ -30,7 +30,7 @@ describe('the command lines of capabilities', () => {
   });
   after(() => rmSync(folder, { recursive: true }));
 
-  /** Runs a line in a shell that finds our programs; no setting of ours is in its environment. */
+  /** Runs a command line in a shell with only PATH set, so that it finds `tillway` and reads no TILLWAY settings. */
   async function shell(line: string): Promise<string> {
     const path = [folder, process.env['PATH']].join(delimiter);
     return (await run('sh', ['-c', line], { env: { PATH: path } })).stdout;
@@ -43,7 +43,7 @@ describe('the command lines of capabilities', () => {
     return answer.body;
   }
 
-  test('run as they are printed, and print what the action answers', async () => {
+  test('run unchanged, and print the response of their action', async () => {
     assert.equal(capabilities.actions.length, ACTIONS.length);
     await Promise.all(
       capabilities.actions.map(async ({ name, example, cli }) => {
@@ -54,26 +54,26 @@ describe('the command lines of capabilities', () => {
   });
 
   for (const { name, command } of ACTIONS) {
-    test(`can ask of ${name} whatever its schema can say`, async () => {
+    test(`can express every request body of ${name}`, async () => {
       const { inputSchema } = capabilities.actions.find((action) => action.name === name)!;
       const whole = bodyOf(inputSchema, 'all');
       const bodies = [bodyOf(inputSchema, 'required'), whole, awkward(whole)];
       for (const [index, body] of bodies.entries()) {
-        // One key stands for one body.
+        // Each body needs its own idempotency key.
         const sent = 'idempotencyKey' in body ? { ...body, idempotencyKey: `order-C-100${index}` } : body;
         const line = commandLine(service.url, command(sent));
-        const words = (await shell(line.replace(/^tillway /, 'words '))).split('\0').slice(0, -1);
-        const { code, stdout, stderr } = await runIn({ url: 'http://127.0.0.1:1' }, ...words);
+        const printArgs = (await shell(line.replace(/^tillway /, 'words '))).split('\0').slice(0, -1);
+        const { code, stdout, stderr } = await runIn({ url: 'http://127.0.0.1:1' }, ...printArgs);
         assert.equal(code, 0, `${line}: ${stderr}`);
         assert.deepEqual(withoutIds(JSON.parse(stdout)), withoutIds(await answerOf(name, sent)), line);
       }
     });
   }
 
-  test('say no where the action says no', async () => {
+  test('exit with 1 and print the error if the action is rejected', async () => {
     const { command } = ACTIONS.find(({ name }) => name === 'checkout.preview')!;
-    const words = command({ product: 'Field guide', amount: 20_000, customer: 'buyer@example.com' });
-    const { code, stdout } = await runIn(service, ...words, '--json');
+    const printArgs = command({ product: 'Field guide', amount: 20_000, customer: 'buyer@example.com' });
+    const { code, stdout } = await runIn(service, ...printArgs, '--json');
     const { ok, error } = JSON.parse(stdout) as { ok: boolean; error: { code: string } };
     assert.deepEqual([code, ok, error.code], [1, false, 'invalid_input']);
   });
@@ -83,7 +83,7 @@ function writeProgram(folder: string, name: string, line: string): void {
   writeFileSync(join(folder, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
 }
 
-/** The same body with what is hard to put on a command line. */
+/** Replaces values of a body by text that is hard to quote on a command line. */
 function awkward(body: Body): Body {
   const replaced: Body = {
     product: `--${AWKWARD}`,
@@ -99,7 +99,7 @@ function awkward(body: Body): Body {
   );
 }
 
-/** Sessions of their own have ids of their own. */
+/** Replaces session ids, because each created session has a new id. */
 function withoutIds(answer: unknown): unknown {
   return JSON.parse(JSON.stringify(answer).replaceAll(/chk_[0-9a-z]+/g, 'chk_ID'));
 }

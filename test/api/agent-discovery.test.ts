@@ -28,7 +28,7 @@ async function discover(): Promise<Capabilities> {
 }
 
 describe('a client that knows the capabilities URL only', () => {
-  test('runs every action: published example, smallest body, fullest body', async () => {
+  test('can call every action with the published example, only required fields, and all fields', async () => {
     const { actions, schemas: lookup } = await discover();
     assert.equal(actions.length, 5);
     let runs = 0;
@@ -41,7 +41,7 @@ describe('a client that knows the capabilities URL only', () => {
       const validateOutput = ajv.compile(schemas.outputSchema);
       const bodies = [example.request, bodyOf(inputSchema, 'required'), bodyOf(inputSchema, 'all')];
       for (const [index, body] of bodies.entries()) {
-        // One key stands for one body.
+        // Each body needs its own idempotency key.
         const sent = 'idempotencyKey' in body ? { ...body, idempotencyKey: `order-A-100${index}` } : body;
         assert(validateInput(sent), `${name}: ${ajv.errorsText(validateInput.errors)}`);
         const answer = await call<{ ok: boolean; action: string; result: unknown }>('POST', url, sent);
@@ -54,7 +54,7 @@ describe('a client that knows the capabilities URL only', () => {
     assert.equal(runs, 15);
   });
 
-  test('finds the live answers of the reads as their own schemas say', async () => {
+  test('gets responses of routes.list and capabilities that match their published schemas', async () => {
     const { schemas, entrypoints } = await discover();
     assert.equal(schemas.operations.length, 7);
     const urls = {
@@ -79,7 +79,7 @@ assert.equal(LONG_URL.length, 64);
 for (const variables of [{}, { BASE_URL: LONG_URL, ALLOW_UNAUTHENTICATED: 'true' }]) {
   const where = 'BASE_URL' in variables ? `a base URL of ${variables.BASE_URL.length} characters` : 'a short base URL';
 
-  test(`with ${where}, capabilities has the seven keys, is small, and tells every action whole`, async () => {
+  test(`with ${where}, the capabilities document has seven keys, is at most 20 kB, and describes every action completely`, async () => {
     await using service = await startTestService({ variables });
     const response = await fetch(`${service.url}/api/agent/capabilities`);
     const text = await response.text();
@@ -98,14 +98,14 @@ for (const variables of [{}, { BASE_URL: LONG_URL, ALLOW_UNAUTHENTICATED: 'true'
       assert(example.request && example.response);
       assert(cli.startsWith('tillway ') && cli.endsWith(` --url ${base} --json`), cli);
       for (const { code } of ACTIONS.find((known) => known.name === name)!.errors) {
-        const told = errors.some((error) => error.code === code) || capabilities.summary.includes(`${code} (`);
-        assert(told, `${name}: ${code}`);
+        const isDocumented = errors.some((error) => error.code === code) || capabilities.summary.includes(`${code} (`);
+        assert(isDocumented, `${name}: ${code}`);
       }
     }
   });
 }
 
-test('capabilities names every endpoint of the merchant, and where everything else is described', async () => {
+test('the capabilities document names every merchant endpoint and links to the other documents', async () => {
   const { entrypoints } = await discover();
   const ids = entrypoints.map(({ id }) => id);
   assert.equal(new Set(ids).size, ids.length);
@@ -123,7 +123,7 @@ test('capabilities names every endpoint of the merchant, and where everything el
   for (const path of ['/mcp', '/openapi.json', '/llms.txt']) assert(urls.has(service.url + path), path);
 });
 
-test('capabilities says the health that routes have now', async () => {
+test('the capabilities document shows the current health of each route', async () => {
   const { routes } = await discover();
   const [{ id, health }] = routes as [Capabilities['routes'][number]];
   assert.equal(health, 'live');
@@ -134,7 +134,7 @@ test('capabilities says the health that routes have now', async () => {
   assert.equal(after?.health, 'standby');
 });
 
-test('every schema is self-contained, closed, and describes every property with an example', async () => {
+test('every operation schema is self-contained, allows no unknown property, and describes every property with an example', async () => {
   const { schemas } = await discover();
   let properties = 0;
   for (const operation of schemas.operations) {
@@ -149,7 +149,7 @@ test('every schema is self-contained, closed, and describes every property with 
   assert(properties > 100);
 });
 
-/** Counts the properties; fails at one that lacks a word or an example. */
+/** Counts the properties; fails if one has no description or no example. */
 function inspect(schema: JsonSchema, path: string): number {
   if (schema.items) return inspect(schema.items, `${path}[]`);
   if (!schema.properties) return 0;
@@ -161,15 +161,15 @@ function inspect(schema: JsonSchema, path: string): number {
     assert(field.description, `${at} has no description`);
     const shown = field.examples ?? field.enum ?? field.const ?? field.default ?? field.properties ?? field.items;
     assert(shown !== undefined, `${at} has no example`);
-    inWords(field, at);
+    assertLimitsDescribed(field, at);
   }
   return count;
 }
 
-/** Clients that drop these keywords still read the description. */
-function inWords({ description = '', maxLength, maximum, maxProperties }: JsonSchema, at: string): void {
+/** Asserts that the description states the limits, because some clients ignore these keywords. */
+function assertLimitsDescribed({ description = '', maxLength, maximum, maxProperties }: JsonSchema, at: string): void {
   for (const limit of [maxLength, maximum, maxProperties]) {
     if (limit === undefined || limit >= Number.MAX_SAFE_INTEGER) continue;
-    assert(description.includes(String(limit)), `${at}: ${limit} is not in words`);
+    assert(description.includes(String(limit)), `${at}: ${limit} is not in the description`);
   }
 }

@@ -17,7 +17,7 @@ function urlOf(base: string, path: string, params: Record<string, { example: str
   return base + path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name]!.example));
 }
 
-test('over REST, null for an optional field of any operation is refused, and the suggestion is to omit it', async (t) => {
+test('over REST, null in an optional field of any operation is rejected, and the error says to omit the field', async (t) => {
   await using service = await startTestService({ variables: { TEST_CLOCK: 'true', ...BOOTSTRAP } });
   let count = 0;
   for (const { operationId, method, path, params, body, bodyType } of servedEndpoints(
@@ -43,7 +43,7 @@ test('over REST, null for an optional field of any operation is refused, and the
 
 const service = suiteService();
 
-test('over REST, one repair removes null from every optional field', async () => {
+test('over REST, one error lists every optional field with null, so that one repair is enough', async () => {
   const schemaUrl = `${service.url}/api/agent/schema/checkout.create`;
   const { body: answered } = await call<{ inputSchema: JsonSchema }>('GET', schemaUrl);
   const required = bodyOf(answered.inputSchema, 'required');
@@ -55,7 +55,7 @@ test('over REST, one repair removes null from every optional field', async () =>
 });
 
 test('over MCP, null counts as absent in every optional field of every tool', async (t) => {
-  let taken = 0;
+  let calls = 0;
   for (const { name, input } of TOOLS) {
     const schema = jsonSchemaOf(input, 'input');
     const tool = name.replaceAll('.', '_');
@@ -67,14 +67,14 @@ test('over MCP, null counts as absent in every optional field of every tool', as
       const { ok, error } = (await callTool(service.url, tool, body)).structuredContent;
       const what = `${name} ${JSON.stringify(body)}: ${JSON.stringify(error)}`;
       assert.deepEqual([ok, error?.code], [expected.ok, expected.error?.code], what);
-      taken++;
+      calls++;
     }
   }
-  t.diagnostic(`${taken} calls`);
-  assert(taken > 0);
+  t.diagnostic(`${calls} calls`);
+  assert(calls > 0);
 });
 
-test('over MCP, null stays in fields that accept it and in unknown fields', async () => {
+test('over MCP, null stays a value in nullable fields and in unknown fields', async () => {
   const example = await callTool(service.url, 'webhook_example', { txHash: null });
   const { data } = example.structuredContent.result!['payload'] as { data: { tx_hash: string | null } };
   assert.equal(data.tx_hash, null);

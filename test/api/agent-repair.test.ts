@@ -15,7 +15,7 @@ const service = suiteService();
 const urlOf = (action: string) => `${service.url}/api/agent/actions/${action}`;
 const capabilitiesOf = async () => (await call<Capabilities>('GET', `${service.url}/api/agent/capabilities`)).body;
 
-/** Sends a body that must be refused, and then the body that the error describes, which must be accepted. */
+/** Asserts that a body is rejected, and that the same body is accepted after the repair that the error describes. */
 async function repair(url: string, body: Body, label = url) {
   const error = await refused([400, 'invalid_input'], 'POST', url, body);
   const again = await call<Created>('POST', url, repaired(body, error));
@@ -23,7 +23,7 @@ async function repair(url: string, body: Body, label = url) {
   return { error, result: again.body.result };
 }
 
-test('every violated constraint is named with its path, and the error alone is enough to repair the body', async (t) => {
+test('an error names each violated constraint with its path, and contains enough to repair the body', async (t) => {
   const { actions, schemas } = await capabilitiesOf();
   let violations = 0;
   for (const { name, url, inputSchema } of actions) {
@@ -43,7 +43,7 @@ test('every violated constraint is named with its path, and the error alone is e
   assert(violations >= 100);
 });
 
-test('all problems are reported together, and repaired together', async () => {
+test('one error reports all problems of a body, so that one repair fixes all of them', async () => {
   const { error } = await repair(urlOf('checkout.create'), {
     product: '',
     amount: 10.999,
@@ -65,7 +65,7 @@ test('all problems are reported together, and repaired together', async () => {
   });
 });
 
-test('for an unknown route, the error names the existing ones', async () => {
+test('the error about an unknown route names the existing routes', async () => {
   const { body: listed } = await call<{ routes: { id: string }[] }>('GET', `${service.url}/api/agent/routes`);
   for (const action of ['fees.estimate', 'webhook.example']) {
     const { error } = await repair(urlOf(action), { amount: 20, routeId: 'carrier_pigeon' });
@@ -74,7 +74,7 @@ test('for an unknown route, the error names the existing ones', async () => {
   }
 });
 
-test('two orders with a bad idempotencyKey, repaired as suggested, are two sessions', async () => {
+test('two orders with invalid idempotency keys stay two sessions after the suggested repair', async () => {
   const order = { product: 'Field guide', amount: 5, customer: 'buyer@example.com' };
   const sell = async (idempotencyKey: unknown) =>
     (await repair(urlOf('checkout.create'), { ...order, idempotencyKey })).result.id;
@@ -87,11 +87,11 @@ test('two orders with a bad idempotencyKey, repaired as suggested, are two sessi
     assert.notEqual(first, await sell(other));
     assert.equal(first, await sell(one), 'a repeated request is the same order');
   }
-  // The two orders have equal bodies, so the suggestion removes the key.
+  // The error suggests removing an empty key, so equal bodies create two sessions.
   assert.notEqual(await sell(''), await sell(''));
 });
 
-test('two orders made from the published examples are two sessions', async () => {
+test('sending the published checkout.create example twice creates two sessions', async () => {
   const { url, example } = (await capabilitiesOf()).actions.find(({ name }) => name === 'checkout.create')!;
   const create = async () => (await call<Created>('POST', url, example.request)).body.result.id;
   assert.notEqual(await create(), await create());

@@ -31,7 +31,7 @@ async function guideOf(url: string): Promise<Guide> {
   return (await call<{ webhooks: Guide }>('GET', `${url}/api/agent/capabilities`)).body.webhooks;
 }
 
-/** As capabilities describe it: t + "." + payload as compact JSON in the key order sent, the secret as text. */
+/** Signs as the capabilities document describes: HMAC of t + "." + the payload as compact JSON, keys in the order sent. */
 function sign(payload: object, by = secret, timestamp = 1_700_000_000): string {
   const content = `${timestamp}.${JSON.stringify(payload)}`;
   return `t=${timestamp},v1=${createHmac('sha256', by).update(content).digest('hex')}`;
@@ -39,7 +39,7 @@ function sign(payload: object, by = secret, timestamp = 1_700_000_000): string {
 
 const urlOf = (on: TestService) => `${on.url}/api/agent/actions/webhook.verify_sample`;
 
-/** Sends a sample with this signature, by default the right one. */
+/** Sends a sample with the given signature, by default the valid one; an empty signature is left out. */
 async function verify(payload: object, signature: string | undefined = sign(payload), on = service) {
   const { status, body } = await call<Verified>('POST', urlOf(on), { payload, ...(signature !== '' && { signature }) });
   assert.equal(status, 200, JSON.stringify(body));
@@ -50,7 +50,7 @@ async function statusOf(id: string, on = service): Promise<string> {
   return (await on.service.deps.store.session(id))!.status;
 }
 
-test('an example is verified by other people’s libraries with the published sample secret', async () => {
+test('third-party webhook libraries verify an example with the published sample secret', async () => {
   await using service = await startTestService({ live: true });
   const guide = await guideOf(service.url);
   for (const event of ['payment.provider_pending', 'payment.paid', 'payment.failed']) {
@@ -72,12 +72,12 @@ test('an example is verified by other people’s libraries with the published sa
   }
 });
 
-test('a sample is accepted with a placeholder, refused with a wrong signature, and verified over the order sent', async () => {
-  const payload = { status: 'paid', amount: 49.99, sessionId: 'chk_nobody_knows', eventId: 'evt_1' };
+test('a sample is accepted with a placeholder signature, rejected with a wrong signature, and verified in the key order sent', async () => {
+  const payload = { status: 'paid', amount: 49.99, sessionId: 'chk_unknown', eventId: 'evt_1' };
   const accepted = { accepted: true, merchantWebhookQueued: false };
   for (const placeholder of ['', 'placeholder'])
     assert.partialDeepStrictEqual(await verify(payload, placeholder), { ...accepted, signatureVerified: false });
-  // The session is unknown.
+  // The signature is verified although the session does not exist.
   assert.partialDeepStrictEqual(await verify(payload), { ...accepted, signatureVerified: true });
 
   const { eventId, ...others } = payload;
@@ -87,7 +87,7 @@ test('a sample is accepted with a placeholder, refused with a wrong signature, a
   }
 });
 
-test('a verified sample changes its sandbox session once, and queues its event once', async () => {
+test('a verified sample changes its sandbox session once and queues one event, also if the sample is repeated', async () => {
   const sessionId = await createSession(service);
   const pending = { eventId: 'evt_1', sessionId, status: 'provider_pending', amount: 49.99 };
   const paid = { ...pending, eventId: 'evt_3', status: 'paid', txHash: 'tx_1' };
@@ -115,12 +115,12 @@ test('a sample never changes production', async () => {
   assert(!service.logged.slice(logged).some((line) => line.includes('callback flagged')));
 });
 
-test('a verified sample with failed ends its session, and the receiver gets payment.failed', async (context) => {
+test('a verified sample with the status failed closes its session, and the receiver gets payment.failed', async (context) => {
   const { url, received } = await receiver(context);
   await using service = await startTestService({ variables: { WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET } });
   const { webhooks } = new Stripe('sk_test_none');
-  /** Sends a sample, and checks that merchantWebhookQueued agrees with the events that the receiver got for it. */
-  const fail = async (sessionId: string, eventId: string): Promise<boolean> => {
+  /** Sends a failed sample; asserts that the receiver got an event exactly if merchantWebhookQueued is true. */
+  const sendFailed = async (sessionId: string, eventId: string): Promise<boolean> => {
     await service.pass(0);
     const before = received.length;
     const payload = { eventId, sessionId, status: 'failed', amount: 49.99 };
@@ -145,20 +145,20 @@ test('a verified sample with failed ends its session, and the receiver gets paym
   for (const [history, statuses] of Object.entries(histories)) {
     const sessionId = await createSession(service);
     for (const status of statuses) await providerSays(service, sessionId, status);
-    assert.equal(await fail(sessionId, `evt_${history}`), true, history);
+    assert.equal(await sendFailed(sessionId, `evt_${history}`), true, history);
     assert.equal(await statusOf(sessionId, service), 'failed', history);
-    assert.equal(await fail(sessionId, `evt_${history}`), false, `${history}: the same sample again`);
-    assert.equal(await fail(sessionId, `evt_${history}_2`), false, `${history}: the session has failed already`);
+    assert.equal(await sendFailed(sessionId, `evt_${history}`), false, `${history}: the same sample again`);
+    assert.equal(await sendFailed(sessionId, `evt_${history}_2`), false, `${history}: the session has failed already`);
     assert.equal((await paymentsOf(service, sessionId)).at(-1)!.status, 'failed', history);
   }
 
   const paid = await createSession(service);
   await providerSays(service, paid, 'paid');
-  assert.equal(await fail(paid, 'evt_paid'), false);
+  assert.equal(await sendFailed(paid, 'evt_paid'), false);
   assert.equal(await statusOf(paid, service), 'paid');
   const expired = await createSession(service);
   await gatewayOf(service).post(`sessions/${expired}/expire`);
-  assert.equal(await fail(expired, 'evt_expired'), false);
+  assert.equal(await sendFailed(expired, 'evt_expired'), false);
   assert.equal(await statusOf(expired, service), 'expired');
 });
 

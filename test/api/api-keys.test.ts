@@ -25,7 +25,7 @@ const refuseToCreate = (expected: string, body: object, key = ADMIN.sandbox) =>
   as(key).refused(expected, 'POST keys', body);
 const list = (key = ADMIN.sandbox, on?: { url: string }) => as(key, on).list<ApiKey>('keys');
 const revoke = (id: string, key = ADMIN.sandbox, on?: { url: string }) => as(key, on).post<ApiKey>(`keys/${id}/revoke`);
-/** Uses a key, which must be accepted or rejected. */
+/** `use` asserts that a key is accepted, `reject` that it is rejected. */
 const use = (key: string, on?: { url: string }) => as(key, on).list('sessions');
 const reject = (key: string, on?: { url: string }) => as(key, on).refused('401 unauthorized', 'GET sessions');
 const REVOKED = 'This API key was revoked.';
@@ -43,7 +43,7 @@ describe('an API key', () => {
     assert.ok(stored.includes(hashOfKey(key)));
   });
 
-  it('has the environment of the admin key that makes it', async () => {
+  it('belongs to the environment of the admin key that created it', async () => {
     const live = await create({ name: 'Live', scope: 'read' }, ADMIN.production);
     assert.match(live.key, /^sk_live_/);
     await refuseToCreate('403 forbidden', { name: 'x', scope: 'read', environment: 'production' });
@@ -52,7 +52,7 @@ describe('an API key', () => {
     assert.ok((await list(ADMIN.production)).some(({ id }) => id === live.id));
   });
 
-  it('has limits exactly if its scope is agent', async () => {
+  it('must have a spend limit if its scope is agent, and cannot have one otherwise', async () => {
     const name = 'x';
     const scope = 'agent';
     for (const [body, expected] of [
@@ -72,21 +72,21 @@ describe('an API key', () => {
     const { store } = service.service.deps;
     const { commit } = store;
     let disk = Promise.resolve();
-    const notes: Promise<unknown>[] = [];
-    context.mock.method(store, 'commit', (...asked: Parameters<typeof commit>) => {
-      const note = disk.then(() => commit(...asked));
-      notes.push(note);
-      return note;
+    const commits: Promise<unknown>[] = [];
+    context.mock.method(store, 'commit', (...args: Parameters<typeof commit>) => {
+      const committed = disk.then(() => commit(...args));
+      commits.push(committed);
+      return committed;
     });
     const used = async () => (await list()).find(({ id }) => id === made.id)!.lastUsedAt;
-    /** Uses the key while no commit finishes, and then lets every commit finish. */
+    /** Uses the key while commits are blocked, then unblocks them; returns the recorded last use. */
     const usedAfter = async () => {
       const slow = Promise.withResolvers<void>();
       disk = slow.promise;
       const answered = await Promise.race([use(made.key), sleep(PATIENCE_MS, undefined, { ref: false })]);
       slow.resolve();
       assert.ok(answered, 'the response waits for the commit');
-      await Promise.all(notes);
+      await Promise.all(commits);
       return used();
     };
     assert.equal(await used(), null);
@@ -108,20 +108,20 @@ describe('an API key', () => {
     assert.equal((await revoke(id)).revokedAt, revokedAt);
   });
 
-  it('creates and revokes no key once it is revoked, even while its cached copy is valid', async () => {
+  it('cannot create or revoke keys once it is revoked, even while an instance still caches it', async () => {
     const lost = await create({ name: 'Stolen', scope: 'admin' });
-    const kept = await create({ name: 'Kept', scope: 'read' });
+    const active = await create({ name: 'Active', scope: 'read' });
     await use(lost.key);
     const { store, now } = service.service.deps;
     await store.commit([{ type: 'api_key_revoked', keyId: lost.id, at: now() }]);
     await use(lost.key);
     const before = (await list()).length;
-    for (const request of ['POST keys', `POST keys/${kept.id}/revoke`]) {
+    for (const request of ['POST keys', `POST keys/${active.id}/revoke`]) {
       const body = request === 'POST keys' ? { name: 'Successor', scope: 'admin' } : undefined;
       assert.equal((await as(lost.key).refused('401 unauthorized', request, body)).message, REVOKED);
     }
     assert.equal((await list()).length, before);
-    await use(kept.key);
+    await use(active.key);
   });
 
   it('is rejected by another instance within a second of its revocation', async () => {
@@ -143,13 +143,13 @@ describe('the Authorization header', () => {
     ['no scheme', good],
     ['no key', 'Bearer'],
     ['a space alone', 'Bearer  '],
-    ['more than the key', `Bearer ${good} ${good}`],
+    ['text after the key', `Bearer ${good} ${good}`],
     ['a key that is cut off', `Bearer ${good.slice(0, -1)}`],
-    ['a key with more at its end', `Bearer ${good}x`],
-    ['a key of another program', 'Bearer sk_test_4eC39HqLyjWDarjtT1zdp7dc'],
-    ['a key that was never made', `Bearer sk_sandbox_${'0'.repeat(43)}`],
-    ['that key as one of production', `Bearer ${good.replace('sandbox', 'live')}`],
-    ['two in one', `Bearer ${good}, Bearer ${good}`],
+    ['a key with an extra character', `Bearer ${good}x`],
+    ['a key of another service', 'Bearer sk_test_4eC39HqLyjWDarjtT1zdp7dc'],
+    ['a key that does not exist', `Bearer sk_sandbox_${'0'.repeat(43)}`],
+    ['a sandbox key with the production prefix', `Bearer ${good.replace('sandbox', 'live')}`],
+    ['two values in one header', `Bearer ${good}, Bearer ${good}`],
   ];
   for (const [what, authorization] of headers) {
     it(`is rejected with ${what}`, async () => {
@@ -160,19 +160,19 @@ describe('the Authorization header', () => {
     });
   }
 
-  it('is rejected if there are two of them', async () => {
+  it('is rejected if the request has two of them', async () => {
     const twice = `authorization: Bearer ${good}\r\nAuthorization: Bearer ${good}`;
     const head = `GET /api/gateway/sessions HTTP/1.1\r\nhost: ${new URL(service.url).host}`;
     assert.equal((await sendRaw(service.url, `${head}\r\n${twice}\r\nconnection: close\r\n\r\n`)).status, 401);
   });
 
-  it('may contain the scheme in any case', async () => {
+  it('accepts the scheme in upper or lower case', async () => {
     await gatewayOf(service, { authorization: `bearer ${good}` }).list('keys');
   });
 });
 
 describe('a service without keys', () => {
-  it('is open on loopback and logs it, until any instance has a first key', async () => {
+  it('is open on loopback and logs a warning, until any instance creates the first key', async () => {
     await using open = await startTestService();
     await gatewayOf(open).list('sessions');
     await reject(ADMIN.sandbox, open);
@@ -186,7 +186,7 @@ describe('a service without keys', () => {
     for (const on of [open, other]) await use(ADMIN.sandbox, on);
   });
 
-  it('stays closed after its last key is revoked', async () => {
+  it('rejects requests without a key after its last key is revoked', async () => {
     const variables = { BOOTSTRAP_API_KEYS: ADMIN.sandbox };
     await using first = await startTestService({ variables });
     const [own] = (await list(ADMIN.sandbox, first)) as [ApiKey];
@@ -194,7 +194,7 @@ describe('a service without keys', () => {
     await revoke(own.id, ADMIN.sandbox, first);
     first.clock.advance(MINUTE_MS);
     await gatewayOf(first).refused('401 unauthorized', 'GET sessions');
-    // The setting still names the key.
+    // BOOTSTRAP_API_KEYS still names the revoked key.
     await using again = await startTestService({ variables, beside: first });
     assert.ok(again.logged.some((line) => line.includes('is revoked, and stays revoked') && line.includes(own.id)));
     await reject(ADMIN.sandbox, again);
@@ -202,13 +202,13 @@ describe('a service without keys', () => {
   });
 });
 
-describe('a service that other machines reach', () => {
+describe('a service that is reachable from other machines', () => {
   const REACHED = { HOST: '0.0.0.0' };
   const localOf = ({ url }: TestService) => ({ url: url.replace('0.0.0.0', '127.0.0.1') });
   const refusalToStart =
     /^HOST must be a loopback address while there is no active API key: .*tillway keys create.*BOOTSTRAP_API_KEYS.*ALLOW_UNAUTHENTICATED=true/;
 
-  it('does not start without an active key, and starts with one', async () => {
+  it('starts only if an active key exists', async () => {
     await assert.rejects(startTestService({ variables: REACHED }), { message: refusalToStart, name: 'Error' });
     await using closed = await startTestService({ variables: { ...REACHED, ...BOOTSTRAP } });
     const local = localOf(closed);
@@ -217,7 +217,7 @@ describe('a service that other machines reach', () => {
     await assert.rejects(startTestService({ variables: REACHED, beside: closed }), { message: refusalToStart });
   });
 
-  it('does not start without a key behind a public name or a trusted proxy either', async () => {
+  it('does not start without a key if it has a public URL or a trusted proxy', async () => {
     const url = 'https://pay.example';
     const exposing = { BASE_URL: url, CHECKOUT_URL: url, TRUSTED_PROXIES: '127.0.0.1' };
     for (const [name, value] of Object.entries(exposing)) {
@@ -231,7 +231,7 @@ describe('a service that other machines reach', () => {
     assert.ok(!(await (await fetch(open.url)).text()).includes('action="/demo"'));
   });
 
-  it('starts open with ALLOW_UNAUTHENTICATED, and logs to whom', async () => {
+  it('starts without a key with ALLOW_UNAUTHENTICATED, and logs that the API is open to everyone', async () => {
     await using open = await startTestService({ variables: { ...REACHED, ALLOW_UNAUTHENTICATED: 'true' } });
     await gatewayOf(localOf(open)).list('sessions');
     assert.ok(open.logged.some((line) => line.includes('the API is open to everyone who reaches it')));

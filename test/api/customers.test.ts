@@ -11,7 +11,7 @@ import { refused } from '../support/refusal.ts';
 import { type TestService, sessionBody } from '../support/service.ts';
 import { suiteInstances } from '../support/suite.ts';
 
-// Each instance caches customers by itself.
+// Each instance has its own cache of customers.
 const [service, other] = suiteInstances(2, { sound: true }) as [TestService, TestService];
 
 const customerOf = async (sessionId: string) => (await service.service.deps.store.session(sessionId))!.customerId;
@@ -24,7 +24,7 @@ const block = (id: string, body?: object, on = service) => gatewayOf(on).post<Cu
 const unblock = (id: string, on = service) => gatewayOf(on).post<Customer>(`customers/${id}/unblock`);
 
 describe('blocking a customer', () => {
-  test('is stored with its reason, shown, listed, and undone', async () => {
+  test('is stored with its reason, shown in lists and reads, and can be undone', async () => {
     const api = gatewayOf(service);
     const { id } = await buyer('shown@example.com');
     const blocked = await block(id, { reason: 'chargebacks' });
@@ -35,7 +35,7 @@ describe('blocking a customer', () => {
     assert.deepEqual([undone.status, undone.statusReason], ['active', null]);
   });
 
-  test('can be repeated and undone repeatedly; another reason replaces the first', async () => {
+  test('and unblocking can be repeated; a new reason replaces the earlier one', async () => {
     const { id } = await buyer('twice@example.com');
     await block(id, { reason: 'first' });
     assert.equal((await block(id)).statusReason, 'first');
@@ -43,7 +43,7 @@ describe('blocking a customer', () => {
     for (let time = 0; time < 2; time++) assert.equal((await unblock(id)).status, 'active');
   });
 
-  test('has a reason of at most 500 characters', async () => {
+  test('accepts a reason of at most 500 characters', async () => {
     const { id } = await buyer('long@example.com');
     const reason = 'r'.repeat(501);
     const { field } = await gatewayOf(service).refused('400 invalid_input', `POST customers/${id}/block`, { reason });
@@ -67,7 +67,7 @@ describe('blocking a customer', () => {
     for (const on of [service, other]) await create(on);
   });
 
-  test('does not change the replay of an earlier session', async () => {
+  test('does not change the replayed response of an earlier session with an idempotency key', async () => {
     const body = sessionBody({ customer: 'replayed@example.com', idempotencyKey: 'replay-blocked' });
     const first = await gatewayOf(service).post<{ customerId: string }>('sessions', body);
     await block(first.customerId);
@@ -75,8 +75,8 @@ describe('blocking a customer', () => {
   });
 });
 
-describe('a session from before its customer was blocked', () => {
-  test('is refused by its page without the reason', async () => {
+describe('a session whose customer is blocked', () => {
+  test('shows on its page that the payment cannot be taken, without the reason', async () => {
     const { session, id } = await buyer('page@example.com');
     await block(id, { reason: 'a fraudster' });
     const pay = await submit(`${other.url}/checkout/${session}/pay`, { kind: 'card', total_card: '99999999' });
@@ -94,32 +94,32 @@ describe('a session from before its customer was blocked', () => {
     assert.equal((await stateOf(service, session)).session, 'paid');
   });
 
-  test('is rejected in the transaction too: a reader from before the block cannot pay after it', async () => {
+  test('cannot be paid if the block commits between the read and the write of the payment start', async () => {
     const { session, id: customerId } = await buyer('race@example.com');
     const { deps } = service.service;
-    let looks = 0;
+    let reads = 0;
     const late = {
       ...deps,
       store: {
         ...deps.store,
-        // It reads the customer as active, and is then overtaken by the block.
-        async customer(asked: string) {
-          const customer = await deps.store.customer(asked);
-          if (asked === customerId && looks++ === 0) await block(customerId, undefined, other);
+        // The other instance blocks the customer right after this read.
+        async customer(requestedId: string) {
+          const customer = await deps.store.customer(requestedId);
+          if (requestedId === customerId && reads++ === 0) await block(customerId, undefined, other);
           return customer;
         },
       },
     };
     const started = await startPayment(late, session, { kind: 'card', acceptedTotal: 10_000_000 });
     assert.equal(started.outcome, 'not_taken');
-    assert.equal(looks, 2);
+    assert.equal(reads, 2);
     assert.deepEqual(await paymentsOf(service, session), []);
   });
 
-  test('creating is refused in the transaction too', async () => {
+  test('cannot be created if the block commits between the read and the write of the creation', async () => {
     const { id: customerId } = await buyer('race2@example.com');
     const { deps } = service.service;
-    let looks = 0;
+    let reads = 0;
     const late = {
       ...deps,
       directory: { find: () => undefined, remember: () => undefined },
@@ -127,7 +127,7 @@ describe('a session from before its customer was blocked', () => {
         ...deps.store,
         async customerByEmail(environment: 'sandbox' | 'production', email: string) {
           const customer = await deps.store.customerByEmail(environment, email);
-          if (looks++ === 0) await block(customerId, undefined, other);
+          if (reads++ === 0) await block(customerId, undefined, other);
           return customer;
         },
       },
@@ -139,7 +139,7 @@ describe('a session from before its customer was blocked', () => {
     );
   });
 
-  test('still counts money of a payment in progress', async () => {
+  test('is paid if the money of a payment in progress arrives', async () => {
     const { session, id } = await buyer('late@example.com');
     await attempt(service, session, 'card', 'paid_later');
     await block(id);

@@ -20,7 +20,7 @@ async function openShop(context: TestContext, answer: number): Promise<Shop> {
   return shop;
 }
 
-/** A merchant with one delivery that is dead after its whole schedule. */
+/** A merchant with one delivery that is dead because every scheduled attempt failed. */
 async function openShopWithDead(context: TestContext, statuses: readonly ProviderStatus[] = ['paid']) {
   const shop = await openShop(context, 500);
   const sessionId = await shop.sell(statuses);
@@ -29,7 +29,7 @@ async function openShopWithDead(context: TestContext, statuses: readonly Provide
   return { shop, sessionId, dead: dead! };
 }
 
-test('a delivery fails, is listed as dead, is replayed and delivered, and its log contains every attempt', async (context) => {
+test('a dead delivery is listed, replayed and delivered, and its log contains every attempt', async (context) => {
   const shop = await openShop(context, 500);
   const { tillway } = shop;
   const sessionId = await shop.sell(['paid']);
@@ -82,7 +82,7 @@ test('a delivery fails, is listed as dead, is replayed and delivered, and its lo
   assert.equal(shop.received.length, 6);
 });
 
-test('a replay goes through the whole schedule again, with the same waits', async (context) => {
+test('a replay of a dead delivery runs the whole retry schedule again, with the same waits', async (context) => {
   const { shop, dead } = await openShopWithDead(context);
   const { tillway } = shop;
   for (const round of [2, 3]) {
@@ -103,8 +103,8 @@ test('a replay goes through the whole schedule again, with the same waits', asyn
   }
 });
 
-// A delivery is sent again by its own replay, or by a resend of its event.
-const AGAIN = {
+/** The two requests that send a delivery again: a replay of the delivery, or a resend of its event. */
+const REQUESTS = {
   replay: (shop: Merchant, { id }: DeliveryResource) => shop.replay(id),
   async resend(shop: Merchant, { eventId }: DeliveryResource) {
     const [resent, ...others] = await shop.resend(eventId);
@@ -112,31 +112,32 @@ const AGAIN = {
     return resent!;
   },
 };
-for (const [how, again] of Object.entries(AGAIN)) {
-  describe(`a delivery that a ${how} sends again`, () => {
-    test('has the same bytes if it was delivered, and a new schedule if it was dead', async (context) => {
+for (const [how, sendAgain] of Object.entries(REQUESTS)) {
+  describe(`${how} of a delivery`, () => {
+    test('sends the same bytes again if it was delivered, and starts a new retry schedule if it was dead', async (context) => {
       const shop = await openShop(context, 200);
       const { tillway } = shop;
       await shop.sell(['paid']);
       await tillway.pass(0);
       const [delivered] = await shop.deliveries('status=delivered');
-      assert.deepEqual(await again(shop, delivered!), { ...delivered, status: 'pending', nextAttemptAt: shop.now() });
+      const pending = { ...delivered, status: 'pending', nextAttemptAt: shop.now() };
+      assert.deepEqual(await sendAgain(shop, delivered!), pending);
       await tillway.pass(0);
       assert.deepEqual(await shop.deliveries(), [{ ...delivered!, attempts: 2 }]);
       assert.equal(shop.received[0]!.body, shop.received[1]!.body);
       shop.answer = 500;
-      await again(shop, delivered!);
+      await sendAgain(shop, delivered!);
       await shop.exhaust();
       const [dead] = await shop.deliveries();
       assert.deepEqual([dead!.status, dead!.attempts], ['dead', 7]);
       shop.answer = 200;
-      await again(shop, dead!);
+      await sendAgain(shop, dead!);
       await tillway.pass(0);
       assert.equal((await shop.deliveries())[0]!.status, 'delivered');
       assert.equal(shop.received.length, 8);
     });
 
-    test('does not wait for its next attempt if it is pending, and its schedule continues', async (context) => {
+    test('makes a pending delivery due immediately, and its retry schedule continues', async (context) => {
       const shop = await openShop(context, 500);
       const { tillway } = shop;
       await shop.sell(['paid']);
@@ -144,33 +145,33 @@ for (const [how, again] of Object.entries(AGAIN)) {
       const [waiting] = await shop.deliveries();
       const now = shop.now();
       assert(waiting!.nextAttemptAt! > now);
-      // A second request has no other effect.
+      // A repeated request has the same effect.
       for (let time = 0; time < 2; time++)
-        assert.deepEqual(await again(shop, waiting!), { ...waiting, nextAttemptAt: now });
+        assert.deepEqual(await sendAgain(shop, waiting!), { ...waiting, nextAttemptAt: now });
       await tillway.pass(0);
       const { status, attempts } = await shop.delivery(waiting!.id);
       assert.deepEqual([status, attempts], ['dead', 5]);
     });
 
-    test('keeps its place among the events of its session: later pending ones wait for it', async (context) => {
+    test('keeps the order of the session’s events: later pending events wait for the delivery', async (context) => {
       const { shop, sessionId, dead: first } = await openShopWithDead(context, ['provider_pending']);
       await providerSays(shop.tillway, sessionId, 'paid');
       shop.received.length = 0;
-      await again(shop, first);
+      await sendAgain(shop, first);
       await shop.tillway.pass(0);
       shop.answer = 200;
       await shop.tillway.pass(7 * SECOND);
-      // The payment has timed out meanwhile, so that the session failed before it was paid.
+      // The payment timed out before it was paid, so the session has a failed event too.
       const types = ['provider_pending', 'provider_pending', 'failed', 'paid'].map((status) => `payment.${status}`);
       assert.deepEqual(shop.types(), types);
     });
 
-    test('is sent together with the earlier event of its session for which it waits, in their order', async (context) => {
+    test('makes an earlier event of the session due too, and sends both in order', async (context) => {
       const shop = await openShop(context, 500);
       const { first, behind } = await holdUp(shop);
       shop.answer = 200;
       const now = shop.now();
-      assert.deepEqual(await again(shop, behind), { ...behind, nextAttemptAt: now });
+      assert.deepEqual(await sendAgain(shop, behind), { ...behind, nextAttemptAt: now });
       assert.equal((await shop.delivery(first.id)).nextAttemptAt, now);
       await shop.tillway.pass(0);
       assert.deepEqual(shop.types(), ['payment.provider_pending', 'payment.paid']);
@@ -179,7 +180,7 @@ for (const [how, again] of Object.entries(AGAIN)) {
   });
 }
 
-/** Both events of a session, of which the first has failed and waits. */
+/** Deliveries of the two events of a session: `first` has failed and waits for its retry, `behind` waits for `first`. */
 async function holdUp(shop: Merchant) {
   const { tillway } = shop;
   const sessionId = await shop.sell(['provider_pending', 'paid']);
@@ -193,7 +194,7 @@ async function holdUp(shop: Merchant) {
 }
 
 describe('a replay of a delivery that waits for an earlier event of its session', () => {
-  test('waits with the earlier one if that fails again, and is not late', async (context) => {
+  test('waits for the next retry of the earlier event if that event fails again', async (context) => {
     const shop = await openShop(context, 500);
     const { first, behind } = await holdUp(shop);
     await shop.replay(behind.id);
@@ -206,7 +207,7 @@ describe('a replay of a delivery that waits for an earlier event of its session'
     assert.deepEqual([later.nextAttemptAt, later.attempts], [nextAttemptAt, 0]);
   });
 
-  test('waits with the earlier one and is sent with it, even if it has begun before', async (context) => {
+  test('waits for the earlier event and is sent after it, even if the delivery already had attempts', async (context) => {
     const { shop, sessionId, dead: first } = await openShopWithDead(context, ['provider_pending']);
     const { tillway } = shop;
     await tillway.pass(0);
@@ -218,9 +219,9 @@ describe('a replay of a delivery that waits for an earlier event of its session'
     await tillway.pass(7 * SECOND);
     await shop.replay(later.id);
     await tillway.pass(0);
-    const held = await shop.delivery(first.id);
-    assert.equal(held.attempts, 8);
-    assert.equal((await shop.delivery(later.id)).nextAttemptAt, held.nextAttemptAt);
+    const earlier = await shop.delivery(first.id);
+    assert.equal(earlier.attempts, 8);
+    assert.equal((await shop.delivery(later.id)).nextAttemptAt, earlier.nextAttemptAt);
     shop.answer = 200;
     shop.received.length = 0;
     await shop.replay(later.id);
@@ -229,7 +230,7 @@ describe('a replay of a delivery that waits for an earlier event of its session'
     assert.equal((await shop.delivery(later.id)).status, 'delivered');
   });
 
-  test('is not counted as late while it may not begin', async (context) => {
+  test('is not counted in the backlog while it waits for the earlier event', async (context) => {
     const shop = await openShop(context, 500);
     const { behind } = await holdUp(shop);
     const { store, now } = shop.tillway.service.deps;
@@ -244,17 +245,17 @@ describe('a replay of a delivery that waits for an earlier event of its session'
 });
 
 describe('a replay that races the dispatcher', () => {
-  test('does not change an attempt in progress, whose outcome counts', async (context) => {
+  test('does not interrupt an attempt in progress, and that attempt’s result is recorded', async (context) => {
     let shop: Merchant | undefined;
     let raced: DeliveryResource | undefined;
     let due: unknown;
     const { url, received } = await receiver(context, (_, __, response) => {
       void (async () => {
-        // The request has arrived and is not answered: its delivery is in progress.
+        // The receiver has not answered the request yet, so its delivery attempt is in progress.
         const [inProgress] = await shop!.deliveries();
         raced = await shop!.replay(inProgress!.id);
-        const { store: held, now } = shop!.tillway.service.deps;
-        due = await held.deliveriesDue(inProgress!.endpointId, now(), 5);
+        const { store, now } = shop!.tillway.service.deps;
+        due = await store.deliveriesDue(inProgress!.endpointId, now(), 5);
         response.writeHead(200).end();
       })();
     });
@@ -268,7 +269,7 @@ describe('a replay that races the dispatcher', () => {
     assert.deepEqual([delivered!.status, delivered!.attempts, received.length], ['delivered', 1, 1]);
   });
 
-  test('decides again if an attempt began after its read', async (context) => {
+  test('reads and decides again if an attempt began after the first read', async (context) => {
     const shop = await openShop(context, 500);
     await shop.sell(['paid']);
     await shop.tillway.pass(0);
@@ -287,14 +288,14 @@ describe('a replay that races the dispatcher', () => {
       },
     };
     const replayed = await replayDelivery({ store: slow, now }, waiting!.id);
-    // It was delivered meanwhile, so that this is a replay of a delivered one.
+    // The event was delivered after the first read, so this request replays a delivered delivery.
     assert.deepEqual([reads, replayed.status, replayed.attempts, replayed.scheduleStart], [2, 'pending', 2, 2]);
     await shop.tillway.pass(0);
     const { status, log } = await shop.delivery(waiting!.id);
     assert.deepEqual([status, log.map(({ statusCode }) => statusCode)], ['delivered', [500, 200, 200]]);
   });
 
-  test('begins the schedule once among many simultaneous ones, and the event is sent once', async (context) => {
+  test('is applied once for many simultaneous requests, and the event is sent once', async (context) => {
     const { shop, dead } = await openShopWithDead(context);
     shop.answer = 200;
     const replays = await Promise.all(Array.from({ length: 10 }, () => shop.replay(dead.id)));
@@ -310,7 +311,7 @@ async function changeEndpoint({ tillway }: Merchant, fields: { url?: string; sta
   await store.commit([{ type: 'endpoint_saved', endpoint: { ...endpoint!, ...fields } }]);
 }
 
-test('410 disables the endpoint: nothing is sent to it until it is active again and a resend asks for it', async (context) => {
+test('a 410 response disables the endpoint; missed events are sent by a resend once the endpoint is active again', async (context) => {
   const shop = await openShop(context, 410);
   const sessionId = await shop.sell(['provider_pending', 'paid']);
   await shop.tillway.pass(0);
@@ -336,7 +337,7 @@ test('410 disables the endpoint: nothing is sent to it until it is active again 
   assert.equal((await shop.deliveries(`sessionId=${missed}`))[0]!.status, 'delivered');
 });
 
-// test/api/lists.test.ts has the rules of all lists.
+// test/api/lists.test.ts tests the rules common to all lists.
 test('deliveries are filtered by status, environment, session and event', async (context: TestContext) => {
   const shop = await openMerchant(context);
   const sessions: string[] = [];

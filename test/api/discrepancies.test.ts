@@ -28,8 +28,8 @@ async function paidOut(paymentId: string): Promise<number> {
   return (await api.post<{ amount: number }>(`payments/${paymentId}/settle`, {})).amount;
 }
 
-/** Applies a provider report about a refund; a refund can also fail after its success. */
-async function report(refundId: string, status: 'succeeded' | 'failed'): Promise<void> {
+/** Applies a provider report about a refund. A refund can fail even after it succeeded. */
+async function reportRefund(refundId: string, status: 'succeeded' | 'failed'): Promise<void> {
   const { deps } = service.service;
   const refund = (await deps.store.refund(refundId))!;
   await applyRefundAnswer(deps, refund, { status, reason: status === 'failed' ? 'the account is closed' : null });
@@ -37,46 +37,48 @@ async function report(refundId: string, status: 'succeeded' | 'failed'): Promise
 
 let buyers = 0;
 
-/** A session, and the reports and discrepancies about its money. */
+/** Creates a session; returns functions that report money for it and read its discrepancies. */
 async function createSale(amount = 49.99) {
   const session = await createSession(service, { customer: `buyer${++buyers}@example.com`, amount });
-  const shown = () => list(`sessionId=${session}`);
-  const newest = async () => (await shown())[0]!;
+  const listed = () => list(`sessionId=${session}`);
+  const newest = async () => (await listed())[0]!;
   return {
     session,
-    /** Outcome of a report of the provider that this amount was paid, by default the right one. */
-    says: async (cents?: number, { on = service, ...fields }: { on?: TestService; [field: string]: unknown } = {}) =>
-      (await providerSays(on, session, 'paid', { ...(cents !== undefined && { amount: cents }), ...fields })).outcome,
+    /** Applies a provider report that this amount was paid, by default the right amount; returns the outcome. */
+    async reportPaid(cents?: number, { on = service, ...fields }: { on?: TestService; [field: string]: unknown } = {}) {
+      const report = { ...(cents !== undefined && { amount: cents }), ...fields };
+      return (await providerSays(on, session, 'paid', report)).outcome;
+    },
     newest,
-    /** Resolves the newest discrepancy; returns it as it was before. */
+    /** Resolves the newest discrepancy; returns its state before the decision. */
     async decide(action: Action, note?: string) {
       const found = await newest();
       await resolve(found.id, action, note);
       return found;
     },
     /** Expected amount, received amount and resolution of each discrepancy, newest first. */
-    shown: async () => pick(await shown(), 'expected', 'received', 'resolution'),
+    summaries: async () => pick(await listed(), 'expected', 'received', 'resolution'),
     status: async () => (await service.service.deps.store.session(session))!.status,
   };
 }
 
-/** A session that is being paid by card. */
-async function started(amount = 49.99) {
+/** Creates a session whose buyer has started to pay by card. */
+async function startSale(amount = 49.99) {
   const sale = await createSale(amount);
   await start(service, sale.session, 'card');
   return sale;
 }
 
-/** A session whose provider reports 1.00 less than the amount, by way of its own page. */
-async function shortPaid(amount = 49.99) {
+/** Creates a session for which the simulated provider reports 1.00 less than the amount. */
+async function payTooLittle(amount = 49.99) {
   const sale = await createSale(amount);
   await attempt(service, sale.session, 'card', 'wrong_amount');
   await service.pass(0);
   return { ...sale, ...(await sale.newest()) };
 }
 
-/** A session that two payments have paid: the first one came late. */
-async function paidTwice() {
+/** Creates a session with two successful payments: the first one succeeds after the second attempt. */
+async function payTwice() {
   const sale = await createSale();
   await attempt(service, sale.session, 'card', 'late_success');
   await service.pass(0);
@@ -97,9 +99,9 @@ async function bookedAsPaid(paymentId: string | null): Promise<Record<string, nu
   return { held: clearing + cost, ...others };
 }
 
-describe('money of another amount than asked for', () => {
-  test('is listed by all filters, newest first, with the possible actions', async () => {
-    const { session, id } = await shortPaid();
+describe('discrepancies about a wrong received amount', () => {
+  test('are listed by kind, status and environment, newest first, with the possible actions', async () => {
+    const { session, id } = await payTooLittle();
     const [found] = (await list(`sessionId=${session}`)) as [Discrepancy];
     assert.deepEqual(
       [found.kind, found.status, found.expected, found.received, found.actions],
@@ -113,17 +115,17 @@ describe('money of another amount than asked for', () => {
     await api.refused('400 invalid_input', 'GET discrepancies?kind=odd');
   });
 
-  test('is one record, of which repeated reports and reports without money make no other', async () => {
-    const { session, says, shown } = await started();
-    for (let time = 0; time < 2; time++) await says(100, { eventId: 'often_1' });
-    assert.equal((await shown()).length, 1);
+  test('are not duplicated by a repeated report or by a report that the payment failed or is pending', async () => {
+    const { session, reportPaid, summaries } = await startSale();
+    for (let time = 0; time < 2; time++) await reportPaid(100, { eventId: 'often_1' });
+    assert.equal((await summaries()).length, 1);
     for (const status of ['failed', 'provider_pending'] as const)
       await providerSays(service, session, status, { amount: 100 });
-    assert.equal((await shown()).length, 1);
+    assert.equal((await summaries()).length, 1);
   });
 
-  test('in the answer to an inquiry counts again if the answer has changed', async () => {
-    const { session, shown } = await started();
+  test('an inquiry answer with a new amount is processed, and a repeated answer is a duplicate', async () => {
+    const { session, summaries } = await startSale();
     const { deps } = service.service;
     const [payment] = await paymentsOf(service, session);
     const outcomes: string[] = [];
@@ -132,11 +134,11 @@ describe('money of another amount than asked for', () => {
       outcomes.push((await applyReport(deps, deps.providers.get('sandbox')!, payment!, answer)).outcome);
     }
     assert.deepEqual(outcomes, ['amount_mismatch', 'duplicate', 'amount_mismatch', 'applied', 'duplicate']);
-    assert.deepEqual(await shown(), [[49.99, 30, 'paid_in_full']]);
+    assert.deepEqual(await summaries(), [[49.99, 30, 'paid_in_full']]);
   });
 
-  test('accepted: the session is paid, and the merchant bears the difference to the cent', async () => {
-    const { session, id, paymentId } = await shortPaid();
+  test('accepting a payment that is too low marks the session as paid and reduces the merchant’s share by the difference', async () => {
+    const { session, id, paymentId } = await payTooLittle();
     const { status, resolution, note, actions, resolvedAt } = await resolve(id, 'accept', 'good enough');
     assert.deepEqual([status, resolution, note, actions], ['resolved', 'accepted', 'good enough', []]);
     assert.notEqual(resolvedAt, null);
@@ -161,8 +163,8 @@ describe('money of another amount than asked for', () => {
     await assertSound(service.databaseUrl);
   });
 
-  test('refunded: the buyer gets the received money, and nothing remains booked', async () => {
-    const { id, paymentId, newest } = await shortPaid();
+  test('refunding returns the received amount to the buyer, and all balances of the payment become 0', async () => {
+    const { id, paymentId, newest } = await payTooLittle();
     const { status, actions } = await resolve(id, 'refund');
     assert.deepEqual([status, actions], ['open', []]);
     await refuseToResolve('409 invalid_state', id, 'accept');
@@ -176,71 +178,71 @@ describe('money of another amount than asked for', () => {
     await assertSound(service.databaseUrl);
   });
 
-  test('is resolved when the whole amount arrives later', async () => {
-    const { id, says, newest } = await shortPaid();
-    await says();
+  test('a later report of the full amount resolves the discrepancy as paid_in_full', async () => {
+    const { id, reportPaid, newest } = await payTooLittle();
+    await reportPaid();
     const { status, resolution, actions } = await newest();
     assert.deepEqual([status, resolution, actions], ['resolved', 'paid_in_full', []]);
     await refuseToResolve('409 invalid_state', id, 'refund');
   });
 
-  test('whose refund failed is part of the full amount that arrives later, whichever resolution closes it', async () => {
+  test('after a failed refund, a report of the full amount resolves every open discrepancy as paid_in_full', async () => {
     for (const paysBefore of [false, true]) {
-      const { id, paymentId, says, shown } = await shortPaid();
+      const { id, paymentId, reportPaid, summaries } = await payTooLittle();
       await resolve(id, 'refund');
-      if (paysBefore) assert.equal(await says(), 'amount_mismatch');
-      await report(await refundOf(id), 'failed');
+      if (paysBefore) assert.equal(await reportPaid(), 'amount_mismatch');
+      await reportRefund(await refundOf(id), 'failed');
       assert.equal((await booked(paymentId))['buyer_refunds_payable'], -4899);
-      assert.equal(await says(), 'applied');
+      assert.equal(await reportPaid(), 'applied');
       assert.deepEqual(await bookedAsPaid(paymentId), PAID);
       const full = [49.99, 48.99, 'paid_in_full'];
-      assert.deepEqual(await shown(), paysBefore ? [[0, 1, 'paid_in_full'], full] : [full]);
+      assert.deepEqual(await summaries(), paysBefore ? [[0, 1, 'paid_in_full'], full] : [full]);
     }
   });
 
-  test('whose refund failed can be accepted, and the missing part is booked when it arrives', async () => {
-    const { id, paymentId, says } = await shortPaid();
+  test('after a failed refund, the received amount can be accepted, and the missing part is booked when it arrives', async () => {
+    const { id, paymentId, reportPaid } = await payTooLittle();
     await resolve(id, 'refund');
-    await report(await refundOf(id), 'failed');
+    await reportRefund(await refundOf(id), 'failed');
     await resolve(id, 'accept');
     const accepted = { ...PAID, held: 4899, merchant_payable: -4754 };
     assert.deepEqual(await bookedAsPaid(paymentId), accepted);
-    assert.equal(await says(), 'applied');
+    assert.equal(await reportPaid(), 'applied');
     assert.deepEqual(await bookedAsPaid(paymentId), PAID);
   });
 
-  test('accepted: the missing part is booked once for the merchant; a report of less changes nothing', async () => {
-    const { id, paymentId, says } = await shortPaid();
+  test('after acceptance, the missing part is credited to the merchant once, and a report of a lower amount is ignored', async () => {
+    const { id, paymentId, reportPaid } = await payTooLittle();
     await resolve(id, 'accept');
     for (const outcome of ['applied', 'ignored']) {
-      assert.equal(await says(), outcome);
+      assert.equal(await reportPaid(), outcome);
       assert.deepEqual(await bookedAsPaid(paymentId), PAID);
     }
-    const more = await started();
-    await more.says(5999);
+    const more = await startSale();
+    await more.reportPaid(5999);
     const accepted = await more.decide('accept');
-    assert.equal(await more.says(), 'ignored');
+    assert.equal(await more.reportPaid(), 'ignored');
     assert.equal(await paidOut(accepted.paymentId!), 58.54);
   });
 
-  test('refunded: the right amount does not pay by itself; the part beyond the refund is decided again', async () => {
-    const { says, decide, newest, shown, status } = await started(30);
-    await says(2000);
+  test('after a refund, only money beyond the refunded amount counts, and the session is paid once it reaches the price', async () => {
+    const { reportPaid, decide, newest, summaries, status } = await startSale(30);
+    await reportPaid(2000);
     await decide('refund');
-    for (const amount of [2000, 1500]) assert.equal(await says(amount), 'ignored');
-    await report((await newest()).refundId!, 'succeeded');
-    for (const amount of [2500, 3000]) assert.equal(await says(amount), 'amount_mismatch');
+    for (const amount of [2000, 1500]) assert.equal(await reportPaid(amount), 'ignored');
+    await reportRefund((await newest()).refundId!, 'succeeded');
+    for (const amount of [2500, 3000]) assert.equal(await reportPaid(amount), 'amount_mismatch');
     assert.equal(await status(), 'pending');
     const refunded = [30, 20, 'refunded'];
-    assert.deepEqual(await shown(), [[0, 10, null], refunded]);
-    assert.equal(await says(5000), 'applied');
+    assert.deepEqual(await summaries(), [[0, 10, null], refunded]);
+    assert.equal(await reportPaid(5000), 'applied');
     assert.equal(await status(), 'paid');
-    assert.deepEqual(await shown(), [[0, 10, 'paid_in_full'], refunded]);
+    assert.deepEqual(await summaries(), [[0, 10, 'paid_in_full'], refunded]);
   });
 
-  test('that is reported during a decision is counted beyond that decision', async () => {
-    const { says, newest, shown } = await started(30);
-    await says(2000);
+  test('a report that arrives during a refund decision opens a discrepancy for the amount beyond the refund', async () => {
+    const { reportPaid, newest, summaries } = await startSale(30);
+    await reportPaid(2000);
     const { id } = await newest();
     const { deps } = service.service;
     let reads = 0;
@@ -250,9 +252,9 @@ describe('money of another amount than asked for', () => {
       return found;
     };
     const slow = { ...service.service, deps: { ...deps, store: { ...deps.store, checkout } } };
-    await says(2500, { on: { ...service, service: slow } });
+    await reportPaid(2500, { on: { ...service, service: slow } });
     assert.equal(reads, 2);
-    assert.deepEqual(await shown(), [
+    assert.deepEqual(await summaries(), [
       [0, 5, null],
       [30, 20, null],
     ]);
@@ -263,54 +265,54 @@ describe('money of another amount than asked for', () => {
     ['accept', 58.54],
     ['refund', 48.54],
   ] as const) {
-    test(`beyond a paid amount can be resolved by ${action}, and a report of less is an older one`, async () => {
-      const { says, shown, decide, newest } = await started();
-      await says();
-      assert.equal(await says(3999), 'ignored');
-      assert.deepEqual(await shown(), []);
-      await says(5999);
+    test(`an excess over the paid amount can be resolved by ${action}, and a report of a lower amount is ignored`, async () => {
+      const { reportPaid, summaries, decide, newest } = await startSale();
+      await reportPaid();
+      assert.equal(await reportPaid(3999), 'ignored');
+      assert.deepEqual(await summaries(), []);
+      await reportPaid(5999);
       const { id, expected, received, actions, paymentId } = await decide(action);
       assert.deepEqual([expected, received, actions], [0, 10, ['refund', 'accept']]);
       assert.equal(await paidOut(paymentId!), amount);
       if (action === 'accept') return;
-      await report(await refundOf(id), 'succeeded');
+      await reportRefund(await refundOf(id), 'succeeded');
       assert.equal((await newest()).resolution, 'refunded');
       assert.equal((await booked(paymentId))['merchant_payable'], undefined);
     });
   }
 
-  test('is paid by an older report of the right amount, and the money beyond it stays to be decided', async () => {
-    const { says, shown } = await started();
-    await says(5500);
-    assert.equal(await says(), 'applied');
-    assert.deepEqual(await shown(), [[0, 5.01, null]]);
-    await says(5500);
-    assert.deepEqual(await shown(), [[0, 5.01, null]]);
+  test('after a report of too much, a delayed report of the right amount pays the session, and the excess stays open', async () => {
+    const { reportPaid, summaries } = await startSale();
+    await reportPaid(5500);
+    assert.equal(await reportPaid(), 'applied');
+    assert.deepEqual(await summaries(), [[0, 5.01, null]]);
+    await reportPaid(5500);
+    assert.deepEqual(await summaries(), [[0, 5.01, null]]);
   });
 
-  test('of 0 cannot be refunded: it is closed with a note', async () => {
-    const { id, received, actions } = await shortPaid(1);
+  test('a received amount of 0 cannot be refunded; the discrepancy is closed with a note', async () => {
+    const { id, received, actions } = await payTooLittle(1);
     assert.deepEqual([received, actions], [0, ['accept']]);
     await refuseToResolve('409 invalid_state', id, 'refund');
     await refuseToResolve('400 invalid_input', id, 'accept');
     await resolve(id, 'accept', 'nothing came');
   });
 
-  test('is accepted if it covers the fees, and not with one cent less', async () => {
-    const [payment] = await paymentsOf(service, (await started()).session);
+  test('a received amount can be accepted if it covers the fees, but not with one cent less', async () => {
+    const [payment] = await paymentsOf(service, (await startSale()).session);
     const least = payment!.amount - payment!.fees.merchantNet;
-    const enough = await started();
-    await enough.says(least);
+    const enough = await startSale();
+    await enough.reportPaid(least);
     await enough.decide('accept');
-    const less = await started();
-    await less.says(least - 1);
+    const less = await startSale();
+    await less.reportPaid(least - 1);
     const { suggestion } = await refuseToResolve('409 invalid_state', (await less.newest()).id, 'accept');
     assert.match(suggestion, /refund/);
   });
 
-  test('is decided by one of two simultaneous decisions, and the other one is refused', async () => {
+  test('of two simultaneous decisions, one succeeds and the other is rejected', async () => {
     for (let round = 0; round < 3; round++) {
-      const { id } = await shortPaid();
+      const { id } = await payTooLittle();
       const answers = await Promise.all(
         [service, other].map(({ url }, index) =>
           call('POST', `${url}/api/gateway/discrepancies/${id}/resolve`, { action: ['accept', 'refund'][index] }),
@@ -323,15 +325,15 @@ describe('money of another amount than asked for', () => {
   });
 });
 
-describe('money that cannot be booked', () => {
+describe('discrepancies about money that cannot be booked', () => {
   for (const [kind, fields] of [
     ['unknown_payment', { paymentId: 'pay_of_somebody' }],
     ['environment_mismatch', { environment: 'production' }],
     ['currency_mismatch', { currency: 'EUR' }],
   ] as const) {
-    test(`is closed by hand, with a note: ${kind}`, async () => {
-      const { says, newest, status } = await started();
-      await says(undefined, fields);
+    test(`of the kind ${kind} cannot be refunded and are closed with a note`, async () => {
+      const { reportPaid, newest, status } = await startSale();
+      await reportPaid(undefined, fields);
       const { id, actions, paymentId, ...found } = await newest();
       assert.deepEqual([found.kind, actions, paymentId !== null], [kind, ['accept'], kind === 'currency_mismatch']);
       const { field, suggestion } = await refuseToResolve('409 invalid_state', id, 'refund');
@@ -344,16 +346,16 @@ describe('money that cannot be booked', () => {
     });
   }
 
-  test('is listed again if more of it arrives after it was closed', async () => {
-    const { session, says, decide, newest } = await started();
+  test('after a discrepancy is closed, a report of a higher amount opens a new discrepancy for each currency', async () => {
+    const { session, reportPaid, decide, newest } = await startSale();
     const [payment] = await paymentsOf(service, session);
-    const say = (amount: number, currency: string) => says(amount, { paymentId: payment!.id, currency });
-    await say(2000, 'EUR');
+    const reportAmount = (amount: number, currency: string) => reportPaid(amount, { paymentId: payment!.id, currency });
+    await reportAmount(2000, 'EUR');
     await decide('accept', 'refunded at the provider');
-    await say(2000, 'EUR');
-    for (let time = 0; time < 2; time++) await say(3000, 'JPY');
-    await say(2500, 'EUR');
-    // An amount in yen does not raise the record in euros.
+    await reportAmount(2000, 'EUR');
+    for (let time = 0; time < 2; time++) await reportAmount(3000, 'JPY');
+    await reportAmount(2500, 'EUR');
+    // A report in yen does not raise the discrepancy in euros.
     const { items } = await service.service.deps.store.listDiscrepancies({ sessionId: session }, { limit: 10 });
     assert.deepEqual(pick(items, 'currency', 'received', 'resolution', 'provider'), [
       ['EUR', 2500, null, 'sandbox'],
@@ -363,42 +365,42 @@ describe('money that cannot be booked', () => {
     assert.deepEqual((await newest()).actions, ['accept']);
   });
 
-  test('of one payment is compared with that of no other', async () => {
-    const { says, decide, shown } = await started();
-    const say = (paymentId: string, amount: number) => says(amount, { paymentId });
-    await say('pay_y', 10_000);
-    await say('pay_x', 2000);
+  test('are kept apart by payment id, even if the ids are similar', async () => {
+    const { reportPaid, decide, summaries } = await startSale();
+    const reportAmount = (paymentId: string, amount: number) => reportPaid(amount, { paymentId });
+    await reportAmount('pay_y', 10_000);
+    await reportAmount('pay_x', 2000);
     await decide('accept', 'refunded at the provider');
-    // None of these ids is pay_x, whatever an underscore or a slash means.
-    for (const stranger of ['payzx', 'pay_x/y', 'pay_x%2Fy']) await say(stranger, 100);
-    for (const amount of [4000, 4000, 1000, 6000]) await say('pay_x', amount);
+    // These ids would match pay_x only through a LIKE wildcard or a decoded slash.
+    for (const stranger of ['payzx', 'pay_x/y', 'pay_x%2Fy']) await reportAmount(stranger, 100);
+    for (const amount of [4000, 4000, 1000, 6000]) await reportAmount('pay_x', amount);
     const open = [60, 1, 1, 1].map((received) => [49.99, received, null]);
-    assert.deepEqual(await shown(), [...open, [49.99, 20, 'accepted'], [49.99, 100, null]]);
+    assert.deepEqual(await summaries(), [...open, [49.99, 20, 'accepted'], [49.99, 100, null]]);
   });
 
-  test('is one open record, which every larger report raises, also at two instances simultaneously', async () => {
-    const { says, decide, shown, newest } = await started();
-    const say = (amount: number, on = service) => says(amount, { on, paymentId: 'pay_foreign' });
+  test('larger reports raise the amount of the one open discrepancy, also when two instances receive them at once', async () => {
+    const { reportPaid, decide, summaries, newest } = await startSale();
+    const reportAmount = (amount: number, on = service) => reportPaid(amount, { on, paymentId: 'pay_foreign' });
     const closed = (received: number) => [49.99, received, 'accepted'];
-    await say(2000);
-    await say(4999);
-    assert.deepEqual(await shown(), [[49.99, 49.99, null]]);
+    await reportAmount(2000);
+    await reportAmount(4999);
+    assert.deepEqual(await summaries(), [[49.99, 49.99, null]]);
     await decide('accept', 'refunded at the provider');
-    await say(6000);
-    await Promise.all([say(7000), say(9000, other), say(8000), say(8500, other)]);
-    assert.deepEqual(await shown(), [[49.99, 90, null], closed(49.99)]);
+    await reportAmount(6000);
+    await Promise.all([reportAmount(7000), reportAmount(9000, other), reportAmount(8000), reportAmount(8500, other)]);
+    assert.deepEqual(await summaries(), [[49.99, 90, null], closed(49.99)]);
     assert.equal((await newest()).kind, 'unknown_payment');
     await decide('accept', 'refunded at the provider');
-    // The first report creates the record. Records of one millisecond on two instances are listed in either order.
-    await Promise.all([say(9500), say(9700, other)]);
-    const all = (await shown()).toSorted(([, a], [, b]) => Number(b) - Number(a));
+    // The first report creates the record. Two instances may create records in the same millisecond, so their order is undefined.
+    await Promise.all([reportAmount(9500), reportAmount(9700, other)]);
+    const all = (await summaries()).toSorted(([, a], [, b]) => Number(b) - Number(a));
     assert.deepEqual(all, [[49.99, 97, null], closed(90), closed(49.99)]);
     await assertSound(service.databaseUrl);
   });
 
-  test('is listed page by page within its session too, in both directions', async () => {
-    const { session, says } = await started();
-    for (const paymentId of ['pay_1', 'pay_2', 'pay_3']) await says(undefined, { paymentId });
+  test('are listed page by page within a session, in both directions', async () => {
+    const { session, reportPaid } = await startSale();
+    for (const paymentId of ['pay_1', 'pay_2', 'pay_3']) await reportPaid(undefined, { paymentId });
     const ids = await api.ids(`discrepancies?sessionId=${session}`);
     assert.equal(ids.length, 3);
     for (const [query, expected, hasMore] of [
@@ -415,9 +417,9 @@ describe('money that cannot be booked', () => {
   });
 });
 
-describe('a second payment of a session that is paid', () => {
-  test('is refunded automatically: it is open until the refund succeeds', async () => {
-    const { surplus, newest } = await paidTwice();
+describe('a surplus payment of a paid session', () => {
+  test('is refunded automatically; its discrepancy is open until the refund succeeds', async () => {
+    const { surplus, newest } = await payTwice();
     const opened = await newest();
     assert.deepEqual([opened.kind, opened.paymentId], ['surplus', surplus]);
     await service.pass(60_000);
@@ -428,18 +430,18 @@ describe('a second payment of a session that is paid', () => {
   });
 
   for (const action of ['refund', 'accept'] as const) {
-    test(`whose refund fails after its success can be resolved by ${action}`, async () => {
-      const { surplus, newest } = await paidTwice();
+    test(`whose refund succeeded and then failed can be resolved by ${action}`, async () => {
+      const { surplus, newest } = await payTwice();
       await service.pass(60_000);
       const { refundId, id } = await newest();
-      await report(refundId!, 'failed');
+      await reportRefund(refundId!, 'failed');
       const open = await newest();
       assert.deepEqual([open.status, open.resolution, open.actions], ['open', null, ['refund', 'accept']]);
       const decided = await resolve(id, action);
       if (action === 'refund') {
         assert.deepEqual([decided.status, decided.actions], ['open', []]);
         assert.notEqual(decided.refundId, refundId);
-        await report(decided.refundId!, 'succeeded');
+        await reportRefund(decided.refundId!, 'succeeded');
       }
       const accepted = action === 'accept';
       const { status, resolution } = await newest();
@@ -453,51 +455,51 @@ describe('a second payment of a session that is paid', () => {
     });
   }
 
-  test('refunded in part stays to be decided: once accepted, a part whose refund fails later is the merchant’s too', async () => {
-    const { surplus, newest } = await paidTwice();
+  test('stays open after a partial refund; if that refund fails after acceptance, its amount goes to the merchant', async () => {
+    const { surplus, newest } = await payTwice();
     await service.pass(60_000);
     const { id, refundId } = await newest();
-    await report(refundId!, 'failed');
+    await reportRefund(refundId!, 'failed');
     const part = await api.post<{ id: string }>(`payments/${surplus}/refunds`, { amount: 10 });
     assert.deepEqual((await newest()).actions, []);
-    await report(part.id, 'succeeded');
+    await reportRefund(part.id, 'succeeded');
     const open = await newest();
     assert.deepEqual([open.status, open.actions], ['open', ['refund', 'accept']]);
     await assertSound(service.databaseUrl);
 
     await resolve(id, 'accept');
     assert.equal((await booked(surplus))['merchant_payable'], -3999);
-    await report(part.id, 'failed');
+    await reportRefund(part.id, 'failed');
     const { merchant_payable: payable, buyer_refunds_payable: refunds } = await booked(surplus);
     assert.deepEqual([payable, refunds], [-4999, undefined]);
     assert.equal(await paidOut(surplus), 49.99);
     assert.equal((await booked(surplus))['merchant_payable'], undefined);
   });
 
-  test('is counted apart from a wrong amount of the same payment, which is resolved independently', async () => {
-    const { session, says, decide, newest } = await started();
-    await says(3999);
+  test('has its own discrepancy, resolved independently of a wrong amount of the same payment', async () => {
+    const { session, reportPaid, decide, newest } = await startSale();
+    await reportPaid(3999);
     const wrong = await decide('refund');
     await providerSays(service, session, 'failed');
     await start(service, session, 'card');
-    await says();
+    await reportPaid();
     // The provider took the wrong amount, which is being refunded, and the right amount for the first attempt.
-    await says(3999 + 4999, { paymentId: wrong.paymentId! });
+    await reportPaid(3999 + 4999, { paymentId: wrong.paymentId! });
     const surplus = await newest();
     assert.deepEqual([surplus.kind, surplus.paymentId], ['surplus', wrong.paymentId]);
 
-    await report(surplus.refundId!, 'failed');
-    assert.deepEqual((await newest()).actions, ['refund', 'accept'], 'though the other refund is in progress');
+    await reportRefund(surplus.refundId!, 'failed');
+    assert.deepEqual((await newest()).actions, ['refund', 'accept'], 'although the other refund is in progress');
     await resolve(surplus.id, 'accept');
-    const kept = { held: 4999, merchant_payable: -4999 };
-    const withWrong = { ...kept, held: 4999 + 3999, buyer_refunds_payable: -3999 };
+    const surplusOnly = { held: 4999, merchant_payable: -4999 };
+    const withWrong = { ...surplusOnly, held: 4999 + 3999, buyer_refunds_payable: -3999 };
     assert.deepEqual(await bookedAsPaid(wrong.paymentId), withWrong);
-    await report(await refundOf(wrong.id), 'failed');
-    assert.equal((await booked(wrong.paymentId))['merchant_payable'], -4999, 'the wrong amount is no part of it');
+    await reportRefund(await refundOf(wrong.id), 'failed');
+    assert.equal((await booked(wrong.paymentId))['merchant_payable'], -4999, 'without wrong amount');
     assert.match((await refuseToResolve('409 invalid_state', wrong.id, 'accept')).suggestion, /refund/);
     await resolve(wrong.id, 'refund');
-    await report(await refundOf(wrong.id), 'succeeded');
-    assert.deepEqual(await bookedAsPaid(wrong.paymentId), kept);
+    await reportRefund(await refundOf(wrong.id), 'succeeded');
+    assert.deepEqual(await bookedAsPaid(wrong.paymentId), surplusOnly);
     assert.equal((await api.get<Discrepancy>(`discrepancies/${wrong.id}`)).resolution, 'refunded');
   });
 });

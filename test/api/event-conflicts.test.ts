@@ -21,14 +21,14 @@ const send = (fields: CallbackFields, { to = on, spaces = 0 } = {}) =>
 
 let buyers = 0;
 
-async function started(): Promise<Payment> {
+async function startPayment(): Promise<Payment> {
   const session = await createSession(on, { customer: `buyer${++buyers}@example.com` });
   await start(on, session, 'card');
   return (await paymentsOf(on, session))[0]!;
 }
 
-async function paid(): Promise<Payment> {
-  const payment = await started();
+async function payPayment(): Promise<Payment> {
+  const payment = await startPayment();
   assert.equal(await send(charged(payment, `paid ${payment.id}`)), 'applied');
   return payment;
 }
@@ -40,13 +40,13 @@ const conflictsOf = (sessionId: string) =>
   gatewayOf(on).list<Discrepancy>(`discrepancies?sessionId=${sessionId}&kind=event_conflict`);
 const warnings = () => on.logged.filter((line) => (JSON.parse(line) as { level: number }).level >= 40).length;
 
-/** For each kind of callback, its first content and different contents with the same event id. */
+/** For each kind of callback: the first content, an equivalent resend, and other contents with the same event id. */
 const KINDS: Record<
   string,
   () => Promise<{ first: CallbackFields; resent: CallbackFields; others: Record<string, CallbackFields> }>
 > = {
   payment: async () => {
-    const [payment, second] = [await started(), await started()];
+    const [payment, second] = [await startPayment(), await startPayment()];
     const first = charged(payment, `event ${payment.id}`);
     const others = {
       'another session': { ...first, order: second.sessionId, charge: second.id },
@@ -59,7 +59,7 @@ const KINDS: Record<
     return { first, resent: { ...first, transaction: 'sim_1' }, others };
   },
   refund: async () => {
-    const [payment, second] = [await paid(), await paid()];
+    const [payment, second] = [await payPayment(), await payPayment()];
     const first = await refunded(on, payment, `event ${payment.id}`);
     const others = {
       'another refund of another session': await refunded(on, second, `event ${payment.id}`),
@@ -72,7 +72,7 @@ const KINDS: Record<
     return { first, resent: { ...first, reason: 'in other words' }, others };
   },
   settlement: async () => {
-    const [payment, second] = [await paid(), await paid()];
+    const [payment, second] = [await payPayment(), await payPayment()];
     const first = settled(on, payment, `event ${payment.id}`);
     const others = {
       'another session': { ...first, order: second.sessionId, charge: second.id },
@@ -86,7 +86,7 @@ const KINDS: Record<
 
 for (const [kind, prepare] of Object.entries(KINDS)) {
   describe(`a callback about a ${kind} with a reused event id`, () => {
-    test('is a silent duplicate if it has the same content, whatever its bytes, times and descriptions', async () => {
+    test('is a duplicate without a warning if only its bytes, times or descriptions differ', async () => {
       const { first, resent } = await prepare();
       assert.equal(await send(first), 'applied');
       const sessionId = String(first['order']);
@@ -100,7 +100,7 @@ for (const [kind, prepare] of Object.entries(KINDS)) {
       assert.equal(warnings(), warned);
     });
 
-    test('is stored, flagged, listed and logged if it has different content, and changes nothing', async () => {
+    test('with different content is stored, flagged, listed and logged, and changes no payment record', async () => {
       const { others } = await prepare();
       for (const what of Object.keys(others)) {
         const { first, others: fresh } = await prepare();
@@ -129,8 +129,8 @@ for (const [kind, prepare] of Object.entries(KINDS)) {
   });
 }
 
-test('of many different contents under one event id, one is stored for each session, and each is logged', async () => {
-  const payment = await started();
+test('if many contents arrive under one event id, one conflict is stored per session, and each is logged', async () => {
+  const payment = await startPayment();
   const first = charged(payment, `flood ${payment.id}`);
   assert.equal(await send(first), 'applied');
   const [start, warned] = [await records(payment.sessionId), warnings()];
@@ -142,9 +142,9 @@ test('of many different contents under one event id, one is stored for each sess
   assert.equal(await records(payment.sessionId), start);
 });
 
-test('if two instances receive different contents at once, one is applied and the other is listed', async () => {
+test('if two instances receive different contents under one event id at once, one is applied and the other is listed', async () => {
   for (let round = 0; round < 5; round++) {
-    const [one, two] = [await started(), await started()];
+    const [one, two] = [await startPayment(), await startPayment()];
     const event = `race ${one.id}`;
     const outcomes = await Promise.all([send(charged(one, event)), send(charged(two, event), { to: other })]);
     assert.deepEqual(outcomes.toSorted(), ['applied', 'event_conflict']);
@@ -157,8 +157,8 @@ test('if two instances receive different contents at once, one is applied and th
   }
 });
 
-test('the discrepancy holds no money: a refund is refused, and closing it with a note posts nothing', async () => {
-  const [payment, second] = [await started(), await started()];
+test('an event_conflict discrepancy holds no money: a refund is rejected, and closing the discrepancy with a note creates no ledger entries', async () => {
+  const [payment, second] = [await startPayment(), await startPayment()];
   const event = `closed ${payment.id}`;
   await send(charged(payment, event));
   assert.equal(await send(charged(second, event)), 'event_conflict');

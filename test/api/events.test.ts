@@ -22,7 +22,7 @@ async function eventsOf({ gateway }: Merchant, query = ''): Promise<EventAnswer[
   return (await call<List<EventAnswer>>('GET', `${gateway}/events?${query}`)).body.data;
 }
 
-test('events are listed byte for byte as the receiver got them', async (context) => {
+test('the event list and each event endpoint return the same bytes that the webhook receiver got', async (context) => {
   const shop = await openMerchant(context);
   const { tillway } = shop;
   const api = `${shop.gateway}/events`;
@@ -50,8 +50,8 @@ test('events are listed byte for byte as the receiver got them', async (context)
   await assertSound(tillway.databaseUrl);
 });
 
-// test/api/lists.test.ts has the rules of all lists.
-test('events are listed by their own order, and filtered by type and session', async (context) => {
+// test/api/lists.test.ts tests the rules common to all lists.
+test('events are listed newest first by their own time, and filtered by type, session and environment', async (context) => {
   const shop = await openMerchant(context);
   const { tillway } = shop;
   const late = await shop.sell(['provider_pending']);
@@ -105,7 +105,7 @@ test('events are listed by their own order, and filtered by type and session', a
   }
 });
 
-test('an event of production is not resent to an endpoint of sandbox', async (context) => {
+test('resending a production event is rejected if only a sandbox endpoint exists', async (context) => {
   const shop = await openMerchant(context);
   const sessionId = await shop.sell(['paid'], { environment: 'production' });
   const [{ id }] = (await eventsOf(shop, 'environment=production')) as [EventAnswer];
@@ -116,7 +116,7 @@ test('an event of production is not resent to an endpoint of sandbox', async (co
   assert.deepEqual([shop.received, await shop.deliveries(`sessionId=${sessionId}`)], [[], []]);
 });
 
-/** A service with events from before its endpoint was registered. */
+/** Starts a service with events that are older than its webhook endpoint. */
 async function openLateShop(context: TestContext): Promise<Merchant & { sessionId: string; endpointless: Merchant }> {
   const before = await startTestService();
   context.after(() => before[Symbol.asyncDispose]());
@@ -130,7 +130,7 @@ async function openLateShop(context: TestContext): Promise<Merchant & { sessionI
   return { ...merchantOf(after, received as Merchant['received']), sessionId, endpointless };
 }
 
-test('an event that is older than the endpoint gets a delivery when it is resent, as if it had just happened', async (context) => {
+test('resending an event that is older than the endpoint creates a delivery that is due immediately', async (context) => {
   const shop = await openLateShop(context);
   const { sessionId, tillway } = shop;
   const deliveries = () => shop.deliveries(`sessionId=${sessionId}`);
@@ -140,7 +140,7 @@ test('an event that is older than the endpoint gets a delivery when it is resent
   const { id, eventId, status, attempts, nextAttemptAt } = added!;
   assert.deepEqual([eventId, status, attempts, nextAttemptAt], [`evt_${sessionId}_paid`, 'pending', 0, shop.now()]);
   assert.deepEqual(await deliveries(), [added]);
-  // An earlier one of the session that is resent meanwhile goes first.
+  // The earlier event of the session is resent later, but is sent first.
   await shop.resend(`evt_${sessionId}_provider_pending`);
   await tillway.pass(0);
   await tillway.pass(0);
@@ -150,7 +150,7 @@ test('an event that is older than the endpoint gets a delivery when it is resent
   await assertSound(tillway.databaseUrl);
 });
 
-test('of many simultaneous resends one creates the delivery, and all return it', async (context) => {
+test('simultaneous resends of an event create one delivery, and all return it', async (context) => {
   const shop = await openLateShop(context);
   const id = `evt_${shop.sessionId}_paid`;
   const shops = [shop, shop, shop.endpointless, shop, shop.endpointless, shop.endpointless, shop, shop];
@@ -163,7 +163,7 @@ test('of many simultaneous resends one creates the delivery, and all return it',
   await assertSound(shop.tillway.databaseUrl);
 });
 
-test('a resend decides again if an attempt began after its read', async (context) => {
+test('a resend reads and decides again if a delivery attempt began after the first read', async (context) => {
   const shop = await openLateShop(context);
   const id = `evt_${shop.sessionId}_paid`;
   const { deps } = shop.tillway.service;
@@ -180,7 +180,7 @@ test('a resend decides again if an attempt began after its read', async (context
     },
   };
   const [resent] = await resendEvent({ ...deps, store: slow }, id);
-  // The other resend created and delivered it meanwhile, so that this is a replay of a delivered one.
+  // The other resend has created and delivered the delivery, so this resend replays a delivered delivery.
   assert.deepEqual([reads, resent!.status, resent!.attempts, resent!.scheduleStart], [2, 'pending', 1, 1]);
   await shop.tillway.pass(0);
   assert.equal(shop.received.length, 2);

@@ -49,7 +49,7 @@ async function timeOut(sessionId: string): Promise<void> {
   await on.pass((await paymentsOf(on, sessionId)).at(-1)!.timeoutAt - on.clock.now());
 }
 
-/** Sends a callback of the provider that the newest payment of a session was declined. */
+/** Sends a provider callback that declines the newest payment of a session. */
 async function decline(sessionId: string, reason?: string): Promise<void> {
   const payment = (await paymentsOf(on, sessionId)).at(-1)!;
   const callback = charged(payment, `${sessionId} declined`, 'DECLINED');
@@ -62,7 +62,7 @@ async function decline(sessionId: string, reason?: string): Promise<void> {
 const DECLINED = 'declined issuer card_declined';
 
 describe('the failure of a payment', () => {
-  // test/simulator/instruments.test.ts has the code of every outcome by every payment method.
+  // test/simulator/instruments.test.ts tests the failure code of every outcome and payment method.
   for (const [outcome, kind, expected, later] of [
     ['paid', 'card', null],
     ['decline_then_paid', 'local', 'insufficient_funds buyer insufficient_funds'],
@@ -73,7 +73,7 @@ describe('the failure of a payment', () => {
     ['abandoned', 'card', null, 'timed_out route -'],
     ['wrong_amount', 'card', null, 'amount_mismatch route -'],
   ] as const) {
-    test(`${outcome} by ${kind}`, async () => {
+    test(`is correct for the simulated outcome ${outcome} by ${kind}`, async () => {
       const sessionId = await createSession(on);
       await attempt(on, sessionId, kind, outcome);
       await on.pass(0);
@@ -94,7 +94,7 @@ describe('the failure of a payment', () => {
   });
 
   const byCard = (id: string) => startAt(on, id, 'card');
-  const CASES: Record<string, [bring: (id: string) => Promise<unknown>, expected: Expected[], tag?: string]> = {
+  const CASES: Record<string, [runCase: (id: string) => Promise<unknown>, expected: Expected[], tag?: string]> = {
     'the buyer cancels at the provider': [
       async (id) => submit(`${await byCard(id)}/cancel`, {}),
       ['cancelled buyer -'],
@@ -141,16 +141,16 @@ describe('the failure of a payment', () => {
       '+handoff_down',
     ],
   };
-  for (const [name, [bring, expected, tag = '']] of Object.entries(CASES)) {
+  for (const [name, [runCase, expected, tag = '']] of Object.entries(CASES)) {
     test(name, async () => {
       const sessionId = await createSession(on, { customer: `buyer${tag}@example.com` });
-      await bring(sessionId);
+      await runCase(sessionId);
       await on.pass(0);
       assert.deepEqual(await failuresOf(sessionId), expected);
     });
   }
 
-  test('the provider cannot be reached, or never got the payment', async () => {
+  test('a handoff is refused if the provider is unreachable or the service stopped before the request', async () => {
     const [unreachable, interrupted] = [await createSession(on), await createSession(on)];
     const { providers } = on.service.deps;
     replaceProvider(on, { handoff: () => Promise.reject(new Error('killed')) });
@@ -164,7 +164,7 @@ describe('the failure of a payment', () => {
     assert.deepEqual(await failuresOf(interrupted), ['handoff_refused gateway -']);
   });
 
-  test('a verified sample reports that the payment failed', async () => {
+  test('a verified webhook sample reports a failed payment', async () => {
     const sessionId = await createSession(on);
     const payload = { eventId: 'sample_failed', sessionId, status: 'failed', amount: 49.99 };
     const signature = signCallback(SAMPLE_PROVIDER_SECRET, 1_700_000_000, JSON.stringify(payload));
@@ -174,7 +174,7 @@ describe('the failure of a payment', () => {
   });
 });
 
-describe('the failure reason of a provider', () => {
+describe('the failure reason reported by a provider', () => {
   const codes: [reason: string | undefined, expected: string][] = [
     ['insufficient_funds', 'insufficient_funds buyer'],
     ['incorrect_cvc', 'incorrect_cvc buyer'],
@@ -188,7 +188,7 @@ describe('the failure reason of a provider', () => {
     [' \n', 'declined route'],
   ];
   for (const [reason, expected] of codes) {
-    test(`${JSON.stringify(reason)} is ${expected}`, async () => {
+    test(`${JSON.stringify(reason)} maps to ${expected}`, async () => {
       const sessionId = await createSession(on);
       await startAt(on, sessionId, 'card');
       await decline(sessionId, reason);
@@ -196,7 +196,7 @@ describe('the failure reason of a provider', () => {
     });
   }
 
-  test('is bounded, harmless in a terminal, and escaped on a page', async () => {
+  test('is cut at 200 characters, loses control characters, and is escaped on a page', async () => {
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'card');
     await decline(sessionId, `\u001B[31m<b>\u202E\u0000no\r\nway\uD800 ${'x'.repeat(5000)}`);
@@ -236,7 +236,7 @@ describe('the failure reason of a provider', () => {
   });
 });
 
-test('docs/api.md has a row for each code', () => {
+test('docs/api.md has a row for each failure code', () => {
   const page = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8');
   const section = page.split('## Why a payment failed')[1]!.split('\n## ')[0]!;
   const rows = Array.from(section.matchAll(/^\| `(\w+)` +\|/gm), ([, code]) => code);

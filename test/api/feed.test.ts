@@ -8,18 +8,18 @@ import { type List, merchantOf } from '../support/merchant.ts';
 import { runIn } from '../cli/terminal.ts';
 import { suiteService } from '../support/suite.ts';
 
-describe('the feed of the API', () => {
+describe('the event feed (GET events?after=)', () => {
   const tillway = suiteService();
   const api = gatewayOf(tillway);
-  const sold: string[] = [];
+  const eventIds: string[] = [];
 
   async function sell(...statuses: ('provider_pending' | 'paid')[]): Promise<void> {
     const id = await merchantOf(tillway).sell(statuses);
-    sold.push(...statuses.map((status) => `evt_${id}_${status}`));
+    eventIds.push(...statuses.map((status) => `evt_${id}_${status}`));
   }
 
   const feed = (query: string) => api.get<List<WebhookEvent>>(`events?${query}`);
-  /** The ids on a page, and whether there are more. */
+  /** The event ids on a page, and whether more pages follow. */
   const page = async (query: string) => {
     const { data, hasMore } = await feed(query);
     return [data.map(({ id }) => id), hasMore];
@@ -30,37 +30,37 @@ describe('the feed of the API', () => {
     assert.equal((await runIn(tillway, 'events', 'feed')).stdout, 'None.\n');
   });
 
-  it('goes from the oldest to the newest, page by page, and continues after a given event', async () => {
+  it('lists events from the oldest to the newest, page by page, starting after a given event', async () => {
     for (let count = 0; count < 3; count++) {
       await sell('provider_pending', 'paid');
       tillway.clock.advance(1);
     }
-    assert.deepEqual(await page('after=&limit=4'), [sold.slice(0, 4), true]);
-    assert.deepEqual(await page(`after=${sold[3]}`), [sold.slice(4), false]);
-    assert.deepEqual(await page(`after=${sold.at(-1)}`), [[], false]);
+    assert.deepEqual(await page('after=&limit=4'), [eventIds.slice(0, 4), true]);
+    assert.deepEqual(await page(`after=${eventIds[3]}`), [eventIds.slice(4), false]);
+    assert.deepEqual(await page(`after=${eventIds.at(-1)}`), [[], false]);
     await sell('provider_pending');
-    assert.deepEqual(await page(`after=${sold.at(-2)}`), [sold.slice(-1), false]);
+    assert.deepEqual(await page(`after=${eventIds.at(-2)}`), [eventIds.slice(-1), false]);
   });
 
-  it('contains every event byte for byte as it was sent', async () => {
+  it('contains every event with the same bytes as GET events/{id}', async () => {
     const text = await (await fetch(api.url('events?after=&limit=1'))).text();
-    const one = await (await fetch(api.url(`events/${sold[0]}`))).text();
+    const one = await (await fetch(api.url(`events/${eventIds[0]}`))).text();
     assert.equal(text, `{"object":"list","data":[${one}],"hasMore":true}`);
   });
 
   it('is filtered by type and environment', async () => {
-    const paid = sold.filter((id) => id.endsWith('_paid'));
+    const paid = eventIds.filter((id) => id.endsWith('_paid'));
     assert.deepEqual(await page('after=&type=payment.paid'), [paid, false]);
-    assert.deepEqual(await page('after=&environment=sandbox'), [sold, false]);
+    assert.deepEqual(await page('after=&environment=sandbox'), [eventIds, false]);
     for (const query of ['environment=production', 'type=unheard.of'])
       assert.deepEqual(await page(`after=&${query}`), [[], false]);
   });
 
-  it('rejects other cursors and an event that does not exist', async () => {
+  it('rejects the cursors of other lists and the id of an event that does not exist', async () => {
     for (const [query, field] of [
-      [`after=&startingAfter=${sold[0]}`, 'startingAfter'],
-      [`after=&endingBefore=${sold[0]}`, 'endingBefore'],
-      [`after=${sold[0]}&sessionId=chk_${'0'.repeat(36)}`, 'sessionId'],
+      [`after=&startingAfter=${eventIds[0]}`, 'startingAfter'],
+      [`after=&endingBefore=${eventIds[0]}`, 'endingBefore'],
+      [`after=${eventIds[0]}&sessionId=chk_${'0'.repeat(36)}`, 'sessionId'],
       ['after=yesterday', 'after'],
       [`after=evt_chk_${'0'.repeat(36)}_paid`, 'after'],
     ] as const) {
@@ -71,7 +71,7 @@ describe('the feed of the API', () => {
     }
   });
 
-  it('is read by the SDK to its end, which returns a cursor for the next time', async () => {
+  it('is read to its end by the SDK, which returns the cursor for the next call', async () => {
     const client = new Tillway({ baseUrl: tillway.url, maxRetries: 0 });
     const all: string[] = [];
     const reading = client.events.feed({ limit: 2 });
@@ -79,25 +79,25 @@ describe('the feed of the API', () => {
       all.push(id);
       if (all.length === 3) break;
     }
-    assert.deepEqual([all, reading.cursor], [sold.slice(0, 3), sold[2]]);
+    assert.deepEqual([all, reading.cursor], [eventIds.slice(0, 3), eventIds[2]]);
     const going = client.events.feed({ after: reading.cursor, limit: 2 });
     for await (const { id } of going) all.push(id);
-    assert.deepEqual([all, going.cursor], [sold, sold.at(-1)]);
-    assert.equal((await client.events.feed({ after: sold[0], limit: 1 })).data[0]!.id, sold[1]);
-    const nothing = client.events.feed({ after: sold.at(-1) });
+    assert.deepEqual([all, going.cursor], [eventIds, eventIds.at(-1)]);
+    assert.equal((await client.events.feed({ after: eventIds[0], limit: 1 })).data[0]!.id, eventIds[1]);
+    const nothing = client.events.feed({ after: eventIds.at(-1) });
     for await (const event of nothing) assert.fail(event.id);
-    assert.equal(nothing.cursor, sold.at(-1));
+    assert.equal(nothing.cursor, eventIds.at(-1));
   });
 
   it('is printed by the command line, with the cursor for the next page', async () => {
-    const { stdout } = await runIn(tillway, 'events', 'feed', '--after', sold[1]!, '--limit', '2');
-    assert.match(stdout, new RegExp(`${sold[2]}[^]*${sold[3]}[^]*go on: --after ${sold[3]}\n$`));
-    assert.doesNotMatch(stdout, new RegExp(sold[4]!));
-    const json = await runIn(tillway, 'events', 'feed', '--after', sold[4]!, '--json');
+    const { stdout } = await runIn(tillway, 'events', 'feed', '--after', eventIds[1]!, '--limit', '2');
+    assert.match(stdout, new RegExp(`${eventIds[2]}[^]*${eventIds[3]}[^]*go on: --after ${eventIds[3]}\n$`));
+    assert.doesNotMatch(stdout, new RegExp(eventIds[4]!));
+    const json = await runIn(tillway, 'events', 'feed', '--after', eventIds[4]!, '--json');
     const lines = json.stdout.trimEnd().split('\n');
     assert.deepEqual(
       lines.map((line) => (JSON.parse(line) as WebhookEvent).id),
-      sold.slice(5),
+      eventIds.slice(5),
     );
   });
 });

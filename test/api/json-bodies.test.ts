@@ -5,8 +5,8 @@ import { parseJsonBody } from '../../src/http/json-body.ts';
 import { call, sessionBody, startTestService } from '../support/service.ts';
 import { anyCodePoint } from '../support/code-point.ts';
 
-/** Writes a string in JSON with some of its characters escaped that need not be. */
-function writtenWith(escapes: readonly boolean[], value: string): string {
+/** Writes a JSON string in which some characters are escaped without need. */
+function writeEscaped(escapes: readonly boolean[], value: string): string {
   const written = Array.from(value, (character, index) => {
     const plain = JSON.stringify(character).slice(1, -1);
     if (!escapes[index % escapes.length]) return plain;
@@ -18,7 +18,7 @@ function writtenWith(escapes: readonly boolean[], value: string): string {
   return `"${written.join('')}"`;
 }
 
-// The keys that the contract takes, short ones above all: those are mixed up most easily.
+/** Keys that the contract accepts; most are short, because the parser is most likely to confuse short keys. */
 const key = fc.oneof(
   fc.constantFrom('a', 'b', 'é', '/', '🦉', 'ab'),
   fc
@@ -26,16 +26,16 @@ const key = fc.oneof(
     .filter((text) => text.isWellFormed() && !/["\\\u0000-\u001f]/.test(text)),
 );
 
-test('reads keys as they are written, however they are written', () => {
+test('a JSON body parses to the same keys with and without escapes', () => {
   // Earlier parses in the process must not affect the result.
-  for (const seen of [String.raw`{"\\":"x"}`, String.raw`{"a":1,"\\":"x"}`, String.raw`{"\n":"x"}`])
-    parseJsonBody(Buffer.from(seen));
+  for (const earlier of [String.raw`{"\\":"x"}`, String.raw`{"a":1,"\\":"x"}`, String.raw`{"\n":"x"}`])
+    parseJsonBody(Buffer.from(earlier));
   fc.assert(
     fc.property(
       fc.uniqueArray(key, { minLength: 1, maxLength: 4 }),
       fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }),
       (keys, escapes) => {
-        const json = `{${keys.map((name) => `${writtenWith(escapes, name)}:1`).join(',')}}`;
+        const json = `{${keys.map((name) => `${writeEscaped(escapes, name)}:1`).join(',')}}`;
         const expected = Object.fromEntries(keys.map((name) => [name, 1]));
         assert.deepEqual(parseJsonBody(Buffer.from(json)), expected, json);
       },
@@ -44,7 +44,7 @@ test('reads keys as they are written, however they are written', () => {
   );
 });
 
-test('reads values as JSON.parse does, escapes included', () => {
+test('string values in a JSON body may contain any character', () => {
   fc.assert(
     fc.property(fc.string({ unit: anyCodePoint }), (value) => {
       assert.deepEqual(parseJsonBody(Buffer.from(JSON.stringify([value]))), [value]);
@@ -52,11 +52,11 @@ test('reads values as JSON.parse does, escapes included', () => {
   );
 });
 
-test('takes no escape outside a string', () => {
+test('an escape outside a string makes a JSON body invalid', () => {
   assert.throws(() => parseJsonBody(Buffer.from(String.raw`[\u0031]`)));
 });
 
-test('a metadata key that JSON must escape is refused, and changes no later one', async () => {
+test('a metadata key that JSON must escape is rejected, and does not affect later requests', async () => {
   await using tillway = await startTestService();
   const url = `${tillway.url}/api/gateway/sessions`;
   for (const name of ['"', '\\', '\n', 'a\\', '\u0001']) {

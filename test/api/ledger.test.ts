@@ -31,7 +31,7 @@ let payments: string[];
 const entries = (query = '') => api.list<LedgerEntry>(`ledger/entries${query}`);
 const balances = (query = '') => api.get<LedgerBalances>(`ledger/balances${query}`);
 
-function held({ environments }: LedgerBalances, environment = 'sandbox'): Record<string, number> {
+function balancesOf({ environments }: LedgerBalances, environment = 'sandbox'): Record<string, number> {
   const { accounts } = environments.find((each) => each.environment === environment)!;
   return Object.fromEntries(accounts.map(({ account, balance }) => [account, balance]));
 }
@@ -41,23 +41,23 @@ async function exported(query = ''): Promise<{ text: string; response: Response 
   return { text: await response.text(), response };
 }
 
-describe('balances', () => {
-  test('list every account of both environments, each environment with the sum 0', async () => {
+describe('ledger balances', () => {
+  test('list every account of both environments and sum to 0 in each environment', async () => {
     const body = await balances();
     const sums = body.environments.map(
       ({ environment, total, accounts }) => `${environment} ${total} ${accounts.length}`,
     );
     assert.deepEqual(sums, ['sandbox 0 5', 'production 0 5']);
-    assert.deepEqual(Object.values(held(body, 'production')), [0, 0, 0, 0, 0]);
+    assert.deepEqual(Object.values(balancesOf(body, 'production')), [0, 0, 0, 0, 0]);
   });
 
-  test('as of a time contain the postings before it, as an export until then', async () => {
+  test('at a time contain the postings before that time, like an export until that time', async () => {
     const second = (await on.service.deps.store.payment(payments[1]!))!.created;
     const then = new Date(second).toISOString();
     const lines = async (query: string) => (await exported(query)).text.trimEnd().split('\r\n').length - 1;
     assert.equal(await lines(`?until=${then}`), 4);
     assert.equal(await lines(`?until=${new Date(second + 1).toISOString()}`), 8);
-    assert.deepEqual(held(await balances(`?at=${then}&environment=sandbox`)), {
+    assert.deepEqual(balancesOf(await balances(`?at=${then}&environment=sandbox`)), {
       provider_clearing: 98.1,
       provider_cost: 1.9,
       merchant_payable: -97.1,
@@ -65,22 +65,23 @@ describe('balances', () => {
       buyer_refunds_payable: 0,
     });
     const before = await balances(`?at=${START}`);
-    assert.deepEqual(Object.values(held(before)), [0, 0, 0, 0, 0]);
+    assert.deepEqual(Object.values(balancesOf(before)), [0, 0, 0, 0, 0]);
     assert.equal(before.at, START);
     const now = new Date(on.clock.now()).toISOString();
-    assert.notDeepEqual(held(await balances(`?at=${now}`)), held(await balances()), 'booked at this very moment');
+    // Balances at the current time exclude the postings of this millisecond.
+    assert.notDeepEqual(balancesOf(await balances(`?at=${now}`)), balancesOf(await balances()));
   });
 
-  test('as of a future time are the present ones; another time or parameter is rejected', async () => {
+  test('at a future time are the current balances; an invalid time or parameter is rejected', async () => {
     assert.equal((await balances('?at=2030-01-01T00:00:00Z')).at, new Date(on.clock.now()).toISOString());
     for (const query of ['at=yesterday', 'when=1', 'environment=both'])
       await api.refused('400 invalid_input', `GET ledger/balances?${query}`);
   });
 });
 
-describe('the journal', () => {
-  // test/api/lists.test.ts has the pages of all lists.
-  test('lists the entries of one posting together, with the sum 0', async () => {
+describe('the list of ledger entries', () => {
+  // test/api/lists.test.ts tests the rules common to all lists.
+  test('returns the entries of one posting together, and they sum to 0', async () => {
     const whole = await entries('?limit=100');
     const order = whole.map(({ postingId }) => postingId);
     const postings = Map.groupBy(whole, ({ postingId }) => postingId);
@@ -106,7 +107,7 @@ describe('the journal', () => {
     assert.equal((await ids(`from=${START}&until=2026-03-01T12:00:00.001Z`)).length, 4);
   });
 
-  test('rejects a cursor that is no entry, and filters of the wrong form', async () => {
+  test('rejects a cursor that is not an entry id, and malformed filters', async () => {
     for (const query of ['startingAfter=pay_gone:paid:0', 'account=cash', 'sessionId=pay_1']) {
       const { field } = await api.refused('400 invalid_input', `GET ledger/entries?${query}`);
       assert.equal(field, query.split('=')[0]);
@@ -114,8 +115,8 @@ describe('the journal', () => {
   });
 });
 
-describe('the export', () => {
-  test('is the journal as CSV, oldest first, to the cent', async () => {
+describe('the ledger export', () => {
+  test('contains all ledger entries as CSV, oldest first, with amounts to the cent', async () => {
     const { text, response } = await exported();
     assert.match(response.headers.get('content-type')!, /^text\/csv; charset=utf-8/);
     assert.equal(response.headers.get('content-disposition'), 'attachment; filename="tillway-ledger.csv"');
@@ -128,13 +129,13 @@ describe('the export', () => {
     assert.ok(rows.every(({ debit, credit }) => /^\d+\.\d\d$/.test(debit + credit)));
   });
 
-  test('accepts the filters of the journal', async () => {
+  test('accepts the filters of the entry list', async () => {
     const { text } = await exported('?account=provider_cost&kind=paid');
     assert.equal(text.trimEnd().split('\r\n').length, 4);
     assert.equal((await exported('?kind=other')).response.status, 400);
   });
 
-  test('does not contain entries that are booked while it is read', async () => {
+  test('does not contain entries that are posted during the export', async () => {
     const { store } = on.service.deps;
     const now = on.clock.now();
     const parts = exportJournal({ store, now: () => now }, {}, 2);
@@ -148,41 +149,41 @@ describe('the export', () => {
   });
 });
 
-describe('reads of many entries', () => {
-  test('run one after the other if requested at once, and reads of current balances wait for none', async (context) => {
+describe('large ledger reads', () => {
+  test('run one after the other, and do not delay reads of current balances', async (context) => {
     const { store } = on.service.deps;
     const { entrySums } = store;
     const gate = Promise.withResolvers<void>();
     let [reading, most] = [0, 0];
-    context.mock.method(store, 'entrySums', async (...asked: Parameters<typeof entrySums>) => {
+    context.mock.method(store, 'entrySums', async (...args: Parameters<typeof entrySums>) => {
       most = Math.max(most, ++reading);
       await gate.promise;
       await turn();
       reading--;
-      return entrySums(...asked);
+      return entrySums(...args);
     });
     const at = new Date(on.clock.now() - 1).toISOString();
-    const asked = Array.from({ length: 8 }, () => balances(`?at=${at}`));
+    const pending = Array.from({ length: 8 }, () => balances(`?at=${at}`));
     await until(() => reading > 0);
     await balances();
     gate.resolve();
-    const [first, ...others] = await Promise.all(asked);
+    const [first, ...others] = await Promise.all(pending);
     for (const other of others) assert.deepEqual(other.environments, first!.environments);
     assert.equal(most, 1);
   });
 
-  test('an instance sends one export at a time: others get 429 until the first is sent or aborted', async (context) => {
+  test('an instance sends one export at a time; other exports get 429 until the first is complete or aborted', async (context) => {
     const { store } = on.service.deps;
     const { journal } = store;
     let gate = Promise.withResolvers<void>();
-    let asked = 0;
+    let pagesRead = 0;
     context.mock.method(store, 'journal', async (...query: Parameters<typeof journal>) => {
-      asked++;
+      pagesRead++;
       await gate.promise;
       return journal(...query);
     });
     const first = exported();
-    await until(() => asked === 1);
+    await until(() => pagesRead === 1);
     const { response, text } = await exported();
     assert.deepEqual([response.status, Number(response.headers.get('retry-after')) > 0], [429, true]);
     assert.equal((JSON.parse(text) as { error: { code: string } }).error.code, 'rate_limited');
@@ -191,10 +192,10 @@ describe('reads of many entries', () => {
     assert.equal((await first).response.status, 200);
 
     gate = Promise.withResolvers<void>();
-    const given = new AbortController();
-    const aborted = fetch(`${on.url}/api/gateway/ledger/export`, { signal: given.signal });
-    await until(() => asked === 2);
-    given.abort();
+    const abortController = new AbortController();
+    const aborted = fetch(`${on.url}/api/gateway/ledger/export`, { signal: abortController.signal });
+    await until(() => pagesRead === 2);
+    abortController.abort();
     await assert.rejects(aborted);
     gate.resolve();
     await until(async () => (await exported()).response.status === 200);

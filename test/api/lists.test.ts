@@ -19,7 +19,7 @@ interface Listed {
 }
 
 const ZEROS = '0'.repeat(36);
-/** Prefix of the ids that a path parameter takes. */
+/** Id prefix for each path parameter. */
 const PREFIXES: Record<string, string> = {
   sessionId: 'chk_',
   customerId: 'cus_',
@@ -40,7 +40,7 @@ const on = suiteService({ variables: { ENCRYPTION_KEY: Buffer.alloc(32, 7).toStr
       const customer = `buyer${index}@example.com`;
       await api.post('webhook-endpoints', { environment, url: 'https://shop.example/hooks' });
       const { id } = await api.post<{ id: string }>('sessions', sessionBody({ environment, customer }));
-      // Two events at the same time.
+      // Creates two events with the same time.
       for (const status of ['provider_pending', 'paid'] as const) await providerSays(on, id, status);
       await providerSays(on, id, 'paid', { amount: 5999 });
       const [payment] = await paymentsOf(on, id);
@@ -50,11 +50,11 @@ const on = suiteService({ variables: { ENCRYPTION_KEY: Buffer.alloc(32, 7).toStr
       on.clock.advance(1000);
     }
   }
-  // Keys need a key, and an operation is not a record.
-  const ofRecords = servedEndpoints(on.service.deps as AppDeps).filter(
+  // API keys can be listed only with a key; this service has none.
+  const recordEndpoints = servedEndpoints(on.service.deps as AppDeps).filter(
     ({ path, keys }) => path.startsWith('/api/gateway/') && !path.includes('/keys') && keys !== 'required',
   );
-  endpoints = ofRecords.map((endpoint) => {
+  endpoints = recordEndpoints.map((endpoint) => {
     const path = endpoint.path.slice('/api/gateway/'.length);
     return { request: `${endpoint.method} ${path}`, path, endpoint };
   });
@@ -86,7 +86,7 @@ describe('every list', () => {
     }
   });
 
-  test('is filtered by environment', async () => {
+  test('can be filtered by environment', async () => {
     for (const { path, endpoint } of lists()) {
       if (!('environment' in queryOf(endpoint))) continue;
       const all = await api.list<Listed>(`${path}?limit=100`);
@@ -118,7 +118,7 @@ describe('every list', () => {
   });
 });
 
-/** Events do not name their environment: live mode is production. */
+/** An event has `livemode` in place of an environment; true means production. */
 function isOf(environment: string, item: Listed & { livemode?: boolean }): boolean {
   return (item.environment ?? (item.livemode === true ? 'production' : 'sandbox')) === environment;
 }
@@ -132,8 +132,8 @@ test('every endpoint answers 404 for the id of a record that does not exist', as
     const prefix = PREFIXES[name];
     const known = prefix === undefined ? ['nowhere'] : [prefix + ZEROS, `${prefix}x`];
     for (const id of [...known, 'x', '__proto__', 'constructor', '%F0%9F%A6%89', 'x'.repeat(500)]) {
-      const asked = request.replace(`{${name}}`, name === 'eventId' && id.startsWith('evt_') ? `${id}_paid` : id);
-      await api.refused('404 not_found', asked, endpoint.body && (endpoint.requestExample ?? {}));
+      const requestLine = request.replace(`{${name}}`, name === 'eventId' && id.startsWith('evt_') ? `${id}_paid` : id);
+      await api.refused('404 not_found', requestLine, endpoint.body && (endpoint.requestExample ?? {}));
     }
   }
   assert.deepEqual([...names].toSorted(), [...Object.keys(PREFIXES), 'routeId'].toSorted());

@@ -25,15 +25,15 @@ function operationsOf({ paths }: OpenApi) {
   );
 }
 
-/** The JSON bodies of an operation: of its request and of its responses. */
+/** The JSON bodies of an operation's request and responses. */
 function bodiesOf({ requestBody, responses }: OpenApiOperation) {
   const resolved = Object.values(responses).map((response) => resolveResponse(api, response));
   return [requestBody, ...resolved].flatMap((part) => part?.content?.['application/json'] ?? []);
 }
 
 describe('the OpenAPI document', () => {
-  // redocly lint checks ids, parameters and references: test/discovery/workflows.test.ts.
-  test('has its version and address, and describes every operation with a known tag, success and errors', () => {
+  // test/discovery/workflows.test.ts checks ids, parameters and references with redocly lint.
+  test('states the API version and server URL; every operation has a description, known tags, a success and an error response', () => {
     assert.deepEqual([api.openapi, api.info.version], ['3.1.0', '0.1.0']);
     assert.deepEqual(
       api.servers.map(({ url }) => url),
@@ -47,7 +47,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('has schemas that compile and examples that fit them', async () => {
+  test('has valid schemas, and its examples match them', async () => {
     const ajv = createValidator();
     let count = 0;
     const events = Object.values(api.webhooks).map(({ post }) => post);
@@ -72,7 +72,7 @@ describe('the OpenAPI document', () => {
     assert.ok(byteLength <= 200_000, `${byteLength} bytes`);
   });
 
-  test('names the schema of every JSON body, and of every resource within one', async () => {
+  test('refers to a named schema for every JSON body and every nested resource', async () => {
     let bodies = 0;
     for (const { operation } of operationsOf(api)) {
       for (const { schema } of bodiesOf(operation)) {
@@ -84,14 +84,14 @@ describe('the OpenAPI document', () => {
     const resources = Object.entries(api.components.schemas).flatMap(([name, schema]) =>
       resourcesIn(schema).map((resource) => [resource, name]),
     );
-    // A resource is an object whose property "object" is a constant, its name.
+    // A resource is a schema whose property `object` is a constant, the resource name.
     const schemasOf = Map.groupBy(resources, ([resource]) => resource);
     const repeated = [...schemasOf].filter(([, found]) => found.length > 1).map(([resource]) => resource);
     assert.deepEqual(new Set(repeated), new Set(['list', 'webhook_endpoint']));
     assert.ok(schemasOf.size >= 20, `${schemasOf.size} resources`);
   });
 
-  test('has no default in a request body', async () => {
+  test('defines no default value in a request body', async () => {
     assert.doesNotMatch(JSON.stringify(api.components.schemas), /"default":/);
     const { body } = await call<{ inputSchema: { properties: Record<string, { default?: unknown }> } }>(
       'GET',
@@ -100,7 +100,7 @@ describe('the OpenAPI document', () => {
     assert.equal(body.inputSchema.properties['environment']!.default, 'sandbox');
   });
 
-  test('lists conflict errors wherever a request can carry an idempotency key', async () => {
+  test('lists conflict errors for every operation that accepts an idempotency key', async () => {
     const withKey = operationsOf(api).filter(({ operation }) => {
       const schema = operation.requestBody?.content['application/json']?.schema;
       return schema && 'idempotencyKey' in (api.components.schemas[schema.$ref!.split('/').at(-1)!]!.properties ?? {});
@@ -121,10 +121,10 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('describes every served route of the API, and nothing else', async () => {
+  test('describes exactly the routes that the API serves', async () => {
     const served = await servedRoutes(service.service.deps as AppDeps);
     const documented = operationsOf(api).map(({ path, method }) => `${method.toUpperCase()} ${path}`);
-    // One route runs every action; the document has a path for each.
+    // One route serves all actions; the document has one path for each action.
     const runAction = 'POST /api/agent/actions/{action}';
     assert(served.includes(runAction));
     const actions = documented.filter((line) => line.startsWith('POST /api/agent/actions/'));
@@ -134,11 +134,11 @@ describe('the OpenAPI document', () => {
   });
 });
 
-/** The values of `object` in the schema itself and in schemas within it that are not references. */
+/** The constants of the property `object` in a schema and in its inline subschemas. */
 function resourcesIn({ properties = {}, items, anyOf = [], allOf = [] }: JsonSchema): string[] {
-  const own = properties['object']?.const;
+  const name = properties['object']?.const;
   const parts = [...Object.values(properties), ...(items ? [items] : []), ...anyOf, ...allOf];
-  return [...(typeof own === 'string' ? [own] : []), ...parts.flatMap(resourcesIn)];
+  return [...(typeof name === 'string' ? [name] : []), ...parts.flatMap(resourcesIn)];
 }
 
 async function servedRoutes(deps: AppDeps): Promise<string[]> {
@@ -154,21 +154,21 @@ async function servedRoutes(deps: AppDeps): Promise<string[]> {
   return served;
 }
 
-test('a NUL character in a query or a path is answered as documented', async () => {
+test('a NUL character in a query or a path gets a documented error', async () => {
   for (const { path, method, operation } of operationsOf(api)) {
     const examples = new Map(parametersOf(api, operation).map(({ name, example }) => [name, String(example)]));
     const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => examples.get(name)!);
-    for (const asked of new Set([`${filled}?%00=1`, path.replace(/\{\w+\}/g, '%00')])) {
-      if (!asked.includes('%00')) continue;
-      const { status, body } = await call<{ error?: { code: string } }>(method.toUpperCase(), service.url + asked);
+    for (const target of new Set([`${filled}?%00=1`, path.replace(/\{\w+\}/g, '%00')])) {
+      if (!target.includes('%00')) continue;
+      const { status, body } = await call<{ error?: { code: string } }>(method.toUpperCase(), service.url + target);
       const response = resolveResponse(api, operation.responses[status]);
       const codes = Object.keys(response?.content?.['application/json']?.examples ?? {});
-      assert.ok(codes.includes(body.error?.code ?? ''), `${asked}: ${status} ${body.error?.code}`);
+      assert.ok(codes.includes(body.error?.code ?? ''), `${target}: ${status} ${body.error?.code}`);
     }
   }
 });
 
-test('the reference page names every endpoint, runs no script and loads nothing from other sites', async () => {
+test('the API reference page names every endpoint, contains no script and loads nothing from other sites', async () => {
   const response = await fetch(`${service.url}/docs`);
   assert.equal(response.status, 200);
   assert.match(response.headers.get('content-security-policy') ?? '', /default-src 'none'/);

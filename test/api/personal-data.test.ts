@@ -51,13 +51,13 @@ const refuseToErase = (expected: string, id: string, confirm = id) =>
   api.refused(expected, `POST customers/${id}/erase`, { confirm });
 const customerOf = async (sessionId: string) => (await service.service.deps.store.session(sessionId))!.customerId;
 
-async function namingTexts(patterns = PERSONAL): Promise<string[]> {
+async function columnsNaming(patterns = PERSONAL): Promise<string[]> {
   const naming = (await everyText(service.databaseUrl)).filter(({ text }) => patterns.some((each) => each.test(text)));
   return naming.map(({ table, column }) => `${table}.${column}`);
 }
 
-/** A buyer with records of every kind: sessions in every state, refunds, surplus, flagged messages, answers. */
-async function makeBuyer() {
+/** Creates a buyer with records of every kind: sessions in several states, a refund, a discrepancy, deliveries. */
+async function createBuyer() {
   const routed = await createSession(service, { ...SALE, idempotencyKey: 'key-of-ada-1' });
   const attempted: string[] = [];
   for (const outcome of ['paid', 'late_success', 'wrong_amount']) {
@@ -78,10 +78,10 @@ async function makeBuyer() {
 }
 
 describe('personal data of one buyer', () => {
-  test('is exported whole, erased everywhere, and the books stay', async (context) => {
-    const buyer = await makeBuyer();
+  test('is exported completely, then erased everywhere, and the ledger stays unchanged', async (context) => {
+    const buyer = await createBuyer();
     const second = { customer: 'neighbour@example.com', metadata: { passenger: 'Bob' } };
-    const neighbour = await createSession(service, second);
+    const otherSession = await createSession(service, second);
     const { deps } = service.service;
     const fingerprint = async () => ({
       total: await deps.store.ledgerTotal(),
@@ -90,7 +90,7 @@ describe('personal data of one buyer', () => {
     });
     const books = await fingerprint();
 
-    await context.test('the export contains every session with all records that belong to it', async () => {
+    await context.test('the export contains every session of the buyer with all its records', async () => {
       const {
         object: _,
         exported: __,
@@ -111,38 +111,38 @@ describe('personal data of one buyer', () => {
       const text = JSON.stringify(await api.get(`customers/${buyer.id}/export`));
       for (const pattern of PERSONAL) assert.match(text, pattern);
       const { session, payments } = (await deps.store.checkout(buyer.paid))!;
-      for (const kept of [session.decisionId, payments[0]!.providerReference, payments[0]!.providerUrl, REFUND_KEY])
-        assert.ok(kept !== null && text.includes(JSON.stringify(kept)), String(kept));
+      for (const expected of [session.decisionId, payments[0]!.providerReference, payments[0]!.providerUrl, REFUND_KEY])
+        assert.ok(expected !== null && text.includes(JSON.stringify(expected)), String(expected));
       assert.doesNotMatch(text, /neighbour|Bob/);
     });
 
-    await context.test('erasing needs the id a second time', async () => {
+    await context.test('erasing requires the customer id again as confirmation', async () => {
       assert.equal((await refuseToErase('400 invalid_input', buyer.id, 'yes')).field, 'confirm');
-      assert((await namingTexts()).length > 10);
+      assert((await columnsNaming()).length > 10);
     });
 
-    await context.test('afterwards no text of any table contains personal data', async () => {
+    await context.test('after the erasure no table contains personal data of the buyer', async () => {
       const { status, email } = await erase(buyer.id);
       assert.deepEqual([status, email], ['erased', `erased+${buyer.id}@erased.invalid`]);
-      assert.deepEqual(await namingTexts(), []);
+      assert.deepEqual(await columnsNaming(), []);
       assert((await everyText(service.databaseUrl)).some(({ text }) => text.includes('Bob')));
     });
 
-    await context.test('the search finds an injected text', async () => {
+    await context.test('the search for personal data finds an injected text', async () => {
       const setTo = (value: string) =>
         runSql(service.databaseUrl, `UPDATE payments SET tx_hash = ${value} WHERE session_id = '${buyer.late}'`);
       await setTo(`'${NAME}'`);
-      assert.deepEqual(await namingTexts(), ['payments.tx_hash']);
+      assert.deepEqual(await columnsNaming(), ['payments.tx_hash']);
       await setTo('NULL');
     });
 
-    await context.test('money, states and books are what they were', async () => {
+    await context.test('ledger entries and states are unchanged after the erasure', async () => {
       assert.deepEqual(await fingerprint(), books);
       assert.equal((await stateOf(service, buyer.routed)).session, 'expired');
       await assertSound(service.databaseUrl);
     });
 
-    await context.test('lists, records and exports can still be read', async () => {
+    await context.test('lists, exports and checkout pages can still be read', async () => {
       for (const list of 'sessions customers payments invoices refunds events deliveries discrepancies'.split(' '))
         await api.list(list);
       assert.deepEqual(await api.list(`customers?email=${encodeURIComponent(EMAIL)}`), []);
@@ -155,7 +155,7 @@ describe('personal data of one buyer', () => {
     });
 
     await context.test(
-      'a used idempotency key stays used: it returns no old response, and creates no session',
+      'an idempotency key of the erased buyer is rejected: no stored response, no new session',
       async () => {
         const body = sessionBody({ ...SALE, idempotencyKey: 'key-of-ada-1' });
         const sessions = await api.ids('sessions?limit=100');
@@ -168,17 +168,17 @@ describe('personal data of one buyer', () => {
     );
 
     await context.test(
-      'the same address is another customer, also on an instance that has cached the old one',
+      'a new session with the same email address gets a new customer, also on an instance that cached the erased customer',
       async () => {
         for (const on of [service, other]) {
           const again = await createSession(on, { customer: EMAIL });
           assert.notEqual(await customerOf(again), buyer.id);
         }
-        assert.equal((await stateOf(service, neighbour)).session, 'routed');
+        assert.equal((await stateOf(service, otherSession)).session, 'routed');
       },
     );
 
-    await context.test('late messages of a provider are applied, and their content is not stored', async () => {
+    await context.test('a late payment message of the provider is applied, but its body is not stored', async () => {
       await providerSays(service, buyer.routed, 'paid');
       assert.equal((await stateOf(service, buyer.routed)).session, 'paid');
       const [message] = await deps.store.providerMessages(buyer.routed);
@@ -188,7 +188,7 @@ describe('personal data of one buyer', () => {
       await assertSound(service.databaseUrl);
     });
 
-    await context.test('nor the content of messages about payouts and refunds', async () => {
+    await context.test('bodies of late messages about payouts and refunds are not stored', async () => {
       const body = JSON.stringify({ cardholder: NAME });
       const [payment] = await paymentsOf(service, buyer.paid);
       const [refund] = (await deps.store.listRefunds({ sessionId: buyer.paid }, { limit: 1 })).items;
@@ -202,11 +202,11 @@ describe('personal data of one buyer', () => {
       const about = { refundId: refund!.id, sessionId, amount: refund!.amount, currency: 'USD' };
       const succeeded = { ...about, eventId: 'late_refund', status: 'succeeded', reason: null } as const;
       await applyRefundMessage(deps, { ...from, callback: succeeded });
-      assert.deepEqual(await namingTexts([/Countess/, /letter-from-ada/]), []);
+      assert.deepEqual(await columnsNaming([/Countess/, /letter-from-ada/]), []);
       await assertSound(service.databaseUrl);
     });
 
-    await context.test('nor the response of a receiver to a replay', async () => {
+    await context.test('the receiver’s response to a replayed delivery is not stored', async () => {
       const [delivery] = await deps.store.deliveriesOfSession(buyer.paid);
       await api.post(`deliveries/${delivery!.id}/replay`);
       await service.pass(0);
@@ -215,7 +215,7 @@ describe('personal data of one buyer', () => {
       await assertSound(service.databaseUrl);
     });
 
-    await context.test('nor a note on a discrepancy: it is refused, and not required', async () => {
+    await context.test('a discrepancy of the erased buyer must be resolved without a note', async () => {
       await providerSays(service, buyer.routed, 'paid', { paymentId: 'pay_x' });
       const [id, ...others] = await api.ids(`discrepancies?sessionId=${buyer.routed}&status=open&kind=unknown_payment`);
       assert.deepEqual(others, []);
@@ -223,7 +223,7 @@ describe('personal data of one buyer', () => {
       const { field, message } = await api.refused('400 invalid_input', `POST discrepancies/${id}/resolve`, note);
       assert.equal(field, 'note');
       assert.match(message, /erased/);
-      assert.deepEqual(await namingTexts([/Countess/, /letter-from-ada/]), []);
+      assert.deepEqual(await columnsNaming([/Countess/, /letter-from-ada/]), []);
       await api.post(`discrepancies/${id}/resolve`, { action: 'accept' });
       await assertSound(service.databaseUrl);
     });
@@ -235,8 +235,8 @@ describe('personal data of one buyer', () => {
   });
 });
 
-describe('erasing is refused', () => {
-  test('while a payment is pending, which the error names', async () => {
+describe('erasing a customer', () => {
+  test('is rejected while a payment is pending, and the error names the payment', async () => {
     const session = await createSession(service, { customer: 'pending@example.com' });
     await start(service, session, 'card');
     const id = await customerOf(session);
@@ -250,7 +250,7 @@ describe('erasing is refused', () => {
     await erase(id);
   });
 
-  test('while an event waits for its delivery', async () => {
+  test('is rejected while an event waits for its delivery', async () => {
     const session = await createSession(service, { customer: 'delivering@example.com' });
     await providerSays(service, session, 'paid');
     const id = await customerOf(session);
@@ -260,7 +260,7 @@ describe('erasing is refused', () => {
     await erase(id);
   });
 
-  test('if a payment starts at the same time, or that payment is refused', async () => {
+  test('or starting a payment is rejected if both happen at the same time', async () => {
     for (let round = 0; round < 5; round++) {
       const session = await createSession(service, { customer: `race${round}@example.com` });
       const id = await customerOf(session);
@@ -276,7 +276,7 @@ describe('erasing is refused', () => {
 });
 
 const skip = process.env['TEST_DATABASE'] === 'postgres';
-test('erased data is overwritten in the files of SQLite', { skip }, async () => {
+test('erasing overwrites the data in the SQLite files', { skip }, async () => {
   const metadata = { note: 'x'.repeat(400) + 'on-disk-metadata' };
   const session = await createSession(service, { customer: 'on.disk.once@example.com', metadata });
   assert.match(await contentsOf(service.databaseUrl), /on\.disk\.once/);

@@ -8,8 +8,8 @@ import { providerSays } from '../support/money-arrives.ts';
 import { sessionBody } from '../support/service.ts';
 import { suiteService } from '../support/suite.ts';
 
-// test/api/lists.test.ts has the rules of all lists.
-describe('customers, payments and invoices', () => {
+// test/api/lists.test.ts tests the rules common to all lists.
+describe('reading customers, payments and invoices', () => {
   const tillway = suiteService({}, async () => {
     paidSession = await newSession({ customer: 'Paid@Example.com', metadata: { orderId: 'A-7' } });
     await providerSays(tillway, paidSession, 'paid');
@@ -27,7 +27,7 @@ describe('customers, payments and invoices', () => {
   const newSession = async (overrides: Record<string, unknown>) =>
     (await api.post<{ id: string }>('sessions', sessionBody(overrides))).id;
 
-  it('a payment has every field of the specification', () => {
+  it('a payment has every documented field', () => {
     const { id, customerId, invoiceId, route, fees, ...fields } = payment;
     assert.match(`${id} ${customerId} ${invoiceId}`, /^pay_\w+ cus_\w+ inv_\w+$/);
     assert.deepEqual(Object.keys(route), ['id', 'kind', 'label']);
@@ -45,14 +45,14 @@ describe('customers, payments and invoices', () => {
     });
   });
 
-  it('a payment is found by its own id and by the id of its session', async () => {
+  it('a payment is found by payment id and by session id', async () => {
     assert.deepEqual(await api.get(`payments/${payment.id}`), payment);
     for (const id of [payment.id, paidSession]) assert.deepEqual(await api.list(`payments?paymentId=${id}`), [payment]);
     const unpaid = await newSession({ customer: 'many0@example.com' });
     await api.refused('404 not_found', `GET payments/${unpaid}`);
   });
 
-  it('an invoice is created alongside its payment and closed with it', async () => {
+  it('an invoice is created with its payment and has the same final status', async () => {
     const invoice = await api.get(`invoices/${payment.invoiceId}`);
     assert.deepEqual(invoice, {
       id: payment.invoiceId,
@@ -71,7 +71,7 @@ describe('customers, payments and invoices', () => {
       assert.deepEqual(await api.list(`invoices?${filter}`), [invoice]);
   });
 
-  it('a customer is found by id and by the whole email address, case aside', async () => {
+  it('a customer is found by id and by the complete email address in any case', async () => {
     const customer = await api.get<Customer>(`customers/${payment.customerId}`);
     assert.deepEqual([customer.object, customer.email, customer.status], ['customer', 'Paid@Example.com', 'active']);
     for (const email of ['paid@example.com', 'PAID@EXAMPLE.COM'])
@@ -79,19 +79,19 @@ describe('customers, payments and invoices', () => {
     for (const email of ['paid@example', '%25']) assert.deepEqual(await api.list(`customers?email=${email}`), []);
   });
 
-  it('has separate customers with one address in the two environments', async () => {
+  it('the same email address belongs to separate customers in sandbox and production', async () => {
     await newSession({ customer: 'paid@example.com', environment: 'production' });
     assert.equal((await api.ids('customers?email=paid@example.com')).length, 2);
     assert.deepEqual(await api.ids('customers?email=paid@example.com&environment=sandbox'), [payment.customerId]);
   });
 
-  it('lists contain 20 records by default and at most 100', async () => {
+  it('a list contains 20 records by default and at most 100', async () => {
     const { data, hasMore } = await api.get<List<Payment>>('payments');
     assert.deepEqual([data.length, hasMore], [20, true]);
     assert.equal((await api.ids('payments?limit=100000')).length, 26);
   });
 
-  it('filters combine; an unknown value matches nothing, and an id of the wrong kind is rejected', async () => {
+  it('list filters combine; an unknown value matches nothing, and an id of the wrong kind is rejected', async () => {
     const paid = await api.list<Payment>('payments?status=paid&limit=100');
     assert.equal(paid.length, 14);
     const { customerId } = paid[0]!;

@@ -8,12 +8,12 @@ import { type Merchant, merchantOf } from '../support/merchant.ts';
 import { startTestService } from '../support/service.ts';
 import { SECRET, receiver } from '../webhooks/fixtures.ts';
 
-// test/instances/recover.test.ts has the order of recovered events, and recoveries of two instances.
+// test/instances/recover.test.ts tests the order of recovered events and recoveries on two instances.
 describe('after an outage of a receiver', () => {
   let shop: Merchant;
   let api: Gateway;
   let endpointId: string;
-  /** Status of the receiver's answers; it closes the connection without one. */
+  /** Status of the receiver's responses; if undefined, the receiver closes the connection. */
   let answer: number | undefined = 200;
   let beginning: string;
   const stopped: (() => unknown)[] = [];
@@ -45,7 +45,7 @@ describe('after an outage of a receiver', () => {
   const refuse = (expected: string, body: object) =>
     api.refused(expected, `POST webhook-endpoints/${endpointId}/recover`, body);
 
-  it('every delivery shows its last attempt, and is found by its result', async () => {
+  it('every delivery shows its last attempt, and deliveries can be filtered by its result', async () => {
     const good = await sell('paid');
     await pass(0);
     answer = 503;
@@ -119,7 +119,7 @@ describe('after an outage of a receiver', () => {
     assert.match(stdout, /answered 503/);
   });
 
-  it('one request sends the missed events once, also if it is repeated', async () => {
+  it('a recovery queues each missed event once, also if the request is repeated', async () => {
     await shop.exhaust();
     const dead = (await list('status=dead')).toReversed().map(({ eventId }) => eventId);
     assert.equal(dead.length, 4);
@@ -135,14 +135,14 @@ describe('after an outage of a receiver', () => {
     });
     assert.partialDeepStrictEqual(await recover({ from: beginning }), { queued: 0, pending: 4 });
     await pass(0);
-    // Payments have timed out meanwhile; their events follow.
+    // Later requests carry events of payments that have timed out.
     const sent = shop.received.slice(before, before + 4).map(({ body }) => (JSON.parse(body) as { id: string }).id);
     assert.deepEqual(sent, dead);
     assert.deepEqual(await api.get(`recoveries/${recovery.id}`), recovery);
     assert.deepEqual(await list('status=dead'), []);
   });
 
-  it('--all also sends acknowledged events, up to a time', async () => {
+  it('endpoints recover --all also sends acknowledged events, up to --until', async () => {
     const before = shop.received.length;
     const [third] = (await list('limit=100')).toReversed().slice(2);
     const args = `endpoints recover ${endpointId} --from ${beginning} --until ${third!.created} --all`;
@@ -152,7 +152,7 @@ describe('after an outage of a receiver', () => {
     assert.equal(shop.received.length, before + 2);
   });
 
-  it('a recovery is refused with invalid times or fields, and for a disabled endpoint', async () => {
+  it('a recovery is rejected with invalid times or fields, and for a disabled endpoint', async () => {
     for (const [body, field] of [
       [{}, 'from'],
       [{ from: 'yesterday' }, 'from'],

@@ -25,7 +25,7 @@ const refused = (expected: string, id: string, body: object) =>
   api.refused(expected, `POST payments/${id}/refunds`, body);
 
 describe('a refund', () => {
-  test('without an amount is of the rest: it is pending first, then the payment is refunded', async () => {
+  test('without an amount covers the remaining amount; it is pending first, then succeeds', async () => {
     const paid = await paidPayment();
     const { id, created, ...rest } = await refund(paid.id);
     assert.ok(isId(id, 'ref'));
@@ -53,7 +53,7 @@ describe('a refund', () => {
     assert.equal(await on.service.deps.store.ledgerTotal(), 0);
   });
 
-  test('of a part leaves the rest: the payment is refunded with the last cent and not before', async () => {
+  test('of a part leaves ledgerStatus unchanged; only a full refund sets it to refunded', async () => {
     const paid = await paidPayment();
     for (const amount of [20, 29.9, 0.09]) {
       await refund(paid.id, { amount, reason: 'other' });
@@ -63,12 +63,12 @@ describe('a refund', () => {
     assert.partialDeepStrictEqual(await payment(paid.id), { ledgerStatus: 'refunded', refundedAmount: 49.99 });
   });
 
-  test('names the payment by the id of its session too', async () => {
+  test('accepts the session id in place of the payment id', async () => {
     const { id, sessionId } = await paidPayment();
     assert.equal((await refund(sessionId, { amount: 1 })).paymentId, id);
   });
 
-  test('is never more than the rest, to the cent, without the refunds in progress', async () => {
+  test('is rejected above the remaining amount; pending refunds reduce the remaining amount', async () => {
     const { id } = await paidPayment();
     await refund(id, { amount: 40 });
     const { field, issues, message, suggestion } = await refused('400 invalid_input', id, { amount: 10 });
@@ -79,7 +79,7 @@ describe('a refund', () => {
     assert.match(nothing.message, /^Nothing of payment .* is left .*: 0\.00 USD is refunded and 49\.99 USD is pending/);
   });
 
-  test('that failed can be repeated, and has the reason of the failure', async () => {
+  test('that failed shows the failure reason, and its amount can be refunded again', async () => {
     const paid = await paidPayment();
     const { id } = await refund(paid.id, { amount: 5.02 });
     await on.pass(1000);
@@ -89,7 +89,7 @@ describe('a refund', () => {
     assert.equal((await refund(paid.id)).amount, 49.99);
   });
 
-  test('is rejected with a wrong amount, an unknown field or an unknown reason, and nothing is stored', async () => {
+  test('with an invalid amount, an unknown field or an unknown reason is rejected, and nothing is stored', async () => {
     const { id } = await paidPayment();
     for (const [field, value, code] of [
       ['amount', 0, 'too_small'],
@@ -111,7 +111,7 @@ describe('a refund', () => {
     assert.equal((await api.ids(`payments/${id}/refunds`)).length, 1);
   });
 
-  test('is refused for a payment that is not paid, and for a session without a payment', async () => {
+  test('is rejected for a payment that is not paid, and for a session without a payment', async () => {
     const sessionId = await createSession(on);
     for (const id of [sessionId, `chk_${'0'.repeat(36)}`]) await refused('404 not_found', id, {});
     await attempt(on, sessionId, 'card', 'paid_later');
@@ -120,22 +120,22 @@ describe('a refund', () => {
   });
 });
 
-describe('an idempotency key', () => {
-  const key = (text: string) => ({ idempotencyKey: `${text}-of-this-refund` });
+describe('the idempotency key of a refund', () => {
+  const key = (text: string) => ({ idempotencyKey: `${text}-refund-key` });
 
-  test('returns the first response again, whatever has happened to the refund', async () => {
+  test('returns the first response again, even after the refund has succeeded', async () => {
     const { id, sessionId } = await paidPayment();
     const first = await sendRefund(id, { amount: 10, ...key('same') });
     assert.equal(first.headers.get('idempotent-replayed'), null);
     await on.pass(1000);
-    for (const asked of [id, sessionId]) {
-      const { status, body, headers } = await sendRefund(asked, { ...key('same'), amount: 10 });
+    for (const requestedId of [id, sessionId]) {
+      const { status, body, headers } = await sendRefund(requestedId, { ...key('same'), amount: 10 });
       assert.deepEqual([status, body, headers.get('idempotent-replayed')], [200, first.body, 'true']);
     }
     assert.equal((await payment(id)).refundedAmount, 10);
   });
 
-  test('belongs to one refund: another amount, reason or payment is a conflict', async () => {
+  test('is rejected with another amount, reason or payment', async () => {
     const [paid, other] = [await paidPayment(), await paidPayment()];
     await refund(paid.id, { amount: 10, ...key('taken') });
     for (const [id, body] of [
@@ -150,7 +150,7 @@ describe('an idempotency key', () => {
     assert.equal((await payment(other.id)).refundPendingAmount, 0);
   });
 
-  test('is not used up by a refusal, nor by a session of the same key', async () => {
+  test('is still free after a rejected refund or after its use for a session', async () => {
     const idempotencyKey = 'one-key-for-both';
     const sessionId = await createSession(on, { idempotencyKey });
     await attempt(on, sessionId, 'card', 'paid');
@@ -160,7 +160,7 @@ describe('an idempotency key', () => {
     await refund(sessionId, { amount: 1, idempotencyKey });
   });
 
-  test('of many simultaneous callers creates one refund', async () => {
+  test('creates one refund for many simultaneous requests', async () => {
     const { id } = await paidPayment();
     const body = { amount: 10, ...key('many') };
     const answers = await Promise.all(Array.from({ length: 12 }, () => sendRefund(id, body)));
@@ -170,8 +170,8 @@ describe('an idempotency key', () => {
   });
 });
 
-// test/api/lists.test.ts has the rules of all lists.
-test('refunds are listed newest first, by payment, session and status', async () => {
+// test/api/lists.test.ts tests the rules common to all lists.
+test('refunds are listed newest first, and filtered by payment, session and status', async () => {
   const { id, sessionId } = await paidPayment();
   const made: string[] = [];
   for (const amount of [1, 2.02, 3]) made.unshift((await refund(id, { amount })).id);

@@ -28,9 +28,9 @@ interface Chosen {
   feeSplit: Record<string, number>;
 }
 
-const AT_ONCE = 20;
-// One decision in 200 explores the route tried least recently; that none of so many does is practically impossible.
-const MOST_SESSIONS = 6000;
+const BATCH_SIZE = 20;
+/** One decision in 200 explores the least recently tried route, so 6000 sessions contain one almost certainly. */
+const MAX_SESSIONS = 6000;
 
 async function act({ url }: TestService, action: string, body: unknown): Promise<Chosen> {
   const { status, body: answer } = await call<{ result: Chosen }>('POST', `${url}/api/agent/actions/${action}`, body);
@@ -41,7 +41,7 @@ async function act({ url }: TestService, action: string, body: unknown): Promise
 describe('the decisions about a session', () => {
   const on = suiteService();
 
-  it('start with its offer, which has every route of the environment and its numbers', async () => {
+  it('start with the offer, which has every route of the environment with its scores', async () => {
     const sessionId = await createSession(on);
     const [offer, ...others] = await decisionsOf(on, sessionId);
     assert.ok(offer);
@@ -59,7 +59,7 @@ describe('the decisions about a session', () => {
     }
   });
 
-  it('contain the attempt once the buyer has started, with the route of the payment', async () => {
+  it('contain the attempt and the route of its payment once the buyer has started to pay', async () => {
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'wallet');
     const [offer, attempt, ...others] = await decisionsOf(on, sessionId);
@@ -72,13 +72,13 @@ describe('the decisions about a session', () => {
     assert.deepEqual([offer?.purpose, attempt?.purpose, attempt?.kind], ['offer', 'attempt', 'wallet']);
     assert.match(String(attempt?.seed), /^[0-9a-f]{16}$/);
     for (const { kind, rank, excluded, index } of attempt!.candidates) {
-      const asked = kind === 'wallet';
-      assert.deepEqual([rank !== null, index !== null], [asked, asked]);
-      assert.equal(excluded, asked ? null : 'the buyer chose to pay by wallet');
+      const isWallet = kind === 'wallet';
+      assert.deepEqual([rank !== null, index !== null], [isWallet, isWallet]);
+      assert.equal(excluded, isWallet ? null : 'the buyer chose to pay by wallet');
     }
   });
 
-  it('contain one more for each failover, which names the route that refused', async () => {
+  it('contain one more decision for each failover, which names the route that refused the payment', async () => {
     const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
     await startAt(on, sessionId, 'card');
     const [, first, second, ...others] = await decisionsOf(on, sessionId);
@@ -92,14 +92,14 @@ describe('the decisions about a session', () => {
     for (const { paymentId, chosen } of [first!, second]) assert.equal(routes.get(paymentId!), chosen);
   });
 
-  // test/api/lists.test.ts has ids of no session.
-  it('are not found by the id of a payment or an encoded path', async () => {
+  // test/api/lists.test.ts tests unknown session ids.
+  it('are not found by a payment id, a path traversal or an SQL fragment', async () => {
     for (const id of [`pay_${'0'.repeat(36)}`, 'chk_%00', '..%2F..%2Frules', "'%20OR%201=1%20--"])
       for (const path of [id, `${id}/replay`])
         await gatewayOf(on).refused('404 not_found', `GET routing/decisions/${path}`);
   });
 
-  it('contain neither the buyer nor metadata, in the response and in the database', async () => {
+  it('contain no buyer data and no metadata, neither in the response nor in the database', async () => {
     await using provider = await startFakeProvider();
     await using shop = await startTestService();
     await saveRules(
@@ -126,13 +126,13 @@ describe('the decisions about a session', () => {
       ['vip', 'by-customer'],
     );
     assert.ok(decisions.length >= 2);
-    const kept = `${JSON.stringify(decisions)}${await routingBodies(shop)}`;
-    assert.ok(kept.includes(sessionId));
-    assert.doesNotMatch(kept, /private\.person|secret-|Embarrassing/i);
+    const published = `${JSON.stringify(decisions)}${await routingBodies(shop)}`;
+    assert.ok(published.includes(sessionId));
+    assert.doesNotMatch(published, /private\.person|secret-|Embarrassing/i);
   });
 });
 
-test('a repeated creation has its first decision', async () => {
+test('repeating a session creation with its idempotency key adds no routing decision', async () => {
   await using on = await startTestService();
   const create = () => gatewayOf(on).post<{ id: string }>('sessions', body);
   const body = sessionBody({ idempotencyKey: 'decided-once-1' });
@@ -147,14 +147,14 @@ test('a repeated creation has its first decision', async () => {
   assert.deepEqual([created.id, created.route.id], [first.id, before[0]?.chosen]);
 });
 
-describe('a replay', () => {
-  /** Sessions whose buyers started to pay by card, until some were explored and some looked where nobody had. */
-  async function explored(on: TestService): Promise<{ id: string; decisions: Decision[] }[]> {
+describe('a replay of routing decisions', () => {
+  /** Starts card payments until both exploration modes (`explore` and `floor`) have occurred; returns the sessions. */
+  async function startUntilExplored(on: TestService): Promise<{ id: string; decisions: Decision[] }[]> {
     const sessions: { id: string; decisions: Decision[] }[] = [];
     const modes = new Set<string>();
-    while (!(modes.has('explore') && modes.has('floor')) && sessions.length < MOST_SESSIONS) {
+    while (!(modes.has('explore') && modes.has('floor')) && sessions.length < MAX_SESSIONS) {
       const some = await Promise.all(
-        Array.from({ length: AT_ONCE }, async () => {
+        Array.from({ length: BATCH_SIZE }, async () => {
           const id = await createSession(on);
           assert.equal((await start(on, id, 'card')).outcome, 'continue');
           return { id, decisions: await decisionsOf(on, id) };
@@ -183,14 +183,14 @@ describe('a replay', () => {
     }
   }
 
-  it('gives the same bytes for offers and attempts, explored ones too, also after a restart', async () => {
+  it('gives identical decisions for offers and attempts, including exploration, also after a restart', async () => {
     using routes = twinRoutes();
     await using provider = await startFakeProvider();
     provider.answer = 'accept_without_page';
     const variables = { ROUTES_FILE: routes.path };
     await using on = await startTestService({ variables });
     connect(on.service, provider);
-    const sessions = await explored(on);
+    const sessions = await startUntilExplored(on);
     const rare = sessions.filter(({ decisions }) => decisions[1]!.mode !== 'exploit').slice(-100);
     const some = [...sessions.slice(0, 100), ...rare];
     await assertReplays(on, some);
@@ -206,10 +206,10 @@ describe('a replay', () => {
     for (const { id, decisions } of some.slice(0, 5)) assert.deepEqual(await decisionsOf(again, id), decisions);
   });
 
-  it('gives the same bytes after failover and under rules that are no longer in force', async () => {
+  it('gives identical decisions after a failover and for rules that are no longer active', async () => {
     await using on = await startTestService();
     await saveRules(on, {
-      id: 'dear',
+      id: 'costly',
       then: { margin: 0.1, objective: 'total', failover: 'any', prefer: 'sandbox_card_backup' },
     });
     const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
@@ -222,7 +222,7 @@ describe('a replay', () => {
     await assertReplays(on, [{ id: sessionId, decisions }]);
   });
 
-  it('reports a stored decision that was changed', async () => {
+  it('reports a stored decision that was modified', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'card');
@@ -238,7 +238,7 @@ describe('a replay', () => {
     ]);
   });
 
-  it('reports a changed snapshot, and a decision by another algorithm', async () => {
+  it('reports a modified snapshot, and a decision made by another algorithm', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     const [offer] = await decisionsOf(on, sessionId);
@@ -252,10 +252,10 @@ describe('a replay', () => {
 });
 
 describe('a request that only reads', () => {
-  it('returns the same route and fees as creating', async () => {
+  it('returns the same route and fees as checkout.create', async () => {
     await using on = await startTestService();
-    for (const wish of [{}, { preferredRoute: 'local' }, { preferredRoute: 'wallet', amount: 1234.56 }]) {
-      const body = sessionBody(wish);
+    for (const fields of [{}, { preferredRoute: 'local' }, { preferredRoute: 'wallet', amount: 1234.56 }]) {
+      const body = sessionBody(fields);
       const preview = await act(on, 'checkout.preview', body);
       const created = await act(on, 'checkout.create', body);
       const { preferredRoute, amount } = body;
@@ -266,30 +266,30 @@ describe('a request that only reads', () => {
     }
   });
 
-  it('is not affected by exploration', async () => {
+  it('returns the best known route, without exploration', async () => {
     using routes = twinRoutes();
     await using provider = await startFakeProvider();
     provider.answer = 'accept_without_page';
     await using on = await startTestService({ variables: { ROUTES_FILE: routes.path } });
     connect(on.service, provider);
-    const told = async () => ({
+    const readOnlyAnswers = async () => ({
       routes: (await call<unknown>('GET', `${on.url}/api/agent/routes`)).body,
       fees: await act(on, 'fees.estimate', { amount: 20, preferredRoute: 'card' }),
     });
-    const before = await told();
-    const taken = new Set<string>();
+    const before = await readOnlyAnswers();
+    const attemptedRoutes = new Set<string>();
     for (let count = 0; count < 60; count++) {
       const sessionId = await createSession(on, { preferredRoute: 'card' });
       await start(on, sessionId, 'card');
       const [offer, attempt] = await decisionsOf(on, sessionId);
       assert.equal(offer?.chosen, before.fees.route.id);
-      taken.add(attempt!.chosen!);
-      assert.deepEqual(await told(), before);
+      attemptedRoutes.add(attempt!.chosen!);
+      assert.deepEqual(await readOnlyAnswers(), before);
     }
-    assert.equal(taken.size, 2);
+    assert.equal(attemptedRoutes.size, 2);
   });
 
-  it('writes nothing, be it a preview, estimate, list, dry run, backtest or replay', async () => {
+  it('writes nothing: preview, estimate, list, dry run, backtest and replay', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'card');

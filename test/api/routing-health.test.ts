@@ -23,12 +23,12 @@ function transitions(on: TestService, query = ''): Promise<Page> {
   return ask('GET', on, `transitions${query}`);
 }
 
-async function offeredTo(on: TestService, wish: Record<string, unknown> = {}) {
-  const [offer] = await decisionsOf(on, await createSession(on, wish));
+async function offerOf(on: TestService, fields: Record<string, unknown> = {}) {
+  const [offer] = await decisionsOf(on, await createSession(on, fields));
   return offer!;
 }
 
-async function listed(on: TestService, environment = 'sandbox') {
+async function listRoutes(on: TestService, environment = 'sandbox') {
   const { body } = await call<{ routes: { id: string; health: string; score: number }[] }>(
     'GET',
     `${on.url}/api/agent/routes?environment=${environment}`,
@@ -36,7 +36,7 @@ async function listed(on: TestService, environment = 'sandbox') {
   return new Map(body.routes.map((route) => [route.id, route]));
 }
 
-/** A service whose provider refuses every handoff. */
+/** Starts a service whose provider refuses every handoff. */
 async function startRefusing(stack: AsyncDisposableStack): Promise<TestService> {
   const provider = stack.use(await startFakeProvider());
   const on = stack.use(await startTestService());
@@ -52,13 +52,13 @@ async function startPayments(on: TestService, count: number): Promise<void> {
   }
 }
 
-describe("the operator's override", () => {
-  it('takes a route out of use, even if no other is left', async () => {
+describe("the operator's override of a route's health", () => {
+  it('disables a route, even if no other route is left', async () => {
     await using on = await startTestService();
     const { health, words, score, ...standing } = await override(on, ACQUIRER, { health: 'standby', reason: 'works' });
     assert.deepEqual([health, words, score], ['standby', 'standby: disabled by the operator: works', 0]);
     assert.deepEqual(standing.override, { health: 'standby', until: null, reason: 'works' });
-    const offer = await offeredTo(on, { preferredRoute: 'card' });
+    const offer = await offerOf(on, { preferredRoute: 'card' });
     assert.equal(offer.chosen, BACKUP);
     assert.equal(offer.candidates.find(({ route }) => route === ACQUIRER)?.excluded, 'disabled by the operator: works');
     await override(on, BACKUP, { health: 'standby' });
@@ -67,14 +67,14 @@ describe("the operator's override", () => {
     assert.equal((await decisionsOf(on, sessionId)).length, 1);
     const page = await (await fetch(`${on.url}/checkout/${sessionId}`)).text();
     assert.doesNotMatch(page, /value="card"/);
-    assert.equal((await listed(on)).get(ACQUIRER)?.health, 'standby');
+    assert.equal((await listRoutes(on)).get(ACQUIRER)?.health, 'standby');
   });
 
-  it('ends by itself at its time, and the route returns as degraded', async () => {
+  it('expires at its `until` time, and the route becomes degraded', async () => {
     await using on = await startTestService();
     const until = new Date(on.clock.now() + 10 * MINUTE_MS).toISOString();
-    const { override: kept } = await override(on, ACQUIRER, { health: 'standby', until, reason: 'works' });
-    assert.equal(kept?.until, until);
+    const { override: stored } = await override(on, ACQUIRER, { health: 'standby', until, reason: 'works' });
+    assert.equal(stored?.until, until);
     await on.pass(10 * MINUTE_MS - 1);
     assert.equal((await standings(on)).get(ACQUIRER)?.health, 'standby');
     await on.pass(1);
@@ -91,16 +91,16 @@ describe("the operator's override", () => {
     );
   });
 
-  it('ends with automatic, which is refused without an override', async () => {
+  it('is removed by `automatic`, which is rejected without an override', async () => {
     await using on = await startTestService();
     const path = `routing/routes/${ACQUIRER}/health`;
     await gatewayOf(on).refused('409 invalid_state', `PUT ${path}`, { health: 'automatic' });
     await override(on, ACQUIRER, { health: 'standby' });
-    const { health, override: kept } = await override(on, ACQUIRER, { health: 'automatic' });
-    assert.deepEqual([health, kept], ['degraded', null]);
+    const { health, override: stored } = await override(on, ACQUIRER, { health: 'automatic' });
+    assert.deepEqual([health, stored], ['degraded', null]);
   });
 
-  it('keeps a route in use despite failures', async () => {
+  it('keeps a route live despite failures', async () => {
     await using stack = new AsyncDisposableStack();
     const on = await startRefusing(stack);
     await override(on, ACQUIRER, { health: 'live', reason: 'we know' });
@@ -124,7 +124,7 @@ describe("the operator's override", () => {
     assert.equal((await standings(on)).get(ACQUIRER)?.health, 'live');
   });
 
-  it('can be set repeatedly, also with the same reason', async () => {
+  it('can be set again, also with the same reason', async () => {
     await using on = await startTestService();
     for (let count = 0; count < 4; count++) {
       const { since } = await override(on, ACQUIRER, { health: 'standby', reason: 'works' });
@@ -133,11 +133,11 @@ describe("the operator's override", () => {
     }
     assert.equal((await transitions(on)).data.length, 4);
     const until = new Date(on.clock.now() + MINUTE_MS).toISOString();
-    const { override: kept } = await override(on, ACQUIRER, { health: 'standby', reason: 'works', until });
-    assert.equal(kept?.until, until);
+    const { override: stored } = await override(on, ACQUIRER, { health: 'standby', reason: 'works', until });
+    assert.equal(stored?.until, until);
   });
 
-  it('is the last of many simultaneous ones, and each is one transition', async () => {
+  it('is the last of many simultaneous requests, and each request is one transition', async () => {
     await using on = await startTestService();
     const reasons = Array.from({ length: 5 }, (_, index) => `reason ${index}`);
     await Promise.all(reasons.map((reason) => override(on, ACQUIRER, { health: 'degraded', reason })));
@@ -150,8 +150,8 @@ describe("the operator's override", () => {
   });
 });
 
-// test/api/lists.test.ts has the rules of all lists.
-test('changes of health are listed newest first, by route and environment', async () => {
+// test/api/lists.test.ts tests the rules common to all lists.
+test('health transitions are listed newest first, and filtered by route and environment', async () => {
   await using on = await startTestService();
   for (const [index, routeId] of [ACQUIRER, BACKUP, 'card_stripe', ACQUIRER].entries()) {
     await on.pass(1000);
@@ -169,8 +169,8 @@ test('changes of health are listed newest first, by route and environment', asyn
   );
   assert.deepEqual((await transitions(on, `?routeId=${ACQUIRER}`)).data, [data[0], data[3]]);
   assert.deepEqual((await transitions(on, '?environment=production')).data, [data[1]]);
-  for (const nobody of ['nowhere', '__proto__', "'%20OR%201=1%20--"])
-    assert.deepEqual((await transitions(on, `?routeId=${nobody}`)).data, []);
+  for (const unknownRoute of ['nowhere', '__proto__', "'%20OR%201=1%20--"])
+    assert.deepEqual((await transitions(on, `?routeId=${unknownRoute}`)).data, []);
   await gatewayOf(on).refused('400 invalid_input', 'GET routing/transitions?routeId=a&routeId=b');
 });
 
@@ -185,7 +185,7 @@ test('routes without a provider are in standby, and no payment uses them', async
       ['wallet_paypal', 'standby', 'standby: no provider is connected for paypal', 0],
     ],
   );
-  for (const { health, score } of (await listed(on, 'production')).values())
+  for (const { health, score } of (await listRoutes(on, 'production')).values())
     assert.deepEqual([health, score], ['standby', 0]);
   const sessionId = await createSession(on, { environment: 'production' });
   const [offer] = await decisionsOf(on, sessionId);
@@ -197,20 +197,20 @@ test('routes without a provider are in standby, and no payment uses them', async
 });
 
 describe('the score of a route', () => {
-  it('falls with failures of the provider, and not with those of buyers', async () => {
+  it('decreases after failures of the provider, but not after declined payments', async () => {
     await using on = await startTestService();
-    const before = (await listed(on)).get(ACQUIRER)!;
+    const before = (await listRoutes(on)).get(ACQUIRER)!;
     await override(on, BACKUP, { health: 'standby' });
     for (let count = 0; count < 4; count++) {
       await attempt(on, await createSession(on), 'card', 'declined');
       await on.pass(1000);
     }
-    assert.deepEqual((await listed(on)).get(ACQUIRER), before);
+    assert.deepEqual((await listRoutes(on)).get(ACQUIRER), before);
     const scores = [before.score];
     for (let count = 0; count < 4; count++) {
       await attempt(on, await createSession(on), 'card', 'provider_error');
       await on.pass(1000);
-      scores.push((await listed(on)).get(ACQUIRER)!.score);
+      scores.push((await listRoutes(on)).get(ACQUIRER)!.score);
     }
     for (const [index, score] of scores.entries()) assert.ok(score <= (scores[index - 1] ?? 100), String(scores));
     assert.ok(scores.at(-1)! < before.score - 5, JSON.stringify(scores));
@@ -220,20 +220,20 @@ describe('the score of a route', () => {
     assert.notEqual(lastOutcomeAt, null);
   });
 
-  it('is 0 after three refused handoffs, and the words name the cause', async () => {
+  it('is 0 after three refused handoffs, and the description names the cause', async () => {
     await using stack = new AsyncDisposableStack();
     const on = await startRefusing(stack);
-    // Results count that come after the state: the clock of the test stands still.
+    // Only outcomes later than the stored state count, so the stopped test clock is advanced.
     await on.pass(1000);
     await startPayments(on, 3);
     const { health, words, retryAt } = (await standings(on)).get(ACQUIRER)!;
     assert.equal(health, 'standby');
     assert.match(words, /^standby: 3 handoff errors in a row, next try at \d\d:\d\d:\d\d UTC$/);
     assert.ok(Date.parse(retryAt!) > on.clock.now());
-    assert.equal((await listed(on)).get(ACQUIRER)?.score, 0);
+    assert.equal((await listRoutes(on)).get(ACQUIRER)?.score, 0);
     const { data } = await transitions(on, `?routeId=${ACQUIRER}`);
     assert.deepEqual([data[0]?.cause, data[0]?.words], ['handoff_errors_in_a_row', words]);
-    const panic = await offeredTo(on, { preferredRoute: 'card' });
+    const panic = await offerOf(on, { preferredRoute: 'card' });
     assert.notEqual(panic.candidates.find(({ rank }) => rank === 1)?.kind, 'card');
   });
 });

@@ -30,7 +30,7 @@ const NO_SMALL = { id: 'no-small', when: { amount: { lt: 1 } }, then: { reject: 
 const CALM = { id: 'calm', then: { explore: false } };
 const SPLIT = ['sandbox_card_acquirer', 'sandbox_card_backup'].map((route) => ({ route, pct: 50 }));
 const HALVES = { id: 'halves', then: { split: SPLIT } };
-/** Rules that name a route which does not exist. */
+/** Invalid rules: they name a route that does not exist. */
 const INVALID = '{"version":1,"rules":[{"id":"a","then":{"prefer":"rt_nowhere"}}]}';
 
 const setOf = (...rules: unknown[]) => ({ version: 1, rules });
@@ -39,7 +39,7 @@ function rulesOf(on: TestService, version?: number): Promise<Rules> {
   return ask('GET', on, version === undefined ? 'rules' : `rules?version=${version}`);
 }
 
-async function offeredTo(on: TestService, fields: Record<string, unknown> = {}) {
+async function offerOf(on: TestService, fields: Record<string, unknown> = {}) {
   const [offer] = await decisionsOf(on, await createSession(on, fields));
   return offer!;
 }
@@ -52,7 +52,7 @@ function rejected(on: TestService, request: string, body?: unknown) {
 }
 
 describe('the routing rules', () => {
-  it('are empty at first, and every saved set is a new version', async () => {
+  it('are empty at first, and every saved rule set is a new version', async () => {
     await using on = await startTestService();
     const none = { object: 'routing_rules', version: 0, source: 'none', ruleSet: setOf() };
     assert.deepEqual(await rulesOf(on), { ...none, warnings: [], created: null });
@@ -68,7 +68,7 @@ describe('the routing rules', () => {
       await rejected(on, `GET rules?version=${version}`);
   });
 
-  it('have no new version if the same set is saved again, in any notation', async () => {
+  it('keep their version if an equal rule set is saved again, also with another JSON notation', async () => {
     await using on = await startTestService();
     const first = await saveRules(on, NO_SMALL);
     const { id, when, then } = NO_SMALL;
@@ -77,7 +77,7 @@ describe('the routing rules', () => {
     assert.equal((await saveRules(on, NO_SMALL)).version, 3);
   });
 
-  it('are rejected as a whole, with every problem named, and the previous set stays in force', async () => {
+  it('are rejected as a whole with every problem named, and the previous rule set stays active', async () => {
     await using on = await startTestService();
     await saveRules(on, LOCALS_ONLY);
     const before = await routingRows(on);
@@ -104,10 +104,10 @@ describe('the routing rules', () => {
     );
     for (const { message } of issues) assert.ok(message.length > 5);
     assert.deepEqual(await routingRows(on), before);
-    assert.ok(isLocal(await offeredTo(on)));
+    assert.ok(isLocal(await offerOf(on)));
   });
 
-  // test/routing/rules-check.test.ts has every problem of a rule.
+  // test/routing/rules-check.test.ts tests every problem of a rule.
   it('are rejected unless the body is a rule set', async () => {
     await using on = await startTestService();
     const url = `${on.url}/api/gateway/routing/rules`;
@@ -129,7 +129,7 @@ describe('the routing rules', () => {
     assert.equal((await rulesOf(on)).version, 0);
   });
 
-  it('that are saved simultaneously get one version each, without a gap', async () => {
+  it('get consecutive versions if rule sets are saved simultaneously', async () => {
     await using on = await startTestService();
     const callers = Array.from({ length: 8 }, (_, index) => ({ id: `caller-${index}`, then: { smart: true } }));
     const saved = (await Promise.all(callers.map((rule) => saveRules(on, rule)))).toSorted(
@@ -142,36 +142,36 @@ describe('the routing rules', () => {
     assert.deepEqual(await rulesOf(on), saved.at(-1));
   });
 
-  it('are in force after a restart', async () => {
+  it('are active after a restart', async () => {
     await using on = await startTestService();
     const saved = await saveRules(on, LOCALS_ONLY);
     await using again = await restarted(on);
     assert.deepEqual(await rulesOf(again), saved);
-    const offer = await offeredTo(again);
+    const offer = await offerOf(again);
     assert.deepEqual([isLocal(offer), offer.rulesVersion], [true, 1]);
   });
 
-  it('are in force on another instance within seconds', async () => {
+  it('are active on another instance within seconds', async () => {
     await using one = await startTestService({ live: true });
     await using other = await startTestService({ live: true, beside: one });
     const { router } = other.service.deps;
     const { refresh } = router;
-    let looks = 0;
+    let refreshes = 0;
     router.refresh = async () => {
       const found = await refresh();
-      // One that the database did not answer in time has seen nothing.
-      looks++;
+      // A refresh without an answer from the database is not counted.
+      refreshes++;
       return found;
     };
     await saveRules(one, LOCALS_ONLY);
-    looks = 0;
-    // The first may have begun before; a second one began after the rules were saved.
-    await until(() => looks >= 2);
-    assert.ok(isLocal(await offeredTo(other)));
+    refreshes = 0;
+    // The first counted refresh may have started before the rules were saved; the second started after it.
+    await until(() => refreshes >= 2);
+    assert.ok(isLocal(await offerOf(other)));
   });
 });
 
-describe('a rule', () => {
+describe('a routing rule', () => {
   const on = suiteService();
 
   const refuseCheckout = (expected: string, amount: number) =>
@@ -179,7 +179,7 @@ describe('a rule', () => {
   const refuseAction = (code: string, action: string, amount: number) =>
     refused([400, code], 'POST', `${on.url}/api/agent/actions/${action}`, sessionBody({ amount }));
 
-  it('refuses a session with 403, and an action with 400 forbidden, and nothing is stored', async () => {
+  it('that rejects a checkout answers 403 for a session and 400 forbidden for an action, and stores nothing', async () => {
     await saveRules(on, NO_SMALL);
     const before = await routingRows(on);
     const { message } = await refuseCheckout('403 forbidden', 0.5);
@@ -189,7 +189,7 @@ describe('a rule', () => {
     await createSession(on);
   });
 
-  it('that leaves a session no route refuses it, with the reason for each route', async () => {
+  it('that excludes every route rejects the session, with the reason for each route', async () => {
     const effect = { exclude: { kind: ['card', 'wallet', 'local'] } };
     const { warnings } = await saveRules(on, { id: 'nothing-big', when: { amount: { gt: 500 } }, then: effect });
     assert.equal(warnings.length, 2);
@@ -201,29 +201,29 @@ describe('a rule', () => {
     await createSession(on, { amount: 500 });
   });
 
-  it('excludes, orders and prefers, and the explanation names it', async () => {
+  it('can exclude, order and prefer routes, and the explanation names the rule', async () => {
     await saveRules(on, { id: 'no-cards', then: { exclude: { kind: 'card' } } });
-    const { candidates, chosen, rules } = await offeredTo(on);
+    const { candidates, chosen, rules } = await offerOf(on);
     assert.ok(!chosen?.includes('card'));
     for (const { kind, excluded } of candidates)
       assert.equal(excluded, kind === 'card' ? 'excluded by rule no-cards' : null);
     assert.deepEqual(rules, [{ id: 'no-cards', effect: 'exclude kind card' }]);
     await saveRules(on, { id: 'first', then: { priority: ['sandbox_local_ach', 'sandbox_card_backup'] } });
-    const first = await offeredTo(on);
+    const first = await offerOf(on);
     assert.deepEqual([first.mode, first.chosen], ['rule', 'sandbox_local_ach']);
     assert.equal(first.reason, 'sandbox_local_ach comes first by rule first');
     await saveRules(on, { id: 'wallets', then: { prefer: { kind: 'wallet' } } });
-    const preferred = await offeredTo(on);
+    const preferred = await offerOf(on);
     assert.equal(preferred.mode, 'exploit');
     for (const { kind, excluded } of preferred.candidates)
       assert.equal(excluded, kind === 'wallet' ? null : 'rule wallets prefers other routes');
   });
 
-  // test/routing/rules.test.ts checks the shares.
-  it('splits sessions, or customers in any case, and the attempt has the share of the offer', async () => {
+  // test/routing/rules.test.ts tests the shares.
+  it('splits traffic by session or by customer, and an attempt uses the route of its offer', async () => {
     await saveRules(on, HALVES);
     const chosen = new Set<string>();
-    // All of 40 fair draws are equal once in 10^12 times.
+    // The probability that 40 fair draws are all equal is about 10^-12.
     for (let count = 0; count < 40; count++) {
       const sessionId = await createSession(on, { customer: `buyer${count}@example.com` });
       await startAt(on, sessionId, 'card');
@@ -237,16 +237,16 @@ describe('a rule', () => {
     );
     await saveRules(on, { ...HALVES, then: { split: SPLIT, by: 'customer' } });
     for (let buyer = 0; buyer < 10; buyer++) {
-      const first = await offeredTo(on, { customer: `buyer${buyer}@example.com` });
-      const again = await offeredTo(on, { customer: `BUYER${buyer}@Example.com` });
+      const first = await offerOf(on, { customer: `buyer${buyer}@example.com` });
+      const again = await offerOf(on, { customer: `BUYER${buyer}@Example.com` });
       assert.equal(first.chosen, again.chosen);
     }
   });
 
-  it('can test metadata with any key', async () => {
+  it('can have a condition on any metadata key', async () => {
     for (const key of ['tier', 'constructor', 'toString', '__proto__', 'hasOwnProperty', 'Größe 🦉', 'a.b']) {
       await saveRules(on, { ...LOCALS_ONLY, when: { [`metadata.${key}`]: { exists: true } } });
-      assert.deepEqual((await offeredTo(on)).rules, [], key);
+      assert.deepEqual((await offerOf(on)).rules, [], key);
       const body = `{"product":"x","amount":9,"customer":"a@b.co","metadata":{${JSON.stringify(key)}:"vip"}}`;
       const { id } = await gatewayOf(on).post<{ id: string }>('sessions', body);
       assert.deepEqual((await decisionsOf(on, id))[0]?.rules, [{ id: 'locals', effect: 'only kind local' }], key);
@@ -258,14 +258,14 @@ describe('a rule', () => {
       [{ amount: 2000 }, true],
       [{ metadata: { tier: 'VIP' } }, false],
     ] as const)
-      assert.equal(isLocal(await offeredTo(on, fields)), expected);
+      assert.equal(isLocal(await offerOf(on, fields)), expected);
   });
 
-  it('changes the weight of fees, and whose cost counts', async () => {
+  it('can change the margin, and whose cost counts', async () => {
     await saveRules(on);
-    const usual = await offeredTo(on);
+    const usual = await offerOf(on);
     await saveRules(on, { id: 'thin', then: { margin: 0.1, objective: 'total' } });
-    const thin = await offeredTo(on);
+    const thin = await offerOf(on);
     assert.notEqual(thin.chosen, usual.chosen);
     const costs = [usual, thin].map(
       ({ candidates }) => candidates.find(({ route }) => route === 'sandbox_card_acquirer')?.cost,
@@ -274,7 +274,7 @@ describe('a rule', () => {
     assert.deepEqual(thin.rules, [{ id: 'thin', effect: 'margin 0.1; objective total' }]);
   });
 
-  it('forbids exploration, so that every attempt takes the best route', async () => {
+  it('can forbid exploration, so that every attempt uses the best route', async () => {
     await saveRules(on, CALM);
     for (let count = 0; count < 30; count++) {
       const sessionId = await createSession(on);
@@ -284,7 +284,7 @@ describe('a rule', () => {
     }
   });
 
-  it('limits how many routes are tried, and of which kind', async () => {
+  it('can limit the number and kind of routes that failover tries', async () => {
     /** Kind of the route of each attempt. */
     const triedUnder = async (then: Record<string, unknown>) => {
       await saveRules(on, { id: 'tries', then });
@@ -303,13 +303,13 @@ describe('a rule', () => {
   });
 });
 
-describe('a dry run', () => {
+describe('a dry run of routing', () => {
   const on = suiteService();
   const dryRun = (body: unknown) => ask<DryRun>('POST', on, 'dry-run', body);
 
-  it('returns the offer of a checkout, also under rules that are not saved', async () => {
+  it('returns the offer of a checkout, also for rules that are not saved', async () => {
     const usual = await dryRun({ amount: 20 });
-    const offer = await offeredTo(on, { amount: 20 });
+    const offer = await offerOf(on, { amount: 20 });
     assert.deepEqual([usual.chosen, usual.candidates], [offer.chosen, offer.candidates]);
     const supposed = await dryRun({ amount: 20, rules: setOf(LOCALS_ONLY) });
     assert.ok(isLocal(supposed));
@@ -317,20 +317,20 @@ describe('a dry run', () => {
     assert.equal((await rulesOf(on)).version, 0);
   });
 
-  it('returns the route of an attempt, without drawing', async () => {
+  it('returns the route of an attempt, without exploration', async () => {
     const { purpose, kind, chosen, greedy, mode, candidates } = await dryRun({ amount: 20, kind: 'wallet' });
     assert.deepEqual([purpose, kind, mode, chosen], ['attempt', 'wallet', 'exploit', greedy]);
     assert.equal(candidates.find(({ rank }) => rank === 1)?.kind, 'wallet');
     for (const { index } of candidates) assert.equal(index, null);
   });
 
-  it('names the rule that refuses the checkout', async () => {
+  it('names the rule that rejects the checkout', async () => {
     const rules = setOf(NO_SMALL);
     assert.equal((await dryRun({ amount: 0.5, rules })).rejected, 'too_small');
     assert.equal((await dryRun({ amount: 5, rules })).rejected, null);
   });
 
-  it('rejects a checkout that could not be created, and rules that could not be saved', async () => {
+  it('rejects an invalid checkout and invalid rules', async () => {
     for (const amount of ['0', '-1', '1e999', '10000.01', '"10"'])
       await rejected(on, 'POST dry-run', `{"amount":${amount}}`);
     await rejected(on, 'POST dry-run', '{}');
@@ -351,10 +351,10 @@ describe('a dry run', () => {
   });
 });
 
-describe('a backtest', () => {
+describe('a backtest of routing rules', () => {
   const backtest = (on: TestService, body: unknown) => ask<RoutingBacktest>('POST', on, 'backtest', body);
 
-  /** Ten small sessions and ten large ones, whose buyers started to pay by card. Returns the large ones, newest first. */
+  /** Creates ten small and ten large sessions with started card payments; returns the large sessions, newest first. */
   async function past(on: TestService): Promise<string[]> {
     const large: string[] = [];
     for (let count = 0; count < 10; count++) {
@@ -367,7 +367,7 @@ describe('a backtest', () => {
     return large;
   }
 
-  it('with the same rules finds no difference', async () => {
+  it('with the current rules finds no difference', async () => {
     await using on = await startTestService();
     await saveRules(on, HALVES, CALM);
     await past(on);
@@ -379,7 +379,7 @@ describe('a backtest', () => {
     assert.equal((await backtest(on, { limit: 7 })).decisions, 7);
   });
 
-  it('with other rules lists exactly the sessions that would differ, newest first, and writes nothing', async () => {
+  it('with other rules lists exactly the sessions that would get another route, newest first, and writes nothing', async () => {
     await using on = await startTestService();
     const rest = { id: 'rest', then: { priority: 'sandbox_card_acquirer' } };
     await saveRules(on, rest);
@@ -397,7 +397,7 @@ describe('a backtest', () => {
     assert.deepEqual(await routingRows(on), before);
   });
 
-  it('lists the sessions that the rules would refuse', async () => {
+  it('lists the sessions that the rules would reject', async () => {
     await using on = await startTestService();
     const large = await past(on);
     const rules = setOf({ id: 'small', when: { amount: { gt: 100 } }, then: { reject: 'too_large' } });
@@ -426,14 +426,14 @@ describe('a backtest', () => {
   });
 });
 
-describe('rules of a file', () => {
-  it('are in force from the start, and the API cannot change them', async () => {
+describe('routing rules from a file', () => {
+  it('are active from the start, and the API cannot change them', async () => {
     using file = temporaryFile('rules.json', setOf(LOCALS_ONLY));
     const variables = { ROUTING_RULES_FILE: file.path };
     await using on = await startTestService({ variables });
     const { version, source, ruleSet } = await rulesOf(on);
     assert.deepEqual([version, source, ruleSet.rules], [1, 'file', [LOCALS_ONLY]]);
-    assert.ok(isLocal(await offeredTo(on)));
+    assert.ok(isLocal(await offerOf(on)));
     const { suggestion } = await gatewayOf(on).refused('409 invalid_state', 'PUT routing/rules', setOf());
     assert.match(suggestion, /ROUTING_RULES_FILE/);
     assert.equal((await rulesOf(on)).version, 1);
@@ -441,7 +441,7 @@ describe('rules of a file', () => {
     assert.equal((await rulesOf(again)).version, 1);
   });
 
-  it('that becomes invalid keeps the previous rules in force, and the error is logged', async () => {
+  it('stay active if the file becomes invalid, and the error is logged', async () => {
     using file = temporaryFile('rules.json', setOf(LOCALS_ONLY));
     const variables = { ROUTING_RULES_FILE: file.path };
     await using on = await startTestService({ variables });
@@ -457,7 +457,7 @@ describe('rules of a file', () => {
     assert.deepEqual((await rulesOf(again)).ruleSet.rules, [LOCALS_ONLY]);
   });
 
-  it('that is unreadable prevents the start on a fresh database', async () => {
+  it('prevent the start on a new database if the file is unreadable', async () => {
     for (const [content, name] of [
       ['{"version":1,', 'rules.json'],
       [INVALID, 'rules.json'],
@@ -474,12 +474,12 @@ describe('rules of a file', () => {
   });
 });
 
-test('rejecting a large rule set costs little processor time', async () => {
+test('rejecting a large routing rule set takes little processor time', async () => {
   await using on = await startTestService();
   const rules = Array.from({ length: 2000 }, (_, index) => ({ id: `r${index}`, when: { x: 1 }, then: { y: 2 } }));
   const body = JSON.stringify(setOf(...rules));
   assert.ok(body.length < 128 * 1024);
-  // Processor time: the elapsed time depends on the load of the machine.
+  // Measures processor time, because elapsed time depends on the load of the machine.
   const before = process.cpuUsage();
   const { error } = (await tryRules(on, body)).body;
   const { user, system } = process.cpuUsage(before);

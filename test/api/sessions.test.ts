@@ -41,7 +41,7 @@ describe('creating a session', () => {
     assert.equal(redirectUrl, `${tillway.url}/checkout/${id}/complete`);
   });
 
-  it('creates a customer for a new email address, and finds it again in any case', async () => {
+  it('creates one customer per email address, in any case', async () => {
     const { customerId } = await create({ customer: 'New.Buyer@Example.com' });
     assert.equal((await create({ customer: 'new.buyer@example.COM' })).customerId, customerId);
     assert.equal((await api.get<{ email: string }>(`customers/${customerId}`)).email, 'New.Buyer@Example.com');
@@ -53,8 +53,8 @@ describe('creating a session', () => {
     assert.equal(new Set(all.map(({ id }) => id)).size, 20);
   });
 
-  // test/contract/fields.test.ts has the limits of every field.
-  it('rejects faulty fields by name, and stores nothing', async () => {
+  // test/contract/fields.test.ts tests the limits of every field.
+  it('names every invalid field in the error, and stores nothing', async () => {
     const before = await api.ids('sessions?limit=100');
     for (const [overrides, path, code] of [
       [{ product: '' }, 'product', 'too_small'],
@@ -77,8 +77,8 @@ describe('creating a session', () => {
   });
 });
 
-describe('an idempotency key', () => {
-  it('returns the first response for the same input, also if the session has changed', async () => {
+describe('the idempotency key of a session', () => {
+  it('returns the first response for the same input, even after the session has changed', async () => {
     const input = { idempotencyKey: 'same-input-1', metadata: { a: '1', b: '2' } };
     const first = await send(sessionBody(input));
     assert.equal(first.headers.get('idempotent-replayed'), null);
@@ -88,13 +88,13 @@ describe('an idempotency key', () => {
     assert.deepEqual(again.body, first.body);
   });
 
-  it('is a 422 conflict with other input', async () => {
+  it('with different input is rejected with 422', async () => {
     await create({ idempotencyKey: 'other-input-1' });
     const other = sessionBody({ idempotencyKey: 'other-input-1', amount: 50 });
     await api.refused('422 idempotency_conflict', 'POST sessions', other);
   });
 
-  it('compares the last of two equal names, as the session does', async () => {
+  it('compares the last value of a repeated field, which is also the stored value', async () => {
     const body = (amounts: string) =>
       `{"product":"Field guide","customer":"buyer@example.com","idempotencyKey":"stands-twice-1",${amounts}}`;
     const first = await send(body('"amount":10,"amount":49.99'));
@@ -106,7 +106,7 @@ describe('an idempotency key', () => {
     await api.refused('422 idempotency_conflict', 'POST sessions', body('"amount":49.99,"amount":10'));
   });
 
-  it('is not used up by a rejected input', async () => {
+  it('is still free after a rejected request', async () => {
     const idempotencyKey = 'rejected-1';
     await api.refused('400 invalid_input', 'POST sessions', sessionBody({ idempotencyKey, amount: 0 }));
     const accepted = await send(sessionBody({ idempotencyKey }));
@@ -119,7 +119,7 @@ describe('an idempotency key', () => {
     assert.notEqual(sandbox.id, production.id);
   });
 
-  it('gives one session to 50 simultaneous callers', async () => {
+  it('creates one session for 50 simultaneous requests', async () => {
     const body = sessionBody({ idempotencyKey: 'simultaneous-1' });
     const all = await Promise.all(Array.from({ length: 50 }, () => send(body)));
     assert.equal(new Set(all.map((answer) => answer.body.id)).size, 1);
@@ -128,7 +128,7 @@ describe('an idempotency key', () => {
 });
 
 describe('a session', () => {
-  it('shows its present status', async () => {
+  it('shows its current status', async () => {
     const { id } = await create();
     await providerSays(tillway, id, 'paid');
     assert.partialDeepStrictEqual(await api.get(`sessions/${id}`), { id, status: 'paid' });
@@ -150,19 +150,19 @@ describe('a session', () => {
       assert.deepEqual((await api.ids(`sessions?${query}`)).toSorted(), expected, query);
   });
 
-  it('that no buyer has started can be expired, also repeatedly', async () => {
+  it('can be expired before the buyer has started to pay, also repeatedly', async () => {
     const { id } = await create();
     for (let time = 0; time < 2; time++)
       assert.equal((await api.post<CheckoutSession>(`sessions/${id}/expire`)).status, 'expired');
   });
 
-  it('that a buyer has started cannot be expired', async () => {
+  it('cannot be expired after the buyer has started to pay', async () => {
     const { id } = await create();
     await providerSays(tillway, id, 'provider_pending');
     await api.refused('409 invalid_state', `POST sessions/${id}/expire`);
   });
 
-  it('that is abandoned expires after its time, without an event', async () => {
+  it('that is never started expires at its expiry time, without an event', async () => {
     const { id } = await create();
     const { store } = tillway.service.deps;
     await tillway.pass(86_399_000);

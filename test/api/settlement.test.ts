@@ -25,7 +25,7 @@ async function pay(status: 'paid' | 'provider_pending' = 'paid'): Promise<{ sess
   return { sessionId, paymentId: payment!.id };
 }
 
-/** A payment by card on the page of the simulated provider, which settles it after its delay. */
+/** Pays by card on the page of the simulated provider, which settles the payment after DELAY_MS. */
 async function payAtProvider(): Promise<Payment> {
   const sessionId = await createSession(on);
   await attempt(on, sessionId, 'card', 'paid');
@@ -40,13 +40,13 @@ const refund = (id: string, body: object = {}) => api.post<{ id: string }>(`paym
 const settlementOf = (id: string) => on.service.deps.store.settlement(id);
 const ledgerStatusOf = async (id: string) => (await on.service.deps.store.payment(id))!.ledgerStatus;
 
-/** The amount that the merchant is owed for a payment, in cents. */
+/** The merchant's balance for a payment, in cents; negative if the merchant owes money. */
 async function owed(paymentId: string): Promise<number> {
   return 0 - ((await booksOf(on, paymentId))['merchant_payable'] ?? 0);
 }
 
-describe('settlement by the API', () => {
-  test('pays out the net once, and returns the same settlement again', async () => {
+describe('POST payments/{id}/settle', () => {
+  test('records the payout of the net amount, and returns the same settlement when repeated', async () => {
     const { paymentId, sessionId } = await pay();
     assert.equal(await owed(paymentId), 4854);
     const first = await settle(paymentId, { reference: 'PO-1', settledAt: '2026-02-28T10:00:00Z' });
@@ -68,32 +68,32 @@ describe('settlement by the API', () => {
     assert.deepEqual(await settle(sessionId), first);
   });
 
-  test('of many simultaneous requests settles once', async () => {
+  test('settles a payment once for many simultaneous requests', async () => {
     const { paymentId } = await pay();
     await Promise.all(Array.from({ length: 20 }, () => settle(paymentId)));
     const settled = (await on.service.deps.store.ledgerOfPayment(paymentId)).filter(({ kind }) => kind === 'settled');
     assert.equal(settled.length, 2);
   });
 
-  test('is refused for a pending payment', async () => {
+  test('rejects a pending payment', async () => {
     const { paymentId } = await pay('provider_pending');
     const { message } = await refuseToSettle('409 invalid_state', paymentId);
     assert.equal(message, 'The payment is pending: only one that is paid is paid out.');
   });
 
-  test('of another amount than remains is refused, before and after the settlement', async () => {
+  test('rejects an amount other than the merchant’s share, before and after the settlement', async () => {
     const { paymentId } = await pay();
     const wrong = await refuseToSettle('409 invalid_state', paymentId, { amount: 48.53 });
     assert.equal(wrong.field, 'amount');
     assert.equal(wrong.message, '48.54 USD of the payment is to be paid out, not 48.53 USD.');
     assert.equal(await ledgerStatusOf(paymentId), 'pending');
     await settle(paymentId, { amount: PAID_OUT });
-    const other = await refuseToSettle('409 invalid_state', paymentId, { amount: 48.53 });
-    assert.deepEqual([other.field, other.message], ['amount', '48.54 USD was settled before, not 48.53 USD.']);
+    const repeated = await refuseToSettle('409 invalid_state', paymentId, { amount: 48.53 });
+    assert.deepEqual([repeated.field, repeated.message], ['amount', '48.54 USD was settled before, not 48.53 USD.']);
     await settle(paymentId, { amount: PAID_OUT });
   });
 
-  test('pays out accepted money, also 0 and more than the amount of a session', async () => {
+  test('pays out an accepted wrong amount, including 0 and more than the price', async () => {
     for (const [received, paidOut] of [
       [145, 0],
       [2_000_000, 19_998.55],
@@ -108,7 +108,7 @@ describe('settlement by the API', () => {
     }
   });
 
-  test('is refused with a future time, a time before 2000 or an unknown field', async () => {
+  test('rejects a future time, a time before 2000 and an unknown field', async () => {
     const { paymentId } = await pay();
     const early = { settledAt: '1999-12-31T23:59:59.999Z' };
     for (const body of [{ settledAt: '2026-03-01T12:00:00.001Z' }, { when: 1 }])
@@ -118,7 +118,7 @@ describe('settlement by the API', () => {
     await settle(paymentId, { settledAt: '2000-01-01T00:00:00Z' });
   });
 
-  test('pays out the rest of a partly refunded payment, and nothing of a refunded one', async () => {
+  test('pays out the rest of a partly refunded payment, and rejects a fully refunded payment', async () => {
     const half = await pay();
     await refund(half.paymentId, { amount: 20 });
     const rest = await owed(half.paymentId);
@@ -132,7 +132,7 @@ describe('settlement by the API', () => {
     assert.match(message, /has been refunded, or is about to be/);
   });
 
-  test('leaves the merchant in debt if a refund follows', async () => {
+  test('a refund after the settlement leaves a negative merchant balance', async () => {
     const { paymentId } = await pay();
     await settle(paymentId);
     await refund(paymentId);
@@ -140,8 +140,8 @@ describe('settlement by the API', () => {
   });
 });
 
-describe('settlement by the provider', () => {
-  test('is reported once, after the delay of the simulated provider', async () => {
+describe('settlement reported by the provider', () => {
+  test('is applied once, after the settlement delay of the simulated provider', async () => {
     const { id, sessionId, ledgerStatus } = await payAtProvider();
     assert.equal(ledgerStatus, 'pending');
     await on.pass(DELAY_MS - 1);
@@ -168,23 +168,23 @@ describe('settlement by the provider', () => {
   });
 
   for (const status of ['pending', 'succeeded'] as const) {
-    test(`of a payment whose refund is ${status} counts once that refund has failed`, async () => {
+    test(`of a payment with a ${status} refund is applied when that refund fails`, async () => {
       const { deps } = on.service;
       const { sessionId, paymentId } = await pay();
-      const made = (await deps.store.refund((await refund(paymentId)).id))!;
-      if (status === 'succeeded') await applyRefundAnswer(deps, made, { status, reason: null });
+      const refundRecord = (await deps.store.refund((await refund(paymentId)).id))!;
+      if (status === 'succeeded') await applyRefundAnswer(deps, refundRecord, { status, reason: null });
       const event = { event: `kept_${paymentId}`, order: sessionId, charge: paymentId, amount: 4999, currency: 'USD' };
       const created = Date.parse('2026-02-27') / 1000;
-      const body = JSON.stringify({ ...event, type: 'charge.settled', payout: 'po_kept', created });
+      const body = JSON.stringify({ ...event, type: 'charge.settled', payout: 'po_early', created });
       const signal = deps.providers.get('sandbox')!.readStored(body);
       assert(signal.about === 'settlement');
       const message = { provider: 'sandbox', environment: 'sandbox', callback: signal.callback, body } as const;
       assert.equal(await applySettlementMessage(deps, message), 'refunded');
       assert.equal(await settlementOf(paymentId), undefined);
-      await applyRefundAnswer(deps, made, { status: 'failed', reason: 'no account' });
+      await applyRefundAnswer(deps, refundRecord, { status: 'failed', reason: 'no account' });
       const { amount, source, reference, settledAt } = (await settlementOf(paymentId))!;
       assert.deepEqual([amount, source, await ledgerStatusOf(paymentId)], [4854, 'provider', 'settled']);
-      assert.deepEqual([reference, settledAt], ['po_kept', created * 1000]);
+      assert.deepEqual([reference, settledAt], ['po_early', created * 1000]);
       assert.equal(await applySettlementMessage(deps, message), 'duplicate');
     });
   }
@@ -198,7 +198,7 @@ describe('settlement by the provider', () => {
   });
 });
 
-describe('settlement by a file', () => {
+describe('import of a settlement file', () => {
   const HEADER = 'payment_id,amount,currency';
   const CSV = { 'content-type': 'text/csv' };
   const line = (id: string, amount = '48.54') => `${id},${amount},USD\n`;
@@ -212,14 +212,14 @@ describe('settlement by a file', () => {
     return body;
   }
 
-  test('reports every line, records those that match, and changes nothing when the file is imported again', async () => {
+  test('reports every line, settles the matching payments, and changes nothing on a second import', async () => {
     const ids: string[] = [];
     for (const status of ['paid', 'paid', 'provider_pending', 'paid', 'paid'] as const)
       ids.push((await pay(status)).paymentId);
     const [matched, low, pending, refunded, settled] = ids as [string, string, string, string, string];
     await refund(refunded);
     await settle(settled);
-    // Line of the file, its status and code, and the message.
+    // Each row: line of the file | status | code | message.
     const rows = `
 ${matched},48.54,usd,2026-03-01,"a ""quoted"", note" | matched | | Settled.
 ${low},48.5,USD,, | not_matched | amount_differs | The line says 48.50 USD, and 48.54 USD is to be paid out.
@@ -241,7 +241,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     const report = await importFile(text);
     assert.deepEqual(
       pick(report.entries, 'line', 'status', 'code', 'message'),
-      // The import skips the empty line, and counts it.
+      // The import skips the empty line, but the line numbers count it.
       rows
         .filter(([row]) => row !== '')
         .map(([, status, code, message, line]) => [line, status, code || null, message]),
@@ -259,7 +259,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     assert.equal(message, '0 of 12 lines settled, 2 settled before, 10 not matched, nothing was changed.');
   });
 
-  test('reports the same and records nothing in a dry run', async () => {
+  test('a dry run reports the same result and settles nothing', async () => {
     const { paymentId } = await pay();
     const { dryRun, message, entries } = await importFile(file(line(paymentId)), '?dryRun=true');
     assert.deepEqual([dryRun, message], [true, '1 of 1 lines would be settled, nothing was changed.']);
@@ -268,7 +268,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     assert.equal((await importFile(file(line(paymentId)))).message, '1 of 1 lines settled.');
   });
 
-  test('counts lines whatever ends them, also within quotes, and leaves quoted text unchanged', async () => {
+  test('counts lines with any line ending, also within quotes', async () => {
     const mixed = ['\r\n', '\n', '\r\n'];
     for (const [header, ends, within] of [
       ['\n', mixed, '\r\n'],
@@ -293,7 +293,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     }
   });
 
-  test('finds payments by the reference of the provider', async () => {
+  test('finds payments by the provider reference', async () => {
     const { id, providerReference } = await payAtProvider();
     const find = async (reference: string) =>
       (await importFile(`reference,amount,currency\n${line(reference)}`)).entries[0]!;
@@ -304,7 +304,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     assert.equal(entries[0]!.code, 'reference_differs');
   });
 
-  test('of the other environment settles nothing', async () => {
+  test('a file of another environment settles nothing', async () => {
     const { paymentId } = await pay();
     const { entries } = await importFile(file(line(paymentId)), '?environment=production');
     const message = 'The payment is of sandbox, and the file of production.';
@@ -312,7 +312,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     assert.equal(await ledgerStatusOf(paymentId), 'pending');
   });
 
-  test('is refused with the fault if it is no such file', async () => {
+  test('rejects a file that is not a settlement CSV, and names the fault', async () => {
     const faults: [string | Uint8Array, RegExp][] = [
       ['', /The file is empty/],
       ['amount,currency\n1,USD\n', /neither payment_id nor reference/],
@@ -334,7 +334,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     await refused([415, 'unsupported_media_type'], method, url, '{}', { 'content-type': 'application/json' });
   });
 
-  test('has at most 10000 lines and 1 MiB', async () => {
+  test('accepts at most 10000 lines and 1 MiB', async () => {
     const lines = (count: number) => file(line('pay_gone', '1').repeat(count));
     assert.equal((await importFile(lines(10_000), '?dryRun=true')).notMatched.lines, 10_000);
     const { message } = await refused([400, 'invalid_input'], ...importOf(lines(10_001)));
@@ -345,7 +345,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     assert.equal(tooLarge.body.error.message, 'The file is larger than 1 MiB.');
   });
 
-  test('settles each payment once if two instances import it simultaneously', async () => {
+  test('settles each payment once if two instances import the same file simultaneously', async () => {
     await using other = await startTestService({ beside: on });
     const paid = await Promise.all(Array.from({ length: 12 }, () => pay()));
     const text = file(...paid.map(({ paymentId }) => line(paymentId)));
@@ -355,7 +355,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     for (const { paymentId } of paid) assert.equal(await owed(paymentId), 0);
   });
 
-  test('does not match if another amount was settled before', async () => {
+  test('does not match a payment that was settled with another amount', async () => {
     const { paymentId } = await pay();
     await settle(paymentId);
     const { entries } = await importFile(file(line(paymentId, '1')));

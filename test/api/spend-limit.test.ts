@@ -29,7 +29,7 @@ async function spentBy(key: string): Promise<number> {
   return store.apiKeySpend(id, dayOf(service.clock.now()));
 }
 
-describe('the spend limit of an agent', () => {
+describe('the spend limit of an agent key', () => {
   it('applies per checkout', async () => {
     const key = await agent({ spendPerCheckout: 50 });
     await pay(key, 50);
@@ -39,7 +39,7 @@ describe('the spend limit of an agent', () => {
     await pay(key, 50);
   });
 
-  it('applies per day; the refusal names the rest and the start of the next day', async () => {
+  it('applies per day; the error names the remaining amount and the start of the next day', async () => {
     const key = await agent({ spendPerDay: 100 });
     await pay(key, 60.5);
     const { message, suggestion } = await refuse(key, 39.51);
@@ -50,7 +50,7 @@ describe('the spend limit of an agent', () => {
     assert.match((await refuse(key, 0.01)).message, /\$0\.00 is left today/);
   });
 
-  it('applies to actions, with status 400 as for every refusal of an action; a preview spends nothing', async () => {
+  it('applies to actions with status 400, and a preview spends nothing', async () => {
     const key = await agent({ spendPerDay: 10 });
     const request = (action: string, amount: number) =>
       ['POST', `${service.url}/api/agent/actions/${action}`, sessionBody({ amount }), bearer(key)] as const;
@@ -60,7 +60,7 @@ describe('the spend limit of an agent', () => {
     assert.equal(await spentBy(key), 0);
   });
 
-  it('counts created sessions, and neither refused nor repeated requests', async () => {
+  it('counts created sessions, but not rejected or replayed requests', async () => {
     const key = await agent({ spendPerDay: 100 });
     const keyed = { idempotencyKey: `order-${key.slice(-8)}` };
     const { id } = await pay(key, 70, keyed);
@@ -68,13 +68,13 @@ describe('the spend limit of an agent', () => {
     await refuse(key, 50, keyed, '422 idempotency_conflict');
     await refuse(key, 31);
     assert.equal(await spentBy(key), 7000);
-    // A replay succeeds although the rest of the limit is smaller than its amount.
+    // A replay succeeds although its amount exceeds the remaining limit.
     await pay(key, 30);
     assert.equal((await pay(key, 70, keyed)).id, id);
     assert.equal(await spentBy(key), 10_000);
   });
 
-  it('belongs to one key, and to no other scope', async () => {
+  it('applies to its own key only, and never to a write key', async () => {
     for (const key of [await agent({ spendPerDay: 50 }), await agent({ spendPerDay: 50 })]) await pay(key, 50);
     const write = await makeKey(service.url, 'sandbox', { scope: 'write' });
     for (let times = 0; times < 3; times++) await pay(write, 9000);
@@ -83,7 +83,7 @@ describe('the spend limit of an agent', () => {
     await refuse(live, 1, { environment: 'production' });
   });
 
-  it('allows nothing after the revocation of the key, also on an instance that has cached the key', async () => {
+  it('rejects every payment once the key is revoked, also on an instance that caches the key', async () => {
     const key = await agent({ spendPerDay: 50 });
     await pay(key, 1);
     const { store, now } = service.service.deps;
@@ -94,7 +94,7 @@ describe('the spend limit of an agent', () => {
     assert.equal(headers.get('www-authenticate'), 'Bearer');
   });
 
-  it('starts anew with the day, UTC', async () => {
+  it('starts again at midnight UTC', async () => {
     const key = await agent({ spendPerDay: 50 });
     await pay(key, 50);
     const untilMidnight = 86_400_000 - (service.clock.now() % 86_400_000);
@@ -105,21 +105,21 @@ describe('the spend limit of an agent', () => {
   });
 });
 
-/** Violations of the daily limit of a key; all amounts in cents. */
+/** Describes the violations of a key's daily limit; all amounts in cents. */
 function faultsOf(limit: number, created: number[], refused: number[], spent: number): string[] {
   const sum = created.reduce((total, amount) => total + amount, 0);
   return [
     ...(sum > limit ? [`${sum} was spent of ${limit}`] : []),
     ...(sum === spent ? [] : [`${spent} was counted where ${sum} was spent`]),
-    // The spent amount only grows, so an amount that fits at the end fitted before.
+    // The spent amount never decreases, so an amount within the final rest was also within the rest before.
     ...refused
       .filter((amount) => amount <= limit - sum)
       .map((amount) => `${amount} was refused with ${limit - sum} left`),
   ];
 }
 
-describe('two instances', () => {
-  it('do not overspend together, and refuse nothing that fits', async () => {
+describe('the spend limit of an agent key on two instances', () => {
+  it('is never exceeded by simultaneous requests, and no payment within the limit is rejected', async () => {
     const amounts = fc.array(fc.integer({ min: 1, max: 6000 }), { minLength: 12, maxLength: 24 });
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 100, max: 20_000 }), amounts, async (limit, cents) => {
@@ -127,7 +127,7 @@ describe('two instances', () => {
         const answers = await Promise.all(
           cents.map((amount, index) => {
             const url = as(key, index % 2 === 0 ? service : other).url('sessions');
-            // Some customers are new, some are known: the commits wait for different rows.
+            // New and existing customers make the commits wait for different rows.
             const body = sessionBody({ amount: amount / 100, customer: `buyer${index % 5}@example.com` });
             return call('POST', url, body, bearer(key));
           }),
@@ -140,17 +140,17 @@ describe('two instances', () => {
     );
   });
 
-  it('would be found out: without the guard the sum passes the limit', async () => {
+  it('is exceeded without the spend guard, and this test detects it', async () => {
     const key = await agent({ spendPerDay: 100 });
     const deps = service.service.deps as AppDeps;
     const caller = await deps.store.apiKeyByHash(hashOfKey(key));
-    const careless: Store = {
+    const unguarded: Store = {
       ...deps.store,
       commit: (changes) => deps.store.commit(changes.filter(({ type }) => type !== 'api_key_spent')),
     };
     const sandbox = { environment: 'sandbox', metadata: {} } as const;
     const request = { ...sandbox, product: 'x', amount: 60, customer: 'a@example.com' };
-    for (let times = 0; times < 2; times++) await createCheckout({ ...deps, caller, store: careless }, request);
+    for (let times = 0; times < 2; times++) await createCheckout({ ...deps, caller, store: unguarded }, request);
     assert.deepEqual(faultsOf(10_000, [6000, 6000], [], await spentBy(key)), [
       '12000 was spent of 10000',
       '0 was counted where 12000 was spent',

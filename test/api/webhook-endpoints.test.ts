@@ -21,7 +21,7 @@ const URL = 'https://shop.example/webhooks';
 
 type Endpoint = WebhookEndpointResource & { secret: string };
 
-/** Requests about the webhook endpoints of a service. */
+/** API requests about the webhook endpoints of a service. */
 function endpointsOf(service: TestService) {
   const api = gatewayOf(service);
   const path = (rest: string) => `webhook-endpoints${rest}`;
@@ -48,8 +48,8 @@ const api = endpointsOf(tillway);
 
 const timeOf = ({ clock }: TestService, later = 0) => new Date(clock.now() + later).toISOString();
 
-describe('creating', () => {
-  test('returns the endpoint and its secret, which no later response, log line or row contains', async () => {
+describe('creating a webhook endpoint', () => {
+  test('returns the endpoint and its secret, and no later response, log line or database row contains the secret', async () => {
     const fields = { events: ['payment.paid'], description: 'Order system', environment: 'production' };
     const { secret, ...shown } = await api.create(fields);
     assert.match(shown.id, /^whe_\w{36}$/);
@@ -79,13 +79,13 @@ describe('creating', () => {
     await api.remove(shown.id);
   });
 
-  test('defaults to sandbox and every type', async () => {
+  test('defaults to sandbox and to every event type', async () => {
     const { id, environment, events, description } = await api.create();
     assert.deepEqual([environment, events, description], ['sandbox', EVERY_TYPE, '']);
     await api.remove(id);
   });
 
-  test('allows at most 20 in an environment, also with simultaneous requests', async () => {
+  test('allows at most 20 endpoints in an environment, also with simultaneous requests', async () => {
     const url = gatewayOf(tillway).url('webhook-endpoints');
     const answers = await Promise.all(
       Array.from({ length: 24 }, () => call<Endpoint & Refusal>('POST', url, { url: URL })),
@@ -106,7 +106,7 @@ describe('creating', () => {
   });
 
   const TOO_LONG = `https://shop.example/${'a'.repeat(2049 - 'https://shop.example/'.length)}`;
-  test('rejects faulty fields, and names the fault', async () => {
+  test('rejects invalid fields, and names the field and the problem', async () => {
     const urls: [url: string, message: RegExp][] = [
       ['', /absolute http or https URL/],
       ['shop.example', /absolute http or https URL/],
@@ -153,7 +153,7 @@ describe('creating', () => {
     assert.deepEqual(await api.list(), []);
   });
 
-  test('accepts values at the limits', async () => {
+  test('accepts fields at their limits', async () => {
     for (const fields of [
       { url: TOO_LONG.slice(0, 2048) },
       { url: 'http://shop.example:8080/hook?token=1' },
@@ -167,7 +167,7 @@ describe('creating', () => {
   });
 });
 
-describe('changing', () => {
+describe('changing a webhook endpoint', () => {
   test('changes only the given fields', async () => {
     const { secret: _, ...made } = await api.create();
     const { id } = made;
@@ -181,7 +181,7 @@ describe('changing', () => {
     await api.remove(id);
   });
 
-  test('disables with the reason and the time, and enables again', async () => {
+  test('can disable the endpoint with a reason and a time, and enable it again', async () => {
     const { secret: _, ...made } = await api.create();
     const disabledReason = 'an operator disabled it';
     const disabled = { ...made, status: 'disabled', disabledReason, disabledAt: timeOf(tillway) };
@@ -190,7 +190,7 @@ describe('changing', () => {
     await api.remove(made.id);
   });
 
-  test('rejects the same faults as creating, and an empty change', async () => {
+  test('rejects the same invalid fields as creating, and an empty change', async () => {
     const { secret: _, ...made } = await api.create({ environment: 'production' });
     for (const [fields, field] of [
       [{}, 'body'],
@@ -205,7 +205,7 @@ describe('changing', () => {
     await api.remove(made.id);
   });
 
-  test('loses no simultaneous change', async () => {
+  test('applies every one of several simultaneous changes', async () => {
     const { id } = await api.create();
     const fields = { description: 'x', events: ['payment.paid'], url: 'https://else.example/' };
     const changes = Object.entries(fields).map(([name, value]) => api.patch(id, { [name]: value }));
@@ -217,8 +217,8 @@ describe('changing', () => {
   });
 });
 
-describe('rotating', () => {
-  test('lists both secrets without their values during the overlap, and then the new one', async () => {
+describe('rotating a webhook secret', () => {
+  test('lists both secrets without their values during the overlap, and only the new secret after it', async () => {
     const made = await api.create();
     const { secret, secrets } = await api.rotate(made.id, { expiresInHours: 2 });
     assert.notEqual(secret, made.secret);
@@ -230,7 +230,7 @@ describe('rotating', () => {
     await api.remove(made.id);
   });
 
-  test('overlaps for 24 hours by default; with 0, all earlier secrets end immediately', async () => {
+  test('overlaps for 24 hours by default; with 0, all earlier secrets expire immediately', async () => {
     const { id } = await api.create();
     const day = await api.rotate(id);
     assert.equal(day.secrets[1]!.expiresAt, timeOf(tillway, 24 * HOUR));
@@ -241,7 +241,7 @@ describe('rotating', () => {
     await api.remove(id);
   });
 
-  test('leaves at most 10 earlier secrets', async () => {
+  test('retains at most 10 earlier secrets', async () => {
     const { id } = await api.create();
     for (let turn = 0; turn < 10; turn++) await api.rotate(id);
     const { suggestion } = await api.refused('409 invalid_state', `POST /${id}/rotate-secret`);
@@ -262,7 +262,7 @@ describe('rotating', () => {
   });
 });
 
-test('deleting removes an endpoint from every list and read, and its secrets from the database', async () => {
+test('deleting a webhook endpoint removes it from every list and read, and its secrets from the database', async () => {
   const { id } = await api.create();
   const { store } = tillway.service.deps;
   const [sealed] = await store.endpointSecrets([id]);
@@ -281,7 +281,7 @@ test('deleting removes an endpoint from every list and read, and its secrets fro
   assert.equal((await store.endpoint(id))!.url, '');
 });
 
-/** A service with an endpoint at a receiver that answers with this status. */
+/** Starts a service with a webhook endpoint whose receiver responds with the status from `answer`. */
 async function openShop(context: TestContext, answer: () => number, fields: object = {}) {
   const service = await startTestService({ variables: { ENCRYPTION_KEY: KEY, WEBHOOK_ALLOW_PRIVATE: 'true' } });
   context.after(() => service[Symbol.asyncDispose]());
@@ -297,7 +297,7 @@ type Received = Awaited<ReturnType<typeof receiver>>['received'][number];
 const signatureOf = ({ headers }: Received) => String(headers['x-gateway-signature']);
 const isSigned = (received: Received, secret: string) => verifyCallback(secret, signatureOf(received), received.body);
 
-test('events go to every endpoint whose filter has their type, signed with its own secret', async (context) => {
+test('an event is sent to every endpoint whose filter contains its type, signed with the endpoint’s secret', async (context) => {
   const shop = await openShop(context, () => 200, { events: ['payment.paid'] });
   const [second, elsewhere] = [await receiver(context), await receiver(context)];
   const other = await shop.create({ url: second.url, events: ['payment.failed', 'payment.provider_pending'] });
@@ -314,12 +314,12 @@ test('events go to every endpoint whose filter has their type, signed with its o
   assert.notEqual((await shop.get(shop.endpoint.id)).lastSuccessAt, null);
 });
 
-test('a rotated secret signs the next delivery of every instance, together with the old one until that expires', async (context) => {
+test('after a rotation, every instance signs deliveries with the new secret, and also with the old secret until it expires', async (context) => {
   const { service, endpoint, received, rotate } = await openShop(context, () => 200);
-  const beside = await startTestService({ variables: { ENCRYPTION_KEY: KEY }, beside: service });
-  context.after(() => beside[Symbol.asyncDispose]());
+  const secondInstance = await startTestService({ variables: { ENCRYPTION_KEY: KEY }, beside: service });
+  context.after(() => secondInstance[Symbol.asyncDispose]());
   const secrets = [endpoint.secret, SECRET];
-  const assertSigned = async (expected: boolean[], instances = [beside, service]) => {
+  const assertSigned = async (expected: boolean[], instances = [secondInstance, service]) => {
     for (const instance of instances) {
       await endpointsOf(instance).sell('paid');
       await instance.pass(0);
@@ -329,19 +329,19 @@ test('a rotated secret signs the next delivery of every instance, together with 
       );
     }
   };
-  await assertSigned([true, false], [beside]);
+  await assertSigned([true, false], [secondInstance]);
   secrets[1] = (await rotate(endpoint.id, { expiresInHours: 1 })).secret;
   await assertSigned([true, true]);
   for (const each of received.slice(1)) assert.equal(signatureOf(each).split(',v1=').length, 3);
-  beside.clock.advance(HOUR - 1);
+  secondInstance.clock.advance(HOUR - 1);
   await assertSigned([true, true]);
-  beside.clock.advance(1);
+  secondInstance.clock.advance(1);
   await assertSigned([false, true]);
   assert.equal(received.length, 7);
 });
 
-// test/webhooks/endpoints-dispatch.test.ts has the rules of disabled and deleted endpoints.
-test('a disabled endpoint shows the reason, gets nothing new, and continues once it is enabled', async (context) => {
+// test/webhooks/endpoints-dispatch.test.ts tests the rules for disabled and deleted endpoints.
+test('a disabled endpoint shows the reason and gets no new event until it is enabled', async (context) => {
   let answer = 500;
   const { service, sell, get, patch, deliveries, endpoint } = await openShop(context, () => answer);
   const { id } = endpoint;
@@ -363,7 +363,7 @@ test('a disabled endpoint shows the reason, gets nothing new, and continues once
   assert.equal((await deliveries(waits))[0]!.status, 'delivered');
 });
 
-test('a test delivery is one signed sample that cannot be mistaken for a sale, and nothing of it is stored', async (context) => {
+test('a test delivery is one signed sample, marked as a test, and is not stored', async (context) => {
   let answer = 200;
   const { service, endpoint, received, ...shop } = await openShop(context, () => answer);
   const { id: endpointId, secret } = endpoint;
@@ -393,13 +393,13 @@ test('a test delivery is one signed sample that cannot be mistaken for a sale, a
   assert(!service.logged.join('').includes(secret));
 });
 
-describe('the endpoint of the configuration', () => {
+describe('the webhook endpoint from the configuration (WEBHOOK_URL)', () => {
   test('is listed, and can only be enabled and tested through the API', async (context) => {
     const { url, received } = await receiver(context, 410);
     const variables = { ENCRYPTION_KEY: KEY, WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET };
     await using service = await startTestService({ variables });
-    const own = endpointsOf(service);
-    const [configured, ...others] = (await own.list()) as [Endpoint];
+    const endpoints = endpointsOf(service);
+    const [configured, ...others] = (await endpoints.list()) as [Endpoint];
     const { id, source, secrets } = configured;
     assert.deepEqual([source, configured.url, secrets, others], ['configuration', url, [], []]);
     for (const [request, body, remedy] of [
@@ -409,18 +409,18 @@ describe('the endpoint of the configuration', () => {
       [`DELETE /${id}`, undefined, /WEBHOOK_URL/],
       [`POST /${id}/rotate-secret`, {}, /WEBHOOK_SECRET/],
     ] as const)
-      assert.match((await own.refused('409 invalid_state', request, body)).suggestion, remedy);
-    assert.deepEqual(await own.list(), [configured]);
-    await own.sell('paid');
+      assert.match((await endpoints.refused('409 invalid_state', request, body)).suggestion, remedy);
+    assert.deepEqual(await endpoints.list(), [configured]);
+    await endpoints.sell('paid');
     await service.pass(0);
-    assert.equal((await own.get(id)).status, 'disabled');
-    assert.equal((await own.patch(id, { status: 'active' })).status, 'active');
-    assert.equal((await own.test(id)).statusCode, 410);
+    assert.equal((await endpoints.get(id)).status, 'disabled');
+    assert.equal((await endpoints.patch(id, { status: 'active' })).status, 'active');
+    assert.equal((await endpoints.test(id)).statusCode, 410);
     assert(isSigned(received.at(-1)!, SECRET));
     assert(!(await contentsOf(service.databaseUrl)).includes(SECRET));
   });
 
-  test('can be deleted once no configuration names it, and returns when one does', async (context) => {
+  test('can be deleted once WEBHOOK_URL is unset, and returns when WEBHOOK_URL is set again', async (context) => {
     const { url } = await receiver(context);
     const variables = { WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET };
     await using first = await startTestService({ variables });
@@ -435,7 +435,7 @@ describe('the endpoint of the configuration', () => {
   });
 });
 
-test('a start fails with one line if no ENCRYPTION_KEY opens a stored secret', async () => {
+test('the service does not start if no ENCRYPTION_KEY decrypts a stored webhook secret', async () => {
   await using service = await startTestService({ variables: { ENCRYPTION_KEY: KEY } });
   const { id } = await endpointsOf(service).create();
   const other = randomBytes(32).toString('base64');
@@ -443,6 +443,6 @@ test('a start fails with one line if no ENCRYPTION_KEY opens a stored secret', a
   await assert.rejects(startWith(other), (error: Error) =>
     error.message.startsWith(`ENCRYPTION_KEY does not open the webhook secrets of ${id}`),
   );
-  // After a new key, the old one still opens secrets, which are then sealed with the new one.
+  // A start with the new and the old key encrypts the secrets with the new key; then the old key can be removed.
   for (const keys of [`${other},${KEY}`, other]) await (await startWith(keys))[Symbol.asyncDispose]();
 });

@@ -8,7 +8,7 @@ import { openPage, startBrowser } from '../support/browser.ts';
 import { startFakeProvider } from '../support/fake-provider.ts';
 import { call, sessionBody, startTestService } from '../support/service.ts';
 
-// Each would show itself: as a request, as a violation of the policy, or as a mark on the page.
+// A successful attack is visible as a request, as a policy violation, or as a changed page.
 const ATTACKS = [
   '<img src=/x onerror=window.hacked=1>',
   '</script><script>window.hacked=1</script>',
@@ -19,11 +19,11 @@ const ATTACKS = [
 ];
 const ALL = ATTACKS.join(' ').slice(0, 118);
 
-test('what buyers, merchants and providers write stays text in a real browser, and no page shows inside another', async () => {
+test('text from buyers, merchants and providers is never run as script, and a checkout page cannot be shown in a frame', async () => {
   await using tillway = await startTestService({ variables: { MERCHANT_NAME: ALL } });
   await using fake = await startFakeProvider();
   const { providers, store } = tillway.service.deps;
-  // The page shows text of the provider, too.
+  // The page also shows a URL from the provider.
   (providers as Map<string, Provider>).set('sandbox', fake);
   fake.pageUrl = `${fake.pageUrl}?${encodeURIComponent(ALL)}`;
   const create = async (overrides: Record<string, unknown>) => {
@@ -70,14 +70,14 @@ test('what buyers, merchants and providers write stays text in a real browser, a
 });
 
 async function assertUnframed(page: Page, url: string): Promise<void> {
-  const framer = createServer((_request, response) =>
+  const framingSite = createServer((_request, response) =>
     response.setHeader('content-type', 'text/html').end(`<iframe src="${url}"></iframe>`),
   );
-  await new Promise<void>((resolve) => framer.listen(0, '127.0.0.1', resolve));
-  const { port } = framer.address() as { port: number };
+  await new Promise<void>((resolve) => framingSite.listen(0, '127.0.0.1', resolve));
+  const { port } = framingSite.address() as { port: number };
   await page.goto(`http://127.0.0.1:${port}/`, { waitUntil: 'load' });
   const [, frame] = page.frames();
   assert.ok(frame && !(await frame.content()).includes('Choose how to pay'));
-  framer.closeAllConnections();
-  framer.close();
+  framingSite.closeAllConnections();
+  framingSite.close();
 }

@@ -25,7 +25,7 @@ test('bursts of pipelined requests delay other clients by at most 1 s more than 
   assert.ok(delayMs <= single + 1000, `1200 requests on each connection: ${delayMs} ms; one: ${single} ms`);
 });
 
-/** Longest time for which another client waited for an answer during a burst. */
+/** Longest time for which another client waited for a response during a burst. */
 async function longestDelay({ url }: RunningService, copies: number): Promise<number> {
   const sender = spawn(process.execPath, [SENDER, new URL(url).port, String(CONNECTIONS), String(copies)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -37,7 +37,7 @@ async function longestDelay({ url }: RunningService, copies: number): Promise<nu
     const observe = async (ask: () => Promise<number>) => {
       while (isObserving) {
         const began = performance.now();
-        // With an overloaded database the answer is 503, which also counts.
+        // The response is 503 if the database is overloaded; its delay counts too.
         assert.ok([200, 503].includes(await ask()), 'no answer');
         longestMs = Math.max(longestMs, performance.now() - began);
       }
@@ -65,13 +65,13 @@ async function createSession(url: string): Promise<number> {
   return response.status;
 }
 
-const HELD = 8192;
-const OFFERED = 10_000;
+const MAX_CONNECTIONS = 8192;
+const ATTEMPTS = 10_000;
 const canOpen =
-  Number(/^Max open files +\d+ +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]) > OFFERED + 500;
+  Number(/^Max open files +\d+ +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]) > ATTEMPTS + 500;
 
 test(
-  '10,000 connections take at most 300 MiB, and those beyond MAX_CONNECTIONS are closed',
+  '10,000 connections take at most 300 MiB, and connections beyond MAX_CONNECTIONS are closed',
   { skip: !canOpen },
   async () => {
     await using database = await createTestDatabase();
@@ -79,10 +79,10 @@ test(
     await using service = await startServiceProgram({ DATABASE_URL: database.url, LOG_LEVEL: 'error', ...patience });
     assert.equal(await createSession(service.url), 200);
     const before = memoryOf(service);
-    await using slow = await openSlowSockets(Number(new URL(service.url).port), OFFERED, [SLOW_HEADERS, SLOW_BODY]);
-    await until(() => slow.open() <= HELD);
+    await using slow = await openSlowSockets(Number(new URL(service.url).port), ATTEMPTS, [SLOW_HEADERS, SLOW_BODY]);
+    await until(() => slow.open() <= MAX_CONNECTIONS);
     const grownMib = (memoryOf(service) - before) / MIB;
-    assert.equal(slow.open(), HELD);
+    assert.equal(slow.open(), MAX_CONNECTIONS);
     assert.ok(grownMib <= 300, `${grownMib} MiB`);
     await slow[Symbol.asyncDispose]();
     await until(async () => (await createSession(service.url).catch(() => 0)) === 200);

@@ -42,8 +42,8 @@ async function rows(): Promise<string> {
   return JSON.stringify([checkout, await store.providerMessages(sessionId)]);
 }
 
-describe('a callback', () => {
-  it('is refused with 401 and changes nothing, whatever it has as its signature', async () => {
+describe('a provider callback', () => {
+  it('with an invalid, missing or repeated signature is rejected with 401 and changes nothing', async () => {
     const before = await rows();
     const body = bodyOf('forged');
     const t = seconds();
@@ -86,27 +86,27 @@ describe('a callback', () => {
     assert.equal(await rows(), before);
   });
 
-  it('of the other environment is rejected, or flagged and without effect if its signature is valid there', async () => {
+  it('for a session of another environment is rejected, or only flagged if its signature is valid in its own environment', async () => {
     const LIVE_SECRET = 'the secret of the production provider';
     const providers = tillway.service.deps.providers as Map<string, Provider>;
     const live = createSandboxProvider({ apiKey: '', callbackSecret: LIVE_SECRET, url: '', now: tillway.clock.now });
     providers.set('live', { ...live, id: 'live', environment: 'production' });
     const { store } = tillway.service.deps;
-    const moved = async () => {
+    const checkoutState = async () => {
       const { session, payments, invoices } = (await store.checkout(sessionId))!;
       return JSON.stringify({ session, payments, invoices });
     };
-    const before = await moved();
+    const before = await checkoutState();
     const body = bodyOf('elsewhere').replace('"CREATED"', '"CAPTURED"');
     const signedBy = (secret: string) => ({ 'x-provider-signature': signCallback(secret, seconds(), body) });
-    const kept = (await store.providerMessages(sessionId)).length;
+    const storedBefore = (await store.providerMessages(sessionId)).length;
     assert.equal(await send(body, signedBy(LIVE_SECRET)), 401);
     assert.equal(await send(body, signedBy(SECRET), 'live'), 401);
-    assert.equal((await store.providerMessages(sessionId)).length, kept);
+    assert.equal((await store.providerMessages(sessionId)).length, storedBefore);
     assert.equal(await send(body, signedBy(LIVE_SECRET), 'live'), 200);
     const [message] = (await store.providerMessages(sessionId)).filter(({ provider }) => provider === 'live');
     assert.deepEqual([message?.outcome, message?.flagged], ['environment_mismatch', true]);
-    assert.equal(await moved(), before);
+    assert.equal(await checkoutState(), before);
     providers.delete('live');
   });
 });

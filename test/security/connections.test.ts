@@ -8,10 +8,10 @@ import { createConnections } from '../../src/http/http-server.ts';
 import { listenOnSecondAddress } from '../../src/service/addresses.ts';
 
 const log = pino({ level: 'silent' });
-/** More than the buffers of a connection whose client does not read. */
+/** Response body larger than the socket buffers, so that sending it waits for the client to read. */
 const LARGE = Buffer.alloc(32 * 1024 * 1024, 'x');
 
-/** A server with the limits of the service, which answers once the body of a request is complete. */
+/** Starts a server with the limits of the service; it responds once the body of a request is complete. */
 async function startServer(
   { maxConnections = 100, requestTimeoutMs = 60_000, idleTimeoutMs = 60_000 } = {},
   handle?: RequestListener,
@@ -26,7 +26,7 @@ async function startServer(
     log,
     allowedAt: (path) => `at ${path}`,
   });
-  /** Path and body of each request that was handled. */
+  /** Path and body of each handled request. */
   const handled: string[] = [];
   const echo: RequestListener = (request, response) => {
     let body = '';
@@ -47,9 +47,9 @@ async function startServer(
     server,
     port: (server.address() as AddressInfo).port,
     handled,
-    /** Resolves once a request has started. */
+    /** Resolves when a request has started. */
     begun: once(server, 'request'),
-    /** Makes every incomplete request late. */
+    /** Lets every incomplete request time out. */
     timeOut: () => void Object.assign(server, { headersTimeout: 1, requestTimeout: 1 }),
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
@@ -59,7 +59,7 @@ async function startServer(
   };
 }
 
-/** A client that sends these bytes and records the received text. */
+/** Opens a client connection that sends the given bytes and records the received text. */
 function send(port: number, bytes: string, address = '127.0.0.1') {
   const socket = connect(port, address);
   let received = '';
@@ -72,9 +72,9 @@ function send(port: number, bytes: string, address = '127.0.0.1') {
   socket.write(bytes);
   return {
     socket,
-    /** All received text; resolves when the connection is closed. */
+    /** All received text, when the connection is closed. */
     closed: new Promise<string>((resolve) => socket.once('close', () => resolve(received))),
-    /** Resolves once the client has received the text. */
+    /** Resolves when the client has received the given text. */
     received: (part: string) =>
       new Promise<void>((resolve) => {
         onData = () => received.includes(part) && resolve();
@@ -88,8 +88,8 @@ const post = (path: string, body: string, length = body.length) =>
   `POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-length: ${length}\r\n\r\n${body}`;
 const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
 
-describe('a connection over the limit', () => {
-  it('is closed without an answer, runs no request, and does not count towards the limit', async () => {
+describe('a connection above MAX_CONNECTIONS', () => {
+  it('is closed without a response, runs no request, and does not count towards the limit', async () => {
     await using limited = await startServer({ maxConnections: 1 });
     const held = send(limited.port, get('/held'));
     await held.received('/held');
@@ -100,7 +100,7 @@ describe('a connection over the limit', () => {
     assert.deepEqual(limited.handled, ['/held', '/next']);
   });
 
-  it('is closed at every address of the server', async () => {
+  it('is closed on every listening address', async () => {
     await using limited = await startServer({ maxConnections: 1 });
     await listenOnSecondAddress(limited.server, '127.0.0.2', limited.port, log);
     const held = send(limited.port, get('/held'), '127.0.0.2');
@@ -111,8 +111,8 @@ describe('a connection over the limit', () => {
   });
 });
 
-describe('a request that is sent before the previous one is answered', () => {
-  it('closes the connection, in the same packet', async () => {
+describe('a pipelined request', () => {
+  it('closes the connection if it arrives in the packet of the previous request', async () => {
     await using limited = await startServer();
     let begun = 0;
     limited.server.on('request', () => (begun += 1));
@@ -120,7 +120,7 @@ describe('a request that is sent before the previous one is answered', () => {
     assert.equal(begun, 1);
   });
 
-  it('closes the connection, in a later packet', async () => {
+  it('closes the connection if it arrives in a later packet', async () => {
     await using limited = await startServer({}, () => {});
     let begun = 0;
     limited.server.on('request', () => (begun += 1));
@@ -131,7 +131,7 @@ describe('a request that is sent before the previous one is answered', () => {
     assert.equal(begun, 1);
   });
 
-  it('does not run after an answer that closes the connection', async () => {
+  it('does not run after a response that closes the connection', async () => {
     await using limited = await startServer();
     const client = send(limited.port, get('/a', 'connection: close\r\n'));
     await client.received('/a');
@@ -141,27 +141,27 @@ describe('a request that is sent before the previous one is answered', () => {
   });
 });
 
-describe('bytes that are not a request', () => {
+describe('malformed bytes on a connection', () => {
   const rests = {
-    'a byte too much': '\0',
-    'no HTTP': 'rubbish\r\n\r\n',
+    'one extra byte': '\0',
+    'text that is not HTTP': 'rubbish\r\n\r\n',
     'an unknown method': 'BREW /tea HTTP/1.1\r\nhost: a\r\n\r\n',
   };
   for (const [name, rest] of Object.entries(rests)) {
-    it(`are not answered in place of a request in progress: ${name}`, async () => {
+    it(`do not replace the response of the request in progress: ${name}`, async () => {
       await using limited = await startServer();
       assert.deepEqual(statuses(await send(limited.port, post('/first', '{}') + rest).closed), []);
     });
   }
 
-  it('are answered 400 inside a chunked body, and the request does not run', async () => {
+  it('inside a chunked body are answered with 400, and the request does not run', async () => {
     await using limited = await startServer();
     const broken = 'POST /b HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n';
     assert.deepEqual(statuses(await send(limited.port, broken).closed), [400]);
     assert.deepEqual(limited.handled, []);
   });
 
-  it('are answered 405 with the methods of their path if only the method is unknown', async () => {
+  it('are answered with 405 and the allowed methods if only the method is unknown', async () => {
     await using limited = await startServer();
     const client = send(limited.port, post('/first', '{}'));
     await client.received('/first');
@@ -173,7 +173,7 @@ describe('bytes that are not a request', () => {
 });
 
 describe('a connection', () => {
-  it('carries one request after the other', async () => {
+  it('serves one request after another', async () => {
     await using limited = await startServer();
     const client = send(limited.port, '');
     for (const path of ['/a', '/b', '/c']) {
@@ -184,13 +184,13 @@ describe('a connection', () => {
     client.socket.destroy();
   });
 
-  it('carries a request with an unknown Expect header', async () => {
+  it('serves a request with an unknown Expect header', async () => {
     await using limited = await startServer();
     const client = send(limited.port, get('/a', 'expect: 200-ok\r\nconnection: close\r\n'));
     assert.deepEqual(statuses(await client.closed), [200]);
   });
 
-  it('ends with 408 if a body is late, and the request does not run when the rest arrives', async () => {
+  it('is closed with 408 if a request body is late, and the request does not run when the rest arrives', async () => {
     await using limited = await startServer();
     const client = send(limited.port, post('/late', '{', 2));
     await limited.begun;
@@ -201,12 +201,12 @@ describe('a connection', () => {
     assert.deepEqual(limited.handled, []);
   });
 
-  it('is closed without an answer if the client sends nothing', async () => {
+  it('is closed without a response if the client sends nothing', async () => {
     await using limited = await startServer({ requestTimeoutMs: 50 });
     assert.equal(await send(limited.port, '').closed, '');
   });
 
-  it('is closed if the client does not read the answer', async () => {
+  it('is closed if the client does not read the response', async () => {
     await using limited = await startServer({ idleTimeoutMs: 100 }, (_request, response) => response.end(LARGE));
     const accepted = once(limited.server, 'connection');
     const client = send(limited.port, get('/'));

@@ -5,13 +5,13 @@ import { type AppDeps, createApp } from '../../src/http/app.ts';
 import { PARTS } from '../../src/service/parts.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 
-// The Accept headers of Chromium, Firefox and Safari when a person opens an address.
+// Accept headers of browsers for page navigation.
 const BROWSERS = [
   'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8',
   'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
   'text/html',
 ];
-// The Accept headers of curl and fetch, no header, the SDK, an MCP client, a client that prefers JSON, an image request.
+// Accept headers of programs: curl and fetch, none, the SDK, an MCP client, a client that prefers JSON, an image request.
 const PROGRAMS = [
   '*/*',
   undefined,
@@ -38,7 +38,7 @@ const REFUSED: [status: number, code: string, title: string, request: Request][]
   [403, 'forbidden', 'Not allowed', { url: '/', headers: { host: 'evil.example' } }],
   [403, 'forbidden', 'Not allowed', { method: 'POST', url: '/demo', headers: FOREIGN_FORM }],
   [405, 'method_not_allowed', 'This page cannot be opened that way', { method: 'POST', url: '/docs' }],
-  [500, 'internal_error', 'Something failed on this server', { url: '/planted/failure' }],
+  [500, 'internal_error', 'Something failed on this server', { url: '/injected/failure' }],
 ];
 
 const ALWAYS_JSON =
@@ -53,8 +53,8 @@ before(async () => {
   app = await createApp(tillway.service.deps as AppDeps, [
     ...PARTS,
     (each) =>
-      void each.get('/planted/failure', async () => {
-        throw new Error('planted <b>secret</b>');
+      void each.get('/injected/failure', async () => {
+        throw new Error('injected <b>secret</b>');
       }),
   ]);
 });
@@ -71,11 +71,11 @@ async function ask({ method = 'GET', url, headers }: Request, accept?: string) {
   });
 }
 
-describe('a refusal', () => {
+describe('an error response', () => {
   for (const [status, code, title, request] of REFUSED) {
     const { method = 'GET', url } = request;
 
-    it(`${status} of ${method} ${url} is a page in a browser`, async () => {
+    it(`with status ${status} for ${method} ${url} is an HTML page for a browser`, async () => {
       for (const accept of BROWSERS) {
         const { statusCode, headers, body } = await ask(request, accept);
         assert.equal(statusCode, status);
@@ -91,11 +91,11 @@ describe('a refusal', () => {
         );
         assert.match(body, /<a class="button" href="\/">/);
         assert.ok(body.includes(String(headers['x-request-id'])));
-        assert.doesNotMatch(body, /planted|\{"ok"/);
+        assert.doesNotMatch(body, /injected|\{"ok"/);
       }
     });
 
-    it(`${status} of ${method} ${url} is the JSON envelope for a program`, async () => {
+    it(`with status ${status} for ${method} ${url} is the JSON envelope for a program`, async () => {
       for (const accept of PROGRAMS) {
         const { statusCode, headers, body } = await ask(request, accept);
         assert.equal(statusCode, status, String(accept));
@@ -107,7 +107,7 @@ describe('a refusal', () => {
     });
   }
 
-  it('is the JSON envelope on paths for programs, whatever `Accept` contains', async () => {
+  it('on an API path is the JSON envelope for any Accept header', async () => {
     for (const line of ALWAYS_JSON.split(', ')) {
       const [method, url] = line.split(' ') as ['GET' | 'POST', string];
       const { statusCode, headers, body } = await ask({ method, url }, BROWSERS[0]);
@@ -118,7 +118,7 @@ describe('a refusal', () => {
     }
   });
 
-  it('answers HEAD with the same headers and no body', async () => {
+  it('to HEAD has the headers of GET and no body', async () => {
     const types = { 'text/html': 'text/html', '*/*': 'application/json' };
     for (const [accept, type] of Object.entries(types)) {
       const got = await fetch(`${tillway.url}/no-such-page`, { headers: { accept } });
@@ -131,7 +131,7 @@ describe('a refusal', () => {
     }
   });
 
-  it('for too many requests states how long to wait', async () => {
+  it('with status 429 states how long to wait', async () => {
     await using limited = await startTestService({ variables: { PAGE_RATE_LIMIT: '1' } });
     const open = () => fetch(limited.url, { headers: { accept: BROWSERS[0]! } });
     await (await open()).text();
@@ -142,7 +142,7 @@ describe('a refusal', () => {
     assert.ok(text.includes(`Try again in ${answer.headers.get('retry-after')} second`));
   });
 
-  it('about a checkout is still the page of the shop, for a program too', async () => {
+  it('about an unknown checkout is an HTML page for every client', async () => {
     for (const accept of [BROWSERS[0], '*/*', 'application/json']) {
       const { statusCode, body } = await ask({ url: '/checkout/chk_none' }, accept);
       assert.equal(statusCode, 404);

@@ -14,7 +14,7 @@ const tillway = suiteService({ variables: { BASE_URL: PUBLIC_URL, ALLOW_UNAUTHEN
 });
 let sessionId: string;
 
-interface Answered {
+interface ReceivedResponse {
   what: string;
   status: number;
   headers: Headers;
@@ -30,12 +30,12 @@ const EVERYWHERE: Record<string, string> = {
   'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
   'strict-transport-security': 'max-age=31536000; includeSubDomains',
 };
-// Nothing in them is about anybody.
-const MAY_BE_KEPT =
+/** Responses that may be cached, because they contain no personal data. */
+const CACHEABLE =
   /^\w+ \/(?:assets\/|openapi\.json|docs|llms|\.well-known|arazzo|api\/agent\/capabilities|schema|mcp\/server-card)/;
 
 /** Faults in the headers of a response. */
-function faultsOf({ what, status, headers, body }: Answered): string[] {
+function faultsOf({ what, status, headers, body }: ReceivedResponse): string[] {
   const faults = Object.entries(EVERYWHERE)
     .filter(([name, value]) => headers.get(name) !== value)
     .map(([name]) => `${name} is ${headers.get(name)}`);
@@ -44,13 +44,13 @@ function faultsOf({ what, status, headers, body }: Answered): string[] {
   if (/unsafe|\*|https?:/.test(policy)) faults.push(`policy ${policy}`);
   for (const name of ['server', 'x-powered-by', 'via']) if (headers.has(name)) faults.push(name);
   if (headers.get('x-request-id')?.startsWith('req_') !== true) faults.push('no request id');
-  // Types that end in +json have no charset: they are UTF-8.
+  // Media types that end in +json have no charset, because JSON is always UTF-8.
   if (body !== '' && !/charset=utf-8|\+json/.test(headers.get('content-type') ?? '')) faults.push('no charset');
-  if (headers.get('cache-control') !== 'no-store' && !MAY_BE_KEPT.test(what)) faults.push('may be kept');
+  if (headers.get('cache-control') !== 'no-store' && !CACHEABLE.test(what)) faults.push('cacheable');
   return faults.map((fault) => `${what} (${status}): ${fault}`);
 }
 
-async function ask(method: string, path: string, init: RequestInit = {}): Promise<Answered> {
+async function ask(method: string, path: string, init: RequestInit = {}): Promise<ReceivedResponse> {
   const response = await fetch(tillway.url + path, { method, redirect: 'manual', ...init });
   return {
     what: `${method} ${path}`,
@@ -60,21 +60,21 @@ async function ask(method: string, path: string, init: RequestInit = {}): Promis
   };
 }
 
-/** Every route of the service, as a request that reaches it. */
+/** Method and example path of every route of the service. */
 async function everyRoute(): Promise<[method: string, path: string][]> {
   const routes: [string, string][] = [];
-  const listen: Part = (app) =>
+  const recordRoutes: Part = (app) =>
     void app.addHook('onRoute', ({ method, url }) => {
       const path = url.replace(/:sessionId|:id/, sessionId).replace(/:\w+|\*/g, 'x');
       for (const each of [method].flat()) routes.push([each, path]);
     });
-  const app = await createApp(tillway.service.deps as AppDeps, [listen, ...PARTS]);
+  const app = await createApp(tillway.service.deps as AppDeps, [recordRoutes, ...PARTS]);
   await app.close();
   return routes;
 }
 
-describe('the headers', () => {
-  it('that protect stand on the answer of every route, whatever it is', async () => {
+describe('security headers', () => {
+  it('are set on the response of every route', async () => {
     const routes = [...(await everyRoute()), ['GET', '/simulator'], ['GET', '/simulator/pay/x']] as const;
     assert.ok(routes.length > 60, `only ${routes.length} routes were found`);
     const faults: string[] = [];
@@ -88,7 +88,7 @@ describe('the headers', () => {
     for (const status of [200, 303, 400, 404, 415]) assert.ok(statuses.has(status), `no answer had status ${status}`);
   });
 
-  it('that protect stand on every kind of refusal, and on what never becomes a request', async () => {
+  it('are set on every kind of error response, including responses to malformed requests', async () => {
     const head = (method: string, path: string, more = '') =>
       `${method} ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n${more}\r\n`;
     const kinds: [status: number, bytes: string][] = [
@@ -118,18 +118,18 @@ describe('the headers', () => {
     assert.deepEqual(faults, []);
   });
 
-  it('are searched for the right things', () => {
+  it('that are missing or wrong are detected by the check of this test', () => {
     const none = faultsOf({ what: 'GET /', status: 200, headers: new Headers({ server: 'x/1' }), body: 'x' });
     assert.equal(none.length, Object.keys(EVERYWHERE).length + 5);
   });
 
-  it('do not speak of https where the service is not reached by it', async () => {
+  it('do not include HSTS if the public URL is not https', async () => {
     await using plain = await startTestService();
     const { headers } = await fetch(plain.url);
     assert.equal(headers.get('strict-transport-security'), null);
   });
 
-  it('of a page let nothing from elsewhere or inline into it, nothing around it, and forms lead to us alone', async () => {
+  it('of a page forbid inline and foreign content, framing, and forms to other sites', async () => {
     for (const path of ['/', `/checkout/${sessionId}`, '/checkout/unknown', '/docs', '/simulator']) {
       const { headers } = await ask('GET', path);
       assert.deepEqual(headers.get('content-security-policy')!.split('; ').toSorted(), [

@@ -17,37 +17,37 @@ async function ask(path: string, method = 'GET'): Promise<{ status: number; text
   return { status: response.status, text: await response.text() };
 }
 
-/** The status of the last of so many. */
-async function last(times: number, path: string, method?: string): Promise<{ status: number; text: string }> {
+/** Sends the request `times` times; returns the last response. */
+async function sendRepeatedly(times: number, path: string, method?: string): Promise<{ status: number; text: string }> {
   let answer = { status: 0, text: '' };
   for (let index = 0; index < times; index++) answer = await ask(path, method);
   return answer;
 }
 
-describe('a buyer behind an address that has used its limit up', () => {
-  it('is told of a page how to find out whether money is on its way, and not that there was none', async () => {
-    const { status, text } = await last(PAGES + 1, `/checkout/${id}`);
+describe('a buyer whose address has used up PAGE_RATE_LIMIT', () => {
+  it('gets a page that explains how to check the payment, and does not claim that nothing was charged', async () => {
+    const { status, text } = await sendRepeatedly(PAGES + 1, `/checkout/${id}`);
     assert.equal(status, 429);
     assert.match(text, /If you were paying, open the checkout again to see the state of the payment/);
     assert.doesNotMatch(text, /not been charged/);
   });
 
-  it('sees that page in its style', async () => {
+  it('gets the style sheet of that page', async () => {
     const { text } = await ask(`/checkout/${id}`);
     const [, stylesheet = ''] = /<link rel="stylesheet" href="([^"]+)"/.exec(text) ?? [];
-    assert.equal((await last(PAGES + 1, stylesheet)).status, 200);
+    assert.equal((await sendRepeatedly(PAGES + 1, stylesheet)).status, 200);
     assert.equal((await ask('/assets/none.css')).status, 429);
   });
 
-  it('is told on: what an open page asks by itself is counted apart, and ten times as often', async () => {
+  it('can still poll the payment status of an open page, which has its own limit', async () => {
     assert.equal((await ask(`/checkout/${id}`)).status, 429);
-    assert.equal((await last(PAGES * STATUS_POLLS_PER_PAGE, `/checkout/${id}/status`)).status, 200);
+    assert.equal((await sendRepeatedly(PAGES * STATUS_POLLS_PER_PAGE, `/checkout/${id}/status`)).status, 200);
     assert.equal((await ask(`/checkout/${id}/status`)).status, 429);
   });
 
-  it('is told of a payment that this try started nothing, and an earlier one may stand', async () => {
+  it('gets a page saying that this attempt started no payment, but that an earlier attempt may have', async () => {
     tillway.clock.advance(60_000);
-    const { status, text } = await last(3, `/checkout/${id}/pay`, 'POST');
+    const { status, text } = await sendRepeatedly(3, `/checkout/${id}/pay`, 'POST');
     assert.equal(status, 429);
     assert.match(text, /Nothing was started by this one\. If you tried before, open the checkout again/);
     assert.doesNotMatch(text, /not been charged/);

@@ -8,16 +8,16 @@ import { gatewayOf } from '../support/gateway.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
 import { receiver } from '../webhooks/fixtures.ts';
 
-// The addresses of test/webhooks/address.test.ts, sent by the API, while a canary listens.
+// Registers the addresses of test/webhooks/address.test.ts through the API while a canary server listens.
 
-const { 'is not an IP address': NO_ADDRESS, ...SPECIAL } = BLOCKED;
+const { 'is not an IP address': NOT_ADDRESSES, ...SPECIAL } = BLOCKED;
 const HOSTS = new Set([
   ...INNER_HOSTS,
   'any.localhost',
   ...Object.values(SPECIAL)
     .flat()
     .map((address) => (address.includes(':') ? `[${address}]` : address)),
-  ...NO_ADDRESS!.filter((host) => /^[\w.]+$/.test(host)),
+  ...NOT_ADDRESSES!.filter((host) => /^[\w.]+$/.test(host)),
 ]);
 
 let connections = 0;
@@ -34,13 +34,13 @@ before(async () => {
 });
 after(() => canary.close());
 
-/** Asserts that the canary has got that many connections since the last call. */
+/** Asserts the number of connections to the canary since the last call. */
 function assertConnected(times: number): void {
   expected += times;
   assert.equal(connections, expected);
 }
 
-/** Secrets of endpoints need a key, which only SQLite creates by itself. */
+/** Starts a service with an encryption key for endpoint secrets; only a service on SQLite generates one itself. */
 function startTillway(allowPrivate?: 'true' | 'false'): Promise<TestService> {
   const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
   return startTestService({
@@ -51,18 +51,18 @@ function startTillway(allowPrivate?: 'true' | 'false'): Promise<TestService> {
 /** Registers a webhook endpoint and sends a test event to it; null if the endpoint was rejected. */
 async function probe(tillway: TestService, url: string, environment = 'sandbox'): Promise<WebhookTestResource | null> {
   const api = gatewayOf(tillway);
-  const made = await call<{ id: string }>('POST', api.url('webhook-endpoints'), { url, environment });
-  if (made.status !== 200) {
-    assert.equal(made.status, 400, url);
+  const created = await call<{ id: string }>('POST', api.url('webhook-endpoints'), { url, environment });
+  if (created.status !== 200) {
+    assert.equal(created.status, 400, url);
     return null;
   }
-  const tested = await api.post<WebhookTestResource>(`webhook-endpoints/${made.body.id}/test`);
-  await api.delete(`webhook-endpoints/${made.body.id}`);
+  const tested = await api.post<WebhookTestResource>(`webhook-endpoints/${created.body.id}/test`);
+  await api.delete(`webhook-endpoints/${created.body.id}`);
   return tested;
 }
 
 describe('a webhook endpoint', () => {
-  it('at any address of this machine or its network is rejected, or gets no connection', async () => {
+  it('at an address of this machine or its network is rejected or gets no connection', async () => {
     await using tillway = await startTillway('false');
     let rejected = 0;
     for (const host of HOSTS) {
@@ -74,7 +74,7 @@ describe('a webhook endpoint', () => {
     assertConnected(0);
   });
 
-  it('whose name is rebound after it was allowed gets nothing more: each connection is checked', async (context) => {
+  it('whose host name later resolves to a blocked address gets no further connection', async (context) => {
     await using tillway = await startTillway();
     let addresses: string[] = [];
     const of = (isV6: boolean) => Promise.resolve(addresses.filter((address) => address.includes(':') === isV6));
@@ -85,7 +85,7 @@ describe('a webhook endpoint', () => {
       const scheme = environment === 'production' ? 'https' : 'http';
       return (await probe(tillway, `${scheme}://rebind.example:${port}/hook`, environment))!.failure!;
     };
-    // Here test events may stay on this machine, so that the name can be allowed without leaving it.
+    // By default sandbox endpoints may be on loopback, so the host name is allowed at first.
     assert.doesNotMatch(await failureAt('sandbox', '127.0.0.1'), /blocked/);
     assertConnected(1);
     for (const address of ['169.254.169.254', '10.0.0.1', 'fd00:ec2::254']) {
@@ -100,7 +100,7 @@ describe('a webhook endpoint', () => {
     assertConnected(0);
   });
 
-  it('of production is not on this machine, even if that of sandbox may be', async () => {
+  it('of production cannot be on loopback, even where a sandbox endpoint can', async () => {
     await using tillway = await startTillway();
     for (const host of ['127.0.0.1', '[::1]', 'localhost']) {
       const url = `://${host}:${port}/hook`;
@@ -117,7 +117,7 @@ describe('a webhook endpoint', () => {
     assertConnected(1);
   });
 
-  it('that redirects is a failure, and the target of the redirect gets no request', async (context) => {
+  it('that responds with a redirect counts as failed, and the redirect target gets no request', async (context) => {
     await using tillway = await startTillway();
     for (const status of [301, 302, 303, 307, 308]) {
       const { url } = await receiver(context, (_, __, response) => {

@@ -22,7 +22,7 @@ async function stateOf(id: string): Promise<string> {
   return JSON.stringify(await tillway.service.deps.store.checkout(id));
 }
 
-describe('a form that another site sends', () => {
+describe('a form submitted from another site', () => {
   const FOREIGN: Record<string, string>[] = [
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site' },
@@ -41,7 +41,7 @@ describe('a form that another site sends', () => {
   ];
 
   for (const [step, form] of FORMS) {
-    it(`to ${step} is refused with a page, and nothing happens`, async () => {
+    it(`to ${step} is rejected with an error page and changes nothing`, async () => {
       const id = await create();
       const before = await stateOf(id);
       for (const headers of FOREIGN) {
@@ -53,22 +53,22 @@ describe('a form that another site sends', () => {
     });
   }
 
-  it('is refused by the demonstration and by the simulated provider too', async () => {
+  it('is also rejected by the demo shop and by the simulated provider', async () => {
     const before = (await tillway.service.deps.store.listSessions({}, { limit: 100 })).items.length;
     for (const path of ['/demo', '/simulator/pay/x', '/simulator/pay/x/cancel'])
       assert.equal((await send('POST', path, { origin: 'https://evil.example' }, {})).status, 403, path);
     assert.equal((await tillway.service.deps.store.listSessions({}, { limit: 100 })).items.length, before);
   });
 
-  it('is distinguished from a form of the checkout itself', async () => {
-    const ours: Record<string, string>[] = [
+  it('is distinguished from a form submitted by the checkout page', async () => {
+    const ownForms: Record<string, string>[] = [
       { 'sec-fetch-site': 'same-origin', origin: PUBLIC_URL },
       { 'sec-fetch-site': 'same-origin', origin: 'null' },
       { origin: PUBLIC_URL },
       { origin: tillway.url },
       {},
     ];
-    for (const headers of ours) {
+    for (const headers of ownForms) {
       const id = await create();
       const answer = await send('POST', `/checkout/${id}/pay`, headers, FORMS[0]![1]);
       assert.deepEqual([answer.status, answer.location], [303, `/checkout/${id}/continue`], JSON.stringify(headers));
@@ -76,7 +76,7 @@ describe('a form that another site sends', () => {
   });
 });
 
-test('a request of the open API from a page of another site is refused before anything happens', async () => {
+test('an API without keys rejects write requests from pages of other sites', async () => {
   const id = await create();
   const before = await stateOf(id);
   const expire = `/api/gateway/sessions/${id}/expire`;
@@ -101,8 +101,8 @@ test('a request of the open API from a page of another site is refused before an
   assert.equal((await send('POST', expire)).status, 200);
 });
 
-describe('reading', () => {
-  it('changes nothing: no GET and no HEAD of any page, as link scanners and previews send them', async () => {
+describe('reading a checkout page', () => {
+  it('changes nothing: GET and HEAD of every checkout path have no effect', async () => {
     const id = await create();
     const before = await stateOf(id);
     const paths = '/pay /switch /cancel /continue /complete /status ?preview=1 /pay?kind=card'.split(' ');
@@ -113,7 +113,7 @@ describe('reading', () => {
     assert.equal(await stateOf(id), before);
   });
 
-  it('an unknown checkout has the same page whatever the id, and ids cannot be guessed', async () => {
+  it('with an unknown id always returns the same page, and ids contain 128 random bits', async () => {
     const id = await create();
     const similar = id.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
     const texts = new Set<string>();
@@ -125,14 +125,14 @@ describe('reading', () => {
     assert.match([...texts][0]!, /^404 /);
     const ids = await Promise.all(Array.from({ length: 50 }, () => create()));
     assert.equal(new Set(ids.map((each) => each.slice(-26))).size, 50);
-    // Ids begin with their time, so that they sort; 128 random bits follow. The time of an answer is not measured: it needs
-    // one lookup in an index for an unknown id as for a known one.
+    // An id is a sortable time prefix and 128 random bits. The response time is not tested: an unknown id and a
+    // known id both take one index lookup.
     assert.match(id, /^chk_[0-9a-z]{10}[0-9a-z]{26}$/);
   });
 });
 
-describe('a redirect', () => {
-  it('is taken from no parameter of ours', async () => {
+describe('a redirect of the checkout', () => {
+  it('never goes to a URL from a query parameter', async () => {
     const id = await create({ redirectUrl: 'https://shop.example/thanks' });
     const names = ['redirectUrl', 'redirect', 'return_url', 'next', 'url', 'notice'];
     const query = names.map((name) => `${name}=https://evil.example`).join('&');
@@ -146,7 +146,7 @@ describe('a redirect', () => {
 });
 
 describe('the scripts and style sheets of the pages', () => {
-  it('are the assets of this service, none inline, and carry the hash of their content', async () => {
+  it('are served by this service, never inline, and have an integrity hash', async () => {
     const id = await create();
     const sources = new Set<string>();
     for (const path of ['/', '/docs', '/simulator', `/checkout/${id}`, '/checkout/unknown']) {

@@ -45,11 +45,11 @@ const records = (session: string) => recordsOf(on, session);
 
 let buyers = 0;
 
-/** A session of the owner's environment that no buyer has started. */
+/** Creates a session in the owner's environment; its buyer has not started to pay. */
 const newSession = ({ environment }: Sender) =>
   createSession(on, { environment, customer: `buyer${++buyers}@example.com` });
 
-/** A payment that was handed off to the owner. */
+/** Creates a pending payment that was handed off to the owner. */
 async function pendingAt(owner: Sender): Promise<Payment> {
   const { deps } = on.service;
   const session = await newSession(owner);
@@ -67,7 +67,7 @@ async function paidAt(owner: Sender): Promise<Payment> {
 const outcomeFor = (owner: Sender, sender: Sender) =>
   sender.environment === owner.environment ? 'provider_mismatch' : 'environment_mismatch';
 
-/** Creates the records before a callback with that event id; returns the callback. */
+/** For each kind of callback: creates the records that it refers to, and returns the callback. */
 const CALLBACKS: Record<string, (owner: Sender, event: string) => Promise<CallbackFields>> = {
   'a payment that was paid': async (owner, event) => charged(await pendingAt(owner), event),
   'a payment that failed': async (owner, event) => charged(await pendingAt(owner), event, 'DECLINED'),
@@ -80,7 +80,7 @@ const CALLBACKS: Record<string, (owner: Sender, event: string) => Promise<Callba
 for (const [what, prepare] of Object.entries(CALLBACKS)) {
   describe(`a callback about ${what}`, () => {
     for (const owner of SENDERS) {
-      test(`at ${nameOf(owner)} changes records for that sender only`, async () => {
+      test(`at ${nameOf(owner)} changes records only if ${nameOf(owner)} sends it`, async () => {
         const event = `${what} at ${nameOf(owner)}`;
         const callback = await prepare(owner, event);
         const session = String(callback['order']);
@@ -102,7 +102,7 @@ for (const [what, prepare] of Object.entries(CALLBACKS)) {
         ]);
         const open = (await store.listDiscrepancies({ sessionId: session, status: 'open' }, { limit: 100 })).items;
         assert.deepEqual(new Set(open.map(({ kind }) => kind)), new Set(listed));
-        // The owner's own message has the same event id, because the inbox distinguishes the senders.
+        // The owner's message has the same event id as the others; the inbox distinguishes messages by sender.
         assert.equal(await send(owner, callback), 'applied');
         assert.notEqual(await records(session), start);
       });
@@ -110,30 +110,30 @@ for (const [what, prepare] of Object.entries(CALLBACKS)) {
   });
 }
 
-describe('a report that names no payment', () => {
-  const say = (sender: Sender, sessionId: string, eventId: string) =>
+describe('a provider report that names a session but no payment', () => {
+  const reportPaid = (sender: Sender, sessionId: string, eventId: string) =>
     providerSays(on, sessionId, 'paid', { ...sender, eventId });
 
   for (const owner of SENDERS) {
-    test(`changes records of a session at ${nameOf(owner)} for that sender only`, async () => {
+    test(`changes a session with a payment at ${nameOf(owner)} only if ${nameOf(owner)} sends it`, async () => {
       const { sessionId } = await pendingAt(owner);
       const start = await records(sessionId);
       for (const sender of SENDERS.filter((other) => other !== owner)) {
-        assert.equal((await say(sender, sessionId, sessionId)).outcome, outcomeFor(owner, sender));
+        assert.equal((await reportPaid(sender, sessionId, sessionId)).outcome, outcomeFor(owner, sender));
         assert.equal(await records(sessionId), start);
       }
-      assert.equal((await say(owner, sessionId, sessionId)).outcome, 'applied');
+      assert.equal((await reportPaid(owner, sessionId, sessionId)).outcome, 'applied');
       assert.notEqual(await records(sessionId), start);
     });
 
-    test(`is booked on a route of ${nameOf(owner)} if no buyer has started the session, or not at all`, async () => {
+    test(`about a session without an attempt is booked on a route of the sender ${nameOf(owner)}, if one exists`, async () => {
       const session = await newSession(owner);
       const start = await records(session);
       const { deps } = on.service;
       const [elsewhere] = SENDERS.filter(({ environment }) => environment !== owner.environment);
-      assert.equal((await say(elsewhere!, session, session)).outcome, 'environment_mismatch');
+      assert.equal((await reportPaid(elsewhere!, session, session)).outcome, 'environment_mismatch');
       deps.routes = SENDERS.filter((sender) => sender !== owner).map(routeOf);
-      assert.equal((await say(owner, session, `no route ${session}`)).outcome, 'unknown_payment');
+      assert.equal((await reportPaid(owner, session, `no route ${session}`)).outcome, 'unknown_payment');
       assert.equal(await records(session), start);
       const { items } = await deps.store.listDiscrepancies({ sessionId: session }, { limit: 10 });
       assert.deepEqual(pick(items, 'kind', 'paymentId'), [
@@ -141,20 +141,20 @@ describe('a report that names no payment', () => {
         ['environment_mismatch', null],
       ]);
       deps.routes = SENDERS.map(routeOf);
-      assert.equal((await say(owner, session, session)).outcome, 'applied');
+      assert.equal((await reportPaid(owner, session, session)).outcome, 'applied');
       const [payment] = await paymentsOf(on, session);
       assert.deepEqual([payment!.status, payment!.route.id], ['paid', routeOf(owner).id]);
     });
   }
 
-  test('is about an earlier attempt at its sender, not about a newer one at another provider', async () => {
+  test('applies to the attempt at its sender, even if a newer attempt is at another provider', async () => {
     const [alpha, beta] = [SENDERS[0]!, SENDERS[1]!];
     const { deps } = on.service;
     const first = await pendingAt(alpha);
     assert.equal(await send(alpha, charged(first, `declined ${first.id}`, 'DECLINED')), 'applied');
     const attempt = { paymentId: deps.newId('pay'), invoiceId: deps.newId('inv'), route: routeOf(beta) };
     await commitDecision(deps, first.sessionId, (current, now) => startAttempt(current, attempt, now));
-    assert.equal((await say(alpha, first.sessionId, `late ${first.id}`)).outcome, 'applied');
+    assert.equal((await reportPaid(alpha, first.sessionId, `late ${first.id}`)).outcome, 'applied');
     const payments = await paymentsOf(on, first.sessionId);
     assert.deepEqual(
       payments.map(({ status, route }) => [route.provider, status]),
@@ -166,7 +166,7 @@ describe('a report that names no payment', () => {
   });
 });
 
-test('a payment stays with its provider after its route has left the catalogue', async () => {
+test('only the provider of a payment can change it, also after its route was removed from the catalogue', async () => {
   const [owner, other] = [SENDERS[0]!, SENDERS[1]!];
   const { deps } = on.service;
   const payment = await pendingAt(owner);
@@ -182,7 +182,7 @@ test('a payment stays with its provider after its route has left the catalogue',
   }
 });
 
-test('an answer to an inquiry changes payments of the asked provider only', async () => {
+test('an inquiry answer changes only payments at the provider that gave the answer', async () => {
   for (const owner of SENDERS) {
     const payment = await pendingAt(owner);
     const start = await records(payment.sessionId);
@@ -196,7 +196,7 @@ test('an answer to an inquiry changes payments of the asked provider only', asyn
   }
 });
 
-test('a discrepancy of another provider holds no money: it is closed with a note, and posts nothing', async () => {
+test('a provider_mismatch discrepancy can only be closed with a note, which creates no ledger entries', async () => {
   const [owner, other] = [SENDERS[0]!, SENDERS[1]!];
   const payment = await pendingAt(owner);
   await send(other, charged(payment, `closed ${payment.id}`));

@@ -27,7 +27,7 @@ const tillway = suiteService({
   },
 });
 
-interface Asked {
+interface ReceivedResponse {
   status: number;
   headers: Headers;
   text: string;
@@ -35,19 +35,19 @@ interface Asked {
 
 let lastAddress = 0;
 
-/** Another caller, as the trusted proxy names it. */
+/** Returns a new client address. */
 function newAddress(): string {
   lastAddress += 1;
   return `198.51.${lastAddress >> 8}.${lastAddress & 255}`;
 }
 
-async function send({ url }: TestService, path: string, init: RequestInit = {}): Promise<Asked> {
+async function send({ url }: TestService, path: string, init: RequestInit = {}): Promise<ReceivedResponse> {
   const response = await fetch(url + path, { ...init, redirect: 'manual' });
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** Sends a request as the proxy of a caller at this address. */
-function ask(path: string, from: string, { headers, ...init }: RequestInit = {}): Promise<Asked> {
+/** Sends a request as a trusted proxy would forward it for a client at the given address. */
+function ask(path: string, from: string, { headers, ...init }: RequestInit = {}): Promise<ReceivedResponse> {
   return send(tillway, path, { ...init, headers: { 'x-forwarded-for': from, ...(headers as Record<string, string>) } });
 }
 
@@ -58,10 +58,10 @@ const jsonOf = (body: object) => ({
 });
 const formOf = (fields: Record<string, string>) => ({ method: 'POST', body: new URLSearchParams(fields) });
 
-/** Sends that many requests; the number of responses of each status must be as expected. */
+/** Sends requests; asserts the number of responses with each status. */
 async function assertStatuses(
   expected: Record<number, number>,
-  request: (index: number) => Promise<Asked>,
+  request: (index: number) => Promise<ReceivedResponse>,
 ): Promise<void> {
   const counts: Record<number, number> = {};
   for (let left = Object.values(expected).reduce((sum, count) => sum + count), index = 0; left > 0; left--, index++) {
@@ -71,8 +71,8 @@ async function assertStatuses(
   assert.deepEqual(counts, expected);
 }
 
-/** The limit of the public pages is used up by the requests, then refuses each of them. */
-async function assertShared(request: (index: number) => Promise<Asked>): Promise<void> {
+/** Asserts that the requests share one page limit: the first PAGES are accepted, the others are rejected. */
+async function assertShared(request: (index: number) => Promise<ReceivedResponse>): Promise<void> {
   await assertStatuses({ 200: PAGES }, request);
   await assertStatuses({ 429: PAGES }, request);
 }
@@ -82,8 +82,8 @@ async function newSession(): Promise<string> {
   return (JSON.parse(text) as { id: string }).id;
 }
 
-describe('public pages', () => {
-  it('are limited for one address by PAGE_RATE_LIMIT; then it gets 429 in the error envelope', async () => {
+describe('the rate limit of public pages', () => {
+  it('is PAGE_RATE_LIMIT per address; further requests get 429 in the error envelope', async () => {
     const from = newAddress();
     const first = await ask('/', from);
     assert.equal(first.headers.get('ratelimit-policy'), `"pages";q=${PAGES};w=60`);
@@ -103,25 +103,25 @@ describe('public pages', () => {
     assert.equal((await ask('/', from)).status, 200);
   });
 
-  it('include unknown paths, and not the health probes', async () => {
+  it('counts unknown paths, but not the health probes', async () => {
     const from = newAddress();
     await assertStatuses({ 404: PAGES, 429: 1 }, (index) => ask(`/nothing/${index}`, from));
     await assertStatuses({ 200: 2 * PAGES }, () => ask('/healthz', from));
     assert.equal((await ask('/readyz', from)).headers.get('ratelimit'), null);
   });
 
-  it('include malformed paths and foreign host names', async () => {
+  it('counts malformed paths and foreign host names', async () => {
     await using open = await startTestService({ variables: { PAGE_RATE_LIMIT: '3' } });
-    const seen: number[] = [];
+    const statuses: number[] = [];
     for (const turn of ['path', 'host', 'path', 'path', 'path', 'host']) {
       const [path, host] = turn === 'path' ? ['/checkout/%zz', 'localhost'] : ['/', 'evil.example'];
       const bytes = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
-      seen.push((await sendRaw(open.url, bytes)).status);
+      statuses.push((await sendRaw(open.url, bytes)).status);
     }
-    assert.deepEqual(seen, [404, 403, 404, 429, 429, 429]);
+    assert.deepEqual(statuses, [404, 403, 404, 429, 429, 429]);
   });
 
-  it('are counted for a whole IPv6 network of 64 bits, and for an IPv4 address in any notation', async () => {
+  it('applies per IPv6 /64 network, and per IPv4 address in any notation', async () => {
     await assertShared((index) => ask('/', `2001:db8:7:9:${index}::${index}`));
     assert.equal((await ask('/', '2001:db8:7:9:ffff:ffff:ffff:ffff')).status, 429);
     assert.equal((await ask('/', '2001:db8:7:a::1')).status, 200);
@@ -130,13 +130,13 @@ describe('public pages', () => {
   });
 });
 
-describe('X-Forwarded-For', () => {
-  it('is read from the right as far as the proxies are trusted', async () => {
+describe('the X-Forwarded-For header', () => {
+  it('is read from the right up to the first untrusted address', async () => {
     const from = newAddress();
     await assertShared((index) => ask('/', `203.0.113.${index}, ${from}, 10.1.2.3`));
   });
 
-  it('names the same caller with a port, in brackets or in quotation marks, also for a trusted proxy', async () => {
+  it('identifies the same client with a port, in brackets or in quotation marks', async () => {
     const v4 = newAddress();
     const v6 = '2001:db8:5:5::1';
     for (const forms of [
@@ -147,12 +147,12 @@ describe('X-Forwarded-For', () => {
     assert.equal((await ask('/', `${newAddress()}:5555`)).status, 200);
   });
 
-  it('that names no address counts as the proxy itself, and the log contains one line about it', async () => {
+  it('without a valid address counts as the address of the proxy, with one line in the log', async () => {
     await assertShared((index) => ask('/', `${'x'.repeat(index * 500)}not-an-address-${index}`));
     assert.equal(tillway.logged.filter((line) => line.includes('names no address')).length, 1);
   });
 
-  it('is ignored without trusted proxies, and the log contains one line about it', async () => {
+  it('is ignored without trusted proxies, with one line in the log', async () => {
     await using open = await startTestService({ variables: { PAGE_RATE_LIMIT: '3' } });
     const spoofed = (index: number) =>
       send(open, '/', { headers: { 'x-forwarded-for': `198.51.100.${index}`, 'x-forwarded-proto': 'https' } });
@@ -164,7 +164,7 @@ describe('X-Forwarded-For', () => {
 describe('starting a payment', () => {
   const pay = (id: string) => ask(`/checkout/${id}/pay`, newAddress(), formOf({ kind: 'nothing' }));
 
-  it(`is limited to ${PAYMENTS_PER_SESSION} times a minute and session, for all addresses; then a page says so`, async () => {
+  it(`is limited to ${PAYMENTS_PER_SESSION} times per minute for a session from all addresses; then an error page is shown`, async () => {
     const [id, other] = [await newSession(), await newSession()];
     await assertStatuses({ 400: PAYMENTS_PER_SESSION }, () => pay(id));
     tillway.clock.advance(18_000);
@@ -181,7 +181,7 @@ describe('starting a payment', () => {
     assert.equal((await pay(id)).status, 400);
   });
 
-  it('is limited for one address by PAYMENT_RATE_LIMIT, over all sessions', async () => {
+  it('is limited per address by PAYMENT_RATE_LIMIT for all sessions together', async () => {
     await using strict = await startTestService({ variables: { PAYMENT_RATE_LIMIT: '12' } });
     const start = (index = 0) =>
       send(strict, `/checkout/chk_${String(index).padStart(36, '0')}/pay`, formOf({ kind: 'card', total_card: '1' }));
@@ -193,12 +193,12 @@ describe('starting a payment', () => {
   });
 });
 
-describe('callbacks', () => {
+describe('provider callbacks', () => {
   const path = (provider: string) => `/api/providers/${provider}/callbacks`;
-  const forged = (from: string, provider = 'sandbox') => ask(path(provider), from, { method: 'POST', body: '{}' });
+  const sendForged = (from: string, provider = 'sandbox') => ask(path(provider), from, { method: 'POST', body: '{}' });
 
-  /** Sends a callback that the provider has signed. */
-  function genuine(from: string, fields: Record<string, unknown>): Promise<Asked> {
+  /** Sends a callback with a valid provider signature. */
+  function sendSigned(from: string, fields: Record<string, unknown>): Promise<ReceivedResponse> {
     const body = JSON.stringify({ type: 'charge.updated', state: 'CAPTURED', currency: 'USD', ...fields });
     const signature = signCallback(SECRET, Math.floor(tillway.clock.now() / 1000), body);
     return ask(path('sandbox'), from, { method: 'POST', body, headers: { 'x-provider-signature': signature } });
@@ -206,44 +206,44 @@ describe('callbacks', () => {
 
   before(() => trustSecret(tillway));
 
-  it('that are forged get 429 after CALLBACK_RATE_LIMIT callbacks per minute and address', async () => {
+  it('with a forged signature get 429 after CALLBACK_RATE_LIMIT callbacks per minute and address', async () => {
     const from = newAddress();
-    const first = await forged(from);
+    const first = await sendForged(from);
     assert.equal(first.headers.get('ratelimit-policy'), `"forged-callbacks";q=${CALLBACKS};w=60`);
     assert.equal(first.headers.get('ratelimit'), `"forged-callbacks";r=${CALLBACKS - 1};t=60`);
-    await assertStatuses({ 401: CALLBACKS - 1 }, () => forged(from));
-    const refused = await forged(from);
+    await assertStatuses({ 401: CALLBACKS - 1 }, () => sendForged(from));
+    const refused = await sendForged(from);
     assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '60']);
-    assert.equal((await forged(from, 'unknown')).status, 429);
-    assert.equal((await forged(newAddress())).status, 401);
+    assert.equal((await sendForged(from, 'unknown')).status, 429);
+    assert.equal((await sendForged(newAddress())).status, 401);
     tillway.clock.advance(MINUTE_MS);
-    assert.equal((await forged(from)).status, 401);
+    assert.equal((await sendForged(from)).status, 401);
   });
 
-  it('for a provider that is not connected count as forged', async () => {
+  it('of an unknown provider count as forged', async () => {
     const from = newAddress();
-    await assertStatuses({ 404: CALLBACKS, 429: 1 }, () => forged(from, 'unknown'));
+    await assertStatuses({ 404: CALLBACKS, 429: 1 }, () => sendForged(from, 'unknown'));
   });
 
-  it('that are genuine are applied, however many forged ones came from the same address', async () => {
+  it('with a valid signature are applied even after many forged callbacks from the same address', async () => {
     const from = newAddress();
     const id = await newSession();
     await start(tillway, id, 'card');
     const [payment] = await paymentsOf(tillway, id);
-    await assertStatuses({ 401: CALLBACKS, 429: CALLBACKS }, () => forged(from));
+    await assertStatuses({ 401: CALLBACKS, 429: CALLBACKS }, () => sendForged(from));
     const about = { order: id, charge: payment!.id, amount: 4999 };
-    const applied = await genuine(from, { ...about, event: 'ev_after_forged' });
+    const applied = await sendSigned(from, { ...about, event: 'ev_after_forged' });
     assert.deepEqual([applied.status, applied.headers.get('ratelimit')], [200, null]);
     assert.equal((await tillway.service.deps.store.session(id))!.status, 'paid');
-    await assertStatuses({ 200: CALLBACKS + 1 }, (index) => genuine(from, { ...about, event: `ev_${index}` }));
-    assert.equal((await forged(from)).status, 429);
+    await assertStatuses({ 200: CALLBACKS + 1 }, (index) => sendSigned(from, { ...about, event: `ev_${index}` }));
+    assert.equal((await sendForged(from)).status, 429);
   });
 });
 
 describe('the API, with API_RATE_LIMIT=standard', () => {
   const limit = CALLS_PER_SECOND.production;
 
-  it(`answers ${limit} reads and as many writes a second to one address without a key`, async () => {
+  it(`accepts ${limit} reads and ${limit} writes per second from one address without a key`, async () => {
     tillway.clock.advance(1000);
     const from = newAddress();
     const read = () => ask('/api/agent/routes', from);
@@ -258,7 +258,7 @@ describe('the API, with API_RATE_LIMIT=standard', () => {
     assert.equal((await write()).status, 400);
   });
 
-  it('counts by key, with fewer calls in sandbox than in production, and without a valid key by address', async () => {
+  it('limits each key, with a lower limit in sandbox, and limits requests without a valid key by address', async () => {
     const keyOf = (prefix: string) => `${prefix}_${'k7Q'.repeat(15).slice(0, 43)}`;
     const keys = { sandbox: keyOf('sk_sandbox'), production: keyOf('sk_live') };
     const variables = { API_RATE_LIMIT: 'standard', BOOTSTRAP_API_KEYS: Object.values(keys).join(',') };
@@ -275,9 +275,9 @@ describe('the API, with API_RATE_LIMIT=standard', () => {
   });
 });
 
-describe('the memory of the limits', () => {
+describe('the store of rate limit windows', () => {
   let now = 0;
-  /** A store of at most three windows of 100 ms, and the count of the next call for a key. */
+  /** Creates a store of at most three windows of 100 ms; returns it with a function that counts a call of a key. */
   const createCounter = () => {
     const store = new WindowStore(() => now, 3);
     const count = (key: string) => {
@@ -288,7 +288,7 @@ describe('the memory of the limits', () => {
     return { store, count };
   };
 
-  it('is bounded: a new window replaces the one that ends first', () => {
+  it('is bounded: a new window replaces the window that ends first', () => {
     const { store, count } = createCounter();
     for (const key of ['a', 'b', 'c', 'b']) {
       count(key);
@@ -303,7 +303,7 @@ describe('the memory of the limits', () => {
     assert.equal(store.size, 1);
   });
 
-  it('lasts exactly one window, and no longer if the clock is put back', () => {
+  it('keeps a window for exactly its length, also if the clock is set back', () => {
     const { count } = createCounter();
     const counts = [1000, 1000, 1099, 1100, 50].map((time) => {
       now = time;

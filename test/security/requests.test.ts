@@ -7,12 +7,12 @@ import { call, sessionBody } from '../support/service.ts';
 import { type Refusal, refusal, refused } from '../support/refusal.ts';
 import { suiteService } from '../support/suite.ts';
 
-// Each made up for this test, so that each can be looked for everywhere.
+// Unique values, so that the tests can search for them in logs and responses.
 const API_KEY = `sk_live_${'Ab3'.repeat(15).slice(0, 43)}`;
 const SECRET = `whsec_${'Xy9'.repeat(15).slice(0, 44)}`;
 const CARD = '4242424242424242';
 const EMAIL = 'ford.prefect@mailbox.example';
-const PLANTED = 'SELECT secret_column FROM planted at /srv/tillway/planted.ts:42';
+const INJECTED_ERROR = 'SELECT secret_column FROM injected at /srv/tillway/injected.ts:42';
 
 const tillway = suiteService();
 
@@ -25,8 +25,8 @@ async function sessions(): Promise<number> {
   return listed.items.length;
 }
 
-describe('methods', () => {
-  it('that no endpoint accepts are answered 405 with Allow, in the envelope, in any notation', async () => {
+describe('HTTP methods', () => {
+  it('that an endpoint does not accept get 405 with an Allow header and the error envelope', async () => {
     for (const method of ['TRACE', 'PROPFIND', 'OPTIONS', 'DELETE', 'PUT', 'QUERY', 'get', 'Post', 'BREW']) {
       const { status, headers, body } = await sendRaw(tillway.url, `${head(method, '/api/gateway/sessions')}\r\n`);
       const { ok, error } = JSON.parse(body) as Refusal;
@@ -39,24 +39,24 @@ describe('methods', () => {
     assert.deepEqual([connect.status, (JSON.parse(connect.body) as Refusal).error.code], [405, 'method_not_allowed']);
   });
 
-  it('in a header are ignored', async () => {
+  it('in a method override header are ignored', async () => {
     const headers = { 'x-http-method-override': 'DELETE', 'x-method-override': 'POST' };
     const listed = await call('GET', path('/api/gateway/sessions?limit=1'), undefined, headers);
     assert.equal(listed.status, 200);
   });
 });
 
-it('bytes that are not HTTP are answered in the envelope', async () => {
+it('bytes that are not HTTP get 400 in the error envelope', async () => {
   const { status, body } = await sendRaw(tillway.url, 'this is not http\r\n\r\n');
   const { ok, error } = JSON.parse(body) as Refusal;
   assert.deepEqual([status, ok, error.code], [400, false, 'invalid_input']);
 });
 
-it('every error code has a status of 400 to 599', () => {
+it('every error code has a status between 400 and 599', () => {
   for (const status of Object.values(HTTP_STATUS)) assert.ok(status >= 400 && status < 600);
 });
 
-describe('requests that two servers could read as two different ones', () => {
+describe('requests with ambiguous framing (request smuggling)', () => {
   const body = JSON.stringify(sessionBody());
   const post = (more: string, content: string) =>
     sendRaw(
@@ -65,7 +65,7 @@ describe('requests that two servers could read as two different ones', () => {
     );
   const chunked = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
 
-  it('are refused, and a hidden request does not run', async () => {
+  it('are rejected, and no request runs', async () => {
     const before = await sessions();
     const length = `content-length: ${body.length}\r\n`;
     const forms: [what: string, more: string, content: string][] = [
@@ -75,9 +75,9 @@ describe('requests that two servers could read as two different ones', () => {
       ['two lengths in one', `content-length: ${body.length}, 5\r\n`, body],
       ['a length with a sign', `content-length: +${body.length}\r\n`, body],
       ['a length in hexadecimal', `content-length: 0x${body.length.toString(16)}\r\n`, body],
-      ['chunks that are not last', 'transfer-encoding: chunked, identity\r\n', chunked],
+      ['chunked is not the last encoding', 'transfer-encoding: chunked, identity\r\n', chunked],
       ['an unknown encoding', `transfer-encoding: xchunked\r\n${length}`, body],
-      ['a chunk size that is none', 'transfer-encoding: chunked\r\n', `zz\r\n${body}\r\n0\r\n\r\n`],
+      ['an invalid chunk size', 'transfer-encoding: chunked\r\n', `zz\r\n${body}\r\n0\r\n\r\n`],
       ['a space before the colon', `content-length : ${body.length}\r\n`, body],
       ['a bare line feed', `x: y\ncontent-length: ${body.length}\r\n`, body],
       ['a folded header', `x: y\r\n content-length: 0\r\n${length}transfer-encoding:\r\n chunked\r\n`, chunked],
@@ -86,7 +86,7 @@ describe('requests that two servers could read as two different ones', () => {
     assert.equal(await sessions(), before);
   });
 
-  it('are distinguished from valid ones', async () => {
+  it('are distinguished from valid requests', async () => {
     const before = await sessions();
     assert.equal((await post('transfer-encoding: chunked\r\n', chunked)).status, 200);
     assert.equal((await post(`content-length: ${body.length}\r\n`, body)).status, 200);
@@ -94,8 +94,8 @@ describe('requests that two servers could read as two different ones', () => {
   });
 });
 
-describe('input', () => {
-  it('given twice, as an array or as an object in a query is refused or taken literally', async () => {
+describe('request input', () => {
+  it('as a repeated, array or object query parameter is rejected or read literally', async () => {
     for (const query of ['limit=1&limit=2', 'limit[]=1', 'limit[$gt]=1', 'limit=%00'])
       await refused([400, 'invalid_input'], 'GET', path(`/api/gateway/sessions?${query}`));
     assert.ok((await call('GET', path('/api/gateway/sessions?__proto__[status]=paid&__proto__=1'))).status < 500);
@@ -106,7 +106,7 @@ describe('input', () => {
     }
   });
 
-  it('cannot set fields of the service or of its objects', async () => {
+  it('cannot set fields that the service controls, nor object prototypes', async () => {
     const fields = ['"id":"chk_mine"', '"status":"paid"', '"fees":{}', '"created":0', '"constructor":1'];
     for (const field of [...fields, '"__proto__":{"status":"paid"}']) {
       const body = JSON.stringify(sessionBody()).replace('{', `{${field},`);
@@ -115,7 +115,7 @@ describe('input', () => {
     assert.equal(({} as Record<string, unknown>)['status'], undefined);
   });
 
-  it('of more than 128 KiB, of another type, or that is not JSON in UTF-8 of at most 32 levels is refused', async () => {
+  it('is rejected above 128 KiB, with another content type, or if it is not UTF-8 JSON of at most 32 levels', async () => {
     const json = { 'content-type': 'application/json' };
     const filler = 128 * 1024 - JSON.stringify({ ...sessionBody(), filler: '' }).length;
     const nested = (levels: number) => `${'['.repeat(levels)}1${']'.repeat(levels)}`;
@@ -136,7 +136,7 @@ describe('input', () => {
       await refused([status, code], 'POST', path('/api/gateway/sessions'), body, headers);
   });
 
-  it('reaches no redirect and no link through the Host header', async () => {
+  it('in the Host header never appears in a redirect or link', async () => {
     const hosts = ['evil.example', 'localhost@evil.example', 'localhost.evil.example', 'localhost:80:evil', ''];
     for (const host of hosts) {
       const bytes = `GET / HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`;
@@ -147,7 +147,7 @@ describe('input', () => {
     const forwarded = { 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' };
     const created = await gatewayOf(tillway, forwarded).post<{ checkoutUrl: string }>('sessions', sessionBody());
     assert.ok(created.checkoutUrl.startsWith(`${tillway.url}/`));
-    // A proxy may have decided by the other one.
+    // A proxy may have read the other Host header.
     for (const second of ['evil.example', 'localhost']) {
       const { status, body } = await sendRaw(tillway.url, `${head('GET', '/')}Host: ${second}\r\n\r\n`);
       assert.equal(status, 400);
@@ -158,23 +158,23 @@ describe('input', () => {
 });
 
 describe('an internal error', () => {
-  it('shows its request id only; the log has the cause', async () => {
+  it('shows only its request id; the log contains the cause', async () => {
     const { store } = tillway.service.deps;
     const { listSessions } = store;
-    store.listSessions = () => Promise.reject(new Error(PLANTED));
+    store.listSessions = () => Promise.reject(new Error(INJECTED_ERROR));
     try {
       const { body, headers } = await refusal([500, 'internal_error'], 'GET', path('/api/gateway/sessions'));
-      assert.doesNotMatch(JSON.stringify(body), /SELECT|planted|\.ts|stack|node_modules|Error/);
+      assert.doesNotMatch(JSON.stringify(body), /SELECT|injected|\.ts|stack|node_modules|Error/);
       const lines = tillway.logged.filter((line) => line.includes(headers.get('x-request-id')!));
-      assert.ok(lines.some((line) => line.includes('planted.ts:42')));
+      assert.ok(lines.some((line) => line.includes('injected.ts:42')));
     } finally {
       store.listSessions = listSessions;
     }
   });
 });
 
-describe('secrets', () => {
-  it('and addresses and card numbers are in no log line, wherever they were sent', async () => {
+describe('keys, secrets, email addresses and card numbers', () => {
+  it('never appear in the log, wherever a request contains them', async () => {
     const places: [string, string, unknown, Record<string, string>][] = [
       ['GET', `/api/gateway/sessions/${API_KEY}`, undefined, {}],
       ['GET', `/api/gateway/sessions/${API_KEY.replaceAll('_', '%5F')}`, undefined, {}],

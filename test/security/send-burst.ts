@@ -1,6 +1,6 @@
 import { type Socket, connect } from 'node:net';
 
-/** Client program that sends many requests at once and reads no answer: `<port> <connections> <requests on each>`. */
+/** Client program that sends many requests at once and reads no response. Arguments: port, connections, requests per connection. */
 const [port, connections, copies] = process.argv.slice(2).map(Number) as [number, number, number];
 const requests = 'GET /checkout/x HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'.repeat(copies);
 const sockets: Socket[] = [];

@@ -11,12 +11,12 @@ import { SLOW_BODY, SLOW_HEADERS, openSlowSockets } from '../support/slow-socket
 
 const SLOW_CALLERS = 1000;
 const CALLS = 50;
-/** Longer than the test takes to open the connections and to make the calls: none times out meanwhile. */
+/** Timeouts longer than the setup of the test, so that no connection times out during the setup. */
 const PATIENCE = { HEADERS_TIMEOUT: '300', REQUEST_TIMEOUT: '400' };
-/** Longer than the time between two bytes of a slow caller. */
+/** Longer than the interval at which a slow client sends bytes. */
 const LEAST_TIMEOUT_MS = 3000;
 
-test('500 callers with slow headers and 500 with slow bodies delay no other client, and end with 408', async () => {
+test('500 clients with slow headers and 500 with slow bodies do not delay other clients, and get 408', async () => {
   await using tillway = await startTestService({ variables: PATIENCE });
   const server = await serverOf(tillway);
   assert.deepEqual([server.headersTimeout, server.requestTimeout], [300_000, 400_000]);
@@ -28,7 +28,7 @@ test('500 callers with slow headers and 500 with slow bodies delay no other clie
     assert.equal(created.status, 200);
   }
   assert.equal(slow.open(), SLOW_CALLERS, 'slow callers were disconnected early');
-  // Node reads these limits at each check. With this value, the callers time out one by one, as they came.
+  // Node reads these limits at each check. With this value, the clients time out in the order of their connections.
   const timeoutMs = Math.ceil(Math.max(LEAST_TIMEOUT_MS, performance.now() - began));
   Object.assign(server, { headersTimeout: timeoutMs, requestTimeout: timeoutMs });
   await slow.ended;
@@ -36,8 +36,8 @@ test('500 callers with slow headers and 500 with slow bodies delay no other clie
   assert.equal(slow.answers.length, SLOW_CALLERS);
 });
 
-test('the log warns of a limit on open files that is below MAX_CONNECTIONS', async () => {
-  // Another process, because the limit of this one depends on the machine.
+test('the service logs a warning if the limit on open files is too low for MAX_CONNECTIONS', async () => {
+  // Runs in another process, because the limit of this process depends on the machine.
   const service = new URL('../support/service.ts', import.meta.url).href;
   const script = `import { startTestService } from ${JSON.stringify(service)};
     for (const MAX_CONNECTIONS of ['1700', '1701']) {
@@ -68,7 +68,7 @@ test('a client that keeps sending after its request was rejected is disconnected
   assert.ok(socket.destroyed && drip !== undefined, 'the server did not end its side first');
 });
 
-/** The HTTP server of a service, from Node's diagnostics channel. */
+/** Gets the HTTP server of a service from Node's diagnostics channel. */
 async function serverOf({ url }: { url: string }): Promise<Server> {
   let server: Server | undefined;
   const watch = (message: unknown) => (server = (message as { server: Server }).server);

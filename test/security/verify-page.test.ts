@@ -17,7 +17,7 @@ type Tamper = (body: string, headers: Headers, path: string) => string;
 
 const tillway = suiteService({ variables: { MERCHANT_NAME: 'Søren & <b>Sons</b> - "Ltd"' } });
 
-/** A proxy in front of the service, which serves it below `/shop` and may change what passes. */
+/** Starts a proxy that serves the service below `/shop` and changes responses with `tamper`. */
 async function startProxy(tamper: Tamper) {
   async function pass(url: string, response: ServerResponse): Promise<void> {
     const path = url.replace(/^\/shop/, '');
@@ -49,7 +49,7 @@ const differing = (output: string) =>
     .map(({ what }) => what);
 
 describe('tillway verify-page', () => {
-  it('compares with what this release serves: the manifest is of now', async () => {
+  it('compares with a manifest that matches the page of this release', async () => {
     assert.deepEqual(
       await observePage(tillway.url, fetchPage),
       RELEASE,
@@ -58,7 +58,7 @@ describe('tillway verify-page', () => {
     assert.deepEqual(Object.keys(RELEASE.assets).toSorted(), ['checkout.css', 'checkout.js']);
   });
 
-  it('exits with 0 for this release, whatever the merchant’s name, and behind a proxy that changes the path alone', async () => {
+  it('exits with 0 for this release with any merchant name, also behind a proxy that only changes the path', async () => {
     await using proxy = await startProxy((body) => body);
     for (const url of [tillway.url, proxy.url]) {
       const { code, stdout } = await runIn({ url }, 'verify-page');
@@ -68,11 +68,11 @@ describe('tillway verify-page', () => {
     }
   });
 
-  /** Changes the content of the paths that match. */
+  /** Replaces text in the responses of matching paths. */
   const replace =
     (path: RegExp, from: string, to: string): Tamper =>
-    (body, _, asked) =>
-      path.test(asked) ? body.replace(from, to) : body;
+    (body, _, requestedPath) =>
+      path.test(requestedPath) ? body.replace(from, to) : body;
   /** Changes the headers of every response. */
   const change =
     (set: (headers: Headers) => void): Tamper =>
@@ -97,7 +97,7 @@ describe('tillway verify-page', () => {
     ['a cookie', change((headers) => headers.set('set-cookie', 'track=1')), 'header set-cookie'],
   ];
   for (const [what, tamper, differs] of cases) {
-    it(`exits with 1 for ${what}, and names it`, async () => {
+    it(`exits with 1 for ${what}, and reports the difference`, async () => {
       await using proxy = await startProxy(tamper);
       const { code, stdout } = await runIn(proxy, 'verify-page', '--json');
       assert.equal(code, 1);
@@ -105,7 +105,7 @@ describe('tillway verify-page', () => {
     });
   }
 
-  it('exits with 1 where nothing answers, or something else does', async () => {
+  it('exits with 1 if there is no response or another page', async () => {
     assert.equal((await runIn({ url: 'http://127.0.0.1:9' }, 'verify-page')).code, 1);
     await using other = await startProxy(() => '<h1>It works!</h1>');
     assert.equal((await runIn(other, 'verify-page')).code, 1);

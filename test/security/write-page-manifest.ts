@@ -3,7 +3,7 @@ import { fetchPage } from '../../src/cli/verify-page/verify-page-command.ts';
 import { observePage } from '../../src/cli/verify-page/page-manifest.ts';
 import { startTestService } from '../support/service.ts';
 
-// `node test/security/write-page-manifest.ts`, after a change of the checkout page: what `tillway verify-page` compares with.
+// Writes the manifest for `tillway verify-page`. Run `node test/security/write-page-manifest.ts` after a change of the checkout page.
 
 await using tillway = await startTestService();
 const manifest = await observePage(tillway.url, fetchPage);
