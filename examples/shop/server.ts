@@ -21,8 +21,8 @@ async function answer({ method, url = '/', headers }: IncomingMessage, body: Buf
       const orderId = new URLSearchParams(body.toString()).get('order');
       const sale = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com', metadata: { orderId } };
       const json = JSON.stringify({ ...sale, redirectUrl: `${SHOP_URL}/thanks`, idempotencyKey: `order-${orderId}` });
-      const sent = { method: 'POST', headers: { 'content-type': 'application/json' }, body: json };
-      const { checkoutUrl } = await gateway('sessions', sent);
+      const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: json };
+      const { checkoutUrl } = await gateway('sessions', init);
       return checkoutUrl ? Response.redirect(checkoutUrl, 303) : page('It cannot be paid just now.', 502);
     }
     case 'GET /thanks': {
@@ -49,12 +49,12 @@ const isGenuine = (body: Buffer, signature: string): boolean => {
   const [, time = '', rest = ''] = /^t=(\d+),(.*)$/.exec(signature) ?? [];
   if (Math.abs(Date.now() / 1000 - Number(time)) > 300) return false;
   const expected = createHmac('sha256', WEBHOOK_SECRET).update(`${time}.`).update(body).digest();
-  const given = rest.split(',').map((part) => Buffer.from(part.replace('v1=', ''), 'hex'));
-  return given.some((one) => one.length === expected.length && timingSafeEqual(one, expected));
+  const received = rest.split(',').map((part) => Buffer.from(part.replace('v1=', ''), 'hex'));
+  return received.some((each) => each.length === expected.length && timingSafeEqual(each, expected));
 };
 
 createServer((request, response) => {
   const reply = buffer(request).then((body) => answer(request, body));
-  const sent = reply.catch(() => page('Something failed.', 500));
-  void sent.then(async (it) => response.writeHead(it.status, Object.fromEntries(it.headers)).end(await it.text()));
+  const answered = reply.catch(() => page('Something failed.', 500));
+  void answered.then(async (it) => response.writeHead(it.status, Object.fromEntries(it.headers)).end(await it.text()));
 }).listen(Number(PORT), '127.0.0.1', () => process.stdout.write(`The shop is open: ${SHOP_URL}\n`));
