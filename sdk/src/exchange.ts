@@ -254,7 +254,7 @@ export function unexpected(
     });
   }
   const type = response.headers.get('content-type')?.split(';')[0] ?? 'no content type';
-  const message = `${method} ${url} answered ${response.status} with what is not an answer of Tillway (${type}): ${quoted(text)}`;
+  const message = `${method} ${url} answered ${response.status} with a response that is not from Tillway (${type}): ${quoted(text)}`;
   return new TillwayError('unexpected_response', message, {
     ...details,
     suggestion: 'Check baseUrl, and any proxy or login page before the service.',

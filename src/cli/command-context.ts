@@ -88,7 +88,7 @@ export function createContext(terminal: Terminal) {
   const urlOf = (command: Command) => httpUrlOf(command.opts<CommonOptions>().url ?? urlOfEnvironment(terminal));
 
   function foreign(command: Command, cause?: unknown): CommandError {
-    return new CommandError(1, `${urlOf(command)} answered, and not as Tillway does`, '', cause);
+    return new CommandError(1, `${urlOf(command)} answered, but it is not Tillway`, '', cause);
   }
 
   /** The error to report for an error while an answer was read. A TypeError means that the answer is not from Tillway. */

@@ -64,7 +64,7 @@ function linesOf(error: TillwayError, url: string, paint: Paint): string[] {
   const suggestion = adviceOf(error)?.replace(SCHEMA, 'tillway schema $1');
   if (error.code === 'unexpected_response') {
     const answered = error.status === undefined ? 'answered' : `answered ${error.status}`;
-    return [`${url} ${answered}, and not as Tillway does`, paint('dim', suggestion!)];
+    return [`${url} ${answered}, but it is not Tillway`, paint('dim', suggestion!)];
   }
   const { message, issues, requestId } = error;
   return [

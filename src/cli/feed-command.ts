@@ -76,7 +76,8 @@ export function feedCommand(context: CommandContext, columns: Fields<WebhookEven
           sayWhere();
           throw context.misread(command, cause);
         }
-        if (!isAway) terminal.complain(`${context.urlOf(command)} is away: ${plain(cause.message)} Waiting for it.\n`);
+        if (!isAway)
+          terminal.complain(`${context.urlOf(command)} is unreachable: ${plain(cause.message)} Waiting for it.\n`);
         isAway = true;
       }
       if (!follow || count >= limit) break;

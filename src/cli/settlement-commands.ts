@@ -111,7 +111,7 @@ const showEntries = showTable<SettlementImport['entries'][number]>({
 
 function showImport({ message, entries, ignoredColumns }: SettlementImport, paint: Paint): string {
   const others = entries.filter(({ status }) => status !== 'matched');
-  const ignored = ignoredColumns.length === 0 ? '' : `Columns passed over: ${plain(ignoredColumns.join(', '))}\n`;
+  const ignored = ignoredColumns.length === 0 ? '' : `Ignored columns: ${plain(ignoredColumns.join(', '))}\n`;
   return `${plain(message)}\n${ignored}${others.length === 0 ? '' : showEntries(others, paint)}`;
 }
 

@@ -59,7 +59,7 @@ export function payoutOf(payment: Payment): Cents {
 export function refusalMessage(refusal: SettlementRefusal, { status }: Pick<Payment, 'status'>): string {
   switch (refusal) {
     case 'not_paid':
-      return `The payment is ${status}: only one that is paid is paid out.`;
+      return `The payment is ${status}: only paid payments are paid out.`;
     case 'surplus':
       return 'The payment is surplus money, which goes back to the buyer.';
     case 'refunded':

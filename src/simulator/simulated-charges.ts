@@ -30,7 +30,7 @@ type NewCharge = Omit<ChargeOrder, 'currency' | 'buyer_email'>;
 export async function acceptCharge(deps: SimulatorDeps, order: ChargeOrder): Promise<Charge> {
   const tag = handoffTagOf(order.buyer_email);
   if (tag === 'handoff_down')
-    throw new GatewayError('invalid_state', 'The simulated provider takes nothing of this buyer.');
+    throw new GatewayError('invalid_state', 'The simulated provider accepts no payment of this buyer.');
   const earlier = await deps.store.chargesOfSession(order.order);
   const refuse = tag === 'handoff_error' && earlier.length === 0;
   const charge = await createOnce(deps, newCharge(deps, order, refuse ? 'cancelled' : 'open'));

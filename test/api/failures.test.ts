@@ -137,7 +137,7 @@ describe('the failure of a payment', () => {
     ],
     'the provider is down and no other route is left': [
       (id) => start(on, id, 'card'),
-      Array.from({ length: 2 }, () => 'handoff_refused route The simulated provider takes nothing of this buyer.'),
+      Array.from({ length: 2 }, () => 'handoff_refused route The simulated provider accepts no payment of this buyer.'),
       '+handoff_down',
     ],
   };

@@ -78,7 +78,7 @@ describe('POST payments/{id}/settle', () => {
   test('rejects a pending payment', async () => {
     const { paymentId } = await pay('provider_pending');
     const { message } = await refuseToSettle('409 invalid_state', paymentId);
-    assert.equal(message, 'The payment is pending: only one that is paid is paid out.');
+    assert.equal(message, 'The payment is pending: only paid payments are paid out.');
   });
 
   test('rejects an amount other than the merchant’s share, before and after the settlement', async () => {
@@ -223,7 +223,7 @@ describe('import of a settlement file', () => {
     const rows = `
 ${matched},48.54,usd,2026-03-01,"a ""quoted"", note" | matched | | Settled.
 ${low},48.5,USD,, | not_matched | amount_differs | The line says 48.50 USD, and 48.54 USD is to be paid out.
-${pending},48.54,USD,, | not_matched | not_paid | The payment is pending: only one that is paid is paid out.
+${pending},48.54,USD,, | not_matched | not_paid | The payment is pending: only paid payments are paid out.
 ${refunded},48.54,USD,, | not_matched | refunded | The payment has been refunded, or is about to be: there is nothing left to pay out.
 ${settled},48.54,USD,, | already_settled | | Settled before: nothing was changed.
 ${matched},48.54,USD,, | not_matched | duplicate_line | Line 2 already has this payment.
@@ -338,7 +338,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     const lines = (count: number) => file(line('pay_gone', '1').repeat(count));
     assert.equal((await importFile(lines(10_000), '?dryRun=true')).notMatched.lines, 10_000);
     const { message } = await refused([400, 'invalid_input'], ...importOf(lines(10_001)));
-    assert.match(message, /10001 lines, and 10000 are taken at once/);
+    assert.match(message, /10001 lines, and 10000 is the limit/);
     const padded = (size: number) => lines(1).padEnd(size, '\n');
     await importFile(padded(1_048_576));
     const tooLarge = await refusal([413, 'payload_too_large'], ...importOf(padded(1_048_577)));

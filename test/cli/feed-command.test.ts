@@ -43,7 +43,7 @@ describe('tillway events feed --follow', () => {
     ]);
     assert.equal(code, 0);
     assert.deepEqual(cursors, ['', FIRST.id, FIRST.id, FIRST.id, SECOND.id]);
-    assert.equal(stderr.match(/is away/g)?.length, 1);
+    assert.equal(stderr.match(/is unreachable/g)?.length, 1);
     assert.match(stdout, new RegExp(`${FIRST.id}[^]*${SECOND.id}[^]*go on: --after ${SECOND.id}\n$`));
   });
 

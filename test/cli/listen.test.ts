@@ -360,7 +360,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     assert.match(text, new RegExp(`\\d\\d:\\d\\d:\\d\\d  #\\d+ +payment\\.paid +49\\.99 USD  ${sessionId}\n`));
     assert.match(text, /\n {10}#\d+ +-> answered 500, next try in 1 s/);
     assert.match(text, /-> answered 404, next try in \d+ s/);
-    assert.match(text, /Your server has nothing at that path: mend --forward-to\./);
+    assert.match(text, /Your server has nothing at that path: correct --forward-to\./);
     assert.match(text, /\n\n\d+ events, \d+ forwarded(?:, \d+ not forwarded yet)?\.\n/);
   });
 
@@ -399,7 +399,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     await listening.waitForOutput('They are signed with');
     const sessionId = await pay(on);
     await listening.waitForOutput(/-> connection refused, next try in 5 s/);
-    assert.match(listening.stdout(), /Nothing listens there: start your server, or mend --forward-to\./);
+    assert.match(listening.stdout(), /Nothing listens there: start your server, or correct --forward-to\./);
     await using receiver = await openReceiver({ port });
     isAvailable.resolve();
     await until(() => receiver.receivedIds().includes(`evt_${sessionId}_paid`));
@@ -441,7 +441,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     const before = await pay(other);
     await listening.waitForOutput(new RegExp(`payment\\.paid +49\\.99 USD  ${before}`));
     await first[Symbol.asyncDispose]();
-    await listening.waitForOutput(' is away: ');
+    await listening.waitForOutput(' is unreachable: ');
     const paidDuringOutage = [await pay(other), await pay(other)];
     await until(async () => {
       const { stdout } = await runIn(other, 'events', 'list', '--type', 'payment.paid', '--json');
@@ -453,7 +453,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     for (const id of paidDuringOutage) await listening.waitForOutput(new RegExp(`payment\\.paid .*${id}`));
     await listening.stop();
     const text = listening.stdout();
-    assert.equal(text.split(' is away: ').length, 2);
+    assert.equal(text.split(' is unreachable: ').length, 2);
     for (const id of [before, ...paidDuringOutage]) {
       assert.equal(text.split(`USD  ${id}\n`).length - 1, 2, `${id} in ${text}`);
     }

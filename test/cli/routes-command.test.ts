@@ -179,14 +179,11 @@ describe('tillway routes', { concurrency: 2 }, () => {
     await saveRules(service, { id: 'first', then: { priority: 'sandbox_card_acquirer' } });
     const past = await createSession(service);
     await startAt(service, past, 'card');
-    assert.match(
-      await commands.stdoutOf('backtest'),
-      /^0 of 1 decisions fall differently\.\n\n +EXPECTED SUCCESS +COST\n/,
-    );
+    assert.match(await commands.stdoutOf('backtest'), /^0 of 1 decisions differ\.\n\n +EXPECTED SUCCESS +COST\n/);
     const other = { version: 1, rules: [{ id: 'other', then: { priority: 'sandbox_card_backup' } }] };
     using rules = temporaryFile('rules.json', other);
     const changed = await commands.stdoutOf('backtest', '--rules', rules.path);
-    assert.match(changed, /^1 of 1 decisions fall differently\.\n/);
+    assert.match(changed, /^1 of 1 decisions differ\.\n/);
     const [was, is] = ['sandbox_card_acquirer', 'sandbox_card_backup'];
     const change = `2026-03-01T12:00:00Z  ${past}\n  ${was} -> ${is}\n  ${is} comes first by rule other\n`;
     assert.ok(changed.endsWith(change), changed);

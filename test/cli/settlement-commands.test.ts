@@ -47,7 +47,7 @@ describe('tillway settlements', () => {
 
   it('import prints column names without control characters', async () => {
     const { stdout } = await importCsv('reference,amount,currency,"n\u001B]0;x\u0007o\nte\u202E"\nsp_gone,1,USD,y\n');
-    assert.match(stdout, /^Columns passed over: n ]0;x o te $/m);
+    assert.match(stdout, /^Ignored columns: n ]0;x o te $/m);
   });
 
   it('import explains the expected separator if a file has no known columns', async () => {

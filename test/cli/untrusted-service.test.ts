@@ -117,7 +117,7 @@ describe('a program that is not Tillway', () => {
         for (const option of ['', ' --json']) {
           const { code, stderr } = await runWith({ url: other.url }, line + option);
           assert.equal(code, 1, line + option);
-          assert.match(stderr, /^tillway: \S+ answered(?: 200)?, and not as Tillway does\n/, line);
+          assert.match(stderr, /^tillway: \S+ answered(?: 200)?, but it is not Tillway\n/, line);
         }
       }
     });
@@ -132,7 +132,7 @@ describe('a program that is not Tillway', () => {
       await using other = await startAnswering(status, body);
       const { code, stderr } = await runWith({ url: other.url }, 'routes', 'list');
       assert.equal(code, 1);
-      assert.ok(stderr.startsWith(`tillway: ${other.url} answered ${status}, and not as Tillway does\n`), stderr);
+      assert.ok(stderr.startsWith(`tillway: ${other.url} answered ${status}, but it is not Tillway\n`), stderr);
     });
   }
 
@@ -141,7 +141,7 @@ describe('a program that is not Tillway', () => {
     for (const line of ['payments', 'payments --all', 'payments --all --json']) {
       const { code, stderr } = await runWith({ url: other.url }, line);
       assert.equal(code, 1);
-      assert.match(stderr, /and not as Tillway does\n/);
+      assert.match(stderr, /but it is not Tillway\n/);
     }
   });
 

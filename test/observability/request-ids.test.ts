@@ -154,14 +154,14 @@ describe('x-request-id', () => {
   }
 
   test('is in a warning with the reason if the checkout answers 503', async ({ mock }) => {
-    const unavailable = new GatewayError('unavailable', 'It is away.', {}, { cause: new Error('gone') });
+    const unavailable = new GatewayError('unavailable', 'It is unreachable.', {}, { cause: new Error('gone') });
     mock.method(service.service.deps.store, 'checkout', () => Promise.reject(unavailable));
     const answer = await fetch(`${service.url}/checkout/${idOf('chk', 1)}`);
     assert.equal(answer.status, 503);
     const logged = linesOf(service.logged).find(
       ({ requestId, msg }) => requestId === answer.headers.get('x-request-id') && msg === 'unavailable',
     );
-    assert.deepEqual([logged?.['level'], logged?.['reason'], logged?.['cause']], [40, 'It is away.', 'gone']);
+    assert.deepEqual([logged?.['level'], logged?.['reason'], logged?.['cause']], [40, 'It is unreachable.', 'gone']);
   });
 
   for (const [what, bytes, status] of [

@@ -110,7 +110,7 @@ describe('the ledger and settlement commands', () => {
     assert.equal(dry.code, 1);
     assert.match(
       dry.stdout,
-      /^1 of 2 lines would be settled, 1 not matched, nothing was changed\.\nColumns passed over: note\n/,
+      /^1 of 2 lines would be settled, 1 not matched, nothing was changed\.\nIgnored columns: note\n/,
     );
     assert.match(dry.stdout, /3 +pay_gone +1\.00 USD +unknown_payment +There is no payment/);
     const done = await runIn(on, 'settlements', 'import', file, '--json');

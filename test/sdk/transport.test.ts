@@ -289,7 +289,7 @@ describe('an error of the SDK', () => {
       assert.equal(error.status, status);
       assert.equal(
         error.message,
-        `GET http://127.0.0.1:3000/x answered ${status} with what is not an answer of Tillway (text/html): <html> <h1>Nope</h1>`,
+        `GET http://127.0.0.1:3000/x answered ${status} with a response that is not from Tillway (text/html): <html> <h1>Nope</h1>`,
       );
     }
     const empty = await errorOf(transportWith({ body: '', status: 500 }).send(READ));

@@ -85,13 +85,13 @@ export function createForwarder(options: {
 
 const ADVICE: Readonly<Record<number, string>> = {
   400: 'Your handler refuses it: does it verify with the secret shown above? tillway webhook verify explains a failure.',
-  404: 'Your server has nothing at that path: mend --forward-to.',
-  405: 'Your server takes no POST at that path: mend --forward-to, or its route.',
+  404: 'Your server has nothing at that path: correct --forward-to.',
+  405: 'Your server accepts no POST at that path: correct --forward-to, or its route.',
 };
 
 /** The advice about a failed attempt, in one sentence. */
 export function adviceOn({ status, failure }: Pick<Forwarded, 'status' | 'failure'>): string {
-  if (failure === 'connection refused') return 'Nothing listens there: start your server, or mend --forward-to.';
+  if (failure === 'connection refused') return 'Nothing listens there: start your server, or correct --forward-to.';
   if (failure?.startsWith('no complete answer')) {
     return `Answer within ${DELIVERY_LIMITS.totalMs / 1000} s: 200 first, the work afterwards.`;
   }

@@ -91,7 +91,7 @@ export function noteTexts(paint: Paint): (note: Note) => string {
       case 'forward':
         return forwardText(note);
       case 'service_away':
-        return `${broken(`${note.url} is away: ${plain(note.reason)}`, paint, 'yellow')}Waiting for it; what happens meanwhile is shown then.\n`;
+        return `${broken(`${note.url} is unreachable: ${plain(note.reason)}`, paint, 'yellow')}Waiting for it; the missed events are shown afterwards.\n`;
       case 'service_back':
         return `${paint('green', `${note.url} is back.`)}\n`;
       case 'service_replaced':

@@ -57,5 +57,5 @@ export function tellBacktest({ decisions, different, was, wouldBe, changes }: Ro
     return `\n${plain(`${secondsOf(change.created)}  ${change.sessionId}`)}\n  ${routes}\n  ${plain(change.reason)}\n`;
   });
   const totals = table(['', 'EXPECTED SUCCESS', 'COST'], rows, paint);
-  return `${plain(`${different} of ${decisions}`)} decisions fall differently.\n\n${totals}${list.join('')}`;
+  return `${plain(`${different} of ${decisions}`)} decisions differ.\n\n${totals}${list.join('')}`;
 }

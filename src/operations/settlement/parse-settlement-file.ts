@@ -54,7 +54,7 @@ export async function readSettlementFile(text: string, now: number): Promise<Set
   const problem = headerFault(names);
   if (problem !== undefined) throw refused(problem);
   if (rows.length === 0) throw refused('The file has a header and no line.');
-  if (rows.length > MAX_LINES) throw refused(`The file has ${rows.length} lines, and ${MAX_LINES} are taken at once.`);
+  if (rows.length > MAX_LINES) throw refused(`The file has ${rows.length} lines, and ${MAX_LINES} is the limit.`);
   const places = SETTLEMENT_COLUMNS.map((column) => [column, names.indexOf(column)] as const);
   const lines = rows.map((row) => lineOf(row, places, names.length, now));
   return { lines, ignoredColumns: names.filter((name) => !isKnown(name)) };
