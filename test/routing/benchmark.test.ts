@@ -38,13 +38,13 @@ describe('the published results of our router', () => {
     });
   }
 
-  test('PAY: it captures its target of the gap between random choice and oracle', () => {
+  test('PAY: our router captures its target share of the gap between random choice and oracle', () => {
     const gapOf = (contender: string) => gapVerdict(publishedOf('PAY'), figuresOf(publishedOf('PAY'), contender));
     assert.partialDeepStrictEqual(gapOf(OURS.name), { isMet: true });
     assert.equal(gapOf(RANDOM.name).isMet, false);
   });
 
-  test('PAY with costs: it captures its target of the value, and the cheapest route does not', () => {
+  test('PAY with costs: our router captures its target share of the value, and the cheapest route does not', () => {
     const economics = published.economics.find(
       (each) => each.scenario === 'PAY' && each.margin === VALUE_TARGET_MARGIN,
     )!;
@@ -69,7 +69,7 @@ describe('our router in a world of the benchmark', () => {
     });
   }
 
-  test('STATIC with costs: it captures its target of the value; random choice and an oracle without costs do not', () => {
+  test('STATIC with costs: our router captures its target share of the value; random choice and an oracle without costs do not', () => {
     const options = { payments: SCENARIOS.STATIC.payments / 2, margin: VALUE_TARGET_MARGIN, failover: true };
     const measured = measure(SCENARIOS.STATIC, [401], [OURS, ORACLE, RANDOM, ORACLE_BY_VALUE], options);
     const isMet = ({ name }: { name: string }) => valueVerdict(measured, figuresOf(measured, name), SLACK).isMet;

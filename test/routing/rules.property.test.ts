@@ -172,7 +172,7 @@ function holdsForEffects(
 }
 
 describe('conditions', () => {
-  test('are negated by not, joined by all and by several fields as and, and by any as or', () => {
+  test('combine with not as negation, with all and several fields as and, and with any as or', () => {
     forAll(200, anyCondition, anyCondition, anyTest, anyTest, anyFacts, (one, other, test, another, facts) => {
       assert.equal(holds({ not: one }, facts), !holds(one, facts));
       assert.equal(holds({ all: [one, other] }, facts), holds(one, facts) && holds(other, facts));
@@ -216,7 +216,7 @@ describe('the evaluation of rules', () => {
     assert.ok(evaluated > 300, `${evaluated} rule sets could be saved`);
   });
 
-  test('stops at a reject; exclusions add up, and the last modifier and the first ordering apply', () => {
+  test('stops at a reject, adds up exclusions, and applies the last modifier and the first ordering', () => {
     holdsForEffects(1000, (effect, rules, facts) => {
       const matching = rules.filter(({ when }) => !when || holds(when, facts));
       const stop = matching.findIndex(({ then }) => then.reject !== undefined);
@@ -242,7 +242,7 @@ describe('the evaluation of rules', () => {
     });
   });
 
-  test('gives different effects different keys', () => {
+  test('gives different keys to different effects', () => {
     const seen = new Map<string, string>([[effectKey(NO_EFFECT), JSON.stringify(NO_EFFECT)]]);
     holdsForEffects(100, (effect) => {
       const json = JSON.stringify(effect);
