@@ -25,7 +25,7 @@ interface TestFile {
   startsProcesses: boolean;
 }
 
-/** Test files that can share a process. The test processes of the group take the next path as soon as they are free. */
+/** Test files that can share a process. Each free test process of the group runs the next path. */
 interface Group {
   database: DatabaseKind;
   waiting: string[];
@@ -33,7 +33,7 @@ interface Group {
 }
 
 const TEST_TIMEOUT_MS = 5 * 60_000;
-/** Limits a file whose tests have ended, but leave something open. */
+/** Time limit for a file whose tests have ended but have left a resource open. */
 const FILE_TIMEOUT_MS = 10 * 60_000;
 const TEST_PROCESS = fileURLToPath(new URL('support/test-process.ts', import.meta.url));
 const NO_PROCESSES = `--import=${new URL('support/no-processes.ts', import.meta.url).href}`;
@@ -61,7 +61,7 @@ const failed: string[] = [];
 await Promise.all(
   Array.from({ length: workers }, async () => {
     for (const group of groups) {
-      // A process that exits early leaves the other files to another one.
+      // After a process exits early, another process runs the remaining files.
       while (group.waiting.length > 0) await runFiles(group);
     }
   }),
@@ -131,7 +131,7 @@ async function runFiles({ database, waiting, startsProcesses }: Group): Promise<
   sendNext();
   const code = await new Promise((resolve, reject) => child.once('close', resolve).once('error', reject));
   clearTimeout(timeout);
-  // Without the tests of the files that passed.
+  // Omits the tests of files that passed.
   const lines = output.stdout.replace(/^▶ (\S+)\n(?: .*\n)*(?=✔ \1 )/gm, '').split('\n');
   tests += Number(/^ℹ tests (\d+)$/m.exec(output.stdout)?.[1] ?? 0);
   const bad = new Set(lines.filter((line) => line.startsWith('✖ test/')));

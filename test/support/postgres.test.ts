@@ -12,7 +12,7 @@ import { type Postgres, startPostgres } from './postgres.ts';
 import { type TcpProxy, startProxy } from './tcp-proxy.ts';
 import { until } from './until.ts';
 
-// Tests of the tools that find faults of the PostgreSQL driver, with a client that is known to work.
+// Tests of the tools for faults of the PostgreSQL driver, with a client that works correctly.
 
 let postgres: Postgres;
 // Keeps a commit that does not wait for the disk in memory long enough to be lost.
@@ -80,7 +80,7 @@ describe('the PostgreSQL of the tests', () => {
 
   it('starts an existing cluster again from its folder', async () => {
     using temporary = temporaryFolder();
-    // The account of PostgreSQL must get there.
+    // The account of PostgreSQL must be able to read the folder.
     chmodSync(temporary.path('.'), 0o755);
     const folder = temporary.path('cluster');
     const first = await startPostgres({ folder });
@@ -164,7 +164,7 @@ describe('the proxy in front of PostgreSQL', () => {
     await using session = await through(proxy);
     const cut = proxy.cutAnswerTo('needle');
     await session.client.query('INSERT INTO notes VALUES ($1)', ['hay']);
-    // The server has not done a statement that it rejects.
+    // The server has not executed a rejected statement.
     await assert.rejects(
       session.client.query('INSERT INTO nowhere VALUES ($1)', ['needle']),
       /"nowhere" does not exist/,
