@@ -42,7 +42,8 @@ const { values, positionals } = parseArgs({ options: { unit: { type: 'boolean' }
 const isUnitRun = values.unit === true;
 // Tests wait for the disk, for processes and for time: one worker more than processors.
 const workers = availableParallelism() + 1;
-const wanted = process.env['TEST_DATABASE'] === undefined ? undefined : databaseNamed(process.env['TEST_DATABASE']);
+const onlyDatabase =
+  process.env['TEST_DATABASE'] === undefined ? undefined : databaseNamed(process.env['TEST_DATABASE']);
 const patterns = positionals.length > 0 ? positionals : ['test/**/*.test.ts'];
 const files = globSync(patterns, { exclude: ['**/node_modules/**'] }).map(readTestFile);
 const groups = DATABASES.flatMap((database) => groupsOn(database));
@@ -84,10 +85,10 @@ function readTestFile(path: string): TestFile {
 
 /** The groups of one database, the slow one first. */
 function groupsOn(database: DatabaseKind): Group[] {
-  if (wanted && wanted !== database) return [];
+  if (onlyDatabase && onlyDatabase !== database) return [];
   if (isUnitRun && database !== 'sqlite') return [];
   // Named files run on a named database even if they do not declare it.
-  const isForced = wanted !== undefined && positionals.length > 0;
+  const isForced = onlyDatabase !== undefined && positionals.length > 0;
   const all = files.filter(({ databases }) => isForced || databases.includes(database));
   return (isUnitRun ? [false] : [true, false]).map((startsProcesses): Group => {
     const some = all.filter((file) => file.startsProcesses === startsProcesses);

@@ -68,7 +68,7 @@ describe('worlds', () => {
       for (const outcome of shared) assert.deepEqual(outcome, zero.get(outcome.payment.number));
     });
 
-    test(`${scenario.name}: no outcome is reported before its time, and events are in the order of time`, () => {
+    test(`${scenario.name}: no outcome is reported before its time, and events are ordered by time`, () => {
       const environment = environmentOf(scenario, 501, PAYMENTS);
       let latest = 0;
       const { entry, seen } = recorder(0, (_outcome, now) => {

@@ -28,7 +28,7 @@ function publishedOf(scenario: string): Measured {
 
 describe('the published results of our router', () => {
   for (const name of Object.keys(REGRET_TARGETS)) {
-    test(`${name}: its regret is within a fifth of the target, and that of random choice is not`, () => {
+    test(`${name}: the router’s regret is within a fifth of the target, and the regret of random choice is not`, () => {
       const regretOf = (contender: string) =>
         regretVerdict(publishedOf(name), figuresOf(publishedOf(name), contender), SLACK);
       assert.partialDeepStrictEqual(regretOf(OURS.name), { isMet: true });
@@ -56,7 +56,7 @@ describe('the published results of our router', () => {
 
 describe('our router in a world of the benchmark', () => {
   for (const name of REPEATED) {
-    test(`${name}: its regret exceeds the published one by a fifth at most, and that of random choice by more`, () => {
+    test(`${name}: the router’s regret exceeds the published regret by at most a fifth, and random choice exceeds it by more`, () => {
       const seed = publishedOf(name).seeds[0]!;
       const measured = measure(SCENARIOS[name], [seed], [OURS, RANDOM]);
       const [expected, regret, chance] = [

@@ -220,13 +220,13 @@ describe('the evaluation of rules', () => {
     holdsForEffects(1000, (effect, rules, facts) => {
       const matching = rules.filter(({ when }) => !when || holds(when, facts));
       const stop = matching.findIndex(({ then }) => then.reject !== undefined);
-      const asked = stop === -1 ? matching : matching.slice(0, stop + 1);
-      const alone = asked.map((rule) => evaluate([{ ...rule, when: { amount: { gte: 0 } } }], facts));
+      const consulted = stop === -1 ? matching : matching.slice(0, stop + 1);
+      const alone = consulted.map((rule) => evaluate([{ ...rule, when: { amount: { gte: 0 } } }], facts));
 
-      assert.equal(effect.rejected, asked.at(-1)?.then.reject ?? null);
-      if (stop !== -1) assert.equal(effect.matched.at(-1)?.id, asked.at(-1)!.id);
+      assert.equal(effect.rejected, consulted.at(-1)?.then.reject ?? null);
+      if (stop !== -1) assert.equal(effect.matched.at(-1)?.id, consulted.at(-1)!.id);
       for (const name of ['explore', 'maxAttempts', 'failover', 'margin', 'objective'] as const) {
-        const last = asked.findLast(({ then }) => then[name] !== undefined);
+        const last = consulted.findLast(({ then }) => then[name] !== undefined);
         assert.equal(effect[name], last?.then[name] ?? NO_EFFECT[name]);
       }
       const orders = alone.find(({ matched }) =>
@@ -238,7 +238,7 @@ describe('the evaluation of rules', () => {
         new Map(alone.toReversed().flatMap(({ excluded }) => excluded.map(({ route, rule }) => [route, rule]))),
       );
       // Neither a rule that does not match nor a rule after a reject changes anything.
-      assert.deepEqual(evaluate(asked, facts), effect);
+      assert.deepEqual(evaluate(consulted, facts), effect);
     });
   });
 

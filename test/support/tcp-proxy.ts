@@ -132,35 +132,35 @@ function connectTo(port: number): Socket {
 /** Parses one connection; returns the bytes to forward. */
 function listenTo(shared: Shared, cut: () => void): Record<'fromClient' | 'fromServer', (bytes: Buffer) => Buffer> {
   let started = false;
-  let encryptionAsked = false;
+  let encryptionRequested = false;
   // The server sends ReadyForQuery once at the start, and then once for each round trip.
-  let asked = 1;
+  let requestCount = 1;
   let ready = 0;
   let trap: (Trap & { at: number }) | undefined;
   const held: Buffer[] = [];
   const readRequests = createReader(() => (started ? 'typed' : 'untyped'));
-  const readAnswers = createReader(() => (encryptionAsked ? 'byte' : 'typed'));
+  const readAnswers = createReader(() => (encryptionRequested ? 'byte' : 'typed'));
 
   const onStart = (message: Buffer): void => {
-    encryptionAsked = ENCRYPTION_REQUESTS.includes(message.readUInt32BE(4));
-    started = !encryptionAsked;
+    encryptionRequested = ENCRYPTION_REQUESTS.includes(message.readUInt32BE(4));
+    started = !encryptionRequested;
   };
   const onRequest = (message: Buffer): void => {
     const type = String.fromCharCode(message[0]!);
     const found = shared.traps.find(({ text }) => message.includes(text));
     if (found && !trap) {
       shared.traps.splice(shared.traps.indexOf(found), 1);
-      trap = { ...found, at: asked + 1 };
+      trap = { ...found, at: requestCount + 1 };
     }
     if (type === 'Q' || type === 'E') shared.counts.statements++;
     if (type !== 'Q' && type !== 'S') return;
     shared.counts.roundTrips++;
-    asked++;
+    requestCount++;
   };
   /** Messages to forward to the client now. */
   const onAnswer = (message: Buffer): Buffer[] => {
-    if (encryptionAsked) {
-      encryptionAsked = false;
+    if (encryptionRequested) {
+      encryptionRequested = false;
       return [message];
     }
     const type = String.fromCharCode(message[0]!);
