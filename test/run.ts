@@ -25,7 +25,7 @@ interface TestFile {
   startsProcesses: boolean;
 }
 
-/** Test files that can share a process. The test processes of the group take the next path as soon as they are free. */
+/** Test files that can share a process. Each free test process of the group runs the next path. */
 interface Group {
   database: DatabaseKind;
   waiting: string[];
@@ -33,7 +33,7 @@ interface Group {
 }
 
 const TEST_TIMEOUT_MS = 5 * 60_000;
-/** Limits a file whose tests have ended, but leave something open. */
+/** Time limit for a file whose tests have ended but have left a resource open. */
 const FILE_TIMEOUT_MS = 10 * 60_000;
 const TEST_PROCESS = fileURLToPath(new URL('support/test-process.ts', import.meta.url));
 const NO_PROCESSES = `--import=${new URL('support/no-processes.ts', import.meta.url).href}`;
@@ -42,7 +42,8 @@ const { values, positionals } = parseArgs({ options: { unit: { type: 'boolean' }
 const isUnitRun = values.unit === true;
 // Tests wait for the disk, for processes and for time: one worker more than processors.
 const workers = availableParallelism() + 1;
-const wanted = process.env['TEST_DATABASE'] === undefined ? undefined : databaseNamed(process.env['TEST_DATABASE']);
+const onlyDatabase =
+  process.env['TEST_DATABASE'] === undefined ? undefined : databaseNamed(process.env['TEST_DATABASE']);
 const patterns = positionals.length > 0 ? positionals : ['test/**/*.test.ts'];
 const files = globSync(patterns, { exclude: ['**/node_modules/**'] }).map(readTestFile);
 const groups = DATABASES.flatMap((database) => groupsOn(database));
@@ -61,7 +62,7 @@ const failed: string[] = [];
 await Promise.all(
   Array.from({ length: workers }, async () => {
     for (const group of groups) {
-      // A process that exits early leaves the other files to another one.
+      // After a process exits early, another process runs the remaining files.
       while (group.waiting.length > 0) await runFiles(group);
     }
   }),
@@ -84,10 +85,10 @@ function readTestFile(path: string): TestFile {
 
 /** The groups of one database, the slow one first. */
 function groupsOn(database: DatabaseKind): Group[] {
-  if (wanted && wanted !== database) return [];
+  if (onlyDatabase && onlyDatabase !== database) return [];
   if (isUnitRun && database !== 'sqlite') return [];
   // Named files run on a named database even if they do not declare it.
-  const isForced = wanted !== undefined && positionals.length > 0;
+  const isForced = onlyDatabase !== undefined && positionals.length > 0;
   const all = files.filter(({ databases }) => isForced || databases.includes(database));
   return (isUnitRun ? [false] : [true, false]).map((startsProcesses): Group => {
     const some = all.filter((file) => file.startsProcesses === startsProcesses);
@@ -131,7 +132,7 @@ async function runFiles({ database, waiting, startsProcesses }: Group): Promise<
   sendNext();
   const code = await new Promise((resolve, reject) => child.once('close', resolve).once('error', reject));
   clearTimeout(timeout);
-  // Without the tests of the files that passed.
+  // Omits the tests of files that passed.
   const lines = output.stdout.replace(/^▶ (\S+)\n(?: .*\n)*(?=✔ \1 )/gm, '').split('\n');
   tests += Number(/^ℹ tests (\d+)$/m.exec(output.stdout)?.[1] ?? 0);
   const bad = new Set(lines.filter((line) => line.startsWith('✖ test/')));

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { NO_LOAD } from './load.ts';
 import { SCENARIOS } from './scenarios.ts';
 
-/** With a chance of one in two that a kill meets the fault, all of these miss it once in 256 runs. */
+/** If each kill meets the fault with a chance of one in two, all tries miss it in one of 256 runs. */
 const MOST_TRIES = 8;
 
 for (const { name, cycles, injected, injectedCycles, unavailable, run } of Object.values(SCENARIOS)) {
@@ -18,13 +18,13 @@ for (const { name, cycles, injected, injectedCycles, unavailable, run } of Objec
     });
 
     it(`is caught with ${injected}`, async (test) => {
-      // Whether a kill meets the fault is a matter of chance.
+      // A kill meets the fault only at some moments.
       let noticed: string | undefined;
       for (let tries = 0; tries < MOST_TRIES && noticed === undefined; tries++) {
         const { problems } = await run({ cycles: injectedCycles, injected: true });
         noticed = problems.find((problem) => problem !== NO_LOAD);
       }
-      assert.ok(noticed, 'the injected fault went unnoticed');
+      assert.ok(noticed, 'the injected fault was not caught');
       test.diagnostic(noticed);
     });
   });

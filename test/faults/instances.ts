@@ -1,19 +1,94 @@
-import { settingsOf } from '../support/database.ts';
-import { startReceiver } from './pair.ts';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Pool } from 'undici';
 import type { DatabaseSettings } from '../../src/store/open.ts';
 import { type Program, SERVICE, freePort, startUntilReady } from '../process/program.ts';
+import { createTestDatabase, settingsOf } from '../support/database.ts';
+import { sharedPostgres } from '../support/postgres.ts';
+import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
+import type { FaultName } from './faulty-server.ts';
+import { callbackBody } from './requests.ts';
 
-/** An instance of the service, which has the same port after each restart. */
+const CONNECTIONS = 64;
+const LAST_OUTPUT_LENGTH = 1000;
+// The instances of one service have one public URL.
+const BASE_URL = 'http://localhost:3000';
+const FAULTY_SERVER = new URL('./faulty-server.ts', import.meta.url);
+
+/** A response of the API; `text` is its raw body. */
+export interface Answer<Body> {
+  status: number;
+  text: string;
+  body: Body;
+}
+
+/** A process of the service, which has the same port after each restart. */
 export interface Instance {
   url: string;
-  /** False from the moment before it is killed until it is ready again. */
+  /** False from the moment before the process is killed until it is ready again. */
   isUp(): boolean;
   /** Number of kills. */
   deaths(): number;
-  /** The end of its output. */
-  lastWords(): string;
+  /** The end of the output of the process. */
+  lastOutput(): string;
   start(): Promise<void>;
+  signal(signal: NodeJS.Signals): void;
   kill(): Promise<void>;
+  get<Body>(path: string): Promise<Answer<Body>>;
+  post<Body>(path: string, body: unknown): Promise<Answer<Body>>;
+  /** Opens all connections, so that requests that are sent together arrive together. */
+  warmUp(): Promise<void>;
+}
+
+async function createInstance(fault: FaultName | undefined, variables: Record<string, string>): Promise<Instance> {
+  const port = String(await freePort());
+  const url = `http://127.0.0.1:${port}`;
+  const settings = { BASE_URL, LOG_LEVEL: 'error', ...NO_RATE_LIMITS, ...variables, PORT: port };
+  let starting: Promise<Program> | undefined;
+  let program: Program | undefined;
+  let pool: Pool | undefined;
+  let up = false;
+  let deaths = 0;
+
+  async function request<Body>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer<Body>> {
+    pool ??= new Pool(url, { connections: CONNECTIONS, headersTimeout: 20_000 });
+    const json = body !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    const answer = await pool.request({ method, path, ...json });
+    const text = await answer.body.text();
+    return { status: answer.statusCode, text, body: JSON.parse(text) as Body };
+  }
+
+  return {
+    url,
+    isUp: () => up,
+    deaths: () => deaths,
+    lastOutput: () => `${program?.stdout()}${program?.stderr()}`.slice(-LAST_OUTPUT_LENGTH),
+    async start() {
+      starting =
+        fault === undefined
+          ? startUntilReady(SERVICE, settings, url)
+          : startUntilReady(FAULTY_SERVER, { ...settings, INJECTED_FAULT: fault }, url);
+      program = await starting;
+      up = true;
+    },
+    signal: (signal) => program?.signal(signal),
+    async kill() {
+      up = false;
+      deaths++;
+      // An instance that is still starting must not be left behind.
+      const started = await starting?.catch(() => undefined);
+      up = false;
+      started?.signal('SIGKILL');
+      await started?.exited;
+      await pool?.destroy();
+      pool = undefined;
+    },
+    get: (path) => request('GET', path),
+    post: (path, body) => request('POST', path, body),
+    async warmUp() {
+      await Promise.all(Array.from({ length: CONNECTIONS }, () => request('GET', '/healthz')));
+    },
+  };
 }
 
 /** Instances of the service over one database, and the merchant that receives their events. */
@@ -26,32 +101,20 @@ export interface Rig extends AsyncDisposable {
   startLater(): Promise<Instance>;
 }
 
-export interface RigOptions {
-  /** The database itself. */
-  databaseUrl: string;
-  /** URL of the database for each instance, such as that of a proxy. */
-  ways: readonly string[];
-  /** A server with an injected fault, in place of the service. */
-  entry?: URL;
-}
-
-const LAST_WORDS = 1000;
-
-const LATER = new URL('./servers/later.ts', import.meta.url);
-
-/** Starts the instances and waits until all are ready. `await using` ends them. */
-export async function startRig({ databaseUrl, ways, entry = SERVICE }: RigOptions): Promise<Rig> {
+/**
+ * Starts the instances and waits until all are ready. `ways` has the value of `DATABASE_URL` for each instance: the database or
+ * a proxy before it. `await using` kills the instances.
+ */
+export async function startRig(databaseUrl: string, ways: readonly string[], fault?: FaultName): Promise<Rig> {
   await using stack = new AsyncDisposableStack();
   const merchant = stack.use(await startReceiver(() => 200));
-  const variables = { LOG_LEVEL: 'error', ...merchant.variables };
-  const prepare = async (file: URL, way: string): Promise<Instance> => {
-    const instance = await createInstance(file, { ...variables, DATABASE_URL: way });
-    stack.defer(() => instance.kill());
-    return instance;
-  };
-  const instances = await Promise.all(ways.map((way) => prepare(entry, way)));
+  const prepare = async (name: FaultName | undefined, way: string): Promise<Instance> =>
+    stack.adopt(await createInstance(name, { ...merchant.variables, DATABASE_URL: way }), (instance) =>
+      instance.kill(),
+    );
+  const instances = await Promise.all(ways.map((way) => prepare(fault, way)));
   await Promise.all(instances.map((instance) => instance.start()));
-  const later = await prepare(LATER, databaseUrl);
+  const later = await prepare('later', databaseUrl);
   const owned = stack.move();
   return {
     settings: settingsOf(databaseUrl),
@@ -70,31 +133,85 @@ export function through(proxyPort: number, databaseUrl: string): string {
   return Object.assign(new URL(databaseUrl), { port: String(proxyPort) }).href;
 }
 
-async function createInstance(file: URL, variables: Record<string, string>): Promise<Instance> {
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
-  let starting: Promise<Program> | undefined;
-  let program: Program | undefined;
-  let up = false;
-  let deaths = 0;
+/** A PostgreSQL database and the instances that share it. `await using` kills the instances and removes the database. */
+export interface SharedDatabase extends AsyncDisposable {
+  settings: DatabaseSettings;
+  /** Runs SQL and returns the rows. */
+  query(sql: string, params?: unknown[]): Promise<Record<string, unknown>[]>;
+  start(fault?: FaultName, variables?: Record<string, string>): Promise<Instance>;
+}
+
+export async function createSharedDatabase(): Promise<SharedDatabase> {
+  await using stack = new AsyncDisposableStack();
+  const postgres = await sharedPostgres();
+  const database = stack.use(await createTestDatabase('postgres'));
+  const name = new URL(database.url).pathname.slice(1);
+  const owned = stack.move();
   return {
-    url,
-    isUp: () => up,
-    deaths: () => deaths,
-    lastWords: () => `${program?.stdout()}${program?.stderr()}`.slice(-LAST_WORDS),
-    async start() {
-      starting = startUntilReady(file, { ...variables, PORT: String(port) }, url);
-      program = await starting;
-      up = true;
+    settings: database.settings,
+    query: (sql, params) => postgres.query(name, sql, params),
+    async start(fault, variables) {
+      const instance = await createInstance(fault, { DATABASE_URL: database.url, ...variables });
+      owned.defer(() => instance.kill());
+      await instance.start();
+      return instance;
     },
-    async kill() {
-      up = false;
-      deaths++;
-      // An instance that is still starting must not be left behind.
-      const started = await starting?.catch(() => undefined);
-      up = false;
-      started?.signal('SIGKILL');
-      await started?.exited;
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** Response body of `CALLBACKS`. */
+export interface Verified {
+  result: { merchantWebhookQueued: boolean };
+}
+
+/** A provider callback that reports a status of a session, always the same bytes. */
+export function sampleCallback(sessionId: string, status: 'paid' | 'failed') {
+  return callbackBody(`${sessionId} ${status}`, sessionId, status);
+}
+
+/** A webhook attempt that has arrived. */
+export interface Attempt {
+  eventId: string;
+  /** Number of attempts for this event so far, including this one. */
+  number: number;
+  /** Unix seconds, as signed. */
+  signedAt: number;
+}
+
+/** A merchant's webhook endpoint. */
+export interface Receiver extends AsyncDisposable {
+  /** Settings that send webhooks here. */
+  variables: Record<string, string>;
+  /** Number of received attempts by event. */
+  arrived: ReadonlyMap<string, number>;
+}
+
+/** Starts an endpoint that responds to each attempt with the status from `answer`. */
+export async function startReceiver(answer: (attempt: Attempt) => number | Promise<number>): Promise<Receiver> {
+  const arrived = new Map<string, number>();
+  const server = createServer((request, response) => {
+    const eventId = String(request.headers['x-gateway-event']);
+    const number = (arrived.get(eventId) ?? 0) + 1;
+    arrived.set(eventId, number);
+    const signedAt = Number(/^t=(\d+),/.exec(String(request.headers['x-gateway-signature']))?.[1]);
+    const reply = async (): Promise<void> => {
+      response.writeHead(await answer({ eventId, number, signedAt })).end();
+    };
+    request.resume().on('end', () => void reply());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    variables: {
+      WEBHOOK_URL: `http://127.0.0.1:${port}/webhooks`,
+      WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
+    },
+    arrived,
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
     },
   };
 }

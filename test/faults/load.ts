@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Instance, Rig } from './instances.ts';
-import { inLanes } from './lanes.ts';
-import { type Problems, createProblems } from './problems.ts';
-import { type Answer, CALLBACKS, SESSIONS, ask, callbackBody, complaintOf, sessionBody } from './requests.ts';
-import { type FaultReport } from './scenario.ts';
+import { type Answer, CALLBACKS, SESSIONS, ask, askInstance, callbackBody, sessionBody, inLanes } from './requests.ts';
+import { type Problems, type FaultReport, createProblems } from './scenario.ts';
 import { until } from '../support/until.ts';
 import { brokenInvariants } from '../support/sound.ts';
 
@@ -15,45 +13,29 @@ export interface Journal {
   paid: Set<string>;
 }
 
-export interface LoadOptions {
-  clients: number;
-  /** True if the fault excuses 503. */
-  mayBeUnavailable: boolean;
-}
-
-/** Clients that buy repeatedly at any instance that is up, and repeat each request until the response is 200. */
-export interface Load {
-  clients: number;
-  journal: Journal;
-  /** Responses that no fault excuses. */
-  problems: Problems;
-  /** Counts of an instance: responses with 200, acknowledged sessions and payments among them, and responses with 503. */
-  answers(instance: Instance): { done: number; acknowledged: number; unavailable: number };
-  stop(): Promise<void>;
-}
+export type Load = ReturnType<typeof startLoad>;
 
 const PAUSE_MS = 50;
-/** Long enough for a busy machine; a injected fault can make it pass in vain. */
+/** Long enough for a busy machine. Under an injected fault, the wait can time out. */
 const PATIENCE_MS = 60_000;
 const WIDTH = 12;
 const NEW_BUYER_EVERY = 3;
 let loads = 0;
 
-/** Begins at once. */
-export function startLoad({ instances }: Rig, { clients, mayBeUnavailable }: LoadOptions): Load {
+/**
+ * Starts clients that buy repeatedly at any instance that is up, and repeat each request until the response is 200.
+ * `mayBeUnavailable` is true if the fault excuses 503.
+ */
+export function startLoad({ instances }: Rig, clients: number, mayBeUnavailable = true) {
   const name = `load${loads++}`;
   const journal: Journal = { keys: new Map(), paid: new Set() };
   const problems = createProblems();
   const counts = new Map(instances.map((instance) => [instance, { done: 0, acknowledged: 0, unavailable: 0 }]));
   let stopping = false;
 
-  /** Asks one instance once. */
+  /** Sends one request to one instance. */
   async function askAt(instance: Instance, path: string, body?: unknown): Promise<Answer> {
-    const before = instance.deaths();
-    const answer = await ask(instance.url + path, body);
-    const dropped = instance.deaths() > before;
-    const complaint = complaintOf(answer, { unavailable: mayBeUnavailable, dropped });
-    if (complaint !== undefined) problems.add(`${path} ${complaint}; the server: ${instance.lastWords()}`);
+    const answer = await askInstance(instance, problems, path, body, mayBeUnavailable);
     const count = counts.get(instance)!;
     if (answer.status === 200) count.done++;
     if (answer.status === 200 && body !== undefined) count.acknowledged++;
@@ -61,7 +43,7 @@ export function startLoad({ instances }: Rig, { clients, mayBeUnavailable }: Loa
     return answer;
   }
 
-  /** The first answer with 200; undefined where there is none before the end, or never will be. */
+  /** Repeats a request until the response is 200; returns undefined if the load stops first or the request is rejected. */
   async function persist(path: string, body?: unknown): Promise<{ answer: Answer; tries: number } | undefined> {
     for (let tries = 1; !stopping; tries++) {
       const instance = pick(instances.filter((instance) => instance.isUp()));
@@ -90,7 +72,7 @@ export function startLoad({ instances }: Rig, { clients, mayBeUnavailable }: Loa
 
   async function drive(client: number): Promise<void> {
     for (let count = 0; !stopping; count++) {
-      // Some come for the first time: what is known of a buyer and what is not go different ways.
+      // Some buyers are new: the service handles known and new buyers differently.
       const buyer = `${name}-${client}${count % NEW_BUYER_EVERY === 0 ? `-${count}` : ''}`;
       await buy(`${buyer}--${count}`);
     }
@@ -100,9 +82,11 @@ export function startLoad({ instances }: Rig, { clients, mayBeUnavailable }: Loa
   return {
     clients,
     journal,
+    /** Responses that no fault excuses. */
     problems,
-    answers: (instance) => ({ ...counts.get(instance)! }),
-    async stop() {
+    /** Counts of an instance: responses with 200, acknowledged sessions and payments among them, and responses with 503. */
+    answers: (instance: Instance) => ({ ...counts.get(instance)! }),
+    async stop(): Promise<void> {
       stopping = true;
       await driven;
     },
@@ -113,37 +97,37 @@ function pick<Item>(items: readonly Item[]): Item | undefined {
   return items[Math.floor(Math.random() * items.length)];
 }
 
-/** The run proves nothing. */
+/** Problem of a run that proves nothing. */
 export const NO_LOAD = 'there was hardly any load';
 
-/** Waits until every instance does its work, by itself, and the merchant hears of it. */
+/** Waits until every instance has responded and the merchant has received another event. */
 export async function untilBusy({ instances, events }: Rig, load: Load): Promise<void> {
   const before = instances.map((instance) => load.answers(instance).done);
-  const heard = events.size;
+  const received = events.size;
   const areBusy = () => instances.every((instance, index) => load.answers(instance).done > before[index]!);
-  await patiently(load, () => areBusy() && events.size > heard, 'not every instance does its work');
+  await patiently(load, () => areBusy() && events.size > received, 'not every instance responds');
 }
 
-/** Waits for the next session or payment that an instance acknowledges: what breaks right after it must not take it. */
+/** Waits for the next session or payment that an instance acknowledges. A crash right after it must not lose the record. */
 export async function untilAcknowledged(instance: Instance, load: Load): Promise<void> {
   const before = load.answers(instance).acknowledged;
   await patiently(load, () => load.answers(instance).acknowledged > before, 'an instance acknowledges nothing');
 }
 
-/** Waits until these answer what was asked of them after now: of what was asked before, each client waits for one thing. */
+/** Waits until the instances respond to requests sent from now on: each client has at most one older request in flight. */
 export async function untilAnswered(instances: readonly Instance[], load: Load): Promise<void> {
   const enough = instances.map((instance) => load.answers(instance).done + load.clients);
   const haveAnswered = () => instances.every((instance, index) => load.answers(instance).done > enough[index]!);
-  await patiently(load, haveAnswered, 'while one was down, the other did nothing');
+  await patiently(load, haveAnswered, 'while one instance was down, the other did nothing');
 }
 
-/** Waits until it holds; where something has gone wrong the run is decided, and nothing is waited for. */
+/** Waits until the condition holds, or until there is a problem, which decides the run. */
 async function patiently({ problems }: Load, holds: () => boolean, complaint: string): Promise<void> {
   const isDecided = () => problems.list().length > 0;
   await until(() => isDecided() || holds(), undefined, PATIENCE_MS).catch(() => problems.add(complaint));
 }
 
-/** Ends the load, and the instances with it; then compares what is there with what was acknowledged. */
+/** Stops the load and the instances; then compares the stored records with the acknowledged ones. */
 export async function concluded(rig: Rig, load: Load, cycles: number): Promise<FaultReport> {
   await load.stop();
   const { journal, problems } = load;
@@ -167,7 +151,7 @@ async function awaitEvents(rig: Rig, { paid }: Journal, problems: Problems): Pro
   await later.kill();
 }
 
-/** Compares the answers of every instance about a key and its session with the journal. */
+/** Compares the responses of every instance about a key and its session with the journal. */
 async function compare(
   { instances }: Rig,
   { paid }: Journal,
@@ -181,7 +165,7 @@ async function compare(
     else if (status !== 200) problems.add(`${id} cannot be read: ${status}`);
     else if (paid.has(id!) && body.status !== 'paid') problems.add(`${id} was paid and is ${body.status}`);
   }
-  // Acknowledged or not, the key gives the same session every time.
+  // Every request with the key must return the same session, also if no response acknowledged it.
   const { url } = pick(instances)!;
   const again = await ask(url + SESSIONS, sessionBody(key));
   if (again.status !== 200) problems.add(`key ${key} gives ${again.status} ${JSON.stringify(again.body)}`);

@@ -43,7 +43,7 @@ describe(`responses to ${requests} generated requests, seed ${seed}`, () => {
       (_, payload) => payload.replace('"invalid_input"', '"not_found"'),
     ],
   ] satisfies [string, RegExp, (reply: Reply, payload: string) => string | void][]) {
-    it(`fail with ${fault} in the answers of one operation`, async () => {
+    it(`are rejected with ${fault} in the responses of one operation`, async () => {
       const injected: Part = (app) =>
         void app.addHook('onSend', async (request, reply, payload) =>
           request.routeOptions.url === '/api/gateway/sessions' && request.method === 'POST'

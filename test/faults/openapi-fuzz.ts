@@ -12,32 +12,18 @@ import { type TestService, call, sessionBody, startTestService } from '../suppor
 import { createKnownIds } from './known-ids.ts';
 import { type ApiRequest, requestsOf } from './openapi-requests.ts';
 
-interface ApiFuzzOptions {
-  seed: number;
-  requests: number;
-  /** API keys that requests carry; none for a service without keys. */
-  keys: readonly string[];
-  /** Ids of records that exist. */
-  ids: readonly string[];
-}
-
-interface ApiFuzzReport {
-  /** Number of answers by operation and status. */
-  answers: Map<string, number>;
-  /** Number of requests sent. */
-  sent: number;
-  /** The first answer that the document does not describe, and its request. */
-  failure: string | undefined;
-}
-
 const ajv = createValidator();
-/** By the schema in a document, which several runs share. */
+/** Validators by schema; several runs share the schemas of a document. */
 const compiled = new WeakMap<object, ReturnType<typeof ajv.compile>>();
 
-/** Sends generated requests for every documented operation to an app, and compares each answer with the document. */
-async function fuzzApi(app: FastifyInstance, api: OpenApi, options: ApiFuzzOptions): Promise<ApiFuzzReport> {
-  const { seed, requests, keys } = options;
-  const known = createKnownIds(options.ids);
+/** Sends generated requests for every documented operation to an app; `failure` is the first undocumented response. */
+async function fuzzApi(
+  app: FastifyInstance,
+  api: OpenApi,
+  { seed, requests, keys, ids }: { seed: number; requests: number; keys: readonly string[]; ids: readonly string[] },
+) {
+  const known = createKnownIds(ids);
+  /** Number of responses by operation and status. */
   const answers = new Map<string, number>();
   let sent = 0;
 
@@ -63,12 +49,8 @@ async function fuzzApi(app: FastifyInstance, api: OpenApi, options: ApiFuzzOptio
   }
 
   const property = fc.asyncProperty(requestsOf(api, keys.length), async (request) => {
-    const { method, path, operation, params, query, headers, key, body } = request;
-    const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
-      const value = params[name]!;
-      return 'text' in value ? value.text : known.at(value.prefix, value.known);
-    });
-    const url = filled + known.fill(query);
+    const { method, operation, headers, key, body } = request;
+    const url = known.fill(request.url);
     const answer = await app.inject({
       method: method as 'GET',
       url,
@@ -92,12 +74,10 @@ async function fuzzApi(app: FastifyInstance, api: OpenApi, options: ApiFuzzOptio
   return { answers, sent, failure };
 }
 
-/** A service with some records, for generated requests. */
-export interface FuzzedApi extends AsyncDisposable {
-  run(options: { seed: number; requests: number }, ...injected: Part[]): Promise<ApiFuzzReport>;
-}
+export type FuzzedApi = Awaited<ReturnType<typeof startFuzzedApi>>;
 
-export async function startFuzzedApi({ hasKeys }: { hasKeys: boolean }): Promise<FuzzedApi> {
+/** Starts a service with some records, for generated requests. */
+export async function startFuzzedApi({ hasKeys }: { hasKeys: boolean }) {
   const settings: Record<string, string> = hasKeys ? BOOTSTRAP : { TEST_CLOCK: 'true' };
   const service = await startTestService({
     variables: { ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'), ...settings },
@@ -110,7 +90,7 @@ export async function startFuzzedApi({ hasKeys }: { hasKeys: boolean }): Promise
   const ids = await records(service, sandbox?.admin);
   const api = (await (await fetch(`${service.url}/openapi.json`)).json()) as OpenApi;
   return {
-    async run(options, ...injected) {
+    async run(options: { seed: number; requests: number }, ...injected: Part[]) {
       const app = await createApp(service.service.deps as AppDeps, [...injected, ...PARTS]);
       try {
         return await fuzzApi(app, api, { ...options, keys, ids });

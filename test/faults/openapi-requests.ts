@@ -2,50 +2,20 @@ import * as fc from 'fast-check';
 import { type OpenApi, type OpenApiOperation, parametersOf } from '../../src/contract/openapi-document.ts';
 import type { JsonSchema } from '../../src/contract/json-schema.ts';
 import { anyCodePoint } from '../support/code-point.ts';
+import { HOSTILE_CONTENT_TYPES, HOSTILE_HEADERS, HOSTILE_HOSTS } from './hostile-text.ts';
 
-/** A request of one documented operation; ids of records are filled in when it is sent. */
+/** A request of one documented operation; its placeholders of known ids are filled in when it is sent. */
 export interface ApiRequest {
   method: string;
-  path: string;
+  url: string;
   operation: OpenApiOperation;
-  params: Record<string, ParamValue>;
-  /** Query string with its question mark, or empty. */
-  query: string;
   headers: Record<string, string>;
   /** Index of one of the keys of the run; undefined for none. */
   key: number | undefined;
   body: string | undefined;
 }
 
-/** Percent-encoded text, or the n-th known id with the prefix of the parameter's example. */
-type ParamValue = { text: string } | { prefix: string; known: number };
-
 const MAX_BODY_BYTES = 128 * 1024;
-const CONTENT_TYPES = [
-  'text/plain',
-  'application/json; charset=utf-16',
-  'APPLICATION/JSON',
-  'application/ld+json',
-  'application/x-www-form-urlencoded',
-  'multipart/form-data; boundary=x',
-  'text/csv',
-  'application/',
-  ';;;=',
-];
-const HOSTILE_HEADERS: Record<string, string>[] = [
-  { origin: 'https://evil.example' },
-  { origin: 'null' },
-  { 'sec-fetch-site': 'cross-site' },
-  { host: 'evil.example' },
-  { host: '' },
-  { 'if-none-match': '*' },
-  { accept: 'application/xml' },
-  { 'accept-encoding': 'x' },
-  { authorization: 'Basic eDp5' },
-  { authorization: `Bearer sk_sandbox_${'0'.repeat(43)}` },
-  { 'x-forwarded-for': "' OR 1=1" },
-  { 'content-encoding': 'gzip' },
-];
 const HOSTILE_TEXTS = ['', '\0', '\u202e', '__proto__', 'constructor', "' OR 1=1 --", 'ü'.repeat(3000), '-1', '1e999'];
 const HOSTILE_QUERIES = ['?%00=1', '?%ff=%fe', '?&&==&', '?limit[]=1', '?environment=production', '?__proto__=1', '??'];
 
@@ -73,22 +43,25 @@ function requestOf(
 ): fc.Arbitrary<ApiRequest> {
   const parameters = parametersOf(api, operation);
   const inPath = parameters.filter((parameter) => parameter.in === 'path');
+  const params = fc.record(
+    Object.fromEntries(inPath.map(({ name, example, schema }) => [name, paramOf(String(example), schema)])),
+  );
+  const query = queryOf(parameters.filter((parameter) => parameter.in === 'query'));
   const [type, content] = Object.entries(operation.requestBody?.content ?? {})[0] ?? ['application/json'];
   const body = content ? bodyOf(api, type, content.schema, content.example) : fc.constant(undefined);
   // Requests may also have a body that is not documented.
   const anyBody = method === 'GET' ? fc.constant(undefined) : fc.oneof({ weight: 9, arbitrary: body }, hostileBody);
   return fc.record({
     method: fc.constant(method),
-    path: fc.constant(path),
+    url: fc
+      .tuple(params, query)
+      .map(([values, text]) => path.replace(/\{(\w+)\}/g, (_, name: string) => values[name]!) + text),
     operation: fc.constant(operation),
-    params: fc.record(
-      Object.fromEntries(inPath.map(({ name, example, schema }) => [name, paramOf(String(example), schema)])),
-    ),
-    query: queryOf(parameters.filter((parameter) => parameter.in === 'query')),
     headers: fc.oneof(
       { weight: 8, arbitrary: fc.constant<Record<string, string>>({ 'content-type': type }) },
-      fc.constantFrom(...CONTENT_TYPES).map((other) => ({ 'content-type': other })),
-      fc.constantFrom(...HOSTILE_HEADERS).map((hostile) => ({ 'content-type': type, ...hostile })),
+      fc.constantFrom(...HOSTILE_CONTENT_TYPES).map((other) => ({ 'content-type': other })),
+      fc.constantFrom(...HOSTILE_HEADERS).map(([name, value]) => ({ 'content-type': type, [name]: value })),
+      fc.constantFrom(...HOSTILE_HOSTS).map((host) => ({ 'content-type': type, host })),
     ),
     key: fc.oneof(
       { weight: 9, arbitrary: keys === 0 ? fc.constant(undefined) : fc.nat(keys - 1) },
@@ -98,16 +71,14 @@ function requestOf(
   });
 }
 
-function paramOf(example: string, schema: JsonSchema): fc.Arbitrary<ParamValue> {
+/** Percent-encoded text, or a known id with the prefix of the parameter's example. */
+function paramOf(example: string, schema: JsonSchema): fc.Arbitrary<string> {
   const prefix = /^[a-z]{3}(?=_)/.exec(example)?.[0];
   // URL parsers remove dot segments, and an empty segment is another path.
-  const hostile = text
-    .filter((value) => value !== '' && !/^\.{1,2}$/.test(value))
-    .map((value) => ({ text: encodeURIComponent(value) }));
-  const valid: fc.Arbitrary<ParamValue> = prefix
-    ? fc.nat(99).map((known) => ({ prefix, known }))
-    : fc.constantFrom(...((schema.enum as string[] | undefined) ?? [example])).map((value) => ({ text: value }));
-  return fc.oneof({ weight: 6, arbitrary: valid }, hostile, fc.constantFrom({ text: '%00' }, { text: '%ff' }));
+  const hostile = text.filter((value) => value !== '' && !/^\.{1,2}$/.test(value)).map(encodeURIComponent);
+  const documented = (schema.enum as string[] | undefined) ?? [example];
+  const valid = prefix ? knownId(prefix) : fc.constantFrom(...documented);
+  return fc.oneof({ weight: 6, arbitrary: valid }, hostile, fc.constantFrom('%00', '%ff'));
 }
 
 function queryOf(parameters: { name: string; schema: JsonSchema; example?: string | number }[]): fc.Arbitrary<string> {
@@ -161,7 +132,7 @@ function changed(value: unknown): fc.Arbitrary<unknown> {
 
 /** A value that the schema describes. */
 function valueOf(api: OpenApi, schema: JsonSchema): fc.Arbitrary<unknown> {
-  const { $ref, enum: values, const: only, anyOf, type, properties, items, additionalProperties } = schema;
+  const { $ref, enum: values, const: only, anyOf, type, items } = schema;
   if ($ref !== undefined) return valueOf(api, api.components.schemas[$ref.split('/').at(-1)!]!);
   if (only !== undefined) return fc.constant(only);
   if (values) return fc.constantFrom(...values);
@@ -169,24 +140,12 @@ function valueOf(api: OpenApi, schema: JsonSchema): fc.Arbitrary<unknown> {
   if (Array.isArray(type)) return fc.oneof(...type.map((one) => valueOf(api, { ...schema, type: one })));
   switch (type) {
     case 'object':
-      if (!properties)
-        return fc.dictionary(fc.string({ minLength: 1, maxLength: 5 }), mapped(api, additionalProperties), {
-          maxKeys: 3,
-        });
-      return fc.record(
-        Object.fromEntries(
-          Object.entries(properties).map(([name, part]) => [
-            name,
-            name === 'idempotencyKey' ? idempotencyKey : valueOf(api, part),
-          ]),
-        ),
-        { requiredKeys: schema.required ?? [] },
-      );
+      return objectOf(api, schema);
     case 'array':
       return fc.uniqueArray(items ? valueOf(api, items) : json, {
         minLength: 1,
         maxLength: 3,
-        selector: (value) => JSON.stringify(value),
+        selector: JSON.stringify,
       });
     case 'integer':
       return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 1000 });
@@ -203,8 +162,18 @@ function valueOf(api: OpenApi, schema: JsonSchema): fc.Arbitrary<unknown> {
   }
 }
 
-function mapped(api: OpenApi, values: JsonSchema['additionalProperties']): fc.Arbitrary<unknown> {
-  return typeof values === 'object' ? valueOf(api, values) : json;
+function objectOf(
+  api: OpenApi,
+  { properties, additionalProperties, required = [] }: JsonSchema,
+): fc.Arbitrary<unknown> {
+  if (!properties) {
+    const value = typeof additionalProperties === 'object' ? valueOf(api, additionalProperties) : json;
+    return fc.dictionary(fc.string({ minLength: 1, maxLength: 5 }), value, { maxKeys: 3 });
+  }
+  const values = Object.entries(properties).map(([name, part]) => {
+    return [name, name === 'idempotencyKey' ? idempotencyKey : valueOf(api, part)] as const;
+  });
+  return fc.record(Object.fromEntries(values), { requiredKeys: required });
 }
 
 function stringOf({ format, pattern, minLength = 0, maxLength = 60 }: JsonSchema): fc.Arbitrary<string> {

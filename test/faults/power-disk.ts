@@ -7,17 +7,12 @@ import type { Random } from './random.ts';
  */
 export type Loss = 'synced only' | 'some unsynced' | 'last torn' | 'whole';
 
-/** A disk that remembers what is durable and what is only on its way there. */
-export interface Disk {
-  apply(event: TraceEvent): void;
-  /** The files as they would be found after a loss of power now. */
-  after(loss: Loss, random: Random): Map<string, Buffer>;
-}
+type ContentChange = FileChange & { kind: 'write' | 'truncate' };
 
-/** A file apart from its name: what was made under the same name later is another. */
+/** A file without its name: a later file of the same name is another one. */
 interface Inode {
-  durable: Content;
-  pending: (FileChange & { kind: 'write' | 'truncate' })[];
+  durable: Buffer;
+  pending: ContentChange[];
 }
 
 interface NameChange {
@@ -26,7 +21,8 @@ interface NameChange {
   done: number;
 }
 
-export function createDisk(): Disk {
+/** A simulated disk, which distinguishes durable changes from pending ones. */
+export function createDisk() {
   const current = new Map<string, Inode>();
   const durableNames = new Map<string, Inode>();
   // The names in a folder are durable after a sync of the folder, not of the file.
@@ -38,10 +34,10 @@ export function createDisk(): Disk {
   }
 
   return {
-    apply(event) {
+    apply(event: TraceEvent): void {
       switch (event.kind) {
         case 'create':
-          return link(event.file, { durable: createContent(), pending: [] }, event.done);
+          return link(event.file, { durable: Buffer.alloc(0), pending: [] }, event.done);
         case 'unlink':
           return link(event.file, undefined, event.done);
         case 'write':
@@ -54,17 +50,17 @@ export function createDisk(): Disk {
             pendingNames = pendingNames.filter((change) => !isOver(change));
           } else {
             const inode = existing(current, event.file);
-            for (const change of inode.pending.filter(isOver)) inode.durable.change(change);
+            inode.durable = inode.pending.filter(isOver).reduce(changed, inode.durable);
             inode.pending = inode.pending.filter((change) => !isOver(change));
           }
-          return undefined;
+          return;
         }
         default:
-          return undefined;
       }
     },
-    after(loss, random) {
-      // A share of its own each time: a few writes lost, or nearly all.
+    /** The files after a power loss at this moment. */
+    after(loss: Loss, random: Random): Map<string, Buffer> {
+      // The share of surviving writes differs each time.
       const share = random.int(100) / 100;
       const survives = () =>
         loss === 'whole' || loss === 'last torn' || (loss === 'some unsynced' && random.chance(share));
@@ -72,10 +68,9 @@ export function createDisk(): Disk {
       for (const change of pendingNames) if (survives()) setName(names, change);
       const files = new Map<string, Buffer>();
       for (const [name, { durable, pending }] of names) {
-        const content = durable.copy();
         const last = loss === 'last torn' ? pending.at(-1) : undefined;
-        for (const change of pending) if (survives()) content.change(change === last ? torn(change) : change);
-        files.set(name, content.bytes());
+        const surviving = pending.filter(survives).map((change) => (change === last ? torn(change) : change));
+        files.set(name, surviving.reduce(changed, Buffer.from(durable)));
       }
       return files;
     },
@@ -89,40 +84,20 @@ function setName(names: Map<string, Inode>, { name, inode }: Pick<NameChange, 'n
 
 function existing(names: Map<string, Inode>, name: string): Inode {
   const inode = names.get(name);
-  if (!inode) throw new Error(`the trace has ${name} used before it was made`);
+  if (!inode) throw new Error(`the trace uses ${name} before its creation`);
   return inode;
 }
 
-function torn(change: Inode['pending'][number]): Inode['pending'][number] {
+function torn(change: ContentChange): ContentChange {
   if (change.kind === 'truncate') return change;
   return { ...change, data: change.data.subarray(0, change.data.length / 2) };
 }
 
-interface Content {
-  change(change: Inode['pending'][number]): void;
-  copy(): Content;
-  bytes(): Buffer;
-}
-
-/** Bytes that grow; a hole reads as zeros. */
-function createContent(from: Buffer = Buffer.alloc(0)): Content {
-  let bytes = Buffer.from(from);
-  let size = bytes.length;
-
-  function resize(wanted: number): void {
-    if (wanted > bytes.length) bytes = Buffer.concat([bytes.subarray(0, size), Buffer.alloc(wanted * 2 - size)]);
-    if (wanted < size) bytes.fill(0, wanted, size);
-    size = wanted;
-  }
-
-  return {
-    change(change) {
-      if (change.kind === 'truncate') return resize(change.size);
-      const end = change.offset + change.data.length;
-      if (end > size) resize(end);
-      bytes.set(change.data, change.offset);
-    },
-    copy: () => createContent(bytes.subarray(0, size)),
-    bytes: () => bytes.subarray(0, size),
-  };
+/** The bytes after a change; a hole reads as zeros. May change the given buffer. */
+function changed(bytes: Buffer, change: ContentChange): Buffer {
+  const size = change.kind === 'truncate' ? change.size : Math.max(bytes.length, change.offset + change.data.length);
+  const result = size === bytes.length ? bytes : Buffer.alloc(size);
+  if (result !== bytes) bytes.copy(result);
+  if (change.kind === 'write') result.set(change.data, change.offset);
+  return result;
 }

@@ -3,52 +3,37 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type Loss, createDisk } from './power-disk.ts';
-import { type Recording, record } from './power-record.ts';
+import { type RecordOptions, type Recording, record } from './power-record.ts';
 import type { TraceEvent } from './power-trace.ts';
 import { createRandom } from './random.ts';
 
-export interface PowerOptions {
-  /** The server file: the service, or one with a fault. */
-  entry: URL;
-  sessions: number;
+export interface PowerOptions extends RecordOptions {
   /** Number of moments at which the power is cut; at each, unsynced writes are lost in three ways. */
   cutPoints: number;
   /** Seed of the losses. The run itself differs each time. */
   seed: number;
 }
 
-export interface PowerReport {
-  /** Answers that promised something: sessions created, and payments taken. */
-  acknowledged: number;
-  cutPoints: number;
-  /** Moments among them at which a checkpoint was half done. */
-  inCheckpoints: number;
-  checkpoints: number;
-  /** Number of times that the log restarted after a checkpoint. */
-  logResets: number;
-  problems: string[];
-}
-
-/** An acknowledgement of the service: from event `at` on, its record must survive any loss of power. */
+/** An acknowledgement of the service: from event `at` on, its record must survive any power loss. */
 interface Acknowledgement {
   at: number;
   session: string;
-  /** The key under which it was created; undefined where it was paid. */
+  /** Idempotency key of a created session; undefined for a payment. */
   key: string | undefined;
 }
 
 const LOSSES: Loss[] = ['synced only', 'some unsynced', 'last torn'];
 const DATABASE = 'power.db';
 const LOG = `${DATABASE}-wal`;
-/** A share of the moments lies within checkpoints, at writes to the database itself; the others are answers. */
+/** Share of the cuts within checkpoints, at writes to the database file. The other cuts are at responses. */
 const CHECKPOINT_SHARE = 0.25;
 
 /**
- * Runs the service on a recorded disk; then, for moments of that run, makes the database as a loss of power would have
- * left it, and looks for everything that had been acknowledged by then.
+ * Runs the service on a recorded disk. For many moments of that run, restores the database as a power loss would have left it,
+ * and looks for every record that the service had acknowledged before.
  */
-export async function runPowerLoss({ entry, sessions, cutPoints, seed }: PowerOptions): Promise<PowerReport> {
-  const recording = await record(entry, sessions);
+export async function runPowerLoss({ cutPoints, seed, ...options }: PowerOptions) {
+  const recording = await record(options);
   const { events } = recording;
   const acknowledged = acknowledgementsIn(events);
   const inCheckpoints = spread(checkpointWrites(events, acknowledged), Math.floor(cutPoints * CHECKPOINT_SHARE));
@@ -66,8 +51,9 @@ export async function runPowerLoss({ entry, sessions, cutPoints, seed }: PowerOp
   return {
     acknowledged: acknowledged.length,
     cutPoints: cuts.length,
+    /** Number of cuts in the middle of a checkpoint. */
     inCheckpoints: inCheckpoints.length,
-    checkpoints: load.filter((event) => event.kind === 'sync' && event.file === DATABASE).length,
+    /** Number of times that the log restarted after a checkpoint. */
     logResets: load.filter((event) => event.kind === 'write' && event.file === LOG && event.offset === 0).length,
     problems,
   };
@@ -94,7 +80,7 @@ function checkpointWrites(events: TraceEvent[], acknowledged: Acknowledgement[])
   });
 }
 
-/** All of them, or `count` at even distances, the last one included. */
+/** All moments, or `count` of them at even distances, including the last one. */
 function spread(moments: number[], count: number): number[] {
   if (moments.length <= count) return moments;
   return Array.from({ length: count }, (_, index) => moments[Math.ceil(((index + 1) * moments.length) / count) - 1]!);
@@ -102,7 +88,7 @@ function spread(moments: number[], count: number): number[] {
 
 /** The recording must reproduce the actual files, and contain all responses. */
 function gapsInRecording({ events, files, answered }: Recording, acknowledged: Acknowledgement[]): string[] {
-  // Calls that the end interrupted may have been executed or not.
+  // The end of the run may have interrupted a call before or after its execution.
   const settled = events.filter((event) => !('done' in event) || event.done !== Infinity);
   const simulated = [events, settled].map((some) => {
     const disk = createDisk();
@@ -113,16 +99,16 @@ function gapsInRecording({ events, files, answered }: Recording, acknowledged: A
   for (const name of [DATABASE, LOG]) {
     const real = files.get(name);
     if (!real || !simulated.some((ours) => ours.get(name)?.equals(real)))
-      problems.push(`the recording gives another ${name} than there is`);
+      problems.push(`the recording does not reproduce ${name}`);
   }
   if (acknowledged.length !== answered)
-    problems.push(`${answered} answers came, ${acknowledged.length} are in the trace`);
+    problems.push(`${answered} responses arrived, ${acknowledged.length} are in the trace`);
   return problems;
 }
 
 const WRITTEN = /(?:evt_)?chk_[0-9a-z]{36}(?:_paid)?/g;
 
-/** No answer before the log that has what it says was synced, after that was written: seen without any rebuilding. */
+/** Finds responses that were sent before a sync of the log that contains their records. */
 function answeredBeforeSync(events: TraceEvent[], acknowledged: Acknowledgement[]): string[] {
   const writtenBy = new Map<string, number>();
   const syncs: { start: number; end: number }[] = [];
@@ -166,23 +152,23 @@ function cutPower(events: TraceEvent[], acknowledged: Acknowledgement[], cuts: n
   return problems;
 }
 
-/** Queries for traces of half a transaction: each must find nothing. */
-const HALVES = [
+/** Queries for traces of a partial transaction: each must find nothing. */
+const PARTIAL_TRANSACTIONS = [
   'PRAGMA foreign_key_check',
   'SELECT 1 FROM ledger_entries GROUP BY payment_id, kind HAVING SUM(amount) <> 0',
   'SELECT 1 FROM payments LEFT JOIN invoices ON invoices.payment_id = payments.id WHERE invoices.id IS NULL',
 ];
 
-/** Opens a database as the service would after the power is back, and compares it with what was promised. */
+/** Opens a database as the service would after a power loss, and compares it with the acknowledged records. */
 function brokenPromises(path: string, promised: Acknowledgement[]): string[] {
   try {
     using database = new DatabaseSync(path);
-    // Only here: nobody needs the copy tomorrow.
+    // The copy is deleted after the check.
     database.exec('PRAGMA synchronous = OFF');
     const [check] = database.prepare('PRAGMA integrity_check').all();
     if (check?.['integrity_check'] !== 'ok') return [`integrity_check: ${JSON.stringify(check)}`];
-    const half = HALVES.find((sql) => database.prepare(sql).all().length > 0);
-    if (half !== undefined) return [`half a transaction is there: ${half}`];
+    const partial = PARTIAL_TRANSACTIONS.find((sql) => database.prepare(sql).all().length > 0);
+    if (partial !== undefined) return [`a partial transaction was stored: ${partial}`];
     const sessionOf = database.prepare('SELECT status, idempotency_key AS key FROM sessions WHERE id = ?');
     const isEvent = database.prepare('SELECT 1 FROM events WHERE id = ?');
     const broken = promised.filter(({ session, key }) => {

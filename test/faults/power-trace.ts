@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-/** The calls that change the database's files, make them durable, or answer a client; `?` where a machine has not all. */
+/** System calls that change database files, make them durable, or answer a client; strace ignores unknown calls with `?`. */
 export const TRACED = [
   'pwrite64,pwritev,pwritev2,write,writev,sendto,sendmsg,fsync,fdatasync',
   'ftruncate,?truncate,fallocate,copy_file_range,sendfile,msync,?open,openat,?creat',
@@ -14,26 +14,26 @@ export type FileChange =
   | { kind: 'write'; file: string; done: number; offset: number; data: Buffer }
   | { kind: 'truncate'; file: string; done: number; size: number };
 
-/** One thing of the trace; its place is when it began, but for a sync, which counts from its end. */
+/** One event of the trace. Its index is its start; a sync has the index of its end. */
 export type TraceEvent =
   | FileChange
-  /** Everything that was over by `start` is durable: of a file, or the names in the folder where `file` is ''. */
+  /** All changes of the file before `start` are durable; an empty `file` stands for the names in the folder. */
   | { kind: 'sync'; file: string; start: number }
-  /** The service begins to send a 200. */
+  /** The service starts to send a response with 200. */
   | { kind: 'answer'; body: string }
-  /** The beginning of a call whose effect stands elsewhere, or that has none. */
+  /** The start of a call whose effect is another event, or that has no effect. */
   | { kind: 'nothing' };
 
 const NOTHING: TraceEvent = { kind: 'nothing' };
 const CUT = '<unfinished ...>';
 const SOCKET = hexOf('socket:');
-// The index of the log in shared memory. SQLite makes it anew from the log after a crash: it is never relied on.
+// The index of the log in shared memory, which SQLite rebuilds from the log after a crash.
 const INDEX_SUFFIX = '-shm';
 
 /**
- * Reads what `strace -f -y -xx` wrote about the files in `folder` and the answers of the service. strace stops a thread
- * at the beginning and the end of a call, and prints both in that order where anything else comes between them: what
- * caused what is told right. Throws at a call that it does not understand.
+ * Reads the output of `strace -f -y -xx` about the files in `folder` and the responses of the service. strace stops a thread
+ * at the start and the end of a call, and prints both separately if another event occurs between them, so that the trace keeps
+ * the order of cause and effect. Throws at an unknown call.
  */
 export async function readTrace(trace: string, folder: string): Promise<TraceEvent[]> {
   const events: TraceEvent[] = [];
@@ -55,13 +55,13 @@ export async function readTrace(trace: string, folder: string): Promise<TraceEve
       else finish(text, start);
     }
   }
-  // The end came while these were in progress, and may or may not have let them be done.
+  // The end interrupted these calls before or after their execution.
   for (const { text, start } of begun.values()) finish(`${text}) = ?`, start);
   return events;
 
   function finish(text: string, start: number): void {
     const [, name = '', result = ''] = /^(\w+)\(.*\) += (-?\d+|\?)/s.exec(text) ?? [];
-    // A call that failed has done nothing.
+    // A failed call has no effect.
     if (result === '' || result.startsWith('-')) return;
     const isOver = result !== '?';
     const count = isOver ? Number(result) : Infinity;
@@ -82,7 +82,7 @@ export async function readTrace(trace: string, folder: string): Promise<TraceEve
         return { kind: 'sync', file, start };
       case 'openat':
       case 'open':
-        // With O_EXCL there is nothing to be cut.
+        // With O_EXCL the file is new, so that O_TRUNC has no effect.
         if (text.includes('O_TRUNC') && !text.includes('O_EXCL')) break;
         if (!text.includes('O_CREAT') || existing.has(file)) return undefined;
         existing.add(file);
@@ -100,11 +100,11 @@ export async function readTrace(trace: string, folder: string): Promise<TraceEve
       }
       default:
     }
-    throw new Error(`the trace has what the simulation does not know: ${text.slice(0, 300)}`);
+    throw new Error(`the simulation does not know this call: ${text.slice(0, 300)}`);
   }
 }
 
-/** The file that a call is about, a path or what `-y` says of a descriptor; '' for calls of other forms. */
+/** The file of a call, from its path or its descriptor as `-y` prints it; '' for other calls. */
 function pathOf(text: string): string {
   const [, path = ''] =
     /^(?:open|openat|unlink|unlinkat)\([^"]*"([^"]*)"/.exec(text) ?? /^\w+\(\d+<([^>]*)>/.exec(text) ?? [];

@@ -6,7 +6,7 @@ export interface Random {
   pick<Item>(items: readonly Item[]): Item;
 }
 
-/** The generator of one of many things made with one seed: each can be made again without those before it. */
+/** The generator of the item with this index: an item can be generated again without the items before it. */
 export function createRandom(seed: number, index: number): Random {
   let state = (seed ^ Math.imul(index + 1, 0x9e3779b1)) | 0;
   function next(): number {

@@ -1,12 +1,11 @@
 import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/webhook-samples.ts';
 import { DEADLINE_MS } from '../../src/store/postgres-connection.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
+import type { Instance } from './instances.ts';
+import type { Problems } from './scenario.ts';
 
-/**
- * Upper limit for the time to a response, whatever happens to the database: the deadline of the service, and some time for
- * a busy machine.
- */
-export const LIMIT_MS = DEADLINE_MS + 3500;
+/** Limit for the time to a response under every fault: the deadline of the service, and some time for a busy machine. */
+const LIMIT_MS = DEADLINE_MS + 3500;
 
 export const SESSIONS = '/api/gateway/sessions';
 export const CALLBACKS = '/api/agent/actions/webhook.verify_sample';
@@ -29,14 +28,12 @@ export interface Answer {
 
 const NOTHING: Answer = { status: 0, reason: '', late: false, retryAfter: '', body: {} };
 
-/** GET, or POST where there is a body. Never rejects. */
+/** Sends a GET request, or a POST request if there is a body. Never rejects. */
 export async function ask(url: string, body?: unknown): Promise<Answer> {
   const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
   try {
-    const response = await fetch(url, {
-      ...(body !== undefined && post),
-      signal: AbortSignal.timeout(LIMIT_MS),
-    });
+    const signal = AbortSignal.timeout(LIMIT_MS);
+    const response = await fetch(url, { ...(body !== undefined && post), signal });
     const { status, headers } = response;
     const retryAfter = headers.get('retry-after') ?? '';
     return { ...NOTHING, status, retryAfter, body: (await response.json()) as Answer['body'] };
@@ -47,19 +44,32 @@ export async function ask(url: string, body?: unknown): Promise<Answer> {
   }
 }
 
-/** Failures that a fault excuses. */
-export interface Excuses {
-  unavailable: boolean;
-  dropped: boolean;
+/** Sends a request to an instance; adds a problem for a failure that is neither an excused 503 nor caused by a kill. */
+export async function askInstance(
+  instance: Instance,
+  problems: Problems,
+  path: string,
+  body?: unknown,
+  mayBeUnavailable = true,
+): Promise<Answer> {
+  const before = instance.deaths();
+  const answer = await ask(instance.url + path, body);
+  const dropped = instance.deaths() > before;
+  const complaint = complaintOf(answer, { unavailable: mayBeUnavailable, dropped });
+  if (complaint !== undefined) problems.add(`${path} ${complaint}; the server: ${instance.lastOutput()}`);
+  return answer;
 }
 
 /** The complaint about a response, which must arrive in time with 200 or with an excused failure. */
-export function complaintOf({ status, reason, late, retryAfter, body }: Answer, excuses: Excuses): string | undefined {
+function complaintOf(
+  { status, reason, late, retryAfter, body }: Answer,
+  excuses: { unavailable: boolean; dropped: boolean },
+): string | undefined {
   if (status === 200) return undefined;
   if (late) return `was not answered within ${LIMIT_MS} ms`;
   if (status === 0) return excuses.dropped ? undefined : `was dropped: ${reason}`;
   if (status !== 503) return `was answered with ${status} ${JSON.stringify(body)}`;
-  if (!excuses.unavailable) return 'was answered with 503, and nothing was away';
+  if (!excuses.unavailable) return 'was answered with 503, and nothing was unavailable';
   if (body.error?.code !== 'unavailable') return `was answered with 503 ${JSON.stringify(body)}`;
   return /^[1-9]\d*$/.test(retryAfter) ? undefined : 'was answered with 503 without Retry-After';
 }
@@ -84,4 +94,17 @@ export function callbackBody(eventId: string, sessionId: string, status: 'paid' 
   const payload = { eventId, sessionId, status, amount: 49.99 };
   const now = Math.floor(Date.now() / 1000);
   return { payload, signature: signCallback(SAMPLE_PROVIDER_SECRET, now, JSON.stringify(payload)) };
+}
+
+/** Handles all items, at most `lanes` at a time. */
+export async function inLanes<Item>(
+  lanes: number,
+  items: Iterable<Item>,
+  handle: (item: Item) => Promise<unknown>,
+): Promise<void> {
+  const queue = [...items].values();
+  const lane = async (): Promise<void> => {
+    for (const item of queue) await handle(item);
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
 }

@@ -1,3 +1,4 @@
+import { Console } from 'node:console';
 import { parseArgs } from 'node:util';
 import { NO_LOAD } from './load.ts';
 import { CAMPAIGNS } from './campaigns.ts';
@@ -5,85 +6,72 @@ import type { FaultReport, Scenario } from './scenario.ts';
 import { SCENARIOS } from './scenarios.ts';
 
 /**
- * `npm run test:faults -- --cycles N [name...]`: all faults, or those named, for as long as one wants; then each with its
- * injected fault. Ends with 1 where a promise was broken, or a injected fault went unnoticed.
+ * `npm run test:faults -- --cycles N [name...]`: runs all scenarios or the named ones, each without and then with its injected
+ * fault. Exits with 1 if the service broke a promise or an injected fault was not caught.
  */
 
-/** A short run of so many cycles has tiny ones: a long run is so many times as long. */
-const TINY = 10;
+/** From this number of cycles in `npm test` on, cycles are short: `--cycles` multiplies the number. */
+const SHORT_CYCLES = 10;
+
+/** A row of the table of results. */
 interface Outcome {
-  name: string;
-  cycles: string;
+  cycles?: number;
   load: string;
-  problems: string;
-  seconds: string;
-  caught: string;
-  failed: boolean;
+  problems?: number;
+  seconds?: number;
+  'injected fault caught'?: boolean;
 }
 
 const { values, positionals } = parseArgs({
   options: { cycles: { type: 'string', default: '10' }, help: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
-const wanted = Number(values.cycles);
+const requested = Number(values.cycles);
 const all = { ...SCENARIOS, ...CAMPAIGNS };
 const unknown = positionals.filter((name) => !Object.hasOwn(all, name));
-if (values.help || !Number.isInteger(wanted) || wanted < 1 || unknown.length > 0) {
+if (values.help || !Number.isInteger(requested) || requested < 1 || unknown.length > 0) {
   process.stderr.write(`Usage: npm run test:faults -- [--cycles N] [name...]\n`);
-  process.stderr.write(`N cycles of each; of those whose cycles are short, N times as many as in npm test.\nNames:\n`);
+  process.stderr.write(
+    'Runs N cycles of each scenario, or N times the cycles of npm test if they are short.\nNames:\n',
+  );
   for (const [name, scenario] of Object.entries(all)) process.stderr.write(`  ${name}: ${scenario.name}\n`);
   process.exit(2);
 }
 
-const outcomes: Outcome[] = [];
+const outcomes: Record<string, Outcome> = {};
 for (const [name, scenario] of Object.entries(all)) {
-  if (positionals.length === 0 || positionals.includes(name)) outcomes.push(await runLong(name, scenario));
+  if (positionals.length === 0 || positionals.includes(name)) outcomes[name] = await runLong(name, scenario);
 }
-process.stdout.write(`\n${tableOf(outcomes)}\n`);
-process.exitCode = outcomes.some(({ failed }) => failed) ? 1 : 0;
+new Console(process.stdout).table(outcomes);
+const hasRun = Object.values(outcomes).filter(({ problems }) => problems !== undefined);
+process.exitCode = hasRun.some((row) => row.problems !== 0 || !row['injected fault caught']) ? 1 : 0;
 
 async function runLong(name: string, scenario: Scenario): Promise<Outcome> {
   const { injected, injectedCycles } = scenario;
-  const nothing = { name, cycles: '', problems: '', seconds: '', caught: '', failed: false };
   const reason = await scenario.unavailable?.();
-  if (reason !== undefined) return { ...nothing, load: `not run: ${reason}` };
-  const cycles = scenario.cycles >= TINY ? wanted * scenario.cycles : wanted;
+  if (reason !== undefined) return { load: `not run: ${reason}` };
+  const cycles = scenario.cycles >= SHORT_CYCLES ? requested * scenario.cycles : requested;
   process.stdout.write(`${name}: ${cycles} cycles\n`);
   const began = performance.now();
-  const report = await reported(scenario, { cycles, injected: false });
-  const seconds = (performance.now() - began) / 1000;
+  const report = await reportOf(scenario, { cycles, injected: false });
+  const seconds = Math.round((performance.now() - began) / 1000);
   for (const problem of report.problems) process.stdout.write(`  ${problem}\n`);
   process.stdout.write(`${name}, with ${injected}\n`);
-  const { problems } = await reported(scenario, { cycles: injectedCycles, injected: true });
-  const caught = problems.filter((problem) => problem !== NO_LOAD);
-  process.stdout.write(`  ${caught[0] ?? 'nothing was noticed'}\n`);
-  return {
-    name,
-    cycles: String(report.cycles),
-    load: report.load,
-    problems: String(report.problems.length),
-    seconds: seconds.toFixed(0),
-    caught: caught.length > 0 ? 'yes' : 'NO',
-    failed: report.problems.length > 0 || caught.length === 0,
-  };
+  const { problems } = await reportOf(scenario, { cycles: injectedCycles, injected: true });
+  const caught = problems.find((problem) => problem !== NO_LOAD);
+  process.stdout.write(`  ${caught ?? 'nothing was noticed'}\n`);
+  const results = { cycles: report.cycles, load: report.load, problems: report.problems.length, seconds };
+  return { ...results, 'injected fault caught': caught !== undefined };
 }
 
-/** A run that fails of itself is a problem, and not the end of the others. */
-async function reported(scenario: Scenario, options: Parameters<Scenario['run']>[0]): Promise<FaultReport> {
+/** Runs a scenario; an exception counts as a problem, so that the other scenarios still run. */
+async function reportOf(scenario: Scenario, options: Parameters<Scenario['run']>[0]): Promise<FaultReport> {
   try {
     return await scenario.run(options);
   } catch (error) {
-    // With its injected fault it must be caught, and not fail.
+    // With an injected fault, an exception does not count as a catch.
     const problems = options.injected ? [] : [String(error)];
     process.stderr.write(`${scenario.name} failed: ${(error as Error).stack}\n`);
     return { cycles: options.cycles, load: '', problems };
   }
-}
-
-function tableOf(rows: Outcome[]): string {
-  const header = ['fault', 'cycles', 'load', 'problems', 'seconds', 'injected fault caught'];
-  const cells = rows.map((row) => [row.name, row.cycles, row.load, row.problems, row.seconds, row.caught]);
-  const widths = header.map((title, column) => Math.max(title.length, ...cells.map((row) => row[column]!.length)));
-  const line = (row: string[]) => `| ${row.map((cell, column) => cell.padEnd(widths[column]!)).join(' | ')} |`;
-  return [line(header), line(widths.map((width) => '-'.repeat(width))), ...cells.map(line)].join('\n');
 }

@@ -19,3 +19,22 @@ export interface Scenario {
   unavailable?(): Promise<string | undefined>;
   run(options: { cycles: number; injected: boolean }): Promise<FaultReport>;
 }
+
+/** The problems of a run. Only the first are listed, because a fault breaks the same promise many times. */
+export interface Problems {
+  add(...problems: string[]): void;
+  list(): string[];
+}
+
+const MOST_LISTED = 20;
+
+export function createProblems(): Problems {
+  const problems: string[] = [];
+  return {
+    add: (...added) => void problems.push(...added),
+    list: () =>
+      problems.length > MOST_LISTED
+        ? [...problems.slice(0, MOST_LISTED), `and ${problems.length - MOST_LISTED} more`]
+        : problems,
+  };
+}

@@ -9,7 +9,7 @@ import { scenario as idempotency } from './scenarios/idempotency.ts';
 import { scenario as paused } from './scenarios/paused.ts';
 import { scenario as routeOutcomes } from './scenarios/route-outcomes.ts';
 
-/** Every fault that the service is to survive, by its name on the command line. */
+/** All faults that the service must survive, by name on the command line. */
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'kill-sqlite': killSqlite,
   'kill-instance': killInstance,

@@ -1,29 +1,21 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { appendFileSync, chmodSync, mkdtempSync, rmSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A small disk in memory, which can be full. `await using` unmounts it. */
-export interface SmallDisk extends AsyncDisposable {
-  /** Mount point, accessible to every account. */
-  folder: string;
-  /** Free bytes. */
-  free(): number;
-  /** Fills it up and leaves these bytes free. */
-  fill(leaving: number): void;
-  /** Removes the filler. */
-  empty(): void;
-}
+export type SmallDisk = ReturnType<typeof mountSmallDisk>;
 
 const BLOCK = Buffer.alloc(1 << 20);
 const UNMOUNT_TRIES = 50;
+const QUIET = { stdio: 'pipe' } as const;
 
-export function mountSmallDisk(megabytes: number): SmallDisk {
+/** A small disk in memory, which every account can use. `await using` unmounts it. */
+export function mountSmallDisk(megabytes: number) {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-disk-'));
   chmodSync(folder, 0o755);
   try {
-    run('mount', '-t', 'tmpfs', '-o', `size=${megabytes}m,mode=1777`, 'tillway-test', folder);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=1777`, 'tillway-test', folder], QUIET);
   } catch (error) {
     rmdirSync(folder);
     throw error;
@@ -36,18 +28,20 @@ export function mountSmallDisk(megabytes: number): SmallDisk {
   return {
     folder,
     free,
-    fill(leaving) {
+    /** Fills the disk except for these bytes. */
+    fill(leaving: number): void {
       writeFileSync(filler, '');
       for (let rest = free() - leaving; rest > 0; rest = free() - leaving) {
         appendFileSync(filler, BLOCK.subarray(0, Math.min(rest, BLOCK.length)));
       }
     },
+    /** Removes the filler. */
     empty: () => rmSync(filler, { force: true }),
     async [Symbol.asyncDispose]() {
       for (let attempt = 1; ; attempt++) {
         try {
           // If a process still has a file open, the last try frees the memory later.
-          run('umount', ...(attempt === UNMOUNT_TRIES ? ['--lazy'] : []), folder);
+          execFileSync('umount', [...(attempt === UNMOUNT_TRIES ? ['--lazy'] : []), folder], QUIET);
           break;
         } catch (error) {
           if (attempt === UNMOUNT_TRIES) throw error;
@@ -65,12 +59,6 @@ export async function whyNoDisk(): Promise<string | undefined> {
     await mountSmallDisk(1)[Symbol.asyncDispose]();
     return undefined;
   } catch (error) {
-    return `no disk can be made small here: ${(error as Error).message}`;
+    return `this machine cannot mount a small disk: ${(error as Error).message.replaceAll('\n', ' ')}`;
   }
-}
-
-function run(program: string, ...options: string[]): void {
-  const { error, status, stderr } = spawnSync(program, options, { encoding: 'utf8' });
-  if (error) throw error;
-  if (status !== 0) throw new Error(stderr.trim().split('\n')[0] ?? `${program} ended with ${status}`);
 }

@@ -72,7 +72,7 @@ describe('decision-engine', () => {
     assert.equal(choiceOf(taught(decisionEngine('out', { ...options, eliminationThreshold: 0.35 }), outcomes)), 1);
   });
 
-  test('bucket and exploration follow the volume of the last hour', () => {
+  test('bucket size and exploration rate follow the volume of the last hour', () => {
     assert.equal(bucketFor(3600, 5), 150);
     assertNear(exploreShareFor(150, 3600, 5), (150 / 3600) * 4, 1e-9);
     assert.equal(bucketFor(72_000, 5), 675);
@@ -112,7 +112,7 @@ describe('contenders that do not learn', () => {
     assert.deepEqual([contender.choose(payment), contender.choose(payment, new Set([2]))], [2, 0]);
   });
 
-  test('the oracle by value weighs truth and cost, the cheapest cost alone', () => {
+  test('the oracle by value weighs true success rate and cost; the cheapest-route baseline weighs only cost', () => {
     const payment = { number: 0, at: 0, amount: 1 };
     const world = worldWith(3, { margin: 0.15, costs: [0.05, 0.01, 0.02] });
     // 0.5 * 0.10, 0.3 * 0.14 and 0.4 * 0.13.

@@ -63,11 +63,11 @@ describe('statistics of the benchmark', () => {
     assert.deepEqual(estimateOf([1, 2, 3]), { mean: 2, error: Math.sqrt(1 / 3) });
   });
 
-  test('the difference of two contenders is that within each world', () => {
+  test('compares two contenders within each world', () => {
     assert.deepEqual(differenceOf([1, 5], [0, 4]), { mean: 1, error: 0 });
   });
 
-  test('a quantile has its share of the values below it', () => {
+  test('a quantile of a share has that share of the values below it', () => {
     const values = Float64Array.from({ length: 100 }, (_, place) => 100 - place);
     assert.deepEqual([quantile(values, 0.5), quantile(values, 0.99), quantile(values, 1)], [51, 100, 100]);
   });
@@ -105,7 +105,7 @@ describe('the page of the benchmark', () => {
     assert.match(missed, /\| PAY value captured \|.*\*\*missed\*\*/);
   });
 
-  test('highlights the least regret of each scenario, except that of an oracle', () => {
+  test('highlights the least regret of each scenario, ignoring oracles', () => {
     const [header, , ...rows] = summaryTable(resultsWith(0.03)).split('\n');
     assert.match(header!, /PAYATTR, all failures count \| PAYATTR, attributed/);
     const boldIn = (start: string) => rows.find((row) => row.startsWith(`| ${start}`))!.match(/\*\*\d/g)?.length ?? 0;

@@ -68,7 +68,7 @@ describe('worlds', () => {
       for (const outcome of shared) assert.deepEqual(outcome, zero.get(outcome.payment.number));
     });
 
-    test(`${scenario.name}: no outcome is reported before its time, and events are in the order of time`, () => {
+    test(`${scenario.name}: no outcome is reported before its time, and events are ordered by time`, () => {
       const environment = environmentOf(scenario, 501, PAYMENTS);
       let latest = 0;
       const { entry, seen } = recorder(0, (_outcome, now) => {
@@ -83,12 +83,12 @@ describe('worlds', () => {
     });
   }
 
-  test('an environment and a contender draw from different streams', () => {
+  test('a world and its contender use independent random streams', () => {
     const seeds = ['arrivals', 'amounts', 'costs', 'rates', 'uniforms', 'delays', 'contender'] as const;
     assert.equal(new Set(seeds.flatMap((purpose) => SEEDS.map((seed) => streamSeed(seed, purpose)))).size, 14);
   });
 
-  test('a refused payment has one second attempt, on another route, when the refusal is known', () => {
+  test('a declined payment is attempted once more on another route, after its decline', () => {
     const environment = environmentOf(SCENARIOS.PAY, 501, PAYMENTS);
     environment.potential.fill(POTENTIAL.handoffError);
     environment.delaySeconds.fill(0.5);
@@ -99,7 +99,7 @@ describe('worlds', () => {
     assert.equal(outcomes.filter(({ handoffError }) => handoffError).length, 2 * PAYMENTS);
   });
 
-  test('a failure that is not a refusal has no second attempt', () => {
+  test('a failure other than a decline is not attempted again', () => {
     const environment = environmentOf(SCENARIOS.PAY, 501, PAYMENTS);
     environment.potential.fill(POTENTIAL.routeFailure);
     assert.equal(play(environment, 0, { failover: true }).chosen.length, PAYMENTS);
@@ -121,7 +121,7 @@ describe('the payments of a world', () => {
 });
 
 describe('the queue of outcomes', () => {
-  test('gives the earliest outcome first, and equal times in the order of insertion', () => {
+  test('returns outcomes by time, and outcomes of the same time in insertion order', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 9 })), (times) => {
         const queue = feedbackQueue<number>();

@@ -28,7 +28,7 @@ function publishedOf(scenario: string): Measured {
 
 describe('the published results of our router', () => {
   for (const name of Object.keys(REGRET_TARGETS)) {
-    test(`${name}: its regret is within a fifth of the target, and that of random choice is not`, () => {
+    test(`${name}: the router’s regret is within a fifth of the target, and the regret of random choice is not`, () => {
       const regretOf = (contender: string) =>
         regretVerdict(publishedOf(name), figuresOf(publishedOf(name), contender), SLACK);
       assert.partialDeepStrictEqual(regretOf(OURS.name), { isMet: true });
@@ -38,13 +38,13 @@ describe('the published results of our router', () => {
     });
   }
 
-  test('PAY: it captures its target of the gap between random choice and oracle', () => {
+  test('PAY: our router captures its target share of the gap between random choice and oracle', () => {
     const gapOf = (contender: string) => gapVerdict(publishedOf('PAY'), figuresOf(publishedOf('PAY'), contender));
     assert.partialDeepStrictEqual(gapOf(OURS.name), { isMet: true });
     assert.equal(gapOf(RANDOM.name).isMet, false);
   });
 
-  test('PAY with costs: it captures its target of the value, and the cheapest route does not', () => {
+  test('PAY with costs: our router captures its target share of the value, and the cheapest route does not', () => {
     const economics = published.economics.find(
       (each) => each.scenario === 'PAY' && each.margin === VALUE_TARGET_MARGIN,
     )!;
@@ -56,7 +56,7 @@ describe('the published results of our router', () => {
 
 describe('our router in a world of the benchmark', () => {
   for (const name of REPEATED) {
-    test(`${name}: its regret exceeds the published one by a fifth at most, and that of random choice by more`, () => {
+    test(`${name}: the router’s regret exceeds the published regret by at most a fifth, and random choice exceeds it by more`, () => {
       const seed = publishedOf(name).seeds[0]!;
       const measured = measure(SCENARIOS[name], [seed], [OURS, RANDOM]);
       const [expected, regret, chance] = [
@@ -69,7 +69,7 @@ describe('our router in a world of the benchmark', () => {
     });
   }
 
-  test('STATIC with costs: it captures its target of the value; random choice and an oracle without costs do not', () => {
+  test('STATIC with costs: our router captures its target share of the value; random choice and an oracle without costs do not', () => {
     const options = { payments: SCENARIOS.STATIC.payments / 2, margin: VALUE_TARGET_MARGIN, failover: true };
     const measured = measure(SCENARIOS.STATIC, [401], [OURS, ORACLE, RANDOM, ORACLE_BY_VALUE], options);
     const isMet = ({ name }: { name: string }) => valueVerdict(measured, figuresOf(measured, name), SLACK).isMet;

@@ -62,7 +62,7 @@ test('without eligible candidates there is no choice, otherwise the greedy choic
   });
 });
 
-test('the floor takes the least recently tried candidate; otherwise the highest draw wins if the budget pays for it', () => {
+test('the exploration floor chooses the least recently tried candidate; otherwise the highest draw wins if the budget covers it', () => {
   const modes = new Set<string>();
   forAll(RUNS, anyCandidates, anyOptions, (candidates, options) => {
     const choice = choose(candidates, options);
@@ -111,7 +111,7 @@ test('other candidates change neither the draw nor the score of a candidate, and
   });
 });
 
-test('the draw of a candidate is wider the fewer outcomes it has', () => {
+test('the fewer outcomes a candidate has, the wider is its draw', () => {
   const alike = { eligible: true, health: 'live', p: 0.8, cost: 0.02, etaMinutes: 0, triedAt: null } as const;
   const draws = { gaussianOf: () => 1, uniform: 0.5 };
   const options = { policy: DEFAULT_POLICY, draws, amount: 5000, explore: true, tokens: 1 };

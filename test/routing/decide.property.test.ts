@@ -113,7 +113,7 @@ function routeNamed({ routes }: Snapshot, name: string | null): RouteFacts | und
   return routes.find(({ id }) => id === name);
 }
 
-test('the same input gives the same bytes, also after a trip through JSON, and is not modified', () => {
+test('a decision is deterministic to the byte, also after its input was stored as JSON, and does not modify its input', () => {
   const copied = <Value>(value: Value) => JSON.parse(JSON.stringify(value)) as Value;
   holds((snapshot, input, output) => {
     const before = JSON.stringify([snapshot, input]);
@@ -124,7 +124,7 @@ test('the same input gives the same bytes, also after a trip through JSON, and i
   });
 });
 
-test('a stored decision is read back with the same fields in the same order', () => {
+test('a stored decision is read with the same fields in the same order', () => {
   holds((_snapshot, input, output) => {
     const { effect } = input;
     const given = effect.matched.length === 0 && effect.excluded.length === 0 ? { ...input, effect: NO_EFFECT } : input;
@@ -140,7 +140,7 @@ test('the order of the catalogue does not change a decision', () => {
   });
 });
 
-test('an allowed route is chosen if there is one; only a quote may name a route that is off', () => {
+test('an allowed route is chosen if there is one; only a quote may name a disabled route', () => {
   holds((snapshot, input, output) => {
     const chosen = routeNamed(snapshot, output.chosen);
     assert.equal(chosen === undefined, output.chosen === null);
@@ -179,7 +179,7 @@ test('the preferred kind is chosen if it has a usable route, and then the first 
   });
 });
 
-test('an offer draws and explores nothing, whatever the amount', () => {
+test('an offer never explores and makes no draw, for any amount', () => {
   forAll(RUNS, anySnapshot, anyOffer, anyStart, (snapshot, offer, { amount }) => {
     const output = decide(snapshot, offer, EAGER);
     assert.ok(['exploit', 'rule', 'panic', 'none'].includes(output.mode), output.mode);
@@ -222,7 +222,7 @@ test('an attempt explores only as amount, rules and budget allow', () => {
   });
 });
 
-test('every route has a rank or a reason for having none; the chosen route has rank 1', () => {
+test('every route has a rank or the reason why it has none; the chosen route has rank 1', () => {
   holds((snapshot, _, { mode, candidates, chosen, reason }) => {
     assert.deepEqual(
       candidates.map(({ route }) => route),

@@ -81,14 +81,14 @@ describe('the choice among routes that can take a payment', () => {
 });
 
 describe('precedence', () => {
-  test('an operator’s disabling comes before any rule', () => {
+  test('a route that an operator has disabled is excluded before any rule applies', () => {
     const output = decided([disabled(GOOD), FAIR], ruled({ type: 'priority', routes: ['good'], rule: 'vip' }));
     assert.deepEqual([output.mode, output.chosen], ['exploit', 'fair']);
     assert.equal(excludedFrom(output, 'good'), DISABLED);
     assert.equal(excludedFrom(decided([disabled(GOOD), FAIR], anOffer({ effect: WITHOUT_GOOD })), 'good'), DISABLED);
   });
 
-  test('an exclusion by a rule comes before the kind that the merchant prefers', () => {
+  test('a rule that excludes a route overrides the kind that the merchant prefers', () => {
     const output = decided([GOOD, WALLET], anOffer({ preferredKind: 'card', effect: WITHOUT_GOOD }));
     assert.equal(output.chosen, 'wallet');
     assert.equal(excludedFrom(output, 'good'), 'excluded by rule no-such-card');
@@ -102,7 +102,7 @@ describe('precedence', () => {
     assert.match(output.reason, /^good is the only route that can take it; the preferred kind wallet has no route/);
   });
 
-  test('an ordering by rules comes before exploring', () => {
+  test('an ordering by rules overrides exploration', () => {
     const order = ruled({ type: 'priority', routes: ['fair'], rule: 'vip' }, anAttemptAt);
     const { mode, chosen, tokensAfter } = decided([GOOD, FAIR, POOR], order, ONLY_FLOOR);
     assert.deepEqual([mode, chosen, tokensAfter], ['rule', 'fair', 1]);
@@ -135,7 +135,7 @@ describe('an attempt', () => {
     assert.equal(decided([GOOD], anAttemptAt({ barred })).mode, 'none');
   });
 
-  test('explores by lucky draws, reports the loss and pays for it', () => {
+  test('explores when a draw favors another route, reports the loss and charges it to the budget', () => {
     const close = facts({ id: 'close', p: 0.94, n: 30 });
     const outputs = Array.from({ length: 50 }, (_, number) => {
       const draw = { seed: 'seed', sessionId: idOf('chk', number), attempt: 1, tokens: 0.5, mayProbe: false };
@@ -152,7 +152,7 @@ describe('an attempt', () => {
     assert.ok(outputs.some(({ mode }) => mode === 'exploit'));
   });
 
-  test('tries the route that was tried least recently, once in many decisions', () => {
+  test('tries the least recently tried route in a small share of decisions', () => {
     const forgotten: RouteFacts = { ...POOR, triedAt: NOW - 1 };
     const output = decided([GOOD, forgotten], anAttemptAt(), ONLY_FLOOR);
     assert.deepEqual([output.mode, output.chosen, output.greedy], ['floor', 'poor', 'good']);
@@ -200,7 +200,7 @@ describe('a route in standby', () => {
 describe('a quote', () => {
   const unconnected = (route: RouteFacts): RouteFacts => ({ ...route, health: 'standby', off: UNCONNECTED });
 
-  test('exists even if no provider is connected, with that reason', () => {
+  test('is given even if no provider is connected, with that reason', () => {
     const output = decided([unconnected(FAIR), unconnected(GOOD), unconnected(WALLET)]);
     assert.deepEqual([output.mode, output.chosen], ['panic', 'good']);
     assert.equal(

@@ -36,7 +36,7 @@ test('the draw of a route depends on the decision and the route only', () => {
   });
 });
 
-test('seed, session, attempt and route each change the draw, and so do the boundaries of names', () => {
+test('seed, session, attempt and route each change the draw, even if their concatenation is equal', () => {
   const names = [
     ['seed', 'chk_1', 1, 'rt_a'],
     ['seed2', 'chk_1', 1, 'rt_a'],

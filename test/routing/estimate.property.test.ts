@@ -147,7 +147,7 @@ test('a success never lowers the estimate of a route, and a failure never raises
   });
 });
 
-test('after a long time without outcomes the estimate is the configured one', () => {
+test('after a long time without outcomes the estimate returns to the configured rate', () => {
   holds((history, priors) => {
     const now = endOf(history) + 60 * 24 * 3600_000;
     const fresh = estimates(new Map(), priors, now);

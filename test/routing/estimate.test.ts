@@ -56,7 +56,7 @@ describe('before the first outcome', () => {
     assert.deepEqual(latency, { p95SecondsFast: null, p95SecondsSlow: null, nFast: 0, nSlow: 0 });
   });
 
-  test('a route that is configured as certain can still be learnt about', () => {
+  test('a route with a configured success rate of 100 % still learns from outcomes', () => {
     const { p, n } = after([], priorsOf({ rt_a: 1 }))['rt_a']!;
     assert.ok(p < 0.99 && n < 40);
   });
@@ -92,7 +92,7 @@ describe('forgetting', () => {
     near(latency.nFast, fast.n, 0.1);
   });
 
-  test('the fast memory halves in its half-life, the slow memory much later', () => {
+  test('the fast memory halves after its half-life, and the slow memory after a longer one', () => {
     const now = at(HOUR, good)['rt_a']!;
     const later = at(HOUR + DEFAULT_POLICY.estimate.fastHalfLifeSeconds / 10, good)['rt_a']!;
     near(later.fast.n, now.fast.n / 2, 0.1);
@@ -114,7 +114,7 @@ describe('a disturbance', () => {
     assert.ok(n < 50);
   });
 
-  test('is over once the route succeeds again', () => {
+  test('ends when the route succeeds again', () => {
     const { p, disturbance, shiftedAt } = routeAfter(usual, failing(6), good(4));
     assert.ok(disturbance < 0.1 && p > 0.85, `${disturbance} ${p}`);
     assert.equal(shiftedAt, (HOUR + 2) * BUCKET_MS);
@@ -246,7 +246,7 @@ describe('the time to paid', () => {
   });
 });
 
-test('a time belongs to the bucket that began last', () => {
+test('a time belongs to the bucket that began most recently', () => {
   const buckets = [0, BUCKET_MS - 1, BUCKET_MS, 7 * BUCKET_MS + 1].map((ms) => bucketOf(ms, DEFAULT_POLICY));
   assert.deepEqual(buckets, [0, 0, 1, 7]);
 });

@@ -39,7 +39,7 @@ describe('an override', () => {
     assert.equal(evaluate(live, beforeEnd)?.record.state, 'standby');
   });
 
-  test('of standby disables the route', () => {
+  test('with the state standby disables the route', () => {
     assert.deepEqual(override(live, maintenance, NOON)?.transition, {
       from: 'live',
       to: 'standby',
@@ -62,7 +62,7 @@ describe('an override', () => {
     assert.equal(record.words, "degraded: the operator's override (standby) has ended");
   });
 
-  test('of another state leaves the route in that state when it ends', () => {
+  test('with another state leaves the route in that state when it ends', () => {
     const { record } = override(standby, { state: 'live', until: ONE, reason: 'repaired' }, NOON)!;
     assert.equal(effectiveState(record, ONE), 'live');
     const back = evaluate(record, { ...beforeEnd, now: ONE })!.record;
@@ -77,7 +77,7 @@ describe('an override', () => {
     assert.deepEqual([back.record.state, back.record.version], ['degraded', live.version + 2]);
   });
 
-  test('can replace another, and shows the date of an end that is not today', () => {
+  test('can replace another override, and shows the date of an end that is not today', () => {
     const second = override(underMaintenance, { ...maintenance, until: NOON + 24 * HOUR }, NOON)!;
     assert.deepEqual([second.transition?.from, second.transition?.to], ['standby', 'standby']);
     assert.match(second.record.words, /, until 2026-01-16 12:00:00 UTC$/);
@@ -91,7 +91,7 @@ describe('an override', () => {
 });
 
 describe('a changed catalogue', () => {
-  test('enables a route that it had disabled, in its new state', () => {
+  test('enables a route that the catalogue had disabled, in its new state', () => {
     const change = reconfigure(disabled, 'live', ONE);
     assert.deepEqual([change?.transition?.from, change?.transition?.to], ['standby', 'live']);
     assert.equal(isDisabled(change!.record, ONE), false);
@@ -106,7 +106,7 @@ describe('a changed catalogue', () => {
     }
   });
 
-  test('changes neither a route in use nor one that it still disables', () => {
+  test('changes neither a route in use nor a route that the catalogue still disables', () => {
     for (const configured of ['live', 'degraded'] as const)
       assert.equal(reconfigure(standby, configured, ONE), undefined);
     assert.equal(reconfigure(disabled, 'standby', ONE), undefined);
@@ -129,7 +129,7 @@ describe('a probe', () => {
     assert.equal(leaseProbe(leased, 'pay_2', due + SECOND), undefined);
   });
 
-  test('ends with any result of its payment, and of no other payment', () => {
+  test('ends with any result of its own payment, and not with results of other payments', () => {
     assert.equal(releaseProbe(leased, 'pay_2'), undefined);
     const free = releaseProbe(leased, 'pay_1')!;
     assert.deepEqual(free, { ...standby, version: standby.version + 2 });
@@ -142,7 +142,7 @@ describe('a probe', () => {
     assert.equal(releaseProbe(next, 'pay_1'), undefined, 'the late result of the first does not end the second');
   });
 
-  test('ends with the standby', () => {
+  test('ends when the route leaves standby', () => {
     const { record } = evaluate(leased, { now: due + 10 * SECOND, recent: results('sss', due + 3 * SECOND) })!;
     assert.deepEqual([record.state, record.leasePaymentId, record.leaseUntil], ['degraded', null, null]);
   });
@@ -151,13 +151,13 @@ describe('a probe', () => {
 describe('the count of the routes of a kind', () => {
   const low = inStandby('low_success');
 
-  test('leaves out disabled routes, and separates the causes of standby', () => {
+  test('omits disabled routes, and separates the causes of standby', () => {
     const records = [live, degraded, standby, low, disabled, underMaintenance];
     assert.deepEqual(healthPeers(records, NOON), { routesOfKind: 4, inAutomaticStandby: 1, usable: 2 });
     assert.deepEqual(healthPeers(records, ONE), { routesOfKind: 5, inAutomaticStandby: 1, usable: 3 });
   });
 
-  test('does not change by a failed probe', () => {
+  test('is not changed by a failed probe', () => {
     const { record } = evaluate(low, { now: low.retryAt!, recent: results('f', low.retryAt!) })!;
     assert.equal(healthPeers([record, live], NOON).inAutomaticStandby, 1);
   });

@@ -48,7 +48,7 @@ describe('a live route becomes degraded', () => {
     limits.map(([title, moves, stays]): Case => [title, [[live, moves]], [[live, stays]]]),
   );
 
-  test('with the reason in words and numbers', () => {
+  test('and reports the reason in words and numbers', () => {
     assert.deepEqual(evaluate(live, fast(0.712, 40))?.transition, {
       from: 'live',
       to: 'degraded',
@@ -79,7 +79,7 @@ describe('a degraded route becomes live', () => {
     ['unless it would go into standby', [[few, halfHour]], [[few, low]]],
   ]);
 
-  test('counting each outcome once, however often it is seen', () => {
+  test('and counts each outcome once over repeated evaluations', () => {
     const first = evaluate(counted(10, 0), { recent: results('asasanaf') })!.record;
     assert.deepEqual([first.successes, first.failures, first.version], [12, 1, degraded.version + 1]);
     assert.equal(evaluate(first, { recent: results('asasanaf') }), undefined);
@@ -88,11 +88,11 @@ describe('a degraded route becomes live', () => {
     assert.deepEqual([second.successes, second.failures, second.version], [13, 1, degraded.version + 2]);
   });
 
-  test('counting no more outcomes than it needs, so that a busy route is not written at every evaluation', () => {
+  test('and stops counting outcomes at the required number, so that a busy route is not written at every evaluation', () => {
     assert.equal(evaluate(full, { ...fast(0.8), recent: results('asas') }), undefined);
   });
 
-  test('counting no outcome from before it was degraded', () => {
+  test('and ignores outcomes from before it was degraded', () => {
     assert.equal(evaluate(degraded, { recent: results('ssssssssss', NOON) }), undefined);
   });
 });
@@ -169,7 +169,7 @@ describe('a route in standby', () => {
     });
   }
 
-  test('doubles its back-off once for each failure, however often it is evaluated', () => {
+  test('doubles its back-off once for each failure over repeated evaluations', () => {
     const once = evaluate(standby, at(now, 'f'))!.record;
     for (const seconds of [1, 30, 60, 90, 3600]) {
       assert.equal(evaluate(once, at(now + seconds * SECOND, 'f', now)), undefined);
@@ -198,7 +198,7 @@ describe('a route in standby', () => {
     assert.ok(wait(0.999_999) <= 33 * SECOND);
   });
 
-  test('backs off longer if it returns before it was live; being live resets that', () => {
+  test('has a longer back-off if it returns to standby before it was live; becoming live resets the back-off', () => {
     const back = evaluate(standby, at(now, 'sss'))!.record;
     assert.equal(back.retryAt, null);
     const later = now + 10 * SECOND;
@@ -226,7 +226,7 @@ describe('a route without results for 2 hours', () => {
     ['stays degraded if the catalogue sets that state', [], [[degraded, at(NOON + 1200 * MINUTE)]]],
   ]);
 
-  test('leaves standby because it was not tried', () => {
+  test('leaves standby with the reason that it was not tried', () => {
     assert.equal(evaluate(standby, at(later))?.transition?.cause, 'untried');
   });
 });

@@ -276,7 +276,7 @@ describe('rejected rules', () => {
     );
   });
 
-  test('too many rules are reported as such, even if the rules are invalid', () => {
+  test('too many rules are reported as too many, even if the rules are invalid', () => {
     for (const rule of [null, 5, {}, then({ prefer: 'rt_no' })]) {
       const issues = issuesOf(...many(201, () => rule));
       assert.ok(found(issues).includes('rules too_big'), JSON.stringify(rule));

@@ -36,7 +36,7 @@ describe('the page about routing rules', () => {
   for (const [index, example] of blocks.entries()) {
     if (Array.isArray(example)) continue;
     const documented = blocks[index + 1];
-    test(`has the documented answer to example ${index + 1}`, () => {
+    test(`documents the actual result of example ${index + 1}`, () => {
       assert.deepEqual(answerTo(example).issues, Array.isArray(documented) ? documented : []);
     });
   }

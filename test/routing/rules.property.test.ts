@@ -172,7 +172,7 @@ function holdsForEffects(
 }
 
 describe('conditions', () => {
-  test('are negated by not, joined by all and by several fields as and, and by any as or', () => {
+  test('combine with not as negation, with all and several fields as and, and with any as or', () => {
     forAll(200, anyCondition, anyCondition, anyTest, anyTest, anyFacts, (one, other, test, another, facts) => {
       assert.equal(holds({ not: one }, facts), !holds(one, facts));
       assert.equal(holds({ all: [one, other] }, facts), holds(one, facts) && holds(other, facts));
@@ -216,17 +216,17 @@ describe('the evaluation of rules', () => {
     assert.ok(evaluated > 300, `${evaluated} rule sets could be saved`);
   });
 
-  test('stops at a reject; exclusions add up, and the last modifier and the first ordering apply', () => {
+  test('stops at a reject, adds up exclusions, and applies the last modifier and the first ordering', () => {
     holdsForEffects(1000, (effect, rules, facts) => {
       const matching = rules.filter(({ when }) => !when || holds(when, facts));
       const stop = matching.findIndex(({ then }) => then.reject !== undefined);
-      const asked = stop === -1 ? matching : matching.slice(0, stop + 1);
-      const alone = asked.map((rule) => evaluate([{ ...rule, when: { amount: { gte: 0 } } }], facts));
+      const consulted = stop === -1 ? matching : matching.slice(0, stop + 1);
+      const alone = consulted.map((rule) => evaluate([{ ...rule, when: { amount: { gte: 0 } } }], facts));
 
-      assert.equal(effect.rejected, asked.at(-1)?.then.reject ?? null);
-      if (stop !== -1) assert.equal(effect.matched.at(-1)?.id, asked.at(-1)!.id);
+      assert.equal(effect.rejected, consulted.at(-1)?.then.reject ?? null);
+      if (stop !== -1) assert.equal(effect.matched.at(-1)?.id, consulted.at(-1)!.id);
       for (const name of ['explore', 'maxAttempts', 'failover', 'margin', 'objective'] as const) {
-        const last = asked.findLast(({ then }) => then[name] !== undefined);
+        const last = consulted.findLast(({ then }) => then[name] !== undefined);
         assert.equal(effect[name], last?.then[name] ?? NO_EFFECT[name]);
       }
       const orders = alone.find(({ matched }) =>
@@ -238,11 +238,11 @@ describe('the evaluation of rules', () => {
         new Map(alone.toReversed().flatMap(({ excluded }) => excluded.map(({ route, rule }) => [route, rule]))),
       );
       // Neither a rule that does not match nor a rule after a reject changes anything.
-      assert.deepEqual(evaluate(asked, facts), effect);
+      assert.deepEqual(evaluate(consulted, facts), effect);
     });
   });
 
-  test('gives different effects different keys', () => {
+  test('gives different keys to different effects', () => {
     const seen = new Map<string, string>([[effectKey(NO_EFFECT), JSON.stringify(NO_EFFECT)]]);
     holdsForEffects(100, (effect) => {
       const json = JSON.stringify(effect);

@@ -157,7 +157,7 @@ describe('an ordering', () => {
     assert.deepEqual(preference, { type: 'prefer', routes: ['rt_a', 'rt_b'], rule: 'r' });
   });
 
-  test('is the first that matches, and later rules still modify', () => {
+  test('is the first that matches, and later rules still add modifiers', () => {
     const effect = effectOf([
       { id: 'big', when: { amount: { gt: 100 } }, then: { prefer: 'rt_local' } },
       { id: 'cards', then: { prefer: { kind: 'card' }, explore: false } },
@@ -181,7 +181,7 @@ describe('an ordering', () => {
     assert.deepEqual(inProduction.ordering, { type: 'prefer', routes: ['rt_eu_card'], rule: 'eu' });
   });
 
-  test('by a split is the share that the draw of the rule and of the session or the customer falls into', () => {
+  test('by a split selects the share by a draw from the rule and the session or customer', () => {
     const split = [
       { route: 'rt_a', pct: 70 },
       { route: 'rt_b', pct: 20 },
@@ -210,7 +210,7 @@ describe('an ordering', () => {
 });
 
 describe('the effect', () => {
-  test('without rules is one shared object', () => {
+  test('of an empty rule set is one shared object', () => {
     assert.equal(evaluateRules(NO_RULES, facts()), NO_EFFECT);
     assert.equal(compiled([]), NO_RULES);
     assert.equal(effectOf([{ id: 'r', when: { hour: 3 }, then: { reject: 'no' } }]), NO_EFFECT);
@@ -247,7 +247,7 @@ describe('the effect', () => {
     assert.equal(effectKey(JSON.parse(JSON.stringify(reversed)) as RuleEffect), effectKey(one));
   });
 
-  test('is right for more outcomes than the cache holds', () => {
+  test('stays correct for more outcomes than the cache holds', () => {
     const bits = Array.from({ length: 11 }, (_, bit) => bit);
     const rules = compiled(
       bits.map((bit) => ({
@@ -299,7 +299,7 @@ describe('routes removed from the catalogue after the rules were saved', () => {
     assert.deepEqual(new Set(heads), new Set(['rt_b', 'rt_local']));
   });
 
-  test('do not lift an only that has no route left', () => {
+  test('leave an `only` rule without a route in force', () => {
     assert.equal(effectNow({ only: 'rt_a' }).excluded.length, 3);
   });
 });

@@ -23,7 +23,7 @@ export interface Violation {
   body: Body;
 }
 
-/** One body for each constraint in the schema, which breaks that one. */
+/** For each constraint in the schema, one body that violates it. */
 export function violationsOf(schema: JsonSchema, whole: Body): Violation[] {
   const found: Violation[] = [];
   walk(schema, [], (path, field, required) => {
@@ -100,7 +100,7 @@ export interface Repairable {
   issues?: { path: string; code: string; message?: string }[];
 }
 
-/** The body as the error says that it should be; nothing but the error is used. */
+/** The body corrected according to the error alone. */
 export function repaired(body: Body, { suggestion = '', issues = [] }: Repairable): Body {
   return issues.reduce((current, { path }) => {
     const keys = keysOf(path, current);
@@ -143,7 +143,7 @@ function valueAt(body: Body, keys: string[]): unknown {
   return keys.reduce<unknown>((value, key) => (value as Body | undefined)?.[key], body);
 }
 
-/** The JSON value at the start of a text that goes on behind it. */
+/** The JSON value at the start of a longer text. */
 function leadingJson(text: string): unknown {
   for (let end = text.indexOf(';'); end !== -1; end = text.indexOf(';', end + 1)) {
     const [example, ownId] = text.slice(0, end).split(/, with an (\w+) of your own$/);
@@ -151,7 +151,7 @@ function leadingJson(text: string): unknown {
       const value = JSON.parse(example!.replace(/, or remove it$/, '')) as Body;
       return ownId === undefined ? value : { ...value, [ownId]: `own-id-${randomUUID()}` };
     } catch {
-      // The semicolon stood inside the value.
+      // The semicolon is part of the value.
     }
   }
   throw new Error(`no example in ${text}`);

@@ -20,7 +20,7 @@ export async function startBrowser(): Promise<Browser> {
   }
 }
 
-/** A page with a record of its requests and complaints. */
+/** A page with a record of its requests and errors. */
 export interface WatchedPage {
   page: Page;
   /** Every request, as `METHOD url`. */

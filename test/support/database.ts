@@ -80,7 +80,7 @@ async function createPostgres(template?: string) {
   return { url: postgres.url(name), remove: () => postgres.dropDatabase(name) };
 }
 
-/** Runs SQL past the service and returns the rows. On PostgreSQL, only the rows of a single statement. */
+/** Runs SQL without the service and returns the rows. On PostgreSQL, only the rows of a single statement. */
 export async function queryRows(url: string, sql: string): Promise<Record<string, unknown>[]> {
   if (!url.startsWith('sqlite:')) {
     return withClient(url, async (client) => (await client.query<Record<string, unknown>>(sql)).rows);
@@ -124,7 +124,7 @@ export async function withClient<Result>(url: string, use: (client: Client) => P
   }
 }
 
-/** Runs SQL statements past the service. */
+/** Runs SQL statements without the service. */
 export async function runSql(url: string, sql: string): Promise<void> {
   if (!url.startsWith('sqlite:')) return void (await withClient(url, (client) => client.query(sql)));
   // The service can be writing meanwhile.
@@ -148,7 +148,7 @@ export async function openTestStore(settings: DatabaseSettings, clock = systemCl
   return { ...store, now: clock.now };
 }
 
-/** Makes commits return before they are on the disk: on a shared disk, a sync can take longer than a change set may. */
+/** Makes commits return before the disk sync, which can exceed the time limit of a change set on a shared disk. */
 function hasty(settings: DatabaseSettings): DatabaseSettings {
   if (settings.kind === 'sqlite') return settings;
   const url = new URL(settings.url);

@@ -49,7 +49,7 @@ export async function startFakeProvider(
       throw new Error('the fake provider sends no callbacks');
     },
     async inquire({ id: paymentId, amount }: Payment) {
-      if (!fake.cancelled.includes(paymentId)) throw new Error('the fake provider cannot be asked');
+      if (!fake.cancelled.includes(paymentId)) throw new Error('the fake provider does not respond to inquiries');
       const report = { paymentId, status: 'failed', amount, currency: 'USD', txHash: null } as const;
       const failure = { code: 'cancelled', source: 'buyer', reason: null } as const;
       return { ...report, failure, reference: `fake_${paymentId}`, url: null, awaitsBuyer: false };

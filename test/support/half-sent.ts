@@ -1,18 +1,18 @@
 import { request } from 'node:http';
 
-/** A request that the service has begun with, and whose body is not all there. */
+/** A request that the service is processing although its body is incomplete. */
 export interface HalfSent {
-  /** Sends the rest. */
+  /** Sends the rest of the body. */
   finish(): Promise<{ status: number; text: string }>;
 }
 
-/** Sends all but the last byte of a body. */
+/** Sends all bytes of a body except the last. */
 export async function sendHalf(
   url: string,
   { method, headers, body }: { method: string; headers: Record<string, string>; body: string },
 ): Promise<HalfSent> {
   const length = String(Buffer.byteLength(body));
-  // The service says that it has begun.
+  // With `100 Continue`, the service confirms that it is processing the request.
   const sent = request(url, { method, headers: { ...headers, 'content-length': length, expect: '100-continue' } });
   const answered = new Promise<{ status: number; text: string }>((resolve, reject) => {
     sent.on('error', reject).on('response', (answer) => {

@@ -9,7 +9,7 @@ import { type TestService, call, sessionBody, startTestService } from './service
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-/** Each is longer than the delay before that attempt in sandbox, jitter included, and shorter than the next delay. */
+/** Pauses, each longer than the sandbox delay before that attempt (with jitter) and shorter than the next delay. */
 export const WAITS = [0, 7 * SECOND, 90 * SECOND, 13 * MINUTE, 73 * MINUTE];
 
 export type DeliveryDetails = z.output<typeof deliveryDetails>;
@@ -37,7 +37,7 @@ export interface Merchant {
   types(): string[];
   /** The present time of the service, in the form of the API. */
   now(): string;
-  /** Lets the whole retry schedule pass. */
+  /** Advances the clock past the whole retry schedule. */
   exhaust(): Promise<void>;
 }
 

@@ -12,7 +12,7 @@ import { type Postgres, startPostgres } from './postgres.ts';
 import { type TcpProxy, startProxy } from './tcp-proxy.ts';
 import { until } from './until.ts';
 
-// Tests of the tools that find faults of the PostgreSQL driver, with a client that is known to work.
+// Tests of the tools for faults of the PostgreSQL driver, with a client that works correctly.
 
 let postgres: Postgres;
 // Keeps a commit that does not wait for the disk in memory long enough to be lost.
@@ -44,7 +44,7 @@ async function notesOf(database: string): Promise<unknown[]> {
   return (await postgres.query(database, 'SELECT text FROM notes ORDER BY text')).map(({ text }) => text);
 }
 
-describe('the PostgreSQL of the tests', () => {
+describe('the PostgreSQL server of the tests', () => {
   it('is durable, and rejects a wrong password', async () => {
     const settings = ['fsync', 'synchronous_commit', 'full_page_writes'];
     for (const name of settings) assert.deepEqual(await postgres.query('postgres', `SHOW ${name}`), [{ [name]: 'on' }]);
@@ -52,7 +52,7 @@ describe('the PostgreSQL of the tests', () => {
     await assert.rejects(connected(wrong), /password authentication failed/);
   });
 
-  it('keeps committed rows in a crash, and cuts every connection', async () => {
+  it('keeps committed rows after a crash, and closes every connection', async () => {
     const database = await withTable();
     await using session = await connected(postgres.url(database));
     await using other = await connected(postgres.url(database));
@@ -68,7 +68,7 @@ describe('the PostgreSQL of the tests', () => {
     assert.match(postgres.log(), /automatic recovery in progress/);
   });
 
-  it('loses in a crash a commit that was answered before it was durable', async () => {
+  it('loses an unsynced commit in a crash', async () => {
     const database = await withTable();
     await using session = await connected(postgres.url(database));
     await session.client.query('SET synchronous_commit = off');
@@ -78,9 +78,9 @@ describe('the PostgreSQL of the tests', () => {
     assert.deepEqual(await notesOf(database), []);
   });
 
-  it('starts an existing cluster again from its folder', async () => {
+  it('starts an existing cluster from its folder', async () => {
     using temporary = temporaryFolder();
-    // The account of PostgreSQL must get there.
+    // The account of PostgreSQL must be able to read the folder.
     chmodSync(temporary.path('.'), 0o755);
     const folder = temporary.path('cluster');
     const first = await startPostgres({ folder });
@@ -90,7 +90,7 @@ describe('the PostgreSQL of the tests', () => {
     assert.deepEqual(await second.query(database, 'SHOW max_connections'), [{ max_connections: '17' }]);
   });
 
-  it('does not outlive its process, even one that is killed', async () => {
+  it('stops when the test process exits or is killed', async () => {
     const program = `
       const { startPostgres } = await import(${JSON.stringify(new URL('postgres.ts', import.meta.url).href)});
       const { port, folder } = await startPostgres();
@@ -141,7 +141,7 @@ describe('the proxy in front of PostgreSQL', () => {
     assert.deepEqual(proxy.takeCounts(), { statements: 1, roundTrips: 1, commits: 0 });
   });
 
-  it('counts the same if the bytes arrive in chunks of any size', async () => {
+  it('counts correctly if the bytes arrive in chunks of any size', async () => {
     await using proxy = await startProxy(postgres.port);
     const stream = () => {
       const socket = connect({ port: proxy.port, host: '127.0.0.1', noDelay: true });
@@ -159,12 +159,12 @@ describe('the proxy in front of PostgreSQL', () => {
     assert.deepEqual(proxy.takeCounts(), { statements: 1, roundTrips: 1, commits: 0 });
   });
 
-  it('cuts one answer after the server has done the statement', async () => {
+  it('cuts one response after the server has executed the statement', async () => {
     await using proxy = await startProxy(postgres.port);
     await using session = await through(proxy);
     const cut = proxy.cutAnswerTo('needle');
     await session.client.query('INSERT INTO notes VALUES ($1)', ['hay']);
-    // The server has not done a statement that it rejects.
+    // The server has not executed a rejected statement.
     await assert.rejects(
       session.client.query('INSERT INTO nowhere VALUES ($1)', ['needle']),
       /"nowhere" does not exist/,
@@ -176,7 +176,7 @@ describe('the proxy in front of PostgreSQL', () => {
     await next.client.query('INSERT INTO notes VALUES ($1)', ['needle']);
   });
 
-  it('cuts the answer to a COMMIT after the server has committed', async () => {
+  it('cuts the response to a COMMIT after the server has committed', async () => {
     await using proxy = await startProxy(postgres.port);
     await using session = await through(proxy);
     await session.client.query('BEGIN');
@@ -188,7 +188,7 @@ describe('the proxy in front of PostgreSQL', () => {
     assert((await notesOf(database)).includes('in doubt'));
   });
 
-  it('cuts all connections, and open transactions are rolled back', async () => {
+  it('resets all connections, so that open transactions are rolled back', async () => {
     await using proxy = await startProxy(postgres.port);
     await using session = await through(proxy);
     await session.client.query('BEGIN');
@@ -198,13 +198,15 @@ describe('the proxy in front of PostgreSQL', () => {
     assert(!(await notesOf(database)).includes('undone'));
   });
 
-  it('keeps connections open and silent as a black hole, and resets those that lost something when it is healed', async () => {
+  it('keeps connections open and silent in a black hole, and resets the connections that lost bytes when it is healed', async () => {
     await using proxy = await startProxy(postgres.port);
     await using asking = await through(proxy);
     await using idle = await through(proxy);
     proxy.blackHole();
-    const asked = asking.client.query(`INSERT INTO notes VALUES ('into the void')`);
-    const outcomes = [asked, through(proxy), asking.lost, idle.lost].map((each) => each.then(() => 'answer', String));
+    const insertion = asking.client.query(`INSERT INTO notes VALUES ('into the void')`);
+    const outcomes = [insertion, through(proxy), asking.lost, idle.lost].map((each) =>
+      each.then(() => 'answer', String),
+    );
     assert.equal(await Promise.race([...outcomes, sleep(200, 'silence')]), 'silence');
     proxy.heal();
     assert.match(await outcomes[0]!, /ECONNRESET/);

@@ -19,23 +19,23 @@ export interface Databases {
    * that of a proxy.
    */
   url(database: string, via?: number): string;
-  /** A new database, empty, or like `template`, to which nobody may be connected; answers its name. */
+  /** Creates a database, empty or copied from `template`, which must have no connections; returns its name. */
   createDatabase(template?: string): Promise<string>;
-  /** Drops it even where it is in use. This costs a checkpoint: to leave it to the end of the cluster is cheaper. */
+  /** Drops a database even if it is in use. This takes a checkpoint; removing the whole cluster is cheaper. */
   dropDatabase(name: string): Promise<void>;
-  /** Runs SQL as the superuser and answers the rows. */
+  /** Runs SQL as the superuser and returns the rows. */
   query(database: string, sql: string, params?: unknown[]): Promise<Record<string, unknown>[]>;
 }
 
-/** A real PostgreSQL, from npm alone. `await using` stops it; it also ends soon after this process, however that ends. */
+/** A PostgreSQL server from npm packages. `await using` stops it; the server also stops soon after this process exits. */
 export interface Postgres extends Databases, AsyncDisposable {
   /** Value of TEST_POSTGRES with which `sharedPostgres` uses this cluster. */
   adminUrl: string;
   /** Contains the data directory `data`. */
   folder: string;
-  /** Stops it, `immediate` as a crash would, and starts it again at the same place after `downMs`. */
+  /** Stops the server, `immediate` like a crash, and starts it again at the same port after `downMs`. */
   restart(mode: StopMode, downMs?: number): Promise<void>;
-  /** The end of what the server has logged. */
+  /** The end of the server log. */
   log(): string;
   stop(): Promise<void>;
 }
@@ -43,7 +43,7 @@ export interface Postgres extends Databases, AsyncDisposable {
 export interface PostgresOptions {
   /** Permanent folder of the cluster, accessible to its account. Default: a temporary folder. */
   folder?: string;
-  /** Settings of the server, over the defaults. */
+  /** Settings of the server that replace the defaults. */
   settings?: Record<string, string>;
 }
 
@@ -58,7 +58,7 @@ const DEFAULTS = { listen_addresses: '127.0.0.1', unix_socket_directories: '', m
 // A linguistic collation, as on most servers: code that relies on byte order by accident must fail.
 const LOCALE = ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en-US'];
 
-// The warden notices any death of this process by the end of its input, and then stops the server.
+// The warden is a child process: the end of its input shows that this process has exited, and it stops the server.
 const WARDEN = `
 while read -r line; do pid=$line; done
 if [ -n "$pid" ]; then
@@ -114,7 +114,7 @@ export async function startPostgres({ folder: given, settings = {} }: PostgresOp
 
 let shared: Promise<Databases> | undefined;
 
-/** The cluster of the whole test run, which TEST_POSTGRES names; without it, one of this process, from its first use. */
+/** The cluster of the whole test run, from TEST_POSTGRES; otherwise a cluster of this process, started at its first use. */
 export function sharedPostgres(): Promise<Databases> {
   const adminUrl = URL.parse(process.env['TEST_POSTGRES'] ?? '');
   shared ??= adminUrl ? Promise.resolve(databasesAt(Number(adminUrl.port), adminUrl.password)) : startPostgres();
@@ -124,7 +124,7 @@ export function sharedPostgres(): Promise<Databases> {
 function databasesAt(port: number, password: string): Databases {
   const query: Databases['query'] = async (database, sql, params) => {
     const client = new Client({ host: '127.0.0.1', port, user: 'postgres', password, database });
-    // A connection that is lost between two answers fails the next one, and not the process.
+    // A connection lost between two queries fails the next query, not the process.
     client.on('error', () => undefined);
     await client.connect();
     try {
@@ -149,14 +149,14 @@ function databasesAt(port: number, password: string): Databases {
   };
 }
 
-/** Changes a setting of the server, or puts it back; sessions that are open have it with their next statement. */
+/** Changes or resets a setting of the server; it applies to the next statement of open sessions. */
 export async function alterSystem({ query }: Databases, setting: string, value?: string): Promise<void> {
   const change = value === undefined ? `RESET ${setting}` : `SET ${setting} = '${value}'`;
   const shown = async () => (await query('postgres', 'SELECT current_setting($1) AS value', [setting]))[0]!['value'];
   const before = await shown();
   await query('postgres', `ALTER SYSTEM ${change}`);
   await query('postgres', 'SELECT pg_reload_conf()');
-  // The server reads its file and tells the sessions that are open before it lets in another one.
+  // The server reloads its file and notifies open sessions before it accepts a new connection.
   await until(
     async () => (await shown()) !== before,
     () => `${setting} is ${String(before)}, as before`,
@@ -172,7 +172,7 @@ function accountToRunAs(): Account {
     try {
       return { uid: idOf('-u', name), gid: idOf('-g', name) };
     } catch {
-      // Not a user of this machine.
+      // The machine has no such user.
     }
   }
   throw new Error('PostgreSQL does not run as root, and this machine has neither a user postgres nor nobody');
@@ -206,7 +206,7 @@ async function initialise(place: Place, warden: Warden): Promise<{ fresh: boolea
   await writeFile(passwordFile, password, { mode: 0o600 });
   if (account.uid !== undefined) await chown(passwordFile, account.uid, account.gid!);
   const options = ['-D', join(folder, 'data'), '--username=postgres', '--auth=scram-sha-256'];
-  // Without a sync of what it lays out; the server that runs on it syncs as ever.
+  // Initializes without a sync; the server that runs on the cluster syncs normally.
   const initdb = run(place, 'initdb', [...options, `--pwfile=${passwordFile}`, '--no-sync', ...LOCALE]);
   warden.watch(initdb);
   let output = '';
@@ -250,7 +250,7 @@ async function startServer(options: ServerOptions): Promise<Server> {
   };
 }
 
-/** Waits until a program prints these words, however much it prints before. */
+/** Waits until the output of a program contains these words. */
 export function untilSaid(output: Readable, words: string): Promise<void> {
   return new Promise((resolve) => {
     let last = '';
@@ -268,7 +268,7 @@ export function untilSaid(output: Readable, words: string): Promise<void> {
 
 async function startSomewhere(start: (port: number) => Promise<Server>): Promise<{ port: number; server: Server }> {
   for (let attempt = 1; ; attempt++) {
-    // One that neither the system nor a service nor `freePort` gives to anybody, so that it is still free after a restart.
+    // A port outside the ranges of the system, the services and `freePort`, so that it is still free after a restart.
     const port = 10_000 + (randomBytes(2).readUInt16BE() % 1000);
     try {
       return { port, server: await start(port) };
@@ -304,7 +304,7 @@ function endOf(child: ChildProcess): Promise<number | string> {
 }
 
 interface Warden {
-  /** Stops this process, and no longer the previous one, when our process exits. */
+  /** Makes the warden stop this process, instead of the previous one, when the test process exits. */
   watch(child: ChildProcess): void;
   /** Exits the warden, and waits until it has removed a temporary folder. */
   dismiss(): Promise<void>;

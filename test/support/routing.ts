@@ -105,7 +105,7 @@ export function temporaryFile(name: string, content: unknown): Disposable & { pa
   return { path, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** A catalogue whose card routes are nearly equal, so that exploring costs next to nothing. */
+/** A catalogue whose card routes are nearly equal, so that exploration costs almost nothing. */
 export function twinRoutes(): Disposable & { path: string } {
   const source = new URL('../../config/routes.json', import.meta.url);
   const { routes } = JSON.parse(readFileSync(source, 'utf8')) as { routes: { kind: string }[] };

@@ -46,6 +46,7 @@ export interface TestServiceOptions {
   live?: boolean;
   /** True for workers that run by themselves. Default: `live`. */
   background?: boolean;
+  randomBytes?(size: number): Uint8Array;
   /** Another instance that shares its database and its clock with this one, or only a database. */
   beside?: Pick<TestService, 'databaseUrl'> & Partial<Pick<TestService, 'clock'>>;
 }
@@ -55,6 +56,7 @@ export async function startTestService({
   variables = {},
   live = false,
   background = live,
+  randomBytes = createRandomBytes(),
   beside,
 }: TestServiceOptions = {}): Promise<TestService> {
   const own = beside
@@ -78,7 +80,7 @@ export async function startTestService({
   let simulator: SimulatorStore | undefined;
   const service = await startService(readConfig(settings), {
     clock,
-    randomBytes: createRandomBytes(),
+    randomBytes,
     log,
     async openStore(settings, options) {
       const store = await openStore(settings, options);

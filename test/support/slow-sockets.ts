@@ -1,27 +1,27 @@
 import { type Socket, connect } from 'node:net';
 
 const TICK_MS = 50;
-/** Each socket sends at one tick of so many, that the one process which plays all callers has no burst to send. */
+/** Number of ticks among which the sockets are distributed, so that the process never sends to all at once. */
 const TICKS = 40;
-/** So many connect at once: more than wait to be accepted would be reset by the system. */
+/** Number of simultaneous connects: the system resets connections beyond the accept queue. */
 const AT_ONCE = 200;
 
-/** Connections that send what they send as slowly as they can. `await using` closes them. */
+/** Connections that send their requests very slowly. `await using` closes them. */
 export interface SlowSockets extends AsyncDisposable {
   /** Number of open sockets. */
   open(): number;
-  /** First line of the answer on each closed socket. */
+  /** First line of the response on each closed socket. */
   answers: readonly string[];
-  /** Fulfilled once the server has closed all. */
+  /** Resolves when the server has closed all connections. */
   ended: Promise<void>;
 }
 
-/** Headers that never end, or a body that does not. */
+/** Endless headers or an endless body. */
 export const SLOW_HEADERS = 'GET /readyz HTTP/1.1\r\nhost: localhost\r\nx-slow: ';
 export const SLOW_BODY =
   'POST /api/gateway/sessions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{';
 
-/** Opens the connections, each begun with one of the texts in turn; one byte follows on each now and then. */
+/** Opens connections that start with the texts in rotation, and then sends one byte on each at intervals. */
 export async function openSlowSockets(port: number, count: number, texts: readonly string[]): Promise<SlowSockets> {
   const sockets = new Set<Socket>();
   const answers: string[] = [];

@@ -1,22 +1,22 @@
 import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
 
-/** Stands between a client and PostgreSQL, understands enough of what they say, and fails as networks do. */
+/** A proxy between a client and PostgreSQL that parses their protocol and simulates network faults. */
 export interface TcpProxy extends AsyncDisposable {
   port: number;
   /**
-   * The next time a client sends a message that contains `text` (SQL or a parameter), the server gets it and does it,
-   * but the client loses the connection in place of the answer: every byte of that round trip is dropped up to
-   * ReadyForQuery, which the server sends when the transaction has ended. Where the server refuses it, the client learns
-   * that, and the next message with the text is the one. Resolves when it has happened.
+   * Forwards the next message of a client that contains `text` (SQL or a parameter), drops the whole response up to
+   * ReadyForQuery, which the server sends at the end of the transaction, and then closes the connection to the client. If the
+   * server rejects the message, the proxy forwards the error and waits for the next message with the text. Resolves when the
+   * response was cut.
    */
   cutAnswerTo(text: string): Promise<void>;
-  /** Connections stay open and silent in either direction, new ones too. */
+  /** Stops forwarding in both directions; all connections, also new ones, stay open. */
   blackHole(): void;
-  /** Forwards again. A connection that has lost something in the black hole is destroyed, the others go on. */
+  /** Forwards again, and destroys the connections that lost bytes in the black hole. */
   heal(): void;
   /** Resets every connection now. */
   cut(): void;
-  /** Requests of clients since the last call, without the start and the end of connections. */
+  /** Number of client requests since the last call, without the start and the end of connections. */
   takeCounts(): Counts;
   stop(): Promise<void>;
 }
@@ -51,15 +51,15 @@ interface Connection {
 const NOTHING: Counts = { statements: 0, roundTrips: 0, commits: 0 };
 const ENCRYPTION_REQUESTS = [80877103, 80877104];
 
-/** Starts a proxy on a free port. The client must not use TLS, nor flush without a sync where an answer is to be cut. */
+/** Starts a proxy on a free port. The client must not use TLS, nor flush without a sync before a cut response. */
 export async function startProxy(targetPort: number): Promise<TcpProxy> {
   const shared: Shared = { silent: false, counts: { ...NOTHING }, traps: [] };
   const connections = new Set<Connection>();
-  // The other side must not see the end of a connection earlier than we pass it on.
+  // The proxy itself forwards the end of a connection to the other side.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     const connection = join(client, shared.silent ? undefined : targetPort, shared);
     connections.add(connection);
-    // In a black hole the server hears of it later.
+    // In a black hole, the server is notified later.
     client.once('close', () => shared.silent || connections.delete(connection));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -96,21 +96,21 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
   };
 }
 
-/** Joins a client to the server; one that came to a black hole has none. */
+/** Connects a client to the server, except in a black hole. */
 function join(client: Socket, targetPort: number | undefined, shared: Shared): Connection {
   const upstream = targetPort === undefined ? undefined : connectTo(targetPort);
   let lost = upstream === undefined;
   const cut = (): void => {
     for (const socket of [client, upstream]) {
       if (!socket || socket.destroyed) continue;
-      // One that is being closed already cannot be reset: Node would wait for it for ever at the end of the process.
+      // A socket that is closing cannot be reset: Node would wait for it forever at the end of the process.
       if (socket.writableEnded || socket.readableEnded) socket.destroy();
       else socket.resetAndDestroy();
     }
   };
   const conversation = listenTo(shared, cut);
   const forward = (from: Socket, to: Socket | undefined, read: (bytes: Buffer) => Buffer): void => {
-    // Nothing is passed on in a black hole, and what was not is never made good.
+    // A black hole drops all bytes for good.
     const unlessLost = (pass: () => void) => {
       lost ||= shared.silent;
       if (!lost) pass();
@@ -129,38 +129,38 @@ function connectTo(port: number): Socket {
   return connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
 }
 
-/** Follows one connection; what it answers is to be forwarded. */
+/** Parses one connection; returns the bytes to forward. */
 function listenTo(shared: Shared, cut: () => void): Record<'fromClient' | 'fromServer', (bytes: Buffer) => Buffer> {
   let started = false;
-  let encryptionAsked = false;
-  // The server says once that it is ready, and then once for each round trip.
-  let asked = 1;
+  let encryptionRequested = false;
+  // The server sends ReadyForQuery once at the start, and then once for each round trip.
+  let requestCount = 1;
   let ready = 0;
   let trap: (Trap & { at: number }) | undefined;
   const held: Buffer[] = [];
   const readRequests = createReader(() => (started ? 'typed' : 'untyped'));
-  const readAnswers = createReader(() => (encryptionAsked ? 'byte' : 'typed'));
+  const readAnswers = createReader(() => (encryptionRequested ? 'byte' : 'typed'));
 
   const onStart = (message: Buffer): void => {
-    encryptionAsked = ENCRYPTION_REQUESTS.includes(message.readUInt32BE(4));
-    started = !encryptionAsked;
+    encryptionRequested = ENCRYPTION_REQUESTS.includes(message.readUInt32BE(4));
+    started = !encryptionRequested;
   };
   const onRequest = (message: Buffer): void => {
     const type = String.fromCharCode(message[0]!);
     const found = shared.traps.find(({ text }) => message.includes(text));
     if (found && !trap) {
       shared.traps.splice(shared.traps.indexOf(found), 1);
-      trap = { ...found, at: asked + 1 };
+      trap = { ...found, at: requestCount + 1 };
     }
     if (type === 'Q' || type === 'E') shared.counts.statements++;
     if (type !== 'Q' && type !== 'S') return;
     shared.counts.roundTrips++;
-    asked++;
+    requestCount++;
   };
   /** Messages to forward to the client now. */
   const onAnswer = (message: Buffer): Buffer[] => {
-    if (encryptionAsked) {
-      encryptionAsked = false;
+    if (encryptionRequested) {
+      encryptionRequested = false;
       return [message];
     }
     const type = String.fromCharCode(message[0]!);
@@ -195,7 +195,7 @@ function listenTo(shared: Shared, cut: () => void): Record<'fromClient' | 'fromS
   };
 }
 
-/** Puts the messages of the protocol, version 3, together again from chunks that know nothing of them. */
+/** Reassembles the messages of protocol version 3 from arbitrary chunks. */
 function createReader(form: () => 'byte' | 'untyped' | 'typed') {
   let rest: Buffer = Buffer.alloc(0);
   const sizeOfNext = (): number => {

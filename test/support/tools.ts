@@ -3,21 +3,21 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Foreign programs that the tests hold Tillway against. They are large, so they come with the tests only. */
+/** Folder of third-party programs that only the tests use. */
 const FOLDER = fileURLToPath(new URL('../tools/', import.meta.url));
-// npm writes it when everything is in place.
+// npm writes this file at the end of an installation.
 const INSTALLED = join(FOLDER, 'node_modules/.package-lock.json');
 const WANTED = join(FOLDER, 'package-lock.json');
 
 type Tool = 'bun' | 'conformance' | 'deno' | 'mcp-inspector' | 'openapi-typescript' | 'redocly';
 
-/** The path of a program; throws where the tools have not been installed. */
+/** The path of a program; throws if the tools are not installed. */
 export function toolPath(name: Tool): string {
   if (!isInstalled()) throw new Error('The tools of the tests are missing: npm ci --prefix test/tools');
   return join(FOLDER, 'node_modules/.bin', name);
 }
 
-/** Has npm install them as their lockfile says, unless they are there. */
+/** Installs the programs from their lockfile unless they are installed. */
 export async function installTools(): Promise<void> {
   if (isInstalled()) return;
   const npm = spawn('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: FOLDER, stdio: 'inherit' });

@@ -1,41 +1,33 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createTestDatabase } from '../../support/database.ts';
+import { type DatabaseKind, createTestDatabase } from '../../support/database.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { type Rig, startRig } from '../instances.ts';
 import { type Load, concluded, startLoad, untilAcknowledged, untilAnswered, untilBusy } from '../load.ts';
 import type { FaultReport, Scenario } from '../scenario.ts';
 
-// Scenarios in which an instance or the database crashes, and is started again, under load.
+// Scenarios in which an instance or the database crashes and restarts under load.
 
 const CLIENTS = 12;
 const LIFE_SPREAD_MS = 300;
 const LONGEST_OUTAGE_MS = 500;
-export const EARLY_ANSWER = new URL('../servers/faulty-early-answer.ts', import.meta.url);
 
-/** The part of each crash scenario that is the same. */
 const CRASH = { injected: 'a store that answers before it commits', injectedCycles: 1 };
 
-export const killInstance: Scenario = {
-  ...CRASH,
-  name: 'one of two instances killed',
-  cycles: 1,
-  async run({ cycles, injected }) {
-    await using database = await createTestDatabase('postgres');
-    await using rig = await rigOn(database.url, 2, injected);
-    return await survive(rig, cycles, killOne);
-  },
-};
+function killScenario(name: string, kind: DatabaseKind, instances: number, cycles: number): Scenario {
+  return {
+    ...CRASH,
+    name,
+    cycles,
+    async run({ cycles, injected }) {
+      await using database = await createTestDatabase(kind);
+      await using rig = await rigOn(database.url, instances, injected);
+      return await survive(rig, cycles, killOne);
+    },
+  };
+}
 
-export const killSqlite: Scenario = {
-  ...CRASH,
-  name: 'the one process of SQLite killed',
-  cycles: 4,
-  async run({ cycles, injected }) {
-    await using database = await createTestDatabase('sqlite');
-    await using rig = await rigOn(database.url, 1, injected);
-    return await survive(rig, cycles, killOne);
-  },
-};
+export const killInstance = killScenario('one of two instances killed', 'postgres', 2, 1);
+export const killSqlite = killScenario('the one process of SQLite killed', 'sqlite', 1, 4);
 
 export const postgresRestart: Scenario = {
   ...CRASH,
@@ -50,7 +42,8 @@ export const postgresRestart: Scenario = {
       await postgres.restart('immediate', Math.random() * LONGEST_OUTAGE_MS);
       await untilBusy(rig, load);
       for (const [index, instance] of rig.instances.entries()) {
-        if (load.answers(instance).unavailable === before[index]) load.problems.add('nobody noticed the restart');
+        if (load.answers(instance).unavailable === before[index])
+          load.problems.add('an instance did not respond with 503 during the restart');
       }
     };
     return await survive(rig, cycles, restart, true);
@@ -59,17 +52,17 @@ export const postgresRestart: Scenario = {
 
 function rigOn(databaseUrl: string, instances: number, injected: boolean): Promise<Rig> {
   const ways = Array.from({ length: instances }, () => databaseUrl);
-  return startRig({ databaseUrl, ways, ...(injected && { entry: EARLY_ANSWER }) });
+  return startRig(databaseUrl, ways, injected ? 'early-answer' : undefined);
 }
 
-/** Crashes something `cycles` times under load, at a random moment. */
+/** Causes `cycles` crashes under load, each at a random moment. */
 async function survive(
   rig: Rig,
   cycles: number,
   crash: (load: Load, rig: Rig) => Promise<void>,
   mayBeUnavailable = false,
 ): Promise<FaultReport> {
-  const load = startLoad(rig, { clients: CLIENTS, mayBeUnavailable });
+  const load = startLoad(rig, CLIENTS, mayBeUnavailable);
   for (let cycle = 0; cycle < cycles; cycle++) {
     await untilBusy(rig, load);
     await sleep(Math.random() * LIFE_SPREAD_MS);
@@ -78,7 +71,7 @@ async function survive(
   return await concluded(rig, load, cycles);
 }
 
-/** Kills a random instance with SIGKILL, just after it has acknowledged something, and starts it again. */
+/** Kills a random instance with SIGKILL, just after an acknowledgement, and starts it again. */
 async function killOne(load: Load, { instances }: Rig): Promise<void> {
   const victim = instances[Math.floor(Math.random() * instances.length)]!;
   const others = instances.filter((instance) => instance !== victim);

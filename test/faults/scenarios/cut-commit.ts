@@ -3,11 +3,10 @@ import { sharedPostgres } from '../../support/postgres.ts';
 import { type TcpProxy, startProxy } from '../../support/tcp-proxy.ts';
 import { type Rig, startRig, through } from '../instances.ts';
 import { type Load, concluded, startLoad } from '../load.ts';
-import { CALLBACKS, SESSIONS, ask, callbackBody, complaintOf, sessionBody } from '../requests.ts';
+import { CALLBACKS, SESSIONS, ask, askInstance, callbackBody, sessionBody } from '../requests.ts';
 import type { Scenario } from '../scenario.ts';
 
 const CLIENTS = 3;
-const KEY_IN_MEMORY = new URL('../servers/faulty-key-in-memory.ts', import.meta.url);
 
 type Query = (sql: string, key: string) => Promise<Record<string, unknown>[]>;
 
@@ -19,7 +18,7 @@ interface Stage {
   query: Query;
 }
 
-/** The connection ends when a commit has been sent and done, and before its answer. */
+/** The proxy closes the connection after the database has committed and before its response reaches the service. */
 export const scenario: Scenario = {
   name: 'answer to a commit cut off',
   cycles: 6,
@@ -30,15 +29,12 @@ export const scenario: Scenario = {
     await using database = await createTestDatabase('postgres');
     await using proxy = await startProxy(postgres.port);
     const cut = through(proxy.port, database.url);
-    await using rig = await startRig({
-      databaseUrl: database.url,
-      // The first is asked what will be cut, and both are asked again. One memory alone forgets nothing but by the cut.
-      ways: injected ? [cut] : [cut, database.url],
-      ...(injected && { entry: KEY_IN_MEMORY }),
-    });
+    // All instances receive the repeated requests. The injected fault uses one: a second would have another memory.
+    const ways = injected ? [cut] : [cut, database.url];
+    await using rig = await startRig(database.url, ways, injected ? 'key-in-memory' : undefined);
     const name = new URL(database.url).pathname.slice(1);
     const query: Query = (sql, key) => postgres.query(name, sql, [key]);
-    const load = startLoad(rig, { clients: CLIENTS, mayBeUnavailable: true });
+    const load = startLoad(rig, CLIENTS);
     for (let cycle = 0; cycle < cycles; cycle++) {
       const stage = { rig, load, proxy, query };
       const id = await loseSession(stage, cycle);
@@ -48,16 +44,16 @@ export const scenario: Scenario = {
   },
 };
 
-/** Loses the answer to the creation of a session; answers its id. */
-async function loseSession({ rig, load, proxy, query }: Stage, cycle: number): Promise<string | undefined> {
-  // A buyer who is known, or is not: in either case the key is in nothing but the commit, so that no read is cut.
+/** Loses the response to the creation of a session; returns the id of the session. */
+async function loseSession(stage: Stage, cycle: number): Promise<string | undefined> {
+  const { rig, load, query } = stage;
+  // For a known and for a new buyer, only the commit contains the key, so that the proxy cuts no read.
   const key = `cut-${cycle % 2 === 0 ? 'buyer' : cycle}--${cycle}-`;
   const body = sessionBody(key);
-  const first = await askUnderTrap(rig, proxy, key, SESSIONS, body);
-  load.problems.add(...first.problems);
-  const kept = await query('SELECT id FROM sessions WHERE client_reference_id = $1', key);
-  if (kept.length !== 1) load.problems.add(`key ${key} has ${kept.length} sessions after one request`);
-  const id = kept[0]?.['id'] as string | undefined;
+  await askWithCut(stage, key, SESSIONS, body);
+  const stored = await query('SELECT id FROM sessions WHERE client_reference_id = $1', key);
+  if (stored.length !== 1) load.problems.add(`key ${key} has ${stored.length} sessions after one request`);
+  const id = stored[0]?.['id'] as string | undefined;
   load.journal.keys.set(key, id);
   for (const { url } of inTurn(rig, cycle)) {
     const again = await ask(url + SESSIONS, body);
@@ -69,12 +65,12 @@ async function loseSession({ rig, load, proxy, query }: Stage, cycle: number): P
   return id;
 }
 
-/** Loses the answer to a callback, which is then sent again. */
-async function losePayment({ rig, load, proxy, query }: Stage, cycle: number, id: string): Promise<void> {
+/** Loses the response to a callback, which is then repeated. */
+async function losePayment(stage: Stage, cycle: number, id: string): Promise<void> {
+  const { rig, load, query } = stage;
   const eventId = `cut-event-${cycle}-`;
   const body = callbackBody(eventId, id);
-  const first = await askUnderTrap(rig, proxy, eventId, CALLBACKS, body);
-  load.problems.add(...first.problems);
+  await askWithCut(stage, eventId, CALLBACKS, body);
   for (const { url } of inTurn(rig, cycle)) {
     const again = await ask(url + CALLBACKS, body);
     if (again.status !== 200) load.problems.add(`${eventId} was answered again with ${again.status}`);
@@ -92,18 +88,15 @@ async function losePayment({ rig, load, proxy, query }: Stage, cycle: number, id
   if (entries.length === 0 || twice.length > 0) load.problems.add(`${eventId} has postings ${JSON.stringify(entries)}`);
 }
 
-/** Asks the first instance, whose commit with this text is done and never answered. */
-async function askUnderTrap({ instances }: Rig, proxy: TcpProxy, text: string, path: string, body: unknown) {
-  let sprung = false;
-  void proxy.cutAnswerTo(text).then(() => (sprung = true));
-  const answer = await ask(instances[0]!.url + path, body);
-  const complaint = complaintOf(answer, { unavailable: true, dropped: false });
-  const problems = complaint === undefined ? [] : [`${path} ${complaint}; the server: ${instances[0]!.lastWords()}`];
-  if (!sprung) problems.push(`no commit of ${text} was cut: ${answer.status} ${JSON.stringify(answer.body)}`);
-  return { problems };
+/** Sends a request to the first instance, whose commit with this text succeeds without a response from the database. */
+async function askWithCut({ rig, load, proxy }: Stage, text: string, path: string, body: unknown): Promise<void> {
+  let isCut = false;
+  void proxy.cutAnswerTo(text).then(() => (isCut = true));
+  const answer = await askInstance(rig.instances[0]!, load.problems, path, body);
+  if (!isCut) load.problems.add(`no commit of ${text} was cut: ${answer.status} ${JSON.stringify(answer.body)}`);
 }
 
-/** Both instances, the other one first every second time. */
+/** All instances, in alternating order. */
 function inTurn({ instances }: Rig, cycle: number) {
   return cycle % 2 === 0 ? instances : instances.toReversed();
 }

@@ -7,9 +7,8 @@ import { type Load, concluded, startLoad, untilBusy } from '../load.ts';
 import { SESSIONS, ask } from '../requests.ts';
 import type { FaultReport, Scenario } from '../scenario.ts';
 import { type SmallDisk, mountSmallDisk, whyNoDisk } from '../small-disk.ts';
-import { EARLY_ANSWER } from './crashes.ts';
 
-// Room for the longest log of SQLite; and for an empty cluster, twice over.
+// Room for the longest log of SQLite, and for two empty PostgreSQL clusters.
 const SQLITE_MEGABYTES = 128;
 const POSTGRES_MEGABYTES = 256;
 const LEFT_BYTES = 1 << 20;
@@ -52,11 +51,11 @@ export const scenario: Scenario = {
   },
 };
 
-/** Fills the disk and empties it, `cycles` times, under one process of the service. */
+/** Fills and empties the disk `cycles` times while the service runs. */
 async function survive(place: Place, cycles: number, injected: boolean): Promise<FaultReport> {
   const { disk, url, postgres } = place;
-  await using rig = await startRig({ databaseUrl: url, ways: [url], ...(injected && { entry: EARLY_ANSWER }) });
-  const load = startLoad(rig, { clients: CLIENTS, mayBeUnavailable: true });
+  await using rig = await startRig(url, [url], injected ? 'early-answer' : undefined);
+  const load = startLoad(rig, CLIENTS);
   let crashes = 0;
   try {
     for (let cycle = 0; cycle < cycles && load.problems.list().length === 0; cycle++) {
@@ -91,10 +90,7 @@ async function untilRejected({ disk }: Place, { instances }: Rig, load: Load): P
   if (rejected() < REJECTIONS) load.problems.add(`the disk was full, and only ${rejected()} writes were rejected`);
 }
 
-/**
- * Makes PostgreSQL start the next file of its log, for which there is no room, so that it can only crash. Returns whether
- * it did.
- */
+/** Makes PostgreSQL start the next file of its log without room for it; returns true if PostgreSQL crashed. */
 async function crash(postgres: Postgres): Promise<boolean> {
   const crashes = () => postgres.log().split('PANIC:').length;
   const before = crashes();
@@ -121,11 +117,7 @@ async function expectAlive({ url }: Instance, { journal, problems }: Load, mustR
 async function startIfDown(postgres: Postgres): Promise<void> {
   for (let attempt = 0; attempt < 50; attempt++) {
     if (postgres.log().trimEnd().endsWith('database system is shut down')) break;
-    const up = await postgres.query('postgres', 'SELECT 1').then(
-      () => true,
-      () => false,
-    );
-    if (up) return;
+    if (await postgres.query('postgres', 'SELECT 1').catch(() => undefined)) return;
     await sleep(100);
   }
   await postgres.restart('immediate');

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SERVICE } from '../../process/program.ts';
 import {
   type Attempt,
   type Instance,
@@ -8,100 +7,83 @@ import {
   createSharedDatabase,
   sampleCallback,
   startReceiver,
-} from '../pair.ts';
+} from '../instances.ts';
 import { CALLBACKS, SESSIONS, sessionBody } from '../requests.ts';
-import { type FaultReport, type Scenario } from '../scenario.ts';
+import type { Scenario } from '../scenario.ts';
 import { until } from '../../support/until.ts';
 import { brokenInvariants } from '../../support/sound.ts';
 
-const FAULTY_SERVER = new URL('../servers/faulty-no-fence.ts', import.meta.url);
-// Its database time is two minutes later: all leases are over.
-const LATER = new URL('../servers/later.ts', import.meta.url);
-// As many as an endpoint that has just been met is sent at once.
+// Number of deliveries that a new endpoint receives at once.
 const SESSIONS_PER_CYCLE = 8;
 const SETTLE_MS = 200;
 
+/**
+ * Each cycle pauses an instance in the middle of its attempts, waits until another instance has claimed the deliveries, and
+ * resumes the first. In even cycles the merchant answers 200 to the second instance and 500 to the first, in odd cycles the
+ * reverse.
+ */
 export const scenario: Scenario = {
   name: 'an instance paused past its lease',
   cycles: 2,
-  injected: 'a store that writes the outcome of an attempt that was overtaken',
+  injected: 'a store that writes the outcome of an overtaken attempt',
   injectedCycles: 1,
-  run,
+  async run({ cycles, injected }) {
+    // Statuses of the merchant's responses to the first attempt, which waits for `held`, and to all others.
+    let merchant = { first: 200, second: 200, held: Promise.resolve() };
+    const answer = async ({ number }: Attempt): Promise<number> => {
+      const { first, second, held } = merchant;
+      if (number === 1) await held;
+      return number === 1 ? first : second;
+    };
+    await using receiver = await startReceiver(answer);
+    await using database = await createSharedDatabase();
+    const paused = await database.start(injected ? 'no-fence' : undefined, receiver.variables);
+    const problems: string[] = [];
+    for (let cycle = 0; cycle < cycles; cycle++) {
+      const release = Promise.withResolvers<void>();
+      const delivered = cycle % 2 === 0;
+      merchant = { first: delivered ? 500 : 200, second: delivered ? 200 : 500, held: release.promise };
+      problems.push(...(await overtake(database, receiver, paused, cycle, release.resolve)));
+    }
+    problems.push(...(await brokenInvariants(database.settings)));
+    return { cycles, load: `${cycles * SESSIONS_PER_CYCLE} attempts overtaken`, problems };
+  },
 };
 
-/** Responses of the merchant: to the first attempt of an event after `held`, to all others at once. */
-interface Merchant {
-  first: number;
-  second: number;
-  held: Promise<void>;
-}
-
-/**
- * Each cycle pauses an instance in the middle of its attempts, lets another take them over, and lets the first go on:
- * by turns the second has delivered and the first is told 500, or the second was told 500 and the first is told 200.
- */
-async function run({ cycles, injected }: { cycles: number; injected: boolean }): Promise<FaultReport> {
-  const merchant: Merchant = { first: 200, second: 200, held: Promise.resolve() };
-  const answer = async ({ number }: Attempt): Promise<number> => {
-    const { first, second, held } = merchant;
-    if (number > 1) return second;
-    await held;
-    return first;
-  };
-  await using receiver = await startReceiver(answer);
-  await using database = await createSharedDatabase();
-  const paused = await database.start(injected ? FAULTY_SERVER : SERVICE, receiver.variables);
-  const problems: string[] = [];
-  for (let cycle = 0; cycle < cycles; cycle++) {
-    const release = Promise.withResolvers<void>();
-    const delivered = cycle % 2 === 0;
-    Object.assign(merchant, { first: delivered ? 500 : 200, second: delivered ? 200 : 500, held: release.promise });
-    try {
-      await overtake({ database, receiver, paused, cycle, release: release.resolve }, problems);
-    } finally {
-      release.resolve();
-    }
-  }
-  problems.push(...(await brokenInvariants(database.settings)));
-  return { cycles, load: `${cycles * SESSIONS_PER_CYCLE} attempts overtaken`, problems };
-}
-
-interface Cycle {
-  database: SharedDatabase;
-  receiver: Receiver;
-  paused: Instance;
-  cycle: number;
-  /** Lets the merchant answer the first attempts. */
-  release(): void;
-}
-
-async function overtake({ database, receiver, paused, cycle, release }: Cycle, problems: string[]): Promise<void> {
+/** Pauses an instance, lets another instance overtake it, and resumes it; `release` lets the merchant respond to the first. */
+async function overtake(
+  database: SharedDatabase,
+  receiver: Receiver,
+  paused: Instance,
+  cycle: number,
+  release: () => void,
+): Promise<string[]> {
   const { arrived } = receiver;
   const numbers = Array.from({ length: SESSIONS_PER_CYCLE }, (_, number) => number);
   const events = await Promise.all(numbers.map((number) => payOne(paused, `paused-${cycle}-${number}`)));
   await until(() => events.every((id) => arrived.has(id)));
-  paused.program.signal('SIGSTOP');
+  paused.signal('SIGSTOP');
   try {
-    const other = await database.start(LATER, receiver.variables);
+    const other = await database.start('later', receiver.variables);
     await until(async () => (await stateOf(database, events)).every(hasEnded));
-    await other.end('SIGKILL');
+    await other.kill();
   } finally {
     release();
-    // The answers lie there when it goes on, as they would after a pause.
+    // The responses have arrived when the instance resumes, as after a real pause.
     await sleep(SETTLE_MS);
   }
   const before = await stateOf(database, events);
-  paused.program.signal('SIGCONT');
+  paused.signal('SIGCONT');
   // Any write about these attempts happens before the next event is delivered.
   const sentinel = await payOne(paused, `paused-${cycle}-after`);
   await until(async () => (await stateOf(database, [sentinel])).every(hasEnded));
   await sleep(SETTLE_MS);
   const after = await stateOf(database, events);
-  for (const [index, was] of before.entries()) problems.push(...problemsOf(was, after[index]!));
-  for (const id of events) if (arrived.get(id) !== 2) problems.push(`${id} was sent ${arrived.get(id)} times`);
+  const repeated = events.filter((id) => arrived.get(id) !== 2).map((id) => `${id} was sent ${arrived.get(id)} times`);
+  return [...before.flatMap((was, index) => problemsOf(was, after[index]!)), ...repeated];
 }
 
-/** Creates a session and has it paid; answers the id of its event. */
+/** Creates a session and reports its payment; returns the id of its event. */
 async function payOne(instance: Instance, key: string): Promise<string> {
   const created = await instance.post<{ id: string }>(SESSIONS, sessionBody(key));
   const { status, text } = await instance.post(CALLBACKS, sampleCallback(created.body.id, 'paid'));
@@ -109,13 +91,13 @@ async function payOne(instance: Instance, key: string): Promise<string> {
   return `evt_${created.body.id}_paid`;
 }
 
-/** A delivery as the database has it. */
+/** A delivery in the database. */
 interface State {
   event: string;
   status: string;
   attempts: number;
   due: string;
-  /** Attempts that have ended, and how: `2:200`. */
+  /** Finished attempts with their results: `2:200`. */
   log: string;
 }
 
@@ -130,9 +112,8 @@ async function stateOf({ query }: SharedDatabase, events: string[]): Promise<Sta
   return rows as unknown as State[];
 }
 
-function hasEnded({ log }: State): boolean {
-  return log !== '';
-}
+const hasEnded = ({ log }: State) => log !== '';
+const describe = ({ status, attempts, log }: State) => `${status} (${attempts} attempts, ${log})`;
 
 /** Problems of a delivery after the overtaken instance has continued. */
 function problemsOf(before: State, after: State): string[] {
@@ -141,11 +122,9 @@ function problemsOf(before: State, after: State): string[] {
     problems.push(`${before.event} was not taken over once: ${before.attempts} attempts, ${before.log}`);
   }
   if (JSON.stringify(after) !== JSON.stringify(before)) {
-    problems.push(`${before.event} was changed by the one overtaken: ${describe(before)} became ${describe(after)}`);
+    problems.push(
+      `${before.event} was changed by the overtaken instance: ${describe(before)} became ${describe(after)}`,
+    );
   }
   return problems;
-}
-
-function describe({ status, attempts, log }: State): string {
-  return `${status} (${attempts} attempts, ${log})`;
 }

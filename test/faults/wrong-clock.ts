@@ -1,4 +1,4 @@
-// A preload, for `--import`: the clock of this process is wrong by CLOCK_OFFSET_MS, as that of a machine can be.
+// A preload for `--import`: the clock of this process is wrong by CLOCK_OFFSET_MS, like the clock of a misconfigured machine.
 const offset = Number(process.env['CLOCK_OFFSET_MS']);
 const RightDate = Date;
 const rightNow = (): number => RightDate.now();

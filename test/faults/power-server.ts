@@ -1,0 +1,32 @@
+import { DatabaseSync } from 'node:sqlite';
+import { syncBuiltinESMExports } from 'node:module';
+import workerThreads, { isMainThread, type WorkerOptions } from 'node:worker_threads';
+
+// The service for the simulation of power losses. Its writer runs a checkpoint after a few pages instead of after 16000, which
+// no short run reaches. With SYNCS_COMMITS=false, the injected fault, the writer commits with `synchronous = NORMAL` and
+// reads back FULL. The store has no options for these settings, so that the writer's thread loads this file first.
+
+const CHECKPOINT_PAGES = 150;
+
+if (isMainThread) {
+  workerThreads.Worker = class extends workerThreads.Worker {
+    constructor(file: string | URL, options?: WorkerOptions) {
+      super(file, { ...options, execArgv: ['--import', import.meta.url] });
+    }
+  };
+  syncBuiltinESMExports();
+  // The end of the standard input stands for the power loss: the process closes nothing.
+  process.stdin.once('end', () => process.kill(process.pid, 'SIGKILL')).resume();
+  await import('../../src/main.ts');
+} else {
+  const { exec, prepare } = DatabaseSync.prototype;
+  const syncsCommits = process.env['SYNCS_COMMITS'] !== 'false';
+  DatabaseSync.prototype.exec = function (sql) {
+    const frequent = sql.replace('wal_autocheckpoint = 16000', `wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    exec.call(this, syncsCommits ? frequent : frequent.replace('synchronous = FULL', 'synchronous = NORMAL'));
+  };
+  DatabaseSync.prototype.prepare = function (sql, ...options) {
+    const pretended = !syncsCommits && sql === 'PRAGMA synchronous' ? 'SELECT 2 AS synchronous' : sql;
+    return prepare.call(this, pretended, ...options);
+  };
+}
