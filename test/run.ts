@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { DATABASES, type DatabaseKind, databaseNamed, openTestStore, settingsOf } from './support/database.ts';
@@ -35,6 +36,9 @@ interface Group {
 const TEST_TIMEOUT_MS = 5 * 60_000;
 /** Time limit for a file whose tests have ended but have left a resource open. */
 const FILE_TIMEOUT_MS = 10 * 60_000;
+/** Free space that the files of a unit run need in memory. */
+const LEAST_MEMORY_BYTES = 1 << 29;
+const MEMORY = '/dev/shm';
 const TEST_PROCESS = fileURLToPath(new URL('support/test-process.ts', import.meta.url));
 const NO_PROCESSES = `--import=${new URL('support/no-processes.ts', import.meta.url).href}`;
 
@@ -50,8 +54,10 @@ const groups = DATABASES.flatMap((database) => groupsOn(database));
 
 if (!isUnitRun) await installTools();
 await using postgres = isUnitRun ? undefined : await startPostgres();
+const folder = isUnitRun ? folderInMemory() : undefined;
 const environment = {
   ...process.env,
+  ...(folder !== undefined && { TMPDIR: folder }),
   // The next run finds the compiled modules there.
   NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)),
   ...(postgres && { TEST_POSTGRES: postgres.adminUrl, TEST_TEMPLATE: await templateIn(postgres) }),
@@ -67,6 +73,7 @@ await Promise.all(
     }
   }),
 );
+if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
 const seconds = Math.round(performance.now() / 1000);
 process.stdout.write(`\n${tests} tests of ${files.length} files in ${seconds} s\n`);
 if (tests === 0) process.stdout.write('There were no tests\n');
@@ -94,6 +101,13 @@ function groupsOn(database: DatabaseKind): Group[] {
     const some = all.filter((file) => file.startsProcesses === startsProcesses);
     return { database, waiting: some.map(({ path }) => path), startsProcesses };
   });
+}
+
+/** A folder in memory, where SQLite does not wait for a disk; undefined on systems without one, or with little room in it. */
+function folderInMemory(): string | undefined {
+  if (!existsSync(MEMORY)) return undefined;
+  const { bavail, bsize } = statfsSync(MEMORY);
+  return bavail * bsize < LEAST_MEMORY_BYTES ? undefined : mkdtempSync(join(MEMORY, 'tillway-tests-'));
 }
 
 /** Creates a database with the schema, which the tests copy. */
