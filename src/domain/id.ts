@@ -11,32 +11,41 @@ export type NewId = (prefix: IdPrefix) => string;
 // Crockford base32, lower case: no i, l, o, u. https://www.crockford.com/base32.html
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const TIME_LENGTH = 10;
-const RANDOM_BYTES = 16;
 const RANDOM_LENGTH = 26;
-// 26 digits hold 130 bits.
-const SPARE_BITS = 2n;
-const OVERFLOW = 1n << 128n;
-const STEP_BYTES = 10;
+const STEP_LENGTH = 16;
 const ID_PATTERN = /^(cus|pay|inv|chk|whe|dlv|ref|key|dec|snp|rtr|rcv|dis)_[0-9a-hjkmnp-tv-z]{36}$/;
 
 /**
- * Ids are `<prefix>_`, 10 characters of time (48 bits of milliseconds) and 26 of randomness (128 bits), so that sorting
+ * Ids are `<prefix>_`, 10 characters of time (48 bits of milliseconds) and 26 of randomness (130 bits), so that sorting
  * by id is sorting by creation, while the random part alone cannot be guessed: a checkout URL is a capability. Within one
  * millisecond each id of a source is a random step (80 bits) above the one before, so that ids of one millisecond are in
  * order too.
  */
 export function createIdSource(now: () => number, randomBytes: RandomBytes): NewId {
   let lastTime = -1;
-  let last = 0n;
+  let last: Uint8Array = new Uint8Array(RANDOM_LENGTH);
   return (prefix) => {
     // A clock that is set back must not put new records before older ones.
     const time = Math.max(now(), lastTime);
-    const next = time === lastTime ? last + numberOf(randomBytes(STEP_BYTES)) + 1n : OVERFLOW;
-    // An overflow is less likely than guessing an id.
-    last = next < OVERFLOW ? next : numberOf(randomBytes(RANDOM_BYTES));
+    const step = time === lastTime ? randomBytes(STEP_LENGTH) : undefined;
+    last = (step && stepAbove(last, step)) ?? randomBytes(RANDOM_LENGTH).map((byte) => byte & 31);
     lastTime = time;
-    return `${prefix}_${encodeTime(time)}${encode(last << SPARE_BITS, RANDOM_LENGTH)}`;
+    let random = '';
+    for (const digit of last) random += ALPHABET[digit]!;
+    return `${prefix}_${encodeTime(time)}${random}`;
   };
+}
+
+/** The base-32 digits of `from` plus `step` plus 1, or undefined for an overflow, which is less likely than guessing an id. */
+function stepAbove(from: Uint8Array, step: Uint8Array): Uint8Array | undefined {
+  const sum = Uint8Array.from(from);
+  let carry = 1;
+  for (let index = sum.length - 1, low = step.length - 1; index >= 0 && (low >= 0 || carry > 0); index--, low--) {
+    const digit = sum[index]! + (low >= 0 ? step[low]! & 31 : 0) + carry;
+    sum[index] = digit & 31;
+    carry = digit >> 5;
+  }
+  return carry === 0 ? sum : undefined;
 }
 
 /** Whether `value` is a well-formed id with one of `prefixes`. */
@@ -57,14 +66,7 @@ export function firstIdAt(prefix: IdPrefix, ms: number): string {
 }
 
 function encodeTime(ms: number): string {
-  return encode(BigInt(ms), TIME_LENGTH);
-}
-
-function encode(value: bigint, length: number): string {
-  const digits = value.toString(32).padStart(length, '0');
-  return digits.replace(/[a-v]/g, (digit) => ALPHABET[Number.parseInt(digit, 32)]!);
-}
-
-function numberOf(bytes: Uint8Array): bigint {
-  return BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+  let text = '';
+  for (let rest = ms; text.length < TIME_LENGTH; rest = Math.floor(rest / 32)) text = ALPHABET[rest % 32]! + text;
+  return text;
 }
