@@ -11,9 +11,8 @@ import type { RandomBytes } from '../domain/id.ts';
 import type { Gate } from '../operations/access/key-gate.ts';
 import type { Deps } from '../operations/deps.ts';
 import type { Clock } from '../runtime.ts';
-import { runWithOrigin } from '../telemetry/origin.ts';
 import { sendError } from './error-responses.ts';
-import { type RequestObserver, followRequests, requestIds } from './follow.ts';
+import { type RequestObserver, followRequests, inOrigin, requestIds } from './follow.ts';
 import { commonHeaders } from './common-headers.ts';
 import { MAX_BODY_BYTES, parseJsonBody } from './json-body.ts';
 import { type Limits, limitRates } from './rate-limits.ts';
@@ -60,7 +59,9 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
   const app = fastify({
     loggerInstance,
     // One line for each request, with its path and without its query, which can contain email addresses.
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    logController: new LogController({ disableRequestLogging: true }),
+    // The mixin of the log adds the request id: a logger for each request would be expensive.
+    childLoggerFactory: (logger) => logger,
     bodyLimit: MAX_BODY_BYTES,
     genReqId: requestIds(limits.trustedProxies, deps.newRequestId),
     trustProxy: limits.trustedProxies.length > 0 && proxyMatcher(limits.trustedProxies),
@@ -99,13 +100,13 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
   app.addHook('onRoute', ({ url, method }) => paths.add(url, method));
   followRequests(app, deps);
+  app.decorateRequest('admitted', null);
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(headers).header('x-request-id', request.id);
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
-    // The response is sent in an event of its socket, outside the context of the request.
-    runWithOrigin(request.origin!, () => logRequest(request, reply));
+    logRequest(request, reply);
     done();
   });
   closeGracefully(app, deps, connections);
@@ -121,9 +122,10 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
   return app;
 }
 
-function logRequest({ log, method, url }: FastifyRequest, { statusCode: status, elapsedTime }: FastifyReply): void {
+function logRequest(request: FastifyRequest, { statusCode: status, elapsedTime }: FastifyReply): void {
+  const { log, method, url } = request;
   const durationMs = Math.round(elapsedTime * 10) / 10;
-  log.info({ method, path: loggedPath(url), status, durationMs }, 'request');
+  inOrigin(request, () => log.info({ method, path: loggedPath(url), status, durationMs }, 'request'));
 }
 
 function createPathTable() {

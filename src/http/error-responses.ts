@@ -3,6 +3,7 @@ import { type ActionError, ERROR_EXAMPLES } from '../contract/error-contract.ts'
 import { type ErrorCode, GatewayError, KeyRefusal } from '../domain/gateway-error.ts';
 import { sendPage } from '../html/html-page.ts';
 import { logUnavailable } from '../telemetry/log.ts';
+import { inOrigin } from './follow.ts';
 
 /** HTTP status by error code. */
 export const HTTP_STATUS: Record<ErrorCode, number> = {
@@ -65,7 +66,7 @@ export function refusalHeaders(refusal: GatewayError, reply: Pick<FastifyReply, 
 
 /** Sends the response to an error: JSON, or the error page of the request's scope. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusal = refusalOf(error, request.log);
+  const refusal = inOrigin(request, () => refusalOf(error, request.log));
   const { envelope, name } = namedIn(request);
   const status = statusOf(refusal.code, envelope);
   reply.headers(refusalHeaders(refusal, reply));

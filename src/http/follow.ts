@@ -42,6 +42,11 @@ export function followRequests(
   });
 }
 
+/** Runs the work for a request that an event of its socket, outside the context of the request, has caused. */
+export function inOrigin<Result>({ id, origin }: FastifyRequest, work: () => Result): Result {
+  return runWithOrigin(origin ?? { requestId: id, traceParent: null }, work);
+}
+
 function beginSpan(tracing: Tracing, request: FastifyRequest): Span {
   const parent = request.headers['traceparent'];
   const method = methodOf(request);

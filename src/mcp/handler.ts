@@ -8,7 +8,6 @@ import { wrapArguments } from './arguments.ts';
 import { createTillwayMcp } from './server.ts';
 import { toolName } from './tool-names.ts';
 import { type Envelope, describeTools } from './tools.ts';
-import { REQUEST_ID } from './web.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -20,14 +19,13 @@ const HOUR_MS = 60 * MINUTE_MS;
 export function createHandler(deps: AppDeps): (request: Request, body: unknown, own: AppDeps) => Promise<Response> {
   const tools = describeTools(inWords(deps.sessionTtlMs));
   const { fetch } = createMcpHandler(
-    ({ requestInfo, authInfo }) => {
+    ({ authInfo }) => {
       const own = authInfo!.extra!['deps'] as AppDeps;
-      const requestId = requestInfo?.headers.get(REQUEST_ID) ?? undefined;
       return createTillwayMcp({
         tools,
         list: async () => tools.filter(({ operation }) => isAllowed(own, operation.access)).map(({ listed }) => listed),
         newKey: () => `mcp_${Buffer.from(deps.randomBytes(16)).toString('hex')}`,
-        run: (operation, sent) => run(own, operation, sent, requestId),
+        run: (operation, sent) => run(own, operation, sent),
       });
     },
     { onerror: (error) => deps.log.debug({ reason: error.message }, 'refused by the protocol') },
@@ -41,7 +39,7 @@ export function createHandler(deps: AppDeps): (request: Request, body: unknown, 
 }
 
 /** Runs an operation, with the envelope of the REST API. */
-async function run(deps: AppDeps, operation: Operation, sent: unknown, requestId?: string): Promise<Envelope> {
+async function run(deps: AppDeps, operation: Operation, sent: unknown): Promise<Envelope> {
   const { name } = operation;
   const { base } = deps.urls;
   try {
@@ -49,7 +47,7 @@ async function run(deps: AppDeps, operation: Operation, sent: unknown, requestId
     const { result } = await operation.execute(deps, sent, hintOf(base, name));
     return { ok: true, action: name, result };
   } catch (error) {
-    const log = deps.log.child({ requestId, tool: toolName(name) });
+    const log = deps.log.child({ tool: toolName(name) });
     return { ok: false, action: name, error: renderError(refusalOf(withSchemaHint(error, name, base), log)) };
   }
 }

@@ -3,6 +3,7 @@ import { admit } from '../http/admission.ts';
 import type { AppDeps } from '../http/app.ts';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { HTTP_STATUS, refusalHeaders, refusalOf, renderError } from '../http/error-responses.ts';
+import { inOrigin } from '../http/follow.ts';
 import { callerError } from './callers.ts';
 import type { createHandler } from './handler.ts';
 import { TOOL_NAMES } from './tool-names.ts';
@@ -49,7 +50,7 @@ export function mcpEndpoint(app: FastifyInstance, unrestricted: AppDeps): void {
 
 /** JSON-RPC error for a request that does not reach the protocol, with the error of the API as data. */
 function sendRpcError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusal = refusalOf(error, request.log);
+  const refusal = inOrigin(request, () => refusalOf(error, request.log));
   const { suggestion = '' } = refusal.details;
   const code = { invalid_json: PARSE_ERROR, internal_error: INTERNAL_ERROR }[refusal.code as string] ?? REFUSED;
   const message = `${refusal.message} ${suggestion}`.trim();

@@ -1,8 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Header with the request id, for a handler of {@link answerWith}. */
-export const REQUEST_ID = 'x-request-id';
-
 // Node manages the connection, and the app sets Cache-Control for every path.
 const NOT_COPIED = new Set(
   'cache-control connection keep-alive proxy-connection te trailer transfer-encoding upgrade'.split(' '),
@@ -33,6 +30,5 @@ function webRequest(url: string, request: FastifyRequest, reply: FastifyReply): 
   for (const [name, value] of Object.entries(request.headers)) {
     if (value !== undefined) headers.set(name, [value].flat().join(', '));
   }
-  headers.set(REQUEST_ID, request.id);
   return new Request(url, { method: request.method, headers, signal: disconnected.signal });
 }

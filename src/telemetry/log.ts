@@ -1,20 +1,13 @@
-import { type Logger, symbols } from 'pino';
 import { currentOrigin } from './origin.ts';
 
 /** Fields of every log line about its origin: the request and the trace. */
-export function originOfLine(_fields: object, _level: number, log: Logger): object {
+export function originOfLine(): object {
   const { requestId, traceParent } = currentOrigin();
   // pino merges the line's own fields into this very object.
   const fields: { requestId?: string; traceId?: string } = {};
-  if (requestId !== null && !isNamed(log)) fields.requestId = requestId;
+  if (requestId !== null) fields.requestId = requestId;
   if (traceParent !== null) fields.traceId = traceParent.slice(3, 35);
   return fields;
-}
-
-/** A request's own logger has its id bound already. */
-function isNamed(log: Logger): boolean {
-  const bound = (log as unknown as Record<symbol, unknown>)[symbols.chindingsSym];
-  return typeof bound === 'string' && bound.includes('"requestId":');
 }
 
 /** Logs the reason of an answer 503, which gives the caller general words only. */
