@@ -73,6 +73,9 @@ function toWireOf(schema: z.core.$ZodType): ToWire {
   }
   if (!(schema instanceof z.ZodObject)) return (stored) => stored;
   const fields = Object.entries(schema.shape).map(([name, field]) => [name, toWireOf(field)] as const);
-  return (stored) =>
-    Object.fromEntries(fields.map(([name, toWire]) => [name, toWire((stored as Record<string, unknown>)[name])]));
+  return (stored) => {
+    const rendered: Record<string, unknown> = {};
+    for (const [name, toWire] of fields) rendered[name] = toWire((stored as Record<string, unknown>)[name]);
+    return rendered;
+  };
 }

@@ -8,6 +8,13 @@ import { assertAllowed, assertEnvironment } from '../operations/access/caller.ts
 import { restrictStore } from '../operations/access/restrict-store.ts';
 import type { AppDeps } from './app.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Dependencies of the admitted caller; null before the admission. */
+    admitted: AppDeps | null;
+  }
+}
+
 interface Admission {
   access: Access | ((request: FastifyRequest) => Access);
   /** `refused`: this route refuses pages of other sites; `known`: an earlier hook has checked the origin. */
@@ -26,7 +33,6 @@ export function admit(
   handler: (request: FastifyRequest, reply: FastifyReply, deps: AppDeps) => Promise<unknown>,
 ) {
   const ownOrigins = originsOf(Object.values(unrestricted.urls));
-  const admitted = new WeakMap<FastifyRequest, AppDeps>();
   return {
     async onRequest(this: void, request: FastifyRequest, reply: FastifyReply): Promise<void> {
       const caller = await identify(unrestricted, request, reply);
@@ -35,10 +41,10 @@ export function admit(
       const named = (request.query as { environment?: unknown }).environment;
       const filter = ENVIRONMENTS.find((environment) => environment === named);
       if (filter) assertEnvironment({ caller }, filter);
-      admitted.set(request, caller ? { ...restrictTo(unrestricted, caller.environment), caller } : unrestricted);
+      request.admitted = caller ? { ...restrictTo(unrestricted, caller.environment), caller } : unrestricted;
     },
     async handler(this: void, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-      const deps = admitted.get(request);
+      const deps = request.admitted;
       if (!deps) throw new Error(`${request.method} ${request.routeOptions.url} was not admitted`);
       if (!isRead(request)) await assertKeyActive(unrestricted, request);
       return handler(request, reply, deps);
@@ -81,7 +87,8 @@ async function identify({ gate }: AppDeps, request: FastifyRequest, reply: Fasti
 }
 
 /** Every Authorization header: Node's parsed headers contain only the first of two. */
-function authorizationOf({ raw: { rawHeaders } }: FastifyRequest): string[] {
+function authorizationOf({ headers, raw: { rawHeaders } }: FastifyRequest): string[] {
+  if (headers.authorization === undefined) return [];
   return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]!.toLowerCase() === 'authorization');
 }
 

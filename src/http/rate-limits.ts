@@ -100,9 +100,11 @@ export async function limitRates(app: FastifyInstance, deps: LimitDeps): Promise
     forged: limit('forged-callbacks', limits.callbacks),
   };
   const take: FastifyInstance['limit'] = async (kind, request, reply, caller) => {
-    callers.set(request, caller);
     const isRead = request.method === 'GET' || request.method === 'HEAD';
-    await takeAll(kind === 'call' ? (isRead ? reads : writes) : counted[kind], request, reply);
+    const due = kind === 'call' ? (isRead ? reads : writes) : counted[kind];
+    if (due.length === 0) return;
+    callers.set(request, caller);
+    await takeAll(due, request, reply);
   };
   app.decorate('limit', take);
   app.addHook('onRequest', async (request, reply) => {

@@ -123,7 +123,7 @@ export function describeTable<Item extends object>(name: string, columns: Column
       const place = (column: string) => `?${names.indexOf(column) + 1}`;
       const values = { ...Object.fromEntries(names.map((column) => [column, place(column)])), ...written?.(place) };
       const sql = `INSERT INTO ${name} (${names.join(', ')}) VALUES (${Object.values(values).join(', ')}) ${onConflict}`;
-      return (item, ...others) => statement(sql, [...valuesOf(parts, item), ...others], guard);
+      return (item, ...others) => statement(sql, valuesOf(parts, item, others), guard);
     },
     update({ key, set, versioned = false, guard }) {
       const named = [...key, ...set, ...(versioned ? ['version'] : [])];
@@ -132,7 +132,7 @@ export function describeTable<Item extends object>(name: string, columns: Column
       const conditions = assigned.splice(0, key.length);
       if (versioned) conditions.push(`version + 1 = ?${used.length}`);
       const sql = `UPDATE ${name} SET ${assigned.join(', ')} WHERE ${conditions.join(' AND ')}`;
-      return (item, ...others) => statement(sql, [...valuesOf(used, item), ...others], guard);
+      return (item, ...others) => statement(sql, valuesOf(used, item, others), guard);
     },
   };
 }
@@ -169,12 +169,12 @@ function partsOf(columns: object, group: string | null = null): Part[] {
 
 type Values = Record<string, unknown>;
 
-function valuesOf(parts: readonly Part[], item: object): SqlValue[] {
-  const values: SqlValue[] = [];
-  for (const { group, property, write } of parts) {
+function valuesOf(parts: readonly Part[], item: object, others: readonly SqlValue[] = []): SqlValue[] {
+  const values = parts.map(({ group, property, write }) => {
     const holder = (group === null ? item : (item as Values)[group]) as Values;
-    values.push(write === null ? (holder[property] as SqlValue) : write(holder[property]));
-  }
+    return write === null ? (holder[property] as SqlValue) : write(holder[property]);
+  });
+  values.push(...others);
   return values;
 }
 
