@@ -54,10 +54,10 @@ function planFaults(database: DatabaseSync, { sql, params }: Statement): string[
   const filtered = sql.includes(' WHERE ');
   return plan.flatMap(({ parent, detail }) => {
     const scan = /^SCAN (\w+)/.exec(detail);
-    // `part` and `queues` hold rows that bounded branches of the statement have read before.
+    // `part`, `queues` and `named` hold rows that bounded branches of the statement have read before.
     // Every entry of this partial index matches the condition, and the statement reads one entry.
     if (detail.endsWith(' INDEX events_unplaced') && sql.endsWith(' LIMIT 1')) return [];
-    if (scan && scan[1] !== 'part' && scan[1] !== 'queues') {
+    if (scan && !['part', 'queues', 'named'].includes(scan[1]!)) {
       if (!filtered && / USING INDEX sqlite_autoindex_\w+_1$/.test(detail)) return [];
       return [detail];
     }
@@ -79,6 +79,7 @@ function planFaults(database: DatabaseSync, { sql, params }: Statement): string[
 function isBounded(detail: string): boolean {
   return (
     detail === 'SCAN part' ||
+    detail === 'SCAN named' ||
     /\((session_id|payment_id|environment=\? AND email_key)=\?\)$/.test(detail) ||
     // These sort only rows of the same millisecond, or sum the outcomes of a short period.
     detail.startsWith('SEARCH simulated_callbacks USING INDEX simulated_callbacks_due') ||
