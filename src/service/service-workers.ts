@@ -3,9 +3,8 @@ import type { Deps } from '../operations/deps.ts';
 import { signingSecrets } from '../operations/webhook-endpoints/endpoint-secrets.ts';
 import type { Store } from '../store/store.ts';
 import { createDispatcher } from '../webhooks/dispatcher.ts';
-import { createFeedWorker, createRecoveryWorker } from '../workers/feed-workers.ts';
+import { createFeedWorker, createRecoveryWorker, createRoutingWorker } from '../workers/polling-workers.ts';
 import { createQueueWorkers } from '../workers/queue-workers.ts';
-import { createRoutingWorker } from '../workers/routing-worker.ts';
 import { createTestClockWorker } from '../workers/test-clock-worker.ts';
 import type { Worker } from '../workers/worker.ts';
 
