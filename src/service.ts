@@ -18,7 +18,7 @@ import { registerConfiguredEndpoint } from './operations/webhook-endpoints/manag
 import { checkSecrets } from './operations/webhook-endpoints/endpoint-secrets.ts';
 import { parseCatalogue } from './routing/catalogue.ts';
 import type { Clock } from './runtime.ts';
-import { prepareAccess, warnOfNoKey, warnOfFewFiles } from './service/start-checks.ts';
+import { prepareAccess, warnOfNoKey } from './service/start-checks.ts';
 import { hostInUrl, knownHosts, listenAt, reservePort, warnOfNoAddress } from './service/addresses.ts';
 import { PARTS } from './service/parts.ts';
 import { type Telemetry, createTelemetry } from './service/open-telemetry.ts';
@@ -115,7 +115,6 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
   await prepare(deps, config);
   const workers = workersOf(deps, simulator.worker, createDeliveryWorker(deps, random));
   const app = await createApp(deps, [...PARTS, simulator.part]);
-  warnOfFewFiles(config.limits.maxConnections, log);
   const observed = await telemetry.open(deps);
   begun.defer(() => observed.close());
   const isOpen = await deps.gate.isOpen();
