@@ -88,8 +88,7 @@ describe('traces over OTLP', () => {
     const operation = onlySpan('createSession');
     assert.equal(operation.parentSpanId, requestSpan.spanId);
     const children = spans.filter(({ parentSpanId }) => parentSpanId === operation.spanId);
-    const committed = onlySpan('commit', children);
-    assert.equal(committed.attributes['tillway.commit.batch_size'], 1);
+    onlySpan('commit', children);
 
     // Trace of the callback: the callback, its commit, the delivery attempts of both processes.
     assert.equal(deliveriesWithStatus(500).length, 1);
