@@ -294,16 +294,6 @@ test('claims of further deliveries are released if the endpoint responds with 41
   for (const { status, dueAt } of deliveries) assert(status === 'dead' || (status === 'pending' && dueAt === START));
 });
 
-test('a disabled endpoint receives no deliveries until it is active again', async (context) => {
-  const { store, endpoint, received, dispatcher } = await stage(context);
-  await store.commit([{ type: 'endpoint_saved', endpoint: { ...endpoint, status: 'disabled' } }]);
-  await addSession(store, [endpoint]);
-  assert.equal(await dispatcher.runOnce(), 0);
-  await store.commit([{ type: 'endpoint_saved', endpoint }]);
-  assert.equal(await dispatcher.runOnce(), 1);
-  assert.equal(received.length, 1);
-});
-
 test('an endpoint without a secret receives no deliveries', async (context) => {
   const { store, endpoint, connections, dispatcher } = await stage(context, 200, { secretsOf: async () => [] });
   await addSession(store, [endpoint]);
