@@ -18,12 +18,10 @@ import { assertSound } from '../support/sound.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
 const ACQUIRER = 'sandbox_card_acquirer';
 const BACKUP = 'sandbox_card_backup';
 /** The first back-off of 30 seconds plus the maximum jitter. */
 const FIRST_TRY_MS = 33 * SECOND;
-const LEASE_MS = 120 * SECOND;
 
 type Fleet = Awaited<ReturnType<typeof openFleet>>;
 
@@ -184,51 +182,6 @@ describe('the estimates of the routes, on two instances', () => {
     const differences = rebuilt.map(({ p }, index) => Math.abs(p - before[index]!.p));
     assert.ok(Math.max(...differences) <= 0.005, differences.join());
   });
-
-  test('are also updated for periods without outcomes, so that a refresh reads only the last ten minutes', async () => {
-    await using fleet = await openFleet();
-    const [one] = fleet.instances;
-    const { store } = one.service.deps;
-    let known = emptyEstimates('sandbox');
-    /** Reads the estimates and returns the number of time ranges read. Asserts that a complete read gives the same result. */
-    const reads = async (): Promise<number> => {
-      let ranges = 0;
-      const outcomeTallies: Store['outcomeTallies'] = (...range) => {
-        ranges += 1;
-        return store.outcomeTallies(...range);
-      };
-      known = await readEstimatesOn(one, known, { ...store, outcomeTallies });
-      assert.deepEqual(known.states, (await readEstimatesOn(one, emptyEstimates('sandbox'))).states);
-      return ranges;
-    };
-    const pay = async () => {
-      const { sessionId, payment } = await start(one);
-      await report(one.service, sessionId, 'paid', payment);
-    };
-    await runSql(one.databaseUrl, 'DELETE FROM route_estimates');
-    assert.equal(await reads(), 3 + 23 + 1, 'a new instance reads a day: ranges of 10, 20 and 40 minutes, then hours');
-    assert.equal(await reads(), 1);
-    fleet.advance(HOUR);
-    assert.equal(await reads(), 3 + 1);
-    assert.equal(await reads(), 1);
-    await pay();
-    fleet.advance(5 * MINUTE);
-    assert.equal(await reads(), 1 + 1);
-    assert.equal(await reads(), 1, 'one range after the update');
-
-    // The clock is set back, so that new outcomes have earlier times.
-    fleet.advance(-40 * MINUTE);
-    await pay();
-    await reads();
-    fleet.advance(2 * HOUR);
-    await reads();
-    assert.equal(await reads(), 1, 'one range since the last update');
-
-    // Without the stored estimates, the router reads the whole day again.
-    await runSql(one.databaseUrl, 'DELETE FROM route_estimates');
-    assert.ok((await reads()) > 24);
-    assert.ok(known.states.size > 0);
-  });
 });
 
 describe('the health of the routes, on two instances', () => {
@@ -325,53 +278,6 @@ describe('a route in standby, on two instances', () => {
       for (const instance of fleet.instances) assert.equal(healthOf(instance, ACQUIRER).facts.probe, true);
       fleet.advance(SECOND);
     }
-    await assertSound(one.databaseUrl);
-  });
-
-  test('receives no large payment as a probe, and another probe if the first has no result for two minutes', async () => {
-    await using fleet = await openFleetWithStandby();
-    const { payment } = await start(fleet.instances[0], 'card', { amount: 500.01 });
-    assert.equal(payment!.route.id, BACKUP);
-    await startAtOnce(fleet);
-    fleet.advance(LEASE_MS - SECOND);
-    await fleet.refresh();
-    for (const instance of fleet.instances) assert.equal((await start(instance)).payment!.route.id, BACKUP);
-    fleet.advance(SECOND);
-    await fleet.refresh();
-    await startAtOnce(fleet);
-  });
-
-  test('becomes degraded after three successful probes, and live after two more minutes of successes', async () => {
-    await using fleet = await openFleetWithStandby();
-    const [one, other] = fleet.instances;
-    for (let count = 0; count < 3; count++) {
-      const { sessionId } = await startAtOnce(fleet);
-      fleet.advance(SECOND);
-      await report(fleet.instances[count % 2]!.service, sessionId, 'paid');
-      await fleet.refresh();
-      await fleet.refresh();
-    }
-    assert.equal(healthOf(one, ACQUIRER).facts.health, 'degraded');
-    assert.deepEqual(snapshotRoutes(one), snapshotRoutes(other));
-    await saveRules(one.service.deps, { version: 1, rules: [{ id: 'one', then: { priority: [ACQUIRER] } }] });
-    await fleet.refresh();
-    for (let count = 0; count < 20; count++) {
-      assert.equal(healthOf(other, ACQUIRER).facts.health, 'degraded');
-      fleet.advance(6.1 * SECOND);
-      const { sessionId, payment } = await start(fleet.instances[count % 2]!);
-      assert.deepEqual([payment?.route.id, payment?.probe], [ACQUIRER, false]);
-      fleet.advance(SECOND);
-      await report(one.service, sessionId, 'paid');
-      await fleet.refresh();
-    }
-    await fleet.refresh();
-    assert.equal(healthOf(other, ACQUIRER).facts.health, 'live');
-    const transitions = await transitionsOf(one, ACQUIRER);
-    assert.deepEqual(
-      transitions.map(({ from, to, cause }) => `${from} ${to} ${cause}`),
-      ['live standby handoff_errors_in_a_row', 'standby degraded probes_succeeded', 'degraded live recovered'],
-    );
-    assert.deepEqual(snapshotRoutes(one), snapshotRoutes(other));
     await assertSound(one.databaseUrl);
   });
 });

@@ -66,19 +66,6 @@ describe('the metrics of the database', () => {
       assert.deepEqual(seriesIn(text, 'tillway_session_wakes_due'), ['tillway_session_wakes_due Nan']);
     });
   }
-
-  test('are missing while the database is unavailable, and return when it is available again', async () => {
-    let isUnavailable = false;
-    const watch = watchOf(async () => {
-      if (isUnavailable) throw new Error('unavailable');
-      return BACKLOG;
-    }, 0);
-    await watch.read();
-    isUnavailable = true;
-    assert.equal(readExposition(await watch.read()).has('tillway_deliveries_pending'), false);
-    isUnavailable = false;
-    assert.equal(readExposition(await watch.read()).has('tillway_deliveries_pending'), true);
-  });
 });
 
 describe('the sum of the ledger', () => {
