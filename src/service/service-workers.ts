@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Deps } from '../operations/deps.ts';
 import { signingSecrets } from '../operations/webhook-endpoints/endpoint-secrets.ts';
 import type { Store } from '../store/store.ts';
-import { createDispatcher } from '../webhooks/dispatcher.ts';
+import { createDispatcher } from '../workers/dispatcher.ts';
 import { createFeedWorker, createRecoveryWorker, createRoutingWorker } from '../workers/polling-workers.ts';
 import { createQueueWorkers } from '../workers/queue-workers.ts';
 import { createTestClockWorker } from '../workers/test-clock-worker.ts';

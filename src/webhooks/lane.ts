@@ -39,7 +39,7 @@ export interface SigningSecret extends Pick<SealedSecret, 'expiresAt'> {
   secret: string;
 }
 
-interface Log {
+export interface Log {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
@@ -95,18 +95,11 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
   let ready: DueDelivery[] = [];
   /** Secrets of the endpoint's present version. */
   let signing: { version: number; secrets: readonly SigningSecret[] } | undefined;
-  /** Exact, whereas the database stores it at most once a minute. */
-  let lastSuccessAt = -Infinity;
   let claiming = false;
   let again = false;
   let warned = false;
 
   function fill(): void {
-    const { id: endpointId, failingSince } = lane.endpoint;
-    // Another instance has stored a failure that is older than a success here.
-    if (failingSince !== null && failingSince <= lastSuccessAt) {
-      context.track(writeHealth({ type: 'endpoint_succeeded', endpointId, at: lastSuccessAt }));
-    }
     beginReady();
     again = true;
     if (!claiming) context.track(claimUntilIdle());
@@ -239,7 +232,6 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     const verdict = judgeAttempt({ ...exchange, environment, attempts: inSchedule, random: context.random() });
     const succeeded = verdict.status === 'delivered';
     if (succeeded) {
-      lastSuccessAt = Math.max(lastSuccessAt, ended);
       log.info({ endpointId, deliveryId, eventId: delivery.eventId, attempts }, 'webhook delivered');
     } else {
       const level = verdict.status === 'dead' ? 'warn' : 'info';

@@ -84,23 +84,6 @@ test('successes of an endpoint are stored at most once a minute, except for a su
   assert.equal((await attempt(START + 60_002 + HOUR, 200)).failingSince, null);
 });
 
-test('a success replaces an older failure that another instance has stored', async (context) => {
-  const { store, clock, endpoint, dispatcher } = await stage(context);
-  await addSession(store, [endpoint]);
-  await dispatcher.runOnce();
-  clock.time = START + 30_000;
-  await addSession(store, [endpoint], ['paid'], clock.time);
-  await dispatcher.runOnce();
-  assert.equal((await onlyEndpoint(store)).lastSuccessAt, START);
-  await store.commit([{ type: 'endpoint_failed', endpointId: endpoint.id, at: START + 20_000 }]);
-  assert.equal((await onlyEndpoint(store)).failingSince, START + 20_000);
-  await dispatcher.runOnce();
-  assert.deepEqual(
-    [(await onlyEndpoint(store)).failingSince, (await onlyEndpoint(store)).lastSuccessAt],
-    [null, clock.time],
-  );
-});
-
 test('pending deliveries of a deleted endpoint become dead, with the reason in their log', async (context) => {
   const { store, clock, endpoint, received, dispatcher } = await stage(context, 500);
   const [tried] = await addSession(store, [endpoint]);

@@ -14,7 +14,7 @@ import type { Change, Store } from '../../src/store/store.ts';
 import { type WebhookEndpoint, newEndpoint } from '../../src/domain/webhook-endpoint.ts';
 import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
 import type { DeliveryLimits } from '../../src/webhooks/deliver.ts';
-import { type Dispatcher, type DispatcherOptions, createDispatcher } from '../../src/webhooks/dispatcher.ts';
+import { type Dispatcher, type DispatcherOptions, createDispatcher } from '../../src/workers/dispatcher.ts';
 import { aSession } from '../fixtures/checkout-records.ts';
 import { createServiceDatabase, openTestStore } from '../support/database.ts';
 
