@@ -107,7 +107,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   return {
     async deliver(url, headers, body) {
       const receiver = await receiverOf(url);
-      if (!receiver) return refused('the URL of the endpoint is not an http or https URL');
+      if (!receiver) return notSent('the URL of the endpoint is not an http or https URL');
       const { pool, path } = receiver;
       const request = { path, method: 'POST', headers: { ...headers, 'user-agent': USER_AGENT }, body } as const;
       return exchange(pool, request, limits, now);
@@ -195,7 +195,8 @@ function exchange(
   });
 }
 
-function refused(failure: string): Exchange {
+/** The exchange of an attempt that sent nothing. */
+export function notSent(failure: string): Exchange {
   return { statusCode: null, failure, responseBody: '', durationMs: 0 };
 }
 

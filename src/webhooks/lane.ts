@@ -15,7 +15,7 @@ import {
   learnFromAttempt,
   cancelPendingDeliveries,
 } from './attempt.ts';
-import type { Deliverer, Exchange } from './deliver.ts';
+import { type Deliverer, type Exchange, notSent } from './deliver.ts';
 import { judgeAttempt } from './retry.ts';
 import { deliveryHeaders } from './sign.ts';
 
@@ -213,8 +213,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     await Promise.all(
       unbegun.map(({ delivery }) => {
         const at = now();
-        const exchange: Exchange = { statusCode: null, failure: reason, responseBody: '', durationMs: 0 };
-        return write({ ...cutOffOutcome(delivery, attemptOf(delivery, exchange, at, at), at), unmade: true });
+        return write({ ...cutOffOutcome(delivery, attemptOf(delivery, notSent(reason), at, at), at), unmade: true });
       }),
     );
   }
