@@ -8,7 +8,6 @@ import { type Estimates, emptyEstimates, readEstimates } from '../../src/operati
 import { saveRules } from '../../src/operations/routing/saved-rules.ts';
 import { startPayment } from '../../src/operations/start-payment.ts';
 import type { HealthRecord } from '../../src/routing/health-record.ts';
-import type { Store } from '../../src/store/store.ts';
 import { type Random, createRandom } from '../faults/random.ts';
 import { createSession, stateOf } from '../simulator/buyer.ts';
 import { runSql } from '../support/database.ts';
@@ -122,30 +121,6 @@ describe('the estimates of the routes, on two instances', () => {
       assert.deepEqual(snapshotRoutes(one), snapshotRoutes(other));
     });
   }
-
-  test('are updated once if both instances find an update due at the same time', async () => {
-    await using fleet = await openFleet();
-    const random = createRandom(4, 0);
-    for (let round = 0; round < 10; round++) {
-      for (let count = 0; count < 4; count++) await payAtRandom(fleet, random);
-      fleet.advance(2 * MINUTE);
-      const results: boolean[] = [];
-      const estimates = await Promise.all(
-        fleet.instances.map((instance) => {
-          const { store } = instance.service.deps;
-          const commit: Store['commit'] = async (changes) => {
-            assert.equal(changes.map(({ type }) => type).join(), 'estimates_folded');
-            const result = await store.commit(changes);
-            results.push(result.done);
-            return result;
-          };
-          return readEstimatesOn(instance, emptyEstimates('sandbox'), { ...store, commit });
-        }),
-      );
-      assert.equal(results.filter((done) => done).length, 1, results.join());
-      assert.deepEqual(estimates[0]!.states, estimates[1]!.states);
-    }
-  });
 
   test('survive a restart together with the health, and are computed again from the outcomes if their rows are lost', async () => {
     await using fleet = await openFleet();

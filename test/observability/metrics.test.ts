@@ -5,12 +5,11 @@ import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { parse as parseYaml } from 'yaml';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
-import { BACKLOG_COUNT_LIMIT } from '../../src/store/tables/backlog-reads.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { parsedAs } from '../cli/parsed-as.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { type Merchant, startMerchant } from './merchant.ts';
-import { type Exposed, faultsOf, isMet, readExposition } from './promql.ts';
+import { type Exposed, faultsOf, readExposition } from './promql.ts';
 import { until } from '../support/until.ts';
 
 const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
@@ -171,23 +170,6 @@ describe('the metrics of a service', () => {
 });
 
 describe('the alert rules and the dashboard', () => {
-  test('treat a backlog at the limit of the count as growing', () => {
-    const { expr } = rules.find(({ alert }) => alert === 'TillwayBacklogGrows')!;
-    for (const [pending, growth, expected] of [
-      [1000, 1, false],
-      [1001, 0, false],
-      [1001, 0.1, true],
-      [BACKLOG_COUNT_LIMIT - 1, -1, false],
-      [BACKLOG_COUNT_LIMIT, 0, true],
-    ] as const) {
-      const values = {
-        'max by (environment) (tillway_deliveries_pending)': pending,
-        'max by (environment) (deriv(tillway_deliveries_pending[15m]))': growth,
-      };
-      assert.equal(isMet(expr, values), expected, `${pending}, growing by ${growth}`);
-    }
-  });
-
   const matchesInRunbooks = (pattern: RegExp, change = (text: string) => text) =>
     rules.flatMap(({ annotations }) =>
       Array.from(change(annotations.runbook).matchAll(pattern), ([, words]) => words!),

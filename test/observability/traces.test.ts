@@ -209,15 +209,4 @@ describe('a trace parent', () => {
       assert.equal(child.traceParent.slice(-3), traceParent === sent[0] ? '-01' : '-00');
     }
   });
-
-  test('decides whether a span is sampled if the sampler is parent-based', () => {
-    for (const [tracer, parent, flags] of [
-      [tracing('always_off'), sampled, /-01$/],
-      [tracing('always_off', false), sampled, /-00$/],
-      [tracing('traceidratio'), null, /-00$/],
-      [tracing('always_on'), sampled.replace(/1$/, '0'), /-00$/],
-    ] as const) {
-      assert.match(tracer.begin({ name: 'span', parent }).traceParent, flags);
-    }
-  });
 });

@@ -7,7 +7,7 @@ import { ENVIRONMENTS } from '../../src/domain/route.ts';
 import { type Tally, addTallies, bucketOf, emptyTally } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 import type { RouteHealthRow } from '../../src/store/tables/routing-tables.ts';
-import type { Change, Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { NOW, aCustomer, aPayment, aSession, idOf } from '../fixtures/checkout-records.ts';
 import { withStore, write } from '../fixtures/store-records.ts';
 
@@ -53,20 +53,6 @@ describe('stored route outcomes', () => {
       const expected = expectedTallies(outcomes);
       assert.deepEqual(await store.outcomeTallies('sandbox', [ROUTE, 'other'], NOW, NOW + 70_000), [expected, []]);
       assert.deepEqual(await store.outcomeTallies('production', [ROUTE], NOW, NOW + 70_000), [[]]);
-    }));
-
-  test('are unique per payment and stage; a duplicate rejects its whole change set', () =>
-    withStore(async (store) => {
-      await write(store, { type: 'customer_created', customer: aCustomer() });
-      const outcome = await anOutcomeOf(store, 1);
-      await write(store, { type: 'outcome_recorded', outcome });
-      const health = healthRow(1);
-      const changes: Change[] = [
-        { type: 'route_health_changed', health },
-        { type: 'outcome_recorded', outcome },
-      ];
-      await assert.rejects(store.commit(changes));
-      assert.deepEqual(await store.routeHealth(), []);
     }));
 });
 
@@ -126,22 +112,6 @@ function expectedTallies(outcomes: readonly RouteOutcome[]): Tally[] {
     logMsSquared: tally.logMsSquared / 1_000_000,
   }));
   return scaled.toSorted((a, b) => a.bucket - b.bucket);
-}
-
-async function anOutcomeOf(store: Store, number: number): Promise<RouteOutcome> {
-  return {
-    paymentId: await writePayment(store, number),
-    stage: 'result',
-    environment: 'sandbox',
-    routeId: ROUTE,
-    result: 'paid',
-    successes: 1,
-    failures: 0,
-    neutrals: 0,
-    probe: false,
-    paidAfterMs: 1000,
-    created: NOW,
-  };
 }
 
 function healthRow(version: number, environment: RouteHealthRow['environment'] = 'sandbox'): RouteHealthRow {

@@ -310,23 +310,6 @@ test('Retry-After delays the next attempt, up to twice the planned delay', async
   assert.equal((await onlyDelivery(store, event!.sessionId)).dueAt, START + 8000);
 });
 
-for (const [targets, environment, isBlocked] of [
-  ['public', 'sandbox', true],
-  ['loopback', 'production', true],
-  ['loopback', 'sandbox', false],
-] as const) {
-  const outcome = isBlocked ? 'is a failed attempt without a connection' : 'is delivered';
-  test(`with the webhook targets ${targets}, a ${environment} event to a loopback address ${outcome}`, async (context) => {
-    const { store, endpoint, connections, dispatcher } = await stage(context, 200, { targets }, environment);
-    const [event] = await addSession(store, [endpoint]);
-    assert.equal(await dispatcher.runOnce(), 1);
-    const [attempt] = await attemptsOf(store, event!.sessionId);
-    assert.equal(attempt?.failure, isBlocked ? 'blocked destination: 127.0.0.1 is loopback' : null);
-    const { status } = await onlyDelivery(store, event!.sessionId);
-    assert.deepEqual([status, connections()], isBlocked ? ['pending', 0] : ['delivered', 1]);
-  });
-}
-
 test('a stop aborts attempts after the grace period, and makes their deliveries due immediately', async (context) => {
   const store = await openStore(context);
   const endpoint = await addEndpoint(store, await hangingUrl(context));
