@@ -65,7 +65,7 @@ export async function startShop(databaseUrl: string): Promise<Shop> {
     tracing: undefined,
     random,
     secretsOf: async () => [{ secret: SECRET, expiresAt: null }],
-    targets: 'loopback',
+    deliverers: deps.webhooks.deliverers,
     log,
   });
 

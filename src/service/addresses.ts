@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { type AddressInfo, type Server as NetServer, createServer } from 'node:net';
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
 
 /** Address to listen at, with the names of its settings. */
@@ -94,23 +94,5 @@ function listenError(
   if (cause.code === 'EADDRINUSE') {
     return new Error(`${portSetting} must be a port that is free: another program listens at ${where}`, { cause });
   }
-  if (cause.code === 'EACCES') {
-    return new Error(`${portSetting} must be a port that this user may listen on, not ${port}: ${cause.message}`, {
-      cause,
-    });
-  }
   return new Error(`${setting} must be an address or a name of this machine, not ${host}: ${cause.message}`, { cause });
-}
-
-/** Warns if the service listens at every address and no setting names an address that buyers can open. */
-export function warnOfNoAddress(
-  { host, baseUrl }: Pick<Config, 'host' | 'baseUrl'>,
-  localUrl: string,
-  log: Pick<FastifyBaseLogger, 'warn'>,
-): void {
-  const isEvery = ['0.0.0.0', '[::]'].includes(new URL(localUrl).hostname);
-  if (baseUrl !== undefined || !isEvery) return;
-  log.warn(
-    `HOST=${host} is no address that buyers can open, and links have ${localUrl}: set BASE_URL to the public address`,
-  );
 }

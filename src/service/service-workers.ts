@@ -27,7 +27,7 @@ export function createDeliveryWorker(deps: Deps, random: () => number): Worker {
     realNow: deps.realNow,
     random,
     secretsOf: (endpoint) => signingSecrets(deps, endpoint),
-    targets: deps.webhooks.targets,
+    deliverers: deps.webhooks.deliverers,
     log: deps.log,
     tracing: deps.tracing,
   });
@@ -46,17 +46,15 @@ export async function runDue(workers: readonly Worker[]): Promise<void> {
 interface Stoppable {
   app: FastifyInstance;
   workers: readonly Worker[];
-  deliverers: { close(): Promise<void> };
   observed: { close(): Promise<void>; flush(): Promise<void> };
   store: Store;
 }
 
 /** Finishes the requests and attempts in progress, then closes the port, the connections and the database. */
-export async function stopAll({ app, workers, deliverers, observed, store }: Stoppable): Promise<void> {
+export async function stopAll({ app, workers, observed, store }: Stoppable): Promise<void> {
   // The app must stay open meanwhile: requests and workers call its simulated provider.
   await Promise.all([app.drain(), ...workers.map((worker) => worker.stop())]);
   await app.close();
-  await deliverers.close();
   await observed.close();
   await store.close();
   await observed.flush();

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endsWithin } from '../telemetry/time-limit.ts';
-import { type Resolve, type WebhookTargets, createResolve } from '../webhooks/address.ts';
-import { type DeliveryLimits, createDeliverers } from '../webhooks/deliver.ts';
+import type { Deliverers } from '../webhooks/deliver.ts';
 import { type DeliveryDeps, type Lane, type LaneContext, createLane } from '../webhooks/lane.ts';
 import { type Worker, createWorker } from './worker.ts';
 
@@ -12,10 +11,8 @@ const LOOK_PAUSE_MS_PER_ENDPOINT = 0.1;
 const LAST_COMMITS_MS = 1000;
 
 export interface DispatcherOptions extends DeliveryDeps {
-  targets: WebhookTargets;
-  /** Name resolution; the name servers of this machine by default. */
-  resolve?: Resolve;
-  limits?: DeliveryLimits;
+  /** Closed by `stop`, which cuts off their requests. */
+  deliverers: Deliverers;
 }
 
 export interface Dispatcher extends Worker {
@@ -30,8 +27,7 @@ export interface Dispatcher extends Worker {
 
 /** Delivers events to their endpoints from the table of deliveries, at least once, in the order of each session. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { store, log, targets, resolve = createResolve(), realNow: now, limits } = options;
-  const deliverers = createDeliverers({ targets, resolve, now, ...(limits && { limits }) });
+  const { store, log, deliverers } = options;
   const lanes = new Map<string, Lane>();
   const works = new Set<Promise<void>>();
   const stopping = new AbortController();
