@@ -16,7 +16,6 @@ import { type TestService, startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
 
 const SECOND = 1000;
-const MINUTE = 60 * SECOND;
 const ACQUIRER = 'sandbox_card_acquirer';
 const BACKUP = 'sandbox_card_backup';
 /** The first back-off of 30 seconds plus the maximum jitter. */
@@ -121,42 +120,6 @@ describe('the estimates of the routes, on two instances', () => {
       assert.deepEqual(snapshotRoutes(one), snapshotRoutes(other));
     });
   }
-
-  test('survive a restart together with the health, and are computed again from the outcomes if their rows are lost', async () => {
-    await using fleet = await openFleet();
-    const [one, other] = fleet.instances;
-    const random = createRandom(5, 0);
-    for (let step = 0; step < 50; step++) {
-      await payAtRandom(fleet, random);
-      fleet.advance(random.int(60) * MINUTE);
-      if (step % 5 === 0) await fleet.refresh();
-    }
-    fleet.fake.answer = 'refuse';
-    for (let count = 0; count < 3; count++) await start(one, 'wallet');
-    await fleet.refresh();
-    await fleet.refresh();
-    const before = snapshotRoutes(one);
-    assert.ok(before.some(({ health }) => health === 'standby'));
-    assert.deepEqual(snapshotRoutes(other), before);
-
-    const restarted = async () => {
-      await using next = await startTestService({ beside: one });
-      connect(next.service, fleet.fake);
-      await next.service.deps.router.refresh();
-      return snapshotRoutes(next);
-    };
-    assert.deepEqual(await restarted(), before);
-
-    await runSql(one.databaseUrl, 'DELETE FROM route_estimates');
-    const rebuilt = await restarted();
-    assert.deepEqual(
-      rebuilt.map(({ id, health, words }) => [id, health, words]),
-      before.map(({ id, health, words }) => [id, health, words]),
-    );
-    // The router reads the outcomes of a day, six half-lives of the slow estimate: older outcomes weigh at most 1.6 %.
-    const differences = rebuilt.map(({ p }, index) => Math.abs(p - before[index]!.p));
-    assert.ok(Math.max(...differences) <= 0.005, differences.join());
-  });
 });
 
 describe('the health of the routes, on two instances', () => {
