@@ -15,7 +15,9 @@ import { openSqlite } from '../src/store/sqlite.ts';
 import type { Change, Store } from '../src/store/store.ts';
 import { type WebhookEndpoint, newEndpoint } from '../src/domain/webhook-endpoint.ts';
 import type { MerchantEvent } from '../src/store/webhooks-port.ts';
-import { createDispatcher } from '../src/webhooks/dispatcher.ts';
+import { createResolve } from '../src/webhooks/address.ts';
+import { createDeliverers } from '../src/webhooks/deliver.ts';
+import { createDispatcher } from '../src/workers/dispatcher.ts';
 import { deliveryHeaders } from '../src/webhooks/sign.ts';
 
 const ROUNDS = 5;
@@ -62,7 +64,7 @@ async function compare(store: Store, url: string): Promise<void> {
     tracing: undefined,
     random: Math.random,
     secretsOf: async () => [{ secret: SECRET, expiresAt: null }],
-    targets: 'loopback',
+    deliverers: createDeliverers({ targets: 'loopback', resolve: createResolve(), now: Date.now }),
     log: { info: () => undefined, warn: report, error: report },
   });
   const pool = new Pool(new URL(url).origin, { connections: CONCURRENCY, pipelining: 1 });

@@ -18,8 +18,8 @@ import { registerConfiguredEndpoint } from './operations/webhook-endpoints/manag
 import { checkSecrets } from './operations/webhook-endpoints/endpoint-secrets.ts';
 import { parseCatalogue } from './routing/catalogue.ts';
 import type { Clock } from './runtime.ts';
-import { prepareAccess, warnOfNoKey, warnOfFewFiles } from './service/start-checks.ts';
-import { hostInUrl, knownHosts, listenAt, reservePort, warnOfNoAddress } from './service/addresses.ts';
+import { prepareAccess, warnOfNoKey } from './service/start-checks.ts';
+import { hostInUrl, knownHosts, listenAt, reservePort } from './service/addresses.ts';
 import { PARTS } from './service/parts.ts';
 import { type Telemetry, createTelemetry } from './service/open-telemetry.ts';
 import { webhookDepsOf } from './service/webhook-deps.ts';
@@ -115,7 +115,6 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
   await prepare(deps, config);
   const workers = workersOf(deps, simulator.worker, createDeliveryWorker(deps, random));
   const app = await createApp(deps, [...PARTS, simulator.part]);
-  warnOfFewFiles(config.limits.maxConnections, log);
   const observed = await telemetry.open(deps);
   begun.defer(() => observed.close());
   const isOpen = await deps.gate.isOpen();
@@ -134,7 +133,7 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
     async stop(delayMs = 0) {
       ready = false;
       if (delayMs > 0) await setTimeout(delayMs);
-      return (ending ??= stopAll({ app, workers, deliverers: webhooks.deliverers, observed, store }));
+      return (ending ??= stopAll({ app, workers, observed, store }));
     },
   };
 }
@@ -206,7 +205,6 @@ function createRequestIds(randomBytes: RandomBytes): () => string {
 async function prepare(deps: Deps, config: Config): Promise<void> {
   const { webhook, routingRulesFile: file } = config;
   await prepareAccess(deps, config);
-  warnOfNoAddress(config, deps.urls.base, deps.log);
   await registerConfiguredEndpoint(deps, webhook);
   await checkSecrets(deps);
   if (file !== undefined) await loadRules(deps, file, () => JSON.parse(readFileSync(file, 'utf8')));

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { ConfigError, readConfig } from '../src/config.ts';
-import { reservePort, warnOfNoAddress } from '../src/service/addresses.ts';
+import { reservePort } from '../src/service/addresses.ts';
 
 const KEY = `sk_sandbox_${'a'.repeat(43)}`;
 const LIVE_KEY = `sk_live_${'b'.repeat(43)}`;
@@ -313,18 +313,6 @@ describe('the error for invalid settings', () => {
   test('names all invalid settings', () => {
     assert.throws(() => readConfig({ PORT: 'x', LOG_LEVEL: 'loud' }), /^Error: PORT .*; LOG_LEVEL /);
   });
-});
-
-test('a service that listens at all addresses logs a warning if BASE_URL is not set', () => {
-  const warnings = (variables: Record<string, string>, url: string) => {
-    const lines: string[] = [];
-    warnOfNoAddress(readConfig(variables), url, { warn: (...words: unknown[]) => void lines.push(String(words[0])) });
-    return lines.map((line) => line.includes('BASE_URL'));
-  };
-  assert.deepEqual(warnings({ HOST: '0.0.0.0' }, 'http://0.0.0.0:3000'), [true]);
-  assert.deepEqual(warnings({ HOST: '::' }, 'http://[::]:3000'), [true]);
-  assert.deepEqual(warnings({ HOST: '0.0.0.0', BASE_URL: 'https://pay.example' }, 'https://pay.example'), []);
-  assert.deepEqual(warnings({ HOST: '192.168.0.7' }, 'http://192.168.0.7:3000'), []);
 });
 
 test('two services that start with PORT=0 reserve different ports, even with the same random numbers', async () => {

@@ -7,7 +7,7 @@ import type { Provider, ProviderCallback } from '../../src/providers/provider.ts
 import { createRandomBytes, systemClock } from '../../src/runtime.ts';
 import { startService } from '../../src/service.ts';
 import { openStore } from '../../src/store/open.ts';
-import { createDispatcher } from '../../src/webhooks/dispatcher.ts';
+import { createDispatcher } from '../../src/workers/dispatcher.ts';
 import { NO_RATE_LIMITS } from '../../test/support/rate-limits.ts';
 import { sessionBody } from './session-body.ts';
 
@@ -65,7 +65,7 @@ export async function startShop(databaseUrl: string): Promise<Shop> {
     tracing: undefined,
     random,
     secretsOf: async () => [{ secret: SECRET, expiresAt: null }],
-    targets: 'loopback',
+    deliverers: deps.webhooks.deliverers,
     log,
   });
 

@@ -1,7 +1,6 @@
 import { lookup } from 'node:dns/promises';
-import type { Server } from 'node:http';
 import { type AddressInfo, type Server as NetServer, createServer } from 'node:net';
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
 
 /** Address to listen at, with the names of its settings. */
@@ -72,40 +71,18 @@ export async function listenAt(
 ): Promise<number> {
   const { host, port } = address;
   try {
-    const [first, ...others] = await addressesOf(host);
+    const listened = await addressOf(host);
     await address[Symbol.asyncDispose]?.();
-    await app.listen({ host: first!, port, backlog: BACKLOG });
-    const { port: bound } = app.server.address() as AddressInfo;
-    for (const other of others) await listenOnSecondAddress(app.server, other, bound, app.log);
-    return bound;
+    await app.listen({ host: listened, port, backlog: BACKLOG });
+    return (app.server.address() as AddressInfo).port;
   } catch (error) {
     throw listenError(address, port, error as Error);
   }
 }
 
-/** All addresses of `localhost`, since programs differ in which of them they use. */
-async function addressesOf(host: string): Promise<string[]> {
-  if (host !== 'localhost') return [host];
-  return (await lookup(host, { all: true })).map(({ address }) => address);
-}
-
-/** Adds an address to a listening server. Fastify would start another server for it, without our limits. */
-export async function listenOnSecondAddress(
-  served: Server,
-  address: string,
-  port: number,
-  log: Pick<FastifyBaseLogger, 'warn'>,
-): Promise<void> {
-  const listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => served.emit('connection', socket));
-  listener.maxConnections = served.maxConnections;
-  await new Promise<void>((resolve) => {
-    listener.once('error', (err) => {
-      log.warn({ err, address }, 'cannot listen at this address of localhost');
-      resolve();
-    });
-    listener.listen({ port, host: address, backlog: BACKLOG }, resolve);
-  });
-  served.once('close', () => listener.close());
+/** The first address of `localhost`; Fastify would start a server without our limits for each of the others. */
+async function addressOf(host: string): Promise<string> {
+  return host === 'localhost' ? (await lookup(host)).address : host;
 }
 
 function listenError(
@@ -117,23 +94,5 @@ function listenError(
   if (cause.code === 'EADDRINUSE') {
     return new Error(`${portSetting} must be a port that is free: another program listens at ${where}`, { cause });
   }
-  if (cause.code === 'EACCES') {
-    return new Error(`${portSetting} must be a port that this user may listen on, not ${port}: ${cause.message}`, {
-      cause,
-    });
-  }
   return new Error(`${setting} must be an address or a name of this machine, not ${host}: ${cause.message}`, { cause });
-}
-
-/** Warns if the service listens at every address and no setting names an address that buyers can open. */
-export function warnOfNoAddress(
-  { host, baseUrl }: Pick<Config, 'host' | 'baseUrl'>,
-  localUrl: string,
-  log: Pick<FastifyBaseLogger, 'warn'>,
-): void {
-  const isEvery = ['0.0.0.0', '[::]'].includes(new URL(localUrl).hostname);
-  if (baseUrl !== undefined || !isEvery) return;
-  log.warn(
-    `HOST=${host} is no address that buyers can open, and links have ${localUrl}: set BASE_URL to the public address`,
-  );
 }

@@ -2,10 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import type { Deps } from '../operations/deps.ts';
 import { signingSecrets } from '../operations/webhook-endpoints/endpoint-secrets.ts';
 import type { Store } from '../store/store.ts';
-import { createDispatcher } from '../webhooks/dispatcher.ts';
-import { createFeedWorker, createRecoveryWorker } from '../workers/feed-workers.ts';
+import { createDispatcher } from '../workers/dispatcher.ts';
+import { createFeedWorker, createRecoveryWorker, createRoutingWorker } from '../workers/polling-workers.ts';
 import { createQueueWorkers } from '../workers/queue-workers.ts';
-import { createRoutingWorker } from '../workers/routing-worker.ts';
 import { createTestClockWorker } from '../workers/test-clock-worker.ts';
 import type { Worker } from '../workers/worker.ts';
 
@@ -28,7 +27,7 @@ export function createDeliveryWorker(deps: Deps, random: () => number): Worker {
     realNow: deps.realNow,
     random,
     secretsOf: (endpoint) => signingSecrets(deps, endpoint),
-    targets: deps.webhooks.targets,
+    deliverers: deps.webhooks.deliverers,
     log: deps.log,
     tracing: deps.tracing,
   });
@@ -47,17 +46,15 @@ export async function runDue(workers: readonly Worker[]): Promise<void> {
 interface Stoppable {
   app: FastifyInstance;
   workers: readonly Worker[];
-  deliverers: { close(): Promise<void> };
   observed: { close(): Promise<void>; flush(): Promise<void> };
   store: Store;
 }
 
 /** Finishes the requests and attempts in progress, then closes the port, the connections and the database. */
-export async function stopAll({ app, workers, deliverers, observed, store }: Stoppable): Promise<void> {
+export async function stopAll({ app, workers, observed, store }: Stoppable): Promise<void> {
   // The app must stay open meanwhile: requests and workers call its simulated provider.
   await Promise.all([app.drain(), ...workers.map((worker) => worker.stop())]);
   await app.close();
-  await deliverers.close();
   await observed.close();
   await store.close();
   await observed.flush();

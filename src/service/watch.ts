@@ -3,17 +3,9 @@ import { ENVIRONMENTS, type Environment, type RouteHealth } from '../domain/rout
 import type { Deps } from '../operations/deps.ts';
 import type { Backlog } from '../store/tables/backlog-reads.ts';
 import type { Instruments } from '../telemetry/instruments.ts';
-import { endsWithin } from '../telemetry/time-limit.ts';
 
-/** Limits in milliseconds. */
-interface WatchLimits {
-  /** Lifetime of a database answer, so that several scrapers cost no more than one. */
-  keptMs: number;
-  /** Time limit of the database. A scrape that exceeds it is answered without the database's metrics. */
-  patienceMs: number;
-}
-
-const LIMITS: WatchLimits = { keptMs: 3000, patienceMs: 2000 };
+/** Lifetime of a database answer, so that several scrapers cost no more than one. */
+const KEPT_MS = 3000;
 const LEDGER_EVERY_MS = 60_000;
 const STATES: readonly RouteHealth[] = ['live', 'degraded', 'standby'];
 
@@ -28,7 +20,7 @@ interface Watch {
   stop(): Promise<void>;
 }
 
-export function createWatch(deps: Watched, instruments: Instruments, limits = LIMITS): Watch {
+export function createWatch(deps: Watched, instruments: Instruments, keptMs = KEPT_MS): Watch {
   const stopping = new AbortController();
   let looking: Promise<void> | undefined;
   let lookedAt = -Infinity;
@@ -50,13 +42,6 @@ export function createWatch(deps: Watched, instruments: Instruments, limits = LI
     } finally {
       looking = undefined;
     }
-  }
-
-  async function lookInTime(): Promise<void> {
-    if (performance.now() - lookedAt < limits.keptMs) return;
-    if (await endsWithin(limits.patienceMs, (looking ??= look()))) return;
-    hideBacklogs(instruments);
-    instruments.databaseUp.set(0);
   }
 
   /** The database maintains the sums, and `tillway doctor` compares them with the entries. */
@@ -82,7 +67,8 @@ export function createWatch(deps: Watched, instruments: Instruments, limits = LI
 
   return {
     async read() {
-      await lookInTime();
+      // The store answers or fails within the time limit of a scrape.
+      if (performance.now() - lookedAt >= keptMs) await (looking ??= look());
       showRoutes(instruments, deps);
       return instruments.register.metrics();
     },

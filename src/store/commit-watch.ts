@@ -11,7 +11,7 @@ export interface CommitObserver {
 }
 
 /** Callback with the change sets of one durable transaction, before their callers continue. */
-export type OnBatch = (sets: readonly { changes: Change[] }[]) => void;
+export type OnBatch = (sets: readonly unknown[]) => void;
 
 export interface CommitWatch {
   onBatch: OnBatch;
@@ -25,8 +25,6 @@ export function watchCommits(
   tracing: Tracing | undefined,
   observer: CommitObserver | undefined,
 ): CommitWatch {
-  const sizes = new WeakMap<Change[], number>();
-
   async function measured(store: Store, changes: Change[]): Promise<CommitResult> {
     const began = performance.now();
     let outcome: 'done' | 'failed' | Conflict = 'failed';
@@ -40,10 +38,7 @@ export function watchCommits(
   }
 
   return {
-    onBatch(sets) {
-      observer?.batch(sets.length);
-      if (tracing) for (const { changes } of sets) sizes.set(changes, sets.length);
-    },
+    onBatch: (sets) => observer?.batch(sets.length),
     observed: (store) => ({
       ...store,
       commit(changes) {
@@ -52,11 +47,7 @@ export function watchCommits(
         const attributes = { 'db.system.name': database, 'tillway.commit.changes': changes.length };
         return traced(tracing, { name: 'commit', kind: 'client', attributes }, async (span) => {
           const result = await measured(store, changes);
-          const size = sizes.get(changes);
-          span?.set({
-            ...(size !== undefined && { 'tillway.commit.batch_size': size }),
-            ...(!result.done && { 'tillway.commit.conflict': result.conflict }),
-          });
+          if (!result.done) span?.set({ 'tillway.commit.conflict': result.conflict });
           return result;
         });
       },

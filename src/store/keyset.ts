@@ -19,6 +19,8 @@ export interface KeysetQuery {
   /** Columns of the result; default: all. */
   select?: string;
   equals: Record<string, SqlValue>;
+  /** Selects the few rows of an id or an address by their own index; the range is then filtered and sorted among them. */
+  among?: Query | undefined;
   /** Leading index columns that no filter fixes, with all their values: each value is one range. */
   oneOf: Record<string, readonly string[]>;
   /** The column by which the index is partial. */
@@ -48,14 +50,21 @@ export function splitColumns(
   return { equals, oneOf: Object.fromEntries(Object.entries(leading).filter(([column]) => !(column in equals))) };
 }
 
-/** A page of a table by `filter`; by the id alone if the filter fixes no column. */
+/** A page of a table, or `among` some of its rows, by `filter`; by the id alone if the filter fixes no column. */
 export function filterKeyset(
   table: string,
   filter: Record<string, string | undefined>,
   leading: Record<string, readonly string[]>,
+  among?: Query,
 ): KeysetQuery {
   const { equals, oneOf } = splitColumns(filter, leading);
-  return { table, equals, oneOf: Object.keys(equals).length === 0 ? {} : oneOf };
+  return { table, equals, oneOf: among || Object.keys(equals).length === 0 ? {} : oneOf, among };
+}
+
+/** The statement of the first id that is given. */
+export function rowsNamed(...named: readonly [sql: string, id: string | undefined][]): Query | undefined {
+  const found = named.find(([, id]) => id !== undefined);
+  return found && { sql: found[0], params: [found[1]!] };
 }
 
 /**
@@ -73,15 +82,16 @@ export function rangeOf({ limit, startingAfter, endingBefore }: Page, place: rea
  * rows long, merged. The cost grows neither with the table nor with the depth of the page.
  */
 export function keysetQuery(queries: readonly [KeysetQuery, ...KeysetQuery[]], range: KeysetRange): Query {
-  const params: SqlValue[] = [];
+  const { among, sortedBy: columns = ['id'] } = queries[0];
+  const params: SqlValue[] = among ? [...among.params] : [];
+  const named = among ? `WITH named AS MATERIALIZED (${among.sql}) ` : '';
   const bind = (value: SqlValue) => `?${params.push(value)}`;
-  const columns = queries[0].sortedBy ?? ['id'];
   const directed = columns.map((column) => `${column} ${range.direction}`);
   const order = `ORDER BY ${directed.join(', ')} LIMIT ${bind(range.limit)}`;
   const branches = queries.flatMap((query) => branchesOf(query, { range, columns, order, bind }));
-  if (branches.length === 1) return { sql: branches[0]!, params };
+  if (branches.length === 1) return { sql: named + branches[0]!, params };
   return {
-    sql: `${branches.map((branch) => `SELECT * FROM (${branch}) AS part`).join(' UNION ALL ')} ${order}`,
+    sql: `${named}${branches.map((branch) => `SELECT * FROM (${branch}) AS part`).join(' UNION ALL ')} ${order}`,
     params,
   };
 }
@@ -94,7 +104,8 @@ interface Branching {
 }
 
 function branchesOf(query: KeysetQuery, { range, columns, order, bind }: Branching): string[] {
-  const { table, select = '*', equals, oneOf, notNull, ids, also = [] } = query;
+  const { select = '*', equals, oneOf, notNull, ids, also = [] } = query;
+  const table = query.among ? 'named' : query.table;
   const shared = Object.entries(equals).map(([column, value]) => `${column} = ${bind(value)}`);
   if (notNull !== undefined) shared.push(`${notNull} IS NOT NULL`);
   if (ids) shared.push(...idRange(ids, range, bind));

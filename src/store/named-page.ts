@@ -3,14 +3,6 @@ import type { PageResult, Page } from './list-page.ts';
 
 export const EMPTY_PAGE = { items: [], hasMore: false };
 
-/** A page of the few records that an id or an address names. */
-export function pageOf<Item extends { id: string }>(named: Item[], page: Page): PageResult<Item> {
-  const cursor = page.endingBefore ?? page.startingAfter;
-  return pageOfItems<Item, { id: string }>(named, page, cursor === undefined ? undefined : { id: cursor }, (a, b) =>
-    a.id < b.id ? -1 : Number(a.id > b.id),
-  );
-}
-
 /** A page of a few records in any order; `compare` is negative if its first argument is the older one. */
 export function pageOfItems<Item extends Place, Place>(
   items: Item[],
@@ -34,10 +26,4 @@ export function pageWithin<Item extends { environment: Environment }>(
 ): PageResult<Item> {
   const isOther = page.items.some((item) => environment !== undefined && item.environment !== environment);
   return isOther ? EMPTY_PAGE : page;
-}
-
-/** The items that have the value of every property that the filter gives. */
-export function matching<Item extends object>(items: Item[], filter: { [Name in keyof Item]?: unknown }): Item[] {
-  const given = Object.entries(filter).filter(([, value]) => value !== undefined) as [keyof Item, unknown][];
-  return items.filter((item) => given.every(([name, value]) => item[name] === value));
 }

@@ -24,11 +24,11 @@ const MAX_BATCH = 200;
  */
 const SLOW_AFTER_MS = 5;
 const MAX_IN_FLIGHT = 3;
-/** Change sets that were refused in a batch are sent alone, at most this many of a lane at once; other sets do not wait for them. */
-const MAX_ALONE_AT_ONCE = 2;
+/** Change sets that were refused in a batch are sent alone, at most this many at once; other sets do not wait for them. */
+const MAX_ALONE_AT_ONCE = 3;
 /** A batch with more refused sets than this is split into single sets instead of being repeated without each of them. */
 const MAX_REPEATS = 3;
-// Serialization failures, deadlocks and locks that are lockWaiters long: https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html
+// Serialization failures, deadlocks and locks that are held long: https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html
 const ROLLED_BACK = new Set(['40001', '40P01']);
 const LOCKED = '55P03';
 const MAX_TRIES = 5;
@@ -54,14 +54,6 @@ interface Sent {
   statement: StatementSet[number];
 }
 
-/** Sets that are committed one by one. */
-interface Lane {
-  sets: Waiting[];
-  /** Number of sets in flight. */
-  going: number;
-  patient: boolean;
-}
-
 export interface WriterOptions {
   connections: Connections;
   /** From 0 up to, not including, 1. */
@@ -76,20 +68,18 @@ export function createWriter(options: WriterOptions) {
   let waiting: Waiting[] = [];
   let inFlight = 0;
   let slow = 0;
-  // Sets that wait for a lock have their own lane, so that other sets do not wait behind them.
-  const alone: Lane = { sets: [], going: 0, patient: false };
-  const lockWaiters: Lane = { sets: [], going: 0, patient: true };
+  /** Sets that are committed one by one, and the number of them in flight. They wait longer for a lock than a batch. */
+  const alone: Waiting[] = [];
+  let goingAlone = 0;
   let onIdle: (() => void) | undefined;
 
   function pump(): void {
     if (waiting.length > 0 && inFlight === slow && inFlight < MAX_IN_FLIGHT) void launch(waiting.splice(0, MAX_BATCH));
-    for (const lane of [alone, lockWaiters]) {
-      while (lane.sets.length > 0 && lane.going < MAX_ALONE_AT_ONCE) void sendAlone(lane, lane.sets.shift()!);
-    }
+    while (alone.length > 0 && goingAlone < MAX_ALONE_AT_ONCE) void sendAlone(alone.shift()!);
     if (isIdle()) onIdle?.();
   }
 
-  const isIdle = (): boolean => inFlight + alone.going + lockWaiters.going + waiting.length === 0;
+  const isIdle = (): boolean => inFlight + goingAlone + waiting.length === 0;
 
   async function launch(batch: Waiting[]): Promise<void> {
     inFlight++;
@@ -107,10 +97,10 @@ export function createWriter(options: WriterOptions) {
     pump();
   }
 
-  async function sendAlone(lane: Lane, set: Waiting): Promise<void> {
-    lane.going++;
-    await commitTogether([set], { patient: lane.patient });
-    lane.going--;
+  async function sendAlone(set: Waiting): Promise<void> {
+    goingAlone++;
+    await commitTogether([set], { patient: true });
+    goingAlone--;
     pump();
   }
 
@@ -133,24 +123,23 @@ export function createWriter(options: WriterOptions) {
     // After the last statement the server refused the commit itself.
     const refused = sent[counts.length];
     const isLocked = codeOf(refusal) === LOCKED;
-    const lane = isLocked ? lockWaiters : alone;
     const [only] = batch;
-    if (batch.length > 1 && refused === undefined) alone.sets.push(...batch);
-    else if (batch.length > 1) await commitOthers(batch, batch[refused!.set]!, lane, repeats);
-    else if (isLocked && !patient) lane.sets.push(only!);
+    if (batch.length > 1 && refused === undefined) alone.push(...batch);
+    else if (batch.length > 1) await commitOthers(batch, batch[refused!.set]!, isLocked, repeats);
+    else if (isLocked && !patient) alone.push(only!);
     else settleRefusal(only!, refused?.statement.guard, refusal);
   }
 
   /** Commits a batch without the refused set, which is then sent alone. */
-  async function commitOthers(batch: Waiting[], refused: Waiting, lane: Lane, repeats: number): Promise<void> {
+  async function commitOthers(batch: Waiting[], refused: Waiting, isLocked: boolean, repeats: number): Promise<void> {
     // All sets that wait for the same lock are removed together, because each would be refused after the same wait.
     const isRefused = (set: Waiting) =>
-      set === refused || (lane === lockWaiters && set.order === refused.order && set.order !== '');
+      set === refused || (isLocked && set.order === refused.order && set.order !== '');
     const others = batch.filter((set) => !isRefused(set));
-    if (repeats === 0) alone.sets.push(...others);
+    if (repeats === 0) alone.push(...others);
     else if (others.length > 0) await commitTogether(others, { repeats: repeats - 1 });
     // The refused set follows the other sets, which may have caused the refusal.
-    lane.sets.push(...batch.filter(isRefused));
+    alone.push(...batch.filter(isRefused));
   }
 
   function settle(batch: Waiting[], sent: Sent[], counts: number[]): void {
@@ -175,7 +164,7 @@ export function createWriter(options: WriterOptions) {
     else reject(asUnavailable(refusal));
   }
 
-  /** One round trip, repeated if the server rolled it back for another transaction, or if a patient set's lock is lockWaiters. */
+  /** One round trip, repeated if the server rolled it back for another transaction, or if a patient set waits for a lock. */
   async function send(statements: Statement[], deadline: number, patient: boolean): Promise<BatchResult> {
     for (let attempt = 1; ; attempt++) {
       // Opening a connection can take the rest of the time, and no caller waits longer than the deadline.

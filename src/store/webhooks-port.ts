@@ -62,10 +62,3 @@ export function positionOfUnknownEvent(id: string): EventPosition {
   assert(sessionId, `${id} is not the id of an event`);
   return { created: timeOfId(sessionId), sequence: 0, id };
 }
-
-/** Negative if `a` is older. */
-export function compareEventPositions(a: EventPosition, b: EventPosition): number {
-  if (a.created !== b.created) return a.created - b.created;
-  if (a.sequence !== b.sequence) return a.sequence - b.sequence;
-  return a.id < b.id ? -1 : Number(a.id > b.id);
-}

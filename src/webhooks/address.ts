@@ -26,22 +26,6 @@ export class BlockedDestination extends Error {
   }
 }
 
-const BLOCKED_RANGES: Record<string, string> = {
-  unspecified: 'is unspecified',
-  broadcast: 'is a broadcast address',
-  multicast: 'is multicast',
-  linkLocal: 'is link-local',
-  loopback: 'is loopback',
-  carrierGradeNat: 'is shared by carrier-grade NAT',
-  private: 'is private',
-  uniqueLocal: 'is private',
-  deprecatedSiteLocal: 'is private',
-  '6to4': 'is a 6to4 tunnel',
-  teredo: 'is a Teredo tunnel',
-  benchmarking: 'is for benchmarking',
-};
-const RESERVED = 'is reserved';
-
 // The instance metadata and agent service of one cloud, on an address that looks like any other.
 // https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
 const CLOUD_HOST_ADDRESS = '168.63.129.16';
@@ -124,15 +108,18 @@ function isLoopback(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
 }
 
 function blockedIpv4(address: ipaddr.IPv4): string | undefined {
-  if (address.toString() === CLOUD_HOST_ADDRESS) return RESERVED;
-  const range: string = address.range();
-  return range === 'unicast' ? undefined : (BLOCKED_RANGES[range] ?? RESERVED);
+  if (address.toString() === CLOUD_HOST_ADDRESS) return 'is reserved';
+  return address.range() === 'unicast' ? undefined : reasonOf(address);
 }
 
 function blockedIpv6(address: ipaddr.IPv6): string | undefined {
   if (address.isIPv4MappedAddress()) return blockedIpv4(address.toIPv4Address());
   if (address.match(NAT64)) return blockedIpv4(new ipaddr.IPv4(address.toByteArray().slice(12)));
+  return address.range() === 'unicast' && address.match(GLOBAL_UNICAST) ? undefined : reasonOf(address);
+}
+
+/** The name of the range of a blocked address: `is link-local`. */
+function reasonOf(address: ipaddr.IPv4 | ipaddr.IPv6): string {
   const range: string = address.range();
-  if (range === 'unicast' && address.match(GLOBAL_UNICAST)) return undefined;
-  return BLOCKED_RANGES[range] ?? RESERVED;
+  return `is ${range === 'unicast' ? 'reserved' : range.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

@@ -3,7 +3,7 @@ import type { Instant } from '../domain/records.ts';
 import type { Change, Store } from '../store/store.ts';
 import { traceHeaders } from '../telemetry/origin.ts';
 import { type Tracing, traced } from '../telemetry/tracing.ts';
-import type { Deliverer, Exchange } from './deliver.ts';
+import { type Deliverer, type Exchange, notSent } from './deliver.ts';
 import {
   DISABLED_BY_FAILURES,
   DISABLED_BY_410,
@@ -114,7 +114,6 @@ export function learnFromAttempt(
 }
 
 const PAGE = 100;
-const FAILURE = 'not attempted: the endpoint was deleted';
 
 /**
  * Ends the pending deliveries of an endpoint that is being deleted, each with a failure in its log. Attempts in progress go on.
@@ -140,15 +139,7 @@ export async function cancelPendingDeliveries(
 /** Changes of an attempt that begins and ends at once, under the guards of both. */
 function endOf(delivery: Delivery, now: Instant): Parameters<Store['commit']>[0] {
   const claimed: Delivery = { ...delivery, attempts: delivery.attempts + 1, dueAt: now };
-  const attempt: DeliveryAttempt = {
-    deliveryId: delivery.id,
-    number: claimed.attempts,
-    started: now,
-    durationMs: 0,
-    statusCode: null,
-    failure: FAILURE,
-    responseBody: '',
-  };
+  const attempt = attemptOf(claimed, notSent('not attempted: the endpoint was deleted'), now, now);
   return [
     { type: 'delivery_claimed', delivery: claimed },
     { type: 'delivery_finished', delivery: { ...claimed, status: 'dead' }, attempt, unmade: true },

@@ -107,7 +107,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   return {
     async deliver(url, headers, body) {
       const receiver = await receiverOf(url);
-      if (!receiver) return refused('the URL of the endpoint is not an http or https URL');
+      if (!receiver) return notSent('the URL of the endpoint is not an http or https URL');
       const { pool, path } = receiver;
       const request = { path, method: 'POST', headers: { ...headers, 'user-agent': USER_AGENT }, body } as const;
       return exchange(pool, request, limits, now);
@@ -195,7 +195,8 @@ function exchange(
   });
 }
 
-function refused(failure: string): Exchange {
+/** The exchange of an attempt that sent nothing. */
+export function notSent(failure: string): Exchange {
   return { statusCode: null, failure, responseBody: '', durationMs: 0 };
 }
 
@@ -206,42 +207,12 @@ function failureOfStatus(status: number): string | null {
   return `answered ${status}`;
 }
 
-const SOCKET_FAILURES: Record<string, string> = {
-  ECONNREFUSED: 'connection refused',
-  ECONNRESET: 'connection reset',
-  EPIPE: 'connection reset',
-  EHOSTUNREACH: 'host unreachable',
-  ENETUNREACH: 'network unreachable',
-  ETIMEDOUT: 'no connection: timed out',
-  UND_ERR_SOCKET: 'connection closed before an answer arrived',
-  UND_ERR_HEADERS_OVERFLOW: `the headers of the answer are longer than ${MAX_HEADER_BYTES / 1024} KiB`,
-};
-const TLS_FAILURES: Record<string, string> = {
-  ERR_SSL_WRONG_VERSION_NUMBER: 'the receiver does not speak TLS at this port',
-  EPROTO: 'the receiver does not speak TLS at this port',
-  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'the receiver speaks an old version of TLS only',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed',
-  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is signed by an authority that is not known here',
-  UNABLE_TO_GET_ISSUER_CERT: 'the certificate is signed by an authority that is not known here',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is signed by an authority that is not known here',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate chain lacks the certificates between it and a known authority',
-  CERT_HAS_EXPIRED: 'the certificate has expired',
-  CERT_NOT_YET_VALID: 'the certificate is not valid yet',
-  CERT_REVOKED: 'the certificate has been revoked',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name',
-  HOSTNAME_MISMATCH: 'the certificate is for another name',
-};
-const DNS_ERROR = /^(?:ENOTFOUND|ENODATA|EAI_|ESERVFAIL|EREFUSED|ETIMEOUT|ENONAME|EBADNAME)/;
-const TLS_ERROR = /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|EPROTO)/;
-
+/** The message of Node or undici, which names the cause: `connection refused` also stands for several refused addresses. */
 function failureOfError(error: Error, limits: DeliveryLimits): string {
-  if (error instanceof BlockedDestination) return error.message;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (code === 'ECONNREFUSED') return 'connection refused';
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return `no connection within ${seconds(limits.connectMs)}`;
-  if (error.name === 'HTTPParserError') return 'the answer is not HTTP';
-  if (DNS_ERROR.test(code)) return 'the host name has no address';
-  if (TLS_ERROR.test(code)) return `TLS: ${TLS_FAILURES[code] ?? code}`;
-  return SOCKET_FAILURES[code] ?? printable(error.message || code || error.name);
+  return printable(error.message || code || error.name);
 }
 
 function seconds(ms: number): string {

@@ -15,7 +15,7 @@ import {
   learnFromAttempt,
   cancelPendingDeliveries,
 } from './attempt.ts';
-import type { Deliverer, Exchange } from './deliver.ts';
+import { type Deliverer, type Exchange, notSent } from './deliver.ts';
 import { judgeAttempt } from './retry.ts';
 import { deliveryHeaders } from './sign.ts';
 
@@ -39,7 +39,7 @@ export interface SigningSecret extends Pick<SealedSecret, 'expiresAt'> {
   secret: string;
 }
 
-interface Log {
+export interface Log {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
@@ -95,18 +95,11 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
   let ready: DueDelivery[] = [];
   /** Secrets of the endpoint's present version. */
   let signing: { version: number; secrets: readonly SigningSecret[] } | undefined;
-  /** Exact, whereas the database stores it at most once a minute. */
-  let lastSuccessAt = -Infinity;
   let claiming = false;
   let again = false;
   let warned = false;
 
   function fill(): void {
-    const { id: endpointId, failingSince } = lane.endpoint;
-    // Another instance has stored a failure that is older than a success here.
-    if (failingSince !== null && failingSince <= lastSuccessAt) {
-      context.track(writeHealth({ type: 'endpoint_succeeded', endpointId, at: lastSuccessAt }));
-    }
     beginReady();
     again = true;
     if (!claiming) context.track(claimUntilIdle());
@@ -220,8 +213,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     await Promise.all(
       unbegun.map(({ delivery }) => {
         const at = now();
-        const exchange: Exchange = { statusCode: null, failure: reason, responseBody: '', durationMs: 0 };
-        return write({ ...cutOffOutcome(delivery, attemptOf(delivery, exchange, at, at), at), unmade: true });
+        return write({ ...cutOffOutcome(delivery, attemptOf(delivery, notSent(reason), at, at), at), unmade: true });
       }),
     );
   }
@@ -239,7 +231,6 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     const verdict = judgeAttempt({ ...exchange, environment, attempts: inSchedule, random: context.random() });
     const succeeded = verdict.status === 'delivered';
     if (succeeded) {
-      lastSuccessAt = Math.max(lastSuccessAt, ended);
       log.info({ endpointId, deliveryId, eventId: delivery.eventId, attempts }, 'webhook delivered');
     } else {
       const level = verdict.status === 'dead' ? 'warn' : 'info';

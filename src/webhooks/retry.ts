@@ -57,8 +57,6 @@ export function judgeAttempt(attempt: {
 }
 
 const SECONDS = /^\d{1,9}$/;
-// Date.parse takes almost anything; the dates of HTTP end like this.
-const DATE = /^[A-Z][a-z]{2,8}, .{1,40} GMT$/;
 
 /**
  * Milliseconds from `now` in a `Retry-After` header; undefined if the header is invalid.
@@ -67,7 +65,7 @@ const DATE = /^[A-Z][a-z]{2,8}, .{1,40} GMT$/;
 export function parseRetryAfter(header: string, now: Instant): number | undefined {
   const value = header.trim();
   if (SECONDS.test(value)) return Number(value) * SECOND_MS;
-  if (!DATE.test(value)) return undefined;
-  const instant = Date.parse(value);
+  // Date.parse takes almost anything; the dates of HTTP end like this.
+  const instant = value.endsWith(' GMT') ? Date.parse(value) : Number.NaN;
   return Number.isNaN(instant) ? undefined : Math.max(0, instant - now);
 }

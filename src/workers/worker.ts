@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
 import { GatewayError } from '../domain/gateway-error.ts';
+import type { Log } from '../webhooks/lane.ts';
 
 // A caller that repeats while work remains must not do so a thousand times a second.
 const ERROR_PAUSE_MS = 200;
@@ -19,7 +19,7 @@ export interface Worker {
 
 interface WorkerOptions {
   name: string;
-  log: Logger;
+  log: Log;
   /** Does all due work and answers the number of items; begins no more once `isStopped` answers true. */
   runOnce(isStopped: () => boolean): Promise<number>;
   /** Registers a function that wakes the worker before its next poll. Workers without it only poll. */
@@ -57,9 +57,9 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
     } catch (error) {
       // The next poll tries again. A database that is unavailable for a while is worth one line, not two a second.
       const isAway = error instanceof GatewayError && error.code === 'unavailable';
-      if (lastError === String(error)) log.trace({ worker: name }, 'worker failed as before');
-      else if (isAway) log.warn({ worker: name, reason: error.message }, 'worker waits for the database');
-      else log.error({ err: error, worker: name }, 'worker failed');
+      const isRepeated = lastError === String(error);
+      if (isAway && !isRepeated) log.warn({ worker: name, reason: error.message }, 'worker waits for the database');
+      else if (!isRepeated) log.error({ err: error, worker: name }, 'worker failed');
       lastError = String(error);
     }
     running = undefined;

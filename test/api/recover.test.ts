@@ -71,7 +71,7 @@ describe('after an outage of a receiver', () => {
     assert.deepEqual(
       all.slice(1).map(({ lastAttempt }) => [lastAttempt!.statusCode, lastAttempt!.failure]),
       [
-        [null, 'connection closed before an answer arrived'],
+        [null, 'other side closed'],
         [404, 'answered 404'],
         [503, 'answered 503'],
         [200, null],

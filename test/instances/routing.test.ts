@@ -8,7 +8,6 @@ import { type Estimates, emptyEstimates, readEstimates } from '../../src/operati
 import { saveRules } from '../../src/operations/routing/saved-rules.ts';
 import { startPayment } from '../../src/operations/start-payment.ts';
 import type { HealthRecord } from '../../src/routing/health-record.ts';
-import type { Store } from '../../src/store/store.ts';
 import { type Random, createRandom } from '../faults/random.ts';
 import { createSession, stateOf } from '../simulator/buyer.ts';
 import { runSql } from '../support/database.ts';
@@ -17,13 +16,10 @@ import { type TestService, startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
 
 const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
 const ACQUIRER = 'sandbox_card_acquirer';
 const BACKUP = 'sandbox_card_backup';
 /** The first back-off of 30 seconds plus the maximum jitter. */
 const FIRST_TRY_MS = 33 * SECOND;
-const LEASE_MS = 120 * SECOND;
 
 type Fleet = Awaited<ReturnType<typeof openFleet>>;
 
@@ -124,111 +120,6 @@ describe('the estimates of the routes, on two instances', () => {
       assert.deepEqual(snapshotRoutes(one), snapshotRoutes(other));
     });
   }
-
-  test('are updated once if both instances find an update due at the same time', async () => {
-    await using fleet = await openFleet();
-    const random = createRandom(4, 0);
-    for (let round = 0; round < 10; round++) {
-      for (let count = 0; count < 4; count++) await payAtRandom(fleet, random);
-      fleet.advance(2 * MINUTE);
-      const results: boolean[] = [];
-      const estimates = await Promise.all(
-        fleet.instances.map((instance) => {
-          const { store } = instance.service.deps;
-          const commit: Store['commit'] = async (changes) => {
-            assert.equal(changes.map(({ type }) => type).join(), 'estimates_folded');
-            const result = await store.commit(changes);
-            results.push(result.done);
-            return result;
-          };
-          return readEstimatesOn(instance, emptyEstimates('sandbox'), { ...store, commit });
-        }),
-      );
-      assert.equal(results.filter((done) => done).length, 1, results.join());
-      assert.deepEqual(estimates[0]!.states, estimates[1]!.states);
-    }
-  });
-
-  test('survive a restart together with the health, and are computed again from the outcomes if their rows are lost', async () => {
-    await using fleet = await openFleet();
-    const [one, other] = fleet.instances;
-    const random = createRandom(5, 0);
-    for (let step = 0; step < 50; step++) {
-      await payAtRandom(fleet, random);
-      fleet.advance(random.int(60) * MINUTE);
-      if (step % 5 === 0) await fleet.refresh();
-    }
-    fleet.fake.answer = 'refuse';
-    for (let count = 0; count < 3; count++) await start(one, 'wallet');
-    await fleet.refresh();
-    await fleet.refresh();
-    const before = snapshotRoutes(one);
-    assert.ok(before.some(({ health }) => health === 'standby'));
-    assert.deepEqual(snapshotRoutes(other), before);
-
-    const restarted = async () => {
-      await using next = await startTestService({ beside: one });
-      connect(next.service, fleet.fake);
-      await next.service.deps.router.refresh();
-      return snapshotRoutes(next);
-    };
-    assert.deepEqual(await restarted(), before);
-
-    await runSql(one.databaseUrl, 'DELETE FROM route_estimates');
-    const rebuilt = await restarted();
-    assert.deepEqual(
-      rebuilt.map(({ id, health, words }) => [id, health, words]),
-      before.map(({ id, health, words }) => [id, health, words]),
-    );
-    // The router reads the outcomes of a day, six half-lives of the slow estimate: older outcomes weigh at most 1.6 %.
-    const differences = rebuilt.map(({ p }, index) => Math.abs(p - before[index]!.p));
-    assert.ok(Math.max(...differences) <= 0.005, differences.join());
-  });
-
-  test('are also updated for periods without outcomes, so that a refresh reads only the last ten minutes', async () => {
-    await using fleet = await openFleet();
-    const [one] = fleet.instances;
-    const { store } = one.service.deps;
-    let known = emptyEstimates('sandbox');
-    /** Reads the estimates and returns the number of time ranges read. Asserts that a complete read gives the same result. */
-    const reads = async (): Promise<number> => {
-      let ranges = 0;
-      const outcomeTallies: Store['outcomeTallies'] = (...range) => {
-        ranges += 1;
-        return store.outcomeTallies(...range);
-      };
-      known = await readEstimatesOn(one, known, { ...store, outcomeTallies });
-      assert.deepEqual(known.states, (await readEstimatesOn(one, emptyEstimates('sandbox'))).states);
-      return ranges;
-    };
-    const pay = async () => {
-      const { sessionId, payment } = await start(one);
-      await report(one.service, sessionId, 'paid', payment);
-    };
-    await runSql(one.databaseUrl, 'DELETE FROM route_estimates');
-    assert.equal(await reads(), 3 + 23 + 1, 'a new instance reads a day: ranges of 10, 20 and 40 minutes, then hours');
-    assert.equal(await reads(), 1);
-    fleet.advance(HOUR);
-    assert.equal(await reads(), 3 + 1);
-    assert.equal(await reads(), 1);
-    await pay();
-    fleet.advance(5 * MINUTE);
-    assert.equal(await reads(), 1 + 1);
-    assert.equal(await reads(), 1, 'one range after the update');
-
-    // The clock is set back, so that new outcomes have earlier times.
-    fleet.advance(-40 * MINUTE);
-    await pay();
-    await reads();
-    fleet.advance(2 * HOUR);
-    await reads();
-    assert.equal(await reads(), 1, 'one range since the last update');
-
-    // Without the stored estimates, the router reads the whole day again.
-    await runSql(one.databaseUrl, 'DELETE FROM route_estimates');
-    assert.ok((await reads()) > 24);
-    assert.ok(known.states.size > 0);
-  });
 });
 
 describe('the health of the routes, on two instances', () => {
@@ -325,53 +216,6 @@ describe('a route in standby, on two instances', () => {
       for (const instance of fleet.instances) assert.equal(healthOf(instance, ACQUIRER).facts.probe, true);
       fleet.advance(SECOND);
     }
-    await assertSound(one.databaseUrl);
-  });
-
-  test('receives no large payment as a probe, and another probe if the first has no result for two minutes', async () => {
-    await using fleet = await openFleetWithStandby();
-    const { payment } = await start(fleet.instances[0], 'card', { amount: 500.01 });
-    assert.equal(payment!.route.id, BACKUP);
-    await startAtOnce(fleet);
-    fleet.advance(LEASE_MS - SECOND);
-    await fleet.refresh();
-    for (const instance of fleet.instances) assert.equal((await start(instance)).payment!.route.id, BACKUP);
-    fleet.advance(SECOND);
-    await fleet.refresh();
-    await startAtOnce(fleet);
-  });
-
-  test('becomes degraded after three successful probes, and live after two more minutes of successes', async () => {
-    await using fleet = await openFleetWithStandby();
-    const [one, other] = fleet.instances;
-    for (let count = 0; count < 3; count++) {
-      const { sessionId } = await startAtOnce(fleet);
-      fleet.advance(SECOND);
-      await report(fleet.instances[count % 2]!.service, sessionId, 'paid');
-      await fleet.refresh();
-      await fleet.refresh();
-    }
-    assert.equal(healthOf(one, ACQUIRER).facts.health, 'degraded');
-    assert.deepEqual(snapshotRoutes(one), snapshotRoutes(other));
-    await saveRules(one.service.deps, { version: 1, rules: [{ id: 'one', then: { priority: [ACQUIRER] } }] });
-    await fleet.refresh();
-    for (let count = 0; count < 20; count++) {
-      assert.equal(healthOf(other, ACQUIRER).facts.health, 'degraded');
-      fleet.advance(6.1 * SECOND);
-      const { sessionId, payment } = await start(fleet.instances[count % 2]!);
-      assert.deepEqual([payment?.route.id, payment?.probe], [ACQUIRER, false]);
-      fleet.advance(SECOND);
-      await report(one.service, sessionId, 'paid');
-      await fleet.refresh();
-    }
-    await fleet.refresh();
-    assert.equal(healthOf(other, ACQUIRER).facts.health, 'live');
-    const transitions = await transitionsOf(one, ACQUIRER);
-    assert.deepEqual(
-      transitions.map(({ from, to, cause }) => `${from} ${to} ${cause}`),
-      ['live standby handoff_errors_in_a_row', 'standby degraded probes_succeeded', 'degraded live recovered'],
-    );
-    assert.deepEqual(snapshotRoutes(one), snapshotRoutes(other));
     await assertSound(one.databaseUrl);
   });
 });

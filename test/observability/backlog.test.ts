@@ -21,7 +21,7 @@ function isPartial(database: DatabaseSync, detail: string): boolean {
   return String(row?.['sql']).includes(' WHERE ');
 }
 
-test('the backlog queries neither scan a table nor sort deliveries, as long as their indexes exist', async () => {
+test('the backlog queries neither scan a table nor sort deliveries', async () => {
   const database = new DatabaseSync(':memory:');
   for (const { sql } of MIGRATIONS) database.exec(sql);
   const executed: Query[] = [];
@@ -32,23 +32,20 @@ test('the backlog queries neither scan a table nor sort deliveries, as long as t
   const backlog = await reads.backlog('sandbox', NOW);
   for (const value of Object.values(backlog)) assert.ok(value === 0 || value === null);
 
-  const tableScans = () =>
-    executed
-      .flatMap((query) => planOf(database, query))
-      .filter((detail) => detail.startsWith('SCAN') && !SMALL.test(detail) && !isPartial(database, detail));
-  const oldestDue = executed.find(({ sql }) => sql.includes('earlier'))!;
-  const planOfDeliveries = () =>
-    planOf(database, oldestDue).filter((detail) => / candidate | earlier |TEMP B-TREE/.test(detail));
   assert.ok(executed.length > 5);
-  assert.deepEqual(tableScans(), []);
-  assert.deepEqual(planOfDeliveries(), [
+  const steps = executed.flatMap((query) => planOf(database, query));
+  const scans = steps.filter((detail) => detail.startsWith('SCAN'));
+  assert.deepEqual(
+    scans.filter((detail) => !SMALL.test(detail) && !isPartial(database, detail)),
+    [],
+  );
+  const oldestDue = planOf(
+    database,
+    executed.find(({ sql }) => sql.includes('earlier'))!,
+  );
+  const ofDeliveries = oldestDue.filter((detail) => / candidate | earlier |TEMP B-TREE/.test(detail));
+  assert.deepEqual(ofDeliveries, [
     'SEARCH candidate USING INDEX deliveries_due (endpoint_id=? AND due_at<?)',
     'SEARCH earlier USING INDEX deliveries_session (session_id=? AND endpoint_id=? AND sequence<?)',
   ]);
-
-  for (const index of ['deliveries_type', 'sessions_status', 'refunds_status', 'deliveries_due']) {
-    database.exec(`DROP INDEX ${index}`);
-  }
-  assert.ok(tableScans().length >= 3, tableScans().join('; '));
-  assert.ok(planOfDeliveries().some((detail) => detail.includes('TEMP B-TREE')));
 });

@@ -1,9 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { eraseSession } from '../../src/domain/personal-data.ts';
-import type { SessionStatus } from '../../src/domain/records.ts';
-import { createMetrics } from '../../src/service/count-metrics.ts';
-import { aSession } from '../fixtures/checkout-records.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { call, startTestService } from '../support/service.ts';
 import { startMerchant } from './merchant.ts';
@@ -76,22 +72,4 @@ describe('deliveries of a deleted endpoint', () => {
     assert.equal((await call('DELETE', `${service.url}/api/gateway/webhook-endpoints/${endpoint}`)).status, 200);
     assert.equal(await countDeadLetters(), 0);
   });
-});
-
-test('erasing a session increments the counter of expired sessions only if the session was routed', async () => {
-  for (const [from, expired] of [
-    ['routed', 1],
-    ['expired', 0],
-    ['paid', 0],
-  ] as [SessionStatus, number][]) {
-    const { commits, instruments } = createMetrics();
-    const session = eraseSession(aSession({ status: from }));
-    commits.commit([{ type: 'session_erased', session, from, events: [] }], 'done', 0.001);
-    const { values } = await instruments.sessionTransitions.get();
-    assert.deepEqual(
-      values.map(({ labels, value }) => [labels['state'], value]),
-      expired === 0 ? [] : [['expired', expired]],
-      from,
-    );
-  }
 });

@@ -74,26 +74,6 @@ describe('the log output', { concurrency: 4 }, () => {
     assert.deepEqual(await paused.end('SIGUSR2'), [KILLED, null]);
   });
 
-  test('sends lines that were written without a reader to the next reader', async () => {
-    const path = folder.path('readers');
-    execFileSync('mkfifo', [path]);
-    const first = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const fd = openSync(path, 'w');
-    const output = createLogOutput(fd, () => assert.fail('nothing is lost'));
-    output.write('one\n');
-    await output.settle(TIMEOUT_MS);
-    closeSync(first);
-    output.write('two\n');
-    await output.settle(TIMEOUT_MS);
-    const second = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    output.write('three\n');
-    await output.settle(TIMEOUT_MS);
-    const bytes = Buffer.alloc(100);
-    assert.equal(bytes.toString('utf8', 0, readSync(second, bytes)), 'one\ntwo\nthree\n');
-    closeSync(second);
-    closeSync(fd);
-  });
-
   test('buffers 1 MiB for a reader that does not read, and later reports the number of lost lines', async () => {
     await using pipe = fullPipe('wakes');
     const lostLines: number[] = [];

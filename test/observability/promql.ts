@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { runInNewContext } from 'node:vm';
 import { parser } from '@prometheus-io/lezer-promql';
 
 /** Content of `/metrics`: for each metric, the values of each label. */
@@ -61,16 +60,6 @@ function parse(text: string) {
     },
   });
   return found;
-}
-
-/** Evaluates comparisons joined by `and` and `or`; `values` maps the text of each operand to its value. */
-export function isMet(condition: string, values: Readonly<Record<string, number>>): boolean {
-  const script = Object.entries(values)
-    .reduce((text, [operand, value]) => text.replaceAll(operand, String(value)), condition)
-    .replaceAll(/\band\b/g, '&&')
-    .replaceAll(/\bor\b/g, '||');
-  assert.match(script, /^[\d\s().<>=&|-]+$/);
-  return runInNewContext(script) as boolean;
 }
 
 /** Faults of an expression, checked against the metrics of a service; `shown` are the labels in its legend or alert text. */

@@ -88,8 +88,7 @@ describe('traces over OTLP', () => {
     const operation = onlySpan('createSession');
     assert.equal(operation.parentSpanId, requestSpan.spanId);
     const children = spans.filter(({ parentSpanId }) => parentSpanId === operation.spanId);
-    const committed = onlySpan('commit', children);
-    assert.equal(committed.attributes['tillway.commit.batch_size'], 1);
+    onlySpan('commit', children);
 
     // Trace of the callback: the callback, its commit, the delivery attempts of both processes.
     assert.equal(deliveriesWithStatus(500).length, 1);
@@ -208,17 +207,6 @@ describe('a trace parent', () => {
     for (const traceParent of [sent[0]!, roots.at(-1)!]) {
       const child = runWithOrigin({ requestId: null, traceParent }, () => limited.begin({ name: 'child' }));
       assert.equal(child.traceParent.slice(-3), traceParent === sent[0] ? '-01' : '-00');
-    }
-  });
-
-  test('decides whether a span is sampled if the sampler is parent-based', () => {
-    for (const [tracer, parent, flags] of [
-      [tracing('always_off'), sampled, /-01$/],
-      [tracing('always_off', false), sampled, /-00$/],
-      [tracing('traceidratio'), null, /-00$/],
-      [tracing('always_on'), sampled.replace(/1$/, '0'), /-00$/],
-    ] as const) {
-      assert.match(tracer.begin({ name: 'span', parent }).traceParent, flags);
     }
   });
 });

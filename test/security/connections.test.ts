@@ -5,7 +5,6 @@ import { type AddressInfo, type Socket, connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { createConnections } from '../../src/http/http-server.ts';
-import { listenOnSecondAddress } from '../../src/service/addresses.ts';
 
 const log = pino({ level: 'silent' });
 /** Response body larger than the socket buffers, so that sending it waits for the client to read. */
@@ -98,16 +97,6 @@ describe('a connection above MAX_CONNECTIONS', () => {
     await held.closed;
     while ((await send(limited.port, get('/next', 'connection: close\r\n')).closed) === '');
     assert.deepEqual(limited.handled, ['/held', '/next']);
-  });
-
-  it('is closed on every listening address', async () => {
-    await using limited = await startServer({ maxConnections: 1 });
-    await listenOnSecondAddress(limited.server, '127.0.0.2', limited.port, log);
-    const held = send(limited.port, get('/held'), '127.0.0.2');
-    await held.received('/held');
-    assert.equal(await send(limited.port, get('/more'), '127.0.0.2').closed, '');
-    assert.deepEqual(limited.handled, ['/held']);
-    held.socket.destroy();
   });
 });
 

@@ -91,7 +91,7 @@ describe('a webhook endpoint', () => {
     for (const address of ['169.254.169.254', '10.0.0.1', 'fd00:ec2::254']) {
       assert.match(
         await failureAt('sandbox', address),
-        /^blocked destination: \S+ is (?:link-local|private)$/,
+        /^blocked destination: \S+ is (?:link-local|unique-local|private)$/,
         address,
       );
     }

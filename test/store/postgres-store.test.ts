@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { openStore } from '../../src/store/open.ts';
-import type { Change } from '../../src/store/store.ts';
 import { until } from '../support/until.ts';
 import { anApiKey } from '../fixtures/api-key-records.ts';
 import { checkoutOf, creationOf, checkoutRecords, write } from '../fixtures/store-records.ts';
@@ -74,36 +73,6 @@ describe('locks and lost connections', () => {
       });
     });
   }
-
-  test('a commit that the server aborts in a deadlock with another program is retried', () =>
-    withPostgres(async ({ name, url }) => {
-      const program = new URL(url);
-      program.username = 'postgres';
-      await withClient(program.href, async (client) => {
-        // The server aborts the transaction whose deadlock timeout ends first.
-        await client.query(`ALTER DATABASE ${name} SET deadlock_timeout = '50ms'`);
-        await client.query("SET deadlock_timeout = '10min'");
-        const store = await openTestStore(settingsOf(url));
-        const [first, second] = [checkoutRecords(1), checkoutRecords(2)];
-        await write(store, ...creationOf(first), ...creationOf(second));
-        const touch = 'UPDATE sessions SET product = $2 WHERE id = $1';
-        await client.query('BEGIN');
-        await client.query(touch, [second.session.id, 'touched']);
-        // The commit locks the first session and waits for the second.
-        const committed = store.commit(
-          [first, second].map(({ session }): Change => ({
-            type: 'session_changed',
-            session: { ...session, version: session.version + 1 },
-          })),
-        );
-        await until(async () => (await client.query(WAITING)).rowCount! > 0);
-        await client.query(touch, [first.session.id, 'touched']);
-        await client.query('COMMIT');
-        assert.deepEqual(await committed, { done: true });
-        assert.equal((await store.session(first.session.id))!.version, first.session.version + 1);
-        await store.close();
-      });
-    }));
 
   test('a commit waits for a concurrent revocation of its API key, and then conflicts', () =>
     withPostgres(async ({ store, client }) => {

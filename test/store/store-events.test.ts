@@ -52,20 +52,6 @@ describe('a delivery that is added to an event', () => {
       assert.equal((await store.deliveriesOfSession(records.session.id)).length, 1);
     }));
 
-  test('is not added if its change set conflicts', () =>
-    withStore(async (store) => {
-      const other = anEndpoint({ id: idOf('whe', 2) });
-      await write(store, ...creationOf(records), { type: 'endpoint_saved', endpoint });
-      await write(store, { type: 'endpoint_saved', endpoint: other }, added(1));
-      const otherDelivery = aDelivery({ id: idOf('dlv', 2), eventId: records.event.id, endpointId: other.id });
-      const result = await store.commit([{ type: 'delivery_added', delivery: otherDelivery }, added(3)]);
-      assert.deepEqual(result, { done: false, conflict: 'overtaken' });
-      assert.deepEqual(
-        (await store.deliveriesOfSession(records.session.id)).map(({ id }) => id),
-        [idOf('dlv', 1)],
-      );
-    }));
-
   test('becomes due together with an earlier pending delivery of its session, and does not wait for later ones', () =>
     withStore(async (store) => {
       const { session, event: middle } = records;

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { readFeed } from '../../src/operations/read-feed.ts';
-import type { FeedFilter } from '../../src/store/tables/feed-table.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
 import { NOW, aCustomer, aSession, idOf } from '../fixtures/checkout-records.ts';
@@ -158,24 +157,6 @@ test('an event that is committed late follows the events that were read before, 
   assert.equal((await read('')).at(-1), late.id);
 });
 
-test('events without a position are placed in the feed in the order of their creation', async (context) => {
-  const [store] = await openInstances(context, 1);
-  const count = 230;
-  const numbers = Array.from({ length: count }, (_, index) => index);
-  await write(store, { type: 'customer_created', customer }, ...numbers.map(sessionOf));
-  await write(store, ...numbers.toReversed().map((number) => recorded(eventOf(number, 0, NOW + number))));
-  const ids: string[] = [];
-  for (let more = true; more;) {
-    const { items, hasMore } = await readFeed({ store }, {}, { after: ids.at(-1) ?? '', limit: 100 });
-    ids.push(...items.map(({ id }) => id));
-    more = hasMore;
-  }
-  assert.deepEqual(
-    ids,
-    numbers.map((number) => eventOf(number, 0, 0).id),
-  );
-});
-
 test('the events of a session stay in their order in the feed if the clock is set back between them', async (context) => {
   const [store] = await openInstances(context, 1);
   await write(store, { type: 'customer_created', customer }, sessionOf(1), sessionOf(2));
@@ -190,39 +171,4 @@ test('the events of a session stay in their order in the feed if the clock is se
     items.map(({ id }) => id),
     [eventOf(2, 0, 0).id, eventOf(1, 0, 0).id, eventOf(1, 2, 0).id],
   );
-});
-
-test('a filtered feed has the same order as the whole feed, and full pages', async (context) => {
-  const [store] = await openInstances(context, 1);
-  const numbers = [0, 1, 2, 3, 4];
-  await write(store, { type: 'customer_created', customer }, ...numbers.map(sessionOf));
-  for (const number of numbers) {
-    for (const step of STATUSES.keys()) await write(store, recorded(eventOf(number, step, NOW + number * 10 + step)));
-  }
-  const all = (await readFeed({ store }, {}, { after: '', limit: 100 })).items;
-  assert.equal(all.length, 15);
-  const filters: FeedFilter[] = [
-    { type: 'payment.paid' },
-    { environment: 'sandbox' },
-    { environment: 'production' },
-    { environment: 'sandbox', type: 'payment.failed' },
-  ];
-  for (const filter of filters) {
-    const expected = all.filter(
-      ({ type, environment }) => type === (filter.type ?? type) && environment === (filter.environment ?? environment),
-    );
-    const first = await readFeed({ store }, filter, { after: '', limit: 2 });
-    assert.equal(first.hasMore, expected.length > 2);
-    const rest = await readFeed({ store }, filter, { after: first.items.at(-1)?.id ?? '', limit: 100 });
-    assert.deepEqual([...first.items, ...rest.items].slice(0, expected.length), expected);
-    assert.equal(rest.hasMore, false);
-  }
-});
-
-test('reading the feed after an unknown event is rejected', async (context) => {
-  const [store] = await openInstances(context, 1);
-  await assert.rejects(readFeed({ store }, {}, { after: eventOf(9, 0, 0).id, limit: 1 }), {
-    code: 'invalid_input',
-    message: /^after: no event evt_chk_\w+ exists here$/,
-  });
 });

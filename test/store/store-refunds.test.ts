@@ -1,7 +1,6 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Refund } from '../../src/domain/refund-record.ts';
 import type { Store } from '../../src/store/store.ts';
 import { NOW, idOf } from '../fixtures/checkout-records.ts';
 import { aRefund, creationOf, checkoutRecords, withStore, write } from '../fixtures/store-records.ts';
@@ -15,18 +14,6 @@ const seeded = (name: string, use: (store: Store) => Promise<void>) =>
       await use(store);
     }),
   );
-
-seeded('a refund is read unchanged by its id and its idempotency key, also after a change', async (store) => {
-  const refund = aRefund({ idempotencyKey: 'key-1', requestHash: 'h' });
-  await write(store, { type: 'refund_created', refund, dueAt: NOW });
-  assert.deepEqual(await store.refund(refund.id), refund);
-  assert.deepEqual(await store.refundByIdempotencyKey('sandbox', 'key-1'), refund);
-  assert.equal(await store.refundByIdempotencyKey('production', 'key-1'), undefined);
-  const failed: Refund = { ...refund, status: 'failed', failureReason: 'no', updated: NOW + 1 };
-  await write(store, { type: 'refund_changed', refund: failed, from: 'pending' });
-  assert.deepEqual(await store.refund(refund.id), failed);
-  assert.deepEqual(await store.refundsDue(NOW + 9, 5), [], 'a failed refund needs no inquiry');
-});
 
 seeded(
   'refund_exists: an environment has one refund per idempotency key, and any number of refunds without a key',

@@ -6,8 +6,8 @@ import type { RouteOutcome } from '../../src/domain/route-outcome.ts';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
 import { type Tally, addTallies, bucketOf, emptyTally } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
-import type { RouteHealthRow, TransitionRecord } from '../../src/store/tables/routing-tables.ts';
-import type { Change, Store } from '../../src/store/store.ts';
+import type { RouteHealthRow } from '../../src/store/tables/routing-tables.ts';
+import type { Store } from '../../src/store/store.ts';
 import { NOW, aCustomer, aPayment, aSession, idOf } from '../fixtures/checkout-records.ts';
 import { withStore, write } from '../fixtures/store-records.ts';
 
@@ -54,34 +54,6 @@ describe('stored route outcomes', () => {
       assert.deepEqual(await store.outcomeTallies('sandbox', [ROUTE, 'other'], NOW, NOW + 70_000), [expected, []]);
       assert.deepEqual(await store.outcomeTallies('production', [ROUTE], NOW, NOW + 70_000), [[]]);
     }));
-
-  test('are unique per payment and stage; a duplicate rejects its whole change set', () =>
-    withStore(async (store) => {
-      await write(store, { type: 'customer_created', customer: aCustomer() });
-      const outcome = await anOutcomeOf(store, 1);
-      await write(store, { type: 'outcome_recorded', outcome });
-      const health = healthRow(1);
-      const changes: Change[] = [
-        { type: 'route_health_changed', health },
-        { type: 'outcome_recorded', outcome },
-      ];
-      await assert.rejects(store.commit(changes));
-      assert.deepEqual(await store.routeHealth(), []);
-    }));
-
-  test('are read newest first, starting at a time, up to a limit', () =>
-    withStore(async (store) => {
-      await write(store, { type: 'customer_created', customer: aCustomer() });
-      for (let number = 1; number <= 5; number++) {
-        const outcome = await anOutcomeOf(store, number);
-        await write(store, { type: 'outcome_recorded', outcome: { ...outcome, created: NOW + number } });
-      }
-      const [results] = await store.recentResults('sandbox', [{ id: ROUTE, since: NOW + 2 }], 3);
-      assert.deepEqual(
-        results?.map(({ at }) => at - NOW),
-        [5, 4, 3],
-      );
-    }));
 });
 
 describe('stored estimates and health of routes', () => {
@@ -115,68 +87,6 @@ describe('stored estimates and health of routes', () => {
       }
       assert.deepEqual(await store.routeHealth(), [healthRow(1, 'production'), changed]);
     }));
-
-  test('health transitions are listed newest first, by route and environment', () =>
-    withStore(async (store) => {
-      const all = [1, 2, 3, 4].map((number) => transition(number));
-      for (const one of all) await write(store, { type: 'transition_recorded', transition: one });
-      const idsOf = async (filter: Parameters<Store['listTransitions']>[0], limit = 10) =>
-        (await store.listTransitions(filter, { limit })).items.map(({ version }) => version);
-      assert.deepEqual(await idsOf({}), [4, 3, 2, 1]);
-      assert.deepEqual(await idsOf({ environment: 'sandbox' }), [4, 2]);
-      assert.deepEqual(await idsOf({ routeId: ROUTE }, 3), [4, 3, 2]);
-      assert.deepEqual(await idsOf({ routeId: ROUTE, environment: 'production' }), [3, 1]);
-      assert.deepEqual(await idsOf({ routeId: 'other' }), []);
-      const [newest] = (await store.listTransitions({}, { limit: 1 })).items;
-      assert.deepEqual(newest, all[3]);
-    }));
-});
-
-describe('stored routing rules, snapshots and decisions', () => {
-  test('a version of the rules is saved once', () =>
-    withStore(async (store) => {
-      const rules = { version: 1, source: 'api' as const, body: '{}', created: NOW };
-      assert.deepEqual(await store.commit([{ type: 'rules_saved', rules }]), { done: true });
-      assert.equal((await store.commit([{ type: 'rules_saved', rules: { ...rules, body: '[]' } }])).done, false);
-      const second = { ...rules, version: 2, source: 'file' as const };
-      await write(store, { type: 'rules_saved', rules: second });
-      assert.deepEqual(
-        [await store.routingRules(), await store.routingRules(1), await store.routingRules(3)],
-        [second, rules, undefined],
-      );
-    }));
-
-  test('snapshots and decisions can be written again without an effect, and are read unchanged', () =>
-    withStore(async (store) => {
-      await write(
-        store,
-        { type: 'customer_created', customer: aCustomer() },
-        { type: 'session_created', session: aSession() },
-      );
-      const snapshot = { id: idOf('snp', 1), environment: 'sandbox' as const, body: '{"routes":[]}', created: NOW };
-      const shared = { snapshotId: snapshot.id, environment: snapshot.environment, body: '{"é":"☃"}', created: NOW };
-      const offer = { ...shared, id: idOf('dec', 1), sessionId: null, paymentId: null };
-      const attempts = [2, 3].map((number) => ({
-        ...shared,
-        id: idOf('dec', number),
-        sessionId: idOf('chk', 1),
-        paymentId: idOf('pay', number),
-      }));
-      const changes = (): Change[] => [
-        { type: 'snapshot_recorded', snapshot },
-        ...[offer, ...attempts].map((decision): Change => ({ type: 'decision_recorded', decision })),
-      ];
-      await write(store, ...changes());
-      await write(store, ...changes());
-      assert.deepEqual(await store.routingSnapshot(snapshot.id), snapshot);
-      assert.deepEqual(await store.routingDecision(offer.id), offer);
-      assert.deepEqual(await store.routingDecisionsOfSession(idOf('chk', 1)), attempts);
-      assert.deepEqual(await store.listRoutingDecisions('sandbox', { limit: 1 }), {
-        items: [attempts[1]],
-        hasMore: true,
-      });
-      assert.deepEqual((await store.listRoutingDecisions('production', { limit: 9 })).items, []);
-    }));
 });
 
 /** The expected sums of the outcomes by time bucket. */
@@ -204,38 +114,6 @@ function expectedTallies(outcomes: readonly RouteOutcome[]): Tally[] {
   return scaled.toSorted((a, b) => a.bucket - b.bucket);
 }
 
-async function anOutcomeOf(store: Store, number: number): Promise<RouteOutcome> {
-  return {
-    paymentId: await writePayment(store, number),
-    stage: 'result',
-    environment: 'sandbox',
-    routeId: ROUTE,
-    result: 'paid',
-    successes: 1,
-    failures: 0,
-    neutrals: 0,
-    probe: false,
-    paidAfterMs: 1000,
-    created: NOW,
-  };
-}
-
 function healthRow(version: number, environment: RouteHealthRow['environment'] = 'sandbox'): RouteHealthRow {
   return { environment, routeId: ROUTE, version, state: 'live', body: JSON.stringify({ version }) };
-}
-
-/** A transition: of the sandbox if its version is even, otherwise of production. */
-function transition(version: number): TransitionRecord {
-  return {
-    id: idOf('rtr', version),
-    environment: version % 2 === 0 ? 'sandbox' : 'production',
-    routeId: ROUTE,
-    version,
-    from: 'live',
-    to: 'degraded',
-    cause: 'shift',
-    words: 'degraded: the success rate fell suddenly',
-    numbers: { recent: 0.5 },
-    created: NOW,
-  };
 }

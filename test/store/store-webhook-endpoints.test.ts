@@ -1,10 +1,10 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type SealedSecret, type WebhookEndpoint, deletedEndpoint } from '../../src/domain/webhook-endpoint.ts';
+import { type SealedSecret, type WebhookEndpoint } from '../../src/domain/webhook-endpoint.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { MINUTE, NOW, idOf } from '../fixtures/checkout-records.ts';
-import { aDelivery, anEndpoint, creationOf, checkoutRecords, withStore, write } from '../fixtures/store-records.ts';
+import { anEndpoint, withStore, write } from '../fixtures/store-records.ts';
 
 const CONFLICT = { done: false, conflict: 'overtaken' };
 const ID = idOf('whe', 1);
@@ -103,29 +103,5 @@ describe('stored webhook endpoints', () => {
       assert.equal(await change({ status: 'disabled' }), null);
       assert.equal(await change({ description: 'y' }), 5);
       assert.equal(await change({ status: 'active' }), null);
-    }));
-
-  test('are not listed after deletion; their pending deliveries are found unless an attempt is in progress', () =>
-    withStore(async (store) => {
-      const delivery = aDelivery();
-      const { event, ...records } = checkoutRecords(1);
-      await write(store, ...creationOf({ event, ...records }), { type: 'endpoint_created', endpoint: MADE });
-      await write(store, { type: 'delivery_created', delivery: { ...delivery, eventId: event.id } });
-      const waiting = (now: number) => store.pendingDeliveries(ID, now, 10);
-      assert.equal((await waiting(0)).length, 1);
-      const [due] = await waiting(0);
-      const claimed = { ...due!, attempts: 1, dueAt: NOW + MINUTE };
-      await write(store, { type: 'delivery_claimed', delivery: claimed });
-      assert.deepEqual(await waiting(NOW + MINUTE - 1), []);
-      assert.equal((await waiting(NOW + MINUTE)).length, 1);
-      const gone = deletedEndpoint(MADE, NOW);
-      await write(store, { type: 'endpoint_changed', endpoint: { ...gone, version: 2 } });
-      assert.deepEqual(
-        (await store.endpoints()).map(({ status, url }) => [status, url]),
-        [['deleting', '']],
-      );
-      await write(store, { type: 'endpoint_changed', endpoint: { ...gone, status: 'deleted', version: 3 } });
-      assert.deepEqual(await store.endpoints(), []);
-      assert.equal((await readEndpoint(store)).status, 'deleted');
     }));
 });

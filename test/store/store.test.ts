@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
+import { paidPosting } from '../../src/domain/ledger.ts';
 import type { ProviderMessage } from '../../src/domain/provider-message.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { MINUTE, NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/checkout-records.ts';
@@ -203,27 +203,6 @@ describe('the guards of a commit', () => {
     assert.equal((await store.providerMessages(records.session.id)).length, 4);
   });
 
-  seeded('overtaken: a delivery attempt is claimed once', async (store) => {
-    await write(store, { type: 'delivery_created', delivery: aDelivery() });
-    const claim: Change = { type: 'delivery_claimed', delivery: aDelivery({ attempts: 1, dueAt: NOW + MINUTE }) };
-    const results = await Promise.all([store.commit([claim]), store.commit([claim])]);
-    assert.deepEqual(results, [{ done: true }, { done: false, conflict: 'overtaken' }]);
-  });
-
-  seeded('overtaken: an attempt cannot finish after a later attempt was claimed', async (store) => {
-    await write(store, { type: 'delivery_created', delivery: aDelivery({ attempts: 2 }) });
-    const late = aDelivery({ attempts: 1, status: 'delivered' });
-    const attempt = anAttemptOf(late);
-    await assertConflict(store, 'overtaken', { type: 'delivery_finished', delivery: late, attempt });
-    assert.deepEqual(await store.deliveryAttempts(late.id), []);
-    const current = aDelivery({ attempts: 2, status: 'delivered' });
-    await write(store, { type: 'delivery_finished', delivery: current, attempt: anAttemptOf(current) });
-    await assertConflict(store, 'overtaken', {
-      type: 'delivery_claimed',
-      delivery: { ...current, attempts: 3, status: 'pending' },
-    });
-  });
-
   for (const from of ['pending', 'delivered', 'dead'] as const) {
     seeded(`overtaken: a ${from} delivery that changed since it was read is not replayed`, async (store) => {
       const delivery = aDelivery({ status: from, attempts: 2, dueAt: NOW + MINUTE });
@@ -356,57 +335,6 @@ seeded('the schema rejects a record that contradicts other records, together wit
   }
 });
 
-describe('the ledger in the store', () => {
-  seeded('returns the entries of a payment and a total of 0', async (store) => {
-    assert.equal(await store.ledgerTotal(), 0);
-    const paid = paidPosting(records.payment, NOW);
-    const settled = settledPosting(records.payment, 100, NOW + 1);
-    await write(store, { type: 'ledger_posted', posting: paid, environment: 'sandbox' });
-    await write(store, { type: 'ledger_posted', posting: settled, environment: 'sandbox' });
-    const lines = [paid, settled].flatMap(({ kind, entries }) => entries.map((entry) => ({ kind, ...entry })));
-    assert.deepEqual(await store.ledgerOfPayment(records.payment.id), lines);
-    assert.deepEqual(await store.ledgerOfPayment(idOf('pay', 5)), []);
-    assert.equal(await store.ledgerTotal(), 0);
-  });
-
-  seeded('has a total other than 0 after an unbalanced posting', async (store) => {
-    const wrong = {
-      ...paidPosting(records.payment, NOW),
-      entries: [{ account: 'provider_cost', amount: 7 } as const],
-    };
-    await write(store, { type: 'ledger_posted', posting: wrong, environment: 'sandbox' });
-    assert.equal(await store.ledgerTotal(), 7);
-  });
-});
-
-describe('due work', () => {
-  seeded('due sessions are listed by their wake-up time, up to the limit', async (store) => {
-    const times = [NOW + 3, NOW + 1, null, NOW + 2, NOW + 4];
-    for (const [index, wakeAt] of times.entries()) {
-      await write(store, { type: 'session_created', session: sessionNumber(30 + index, { wakeAt }) });
-    }
-    assert.deepEqual(await store.sessionsToWake(NOW + 3, 10), [
-      { sessionId: idOf('chk', 31), wakeAt: NOW + 1 },
-      { sessionId: idOf('chk', 33), wakeAt: NOW + 2 },
-      { sessionId: idOf('chk', 30), wakeAt: NOW + 3 },
-    ]);
-    assert.equal((await store.sessionsToWake(NOW + 9, 1)).length, 1);
-    assert.deepEqual(await store.sessionsToWake(NOW, 10), []);
-  });
-
-  seeded('due tasks are listed by their due time, up to the limit', async (store) => {
-    const other = { ...records.payment, id: idOf('pay', 77), invoiceId: idOf('inv', 77), status: 'failed' } as const;
-    await write(store, { type: 'payment_created', payment: other });
-    await write(store, { type: 'task_queued', task: aTask({ dueAt: NOW + 2 }) });
-    await write(store, { type: 'task_queued', task: aTask({ paymentId: other.id, dueAt: NOW + 1 }) });
-    const payments = async (now: number, limit: number) =>
-      (await store.tasksDue(now, limit)).map(({ paymentId }) => paymentId);
-    assert.deepEqual(await payments(NOW, 5), []);
-    assert.deepEqual(await payments(NOW + 2, 5), [other.id, records.payment.id]);
-    assert.deepEqual(await payments(NOW + 2, 1), [other.id]);
-  });
-});
-
 describe('the order of the deliveries of a session to an endpoint', () => {
   const endpoint = anEndpoint();
   const slow = anEndpoint({ id: idOf('whe', 2) });
@@ -432,47 +360,6 @@ describe('the order of the deliveries of a session to an endpoint', () => {
         (await store.deliveriesDue(endpoint.id, now, 10)).map(({ delivery }) => delivery.id),
       );
     });
-
-  queued(
-    'a delivery waits for an earlier delivery of its session and endpoint, but not for any other delivery',
-    async (store, due) => {
-      assert.deepEqual(await due(), [first.id, ofOtherSession.id]);
-      assert.deepEqual(await due(NOW), [first.id]);
-      assert.deepEqual(await due(NOW - 1), []);
-      assert.deepEqual(await store.deliveriesDue(slow.id, NOW, 10), [
-        { delivery: toOtherEndpoint, body: records.event.body },
-      ]);
-      assert.deepEqual(await store.deliveriesDue(endpoint.id, NOW + 1, 1), [
-        { delivery: first, body: pendingEvent.body },
-      ]);
-    },
-  );
-
-  queued(
-    'a delivery waits while an earlier delivery is in progress or waits for its next attempt',
-    async (store, due) => {
-      const claimed = { ...first, attempts: 1, dueAt: NOW + MINUTE };
-      await write(store, { type: 'delivery_claimed', delivery: claimed });
-      assert.deepEqual(await due(), [ofOtherSession.id]);
-      const attempt = { ...anAttemptOf(claimed), statusCode: 500, failure: 'answered 500' };
-      await write(store, { type: 'delivery_finished', delivery: { ...claimed, dueAt: NOW + 5 * MINUTE }, attempt });
-      assert.deepEqual(await due(NOW + 2 * MINUTE), [ofOtherSession.id]);
-      assert.deepEqual(await due(NOW + 5 * MINUTE), [ofOtherSession.id, first.id]);
-      assert.deepEqual(await store.deliveryAttempts(first.id), [attempt]);
-    },
-  );
-
-  for (const status of ['delivered', 'dead'] as const) {
-    queued(`a delivery is due as soon as the earlier delivery is ${status}`, async (store, due) => {
-      const claimed = { ...first, attempts: 1, dueAt: NOW + MINUTE };
-      await write(store, { type: 'delivery_claimed', delivery: claimed });
-      const finished = { ...claimed, status };
-      await write(store, { type: 'delivery_finished', delivery: finished, attempt: anAttemptOf(claimed) });
-      assert.deepEqual(await due(NOW + 20), [ofOtherSession.id, second.id]);
-      const stored = await store.deliveriesOfSession(records.session.id);
-      assert.deepEqual(stored.find(({ id }) => id === first.id)?.status, status);
-    });
-  }
 
   queued(
     'a delivery in progress keeps its due time when the replay of an earlier delivery ends',
@@ -519,27 +406,4 @@ describe('the order of the deliveries of a session to an endpoint', () => {
       );
     },
   );
-
-  queued('the deliveries and events of a session are read oldest first', async (store) => {
-    assert.deepEqual(await store.deliveriesOfSession(records.session.id), [first, second, toOtherEndpoint]);
-    assert.deepEqual(await store.delivery(second.id), second);
-    assert.equal(await store.delivery(idOf('dlv', 77)), undefined);
-    assert.deepEqual(await store.eventsOfSession(records.session.id), [pendingEvent, records.event]);
-    assert.deepEqual(await store.eventsOfSession(idOf('chk', 77)), []);
-  });
-
-  queued('the attempts of a delivery are read oldest first', async (store) => {
-    const attempts = [1, 2, 3].map((number) => ({
-      ...anAttemptOf(first),
-      started: NOW + number,
-      number,
-      statusCode: null,
-    }));
-    for (const attempt of attempts) {
-      const delivery = { ...first, attempts: attempt.number };
-      await write(store, { type: 'delivery_claimed', delivery });
-      await write(store, { type: 'delivery_finished', delivery, attempt });
-    }
-    assert.deepEqual(await store.deliveryAttempts(first.id), attempts);
-  });
 });

@@ -9,7 +9,7 @@ import type { Delivery } from '../../src/domain/delivery.ts';
 import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { Dispatcher } from '../../src/webhooks/dispatcher.ts';
+import type { Dispatcher } from '../../src/workers/dispatcher.ts';
 import { LEASE_MS } from '../../src/webhooks/lane.ts';
 import { ATTEMPT_DELAYS_MS } from '../../src/webhooks/retry.ts';
 import {
@@ -294,16 +294,6 @@ test('claims of further deliveries are released if the endpoint responds with 41
   for (const { status, dueAt } of deliveries) assert(status === 'dead' || (status === 'pending' && dueAt === START));
 });
 
-test('a disabled endpoint receives no deliveries until it is active again', async (context) => {
-  const { store, endpoint, received, dispatcher } = await stage(context);
-  await store.commit([{ type: 'endpoint_saved', endpoint: { ...endpoint, status: 'disabled' } }]);
-  await addSession(store, [endpoint]);
-  assert.equal(await dispatcher.runOnce(), 0);
-  await store.commit([{ type: 'endpoint_saved', endpoint }]);
-  assert.equal(await dispatcher.runOnce(), 1);
-  assert.equal(received.length, 1);
-});
-
 test('an endpoint without a secret receives no deliveries', async (context) => {
   const { store, endpoint, connections, dispatcher } = await stage(context, 200, { secretsOf: async () => [] });
   await addSession(store, [endpoint]);
@@ -319,23 +309,6 @@ test('Retry-After delays the next attempt, up to twice the planned delay', async
   await dispatcher.runOnce();
   assert.equal((await onlyDelivery(store, event!.sessionId)).dueAt, START + 8000);
 });
-
-for (const [targets, environment, isBlocked] of [
-  ['public', 'sandbox', true],
-  ['loopback', 'production', true],
-  ['loopback', 'sandbox', false],
-] as const) {
-  const outcome = isBlocked ? 'is a failed attempt without a connection' : 'is delivered';
-  test(`with the webhook targets ${targets}, a ${environment} event to a loopback address ${outcome}`, async (context) => {
-    const { store, endpoint, connections, dispatcher } = await stage(context, 200, { targets }, environment);
-    const [event] = await addSession(store, [endpoint]);
-    assert.equal(await dispatcher.runOnce(), 1);
-    const [attempt] = await attemptsOf(store, event!.sessionId);
-    assert.equal(attempt?.failure, isBlocked ? 'blocked destination: 127.0.0.1 is loopback' : null);
-    const { status } = await onlyDelivery(store, event!.sessionId);
-    assert.deepEqual([status, connections()], isBlocked ? ['pending', 0] : ['delivered', 1]);
-  });
-}
 
 test('a stop aborts attempts after the grace period, and makes their deliveries due immediately', async (context) => {
   const store = await openStore(context);
@@ -407,9 +380,13 @@ test('the dispatcher waits for an unavailable store without a busy loop', async 
     };
     const dispatcher = testDispatcher(context, flaky, testClock());
     const startedAt = performance.now();
-    // The failure counts as work, so the caller runs the dispatcher again.
-    assert.equal(await dispatcher.runOnce(), 1);
-    assert.ok(performance.now() - startedAt > 900, unavailable);
+    if (unavailable === 'reads') {
+      await assert.rejects(dispatcher.runOnce(), { code: 'unavailable' });
+    } else {
+      // The failure counts as work, so the caller runs the dispatcher again.
+      assert.equal(await dispatcher.runOnce(), 1);
+      assert.ok(performance.now() - startedAt > 900, unavailable);
+    }
     if (unavailable !== 'delivery_finished') assert.equal(await dispatcher.runOnce(), 1);
     assert.equal(failures, 1);
     assert.equal((await onlyDelivery(store, event!.sessionId)).status, 'delivered');

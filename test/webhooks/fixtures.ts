@@ -13,8 +13,9 @@ import type { Environment } from '../../src/domain/route.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { type WebhookEndpoint, newEndpoint } from '../../src/domain/webhook-endpoint.ts';
 import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
-import type { DeliveryLimits } from '../../src/webhooks/deliver.ts';
-import { type Dispatcher, type DispatcherOptions, createDispatcher } from '../../src/webhooks/dispatcher.ts';
+import { type WebhookTargets, createResolve } from '../../src/webhooks/address.ts';
+import { type DeliveryLimits, createDeliverers } from '../../src/webhooks/deliver.ts';
+import { type Dispatcher, type DispatcherOptions, createDispatcher } from '../../src/workers/dispatcher.ts';
 import { aSession } from '../fixtures/checkout-records.ts';
 import { createServiceDatabase, openTestStore } from '../support/database.ts';
 
@@ -135,11 +136,13 @@ export async function addSession(
   return events;
 }
 
+type StageOptions = Partial<DispatcherOptions> & { targets?: WebhookTargets };
+
 export function testDispatcher(
   context: TestContext,
   store: Store,
   clock: Pick<TestClock, 'now'>,
-  options: Partial<DispatcherOptions> = {},
+  { targets = 'loopback', ...options }: StageOptions = {},
 ): Dispatcher {
   const dispatcher = createDispatcher({
     store,
@@ -148,9 +151,8 @@ export function testDispatcher(
     tracing: undefined,
     random: () => 0.5,
     secretsOf: async () => [{ secret: SECRET, expiresAt: null }],
-    targets: 'loopback',
+    deliverers: createDeliverers({ targets, resolve: createResolve(), now: clock.now, limits: PATIENT }),
     log: SILENT,
-    limits: PATIENT,
     ...options,
   });
   context.after(() => dispatcher.stop(0));
@@ -163,7 +165,7 @@ type Answer = number | ((received: Received, ...args: Parameters<RequestListener
 export async function stage(
   context: TestContext,
   answer: Answer = 200,
-  options: Partial<DispatcherOptions> = {},
+  options: StageOptions = {},
   environment: Environment = 'sandbox',
 ) {
   const store = await openStore(context);

@@ -29,19 +29,6 @@ test('a delivery verifies with both secrets of a rotation, with Stripe and Stand
   assert.match(headers['webhook-signature']!, /^v1,\S+ v1,\S+$/);
 });
 
-test('a delivery does not verify with another secret, another body or an old timestamp', () => {
-  const secret = newSecret();
-  const headers = headersOf([secret]);
-  const signature = headers['x-gateway-signature']!;
-  assert.throws(() => stripe.webhooks.constructEvent(body, signature, newSecret()));
-  assert.throws(() => stripe.webhooks.constructEvent(`${body} `, signature, secret));
-  assert.throws(() => new Webhook(newSecret()).verify(body, headers));
-  assert.throws(() => new Webhook(secret).verify(`${body} `, headers));
-  const old = headersOf([secret], body, Math.floor(Date.now() / 1000) - 600);
-  assert.throws(() => stripe.webhooks.constructEvent(body, old['x-gateway-signature']!, secret), /tolerance/);
-  assert.throws(() => new Webhook(secret).verify(body, old), /too old/);
-});
-
 test('a delivery with any body verifies with Stripe and Standard Webhooks signatures', () => {
   const secret = newSecret();
   fc.assert(

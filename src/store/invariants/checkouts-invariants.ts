@@ -103,7 +103,7 @@ export const CHECKOUT_INVARIANTS = invariants({
   session_customer: {
     says: 'A session has a customer with the same environment and email address.',
     sql: orphans('sessions', 'customer_id', 'customers', ['environment'], {
-      or: ['parent.email_key <> LOWER(child.customer_email)'],
+      or: 'parent.email_key <> LOWER(child.customer_email)',
     }),
   },
   payment_session: {
@@ -116,7 +116,7 @@ export const CHECKOUT_INVARIANTS = invariants({
   },
   invoice_payment: {
     says: 'An invoice and its payment refer to each other.',
-    sql: orphans('invoices', 'payment_id', 'payments', [], { or: ['parent.invoice_id <> child.id'] }),
+    sql: orphans('invoices', 'payment_id', 'payments', [], { or: 'parent.invoice_id <> child.id' }),
   },
   payment_fees: {
     says: "No part of a payment is negative: no fee, not the net, not the provider's cost or payout.",

@@ -34,11 +34,11 @@ export function orphans(
   column: string,
   parent: string,
   same: readonly string[],
-  { id = 'id', or = [] }: { id?: string; or?: readonly string[] } = {},
+  { id = 'id', or = '1 = 0' } = {},
 ): string {
   const differs = same.map((name) => `parent.${name} <> child.${name}`);
   return `SELECT DISTINCT child.${id} AS id FROM ${table} AS child LEFT JOIN ${parent} AS parent ON parent.id = child.${column}
-    WHERE ${['parent.id IS NULL', ...differs, ...or].join(' OR ')}`;
+    WHERE ${['parent.id IS NULL', ...differs, or].join(' OR ')}`;
 }
 
 /** The newest of several rows of `table` that agree in `columns`. */

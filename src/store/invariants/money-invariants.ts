@@ -65,7 +65,7 @@ export const MONEY_INVARIANTS = invariants({
     says: 'A provider task has a payment of the same session.',
     sql: orphans('provider_tasks', 'payment_id', 'payments', ['session_id'], {
       id: 'payment_id',
-      or: ['child.attempts < 0'],
+      or: 'child.attempts < 0',
     }),
   },
   cancel_task: {
@@ -78,7 +78,7 @@ export const MONEY_INVARIANTS = invariants({
   // Refunds, and the sums of them that payments count. Their postings are checked with the ledger.
   refund_payment: {
     says: 'A refund has a positive amount and a payment with the same session and environment.',
-    sql: orphans('refunds', 'payment_id', 'payments', ['session_id', 'environment'], { or: ['child.amount <= 0'] }),
+    sql: orphans('refunds', 'payment_id', 'payments', ['session_id', 'environment'], { or: 'child.amount <= 0' }),
   },
   refund_shares: {
     says: 'The shares of the merchant and the gateway add up to the amount of a refund, or to 0 for surplus money and wrong amounts.',

@@ -49,7 +49,7 @@ export const ROUTING_INVARIANTS = invariants({
     // The route of a payment is JSON that begins with its id.
     sql: orphans('route_outcomes', 'payment_id', 'payments', ['environment', 'probe'], {
       id: 'payment_id',
-      or: [`SUBSTR(parent.route, 1, LENGTH(child.route_id) + 8) <> '{"id":"' || child.route_id || '"'`],
+      or: `SUBSTR(parent.route, 1, LENGTH(child.route_id) + 8) <> '{"id":"' || child.route_id || '"'`,
     }),
   },
   outcome_counts: {

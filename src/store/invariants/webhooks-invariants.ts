@@ -26,7 +26,7 @@ export const WEBHOOK_INVARIANTS = invariants({
   event_session: {
     says: 'An event has a session with the same environment, and its sequence is a version that the session has reached.',
     sql: orphans('events', 'session_id', 'sessions', ['environment'], {
-      or: ['child.sequence < 2', 'child.sequence > parent.version'],
+      or: 'child.sequence < 2 OR child.sequence > parent.version',
     }),
   },
   event_order: {
@@ -142,12 +142,8 @@ export const WEBHOOK_INVARIANTS = invariants({
   recovery: {
     says: 'A recovery has an endpoint with the same environment, and its position is within its time range.',
     sql: orphans('recoveries', 'endpoint_id', 'webhook_endpoints', ['environment'], {
-      or: [
-        'child.from_time >= child.until_time',
-        'child.read_created < child.from_time',
-        'child.read_created >= child.until_time',
-        'child.queued < 0 OR child.pending < 0 OR child.delivered < 0',
-      ],
+      or: `child.from_time >= child.until_time OR child.read_created < child.from_time
+        OR child.read_created >= child.until_time OR child.queued < 0 OR child.pending < 0 OR child.delivered < 0`,
     }),
   },
   // Webhook endpoints and their sealed secrets. The start of a service checks whether the secrets open.

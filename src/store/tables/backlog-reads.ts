@@ -5,7 +5,7 @@ import type { Query, SelectEach, SqlValue } from '../keyset.ts';
 import { EARLIER_DELIVERY } from './deliveries-table.ts';
 
 /** Limit of every count, so that a larger backlog does not make the reads slower. */
-export const BACKLOG_COUNT_LIMIT = 10_000;
+const BACKLOG_COUNT_LIMIT = 10_000;
 
 // Each is a range of one index, or a table of few rows: test/observability/backlog.test.ts.
 const TYPES = quoted(EVENT_TYPES);

@@ -1,8 +1,7 @@
 import { CUSTOMER_STATUSES, type Customer } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
-import { type Select, filterKeyset } from '../keyset.ts';
+import { type Query, type Select, filterKeyset } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
-import { matching, pageOf } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
 import { describeTable, integer, text } from '../table-description.ts';
 
@@ -44,12 +43,10 @@ export const customerWrites = {
   },
 };
 
-/** The customers of an id, or of an address in either environment. */
-export function customersNamed(select: Select, { id, email }: { id?: string | undefined; email?: string | undefined }) {
-  const { all } = createReader(select);
-  return id === undefined
-    ? all(CUSTOMERS.fromRow, SELECT_ALL_BY_EMAIL, emailKey(email!))
-    : all(CUSTOMERS.fromRow, CUSTOMERS.byId, id);
+/** Selects the customer of an id, or the customers of an address in either environment. */
+export function customersNamed(id: string | undefined, email: string | undefined): Query | undefined {
+  if (id !== undefined) return { sql: CUSTOMERS.byId, params: [id] };
+  return email === undefined ? undefined : { sql: SELECT_ALL_BY_EMAIL, params: [emailKey(email)] };
 }
 
 export function createCustomerReads(select: Select) {
@@ -59,14 +56,11 @@ export function createCustomerReads(select: Select) {
     /** The customer of an address, compared without case. */
     customerByEmail: (environment: Environment, email: string) =>
       one(CUSTOMERS.fromRow, SELECT_BY_EMAIL, environment, emailKey(email)),
-    async listCustomers({ customerId: id, email, status, environment }: CustomerFilter, page: Page) {
-      if (id === undefined && email === undefined) {
-        const leading = { environment: ENVIRONMENTS, status: CUSTOMER_STATUSES };
-        return list(filterKeyset('customers', { environment, status }, leading), page, CUSTOMERS.fromRow);
-      }
-      const named = matching(await customersNamed(select, { id, email }), { status, environment });
-      const hasEmail = (item: Customer) => email === undefined || emailKey(item.email) === emailKey(email);
-      return pageOf(named.filter(hasEmail), page);
+    listCustomers({ customerId, email, status, environment }: CustomerFilter, page: Page) {
+      const leading = { environment: ENVIRONMENTS, status: CUSTOMER_STATUSES };
+      const filter = { environment, status, email_key: email === undefined ? undefined : emailKey(email) };
+      const keyset = filterKeyset('customers', filter, leading, customersNamed(customerId, email));
+      return list(keyset, page, CUSTOMERS.fromRow);
     },
   };
 }

@@ -1,4 +1,4 @@
-import { type AnswerClass, DELIVERY_STATUSES, type Delivery, answerClassOf } from '../../domain/delivery.ts';
+import { type AnswerClass, DELIVERY_STATUSES } from '../../domain/delivery.ts';
 import { firstIdAt } from '../../domain/id.ts';
 import type { Instant } from '../../domain/records.ts';
 import { ENVIRONMENTS } from '../../domain/route.ts';
@@ -7,12 +7,11 @@ import {
   type DueDelivery,
   EVENT_TYPES,
   type EventFilter,
-  compareEventPositions,
   positionOfUnknownEvent,
 } from '../webhooks-port.ts';
-import { type KeysetQuery, type Row, type Select, splitColumns } from '../keyset.ts';
+import { type KeysetQuery, type Row, type Select, rowsNamed, splitColumns } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
-import { EMPTY_PAGE, matching, pageWithin, pageOfItems, pageOf } from '../named-page.ts';
+import { EMPTY_PAGE, pageWithin } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
 import {
   DELIVERY_ATTEMPTS,
@@ -63,68 +62,48 @@ export function createWebhookReads(select: Select) {
     deliveryAttempts: (deliveryId: string) => all(DELIVERY_ATTEMPTS.fromRow, SELECT_DELIVERY_ATTEMPTS, deliveryId),
 
     async listDeliveries(filter: DeliveryFilter, page: Page) {
-      const { sessionId, endpointId, type, status, environment, createdFrom, createdUntil, statusClass } = filter;
-      const named = await namedDeliveries(filter);
-      if (named) {
-        return pageOf(
-          matching(named, { sessionId, endpointId, type, status, environment }).filter(
-            ({ lastAttempt, created }) =>
-              created >= (createdFrom ?? -Infinity) &&
-              created < (createdUntil ?? Infinity) &&
-              (statusClass === undefined || (lastAttempt && answerClassOf(lastAttempt.statusCode)) === statusClass),
-          ),
-          page,
-        );
-      }
       const [first, ...rest] = deliveryKeysets(filter);
       if (!first) return EMPTY_PAGE;
-      return pageWithin(await list([first, ...rest], page, deliveryFromRow), environment);
+      return pageWithin(await list([first, ...rest], page, deliveryFromRow), filter.environment);
     },
 
     async listEvents(filter: EventFilter, page: Page) {
-      const { sessionId, type, environment } = filter;
       const cursor = page.endingBefore ?? page.startingAfter;
       const place =
         cursor === undefined
           ? undefined
           : ((await one(eventFromRow, SELECT_EVENT, cursor)) ?? positionOfUnknownEvent(cursor));
-      if (sessionId === undefined) {
-        return list(eventKeyset(filter), page, eventFromRow, place && [place.created, place.sequence]);
-      }
-      const named = await all(eventFromRow, SELECT_EVENTS_OF_SESSION, sessionId);
-      return pageOfItems(matching(named, { type, environment }), page, place, compareEventPositions);
+      return list(eventKeyset(filter), page, eventFromRow, place && [place.created, place.sequence]);
     },
   };
-
-  /** The few deliveries of one event or session. */
-  async function namedDeliveries({ eventId, sessionId }: DeliveryFilter): Promise<Delivery[] | undefined> {
-    if (eventId !== undefined) return all(deliveryFromRow, SELECT_DELIVERIES_OF_EVENT, eventId);
-    if (sessionId === undefined) return undefined;
-    return all(deliveryFromRow, SELECT_DELIVERIES_OF_SESSION, sessionId);
-  }
 }
 
 function dueDeliveryFromRow(row: Row): DueDelivery {
   return { delivery: deliveryFromRow(row), body: row['body'] as string, ...originFromRow(row) };
 }
 
-/** The page's range, for filters that do not already name the events. */
-function eventKeyset({ type, environment }: EventFilter): KeysetQuery {
-  const range = splitColumns({ environment, type }, { environment: ENVIRONMENTS, type: EVENT_TYPES });
-  return { table: 'events', ...range, sortedBy: ['created', 'sequence', 'id'] };
+function eventKeyset({ sessionId, type, environment }: EventFilter): KeysetQuery {
+  const among = rowsNamed([SELECT_EVENTS_OF_SESSION, sessionId]);
+  const range = splitColumns({ environment, type }, among ? {} : { environment: ENVIRONMENTS, type: EVENT_TYPES });
+  return { table: 'events', ...range, among, sortedBy: ['created', 'sequence', 'id'] };
 }
 
 /** Limit of the difference between the time in a delivery's id and its `created`, which are two readings of one clock. */
 const ID_TIME_SLACK_MS = 5000;
 
 /**
- * The ranges of a page, for filters that do not already name the deliveries; none if nothing can match. Only deliveries that are
- * not delivered have an answer class: a delivered one was answered with 2xx.
+ * The ranges of a page; none if nothing can match. Only deliveries that are not delivered have an answer class: a delivered
+ * one was answered with 2xx.
  */
 function deliveryKeysets(filter: DeliveryFilter): KeysetQuery[] {
   const { endpointId: endpoint_id, environment, type, status, statusClass, createdFrom, createdUntil } = filter;
+  const among = rowsNamed(
+    [SELECT_DELIVERIES_OF_EVENT, filter.eventId],
+    [SELECT_DELIVERIES_OF_SESSION, filter.sessionId],
+  );
   const shared = {
     table: 'deliveries',
+    among,
     ids: {
       from: createdFrom === undefined ? undefined : firstIdAt('dlv', createdFrom - ID_TIME_SLACK_MS),
       below: createdUntil === undefined ? undefined : firstIdAt('dlv', createdUntil + ID_TIME_SLACK_MS),
@@ -134,17 +113,21 @@ function deliveryKeysets(filter: DeliveryFilter): KeysetQuery[] {
       ...(createdUntil === undefined ? [] : [['created < ', createdUntil] as const]),
     ],
   };
-  if ([endpoint_id, environment, type, status, statusClass].every((value) => value === undefined)) {
+  if (!among && [endpoint_id, environment, type, status, statusClass].every((value) => value === undefined)) {
     return [{ ...shared, equals: {}, oneOf: {} }];
   }
   // An endpoint implies its environment.
   const place = endpoint_id === undefined ? { environment } : { endpoint_id };
-  const open = { ...(endpoint_id === undefined && { environment: ENVIRONMENTS }), type: EVENT_TYPES };
+  const named = among && { session_id: filter.sessionId };
+  const open = among ? {} : { ...(endpoint_id === undefined && { environment: ENVIRONMENTS }), type: EVENT_TYPES };
   const ranges = (statuses: readonly string[], answer_class?: AnswerClass): KeysetQuery[] => {
     if (statuses.length === 0) return [];
     const only = statuses.length === 1 ? statuses[0] : undefined;
     return [
-      { ...shared, ...splitColumns({ ...place, answer_class, type, status: only }, { ...open, status: statuses }) },
+      {
+        ...shared,
+        ...splitColumns({ ...place, ...named, answer_class, type, status: only }, { ...open, status: statuses }),
+      },
     ];
   };
   const statuses = DELIVERY_STATUSES.filter((known) => known === (status ?? known));

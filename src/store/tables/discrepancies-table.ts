@@ -6,9 +6,8 @@ import {
   type DiscrepancyStatus,
 } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
-import { type Select, filterKeyset } from '../keyset.ts';
+import { type Select, filterKeyset, rowsNamed } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
-import { matching, pageOf } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
 import { describeTable, flag, integer, text } from '../table-description.ts';
 
@@ -64,16 +63,12 @@ export const discrepancyWrites = {
 };
 
 export function createDiscrepancyReads(select: Select) {
-  const { find, all, list } = createReader(select);
+  const { find, list } = createReader(select);
   return {
     discrepancy: (id: string) => find(DISCREPANCIES, id),
-    async listDiscrepancies({ sessionId, kind, status, environment }: DiscrepancyFilter, page: Page) {
-      const filter = { environment, kind, status };
-      if (sessionId === undefined) {
-        return list(filterKeyset('discrepancies', filter, LEADING), page, DISCREPANCIES.fromRow);
-      }
-      const named = await all(DISCREPANCIES.fromRow, SELECT_DISCREPANCIES_OF_SESSION, sessionId);
-      return pageOf(matching(named, filter), page);
+    listDiscrepancies({ sessionId, ...filter }: DiscrepancyFilter, page: Page) {
+      const named = rowsNamed([SELECT_DISCREPANCIES_OF_SESSION, sessionId]);
+      return list(filterKeyset('discrepancies', filter, LEADING, named), page, DISCREPANCIES.fromRow);
     },
   };
 }

@@ -16,10 +16,10 @@ import {
   type Select,
   type SelectEach,
   keysetQuery,
+  rowsNamed,
   splitColumns,
 } from '../keyset.ts';
 import { type AccountSum, type JournalFilter, type JournalRange, partitionsOf } from '../ledger-port.ts';
-import { matching } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
 import { describeTable, integer, text } from '../table-description.ts';
 
@@ -55,8 +55,9 @@ const insertSettlement = SETTLEMENTS.insert({
 // Every posting has a line 0, and few postings are a session's.
 const OF_SESSION = `FROM ledger_entries AS first JOIN ledger_entries AS entry ON entry.posting_id = first.posting_id
   WHERE first.line = 0`;
-const SELECT_OF_SESSION = `SELECT entry.* ${OF_SESSION}
-  AND first.session_id = COALESCE(?1, (SELECT session_id FROM payments WHERE id = ?2))`;
+const SELECT_OF_SESSION = `SELECT entry.* ${OF_SESSION} AND first.session_id = ?1`;
+const SELECT_OF_SESSION_OF_PAYMENT = `SELECT entry.* ${OF_SESSION}
+  AND first.session_id = (SELECT session_id FROM payments WHERE id = ?1)`;
 const SELECT_LEDGER_OF_PAYMENT = `SELECT entry.kind, entry.account, entry.amount ${OF_SESSION}
   AND first.session_id = (SELECT session_id FROM payments WHERE id = ?1) AND entry.payment_id = ?1
   ORDER BY entry.created, entry.posting_id, entry.line`;
@@ -97,10 +98,6 @@ export function createLedgerReads(select: Select, selectEach: SelectEach) {
     ledgerTotal: async () => (await one((row) => row['total'] as number, SELECT_LEDGER_TOTAL))!,
     /** Its cost grows neither with the journal nor with the depth of the range. */
     async journal(filter: JournalFilter, range: JournalRange) {
-      const { sessionId = null, paymentId = null } = filter;
-      if (sessionId !== null || paymentId !== null) {
-        return journalPart(await all(ENTRIES.fromRow, SELECT_OF_SESSION, sessionId, paymentId), filter, range);
-      }
       const { sql, params } = journalQuery(filter, range);
       return all(ENTRIES.fromRow, sql, ...params);
     },
@@ -126,12 +123,15 @@ export function createLedgerReads(select: Select, selectEach: SelectEach) {
 }
 
 /** One range of the index for each partition that the filter leaves, merged: whole rows are read only for the result. */
-function journalQuery({ environment, account, kind, from, until }: JournalFilter, range: JournalRange): Query {
-  const leading = { environment: ENVIRONMENTS, account: ACCOUNTS, kind: POSTING_KINDS };
+function journalQuery(filter: JournalFilter, range: JournalRange): Query {
+  const { environment, account, kind, sessionId: session_id, paymentId: payment_id, from, until } = filter;
+  const among = rowsNamed([SELECT_OF_SESSION, session_id], [SELECT_OF_SESSION_OF_PAYMENT, payment_id]);
+  const leading = among ? {} : { environment: ENVIRONMENTS, account: ACCOUNTS, kind: POSTING_KINDS };
   const keyset: KeysetQuery = {
     table: 'ledger_entries',
     select: PLACE,
-    ...splitColumns({ environment, account, kind }, leading),
+    ...splitColumns({ environment, account, kind, session_id, payment_id }, leading),
+    among,
     sortedBy: PLACE_COLUMNS,
     also: [
       ...(from === undefined ? [] : [['created >= ', from] as const]),
@@ -147,23 +147,6 @@ function journalQuery({ environment, account, kind, from, until }: JournalFilter
       JOIN ledger_entries AS entry ON entry.posting_id = place.posting_id AND entry.line = place.line ORDER BY ${order}`,
     params,
   };
-}
-
-/** The part of a session's entries that a journal query names. */
-function journalPart(entries: JournalEntry[], filter: JournalFilter, { limit, order, after }: JournalRange) {
-  const { from = 0, until = Infinity, ...named } = filter;
-  const sign = order === 'newest_first' ? -1 : 1;
-  return matching(entries, named)
-    .filter(({ created }) => created >= from && created < until)
-    .filter((entry) => after === undefined || sign * comparePlaces(entry, after) > 0)
-    .toSorted((a, b) => sign * comparePlaces(a, b))
-    .slice(0, limit);
-}
-
-function comparePlaces(a: EntryPosition, b: EntryPosition): number {
-  if (a.created !== b.created) return a.created - b.created;
-  if (a.postingId !== b.postingId) return a.postingId < b.postingId ? -1 : 1;
-  return a.line - b.line;
 }
 
 function sumFromRow(account: Account, row: Row): AccountSum {

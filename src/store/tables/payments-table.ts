@@ -1,8 +1,8 @@
 import { INVOICE_STATUSES, type Invoice, type Metadata, PAYMENT_STATUSES, type Payment } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment, type PaymentRoute } from '../../domain/route.ts';
-import { type KeysetQuery, type Row, type Select, filterKeyset } from '../keyset.ts';
+import { type KeysetQuery, type Query, type Row, type Select, filterKeyset, rowsNamed } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
-import { matching, pageOf, pageWithin } from '../named-page.ts';
+import { pageWithin } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
 import { describeTable, flag, integer, json, named, text } from '../table-description.ts';
 
@@ -137,49 +137,45 @@ export const paymentWrites = {
   invoice_changed: ({ invoice }: { invoice: Invoice }) => updateInvoice(invoice),
 };
 
-/** Ranges of a table with the indexes (environment, status, id) and (customer_id, status, id). A customer implies its environment. */
+/**
+ * Ranges of a table with the indexes (environment, status, id) and (customer_id, status, id), or among the rows of an id. A
+ * customer implies its environment.
+ */
 function statusKeyset(
   table: string,
   statuses: readonly string[],
-  { customerId: customer_id, status, environment }: InvoiceFilter,
+  { customerId: customer_id, status, environment, ...filter }: PaymentFilter,
+  among: Query | undefined,
 ): KeysetQuery {
+  if (among) {
+    const { sessionId: session_id, paymentId, invoiceId } = filter;
+    const ids = table === 'payments' ? { session_id, invoice_id: invoiceId } : { payment_id: paymentId };
+    return filterKeyset(table, { ...ids, customer_id, status, environment }, {}, among);
+  }
   if (customer_id !== undefined) return filterKeyset(table, { customer_id, status }, { status: statuses });
   return filterKeyset(table, { environment, status }, { environment: ENVIRONMENTS, status: statuses });
 }
 
 export function createPaymentReads(select: Select) {
-  const { find, all, list } = createReader(select);
+  const { find, list } = createReader(select);
   return {
     payment: (id: string) => find(PAYMENTS, id),
     invoice: (id: string) => find(INVOICES, id),
 
     async listPayments(filter: PaymentFilter, page: Page) {
-      const { invoiceId, sessionId, customerId, status, environment } = filter;
-      const named = await namedPayments(filter);
-      if (named) return pageOf(matching(named, { invoiceId, sessionId, customerId, status, environment }), page);
-      const keyset = statusKeyset('payments', PAYMENT_STATUSES, filter);
-      return pageWithin(await list(keyset, page, PAYMENTS.fromRow), environment);
+      const named = rowsNamed(
+        [PAYMENTS.byId, filter.paymentId],
+        [SELECT_PAYMENT_OF_INVOICE, filter.invoiceId],
+        [SELECT_PAYMENTS_OF_SESSION, filter.sessionId],
+      );
+      const keyset = statusKeyset('payments', PAYMENT_STATUSES, filter, named);
+      return pageWithin(await list(keyset, page, PAYMENTS.fromRow), filter.environment);
     },
 
     async listInvoices(filter: InvoiceFilter, page: Page) {
-      const { invoiceId, paymentId, customerId, status, environment } = filter;
-      if (invoiceId !== undefined || paymentId !== undefined) {
-        const named =
-          invoiceId === undefined
-            ? await all(INVOICES.fromRow, SELECT_INVOICE_OF_PAYMENT, paymentId!)
-            : await all(INVOICES.fromRow, INVOICES.byId, invoiceId);
-        return pageOf(matching(named, { paymentId, customerId, status, environment }), page);
-      }
-      const keyset = statusKeyset('invoices', INVOICE_STATUSES, filter);
-      return pageWithin(await list(keyset, page, INVOICES.fromRow), environment);
+      const named = rowsNamed([INVOICES.byId, filter.invoiceId], [SELECT_INVOICE_OF_PAYMENT, filter.paymentId]);
+      const keyset = statusKeyset('invoices', INVOICE_STATUSES, filter, named);
+      return pageWithin(await list(keyset, page, INVOICES.fromRow), filter.environment);
     },
   };
-
-  /** The few payments that a filter names by an id. */
-  async function namedPayments({ paymentId, invoiceId, sessionId }: PaymentFilter): Promise<Payment[] | undefined> {
-    if (paymentId !== undefined) return all(PAYMENTS.fromRow, PAYMENTS.byId, paymentId);
-    if (invoiceId !== undefined) return all(PAYMENTS.fromRow, SELECT_PAYMENT_OF_INVOICE, invoiceId);
-    if (sessionId === undefined) return undefined;
-    return all(PAYMENTS.fromRow, SELECT_PAYMENTS_OF_SESSION, sessionId);
-  }
 }

@@ -105,7 +105,7 @@ function recoverableQuery(
 ): Query {
   const keyset: KeysetQuery = {
     table: 'events',
-    select: 'id AS event_id, id, session_id, environment, sequence, type, created',
+    select: 'id, session_id, environment, sequence, type, created',
     equals: { environment },
     oneOf: { type: types },
     sortedBy: ['created', 'sequence', 'id'],
@@ -113,11 +113,9 @@ function recoverableQuery(
   };
   const after = [read.created, read.sequence, read.id];
   const { sql, params } = keysetQuery([keyset], { limit, direction: 'ASC', after });
-  const columns = ['id', 'endpoint_id', 'status', 'attempts', 'schedule_start', 'due_at', 'created'];
-  const last = ['last_started', 'last_duration_ms', 'last_status_code', 'last_failure'];
-  const found = [...columns, ...last].map((column) => `delivery.${column} AS delivery_${column}`);
+  const found = RECOVERABLE_EVENTS.columns.map(({ name }) => `part.${name.slice('of_'.length)} AS ${name}`);
   return {
-    sql: `SELECT part.*, ${found.join(', ')} FROM (${sql}) AS part
+    sql: `SELECT delivery.*, ${found.join(', ')} FROM (${sql}) AS part
       LEFT JOIN deliveries AS delivery ON delivery.session_id = part.session_id
         AND delivery.endpoint_id = ?${params.push(endpointId)} AND delivery.sequence = part.sequence
       ORDER BY part.created, part.sequence, part.id`,
@@ -125,19 +123,19 @@ function recoverableQuery(
   };
 }
 
+/** The event of a row; the other columns are those of its delivery. */
 const RECOVERABLE_EVENTS = describeTable<RecoverableEvent['event']>('events', {
-  id: text,
-  sessionId: text,
-  environment: text,
-  sequence: integer,
-  type: text,
-  created: integer,
+  id: named('of_id', text),
+  sessionId: named('of_session_id', text),
+  environment: named('of_environment', text),
+  sequence: named('of_sequence', integer),
+  type: named('of_type', text),
+  created: named('of_created', integer),
 });
 
 function recoverableFromRow(row: Row): RecoverableEvent {
-  const event = RECOVERABLE_EVENTS.fromRow(row);
-  if (row['delivery_id'] === null) return { event, delivery: undefined };
-  const ofDelivery = Object.entries(row).filter(([column]) => column.startsWith('delivery_'));
-  const named = ofDelivery.map(([column, value]) => [column.slice('delivery_'.length), value]);
-  return { event, delivery: deliveryFromRow({ ...row, ...(Object.fromEntries(named) as Row) }) };
+  return {
+    event: RECOVERABLE_EVENTS.fromRow(row),
+    delivery: row['id'] === null ? undefined : deliveryFromRow(row),
+  };
 }

@@ -2,7 +2,7 @@ import { type Instant, type Metadata, SESSION_STATUSES, type Session } from '../
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { type Select, filterKeyset, splitColumns } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
-import { EMPTY_PAGE, matching } from '../named-page.ts';
+import { EMPTY_PAGE } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
 import { type ItemOf, defineTable, describeTable, flag, integer, json, named, text } from '../table-description.ts';
 import { KEY_SHARE, statement } from '../write-statement.ts';
@@ -103,8 +103,12 @@ export function createSessionReads(select: Select) {
         const leading = { environment: ENVIRONMENTS, ...open };
         return list(filterKeyset('sessions', { ...given, environment }, leading), page, SESSIONS.fromRow);
       }
-      const found = await customersNamed(select, customer.includes('@') ? { email: customer } : { id: customer });
-      const ids = matching(found, { environment }).map(({ id }) => id);
+      const [id, email] = customer.includes('@') ? [undefined, customer] : [customer, undefined];
+      const { sql, params } = customersNamed(id, email)!;
+      const found = (await select(sql, ...params)).filter(
+        (row) => row['environment'] === (environment ?? row['environment']),
+      );
+      const ids = found.map((row) => row['id'] as string);
       if (ids.length === 0) return EMPTY_PAGE;
       // A customer implies the environment.
       const range = splitColumns(given, { customer_id: ids, ...open });

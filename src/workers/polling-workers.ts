@@ -12,14 +12,18 @@ const RECOVERIES = 10;
 /** Time slice of a recovery, after which the worker checks for a shutdown. */
 const TURN_MS = 500;
 
+// Commits do not wake the routing worker: every payment has several, and some seconds of delay cost nothing:
+// docs/routing-benchmark/README.md.
+const ROUTING_POLL_MS = 1000;
+
+/** Refreshes the route estimates of this process and evaluates route health. */
+export function createRoutingWorker({ router, log }: Deps): Worker {
+  return createWorker({ name: 'routing', log, runOnce: () => router.refresh(), pollMs: ROUTING_POLL_MS });
+}
+
 /** Assigns feed positions to committed events. */
 export function createFeedWorker({ store, log }: Deps): Worker {
-  return createWorker({
-    name: 'feed',
-    log,
-    runOnce: () => placeEvents(store),
-    pollMs: FEED_POLL_MS,
-  });
+  return createWorker({ name: 'feed', log, runOnce: () => placeEvents(store), pollMs: FEED_POLL_MS });
 }
 
 /** Continues recoveries of long ranges, and recoveries of instances that have died. */

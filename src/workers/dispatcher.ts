@@ -1,0 +1,109 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { endsWithin } from '../telemetry/time-limit.ts';
+import type { Deliverers } from '../webhooks/deliver.ts';
+import { type DeliveryDeps, type Lane, type LaneContext, createLane } from '../webhooks/lane.ts';
+import { type Worker, createWorker } from './worker.ts';
+
+const POLL_MS = 500;
+// One poll takes about 10 us per endpoint: this pause limits polling to a tenth of the time.
+const LOOK_PAUSE_MS_PER_ENDPOINT = 0.1;
+// Time for the last outcomes to be written after the cut-off.
+const LAST_COMMITS_MS = 1000;
+
+export interface DispatcherOptions extends DeliveryDeps {
+  /** Closed by `stop`, which cuts off their requests. */
+  deliverers: Deliverers;
+}
+
+export interface Dispatcher extends Worker {
+  /**
+   * Attempts all due deliveries, and deliveries that thereby become due, and waits for the attempts. Answers the number
+   * of attempts and of failures to begin any.
+   */
+  runOnce(): Promise<number>;
+  /** Begins no more attempts. Those in progress have `graceMs` to end; then they are cut off, and repeated later. */
+  stop(graceMs?: number): Promise<void>;
+}
+
+/** Delivers events to their endpoints from the table of deliveries, at least once, in the order of each session. */
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const { store, log, deliverers } = options;
+  const lanes = new Map<string, Lane>();
+  const works = new Set<Promise<void>>();
+  const stopping = new AbortController();
+  const worker = createWorker({ name: 'deliveries', log, runOnce: look, onWake: store.onCommit, pollMs: POLL_MS });
+  let isCutOff = false;
+  let isPaused = false;
+  /** Deliveries that are due later are not begun. Bounds each round of a paused dispatcher. */
+  let dueBy = Infinity;
+  let counted = 0;
+
+  const context: Omit<LaneContext, 'deliverer'> = {
+    ...options,
+    stopping: stopping.signal,
+    isCutOff: () => isCutOff,
+    dueBy: () => Math.min(options.now(), dueBy),
+    track,
+    count: () => counted++,
+  };
+
+  function track(work: Promise<void>): void {
+    // A rejection is a defect; another attempt follows when the lease ends.
+    const logged = work.catch((err: unknown) => log.error({ err }, 'webhook attempt failed unexpectedly'));
+    const tracked = logged.finally(() => works.delete(tracked));
+    works.add(tracked);
+  }
+
+  async function allWorks(): Promise<void> {
+    while (works.size > 0) await Promise.all(works);
+  }
+
+  async function look(): Promise<number> {
+    const endpoints = await store.endpoints();
+    const known = new Set(endpoints.map(({ id }) => id));
+    // A deleted endpoint has no attempts in progress.
+    for (const id of lanes.keys()) if (!known.has(id)) lanes.delete(id);
+    for (const endpoint of endpoints) {
+      const lane = lanes.get(endpoint.id);
+      if (lane) lane.endpoint = endpoint;
+      else lanes.set(endpoint.id, createLane(endpoint, { ...context, deliverer: deliverers[endpoint.environment] }));
+    }
+    for (const lane of lanes.values()) lane.fill();
+    const pauseMs = lanes.size * LOOK_PAUSE_MS_PER_ENDPOINT;
+    await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    return lanes.size;
+  }
+
+  return {
+    async runOnce() {
+      const before = counted;
+      // Deliveries that fall due during the round are left to the next one, so that every round ends.
+      if (isPaused) dueBy = options.now();
+      await worker.runOnce();
+      await allWorks();
+      if (isPaused) dueBy = -Infinity;
+      return counted - before;
+    },
+    start: worker.start,
+    async pause() {
+      isPaused = true;
+      dueBy = -Infinity;
+      await worker.pause();
+      await allWorks();
+    },
+    resume() {
+      isPaused = false;
+      dueBy = Infinity;
+      worker.resume();
+    },
+    async stop(graceMs = 0) {
+      stopping.abort();
+      await worker.stop();
+      await endsWithin(graceMs, allWorks());
+      isCutOff = true;
+      for (const lane of lanes.values()) track(lane.release('not attempted: the service stopped'));
+      await deliverers.close();
+      await endsWithin(LAST_COMMITS_MS, allWorks());
+    },
+  };
+}
