@@ -30,8 +30,6 @@ const DAY = 24 * HOUR;
 const MINUTE_MS = 60_000;
 /** Limit for an advance that reaches neither the webhook timeout of 15 s nor the limit of 30 s for work at one instant. */
 const NO_TIMEOUT_MS = 12_000;
-/** Minimum time of a purchase, to limit the load. */
-const PURCHASE_MS = 100;
 
 interface Delivery {
   type: string;
@@ -249,26 +247,6 @@ describe('an advance of the test clock', () => {
     assert.deepEqual(steps.slice(0, 3), ['asked', 'answered', 'inquired']);
     assert.deepEqual((await stateOf(on, id)).failures, ['timed_out']);
     Object.assign(deps, { providers, routes });
-  });
-
-  test('ends without a timeout while new payments and events keep arriving', async () => {
-    merchant.respond((response) => void setTimeout(() => response.end('ok'), 100));
-    let paid = 0;
-    let running = true;
-    const buyers = [0, 60].map(async (delayMs) => {
-      await sleep(delayMs);
-      for (; running; paid++) await Promise.all([payWith('paid'), sleep(PURCHASE_MS)]);
-    });
-    await until(() => paid > 1);
-    const paidBefore = paid;
-    const startedAt = performance.now();
-    await advance(on.url, 60);
-    const tookMs = performance.now() - startedAt;
-    const paidAfter = paid;
-    running = false;
-    await Promise.all(buyers);
-    assert.ok(tookMs < NO_TIMEOUT_MS, `took ${tookMs} ms`);
-    assert.ok(paidAfter > paidBefore, 'no buyer paid during the advance');
   });
 
   test('allows a webhook receiver to call the API before it responds, and delivers each event once', async () => {
