@@ -102,20 +102,6 @@ test('each attempt to send a callback is claimed once, and a finished callback c
     assert.equal(await claim(4), false);
   }));
 
-test('due callbacks are listed by due time up to the limit, and a write wakes the listeners once', () =>
-  withStore(async (store) => {
-    let woken = 0;
-    store.onWrite(() => woken++);
-    const dues = [NOW + 2, NOW + 1, NOW + 9];
-    const writes = dues.map((dueAt, index) => insertCallback(aCallback({ id: `ev_${index}`, dueAt })));
-    await store.write('sp_first', writes);
-    assert.equal(woken, 1);
-    const ids = async (now: number, limit: number) => (await store.callbacksDue(now, limit)).map(({ id }) => id);
-    assert.deepEqual(await ids(NOW, 5), []);
-    assert.deepEqual(await ids(NOW + 2, 5), ['ev_1', 'ev_0']);
-    assert.deepEqual(await ids(NOW + 9, 1), ['ev_1']);
-  }));
-
 test('charges with random texts and amounts are read back unchanged', () =>
   withStore(async (store) => {
     const text = fc.string({ unit: 'grapheme' }).map((drawn) => drawn.replaceAll('\0', ''));
