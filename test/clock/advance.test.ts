@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { connect as connectTo } from 'node:net';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
@@ -256,39 +255,6 @@ describe('an advance of the test clock', () => {
     await advance(on.url, HOUR);
     assert.ok(performance.now() - startedAt < NO_TIMEOUT_MS);
     assert.deepEqual(merchant.typesOf(id), ['payment.provider_pending', 'payment.failed']);
-  });
-
-  test('does not wait for a request whose body is incomplete', async () => {
-    const socket = connectTo(Number(new URL(on.url).port), '127.0.0.1');
-    let answered = '';
-    socket.on('data', (data) => (answered += String(data)));
-    const body = JSON.stringify(sessionBody());
-    const head = `POST /api/gateway/sessions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
-    socket.write(`${head}\r\n\r\n${body.slice(0, 5)}`);
-    // The server reads connections in order, so after this response it has read the incomplete request.
-    await createSession(on);
-    await advance(on.url, 60);
-    assert.equal(answered, '');
-    socket.write(body.slice(5));
-    await until(() => answered.startsWith('HTTP/1.1 200'));
-    socket.destroy();
-  });
-
-  const wrong: [unknown, string][] = [
-    [undefined, 'seconds'],
-    [{ seconds: 0 }, 'seconds'],
-    [{ seconds: 1.5 }, 'seconds'],
-    [{ seconds: '24h' }, 'seconds'],
-    [{ seconds: 2_592_001 }, 'seconds'],
-    [{ seconds: 60, to: 'tomorrow' }, 'to'],
-  ];
-  test('is rejected unless its seconds are an integer from 1 to 2592000', async () => {
-    const before = await clockAt(on.url);
-    for (const [body, field] of wrong) {
-      const { status, body: answer } = await requestAdvance(on.url, body);
-      assert.deepEqual([status, answer.error.code, answer.error.field], [400, 'invalid_input', field]);
-    }
-    assert.equal((await clockAt(on.url)).advancedSeconds, before.advancedSeconds);
   });
 
   test('needs a service with TEST_CLOCK, which rejects production sessions and production previews', async () => {

@@ -189,20 +189,6 @@ describe('webhooks.verify', () => {
       await assertRejected(verified(body, headers, SECRET, options), 'stale');
     }
   });
-
-  test('accepts either secret during a rotation', async () => {
-    const { headers, body } = await signed({ secret: [OTHER_SECRET, SECRET] });
-    assert.equal(headers['x-gateway-signature']!.match(/v1=/g)!.length, 2);
-    for (const schemeHeaders of [gatewayOnly(headers), standardOnly(headers)]) {
-      for (const secret of [SECRET, OTHER_SECRET]) assert.ok(await verified(body, schemeHeaders, secret));
-    }
-  });
-
-  test('accepts an event of an unknown type', async () => {
-    const rawBody = JSON.stringify({ ...EVENT, type: 'payment.refunded' });
-    const { headers } = await signed({ payload: undefined, rawBody });
-    assert.equal((await verified(rawBody, headers)).type, 'payment.refunded' as string);
-  });
 });
 
 describe('webhooks.verify rejects a request', () => {

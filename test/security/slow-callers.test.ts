@@ -1,11 +1,9 @@
 // @run needs=process
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { promisify } from 'node:util';
 import { call, sessionBody, startTestService } from '../support/service.ts';
 import { SLOW_BODY, SLOW_HEADERS, openSlowSockets } from '../support/slow-sockets.ts';
 
@@ -34,24 +32,6 @@ test('500 clients with slow headers and 500 with slow bodies do not delay other 
   await slow.ended;
   assert.deepEqual(new Set(slow.answers), new Set(['HTTP/1.1 408 Request Timeout']));
   assert.equal(slow.answers.length, SLOW_CALLERS);
-});
-
-test('the service logs a warning if the limit on open files is too low for MAX_CONNECTIONS', async () => {
-  // Runs in another process, because the limit of this process depends on the machine.
-  const service = new URL('../support/service.ts', import.meta.url).href;
-  const script = `import { startTestService } from ${JSON.stringify(service)};
-    for (const MAX_CONNECTIONS of ['1700', '1701']) {
-      await using tillway = await startTestService({ variables: { MAX_CONNECTIONS } });
-      for (const line of tillway.logged.filter((each) => each.includes('each connection needs a file'))) console.log(line);
-    }`;
-  const { stdout } = await promisify(execFile)('sh', [
-    '-c',
-    'ulimit -n 2000 && exec "$0" --eval "$1"',
-    process.execPath,
-    script,
-  ]);
-  const { files, maxConnections } = JSON.parse(stdout) as Record<string, unknown>;
-  assert.deepEqual([files, maxConnections], [2000, 1701], '300 files are reserved');
 });
 
 test('a client that keeps sending after its request was rejected is disconnected', async () => {

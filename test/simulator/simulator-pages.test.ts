@@ -54,16 +54,6 @@ test('docs/testing.md lists exactly the existing test outcomes', () => {
   ]);
 });
 
-test('the query parameter `use` of a payment page fills in the form', async () => {
-  const card = await startAt(on, await createSession(on), 'card');
-  const filled = await (await fetch(`${card}?use=declined`)).text();
-  assert.match(filled, /value="4000 0000 0000 0002"/);
-  assert.doesNotMatch(await (await fetch(`${card}?use=nothing&use=x`)).text(), /value="4/);
-
-  const wallet = await startAt(on, await createSession(on), 'wallet');
-  assert.match(await (await fetch(`${wallet}?use=declined`)).text(), /value="declined"[^>]*checked/);
-});
-
 test('a card number that is not a test number is rejected and neither stored nor logged', async () => {
   // Well-formed numbers of real card networks, without an account.
   for (const number of ['4111111111111111', '5555 5555 5555 4444', '3782-822463-10005', '4242424242424241']) {
