@@ -75,9 +75,6 @@ const CLOCKS_DIFFER_MS = 24 * 60 * 60_000;
 export function headerFault(names: readonly string[]): string | undefined {
   const twice = names.find((name, index) => isKnown(name) && names.indexOf(name) !== index);
   if (twice !== undefined) return `The column ${twice} is there twice.`;
-  // Spreadsheets separate columns by semicolons or tabs in countries with a decimal comma.
-  if (names.length === 1 && /[;\t]/.test(names[0]!))
-    return 'The file has only one column: separate columns by commas, and write amounts with a decimal point.';
   if (!names.includes('payment_id') && !names.includes('reference'))
     return 'The header has neither payment_id nor reference: one of them names the payment.';
   const missing = ['amount', 'currency'].filter((name) => !names.includes(name));
@@ -92,9 +89,8 @@ export function readLine(cells: SettlementCells, now: Instant): SettlementLine |
   const { payment_id: paymentId, reference, amount, currency, settled_at: time } = cells;
   if (paymentId === null && reference === null)
     return fault('payment_id', 'is empty, and so is reference: one of them names the payment');
-  for (const [column, value] of [['payment_id', paymentId] as const, ['reference', reference] as const]) {
-    if (value !== null && value.length > MAX_NAME) return fault(column, `is longer than ${MAX_NAME} characters`);
-  }
+  if (reference !== null && reference.length > MAX_NAME)
+    return fault('reference', `is longer than ${MAX_NAME} characters`);
   const [, dollars, cents = ''] = AMOUNT.exec(amount ?? '') ?? [];
   if (dollars === undefined) return fault('amount', 'must be dollars such as 95.10, without a sign or separators');
   if (currency === null || !CURRENCY_CODE.test(currency)) return fault('currency', 'must be a code such as USD');

@@ -1,18 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { TEST_CLOCK_ENDPOINTS, renderTestClock } from '../contract/test-clock-contract.ts';
 import { advanceTestClock, clockOf, type TestClock } from '../operations/test-clock.ts';
 import { apiPart } from './api-part.ts';
 import type { Part } from './app.ts';
 
-const POLL_MS = 20;
-// Requests that are never held: workers wait for the simulated provider and its callbacks, and an MCP call can be about
-// the test clock.
-const NOT_HELD = ['/simulator/api/', '/api/providers/', '/api/gateway/test-clock', '/mcp'];
+// Workers wait for the simulated provider and its callbacks, and an MCP stream can stay open.
+const NOT_COUNTED = ['/simulator/api/', '/api/providers/', '/api/gateway/test-clock', '/mcp'];
 
 /** Endpoints of the test clock; they answer 403 if the service has none. */
 export const testClockApi: Part = (app, unrestricted) => {
-  if (unrestricted.testClock) holdRequests(app, unrestricted.testClock);
+  if (unrestricted.testClock) countRequests(app, unrestricted.testClock);
   testClockEndpoints(app, unrestricted);
 };
 
@@ -31,13 +28,11 @@ const testClockEndpoints = apiPart((serve) => {
  * Counts requests that may change something, so that time does not move during one: half an hour must not pass between a
  * handoff and its answer.
  */
-function holdRequests(app: FastifyInstance, { requests }: TestClock): void {
+function countRequests(app: FastifyInstance, { requests }: TestClock): void {
   // Runs after the body has arrived: a client that is still sending delays no advance.
   app.addHook('preHandler', async ({ method, url, is404 }, { raw }) => {
-    if (is404 || method === 'GET' || method === 'HEAD' || NOT_HELD.some((prefix) => url.startsWith(prefix))) return;
-    while (performance.now() < requests.heldUntilMs) await sleep(POLL_MS);
+    if (is404 || method === 'GET' || method === 'HEAD' || NOT_COUNTED.some((prefix) => url.startsWith(prefix))) return;
     if (raw.closed) return;
-    requests.begun++;
     requests.inProgress++;
     raw.once('close', () => requests.inProgress--);
   });

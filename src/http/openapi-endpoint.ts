@@ -17,7 +17,7 @@ import { SETTLEMENT_ENDPOINTS } from '../contract/settlement-contract.ts';
 import { TEST_CLOCK_ENDPOINTS } from '../contract/test-clock-contract.ts';
 import { WEBHOOK_ENDPOINT_ENDPOINTS } from '../contract/webhook-endpoint-contract.ts';
 import { VERSION } from '../domain/version.ts';
-import type { ExampleDeps, Operation } from '../operations/operation.ts';
+import type { Action, ExampleDeps } from '../operations/operation.ts';
 import { ACTIONS, OPERATIONS } from '../operations/registry.ts';
 import type { AppDeps } from './app.ts';
 import { statusOf } from './error-responses.ts';
@@ -56,7 +56,7 @@ function agentEndpoints(deps: ExampleDeps): Endpoint[] {
   ];
 }
 
-function actionEndpoint(deps: ExampleDeps, action: Operation): Endpoint {
+function actionEndpoint(deps: ExampleDeps, action: Action): Endpoint {
   const { name, title, description, access, input, output, errors, next } = action;
   return endpointOf('agent', name, {
     route: `POST /api/agent/actions/${name}`,

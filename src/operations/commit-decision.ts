@@ -60,31 +60,32 @@ async function changesOf(
   // A report that must not change the session can still open a discrepancy.
   if (next.session !== before.session)
     changes.push({ type: 'session_changed', session: next.session, from: before.session.status });
-  const known = new Map(before.payments.map((payment) => [payment.id, payment]));
-  const knownInvoices = new Map(before.invoices.map((invoice) => [invoice.id, invoice]));
   const created: Change[] = [];
-  for (const payment of next.payments) {
-    const earlier = known.get(payment.id);
-    if (!earlier) created.push({ type: 'payment_created', payment });
-    else if (earlier !== payment) changes.push({ type: 'payment_changed', payment, from: earlier.status });
+  for (const [payment, earlier] of differing(before.payments, next.payments)) {
+    if (earlier) changes.push({ type: 'payment_changed', payment, from: earlier.status });
+    else created.push({ type: 'payment_created', payment });
   }
-  for (const invoice of next.invoices) {
-    if (!knownInvoices.has(invoice.id)) created.push({ type: 'invoice_created', invoice });
-    else if (knownInvoices.get(invoice.id) !== invoice) changes.push({ type: 'invoice_changed', invoice });
+  for (const [invoice, earlier] of differing(before.invoices, next.invoices)) {
+    if (earlier) changes.push({ type: 'invoice_changed', invoice });
+    else created.push({ type: 'invoice_created', invoice });
   }
   // An old attempt is closed before a new one opens: the database allows one pending payment at a time.
   changes.push(...created);
-  const knownDiscrepancies = new Map(before.discrepancies.map((discrepancy) => [discrepancy.id, discrepancy]));
-  for (const discrepancy of next.discrepancies) {
-    const earlier = knownDiscrepancies.get(discrepancy.id);
-    const changed = { ...discrepancy, version: discrepancy.version + 1 };
-    if (!earlier) changes.push({ type: 'discrepancy_opened', discrepancy });
-    else if (earlier !== discrepancy) changes.push({ type: 'discrepancy_changed', discrepancy: changed });
+  for (const [discrepancy, earlier] of differing(before.discrepancies, next.discrepancies)) {
+    const version = discrepancy.version + 1;
+    if (earlier) changes.push({ type: 'discrepancy_changed', discrepancy: { ...discrepancy, version } });
+    else changes.push({ type: 'discrepancy_opened', discrepancy });
   }
   for (const outcome of outcomesOf(before, next, now)) changes.push({ type: 'outcome_recorded', outcome });
   const endpoints = effects.some(({ type }) => type === 'announce') ? await deps.store.endpoints() : [];
   for (const effect of effects) changes.push(...changesOfEffect(deps, next, effect, endpoints, now));
   return changes;
+}
+
+/** The new and changed records, each with its earlier state. */
+function differing<Item extends { id: string }>(before: readonly Item[], next: readonly Item[]) {
+  const pairs = next.map((item) => [item, before.find(({ id }) => id === item.id)] as const);
+  return pairs.filter(([item, earlier]) => item !== earlier);
 }
 
 function changesOfEffect(

@@ -39,8 +39,6 @@ interface Description {
   errors: readonly KnownError[];
   /** Next step after success. */
   next: string;
-  /** An example call with routes that this service has. */
-  example(deps: ExampleDeps): { request: Record<string, unknown>; response: Record<string, unknown> };
 }
 
 export type ExampleDeps = Pick<Deps, 'routes' | 'router' | 'urls' | 'merchantName'>;
@@ -57,6 +55,8 @@ export interface Operation extends Description {
 export interface Action extends Operation {
   /** Arguments of the `tillway` command with the same effect as the input; not quoted. */
   command(input: Record<string, unknown>): string[];
+  /** An example call with routes that this service has. */
+  example(deps: ExampleDeps): { request: Record<string, unknown>; response: Record<string, unknown> };
 }
 
 interface Definition<Input extends z.ZodType, Output extends z.ZodType> extends Description {
@@ -88,9 +88,10 @@ export function defineOperation<Input extends z.ZodType, Output extends z.ZodTyp
 }
 
 export function defineAction<Input extends z.ZodType, Output extends z.ZodType>(
-  definition: Definition<Input, Output> & Pick<Action, 'command'>,
+  definition: Definition<Input, Output> & Pick<Action, 'command' | 'example'>,
 ): Action {
-  return { ...defineOperation(definition), command: definition.command };
+  const { command, example, ...operation } = definition;
+  return { ...defineOperation(operation), command, example };
 }
 
 export const READ_ONLY: Annotations = {

@@ -24,7 +24,7 @@ export function replayDelivery(deps: Replaying, id: string): Promise<Delivery> {
     const before = found(await store.delivery(id), 'delivery', id, 'dlv_');
     const endpoint = await store.endpoint(before.endpointId);
     assert(endpoint, `delivery ${id} has no endpoint`);
-    if (endpoint.status !== 'active') throw takesNothing(before, endpoint);
+    if (endpoint.status !== 'active') throw inactive(endpoint, 'replay');
     const earlier = await replayEarlier(deps, before, await store.deliveriesOfSession(before.sessionId));
     const { delivery, changes } = await replayOne(deps, before);
     return { changes: [...earlier, ...changes], result: delivery };
@@ -51,15 +51,14 @@ async function replayEarlier(
   return changes;
 }
 
-function takesNothing({ id, eventId }: Delivery, endpoint: WebhookEndpoint): GatewayError {
-  const belongs = `Delivery ${id} belongs to the endpoint ${endpoint.id}, which is`;
-  if (isDeleted(endpoint)) {
-    return new GatewayError('invalid_state', `${belongs} deleted.`, {
-      suggestion: `Send its event to the endpoints that there are: POST /api/gateway/events/${eventId}/resend.`,
-    });
-  }
-  return new GatewayError('invalid_state', `${belongs} disabled: ${endpoint.disabledReason ?? 'no reason is known'}.`, {
-    suggestion: `Have the operator repair the receiver and enable the endpoint, with tillway endpoints enable ${endpoint.id} or {"status": "active"} to PATCH /api/gateway/webhook-endpoints/${endpoint.id}; then replay.`,
+function inactive(endpoint: WebhookEndpoint, retry: string): GatewayError {
+  const { id, status, disabledReason } = endpoint;
+  const state = isDeleted(endpoint) ? 'deleted' : status;
+  const why = disabledReason === null ? '' : `: ${disabledReason}`;
+  return new GatewayError('invalid_state', `Webhook endpoint ${id} is ${state}${why}.`, {
+    suggestion: isDeleted(endpoint)
+      ? 'Send the event to the other endpoints: POST /api/gateway/events/{id}/resend.'
+      : `Enable it, with tillway endpoints enable ${id} or {"status": "active"} to PATCH /api/gateway/webhook-endpoints/${id}; then ${retry}.`,
   });
 }
 
@@ -129,7 +128,7 @@ export interface RecoveryRequest {
 export async function recoverDeliveries(deps: RecoveryDeps, endpointId: string, request: RecoveryRequest) {
   const { store } = deps;
   const endpoint = await getEndpoint(deps, endpointId);
-  if (endpoint.status !== 'active') throw endpointDisabled(endpoint);
+  if (endpoint.status !== 'active') throw inactive(endpoint, 'recover');
   const now = deps.now();
   const { from, all: everything } = request;
   const until = Math.min(request.until ?? now, now);
@@ -225,13 +224,6 @@ function recovered(
 /** Progress of a recovery. Throws GatewayError `not_found`. */
 export async function getRecovery({ store }: Pick<Deps, 'store'>, id: string): Promise<Recovery> {
   return found(await store.recovery(id), 'recovery', id, 'rcv_');
-}
-
-function endpointDisabled({ id, disabledReason }: WebhookEndpoint): GatewayError {
-  const why = disabledReason === null ? '' : `: ${disabledReason}`;
-  return new GatewayError('invalid_state', `Webhook endpoint ${id} is disabled${why}.`, {
-    suggestion: `Enable it, with tillway endpoints enable ${id} or {"status": "active"} to PATCH /api/gateway/webhook-endpoints/${id}; then recover.`,
-  });
 }
 
 function emptyTime({ from, until }: RecoveryRequest, now: Instant): GatewayError {

@@ -29,7 +29,6 @@ const routesList = defineOperation({
   annotations: READ_ONLY,
   errors: [],
   next: 'Call fees.estimate with a routeId.',
-  example: (deps) => ({ request: {}, response: { ok: true, routes: listRoutes(deps, 'sandbox') } }),
   run: (deps) => ({ result: { ok: true as const, routes: listRoutes(deps, usualEnvironment(deps)) } }),
 });
 
@@ -43,7 +42,6 @@ const capabilities = defineOperation({
   annotations: READ_ONLY,
   errors: [],
   next: 'Call an action.',
-  example: (deps) => ({ request: {}, response: describeService({ ...deps, caller: undefined }) }),
   run: (deps) => ({ result: describeService(deps) }),
 });
 

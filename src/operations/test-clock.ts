@@ -13,8 +13,8 @@ export interface TestClock {
   change(next: Omit<TestClockRecord, 'version'>): Promise<boolean>;
   /** Registers a listener for accepted advances. */
   onAdvance(listener: () => void): void;
-  /** Requests that may change something: time moves between them, and new ones wait until `heldUntilMs` (monotonic). */
-  requests: { inProgress: number; begun: number; heldUntilMs: number };
+  /** Number of requests in progress that may change something: time moves between them. */
+  requests: { inProgress: number };
 }
 
 /**
@@ -62,7 +62,7 @@ function createTestClock(store: Store, found: TestClockRecord): TestClock {
       return true;
     },
     onAdvance: (listener) => void listeners.push(listener),
-    requests: { inProgress: 0, begun: 0, heldUntilMs: 0 },
+    requests: { inProgress: 0 },
   };
 }
 

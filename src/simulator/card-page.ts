@@ -14,8 +14,6 @@ export interface CardForm {
   problems: Partial<CardFields>;
 }
 
-const EXPIRY = /^\s*(0[1-9]|1[0-2])\s*\/?\s*(?:20)?(\d\d)\s*$/;
-
 const NO_VALUES: CardFields = { number: '', expiry: '', cvc: '', name: '' };
 export const EMPTY_CARD_FORM: CardForm = { instrument: undefined, values: NO_VALUES, problems: {} };
 
@@ -27,40 +25,24 @@ export function filledCardForm(instrument: Instrument): CardForm {
 
 /** Checks a sent form. It accepts the test numbers only, and drops all fields of any other number. */
 export function readCardForm(form: URLSearchParams, now: Instant): CardForm {
-  const field = (name: CardField) => form.get(name) ?? '';
+  const field = (name: CardField) => form.get(name)?.trim() ?? '';
   const instrument = instrumentByCard(field('number'));
-  if (!instrument) return { ...EMPTY_CARD_FORM, problems: { number: numberProblemOf(field('number')) } };
+  if (!instrument) return { ...EMPTY_CARD_FORM, problems: { number: NOT_A_TEST_NUMBER } };
   const problems: Partial<CardFields> = {};
-  const expiryProblem = expiryProblemOf(field('expiry'), now);
-  if (expiryProblem) problems.expiry = expiryProblem;
-  if (!/^\s*\d{3,4}\s*$/.test(field('cvc'))) problems.cvc = 'Enter any 3 or 4 digits.';
-  if (field('name').trim() === '') problems.name = 'Enter any name.';
-  return { instrument, values: shownValues(instrument, form), problems };
+  if (!isValidExpiry(field('expiry'), now)) problems.expiry = 'Enter a month and a year to come, such as 12 / 34.';
+  if (!/^\d{3,4}$/.test(field('cvc'))) problems.cvc = 'Enter any 3 or 4 digits.';
+  if (field('name') === '') problems.name = 'Enter any name.';
+  // A real number can be typed into a wrong field, so only the test number is shown again.
+  return { instrument, values: { ...NO_VALUES, number: spacedCard(instrument.cardNumber) }, problems };
 }
 
-function numberProblemOf(number: string): string {
-  if (number.trim() === '') return 'Enter one of the test card numbers listed below.';
-  return 'This is not one of the test card numbers, so it was not accepted and not stored. Never enter a real card here: use a number from the list below.';
-}
+const NOT_A_TEST_NUMBER =
+  'This is not one of the test card numbers, so it was not accepted and not stored. Never enter a real card here: use a number from the list below.';
 
-function expiryProblemOf(expiry: string, now: Instant): string | undefined {
-  const match = EXPIRY.exec(expiry);
-  if (!match) return 'Enter a month and a year, such as 12 / 34.';
+function isValidExpiry(expiry: string, now: Instant): boolean {
+  const [, month, year] = /^(0[1-9]|1[0-2])\s*\/?\s*(?:20)?(\d\d)$/.exec(expiry) ?? [];
   // A card is valid until the end of its month.
-  const end = Date.UTC(2000 + Number(match[2]), Number(match[1]));
-  return now < end ? undefined : 'Enter a date that is still to come, such as 12 / 34.';
-}
-
-function shownValues(instrument: Instrument, form: URLSearchParams): CardFields {
-  const expiry = form.get('expiry') ?? '';
-  const name = form.get('name') ?? '';
-  return {
-    number: spacedCard(instrument.cardNumber),
-    expiry: EXPIRY.test(expiry) ? expiry : '',
-    cvc: '',
-    // A number can be typed into the wrong field.
-    name: /\d/.test(name) ? '' : name.slice(0, 80),
-  };
+  return now < Date.UTC(2000 + Number(year), Number(month));
 }
 
 const FIELDS: Record<CardField, [label: string, hint: string]> = {
@@ -72,37 +54,32 @@ const FIELDS: Record<CardField, [label: string, hint: string]> = {
 const ORDER = Object.keys(FIELDS) as CardField[];
 
 export function cardForm(charge: Charge, form: CardForm): Html {
-  const faulty = ORDER.filter((field) => form.problems[field] !== undefined);
   return html`<h1>Pay by test card</h1>
-    ${faulty.length > 0 && problemSummary(faulty, form)}
     <form method="post" novalidate>
-      ${ORDER.map((field) => textField(field, form, field === faulty[0]))}
+      ${ORDER.map((field) => textField(field, form))}
       <button class="button" type="submit">Pay ${formatUsd(charge.total)}</button>
     </form>`;
 }
 
-function problemSummary(faulty: readonly CardField[], form: CardForm): Html {
-  return html`<div class="problem" role="alert">
-    <h2>Please check the form</h2>
-    <ul>
-      ${faulty.map((field) => html`<li><a href="#${field}">${FIELDS[field][0]}</a>: ${form.problems[field]}</li>`)}
-    </ul>
-  </div>`;
-}
-
 // Autofill is off on purpose: a browser must not offer a real card here.
-function textField(field: CardField, { values, problems }: CardForm, focus: boolean): Html {
+function textField(field: CardField, { values, problems }: CardForm): Html {
   const problem = problems[field];
   const [label, hint] = FIELDS[field];
   const described = problem === undefined ? `${field}-hint` : `${field}-problem ${field}-hint`;
-  const attributes = html`id="${field}" name="${field}" type="text" value="${values[field]}" autocomplete="off"
-  aria-describedby="${described}" aria-required="true" ${field !== 'name' && html`inputmode="numeric"`}
-  ${problem !== undefined && html`aria-invalid="true"`} ${focus && html`autofocus`}`;
   return html`<div class="field field-${field}">
     <label for="${field}">${label}</label>
     <p class="hint" id="${field}-hint">${hint}</p>
-    ${problem !== undefined && html`<p class="field-problem" id="${field}-problem">${problem}</p>`}
-    <input ${attributes} />
+    ${problem !== undefined && html`<p class="field-problem" id="${field}-problem" role="alert">${problem}</p>`}
+    <input
+      id="${field}"
+      name="${field}"
+      type="text"
+      value="${values[field]}"
+      autocomplete="off"
+      aria-describedby="${described}"
+      aria-required="true"
+      ${problem !== undefined && html`aria-invalid="true"`}
+    />
   </div>`;
 }
 

@@ -65,16 +65,15 @@ export interface PayPageInput {
 
 const CHOICE: Choice = { chosen: 'paid', problem: undefined };
 
-const TITLES: Record<Charge['kind'], string> = {
-  card: 'Pay by test card',
-  wallet: 'Approve in your test wallet',
-  local: 'Send a test bank transfer',
-};
-
-const FORMS: Record<Charge['kind'], (charge: Charge, input: Required<PayPageInput>) => Html> = {
-  card: (charge, { card }) => cardForm(charge, card),
-  wallet: (charge, { choice }) => walletForm(charge, choice),
-  local: (charge, { choice }) => bankForm(charge, choice),
+/** Heading, text and button of the page of a payment method. */
+const METHODS: Record<Charge['kind'], [title: string, text: string, button: string]> = {
+  card: ['Pay by test card', '', ''],
+  wallet: ['Approve in your test wallet', 'The test wallet holds no money.', 'Approve payment'],
+  local: [
+    'Send a test bank transfer',
+    'With a real bank you would now make a transfer. Here there is nothing to send.',
+    'I have sent it',
+  ],
 };
 
 /** The page of a charge that waits for its buyer. */
@@ -83,14 +82,14 @@ export function payPage(charge: Charge, { card = EMPTY_CARD_FORM, choice = CHOIC
   const body = html`<div class="columns">
     ${receipt(charge)}
     <section class="panel">
-      ${FORMS[charge.kind](charge, { card, choice })}
+      ${charge.kind === 'card' ? cardForm(charge, card) : outcomeForm(charge, choice)}
       <form class="leave" method="post" action="/simulator/pay/${charge.reference}/cancel">
         <button class="button quiet" type="submit">Cancel and go back to ${charge.merchant}</button>
       </form>
       ${charge.kind === 'card' && testNumbers(card)}
     </section>
   </div>`;
-  return layout(`${faulty ? 'Error: ' : ''}${TITLES[charge.kind]}`, body, { wide: true });
+  return layout(`${faulty ? 'Error: ' : ''}${METHODS[charge.kind][0]}`, body, { wide: true });
 }
 
 const CLOSED: Record<Exclude<Charge['status'], 'open'>, [title: string, text: string]> = {
@@ -171,59 +170,37 @@ function catalogueItem(heading: Html | undefined, digits: string | Html, outcome
   </li>`;
 }
 
-const TRANSFER_REFERENCE_LENGTH = 8;
-
 interface Choice {
   /** Id of the preselected outcome. */
   chosen: string;
   problem: string | undefined;
 }
 
-/** The wallet: the buyer chooses an outcome and approves. */
-function walletForm(charge: Charge, choice: Choice): Html {
-  return html`<h1>Approve in your test wallet</h1>
-    <p class="lead">
-      ${charge.merchant} asks for <strong>${formatUsd(charge.total)}</strong> from your test wallet. It holds no money.
-    </p>
-    ${outcomeForm(choice, 'Approve payment')}`;
-}
-
-/** The bank transfer: the buyer sees the account and reports that the money is sent. */
-function bankForm(charge: Charge, choice: Choice): Html {
-  return html`<h1>Send a test bank transfer</h1>
-    <p class="lead">With a real bank you would now make this transfer. Here there is nothing to send.</p>
-    <dl class="transfer">
-      ${row('Amount', formatUsd(charge.total))}
-      <div>
-        <dt>Reference</dt>
-        <dd class="digits">SIM-${charge.reference.slice(-TRANSFER_REFERENCE_LENGTH).toUpperCase()}</dd>
-      </div>
-      ${row('To', `${charge.merchant}, at the simulated bank`)} ${row('Account', 'none: this account does not exist')}
-    </dl>
-    ${outcomeForm(choice, 'I have sent it')}`;
-}
-
-function outcomeForm({ chosen, problem }: Choice, button: string): Html {
-  return html`<form method="post">
-    <fieldset ${problem !== undefined && html`aria-invalid="true" aria-describedby="outcome-problem"`}>
-      <legend>What shall happen?</legend>
-      ${problem !== undefined && html`<p class="field-problem" id="outcome-problem" role="alert">${problem}</p>`}
-      ${INSTRUMENTS.map(
-        ({ id, label, outcome }) =>
-          html`<div class="outcome">
-            <input
-              type="radio"
-              name="outcome"
-              id="outcome-${id}"
-              value="${id}"
-              aria-describedby="outcome-${id}-text"
-              ${id === chosen && html`checked`}
-            />
-            <label for="outcome-${id}">${label}</label>
-            <p id="outcome-${id}-text">${outcome}</p>
-          </div>`,
-      )}
-    </fieldset>
-    <button class="button" type="submit">${button}</button>
-  </form>`;
+/** The form of a wallet or a bank: the buyer chooses an outcome. */
+function outcomeForm({ kind }: Charge, { chosen, problem }: Choice): Html {
+  const [title, text, button] = METHODS[kind];
+  return html`<h1>${title}</h1>
+    <p class="lead">${text}</p>
+    <form method="post">
+      <fieldset ${problem !== undefined && html`aria-invalid="true" aria-describedby="outcome-problem"`}>
+        <legend>What shall happen?</legend>
+        ${problem !== undefined && html`<p class="field-problem" id="outcome-problem" role="alert">${problem}</p>`}
+        ${INSTRUMENTS.map(
+          ({ id, label, outcome }) =>
+            html`<div class="outcome">
+              <input
+                type="radio"
+                name="outcome"
+                id="outcome-${id}"
+                value="${id}"
+                aria-describedby="outcome-${id}-text"
+                ${id === chosen && html`checked`}
+              />
+              <label for="outcome-${id}">${label}</label>
+              <p id="outcome-${id}-text">${outcome}</p>
+            </div>`,
+        )}
+      </fieldset>
+      <button class="button" type="submit">${button}</button>
+    </form>`;
 }

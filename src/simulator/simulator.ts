@@ -64,7 +64,7 @@ function simulatorApi(
       scope.post('/', async (request) => {
         const order = chargeReader.read(request.body);
         const charge = await acceptCharge(deps, order);
-        if (handoffTagOf(order.buyer_email) === 'handoff_timeout') await sleepFor(request, slowAnswerMs);
+        if (handoffTagOf(order.buyer_email) === 'handoff_timeout') await sleep(slowAnswerMs, undefined, { ref: false });
         return render(charge);
       });
       scope.get<ChargePath>('/:charge', async (request) => render(await chargeOf(request)));
@@ -89,15 +89,6 @@ function simulatorApi(
     },
     { prefix: '/simulator/api/payments' },
   );
-}
-
-/** Ends early if the caller disconnects, so that a shutdown does not wait. */
-async function sleepFor({ raw: { socket } }: FastifyRequest, ms: number): Promise<void> {
-  const disconnected = new AbortController();
-  const leave = () => disconnected.abort();
-  socket.once('end', leave);
-  await sleep(ms, undefined, { ref: false, signal: disconnected.signal }).catch(() => undefined);
-  socket.off('end', leave);
 }
 
 function requireKey(request: FastifyRequest, apiKey: string): void {

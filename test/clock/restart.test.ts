@@ -6,7 +6,7 @@ import { instrumentById } from '../../src/simulator/test-instruments.ts';
 import { aCustomer, aSession } from '../fixtures/checkout-records.ts';
 import { write } from '../fixtures/store-records.ts';
 import { startServiceProgram } from '../process/program.ts';
-import { attempt, createSession, fieldsOf, submit } from '../simulator/buyer.ts';
+import { createSession, fieldsOf, submit } from '../simulator/buyer.ts';
 import { createTestDatabase, openTestStore } from '../support/database.ts';
 import { call, sessionBody, startTestService } from '../support/service.ts';
 import { type ErrorBody, advance, advanceEnd, beginAdvance, clockAt, requestAdvance, startReceiver } from './stage.ts';
@@ -66,25 +66,6 @@ describe('a test clock', { concurrency: 2 }, () => {
     const pending = 'payment.provider_pending';
     assert.deepEqual(merchant.typesOf(id), [pending, pending, 'payment.failed']);
     assert.deepEqual(await brokenInvariants(database.settings), []);
-  });
-
-  test('completes an advance that a shutdown interrupted', async () => {
-    await using database = await createTestDatabase('sqlite');
-    await using merchant = await startReceiver();
-    const openResponses: ServerResponse[] = [];
-    merchant.respond((response) => void openResponses.push(response));
-    {
-      await using on = await startOn(database.url, merchant.variables);
-      await attempt(on, await createSession(on), 'card', 'abandoned');
-      await until(() => openResponses.length > 0);
-      await beginAdvance(on.url, HOUR);
-      // The shutdown waits for this response.
-      setTimeout(() => openResponses[0]!.end('ok'), 100);
-    }
-    merchant.respond();
-    await using on = await startOn(database.url, merchant.variables);
-    assert.equal((await clockAt(on.url)).status, 'advancing');
-    assert.equal((await advanceEnd(on.url)).advancedSeconds, HOUR);
   });
 
   test('is rejected on PostgreSQL, because several instances can share the database', async () => {

@@ -203,13 +203,6 @@ describe('status changes of a session', () => {
     assert.deepEqual(states(report(routed, reportOf('failed', null)).next), ['pending', 'failed/void']);
   });
 
-  test('a session that no buyer started expires after a day, without an event', () => {
-    assertUnchanged(applyElapsedTime(routed, NOW + DAY - 1), routed, 'ignored');
-    const decision = applyElapsedTime(routed, NOW + DAY);
-    assert.deepEqual([decision.outcome, states(decision.next), effectsOf(decision)], ['expired', ['expired'], []]);
-    assert.equal(decision.next.session.wakeAt, null);
-  });
-
   test('no attempt starts after the expiry time, even if the worker has not yet marked the session as expired', () => {
     assertUnchanged(start(expired, 1), expired, 'closed');
     const overdue = aCheckout();
@@ -284,21 +277,6 @@ describe('a failed attempt', () => {
     const decision = applyElapsedTime(handedOff, end);
     assert.deepEqual([decision.outcome, states(decision.next)], ['timed_out', ['failed', 'failed/void']]);
     assert.deepEqual(effectsOf(decision), [`cancel_at_provider ${idOf('pay', 1)}`, 'announce failed']);
-  });
-
-  test('abandoning an attempt cancels its payment at the provider and leaves the session pending', () => {
-    const decision = abandonAttempt(handedOff, NOW);
-    assert.deepEqual(states(decision.next), ['pending', 'failed/void']);
-    assert.deepEqual(effectsOf(decision), [`cancel_at_provider ${idOf('pay', 1)}`]);
-    assertUnchanged(abandonAttempt(decision.next, NOW), decision.next, 'ignored');
-  });
-
-  test('a refused handoff fails over to the next route as part of the same attempt', () => {
-    const decision = rejectByProvider(started, 1, anAttempt(2, aRoute({ id: 'backup' })));
-    assert.equal(decision.outcome, 'failed_over');
-    assert.deepEqual(states(decision.next), ['pending', 'failed/void', 'pending/open']);
-    assert.deepEqual([decision.next.session.attempts, effectsOf(decision)], [1, []]);
-    assert.equal(decision.next.payments[1]?.route.id, 'backup');
   });
 
   test('an attempt fails if no route remains after a refused handoff; the third such attempt fails the session', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { FAILURE_CODES, FAILURE_SOURCES, failureMessage, providerText } from '../../src/domain/failure.ts';
+import { providerText } from '../../src/domain/failure.ts';
 import { anyProviderText } from '../fixtures/failures.ts';
 
 test('a provider text is normalised to one well-formed line of at most 200 characters', () => {
@@ -18,10 +18,4 @@ test('a provider text is normalised to one well-formed line of at most 200 chara
   );
   assert.equal(providerText('insufficient_funds'), 'insufficient_funds');
   assert.equal(providerText(`${'x'.repeat(199)}😀`), `${'x'.repeat(199)}\uFFFD`);
-});
-
-test('every failure code has a message for every source', () => {
-  for (const code of FAILURE_CODES) {
-    for (const source of FAILURE_SOURCES) assert.match(failureMessage({ code, source }), /^[A-Z].{10,}\.$/);
-  }
 });

@@ -61,21 +61,6 @@ describe('a response that is not from Tillway', () => {
     });
   }
 
-  test('is rejected by deliveries.get if only the log or the event is missing', async () => {
-    for (const rest of [{}, { log: [] }, { log: [], payload: {} }]) {
-      const body = { object: 'delivery', id: 'dlv_x', ...rest };
-      await assertUnexpected(answeredWith(body).deliveries.get('dlv_x'), body);
-    }
-  });
-
-  test('is rejected as the second page of a list', async () => {
-    const page = { body: { object: 'list', data: [ITEM], hasMore: true } };
-    for (const body of FOREIGN) {
-      const tillway = new Tillway({ fetch: scriptedFetch(page, { body: JSON.stringify(body) }).fetch });
-      await assertUnexpected(tillway.payments.list().toArray(), body);
-    }
-  });
-
   test('is rejected by a raw request only if it is an error or not JSON', async () => {
     const request = { method: 'GET', path: '/api/new' } as const;
     for (const body of ['<html>', '', { ok: false, error: { code: 'not_found', message: 'No.' } }]) {
@@ -84,14 +69,5 @@ describe('a response that is not from Tillway', () => {
     for (const body of [null, [], { status: 'up' }, { error: null }]) {
       assert.deepEqual(await answeredWith(body).request(request), body);
     }
-  });
-
-  test('is quoted in the error, with the expected resource in the cause', async () => {
-    const { message, cause } = await errorOf(answeredWith({ status: 'up' }).sessions.get('chk_x'));
-    assert.match(
-      message,
-      /^GET http:\/\/127\.0\.0\.1:3000\/api\/gateway\/sessions\/chk_x answered 200 .*: \{"status":"up"\}$/,
-    );
-    assert.match((cause as Error).message, /checkout_session/);
   });
 });

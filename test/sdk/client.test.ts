@@ -166,13 +166,6 @@ describe('the SDK client', () => {
     await assert.rejects(tillway.request({ method: 'GET', path: 'api/new' }), { message: /must start with a slash/ });
   });
 
-  test('waits until the test clock is ready', async () => {
-    const moving = { body: { object: 'test_clock', status: 'advancing' } };
-    const { fetch, sent } = scriptedFetch(moving, moving, { body: { object: 'test_clock', status: 'ready' } });
-    assert.equal((await new Tillway({ fetch }).testClock.ready()).status, 'ready');
-    assert.equal(sent.length, 3);
-  });
-
   test('rejects an invalid base URL, timeout or number of retries', () => {
     const invalid = ['pay.example', 'ftp://pay.example', '', 'https://pay.example/?a=1', 'https://a:b@pay.example'];
     for (const baseUrl of invalid) {

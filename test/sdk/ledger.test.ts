@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -101,25 +101,5 @@ describe('the ledger and settlement commands', () => {
     assert.deepEqual([nowhere.code, nowhere.stdout], [1, '']);
     assert.match(nowhere.stderr, /cannot be written/);
     assert.deepEqual(readdirSync(folder), before);
-  });
-
-  test('import a settlement file, and record a settlement', async () => {
-    const file = join(folder, 'payouts.csv');
-    writeFileSync(file, `payment_id,amount,currency,note\n${payments[2]},97.10,USD,x\npay_gone,1,USD,y\n`);
-    const dry = await runIn(on, 'settlements', 'import', file, '--dry-run');
-    assert.equal(dry.code, 1);
-    assert.match(
-      dry.stdout,
-      /^1 of 2 lines would be settled, 1 not matched, nothing was changed\.\nIgnored columns: note\n/,
-    );
-    assert.match(dry.stdout, /3 +pay_gone +1\.00 USD +unknown_payment +There is no payment/);
-    const done = await runIn(on, 'settlements', 'import', file, '--json');
-    assert.equal((JSON.parse(done.stdout) as { matched: { lines: number } }).matched.lines, 1);
-    writeFileSync(file, `payment_id,amount,currency\n${payments[2]},97.10,USD\n`);
-    assert.equal((await runIn(on, 'settlements', 'import', file)).code, 0);
-
-    const recorded = await runIn(on, 'settlements', 'record', payments[2]!);
-    assert.match(recorded.stdout, /^Amount +97\.10 USD\nSource +file$/m);
-    assert.equal((await runIn(on, 'settlements', 'import', join(folder, 'gone.csv'))).code, 2);
   });
 });

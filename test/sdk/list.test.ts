@@ -59,14 +59,6 @@ describe('a list of the SDK', () => {
     });
   }
 
-  test('sends no request before it is read or after a break', async () => {
-    const { tillway, requests } = sevenCustomers();
-    const list = tillway.customers.list({ limit: 3 });
-    assert.deepEqual(requests, []);
-    for await (const { id } of list) if (id === 'cus_4') break;
-    assert.equal(requests.length, 2);
-  });
-
   test('requests its first page once', async () => {
     const { tillway, requests } = sevenCustomers();
     const list = tillway.customers.list({ limit: 4 });
@@ -90,11 +82,6 @@ describe('a list of the SDK', () => {
     assert.deepEqual(array, [{ id: 'cus_7' }, { id: 'cus_6' }]);
     assert.deepEqual(await tillway.customers.list().toArray({ max: 0 }), []);
     assert.deepEqual(requests, ['?limit=2']);
-  });
-
-  test('rejects with the error of a failed page', async () => {
-    const { fetch } = scriptedFetch({ status: 400, body: { ok: false, error: { code: 'x', message: 'y' } } });
-    await assert.rejects(idsOf(new Tillway({ fetch }).customers.list()), { code: 'x' });
   });
 });
 

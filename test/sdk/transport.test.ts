@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { Tillway, TillwayConnectionError, type TillwayError } from '../../sdk/src/index.ts';
 import { SessionsResource } from '../../sdk/src/generated/resources.ts';
-import { type Timing, realTiming } from '../../sdk/src/timing.ts';
+import { type Timing } from '../../sdk/src/timing.ts';
 import { type Call, type TillwayOptions, createTransport } from '../../sdk/src/transport.ts';
 import { type Scripted, errorOf, scriptedFetch } from './recorder.ts';
 
@@ -108,22 +108,6 @@ describe('a call of the transport ends', () => {
     assert.equal((await errorOf(ignoresSignal.send(READ))).code, 'timed_out');
   });
 
-  test('after the timeout of the call, if it differs from the timeout of the client', async (context) => {
-    context.mock.timers.enable({ apis: ['setTimeout'] });
-    const { transport } = scriptedTransport([{ hangs: true }], { timeoutMs: 1000, maxRetries: 0 });
-    for (const timeoutMs of [20, 5000]) {
-      let isSettled = false;
-      const call = errorOf(transport.send({ ...READ, options: { timeoutMs } })).finally(() => (isSettled = true));
-      context.mock.timers.tick(timeoutMs - 1);
-      await immediate();
-      assert.equal(isSettled, false);
-      context.mock.timers.tick(1);
-      await immediate();
-      assert.equal(isSettled, true);
-      assert.match((await call).message, new RegExp(`not answered within ${timeoutMs} ms`));
-    }
-  });
-
   test('with the reason of its signal if the signal is aborted during an attempt or before a retry', async () => {
     const { transport, sent } = scriptedTransport([{ hangs: true }]);
     const controller = new AbortController();
@@ -140,13 +124,6 @@ describe('a call of the transport ends', () => {
     while (waiting.sent.length === 0) await immediate();
     setImmediate(() => later.abort(new Error('enough')));
     await assert.rejects(retried, { message: 'enough' });
-  });
-
-  test('with its response, without a timer, if timeoutMs is Infinity', async (context) => {
-    const started = context.mock.method(globalThis, 'setTimeout');
-    const { transport } = scriptedTransport([{ body: { a: 1 } }], { timeoutMs: Infinity });
-    assert.deepEqual((await transport.send(READ)).data, { a: 1 });
-    assert.equal(started.mock.callCount(), 0);
   });
 });
 
@@ -174,20 +151,6 @@ describe('a call of the transport leaves no timer and no listener behind', () =>
       );
     });
   }
-
-  test('after a wait that is aborted or complete', async (context) => {
-    const started = context.mock.method(globalThis, 'setTimeout');
-    const cleared = context.mock.method(globalThis, 'clearTimeout');
-    const controller = new AbortController();
-    const waiting = realTiming.sleep(30_000, controller.signal);
-    controller.abort(new Error('enough'));
-    await assert.rejects(waiting, { message: 'enough' });
-    assert.equal(cleared.mock.calls[0]!.arguments[0], started.mock.calls[0]!.result);
-
-    const { signal } = new AbortController();
-    await realTiming.sleep(1, signal);
-    assert.deepEqual(getEventListeners(signal, 'abort'), []);
-  });
 });
 
 describe('headers of a request', () => {

@@ -175,15 +175,6 @@ describe('webhooks.verify', () => {
     });
   }
 
-  test('accepts a body as text, bytes, a Node buffer, an ArrayBuffer or a view of one', async () => {
-    const { headers, body } = await signed();
-    const bytes = new TextEncoder().encode(body);
-    const view = new Uint8Array([1, ...bytes, 1]).subarray(1, -1);
-    for (const raw of [body, bytes, Buffer.from(body), bytes.buffer, view]) {
-      assert.deepEqual(await verified(raw, headers), EVENT);
-    }
-  });
-
   test('accepts a time difference of 300 seconds or the given tolerance, and rejects a greater one as stale', async () => {
     const { headers, body } = await signed();
     for (const schemeHeaders of [gatewayOnly(headers), standardOnly(headers)]) {
@@ -197,20 +188,6 @@ describe('webhooks.verify', () => {
     for (const options of [{ toleranceSeconds: Number.NaN }, { now: Number.NaN }]) {
       await assertRejected(verified(body, headers, SECRET, options), 'stale');
     }
-  });
-
-  test('accepts either secret during a rotation', async () => {
-    const { headers, body } = await signed({ secret: [OTHER_SECRET, SECRET] });
-    assert.equal(headers['x-gateway-signature']!.match(/v1=/g)!.length, 2);
-    for (const schemeHeaders of [gatewayOnly(headers), standardOnly(headers)]) {
-      for (const secret of [SECRET, OTHER_SECRET]) assert.ok(await verified(body, schemeHeaders, secret));
-    }
-  });
-
-  test('accepts an event of an unknown type', async () => {
-    const rawBody = JSON.stringify({ ...EVENT, type: 'payment.refunded' });
-    const { headers } = await signed({ payload: undefined, rawBody });
-    assert.equal((await verified(rawBody, headers)).type, 'payment.refunded' as string);
   });
 });
 
@@ -300,17 +277,4 @@ test('check returns the reason of a rejection instead of throwing', async () => 
   });
   const refused = await webhooks.check(body, headers, OTHER_SECRET, { now: NOW });
   assert.equal(!refused.ok && refused.reason, 'wrong_signature');
-});
-
-test('sampleEvent returns an event of the type, with the id derived from the session and the status', () => {
-  const event = webhooks.sampleEvent('payment.failed', { livemode: true, data: { session_id: 'chk_x', amount: 5 } });
-  assert.equal(event.data.status satisfies 'failed', 'failed');
-  assert.deepEqual([event.id, event.livemode, event.data.amount], ['evt_chk_x_failed', true, 5]);
-});
-
-test('sign rejects invalid arguments', async () => {
-  await assert.rejects(webhooks.sign({ secret: SECRET }), /either payload or rawBody/);
-  await assert.rejects(webhooks.sign({ secret: SECRET, rawBody: 'x' }), /give eventId/);
-  await assert.rejects(webhooks.sign({ secret: 'x', payload: EVENT }), /must start with whsec_/);
-  await assert.rejects(webhooks.sign({ secret: SECRET, payload: EVENT, timestamp: 1.5 }), /unix seconds/);
 });

@@ -162,23 +162,6 @@ describe('malformed bytes on a connection', () => {
 });
 
 describe('a connection', () => {
-  it('serves one request after another', async () => {
-    await using limited = await startServer();
-    const client = send(limited.port, '');
-    for (const path of ['/a', '/b', '/c']) {
-      client.socket.write(post(path, '{}'));
-      await client.received(path);
-    }
-    assert.deepEqual(limited.handled, ['/a{}', '/b{}', '/c{}']);
-    client.socket.destroy();
-  });
-
-  it('serves a request with an unknown Expect header', async () => {
-    await using limited = await startServer();
-    const client = send(limited.port, get('/a', 'expect: 200-ok\r\nconnection: close\r\n'));
-    assert.deepEqual(statuses(await client.closed), [200]);
-  });
-
   it('is closed with 408 if a request body is late, and the request does not run when the rest arrives', async () => {
     await using limited = await startServer();
     const client = send(limited.port, post('/late', '{', 2));

@@ -117,36 +117,4 @@ describe('an error response', () => {
       assert.ok('error' in (JSON.parse(body) as object), url);
     }
   });
-
-  it('to HEAD has the headers of GET and no body', async () => {
-    const types = { 'text/html': 'text/html', '*/*': 'application/json' };
-    for (const [accept, type] of Object.entries(types)) {
-      const got = await fetch(`${tillway.url}/no-such-page`, { headers: { accept } });
-      const head = await fetch(`${tillway.url}/no-such-page`, { method: 'HEAD', headers: { accept } });
-      assert.deepEqual([head.status, await head.text()], [404, '']);
-      assert.equal(head.headers.get('content-type'), `${type}; charset=utf-8`);
-      for (const name of ['content-type', 'vary', 'content-security-policy'])
-        assert.equal(head.headers.get(name), got.headers.get(name));
-      await got.text();
-    }
-  });
-
-  it('with status 429 states how long to wait', async () => {
-    await using limited = await startTestService({ variables: { PAGE_RATE_LIMIT: '1' } });
-    const open = () => fetch(limited.url, { headers: { accept: BROWSERS[0]! } });
-    await (await open()).text();
-    const answer = await open();
-    assert.equal(answer.status, 429);
-    const text = await answer.text();
-    assert.match(text, /<h1>Too many requests<\/h1>/);
-    assert.ok(text.includes(`Try again in ${answer.headers.get('retry-after')} second`));
-  });
-
-  it('about an unknown checkout is an HTML page for every client', async () => {
-    for (const accept of [BROWSERS[0], '*/*', 'application/json']) {
-      const { statusCode, body } = await ask({ url: '/checkout/chk_none' }, accept);
-      assert.equal(statusCode, 404);
-      assert.match(body, /There is no checkout here/);
-    }
-  });
 });

@@ -32,13 +32,6 @@ describe('a buyer whose address has used up PAGE_RATE_LIMIT', () => {
     assert.doesNotMatch(text, /not been charged/);
   });
 
-  it('gets the style sheet of that page', async () => {
-    const { text } = await ask(`/checkout/${id}`);
-    const [, stylesheet = ''] = /<link rel="stylesheet" href="([^"]+)"/.exec(text) ?? [];
-    assert.equal((await sendRepeatedly(PAGES + 1, stylesheet)).status, 200);
-    assert.equal((await ask('/assets/none.css')).status, 429);
-  });
-
   it('can still poll the payment status of an open page, which has its own limit', async () => {
     assert.equal((await ask(`/checkout/${id}`)).status, 429);
     assert.equal((await sendRepeatedly(PAGES * STATUS_POLLS_PER_PAGE, `/checkout/${id}/status`)).status, 200);

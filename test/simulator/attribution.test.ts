@@ -19,7 +19,6 @@ import {
 import { brokenInvariants } from '../support/sound.ts';
 
 const SECOND = 1000;
-const MINUTE = 60 * SECOND;
 const { accepted: ACCEPTED, refused: REFUSED, paid: PAID, failed: FAILED, neutral: NEUTRAL } = OUTCOME;
 
 /** Moves the clock to the timeout of the payment. */
@@ -57,15 +56,6 @@ async function sendReport(on: TestService, sessionId: string, { event, state, re
 }
 
 describe('the routing outcome of a payment that ends without a provider report', () => {
-  test('is neutral if the buyer cancels on the page of the provider', async () => {
-    await using on = await startTestService();
-    const sessionId = await createSession(on);
-    const page = await startAt(on, sessionId, 'card');
-    await fetch(`${page}/cancel`, { method: 'POST', redirect: 'manual', body: new URLSearchParams() });
-    await on.pass(0);
-    assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, NEUTRAL]]);
-  });
-
   test('is neutral if the buyer chooses another method, and becomes a success if the payment is captured later', async () => {
     await using on = await startTestService();
     acceptTestCallbacks([on]);
@@ -83,13 +73,6 @@ describe('the routing outcome of a payment that ends without a provider report',
       [ACCEPTED, NEUTRAL, 'late paid 1/0/-1'],
       [ACCEPTED, NEUTRAL],
     ]);
-  });
-
-  test('does not exist if the buyer never started to pay', async () => {
-    await using on = await startTestService();
-    const sessionId = await createSession(on);
-    await on.pass(25 * 60 * MINUTE);
-    assert.deepEqual(await outcomesOf(on, sessionId), []);
   });
 
   test('is neutral if the payment times out while the provider waits for the buyer', async () => {
@@ -180,24 +163,6 @@ describe('repeated and reordered provider reports', () => {
     }
     context.diagnostic(`${races.failedFirst} failed first, ${races.paidFirst} were paid first`);
     assert.deepEqual(await brokenInvariants(settingsOf(one.databaseUrl)), []);
-  });
-
-  test('leave no routing outcome if their commit fails with a version conflict', async () => {
-    await using on = await startTestService();
-    const { store } = on.service.deps;
-    const sessionId = await createSession(on);
-    await startAt(on, sessionId, 'card');
-    const { session, payments } = (await store.checkout(sessionId))!;
-    const { id: paymentId, environment, route } = payments[0]!;
-    const late = { paymentId, environment, routeId: route.id, stage: 'result', result: 'failed' } as const;
-    const counts = { successes: 0, failures: 1, neutrals: 0, probe: false, paidAfterMs: null, created: store.now() };
-    const result = await store.commit([
-      // This version is outdated: another request has changed the session.
-      { type: 'session_changed', session },
-      { type: 'outcome_recorded', outcome: { ...late, ...counts } },
-    ]);
-    assert.deepEqual(result, { done: false, conflict: 'version' });
-    assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED]]);
   });
 });
 

@@ -1,11 +1,6 @@
-// @run needs=process
 /* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import type { Route, RouteKind } from '../../src/domain/route.ts';
 import { chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
@@ -24,8 +19,6 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const TOTAL = 4999;
-/** Connect timeout of the HTTP client, which would apply if the adapter set no timeout. */
-const CLIENT_CONNECT_MS = 10_000;
 
 const FIRST_INQUIRY_MS = 30 * SECOND;
 
@@ -55,29 +48,6 @@ interface ScriptedProvider extends Provider {
   requests: Record<'handoff' | 'inquire' | 'cancel' | 'refund', string[]>;
   /** Called before a handoff is handled. */
   onHandoff(paymentId: string, order: string): void | Promise<void>;
-}
-
-/** A TCP port that neither accepts nor refuses connections. */
-async function startBlackHole(): Promise<AsyncDisposable & { url: string }> {
-  const listenScript = `const server = require('node:net').createServer();
-    server.listen({ host: '127.0.0.1', port: 0, backlog: 1 }, () => {
-      require('node:fs').writeSync(1, String(server.address().port));
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
-    });`;
-  const child = spawn(process.execPath, ['-e', listenScript], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [port] = (await once(child.stdout, 'data')) as [Buffer];
-  // These connections fill the queue of the port.
-  const waiting = Array.from({ length: 4 }, () => connect(Number(port.toString()), '127.0.0.1').on('error', () => {}));
-  await sleep(200);
-  return {
-    url: `http://127.0.0.1:${port.toString()}`,
-    async [Symbol.asyncDispose]() {
-      for (const socket of waiting) socket.destroy();
-      const ended = once(child, 'exit');
-      child.kill('SIGKILL');
-      await ended;
-    },
-  };
 }
 
 const STATUS = {
@@ -199,56 +169,6 @@ async function paymentsOf({ on }: Shop, sessionId: string) {
   return (routeName: string) => payments.find(({ route }) => route.id === `route_${routeName}`);
 }
 
-test('a refused handoff fails over to the next route, and the buyer sees only the page of its provider', async () => {
-  await using shop = await openShop();
-  const { on, providers } = shop;
-  const [first, second] = providers as [ScriptedProvider, ScriptedProvider];
-  first.next.handoff.push(REFUSED);
-  const sessionId = await createSession(on);
-  const answer = await fetch(`${on.url}/checkout/${sessionId}/pay`, {
-    method: 'POST',
-    redirect: 'manual',
-    body: new URLSearchParams({ kind: 'card', total_card: String(TOTAL) }),
-  });
-  assert.equal(new URL(answer.headers.get('location')!, on.url).pathname, `/checkout/${sessionId}/continue`);
-  const page = await (await fetch(`${on.url}/checkout/${sessionId}/continue`)).text();
-  const [paymentId] = second.requests.handoff;
-  assert.ok(page.includes(pageOf(second, paymentId!)));
-  assert.deepEqual(second.requests.handoff.length, 1);
-  assert.deepEqual(first.requests.inquire, []);
-
-  const state = await stateOf(on, sessionId);
-  assert.deepEqual(state.events, ['payment.provider_pending']);
-  assert.equal((await on.service.deps.store.session(sessionId))?.attempts, 1);
-  const payment = await paymentsOf(shop, sessionId);
-  assert.deepEqual([payment('first')?.status, payment('first')?.failureCode], ['failed', 'handoff_refused']);
-  assert.equal(payment('second')?.status, 'pending');
-  await on.pass(0);
-  assert.deepEqual(first.requests.cancel, [], 'a refused handoff needs no cancellation');
-});
-
-test('a handoff to an unreachable provider times out and fails over to the next route', async () => {
-  await using shop = await openShop();
-  await using hole = await startBlackHole();
-  const { on, providers } = shop;
-  const [first, second] = providers as [ScriptedProvider, ScriptedProvider];
-  const unreachable = createSandboxProvider({ url: hole.url, apiKey: '', callbackSecret: '', now: Date.now });
-  let tookMs = NaN;
-  const handoff: Provider['handoff'] = async (request) => {
-    const startedAt = performance.now();
-    const result = await unreachable.handoff(request);
-    tookMs = performance.now() - startedAt;
-    return result;
-  };
-  on.service.deps.providers = new Map([
-    ['first', { ...first, handoff, inquire: unreachable.inquire }],
-    ['second', second],
-  ]);
-  const started = await shop.pay(await createSession(on));
-  assert.ok(tookMs < CLIENT_CONNECT_MS - SECOND, `${tookMs} ms`);
-  assert.deepEqual(started, { outcome: 'continue', url: pageOf(second, second.requests.handoff[0]!) });
-});
-
 describe('the gateway after an uncertain handoff', () => {
   const handoffs: [title: string, handoffs: RequestFate[], inquiries: 0 | 1, takes: 'first' | 'second'][] = [
     [
@@ -331,41 +251,6 @@ describe('the gateway after an uncertain handoff', () => {
     const started = await shop.pay(sessionId);
     assert.deepEqual(started, { outcome: 'continue', url: pageOf(second, second.requests.handoff[0]!) });
   });
-
-  test('sends the buyer to the page of the provider if a later inquiry finds the payment', async () => {
-    await using shop = await openShop();
-    const [first, second] = shop.providers as [ScriptedProvider, ScriptedProvider];
-    const sessionId = await createSession(shop.on);
-    first.next.handoff.push(ANSWER_LOST, ANSWER_LOST);
-    first.next.inquire.push(REQUEST_LOST);
-    assert.deepEqual(await shop.pay(sessionId), { outcome: 'continue', url: null });
-    await shop.on.pass(FIRST_INQUIRY_MS);
-    const [paymentId] = first.requests.handoff;
-    assert.deepEqual(await shop.pay(sessionId), { outcome: 'continue', url: pageOf(first, paymentId!) });
-    assert.deepEqual(second.requests.handoff, []);
-  });
-
-  test('sends a cancellation if a later inquiry does not find the payment, because the handoff may still arrive', async () => {
-    await using shop = await openShop();
-    const [first] = shop.providers as [ScriptedProvider];
-    const sessionId = await createSession(shop.on);
-    first.next.handoff.push(REQUEST_LOST, REQUEST_LOST);
-    first.next.inquire.push(REQUEST_LOST);
-    await shop.pay(sessionId);
-    await shop.on.pass(FIRST_INQUIRY_MS);
-    assert.deepEqual(first.requests.cancel, [first.requests.handoff[0]]);
-  });
-});
-
-test('a payment that its provider has accepted times out without failover', async () => {
-  await using shop = await openShop();
-  const [first, second] = shop.providers as [ScriptedProvider, ScriptedProvider];
-  const sessionId = await createSession(shop.on);
-  await shop.pay(sessionId);
-  first.next.inquire.push(REQUEST_LOST, REQUEST_LOST, REQUEST_LOST);
-  for (let minutes = 0; minutes < 31; minutes++) await shop.on.pass(MINUTE);
-  assert.deepEqual((await stateOf(shop.on, sessionId)).failures, ['timed_out']);
-  assert.deepEqual(second.requests.handoff, []);
 });
 
 describe('failover', () => {
@@ -402,32 +287,6 @@ describe('failover', () => {
     for (const provider of shop.providers) provider.onHandoff = () => shop.on.clock.advance(6 * SECOND);
     assert.deepEqual(await shop.pay(await createSession(shop.on)), { outcome: 'refused' });
     assert.deepEqual(counts(shop), [1, 1, 0]);
-  });
-
-  test('limits the timeout of each request to the remaining time', async () => {
-    await using shop = await openShop([{}, {}, {}]);
-    const { deps } = shop.on.service;
-    deps.handoffLimits = { totalMs: 300, handoffMs: 10_000, againMs: 10_000, inquiryMs: 10_000, leastMs: 1 };
-    const [first] = shop.providers as [ScriptedProvider];
-    first.next.handoff.push(ANSWER_LOST, ANSWER_LOST);
-    first.next.inquire.push(REQUEST_LOST);
-    const limits: (number | undefined)[] = [];
-    const slow: Provider = {
-      ...first,
-      handoff(request) {
-        limits.push(request.timeoutMs);
-        shop.on.clock.advance(200);
-        return first.handoff(request);
-      },
-      inquire(payment, timeoutMs) {
-        limits.push(timeoutMs);
-        return first.inquire(payment, timeoutMs);
-      },
-    };
-    deps.providers = new Map([...deps.providers, ['first', slow]]);
-    assert.deepEqual(await shop.pay(await createSession(shop.on)), { outcome: 'continue', url: null });
-    assert.deepEqual(limits, [300, 100, 1], 'the third request has no time left');
-    assert.deepEqual(counts(shop).slice(1), [0, 0]);
   });
 
   test('skips routes with a higher total than the buyer accepted', async () => {

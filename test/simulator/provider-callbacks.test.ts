@@ -124,18 +124,6 @@ describe('a callback of the simulated provider', () => {
     restore();
   });
 
-  test('reaches a gateway that rejected the first attempt', async () => {
-    await using on = await startTestService();
-    const sessionId = await createSession(on);
-    await attempt(on, sessionId, 'card', 'paid');
-    const restore = useOtherSecret(on);
-    await on.pass(0);
-    assert.equal((await stateOf(on, sessionId)).session, 'pending');
-    restore();
-    await on.pass(1000);
-    assert.equal((await stateOf(on, sessionId)).session, 'paid');
-  });
-
   test('does not report a capture after the payment was cancelled', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);

@@ -1,6 +1,5 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import {
@@ -16,8 +15,6 @@ import {
   updateCharge,
   updateRefund,
 } from '../../src/simulator/simulator-store.ts';
-import type { Select } from '../../src/store/keyset.ts';
-import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import { NOW } from '../fixtures/checkout-records.ts';
 import { createTestDatabase, usual } from '../support/database.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -102,20 +99,6 @@ test('each attempt to send a callback is claimed once, and a finished callback c
     assert.equal(await claim(4), false);
   }));
 
-test('due callbacks are listed by due time up to the limit, and a write wakes the listeners once', () =>
-  withStore(async (store) => {
-    let woken = 0;
-    store.onWrite(() => woken++);
-    const dues = [NOW + 2, NOW + 1, NOW + 9];
-    const writes = dues.map((dueAt, index) => insertCallback(aCallback({ id: `ev_${index}`, dueAt })));
-    await store.write('sp_first', writes);
-    assert.equal(woken, 1);
-    const ids = async (now: number, limit: number) => (await store.callbacksDue(now, limit)).map(({ id }) => id);
-    assert.deepEqual(await ids(NOW, 5), []);
-    assert.deepEqual(await ids(NOW + 2, 5), ['ev_1', 'ev_0']);
-    assert.deepEqual(await ids(NOW + 9, 1), ['ev_1']);
-  }));
-
 test('charges with random texts and amounts are read back unchanged', () =>
   withStore(async (store) => {
     const text = fc.string({ unit: 'grapheme' }).map((drawn) => drawn.replaceAll('\0', ''));
@@ -139,23 +122,3 @@ test('charges with random texts and amounts are read back unchanged', () =>
       { numRuns: 50 },
     );
   }));
-
-test('every query of the simulator store uses an index', async () => {
-  const database = new DatabaseSync(':memory:');
-  for (const { sql } of MIGRATIONS) database.exec(sql);
-  const plans: string[] = [];
-  const select: Select = async (sql, ...params) => {
-    const steps = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...params);
-    plans.push(...steps.map(({ detail }) => String(detail)));
-    return [];
-  };
-  const store = createSimulatorStore({ select, write: async () => true });
-  await store.charge('sp_1');
-  await store.chargeOfPayment('pay_1');
-  await store.chargesOfSession('chk_1');
-  await store.refund('ref_1');
-  await store.callbacksDue(NOW, 10);
-  assert.ok(plans.length >= 5);
-  for (const plan of plans)
-    assert.match(plan, /^SEARCH \w+ USING |^USE TEMP B-TREE FOR (LAST TERM|RIGHT PART) OF ORDER BY/);
-});

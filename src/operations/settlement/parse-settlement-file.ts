@@ -30,16 +30,13 @@ export interface SettlementFile {
   ignoredColumns: string[];
 }
 
-// A provider's file can have many unused columns, but not more than this.
-const MAX_COLUMNS = 100;
-
 interface Row {
   record: string[];
   /** The line on which it ends. */
   line: number;
 }
 
-const SUGGESTION = `Send CSV with a header line: payment_id or reference, amount, currency, and settled_at if you have it; at most ${MAX_LINES} lines of ${MAX_COLUMNS} columns.`;
+const SUGGESTION = `Send CSV with a header line: payment_id or reference, amount, currency, and settled_at if you have it; at most ${MAX_LINES} lines.`;
 
 /**
  * Reads a settlement file. Throws GatewayError `invalid_input` for a file of another format; the fault of a single line
@@ -48,8 +45,6 @@ const SUGGESTION = `Send CSV with a header line: payment_id or reference, amount
 export async function readSettlementFile(text: string, now: number): Promise<SettlementFile> {
   const [header, ...rows] = rowsOf(text, await import('csv-parse/sync'));
   if (!header) throw refused('The file is empty.');
-  if (header.record.length > MAX_COLUMNS)
-    throw refused(`The header has ${header.record.length} columns, and ${MAX_COLUMNS} are read.`);
   const names = header.record.map((name) => name.toLowerCase());
   const problem = headerFault(names);
   if (problem !== undefined) throw refused(problem);
@@ -75,13 +70,11 @@ function lineOf(
 
 function rowsOf(text: string, { CsvError, parse }: typeof csv): Row[] {
   if (text.includes('\0')) throw refused('The file has a NUL character in it.');
-  // A lone carriage return ends a line only if the file has no line feed.
-  const unified = text.replaceAll('\r\n', '\n').replaceAll('\r', text.includes('\n') ? ' ' : '\n');
   try {
-    const parsed = parse(unified, {
+    const parsed = parse(text, {
       bom: true,
       info: true,
-      record_delimiter: '\n',
+      record_delimiter: ['\r\n', '\n'],
       relax_column_count: true,
       skip_empty_lines: true,
       skip_records_with_empty_values: true,
@@ -90,16 +83,7 @@ function rowsOf(text: string, { CsvError, parse }: typeof csv): Row[] {
     return parsed.map(({ record, info }) => ({ record, line: info.lines }));
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    // The line number of the parser's error is the line where it stopped. The faulty cell begins earlier, after the last
-    // cell or record that the parser completed.
-    const rest = Buffer.from(unified)
-      .subarray(error['bytes'] as number)
-      .toString()
-      .replace(/^\n+/, '');
-    const line = unified.slice(0, unified.length - rest.length).split('\n').length;
-    throw refused(
-      `The file is not CSV: ${error.message.replace(/ at line \d+/, '')}, in the cell that begins on line ${line}.`,
-    );
+    throw refused(`The file is not CSV: ${error.message}.`);
   }
 }
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { SAMPLE_IDS } from '../../contract/sample-ids.ts';
 import { text } from '../../contract/request-fields.ts';
-import { jsonSchemaOf, sampleOf } from '../../contract/json-schema.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT, listOf } from '../../contract/list-query.ts';
 import { refund, refundRequest, renderRefund } from '../../contract/refund-contract.ts';
 import { payment, renderPayment } from '../../contract/payment-contract.ts';
@@ -33,10 +32,6 @@ export const sessionGet = defineOperation({
   access: 'look',
   errors: [INVALID_INPUT, NOT_FOUND, UNAVAILABLE],
   next: 'Call payment.get with the same id for the payment.',
-  example: () => ({
-    request: { sessionId: SAMPLE_IDS.chk },
-    response: sampleAnswer(checkoutSession),
-  }),
   run: async (deps, { sessionId }) => ({ result: renderSession(await getSession(deps, sessionId), deps.urls) }),
 });
 
@@ -52,10 +47,6 @@ export const sessionExpire = defineOperation({
   access: 'write',
   errors: [INVALID_INPUT, NOT_FOUND, INVALID_STATE, UNAVAILABLE],
   next: 'Call checkout.create for another one.',
-  example: () => ({
-    request: { sessionId: SAMPLE_IDS.chk },
-    response: sampleAnswer(checkoutSession),
-  }),
   run: async (deps, { sessionId }) => ({ result: renderSession(await expireSession(deps, sessionId), deps.urls) }),
 });
 
@@ -80,10 +71,6 @@ export const paymentGet = defineOperation({
   access: 'look',
   errors: [INVALID_INPUT, NOT_FOUND, UNAVAILABLE],
   next: 'Fulfil where status is paid; while it is pending or not yet found, ask again after some seconds. failed is one attempt: the buyer may try again at checkoutUrl until the session ends (webhook payment.failed); do not create another checkout for it.',
-  example: () => ({
-    request: { paymentId: SAMPLE_IDS.pay },
-    response: sampleAnswer(payment),
-  }),
   run: async (deps, { paymentId }) => ({ result: renderPayment(await getPayment(deps, paymentId)) }),
 });
 
@@ -96,7 +83,6 @@ const paymentListInput = z.strictObject({
   limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT).describe('Maximum number.'),
   startingAfter: idInput('The last payment of the page before.', SAMPLE_IDS.pay, 'pay').optional(),
 });
-const paymentListOutput = listOf(payment);
 
 /** Over REST: `GET /api/gateway/payments`. */
 export const paymentList = defineOperation({
@@ -104,15 +90,11 @@ export const paymentList = defineOperation({
   title: 'List payments',
   description: 'Answers payments, newest first. Use it to find a payment; to follow one, use payment.get.',
   input: paymentListInput,
-  output: paymentListOutput,
+  output: listOf(payment),
   annotations: READ_ONLY,
   access: 'read',
   errors: [INVALID_INPUT, UNAVAILABLE],
   next: 'If hasMore is true, ask again with startingAfter set to the last id.',
-  example: () => ({
-    request: { status: 'paid' },
-    response: sampleAnswer(paymentListOutput),
-  }),
   run: async ({ store }, { limit, startingAfter, status, customerId }) => {
     const filter = {
       ...(status && { status }),
@@ -140,10 +122,6 @@ export const refundCreate = defineOperation({
   access: 'write',
   errors: [INVALID_INPUT, NOT_FOUND, INVALID_STATE, IDEMPOTENCY_CONFLICT, UNAVAILABLE],
   next: 'It is pending until the provider has paid it out: call refund.get with its id.',
-  example: () => ({
-    request: { paymentId: SAMPLE_IDS.pay, amount: 10, reason: 'requested_by_customer' },
-    response: sampleAnswer(refund),
-  }),
   run: async (deps, { paymentId, ...body }) => {
     const { refund: created, replayed } = await createRefund(deps, paymentId, body);
     return { result: renderRefund(created), replayed };
@@ -164,16 +142,8 @@ export const refundGet = defineOperation({
   access: 'read',
   errors: [INVALID_INPUT, NOT_FOUND, UNAVAILABLE],
   next: 'While it is pending, ask again later.',
-  example: () => ({
-    request: { refundId: SAMPLE_IDS.ref },
-    response: sampleAnswer(refund),
-  }),
   run: async (deps, { refundId }) => ({ result: renderRefund(await getRefund(deps, refundId)) }),
 });
-
-function sampleAnswer(schema: z.ZodType): Record<string, unknown> {
-  return sampleOf(jsonSchemaOf(schema, 'output')) as Record<string, unknown>;
-}
 
 /** Id of a record as the input of a tool. It checks the prefix; the operation checks that the record exists. */
 function idInput(description: string, example: string, ...prefixes: string[]): z.ZodString {

@@ -3,7 +3,6 @@ import type { Select, SelectEach } from '../keyset.ts';
 import { createReader } from '../row-reader.ts';
 import { type ItemOf, defineTable, integer, orNull } from '../table-description.ts';
 import { statement } from '../write-statement.ts';
-import { SELECT_ENDPOINTS, endpointFromRow } from './webhook-endpoints-table.ts';
 
 // The only row has the id 1. The columns `holder` and `held_until` date from test clocks that several instances shared.
 const INSERT_CLOCK = `INSERT INTO test_clock (id, version, offset_ms, goal_ms, target, holder, held_until)
@@ -17,9 +16,10 @@ const SELECT_NEXT = [
   "SELECT MIN(due_at) AS due FROM provider_tasks WHERE status = 'pending' AND due_at > ?1",
   'SELECT MIN(due_at) AS due FROM refunds WHERE due_at > ?1',
   "SELECT MIN(due_at) AS due FROM simulated_callbacks WHERE status = 'pending' AND due_at > ?1",
+  // Deliveries to a disabled endpoint wait for more than time.
+  `SELECT MIN(due_at) AS due FROM deliveries WHERE status = 'pending' AND recover_at IS NULL AND due_at > ?1
+    AND endpoint_id IN (SELECT id FROM webhook_endpoints WHERE status = 'active')`,
 ];
-const SELECT_NEXT_DELIVERY =
-  "SELECT MIN(due_at) AS due FROM deliveries WHERE status = 'pending' AND recover_at IS NULL AND due_at > ?1 AND endpoint_id = ?2";
 
 /** Row of the test clock. */
 const CLOCKS = defineTable('test_clock', {
@@ -42,18 +42,13 @@ export const clockWrites = {
 
 /** Reads for services with a test clock. */
 export function createClockReads(select: Select, selectEach: SelectEach) {
-  const { one, all } = createReader(select);
+  const { one } = createReader(select);
   return {
     /** Undefined if time was never moved. */
     testClock: () => one(CLOCKS.fromRow, SELECT_CLOCK),
     /** First instant after `after` at which work falls due; undefined without pending work. */
     async nextDue(after: Instant): Promise<Instant | undefined> {
-      // Deliveries to a disabled endpoint wait for more than time.
-      const endpoints = (await all(endpointFromRow, SELECT_ENDPOINTS)).filter(({ status }) => status === 'active');
-      const found = await selectEach([
-        ...SELECT_NEXT.map((sql) => ({ sql, params: [after] })),
-        ...endpoints.map(({ id }) => ({ sql: SELECT_NEXT_DELIVERY, params: [after, id] })),
-      ]);
+      const found = await selectEach(SELECT_NEXT.map((sql) => ({ sql, params: [after] })));
       const dues = found.flat().flatMap((row) => (row['due'] as number | null) ?? []);
       return dues.length === 0 ? undefined : Math.min(...dues);
     },

@@ -26,7 +26,7 @@ const ENDPOINTS = describeTable<WebhookEndpoint>('webhook_endpoints', {
   slot: integer,
   created: integer,
 });
-export const endpointFromRow = ENDPOINTS.fromRow;
+const endpointFromRow = ENDPOINTS.fromRow;
 const FIXED = new Set(['id', 'environment', 'created']);
 const CHANGED = ENDPOINTS.columns.filter(({ name }) => !FIXED.has(name));
 const saveEndpoint = ENDPOINTS.insert({
@@ -60,7 +60,7 @@ const DISABLE = `UPDATE webhook_endpoints
 const DISABLE_FAILING = `${DISABLE} AND failing_since = ?5`;
 
 // Deleted endpoints accumulate, and are not read.
-export const SELECT_ENDPOINTS = "SELECT * FROM webhook_endpoints WHERE status IN ('active', 'disabled', 'deleting')";
+const SELECT_ENDPOINTS = "SELECT * FROM webhook_endpoints WHERE status IN ('active', 'disabled', 'deleting')";
 const SELECT_SECRETS = 'SELECT * FROM webhook_secrets ORDER BY endpoint_id, number';
 const SELECT_SECRETS_OF_ENDPOINT = 'SELECT * FROM webhook_secrets WHERE endpoint_id = ?1 ORDER BY number';
 // An attempt is counted when it begins, logged when it ends, and lost when its lease expires.
