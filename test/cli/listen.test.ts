@@ -7,7 +7,7 @@ import { Webhook } from 'standardwebhooks';
 import { type Tillway, TillwayError, type WebhookEvent, webhooks } from '../../sdk/src/index.ts';
 import type { Terminal } from '../../src/cli/command-context.ts';
 import { followFeed } from '../../src/cli/feed-follower.ts';
-import { adviceOn } from '../../src/cli/listen/forwarder.ts';
+import { adviceOn } from '../../src/cli/listen/listen-command.ts';
 import { runTillway } from '../../src/cli/program.ts';
 import { freePort } from '../process/program.ts';
 import { createSession, startAt, submit } from '../simulator/buyer.ts';

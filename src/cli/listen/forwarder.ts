@@ -1,5 +1,5 @@
 import type { WebhookEvent } from '../../../sdk/src/index.ts';
-import { type Deliverer, DELIVERY_LIMITS } from '../../webhooks/deliver.ts';
+import type { Deliverer } from '../../webhooks/deliver.ts';
 import { deliveryHeaders } from '../../webhooks/sign.ts';
 
 /** The result of one attempt to forward an event. */
@@ -63,22 +63,4 @@ export function createForwarder(options: {
       });
     },
   };
-}
-
-const ADVICE: Readonly<Record<number, string>> = {
-  400: 'Your handler refuses it: does it verify with the secret shown above? tillway webhook verify explains a failure.',
-  404: 'Your server has nothing at that path: correct --forward-to.',
-  405: 'Your server accepts no POST at that path: correct --forward-to, or its route.',
-};
-
-/** The advice about a failed attempt, in one sentence. */
-export function adviceOn({ status, failure }: Pick<Forwarded, 'status' | 'failure'>): string {
-  if (failure === 'connection refused') return 'Nothing listens there: start your server, or correct --forward-to.';
-  if (failure?.startsWith('no complete answer')) {
-    return `Answer within ${DELIVERY_LIMITS.totalMs / 1000} s: 200 first, the work afterwards.`;
-  }
-  if (status === null) return 'Correct --forward-to, or the proxy or firewall before your server.';
-  if (status < 300) return 'Answer exactly 200: the service counts nothing else as received.';
-  if (status < 400) return 'Name the address that it leads to: redirects are not followed.';
-  return ADVICE[status === 401 || status === 403 ? 400 : status] ?? 'Look into the log of your server.';
 }

@@ -13,7 +13,7 @@ import {
 } from '../command-context.ts';
 import { followFeed } from '../feed-follower.ts';
 import { EVENT_TYPES, environmentOption, eventTypesOf, option } from '../options.ts';
-import { type Forwarded, adviceOn } from './forwarder.ts';
+import type { Forwarded } from './forwarder.ts';
 
 interface ListenOptions {
   forwardTo?: string;
@@ -204,4 +204,22 @@ function forwardText(note: Extract<Note, { object: 'forward' }>, paint: Paint): 
   const next = nextTryMs === null ? 'given up' : `next try in ${nextTryMs / 1000} s`;
   const advice = attempt === 1 ? `  ${paint('yellow', adviceOn(note))}\n` : '';
   return `${start}${paint('red', `-> ${plain(failure)}, ${next}`)}\n${advice}`;
+}
+
+const ADVICE: Readonly<Record<number, string>> = {
+  400: 'Your handler refuses it: does it verify with the secret shown above? tillway webhook verify explains a failure.',
+  404: 'Your server has nothing at that path: correct --forward-to.',
+  405: 'Your server accepts no POST at that path: correct --forward-to, or its route.',
+};
+
+/** The advice about a failed attempt, in one sentence. */
+export function adviceOn({ status, failure }: Pick<Forwarded, 'status' | 'failure'>): string {
+  if (failure === 'connection refused') return 'Nothing listens there: start your server, or correct --forward-to.';
+  if (failure?.startsWith('no complete answer')) {
+    return 'Answer within 15 s: 200 first, the work afterwards.';
+  }
+  if (status === null) return 'Correct --forward-to, or the proxy or firewall before your server.';
+  if (status < 300) return 'Answer exactly 200: the service counts nothing else as received.';
+  if (status < 400) return 'Name the address that it leads to: redirects are not followed.';
+  return ADVICE[status === 401 || status === 403 ? 400 : status] ?? 'Look into the log of your server.';
 }
