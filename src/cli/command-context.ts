@@ -216,11 +216,11 @@ export function describedCommand(
   const [name, ...operands] = usage.split(' ');
   const command = new Command(name).summary(summary).description(`${summary}.${details ? `\n\n${details}` : ''}`);
   if (operands.length > 0) command.arguments(operands.join(' '));
+  for (const option of options) command.addOption(option);
   if (remote) command.option('--url <url>', `the service; default TILLWAY_URL, else ${DEFAULT_URL}`);
   const usual = remote ? 'print the answer of the API verbatim' : 'print JSON, for programs';
   if (data !== false) command.option('--json', data === true ? usual : data);
   command.option('--no-color', 'print without colours');
-  for (const option of options) command.addOption(option);
   DETAILS.set(command, { examples, lines });
   return command;
 }

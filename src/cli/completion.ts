@@ -11,7 +11,7 @@ export function completionCommand(context: CommandContext, program: () => Comman
     summary: 'Print a script that completes the commands of tillway in a shell',
     details: [
       'bash: put  source <(tillway completion bash)  into ~/.bashrc',
-      'zsh:  put  source <(tillway completion zsh)  into ~/.zshrc, after compinit',
+      'zsh:  put  source <(tillway completion zsh)  into ~/.zshrc',
       'fish: tillway completion fish > ~/.config/fish/completions/tillway.fish',
     ].join('\n'),
     examples: SHELLS.map((shell) => `tillway completion ${shell}`),
@@ -67,89 +67,43 @@ const SCRIPTS: Record<Shell, (places: readonly Place[]) => string> = { bash, zsh
 
 function bash(places: readonly Place[]): string {
   const reply = (choices: readonly string[]) => `COMPREPLY=($(compgen -W ${quoted(choices.join(' '))} -- "$current"))`;
-  const values = valueCases(places, (value) =>
-    value === 'file' ? ':' : value === 'any' ? 'compopt +o default 2>/dev/null' : reply(value),
+  const files = 'compopt -o default 2>/dev/null';
+  const values = places.flatMap(({ path, options }) =>
+    options.flatMap(({ text, value }): [string, string][] => {
+      if (value === 'none') return [];
+      const choices = value === 'file' ? files : value === 'any' ? ':' : reply(value);
+      return [[`${path} ${text}`, `${choices}; return`]];
+    }),
   );
-  const words = places.map(({ path, words, takesFile }) => {
-    const files = takesFile ? '' : '; compopt +o default 2>/dev/null';
-    return [path, `${reply(words.map(({ text }) => text))}${files}`] as const;
+  const words = places.map(({ path, words, takesFile, options }): [string, string] => {
+    const choices = takesFile ? files : reply(words.map(({ text }) => text));
+    return [path, `[[ $current == -* ]] && ${reply(options.map(({ text }) => text))} || ${choices}`];
   });
-  const options = places.map(({ path, options }) => [path, reply(options.map(({ text }) => text))] as const);
-  return `# bash completion of tillway: source <(tillway completion bash)
+  const paths = places.flatMap(({ path }) => (path === '' ? [] : [quoted(path)]));
+  return `# completion of tillway: source <(tillway completion bash)
 _tillway() {
   local at='' word i current=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]}
   # bash takes the = of --kind=card for a word of its own
   [[ $before == '=' ]] && before=\${COMP_WORDS[COMP_CWORD-2]}
   [[ $current == '=' ]] && current=''
-${walk('COMP_WORDS[i]', 1, 'COMP_CWORD', places)}
-  case "$at $before" in
-${values}  esac
-  if [[ $current == -* ]]; then
-    case $at in
-${casesOf(options)}    esac
-  else
-    case $at in
-${casesOf(words)}    esac
-  fi
-}
-complete -o default -F _tillway tillway
-`;
-}
-
-function zsh(places: readonly Place[]): string {
-  const described = (each: readonly Word[]) =>
-    each.map(({ text, meaning }) => quoted(meaning === '' ? text : `${text}:${meaning}`)).join(' ');
-  const values = valueCases(places, (value) =>
-    value === 'file' ? '_files' : value === 'any' ? "_message 'a value'" : `compadd -- ${value.join(' ')}`,
-  );
-  const words = places.map(({ path, words, takesFile }) => {
-    return [path, takesFile ? '_files; return' : `choices=(${described(words)})`] as const;
-  });
-  const options = places.map(({ path, options }) => [path, `choices=(${described(options)})`] as const);
-  return `#compdef tillway
-# zsh completion of tillway: source <(tillway completion zsh)
-_tillway() {
-  local at='' word i before=\${words[CURRENT-1]}
-  local -a choices
-  if [[ $PREFIX == --*=* ]]; then
-    before=\${PREFIX%%=*}
-    compset -P '*='
-  fi
-${walk('words[i]', 2, 'CURRENT', places)}
-  case "$at $before" in
-${values}  esac
-  if [[ $PREFIX == -* ]]; then
-    case $at in
-${casesOf(options)}    esac
-  else
-    case $at in
-${casesOf(words)}    esac
-  fi
-  _describe tillway choices
-}
-compdef _tillway tillway
-`;
-}
-
-/** Shell code, for bash and zsh, that finds the command before the cursor. */
-function walk(word: string, first: number, end: string, places: readonly Place[]): string {
-  const paths = places.filter(({ path }) => path !== '').map(({ path }) => quoted(path));
-  return `  for ((i = ${first}; i < ${end}; i++)); do
-    word="\${at:+$at }\${${word}}"
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word="\${at:+$at }\${COMP_WORDS[i]}"
     case $word in
       ${paths.join('|')}) at=$word ;;
     esac
-  done`;
+  done
+  case "$at $before" in
+${casesOf(values)}  esac
+  case $at in
+${casesOf(words)}  esac
+}
+complete -F _tillway tillway
+`;
 }
 
-function valueCases(places: readonly Place[], reply: (value: 'file' | 'any' | readonly string[]) => string): string {
-  return casesOf(
-    places.flatMap(({ path, options }) =>
-      options.flatMap(({ text, value }): [string, string][] =>
-        value === 'none' ? [] : [[`${path} ${text}`, `${reply(value)}; return`]],
-      ),
-    ),
-  );
+/** zsh runs the completion of bash. */
+function zsh(places: readonly Place[]): string {
+  return `autoload -Uz compinit bashcompinit && compinit && bashcompinit\n${bash(places)}`;
 }
 
 /** The branches of a `case`; branches with the same command are merged. */

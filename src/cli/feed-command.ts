@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { TillwayError, type WebhookEvent } from '../../sdk/src/index.ts';
+import type { WebhookEvent } from '../../sdk/src/index.ts';
 import { type CommandContext, describedCommand, jsonLineOf } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
+import { followFeed } from './feed-follower.ts';
 import { type Fields, rowOf } from './record-fields.ts';
 import { growingTable } from './table.ts';
 import { EVENT_TYPES, choiceOption, environmentOption, option, wholeNumberOption } from './options.ts';
 import { plain } from './cells.ts';
 
-const POLL_MS = 1000;
 const PAGE = 100;
 
 interface FeedOptions {
@@ -48,49 +48,31 @@ export function feedCommand(context: CommandContext, columns: Fields<WebhookEven
     const growing = growingTable(Object.keys(columns), context.paint(command));
     const show = (event: WebhookEvent) =>
       terminal.write(context.isJson(command) ? `${jsonLineOf(event)}\n` : growing.add([rowOf(columns, event)]));
-    const sayWhere = () => {
-      if (context.isJson(command) || cursor === '') return;
-      terminal.write(growing.end() + context.paint(command)('dim', `go on: --after ${plain(cursor)}\n`));
-    };
-    let cursor = after;
+    const position = { after };
+    const events = followFeed({
+      client,
+      position,
+      query: { type, environment, limit: Math.min(limit, PAGE) },
+      signal,
+      sleep: terminal.sleep,
+      onReach: (reason) => {
+        const state = reason === null ? 'reachable again' : `unreachable: ${plain(reason)} Waiting for it`;
+        terminal.complain(`${context.urlOf(command)} is ${state}.\n`);
+      },
+    });
     let count = 0;
-    let wasReached = false;
-    let isAway = false;
-    for (;;) {
-      const feed = client.events.feed(
-        { after: cursor, type, environment, limit: Math.min(limit - count, PAGE) },
-        { signal },
-      );
-      try {
-        for await (const event of feed) {
-          show(event);
-          cursor = event.id;
-          if (++count >= limit) break;
-        }
-        cursor = feed.cursor;
-        wasReached = true;
-        isAway = false;
-      } catch (cause) {
-        if (signal?.aborted) break;
-        if (!wasReached || !follow || !isPassing(cause)) {
-          sayWhere();
-          throw context.misread(command, cause);
-        }
-        if (!isAway)
-          terminal.complain(`${context.urlOf(command)} is unreachable: ${plain(cause.message)} Waiting for it.\n`);
-        isAway = true;
+    try {
+      for await (const event of events) {
+        show(event);
+        if (++count >= limit) break;
       }
-      if (!follow || count >= limit) break;
-      await terminal.sleep(POLL_MS, signal);
-      if (signal?.aborted) break;
+      if (count === 0 && !context.isJson(command)) terminal.write('None.\n');
+    } catch (cause) {
+      throw context.misread(command, cause);
+    } finally {
+      if (!context.isJson(command) && position.after !== '') {
+        terminal.write(growing.end() + context.paint(command)('dim', `go on: --after ${plain(position.after)}\n`));
+      }
     }
-    if (count === 0 && !context.isJson(command)) terminal.write('None.\n');
-    sayWhere();
   });
-}
-
-/** True if the failure can be over at the next poll: a restart, a deploy, too many calls. */
-function isPassing(cause: unknown): cause is TillwayError {
-  if (!(cause instanceof TillwayError)) return false;
-  return cause.status === undefined || cause.status === 429 || cause.status >= 500;
 }

@@ -53,11 +53,6 @@ export function wholeNumberOption(name: string, description: string, example: st
   return option(`${name} <number>`, description, (text) => wholeNumberOf(name, text, example));
 }
 
-/** Parser of an option that may be given several times. */
-export function collect(text: string, before: readonly string[]): string[] {
-  return [...before, text];
-}
-
 /** A time of the API, ISO 8601 with its zone, as it was typed. */
 export function timeOption(name: string, description: string): Option {
   return option(`${name} <time>`, `${description}: 2026-01-15T09:30:00Z`, (text) => {

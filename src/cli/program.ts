@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Command, CommanderError, Help, type Option } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { checkoutCommand, feesCommand } from './checkout-commands.ts';
 import { clockCommand } from './clock-command.ts';
 import { complaintOf, misuseMessage } from './complaint.ts';
@@ -18,7 +18,7 @@ import {
 import { endpointsCommand } from './endpoint-commands.ts';
 import { deliveriesCommand, eventsCommand } from './event-commands.ts';
 import { forgetSecretsCommand } from './forget-secrets-command.ts';
-import { commandAt, commandGroup, commandsIn, pathOf, withDefaults, withHelp } from './command-group.ts';
+import { commandAt, commandGroup, commandsIn, withDefaults, withHelp } from './command-group.ts';
 import { keysCommand } from './key-commands.ts';
 import { ledgerCommand } from './ledger-commands.ts';
 import { listenCommand } from './listen/listen-command.ts';
@@ -137,7 +137,6 @@ function inGroup(heading: string, commands: Command[]): Command[] {
 /** The settings of every command: none ends the process, and all output goes to the terminal. */
 function settle(command: Command, terminal: Terminal): void {
   const { colour, columns = MAX_HELP_WIDTH } = terminal;
-  const helper = new Help();
   command
     .helpCommand(false)
     .helpOption('-h, --help', 'this text')
@@ -156,10 +155,7 @@ function settle(command: Command, terminal: Terminal): void {
       getErrHasColors: () => colour.errors,
     })
     .configureHelp({
-      commandUsage: (each) => `${pathOf(each)} ${usageWords(each)}`,
-      subcommandTerm: (each) => [each.name(), ...argumentsOf(each)].join(' '),
-      // The command's own options come before the common ones.
-      visibleOptions: (each) => helper.visibleOptions(each).toSorted((a, b) => rankOf(a) - rankOf(b)),
+      subcommandTerm: (each) => `${each.name()} ${each.usage().replaceAll(/\[(?:options|command)\] ?/g, '')}`.trim(),
       optionDescription: ({ description, argChoices, mandatory }) => {
         const choices = argChoices ? ` (${argChoices.join(', ')})` : '';
         return `${description}${choices}${mandatory ? ' (required)' : ''}`;
@@ -183,24 +179,6 @@ const FIRST_EXAMPLES = [
 function examplesIn(command: Command): readonly string[] {
   if (command.commands.length === 0) return examplesOf(command);
   return command.commands.flatMap((each) => examplesIn(each).slice(0, 1));
-}
-
-const LAST = ['--url', '--json', '--no-color', '--help'];
-
-function rankOf({ long }: Option): number {
-  return LAST.indexOf(long ?? '');
-}
-
-function usageWords(command: Command): string {
-  if (command.commands.length > 0) return '<command> [options]';
-  return [...argumentsOf(command), '[options]'].join(' ');
-}
-
-function argumentsOf(command: Command): string[] {
-  return command.registeredArguments.map((argument) => {
-    const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
-    return argument.required ? `<${name}>` : `[${name}]`;
-  });
 }
 
 /** An empty operand, or dots, would be the path of another resource. */

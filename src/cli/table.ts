@@ -8,8 +8,6 @@ const AMOUNT = /^-?\d+\.\d\d USD$/;
 // Users copy ids into the next command, so they are never left out.
 const ID = /^[a-z]{2,4}_\w{16,}$/;
 const GAP = '  ';
-/** The minimum width of a text that is broken into lines. */
-const MIN_TEXT_WIDTH = 20;
 
 /** Rows under headings; columns are as wide as their widest entry, and empty columns are left out. */
 export function table(headings: readonly string[], rows: readonly Row[], paint: Paint = withoutStyle): string {
@@ -26,10 +24,7 @@ export interface GrowingTable {
   end(): string;
 }
 
-/**
- * On a narrow terminal, a text in the last column is broken at its words. If that is not enough, columns are left out from
- * the right, but never ids.
- */
+/** On a narrow terminal, columns are left out from the right, but never ids. */
 export function growingTable(headings: readonly string[], paint: Paint): GrowingTable {
   const titles = headings.map((text): Cell => ({ text, style: 'bold' }));
   let widths: number[] | undefined;
@@ -46,7 +41,7 @@ export function growingTable(headings: readonly string[], paint: Paint): Growing
       if (widths === undefined) leftOut = tooMany(grown, rows, paint.columns);
       widths = grown;
       const shown = grown.map((width, column) => (leftOut.has(column) ? 0 : width));
-      return lines.map((row) => linesOf(row, shown, paint)).join('');
+      return lines.map((row) => lineOf(row, shown, paint)).join('');
     },
     end() {
       const names = headings.filter((_, column) => leftOut.has(column) && widths![column]! > 0);
@@ -58,57 +53,24 @@ export function growingTable(headings: readonly string[], paint: Paint): Growing
 /** The columns that do not fit the terminal. */
 function tooMany(widths: readonly number[], rows: readonly Row[], columns = Infinity): Set<number> {
   const leftOut = new Set<number>();
-  const least = widths.map((width, column) => {
-    const isText = column === widths.length - 1 && rows.some((row) => textOf(row[column]!).includes(' '));
-    return isText ? Math.min(width, MIN_TEXT_WIDTH) : width;
-  });
   for (let column = widths.length - 1; column > 0; column--) {
-    const shown = least.filter((width, index) => width > 0 && !leftOut.has(index));
-    if (widthOf(shown) <= columns) break;
+    const shown = widths.filter((width, index) => width > 0 && !leftOut.has(index));
+    const total = shown.reduce((sum, width) => sum + width, 0) + GAP.length * (shown.length - 1);
+    if (total <= columns) break;
     if (!rows.some((row) => ID.test(textOf(row[column]!)))) leftOut.add(column);
   }
   return leftOut;
 }
 
-function widthOf(widths: readonly number[]): number {
-  return widths.reduce((sum, width) => sum + width, 0) + GAP.length * (widths.length - 1);
-}
-
-/** The lines of one row: more than one if its last text does not fit one line. */
-function linesOf(row: Row, widths: readonly number[], paint: Paint): string {
-  const used = row.map((cell, column) => ({ cell, width: widths[column]! })).filter(({ width }) => width > 0);
-  const last = used.pop();
-  if (!last) return '\n';
-  const head = used.map(({ cell, width }) => aligned(cell, width, paint) + GAP).join('');
-  const indent = widthOf([...used.map(({ width }) => width), 0]);
-  const room = (paint.columns ?? Infinity) - indent;
-  // If there is no room even for the minimum width, the terminal breaks the line.
-  const [first = '', ...rest] =
-    last.width > room && room >= MIN_TEXT_WIDTH ? brokenAtWords(textOf(last.cell), room) : [textOf(last.cell)];
-  const cell = (text: string): Cell => (typeof last.cell === 'string' ? text : { ...last.cell, text });
-  const width = last.width > room ? 0 : last.width;
-  const lines = [
-    head + aligned(cell(first), width, paint),
-    ...rest.map((text) => `${' '.repeat(indent)}${painted(cell(text), paint)}`),
-  ];
-  return lines.map((line) => `${line.trimEnd()}\n`).join('');
+function lineOf(row: Row, widths: readonly number[], paint: Paint): string {
+  const cells = row.flatMap((cell, column) => (widths[column]! > 0 ? [aligned(cell, widths[column]!, paint)] : []));
+  return `${cells.join(GAP).trimEnd()}\n`;
 }
 
 function aligned(cell: Cell, width: number, paint: Paint): string {
   const text = textOf(cell);
   const space = ' '.repeat(Math.max(0, width - text.length));
   return AMOUNT.test(text) ? `${space}${painted(cell, paint)}` : `${painted(cell, paint)}${space}`;
-}
-
-/** Lines of at most that many characters; a longer word gets a separate line. */
-export function brokenAtWords(text: string, width: number): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1);
-    if (line !== undefined && line.length + 1 + word.length <= width) lines[lines.length - 1] = `${line} ${word}`;
-    else lines.push(word);
-  }
-  return lines;
 }
 
 /** Facts about one record, one a line; empty facts are left out. */

@@ -4,11 +4,10 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
-import { TillwayError, type WebhookEvent, webhooks } from '../../sdk/src/index.ts';
+import { type Tillway, TillwayError, type WebhookEvent, webhooks } from '../../sdk/src/index.ts';
 import type { Terminal } from '../../src/cli/command-context.ts';
-import { createEventFeed } from '../../src/cli/listen/event-follower.ts';
-import { adviceOn } from '../../src/cli/listen/forwarder.ts';
-import { type Note, noteTexts } from '../../src/cli/listen/listen-notes.ts';
+import { followFeed } from '../../src/cli/feed-follower.ts';
+import { adviceOn } from '../../src/cli/listen/listen-command.ts';
 import { runTillway } from '../../src/cli/program.ts';
 import { freePort } from '../process/program.ts';
 import { createSession, startAt, submit } from '../simulator/buyer.ts';
@@ -17,155 +16,56 @@ import { startStub } from './stub-server.ts';
 import { createTerminal, runIn, runWith } from './terminal.ts';
 import { until } from '../support/until.ts';
 
-const START = Date.parse('2026-03-01T12:00:00.000Z');
-const PAGE = 100;
-
-/** An event with the times at which it is created and becomes visible, in milliseconds from the start. */
-interface Planned {
-  id: string;
-  createdMs: number;
-  visible: number;
-}
-
-function eventOf({ id, createdMs }: Planned): WebhookEvent {
-  const data = { session_id: 'chk_1', amount: 1 };
-  return { id, type: 'payment.paid', created: new Date(START + createdMs).toISOString(), data } as WebhookEvent;
-}
-
-/** A fake service: a list of events, newest first, and a feed that grows at its end, both with pages that can fail. */
-function createFakeService(plan: readonly Planned[]) {
-  const state = { now: 0, failsAfterPages: Infinity, pagesRead: 0 };
-  const visibleEvents = () => plan.filter((event) => event.visible <= state.now);
-  const visible = () =>
-    visibleEvents()
-      .toSorted((a, b) => b.createdMs - a.createdMs || (a.id < b.id ? 1 : -1))
-      .map(eventOf);
-  const inOrder = () =>
-    visibleEvents().toSorted((a, b) => a.visible - b.visible || a.createdMs - b.createdMs || (a.id < b.id ? -1 : 1));
-  async function* pagesOf(all: WebhookEvent[]) {
-    for (let at = 0; at === 0 || at < all.length; at += PAGE) {
-      if (at / PAGE >= state.failsAfterPages) throw new Error('unavailable');
-      state.pagesRead += 1;
-      yield { data: all.slice(at, at + PAGE) };
-    }
-  }
-  async function* feedAfter(after: string) {
-    const all = inOrder();
-    const at = all.findIndex(({ id }) => id === after);
-    if (after !== '' && at === -1) throw new TillwayError('invalid_input', 'no such event', { field: 'after' });
-    yield* pagesOf(all.slice(at + 1).map(eventOf));
-  }
-  const feed = createEventFeed({ newestFirst: () => pagesOf(visible()), feed: feedAfter });
-  return { state, feed, inOrder };
-}
-
-async function idsAt(fake: ReturnType<typeof createFakeService>, now: number): Promise<string[]> {
-  fake.state.now = now;
-  return (await fake.feed.poll()).events.map(({ id }) => id);
-}
-
-const burst = (count: number, createdMs: number): Planned[] =>
-  Array.from({ length: count }, (_, index) => ({
-    id: `evt_${createdMs + index}`,
-    createdMs: createdMs + index,
-    visible: createdMs + index,
-  }));
-
-describe('the event feed of tillway listen', () => {
-  const plans = fc.array(
-    fc.record({
-      createdMs: fc.oneof(fc.integer({ min: -20_000, max: 30_000 }), fc.integer({ min: -100_000, max: 400_000 })),
-      lag: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 10_000 })),
-      copies: fc.oneof({ weight: 9, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.constant(160) }),
-    }),
-    { maxLength: 15 },
-  );
+describe('the follower of the event feed', () => {
   const polls = fc.array(
     fc.record({
-      after: fc.oneof(
-        { weight: 4, arbitrary: fc.integer({ min: 1, max: 4000 }) },
-        { weight: 1, arbitrary: fc.integer({ min: 1, max: 90_000 }) },
-      ),
-      // Number of pages before the service fails: 0 if it is unavailable, Infinity if it does not fail.
-      pages: fc.constantFrom(Infinity, Infinity, 0, 1),
+      added: fc.integer({ min: 0, max: 5 }),
+      // Number of events before the service fails: 0 if it is unavailable, Infinity if it does not fail.
+      readable: fc.constantFrom(Infinity, Infinity, 0, 1, 3),
     }),
     { maxLength: 20 },
   );
 
-  it('returns each event once, in the order of the feed, whenever it becomes visible and whichever requests fail', async () => {
+  it('returns each event once, in the order of the feed, whichever requests fail', async () => {
     await fc.assert(
-      fc.asyncProperty(plans, polls, async (drawn, times) => {
-        const plan = drawn.flatMap(({ createdMs, lag, copies }, index) =>
-          Array.from({ length: copies }, (_, copy) => ({
-            id: `evt_${index}_${copy}`,
-            createdMs: createdMs + copy,
-            visible: createdMs + copy + lag,
-          })),
-        );
-        const fake = createFakeService(plan);
-        await fake.feed.start();
+      fc.asyncProperty(polls, async (drawn) => {
+        const plan = [{ added: 2, readable: Infinity }, ...drawn, { added: 1, readable: Infinity }];
+        const all: string[] = [];
+        const stop = new AbortController();
+        let cursor = '';
+        const feed = ({ after }: { after: string }) => {
+          const { added, readable } = plan.shift()!;
+          for (let count = 0; count < added; count++) all.push(`evt_${all.length}`);
+          const rest = all.slice(all.indexOf(after) + 1);
+          async function* read() {
+            for (const [index, id] of rest.entries()) {
+              if (index >= readable) throw new TillwayError('unavailable', 'stopping', { status: 503 });
+              yield { id };
+            }
+            if (readable === 0) throw new TillwayError('unavailable', 'stopping', { status: 503 });
+            cursor = all.at(-1)!;
+          }
+          return Object.defineProperty(read(), 'cursor', { get: () => cursor });
+        };
         const seen: string[] = [];
-        for (const { after: gap, pages } of [...times, { after: 600_000, pages: Infinity }]) {
-          fake.state.failsAfterPages = pages;
-          seen.push(...(await idsAt(fake, fake.state.now + gap).catch(() => [])));
-        }
-        const expected = fake.inOrder().filter(({ visible }) => visible > 0);
-        const expectedIds = expected.map(({ id }) => id);
-        assert.deepEqual(seen, expectedIds);
+        const reached: boolean[] = [];
+        const events = followFeed({
+          client: { events: { feed } } as unknown as Tillway,
+          position: { after: '' },
+          query: {},
+          signal: stop.signal,
+          sleep: async () => {
+            if (plan.length === 0) stop.abort();
+          },
+          onReach: (reason) => reached.push(reason === null),
+        });
+        for await (const { id } of events) seen.push(id);
+        assert.deepEqual(seen, all);
+        assert.deepEqual(
+          reached,
+          Array.from(reached, (_, index) => index % 2 === 1),
+        );
       }),
-    );
-  });
-
-  it('reads one page per poll if there are no new events', async () => {
-    const fake = createFakeService([...burst(2000, -3_000_000), ...burst(50, -1000)]);
-    await fake.feed.start();
-    fake.state.pagesRead = 0;
-    for (let now = 500; now <= 200_000; now += 500) await idsAt(fake, now);
-    assert.equal(fake.state.pagesRead, 400);
-  });
-
-  it('continues with newer events if the service has another database', async () => {
-    const plan = burst(3, -1000);
-    const fake = createFakeService(plan);
-    await fake.feed.start();
-    plan.splice(
-      0,
-      3,
-      { id: 'evt_older', createdMs: -5000, visible: 0 },
-      { id: 'evt_newer', createdMs: 300, visible: 300 },
-    );
-    fake.state.now = 500;
-    const { events, isOtherHistory } = await fake.feed.poll();
-    assert.deepEqual([events.map(({ id }) => id), isOtherHistory], [['evt_newer'], true]);
-    plan.push({ id: 'evt_next', createdMs: 700, visible: 700 });
-    assert.deepEqual(await idsAt(fake, 1000), ['evt_next']);
-  });
-
-  it('starts with the past events since a time or an event, and does not repeat them', async () => {
-    for (const [since, first] of [
-      [{ from: START - 200_000 }, 0],
-      [{ from: START - 199_900 }, 100],
-      [{ from: START - 199_900, event: eventOf(burst(1, -199_900)[0]!) }, 100],
-      [{ from: START + 1 }, 250],
-    ] as const) {
-      const visibleEvents = burst(250, -200_000);
-      const fake = createFakeService([...visibleEvents, { id: 'evt_new', createdMs: 100, visible: 100 }]);
-      const ids = (await fake.feed.start(since)).map(({ id }) => id);
-      const expectedIds = visibleEvents.slice(first).map(({ id }) => id);
-      assert.deepEqual(ids, expectedIds);
-      assert.deepEqual(await idsAt(fake, 100), ['evt_new']);
-    }
-  });
-
-  it('starts at the given event, and omits earlier events of the same millisecond', async () => {
-    const visibleEvents = ['evt_a', 'evt_b', 'evt_c'].map((id) => ({ id, createdMs: -5000, visible: -5000 }));
-    const events = await createFakeService(visibleEvents).feed.start({
-      from: START - 5000,
-      event: eventOf(visibleEvents[1]!),
-    });
-    assert.deepEqual(
-      events.map(({ id }) => id),
-      ['evt_b', 'evt_c'],
     );
   });
 });
@@ -183,42 +83,6 @@ describe('the advice of tillway listen about a failed delivery', () => {
   for (const [failure, status, message] of ADVICE) {
     it(`explains "${failure}"`, () => assert.match(adviceOn({ failure, status }), message));
   }
-});
-
-describe('the text output of tillway listen', () => {
-  const textOf = (columns: number) => noteTexts(Object.assign((_style: unknown, text: string) => text, { columns }));
-  const session = `chk_${'0'.repeat(36)}`;
-  const data = { session_id: session, amount: 9999.99 };
-  const event = { id: 'evt_1', type: 'payment.provider_pending', created: '2026-03-01T12:00:00.000Z', data };
-  const shown = { object: 'event', number: 999, event: event as WebhookEvent } as const;
-
-  it('shows the session id on a separate line at 80 columns, and on the same line on a wide terminal', () => {
-    const failed = { object: 'forward', eventId: event.id, number: 999, attempt: 5, durationMs: 4 } as const;
-    const failure = 'answered 302, and redirects are not followed';
-    const notes: Note[] = [
-      shown,
-      { ...failed, status: 302, failure, nextTryMs: 15_000 },
-      {
-        object: 'service_away',
-        url: 'http://127.0.0.1:3000',
-        reason: `connect ECONNREFUSED, and ${'words '.repeat(9)}`,
-      },
-      { object: 'service_replaced', url: 'http://127.0.0.1:3000' },
-    ];
-    const lines = notes.map(textOf(80)).join('').split('\n');
-    assert.ok(Math.max(...lines.map((line) => line.length)) <= 80, lines.join('\n'));
-    assert.ok(lines.includes(`          ${session}`));
-    assert.ok(textOf(120)(shown).endsWith(`#999  payment.provider_pending  9999.99 USD  ${session}\n`));
-  });
-
-  it('explains how to reuse a generated secret, and does not show a secret from the environment', () => {
-    const start = (secret: string | null, secretFrom: 'made' | 'option' | 'environment') =>
-      textOf(80)({ object: 'listen_started', url: 'http://a/', forwardTo: 'http://b/', secret, secretFrom });
-    assert.match(start('whsec_x', 'made'), /signed with whsec_x\n[^]*give it as\s--secret/);
-    assert.match(start('whsec_x', 'option'), /signed with whsec_x\n/);
-    assert.doesNotMatch(start('whsec_x', 'option'), /--secret/);
-    assert.doesNotMatch(start(null, 'environment'), /whsec_|--secret/);
-  });
 });
 
 interface ReceivedRequest {
@@ -348,7 +212,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     await using listening = listen(on.url, `--forward-to ${receiver.url} --secret ${secret} --environment sandbox`);
     await listening.waitForOutput(secret);
     const sessionId = await pay(on);
-    await listening.waitForOutput(new RegExp(`#\\d+ +payment\\.paid +49\\.99 USD  ${sessionId}`));
+    await listening.waitForOutput(new RegExp(`payment\\.paid +49\\.99 USD  ${sessionId}`));
     await until(() => receiver.receivedIds().includes(`evt_${sessionId}_paid`));
     assert.equal(await listening.stop(), 0);
     assert.equal(listening.stderr(), '');
@@ -357,11 +221,10 @@ describe('tillway listen', { concurrency: 4 }, () => {
     assert.deepEqual(forwardedIds.at(-1), second);
     assert.ok(forwardedIds.slice(0, -1).every((id) => id === first));
     const text = listening.stdout();
-    assert.match(text, new RegExp(`\\d\\d:\\d\\d:\\d\\d  #\\d+ +payment\\.paid +49\\.99 USD  ${sessionId}\n`));
-    assert.match(text, /\n {10}#\d+ +-> answered 500, next try in 1 s/);
-    assert.match(text, /-> answered 404, next try in \d+ s/);
-    assert.match(text, /Your server has nothing at that path: correct --forward-to\./);
-    assert.match(text, /\n\n\d+ events, \d+ forwarded(?:, \d+ not forwarded yet)?\.\n/);
+    assert.match(text, new RegExp(`\\d\\d:\\d\\d:\\d\\d  payment\\.paid +49\\.99 USD  ${sessionId}\n`));
+    assert.match(text, /-> answered 500, next try in 1 s\n/);
+    assert.match(text, /-> answered 404, next try in 5 s\n/);
+    assert.match(text, /\n\n\d+ events, \d+ forwarded\./);
   });
 
   it('shows only the requested types, and no earlier event', async () => {
@@ -384,7 +247,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     for (const id of [await pay(on), await pay(on)])
       await listening.waitForOutput(new RegExp(`payment\\.paid .*${id}`));
     assert.equal(await listening.stop(), 0);
-    assert.match(listening.stdout(), /\d+ events, \d+ not forwarded yet\.\nForward them again, /);
+    assert.match(listening.stdout(), /\d+ events, 0 forwarded\. Forward the rest again with --since evt_/);
   });
 
   it('forwards the events to an unavailable target as soon as it is available', async () => {
@@ -403,7 +266,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     await using receiver = await openReceiver({ port });
     isAvailable.resolve();
     await until(() => receiver.receivedIds().includes(`evt_${sessionId}_paid`));
-    await listening.waitForOutput(/-> 200 in \d+ ms, at try \d/);
+    await listening.waitForOutput(/-> 200 in \d+ ms/);
     await listening.stop();
     const forwardedIds = receiver.receivedIds().filter((id) => id?.includes(sessionId));
     assert.deepEqual(forwardedIds, eventsOf(sessionId));
@@ -459,32 +322,24 @@ describe('tillway listen', { concurrency: 4 }, () => {
     }
   });
 
-  it('ends with a command line that forwards the undelivered events', async () => {
+  it('names the oldest undelivered event at its end, from which --since forwards again', async () => {
     const port = await freePort();
     const target = `http://127.0.0.1:${port}/hook`;
-    const secret = `whsec_${Buffer.alloc(24, 5).toString('base64')}`;
-    const targetOptions = ['--forward-to', target, '--environment', 'sandbox', '--secret', secret];
-    await using first = listen(on.url, ...targetOptions);
+    await using first = listen(on.url, '--forward-to', target);
     await first.waitForOutput('They are signed with');
     const sessionId = await pay(on);
     await first.waitForOutput(new RegExp(`payment\\.paid .*${sessionId}`));
     await first.stop();
-    const again = /with:\n {2}tillway listen (--since evt_\w+ .*)\n$/.exec(first.stdout())?.[1]?.split(' ') ?? [];
-    assert.deepEqual(again.slice(2), targetOptions);
+    const since = / --since (evt_\w+)\n$/.exec(first.stdout())![1]!;
 
     await using receiver = await openReceiver({ port });
-    await using second = listen(on.url, ...again);
+    await using second = listen(on.url, '--forward-to', target, '--since', since);
     await until(() => eventsOf(sessionId).every((id) => receiver.receivedIds().includes(id)));
     const later = await pay(on);
     await until(() => receiver.receivedIds().includes(`evt_${later}_paid`));
     await second.stop();
     const forwardedIds = receiver.receivedIds().filter((id) => id?.includes(sessionId) || id?.includes(later));
     assert.deepEqual(forwardedIds, [...eventsOf(sessionId), ...eventsOf(later)]);
-
-    await using third = listen(on.url, '--since', '1h', '--json');
-    await third.waitForOutput(`evt_${sessionId}_paid`);
-    await third.stop();
-    assert.deepEqual((third.lines().at(-1) as { again: unknown }).again, null);
   });
 
   it('signs with WEBHOOK_SECRET, which it does not print, and accepts a target URL without a scheme', async () => {
@@ -493,7 +348,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     const target = receiver.url.replace('http://', '');
     for (const args of [[], ['--json']]) {
       await using listening = listen(on.url, { webhookSecret: secret }, '--forward-to', target, ...args);
-      await listening.waitForOutput(/WEBHOOK_SECRET|listen_started.*"secret":null,"secretFrom":"environment"/);
+      await listening.waitForOutput(/WEBHOOK_SECRET|listen_started.*"secret":null/);
       const sessionId = await pay(on);
       await until(() => receiver.receivedIds().includes(`evt_${sessionId}_paid`));
       await listening.stop();
@@ -502,7 +357,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     for (const { headers, body } of receiver.received) await webhooks.verify(body, headers, secret);
     const refused = await runWith({ url: on.url, webhookSecret: 'hello' }, 'listen', '--forward-to', target);
     assert.equal(refused.code, 2);
-    assert.match(refused.stderr, /WEBHOOK_SECRET of this shell is not whsec_/);
+    assert.match(refused.stderr, /WEBHOOK_SECRET must be whsec_/);
   });
 
   it('waits while another program answers at the URL of the service', async () => {
@@ -518,13 +373,13 @@ describe('tillway listen', { concurrency: 4 }, () => {
     await using listening = listen(service.url, '--forward-to', receiver.url, '--json');
     await listening.waitForOutput('listen_started');
     answer = '{"status":"starting"}';
-    await listening.waitForOutput('service_away');
+    await listening.waitForOutput('"object":"service_reach"');
     answer = JSON.stringify({ object: 'list', data: [event], hasMore: false });
     await listening.waitForOutput('"object":"forward","eventId":"evt_1"');
     assert.equal(await listening.stop(), 0);
     const shown = listening.lines().find(({ object }) => object === 'event');
-    assert.deepEqual(shown, { object: 'event', number: 1, event });
-    const ended = { object: 'listen_ended', events: 1, forwarded: 1, failed: 0, waiting: 0, again: null };
+    assert.deepEqual(shown, { object: 'event', event });
+    const ended = { object: 'listen_ended', events: 1, forwarded: 1, since: null };
     assert.deepEqual(listening.lines().at(-1), ended);
     // oxlint-disable-next-line no-control-regex -- the output must not contain these
     assert.doesNotMatch(listening.stdout(), /[\u0080-\u009f\u202e]/);
@@ -547,13 +402,9 @@ describe('tillway listen', { concurrency: 4 }, () => {
 
   it('rejects invalid options, and shows a valid form', async () => {
     const REFUSED: [options: string, code: number, message: RegExp][] = [
-      ['--forward-to 4000', 2, /takes a URL such as http:\/\/127\.0\.0\.1:4000\/webhooks, not 4000/],
       ['--forward-to ftp://localhost', 2, /takes a URL such as/],
-      ['--forward-to webhooks', 2, /takes a URL such as .*, not webhooks/],
-      ['--since soon', 2, /--since takes the id of an event, evt_\.\.\., or a time such as 15m or 2h, not "soon"/],
       ['--since evt_chk_1_paid', 1, /evt_chk_1_paid/],
       ['--events payment.paid,payment.lost', 2, /knows no "payment\.lost"; there are payment\.provider_pending/],
-      [`--secret ${CONFIGURED_SECRET}`, 2, /name --forward-to too/],
       ['--forward-to http://127.0.0.1:1 --secret whsec_c2hvcnQ=', 2, /base64 of 24 to 64 bytes/],
       ['--environment test', 2, /sandbox, production/],
     ];

@@ -81,7 +81,10 @@ describe('every command', () => {
     const { stdout } = await runOn(LOCAL, {}, 'payments', 'list', '--help');
     assert.deepEqual(await runOn(LOCAL, {}, 'help', 'payments', 'list'), { code: 0, stdout, stderr: '' });
     assert.equal((await runOn(LOCAL, {}, 'help', 'payments', 'list', 'x')).stdout, stdout);
-    assert.match((await runOn(LOCAL, {}, 'payments', '--help')).stdout, /^Usage: tillway payments <command> /);
+    assert.match(
+      (await runOn(LOCAL, {}, 'payments', '--help')).stdout,
+      /^Usage: tillway payments \[options\] \[command\]/,
+    );
   });
 });
 
@@ -154,7 +157,10 @@ describe('the program tillway', () => {
   });
 
   for (const [line, expected] of [
-    ['docter', /^tillway: unknown command 'docter'\n\(Did you mean doctor\?\)\n\nUsage: +tillway <command>/],
+    [
+      'docter',
+      /^tillway: unknown command 'docter'\n\(Did you mean doctor\?\)\n\nUsage: +tillway \[options\] \[command\]/,
+    ],
     ['nothing at all', /^tillway: unknown command 'nothing'\n/],
     ['help docter', /^tillway: unknown command 'docter'\n/],
     ['help payments lst', /^tillway: unknown command 'lst'\n/],
@@ -167,7 +173,7 @@ describe('the program tillway', () => {
     ['migrate now', /^tillway: too many arguments for 'migrate'/],
     ['fees 5 --jsn', /^tillway: unknown option '--jsn'\n\(Did you mean --json\?\)\n/],
     ['fees 5 --kind', /^tillway: option '--kind <kind>' argument missing\n/],
-    ['checkout', /^Usage: tillway checkout <command> /],
+    ['checkout', /^Usage: tillway checkout \[options\] \[command\]/],
     ['completion powershell', /Allowed choices are bash, zsh, fish/],
   ] as const) {
     it(`exits with 2, names the mistake, and does nothing: ${line}`, async () => {

@@ -194,7 +194,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
   });
 
   const misuse: [args: string[], stderrOf: RegExp][] = [
-    [['nothing'], /^tillway: unknown command 'nothing'\n\nUsage: +tillway routes <command> /],
+    [['nothing'], /^tillway: unknown command 'nothing'\n\nUsage: +tillway routes \[options\] \[command\]/],
     [['__proto__'], /^tillway: unknown command '__proto__'\n/],
     [['rules', 'lint'], /^tillway: unknown command 'lint'\n/],
     [['why', ''], /^tillway: session must be more than ""\n/],

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import * as fc from 'fast-check';
 import { type Paint, withoutStyle } from '../../src/cli/command-context.ts';
-import { brokenAtWords, growingTable, table } from '../../src/cli/table.ts';
+import { growingTable, table } from '../../src/cli/table.ts';
 
 const ID = 'chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m';
 
@@ -32,14 +31,6 @@ describe('a table on a narrow terminal', () => {
     );
   });
 
-  it('wraps the text of the last column between words', () => {
-    const text = 'what the buyer is shown on the page';
-    assert.equal(
-      table(['FIELD', 'MEANING'], [['product', text]], wide(31)),
-      'FIELD    MEANING\nproduct  what the buyer is\n         shown on the page\n',
-    );
-  });
-
   it('shows all columns if it fits exactly, or if the output is no terminal', () => {
     const whole = table(headings, [row], withoutStyle);
     const width = whole.indexOf('\n2') === -1 ? Math.max(...whole.split('\n').map((line) => line.length)) : 0;
@@ -52,21 +43,5 @@ describe('a table on a narrow terminal', () => {
     growing.add([row]);
     assert.equal(growing.add([row]), `${ID}  routed  buyer@example.com\n`);
     assert.equal(growing.end(), 'wider terminal, or --json: CREATED\n');
-  });
-});
-
-describe('brokenAtWords', () => {
-  it('changes only line breaks, and exceeds the width only for a single long word', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.stringMatching(/^[a-z]{1,12}$/), { minLength: 1 }),
-        fc.integer({ min: 1, max: 30 }),
-        (words, width) => {
-          const lines = brokenAtWords(words.join(' '), width);
-          assert.equal(lines.join(' '), words.join(' '));
-          for (const line of lines) assert.ok(line.length <= width || !line.includes(' '));
-        },
-      ),
-    );
   });
 });

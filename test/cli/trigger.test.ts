@@ -246,7 +246,7 @@ describe('tillway trigger with an untrusted service', () => {
     await using linking = await openService((response) => response.end(link));
     const { code, stderr } = await trigger(linking, 'payment.failed');
     assert.equal(code, 1);
-    assert.ok(stderr.includes(`a page leads to ${victim.url}/_shutdown, and nothing was sent there`), stderr);
+    assert.ok(stderr.includes(`the buyer is led to ${victim.url}/_shutdown, and nothing was sent there`), stderr);
     const location = `${victim.url}/_shutdown`;
     await using redirecting = await openService((response) => response.writeHead(303, { location }).end());
     assert.match((await trigger(redirecting, 'payment.failed')).stderr, /answered 303/);

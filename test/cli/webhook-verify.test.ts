@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { webhooks } from '../../sdk/src/index.ts';
 import { type Diagnosis, type Received, diagnose } from '../../src/cli/webhook-diagnosis.ts';
-import { readHeaders } from '../../src/cli/webhook-verify.ts';
 import { renderEvent } from '../../src/contract/event-contract.ts';
 import { deliveryHeaders } from '../../src/webhooks/sign.ts';
 import { temporaryFolder } from '../process/program.ts';
@@ -45,11 +44,11 @@ function received(
   { headers, body }: Delivery = delivery(),
 ): Received {
   const { text = body, header = {}, ...rest } = changed;
-  const given = Object.entries({ ...headers, ...header }).filter(([, value]) => value !== undefined);
+  const given = Object.entries({ ...headers, ...header }).flatMap(([name, value]) => (value ? [[name, value]] : []));
   return {
-    headers: Object.fromEntries(given.map(([name, value]) => [name, [value!]])),
+    headers: Object.fromEntries(given),
     body: Buffer.from(text),
-    secrets: [{ name: null, secret: SECRET }],
+    secret: SECRET,
     now: NOW + 3,
     toleranceSeconds: 300,
     ...rest,
@@ -57,18 +56,16 @@ function received(
 }
 
 const causesOf = ({ findings }: Diagnosis) => findings.map(({ cause }) => cause);
-const secret = (text: string) => ({ secrets: [{ name: null, secret: text }] });
+const secret = (text: string) => ({ secret: text });
 const BODY = delivery().body;
 const PRETTY = JSON.stringify(JSON.parse(BODY), null, 2);
 const GATEWAY_VALUE = delivery().headers['x-gateway-signature']!;
 const NO_SIGNATURE = { 'x-gateway-signature': undefined, 'webhook-signature': undefined };
 
 describe('a genuine delivery', () => {
-  it('is reported with its event, its age and both signature schemes', async () => {
+  it('is reported with its event and its age', async () => {
     assert.deepEqual(await diagnose(received()), {
       genuine: true,
-      schemes: ['x-gateway-signature', 'webhook-signature'],
-      secret: null,
       event: { id: `evt_${SESSION}_paid`, type: 'payment.paid', environment: 'sandbox' },
       ageSeconds: 3,
       findings: [],
@@ -76,20 +73,15 @@ describe('a genuine delivery', () => {
   });
 
   it('needs only one of the two signature schemes', async () => {
-    for (const [missing, scheme] of [
-      ['x-gateway-signature', 'webhook-signature'],
-      ['webhook-signature', 'x-gateway-signature'],
-    ] as const) {
-      const { genuine, schemes } = await diagnose(received({ header: { [missing]: undefined } }));
-      assert.deepEqual([genuine, schemes], [true, [scheme]]);
+    for (const missing of ['x-gateway-signature', 'webhook-signature']) {
+      assert.equal((await diagnose(received({ header: { [missing]: undefined } }))).genuine, true, missing);
     }
   });
 
-  it('is recognized during a rotation of secrets, with the name of the matching secret', async () => {
+  it('is recognized during a rotation of secrets', async () => {
     const signed = { eventId: `evt_${SESSION}_paid`, body: BODY, timestamp: NOW, secrets: [OTHER, SECRET] };
-    const changed = named(['old', UNRELATED], ['new', SECRET]);
-    const diagnosis = await diagnose(received(changed, { headers: deliveryHeaders(signed), body: BODY }));
-    assert.deepEqual([diagnosis.genuine, diagnosis.secret], [true, 'new']);
+    const diagnosis = await diagnose(received({}, { headers: deliveryHeaders(signed), body: BODY }));
+    assert.equal(diagnosis.genuine, true);
   });
 });
 
@@ -97,10 +89,6 @@ type Changed = Parameters<typeof received>[0];
 const rotated = deliveryHeaders({ eventId: 'evt_1', body: BODY, timestamp: NOW, secrets: [OTHER, UNRELATED] });
 
 const gateway = (value: string) => ({ header: { 'x-gateway-signature': value } });
-const named = (...names: [name: string, secret: string][]) => ({
-  secrets: names.map(([name, text]) => ({ name, secret: text })),
-});
-
 const escaped = (text: string) =>
   text.replaceAll(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
@@ -110,12 +98,6 @@ const PROVEN: Case[] = [
   ['a line end in the secret', secret(`${SECRET}\n`), 'wrong_secret', /whitespace around it/],
   ['a placeholder for a secret', secret('whsec_...'), 'wrong_secret', /base64/],
   ['an event of the other environment', { environment: 'production' }, 'other_environment', /production is expected/],
-  [
-    'a matching secret with the name of the other environment',
-    named(['sandbox', OTHER], ['production', SECRET]),
-    'other_environment',
-    /the secret that fits is named production/,
-  ],
   ['an indented body', { text: PRETTY }, 'body_rewritten', /parsed and serialized again/],
   ['a body stringified twice', { text: JSON.stringify(BODY) }, 'body_rewritten', /serialized again/],
   ['a newline at the end', { text: `${BODY}\n` }, 'body_changed', /white space/],
@@ -127,12 +109,6 @@ const PROVEN: Case[] = [
   ['an empty body', { text: '' }, 'body_changed', /has 0 bytes/],
   ['a body shorter than announced', { text: '{}', header: { 'content-length': '688' } }, 'body_changed', /is 688/],
   ['no signature', { header: NO_SIGNATURE }, 'header_missing', /neither x-gateway-signature nor/],
-  [
-    'a signature under the name that Stripe uses',
-    { header: { ...NO_SIGNATURE, 'stripe-signature': GATEWAY_VALUE } },
-    'header_missing',
-    /neither x-gateway-signature nor/,
-  ],
   ['a missing time', { header: { 'webhook-timestamp': undefined } }, 'header_missing', /not webhook-timestamp/],
   ['a missing id', { header: { 'webhook-id': undefined } }, 'header_missing', /not webhook-id/],
   ['quotes around a signature', gateway(`"${GATEWAY_VALUE}"`), 'header_changed', /x-gateway-signature must be/],
@@ -174,8 +150,8 @@ describe('the diagnosis of a delivery that is not genuine', () => {
     assert.deepEqual(
       findings.map(({ cause, certainty }) => [cause, certainty]),
       [
-        ['clock_skew', 'likely'],
         ['wrong_secret', 'likely'],
+        ['clock_skew', 'likely'],
       ],
     );
   });
@@ -229,17 +205,6 @@ describe('diagnose, which agrees with webhooks.verify of the SDK, about', () => 
   }
 });
 
-describe('readHeaders reads headers', () => {
-  const expected = { 'x-gateway-event': ['evt_1'], 'webhook-id': ['evt_1'] };
-  const FORMS: [form: string, text: string][] = [
-    ['as lines', 'X-Gateway-Event: evt_1\r\nwebhook-id:evt_1\r\n'],
-    ['as JSON', '{"x-gateway-event": "evt_1", "webhook-id": ["evt_1"]}'],
-    ['as curl prints them', '> POST / HTTP/1.1\n> x-gateway-event: evt_1\n> webhook-id: evt_1\n>\n'],
-    ['as CGI variables', 'HTTP_X_GATEWAY_EVENT: evt_1\nHTTP_WEBHOOK_ID: evt_1'],
-  ];
-  for (const [form, text] of FORMS) it(form, () => assert.deepEqual(readHeaders(text), expected));
-});
-
 describe('tillway webhook verify', () => {
   const { headers, body } = delivery();
   const lines = Object.entries(headers)
@@ -264,32 +229,16 @@ describe('tillway webhook verify', () => {
     assert.match(stdout, /^Genuine\n/);
     assert.match(stdout, /payment\.paid/);
     assert.match(stdout, /12 s ago/);
-    assert.match(stdout, /x-gateway-signature, webhook-signature/);
   });
 
-  it('prints the cause and the remedy within the width of the terminal, and exits with 1', async () => {
+  it('prints the cause and the remedy, and exits with 1', async () => {
     using given = files(PRETTY);
-    for (const columns of [undefined, 60]) {
-      const { code, stdout, stderr } = await runWith({ ...clock, columns }, ...given.args, '--secret', SECRET);
-      assert.deepEqual([code, stderr], [1, '']);
-      assert.match(
-        stdout,
-        /^Not genuine\n[^]*\nProven {2}The body is not the bytes that were signed[^]*\nDo {6}Verify/,
-      );
-      const findings = stdout.slice(stdout.indexOf('Proven')).split('\n');
-      assert.ok(Math.max(...findings.map((line) => line.length)) <= (columns ?? 100), stdout);
-    }
-    const { code, stdout } = await runWith(clock, ...given.args, '--secret', SECRET, '--json');
-    const answer = JSON.parse(stdout) as Diagnosis;
-    assert.deepEqual([code, answer.genuine, causesOf(answer)], [1, false, ['body_rewritten']]);
-  });
-
-  it('reads the body from standard input, and headers and named secrets from options', async () => {
-    const header = ['--header', `x-gateway-signature: ${headers['x-gateway-signature']}`];
-    const line = `webhook verify --json --secret production=${OTHER} --secret sandbox=${SECRET}`;
-    const { code, stdout } = await runWith({ ...clock, ...withInput(body) }, line, ...header);
-    const { genuine, secret: matching, schemes } = JSON.parse(stdout) as Diagnosis;
-    assert.deepEqual([code, genuine, matching, schemes], [0, true, 'sandbox', ['x-gateway-signature']]);
+    const { code, stdout, stderr } = await runWith(clock, ...given.args, '--secret', SECRET);
+    assert.deepEqual([code, stderr], [1, '']);
+    assert.match(stdout, /^Not genuine\n[^]*\nProven {2}The body is not the bytes that were signed[^]*\nDo {6}Verify/);
+    const json = await runWith(clock, ...given.args, '--secret', SECRET, '--json');
+    const answer = JSON.parse(json.stdout) as Diagnosis;
+    assert.deepEqual([json.code, answer.genuine, causesOf(answer)], [1, false, ['body_rewritten']]);
   });
 
   const WHOLE: [what: string, text: string][] = [
@@ -301,14 +250,9 @@ describe('tillway webhook verify', () => {
     ],
   ];
   for (const [what, text] of WHOLE) {
-    it(`reads ${what} from standard input or a file`, async () => {
-      using folder = temporaryFolder();
-      const file = folder.path('request.txt');
-      writeFileSync(file, text);
-      for (const source of ['', ' --headers -', ` --headers ${file}`]) {
-        const { code, stdout } = await runWith({ ...clock, ...withInput(text) }, `${VERIFY}${source}`);
-        assert.equal(code, 0, stdout);
-      }
+    it(`reads ${what} from standard input`, async () => {
+      const { code, stdout } = await runWith({ ...clock, ...withInput(text) }, VERIFY);
+      assert.equal(code, 0, stdout);
     });
   }
 
@@ -331,12 +275,10 @@ describe('tillway webhook verify', () => {
   it('exits with 2 if an input is missing or unreadable', async () => {
     const MISUSED: [args: string[], message: RegExp][] = [
       [['webhook verify'], /--secret/],
-      [[VERIFY], /pass the request to the standard input \(header lines, an empty line, the body\)/],
-      [[VERIFY, '--header', 'nonsense'], /'name: value', not "nonsense"/],
-      [[`${VERIFY} --headers /nowhere/at/all`], /cannot be read/],
-      [[`${VERIFY} --tolerance long`, '--header', 'a: b'], /--tolerance: a time is written 90s/],
-      [[`${VERIFY} --body /nowhere/at/all`], /pass the request to the standard input/],
-      [[`${VERIFY} --headers - --body -`], /only one of them/],
+      [[VERIFY], /the request has no header/],
+      [[`${VERIFY} --headers /nowhere --body /nowhere`], /cannot be read/],
+      [[`${VERIFY} --tolerance long`], /--tolerance: a time is written 90s/],
+      [[`${VERIFY} --body body.json`], /give both --headers and --body/],
     ];
     for (const [args, message] of MISUSED) {
       const { code, stderr } = await runWith({ ...clock, ...withInput('') }, ...args);

@@ -1,15 +1,10 @@
 import type { WebhookEvent } from '../../../sdk/src/index.ts';
-import { type Deliverer, DELIVERY_LIMITS } from '../../webhooks/deliver.ts';
+import type { Deliverer } from '../../webhooks/deliver.ts';
 import { deliveryHeaders } from '../../webhooks/sign.ts';
 
-/** An event with its number among the events that were shown. */
-export interface Numbered {
-  number: number;
-  event: WebhookEvent;
-}
-
 /** The result of one attempt to forward an event. */
-export interface Forwarded extends Numbered {
+export interface Forwarded {
+  event: WebhookEvent;
   attempt: number;
   /** Null if the target gave no answer. */
   status: number | null;
@@ -20,13 +15,6 @@ export interface Forwarded extends Numbered {
   nextTryMs: number | null;
 }
 
-export interface Forwarder {
-  /** Queues the event behind those of the same session; different sessions do not wait for each other. */
-  forward(numbered: Numbered): void;
-  /** The number of events that are queued or in flight. */
-  waiting(): number;
-}
-
 /** Delays after failed attempts: enough time to restart a server. */
 const RETRY_DELAYS_MS = [1000, 5000, 15_000, 30_000];
 /** The longest delay that `Retry-After` can ask for, as a multiple of the usual one. */
@@ -35,7 +23,6 @@ const GONE = 410;
 
 /** Sends events as the service delivers them: the same bytes, headers, limits, and order within a session. */
 export function createForwarder(options: {
-  url: string;
   secret: string;
   deliverer: Deliverer;
   /** Milliseconds since 1970, for the time in the signature. */
@@ -45,12 +32,11 @@ export function createForwarder(options: {
   report(forwarded: Forwarded): void;
   /** Takes errors of `report`, because no caller awaits a forward. */
   onFault(error: unknown): void;
-}): Forwarder {
-  const { url, secret, deliverer, now, sleep, signal, report, onFault } = options;
+}) {
+  const { secret, deliverer, now, sleep, signal, report, onFault } = options;
   const sessions = new Map<string, Promise<void>>();
-  let waiting = 0;
 
-  async function deliver({ number, event }: Numbered): Promise<void> {
+  async function deliver(url: string, event: WebhookEvent): Promise<void> {
     // The API answers the stored event, compact as JSON.stringify writes it: the bytes of every delivery.
     const body = JSON.stringify(event);
     for (let attempt = 1; !signal.aborted; attempt++) {
@@ -60,43 +46,21 @@ export function createForwarder(options: {
       if (signal.aborted) return;
       const delay = failure === null || statusCode === GONE ? undefined : RETRY_DELAYS_MS[attempt - 1];
       const nextTryMs = delay === undefined ? null : Math.max(delay, Math.min(retryAfterMs, delay * MAX_DELAY_FACTOR));
-      report({ number, event, attempt, status: statusCode, failure, durationMs, nextTryMs });
-      if (nextTryMs === null) {
-        waiting -= 1;
-        return;
-      }
+      report({ event, attempt, status: statusCode, failure, durationMs, nextTryMs });
+      if (nextTryMs === null) return;
       await sleep(nextTryMs);
     }
   }
 
   return {
-    forward(numbered) {
-      waiting += 1;
-      const session = numbered.event.data.session_id;
-      const turn = (sessions.get(session) ?? Promise.resolve()).then(() => deliver(numbered)).catch(onFault);
+    /** Queues the event behind those of the same session; different sessions do not wait for each other. */
+    forward(url: string, event: WebhookEvent): void {
+      const session = event.data.session_id;
+      const turn = (sessions.get(session) ?? Promise.resolve()).then(() => deliver(url, event)).catch(onFault);
       sessions.set(session, turn);
       void turn.finally(() => {
         if (sessions.get(session) === turn) sessions.delete(session);
       });
     },
-    waiting: () => waiting,
   };
-}
-
-const ADVICE: Readonly<Record<number, string>> = {
-  400: 'Your handler refuses it: does it verify with the secret shown above? tillway webhook verify explains a failure.',
-  404: 'Your server has nothing at that path: correct --forward-to.',
-  405: 'Your server accepts no POST at that path: correct --forward-to, or its route.',
-};
-
-/** The advice about a failed attempt, in one sentence. */
-export function adviceOn({ status, failure }: Pick<Forwarded, 'status' | 'failure'>): string {
-  if (failure === 'connection refused') return 'Nothing listens there: start your server, or correct --forward-to.';
-  if (failure?.startsWith('no complete answer')) {
-    return `Answer within ${DELIVERY_LIMITS.totalMs / 1000} s: 200 first, the work afterwards.`;
-  }
-  if (status === null) return 'Correct --forward-to, or the proxy or firewall before your server.';
-  if (status < 300) return 'Answer exactly 200: the service counts nothing else as received.';
-  if (status < 400) return 'Name the address that it leads to: redirects are not followed.';
-  return ADVICE[status === 401 || status === 403 ? 400 : status] ?? 'Look into the log of your server.';
 }

@@ -60,8 +60,13 @@ export function createBuyer(options: {
 
   async function payAtProvider(url: string, id: string): Promise<void> {
     const { origin, pathname } = new URL(url);
-    if (!origins.has(origin)) throw ledElsewhere(url, origins);
-    if (!pathname.includes(SIMULATOR_PATH)) throw notSimulated(url);
+    if (!origins.has(origin) || !pathname.includes(SIMULATOR_PATH)) {
+      throw new CommandError(
+        1,
+        `the buyer is led to ${url}, and nothing was sent there: it is not the simulated provider at ${[...origins].join(' or ')}`,
+        'See BASE_URL and CHECKOUT_URL of the service, and give one of them as --url.\n',
+      );
+    }
     const { cardNumber } = INSTRUMENTS.find((each) => each.id === id)!;
     tell(`pays at the provider, with the outcome ${id}`);
     // The card page reads the number, the others read the outcome.
@@ -96,8 +101,9 @@ export function createBuyer(options: {
       } else if (onward !== undefined && attempt !== pressed) {
         await payAtProvider(onward, instrument!);
         pressed = attempt;
-      } else if (isStuck && ends !== 'payment.failed') throw noMethodError(page);
-      else return 'waits';
+      } else if (isStuck && ends !== 'payment.failed') {
+        throw new CommandError(1, `the checkout shows: ${page.heading}; see tillway routes`);
+      } else return 'waits';
       return 'goes_on';
     },
   };
@@ -123,40 +129,13 @@ function headingOf(markup: string): string {
   return text.replaceAll(/<[^>]*>/g, '').trim();
 }
 
-function noMethodError({ heading }: CheckoutPage): CommandError {
-  return new CommandError(
-    1,
-    `the checkout shows: ${heading}`,
-    'tillway routes shows where the routes stand; one that has failed is tried again after a while.\n',
-  );
-}
-
-function notSimulated(url: string): CommandError {
-  return new CommandError(
-    1,
-    `the provider's page ${url} is not one of the simulated provider, so that nothing was sent there`,
-    'Only the simulated provider lets an outcome be chosen: use a service whose sandbox routes lead to it.\n',
-  );
-}
-
-function ledElsewhere(url: string, origins: ReadonlySet<string>): CommandError {
-  return new CommandError(
-    1,
-    `a page leads to ${url}, and nothing was sent there: the buyer stays at ${[...origins].join(' and ')}`,
-    'Where that is the same service under another name, give that name as --url: see BASE_URL and CHECKOUT_URL where it runs.\n',
-  );
-}
-
 async function request(url: string, init: RequestInit = {}): Promise<Response> {
   try {
     return await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
   } catch (error) {
     const { message, cause } = error as Error;
     const why = cause instanceof Error && cause.message !== '' ? cause.message : message;
-    throw new CommandError(
-      1,
-      `the page ${url} cannot be reached from here: ${why}`,
-      'The service names this address itself: see BASE_URL and CHECKOUT_URL where it runs.\n',
-    );
+    const advice = 'The service names this address itself: see BASE_URL and CHECKOUT_URL where it runs.\n';
+    throw new CommandError(1, `the page ${url} cannot be reached from here: ${why}`, advice);
   }
 }

@@ -64,10 +64,8 @@ export function triggerCommand(context: CommandContext): Command {
   return command.action(async (name: string | undefined, options: Options) => {
     const paint = context.paint(command);
     if (options.list) {
-      const data = OUTCOMES.map(({ name: each, ends, summary, takesSeconds = 0 }) => {
-        return { name: each, ends, summary, takesSeconds };
-      });
-      return context.tell(command, { object: 'list', data, hasMore: false }, () => showOutcomes(OUTCOMES, paint));
+      const list = { object: 'list', data: OUTCOMES, hasMore: false };
+      return context.tell(command, list, () => showOutcomes(OUTCOMES, paint));
     }
     const outcome = outcomeOf(name);
     refuseLiveKey(context);
@@ -87,15 +85,16 @@ export function triggerCommand(context: CommandContext): Command {
       throw new CommandError(1, 'the service answered with a session that has no checkoutUrl: is it Tillway?');
     }
     const buyer = createBuyer({ serviceUrl: context.urlOf(command), checkoutUrl, outcome, kind: options.kind, tell });
-    const events = await drive(context, client, { session: created, outcome, buyer, tell });
+    const events = await drive(context, client, { session: created, outcome, buyer });
     const session = await client.sessions.get(id);
     const { data: payments } = await client.payments.list({ paymentId: id, limit: PAGE });
     const triggered = { object: 'trigger', outcome: outcome.name, steps, session, payments, events };
-    context.tell(command, triggered, () =>
-      ['', showSession(session, paint), showPayments(payments.toReversed(), paint), showEvents(events, paint)].join(
-        '\n',
-      ),
-    );
+    const shown = () => [
+      showSession(session, paint),
+      showPayments(payments.toReversed(), paint),
+      showEvents(events, paint),
+    ];
+    context.tell(command, triggered, () => `\n${shown().join('\n')}`);
   });
 }
 
@@ -155,22 +154,14 @@ async function existingSession(client: Tillway, { name, tag }: Outcome, named: s
   throw new CommandError(1, `${id} is ${session.status}: ${rule}`);
 }
 
-interface Drive {
-  session: CheckoutSession;
-  outcome: Outcome;
-  buyer: Buyer;
-  tell(what: string): void;
-}
-
 /** Lets the buyer act until the event is there; answers all events of the session, oldest first. */
 async function drive(
   { terminal }: CommandContext,
   client: Tillway,
-  { session, outcome, buyer, tell }: Drive,
+  { session, outcome, buyer }: { session: CheckoutSession; outcome: Outcome; buyer: Buyer },
 ): Promise<WebhookEvent[]> {
   const { ends, takesSeconds = 0 } = outcome;
   const until = terminal.now() + takesSeconds * 1000 + PATIENCE_MS;
-  let hasWaited = false;
   for (;;) {
     const did = await buyer.step();
     const { data } = await client.events.list({ sessionId: session.id, limit: PAGE });
@@ -179,8 +170,6 @@ async function drive(
     if (types.includes('payment.paid')) throw endedOtherwise(session, outcome, 'payment.paid');
     if (terminal.now() > until) throw endedOtherwise(session, outcome, types[0] ?? 'no event yet');
     if (did === 'goes_on') continue;
-    if (takesSeconds > 0 && !hasWaited && buyer.isDone()) tell(`waits: this takes about ${takesSeconds} s`);
-    hasWaited ||= buyer.isDone();
     await terminal.sleep(POLL_MS);
   }
 }
