@@ -36,7 +36,7 @@ export interface DeliveryLimits {
   bodyBytes: number;
 }
 
-export const DELIVERY_LIMITS: DeliveryLimits = { connectMs: 5000, totalMs: 15_000, bodyBytes: 16 * 1024 };
+const DELIVERY_LIMITS: DeliveryLimits = { connectMs: 5000, totalMs: 15_000, bodyBytes: 16 * 1024 };
 
 export interface Deliverer {
   /**
