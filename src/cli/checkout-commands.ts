@@ -21,15 +21,8 @@ import {
 import { dollars, plain, rate } from './cells.ts';
 
 interface CheckoutOptions {
-  product: string;
-  amount: number;
-  customer: string;
   kind?: RouteKind;
-  redirectUrl?: string;
-  metadata: Record<string, string>;
-  idempotencyKey?: string;
   reference?: string;
-  environment?: Environment;
 }
 
 export function checkoutCommand(context: CommandContext): Command {
@@ -63,20 +56,8 @@ function checkout(context: CommandContext, name: 'create' | 'preview', descripti
       option('--reference <text>', 'your own id of the order'),
       environmentOption('default: sandbox, which is test money'),
     ],
-    ask: (client, { kind, metadata, reference, ...options }: CheckoutOptions) => {
-      const { product, amount, customer, redirectUrl, idempotencyKey, environment } = options;
-      return act<CheckoutResult>(client, `checkout.${name}`, {
-        product,
-        amount,
-        customer,
-        preferredRoute: kind,
-        redirectUrl,
-        metadata,
-        idempotencyKey,
-        clientReferenceId: reference,
-        environment,
-      });
-    },
+    ask: (client, { kind: preferredRoute, reference: clientReferenceId, ...order }: CheckoutOptions) =>
+      act<CheckoutResult>(client, `checkout.${name}`, { ...order, preferredRoute, clientReferenceId }),
     show: showCheckout,
   });
 }

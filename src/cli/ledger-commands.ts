@@ -1,15 +1,7 @@
-import { closeSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import type { Command, Option } from 'commander';
-import { type LedgerBalances, type LedgerEntry, type LedgerExportParams, TillwayError } from '../../sdk/src/index.ts';
+import type { LedgerBalances, LedgerEntry, LedgerExportParams } from '../../sdk/src/index.ts';
 import { ACCOUNTS, POSTING_KINDS } from '../domain/ledger.ts';
-import {
-  type CommandContext,
-  CommandError,
-  type Paint,
-  describedCommand,
-  ownOptions,
-  serviceCommand,
-} from './command-context.ts';
+import { type CommandContext, type Paint, describedCommand, ownOptions, serviceCommand } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { commandGroup } from './command-group.ts';
 import { listCommand } from './list-command.ts';
@@ -74,41 +66,18 @@ function showBalances({ at, environments }: LedgerBalances, paint: Paint): strin
 function exportCommand(context: CommandContext): Command {
   const command = describedCommand('export', {
     summary: 'Write the journal as CSV, oldest entry first',
-    details: 'To the standard output, or with --out to a file, which appears only when it is complete.',
-    examples: ['tillway ledger export --out ledger.csv', 'tillway ledger export --from 2026-01-01T00:00:00Z | head'],
-    options: [
-      option('--out <file>', 'write to this file'),
-      ...filterOptions(),
-      environmentOption('only entries of this environment; left out, both'),
+    details: 'The file is complete if the command exits with 0.',
+    examples: [
+      'tillway ledger export --account merchant_payable',
+      'tillway ledger export --from 2026-01-01T00:00:00Z | head',
     ],
+    options: [...filterOptions(), environmentOption('only entries of this environment; left out, both')],
+    data: false,
   });
   return command.action(async () => {
-    const { out, ...filter } = ownOptions(command) as { out?: string } & LedgerExportParams;
-    const parts = context.client(command).ledger.export(filter);
-    if (out === undefined) {
-      for await (const part of parts) context.terminal.write(part);
-      return;
-    }
-    const bytes = await writeWhole(out, parts);
-    context.tell(command, { file: out, bytes }, () => `Wrote ${bytes} bytes to ${out}.\n`);
+    const parts = context.client(command).ledger.export(ownOptions(command) as LedgerExportParams);
+    for await (const part of parts) context.terminal.write(part);
   });
-}
-
-/** Writes a draft in the same folder and renames it at the end, so that the file is never incomplete. Answers its bytes. */
-async function writeWhole(file: string, parts: AsyncIterable<string>): Promise<number> {
-  const draft = `${file}.part`;
-  let bytes = 0;
-  try {
-    const handle = openSync(draft, 'w');
-    for await (const part of parts) bytes += writeSync(handle, part);
-    closeSync(handle);
-    renameSync(draft, file);
-    return bytes;
-  } catch (error) {
-    rmSync(draft, { force: true });
-    if (error instanceof TillwayError) throw error;
-    throw new CommandError(1, `${file} cannot be written: ${(error as Error).message}`);
-  }
 }
 
 function filterOptions(): Option[] {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ProviderStatus, VerifiedSample, WebhookEventType, WebhookExample } from '../../sdk/src/index.ts';
+import type { VerifiedSample, WebhookExample } from '../../sdk/src/index.ts';
 import { PROVIDER_STATUSES } from '../domain/records.ts';
 import { type Acted, act } from './actions.ts';
 import { type CommandContext, type Paint, serviceCommand } from './command-context.ts';
@@ -7,18 +7,6 @@ import { EXAMPLE } from './example-ids.ts';
 import { showRecord } from './record-fields.ts';
 import { EVENT_TYPES, amountOption, choiceOption, metadataOption, option } from './options.ts';
 import { plain } from './cells.ts';
-
-interface ExampleOptions {
-  event?: WebhookEventType;
-  provider?: string;
-  session?: string;
-  customer?: string;
-  amount?: number;
-  route?: string;
-  txHash?: string | false;
-  livemode?: true;
-  metadata: Record<string, string>;
-}
 
 /** `tillway webhook example`: a delivery as an endpoint would receive it. */
 export function webhookExampleCommand(context: CommandContext): Command {
@@ -30,29 +18,15 @@ export function webhookExampleCommand(context: CommandContext): Command {
     options: [
       choiceOption('--event <type>', 'default: payment.paid', EVENT_TYPES),
       amountOption('--amount', 'US dollars, not cents: 49.99'),
-      option('--session <id>', 'the session it names'),
-      option('--customer <id>', 'the customer it names'),
-      option('--route <id>', 'the route it names'),
+      option('--session-id <id>', 'the session it names'),
+      option('--customer-id <id>', 'the customer it names'),
+      option('--route-id <id>', 'the route it names'),
       option('--provider <name>', 'the provider it names'),
       option('--tx-hash <text>', "the provider's reference"),
-      option('--no-tx-hash', 'no reference, for a provider that gives none'),
       option('--livemode', 'as in production'),
       metadataOption(),
     ],
-    ask: (client, { session, customer, route, txHash, metadata, ...options }: ExampleOptions) => {
-      const { event, provider, amount, livemode } = options;
-      return act<WebhookExample>(client, 'webhook.example', {
-        event,
-        provider,
-        sessionId: session,
-        customerId: customer,
-        amount,
-        routeId: route,
-        txHash: txHash === false ? null : txHash,
-        livemode,
-        metadata,
-      });
-    },
+    ask: (client, options: object) => act<WebhookExample>(client, 'webhook.example', options),
     show(answer, paint) {
       const { headers, payload } = answer.result;
       const lines = Object.entries(headers).map(
@@ -65,39 +39,25 @@ export function webhookExampleCommand(context: CommandContext): Command {
   });
 }
 
-interface VerifySampleOptions {
-  eventId: string;
-  session: string;
-  status: ProviderStatus;
-  amount: number;
-  provider?: string;
-  signature?: string;
-  txHash?: string;
-}
-
 /** `tillway webhook verify-sample`: the service's check of a provider callback. */
 export function webhookVerifySampleCommand(context: CommandContext): Command {
   return serviceCommand(context, 'verify-sample', {
     summary: "Have a provider's callback checked, as the service would take it",
     details: 'A correctly signed callback is applied to its sandbox session; any other is only checked.',
     examples: [
-      `tillway webhook verify-sample --event-id evt_provider_1 --session ${EXAMPLE.session} --status paid --amount 49.99`,
+      `tillway webhook verify-sample --event-id evt_provider_1 --session-id ${EXAMPLE.session} --status paid --amount 49.99`,
     ],
     options: [
       option('--event-id <id>', "the provider's id of it").makeOptionMandatory(),
-      option('--session <id>', 'the checkout session').makeOptionMandatory(),
+      option('--session-id <id>', 'the checkout session').makeOptionMandatory(),
       choiceOption('--status <status>', 'status that the provider reports', PROVIDER_STATUSES).makeOptionMandatory(),
       amountOption('--amount', 'US dollars, not cents: 49.99').makeOptionMandatory(),
       option('--provider <name>', 'the provider that calls'),
       option('--signature <text>', 't=<unix seconds>,v1=<hex> is verified; anything else is a placeholder'),
       option('--tx-hash <text>', "the provider's reference"),
     ],
-    ask: (client, { eventId, session: sessionId, status, amount, provider, signature, txHash }: VerifySampleOptions) =>
-      act<VerifiedSample>(client, 'webhook.verify_sample', {
-        provider,
-        signature,
-        payload: { eventId, sessionId, status, amount, txHash },
-      }),
+    ask: (client, { provider, signature, ...payload }: { provider?: string; signature?: string }) =>
+      act<VerifiedSample>(client, 'webhook.verify_sample', { provider, signature, payload }),
     show: ({ result }: Acted<VerifiedSample>, paint: Paint) => showSample(result, paint),
   });
 }

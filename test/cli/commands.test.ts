@@ -336,17 +336,18 @@ describe('the webhook commands', () => {
     const event = JSON.parse(body!) as WebhookEvent;
     assert.deepEqual([event.type, event.data.amount, event.data.metadata], ['payment.failed', 20, { a: 'b' }]);
     assert.match(head!, /^x-gateway-signature: t=\d+,v1=[0-9a-f]{64}$/m);
-    const names = '--session chk_1 --customer cus_1 --route sandbox_card_backup --provider p --no-tx-hash --livemode';
+    const names =
+      '--session-id chk_1 --customer-id cus_1 --route-id sandbox_card_backup --provider p --tx-hash x --livemode';
     const { result } = await json<{ result: { payload: WebhookEvent } }>(`webhook example ${names}`);
     const { session_id, customer_id, route, tx_hash } = result.payload.data;
     assert.deepEqual(
       [session_id, customer_id, route.id, route.provider, tx_hash, result.payload.livemode],
-      ['chk_1', 'cus_1', 'sandbox_card_backup', 'p', null, true],
+      ['chk_1', 'cus_1', 'sandbox_card_backup', 'p', 'x', true],
     );
   });
 
   it('verify a sample callback of a provider', async () => {
-    const sample = ['--event-id', 'evt_1', '--session', paid, '--status', 'paid', '--amount', '49.99'];
+    const sample = ['--event-id', 'evt_1', '--session-id', paid, '--status', 'paid', '--amount', '49.99'];
     const output = await stdoutOf('webhook', 'verify-sample', ...sample, '--provider', 'sandbox', '--tx-hash', 'x');
     assert.match(
       output,

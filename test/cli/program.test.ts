@@ -11,7 +11,7 @@ import { LOCAL, parsedAs, commandTree } from './parsed-as.ts';
 import { runOn, runWith } from './terminal.ts';
 
 // These commands print no data, or report their progress while they run.
-const WITHOUT_JSON = new Set(['tillway serve', 'tillway mcp', 'tillway completion']);
+const WITHOUT_JSON = new Set(['tillway serve', 'tillway mcp', 'tillway completion', 'tillway ledger export']);
 const LOCAL_COMMANDS = new Set([
   'tillway serve',
   'tillway migrate',
