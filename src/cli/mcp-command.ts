@@ -15,8 +15,8 @@ export function mcpCommand(context: CommandContext): Command {
     const url = context.urlOf(command).replace(/\/mcp$/, '');
     // Loaded here, because the protocol takes a while to load.
     const { serveMcp } = await import('./mcp-stdio.ts');
-    const { complain, sleep, randomBytes } = context.terminal;
+    const { complain, randomBytes } = context.terminal;
     const service = { url, apiKey: apiKeyOf(context.terminal) };
-    await serveMcp(service, { complain: (problem) => complain(`tillway mcp: ${problem}\n`), sleep, randomBytes });
+    await serveMcp(service, { complain: (problem) => complain(`tillway mcp: ${problem}\n`), randomBytes });
   });
 }

@@ -1,5 +1,5 @@
-import type { Readable, Writable } from 'node:stream';
-import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/server';
+import { PassThrough, type Readable, type Writable } from 'node:stream';
+import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { ActionError } from '../contract/error-contract.ts';
 import { VERSION } from '../domain/version.ts';
@@ -12,6 +12,7 @@ import { type Envelope, describeTools } from '../mcp/tools.ts';
 const LIFETIME = 'a limited time (24 hours by default)';
 // The timeout of a request; no call takes longer.
 const TIMEOUT_MS = 30_000;
+const IDLE_CHECK_MS = 50;
 const PROTOCOL = '2026-07-28';
 const CAPABILITIES = 'gateway://capabilities';
 
@@ -30,8 +31,6 @@ export interface Surroundings {
   complain(problem: string): void;
   /** Cryptographically secure random bytes. */
   randomBytes(size: number): Uint8Array;
-  /** Resolves after that time, or early when the signal aborts. */
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
   /** Default: the standard input and output. */
   input?: Readable;
   output?: Writable;
@@ -40,9 +39,14 @@ export interface Surroundings {
 /** Serves the tools of a service. Resolves when the host has closed the input and has all answers. */
 export async function serveMcp(
   service: Service,
-  { complain, sleep, randomBytes, input, output }: Surroundings,
+  { complain, randomBytes, input = process.stdin, output }: Surroundings,
 ): Promise<void> {
-  const transport = new PatientTransport((signal) => sleep(TIMEOUT_MS, signal), input, output);
+  let open = 0;
+  const transport = new WrappingTransport(
+    endingLate(input, () => open === 0),
+    output,
+  );
+  const closed = Promise.withResolvers<void>();
   const tools = describeTools(LIFETIME);
   const backend = {
     tools,
@@ -52,10 +56,19 @@ export async function serveMcp(
       return result?.tools.filter(({ name }) => TOOL_NAMES.has(name)) ?? tools.map(({ listed }) => listed);
     },
     newKey: () => `mcp_${Buffer.from(randomBytes(16)).toString('hex')}`,
-    run: ({ name }: { name: string }, sent: unknown) => run(service, name, sent),
+    run: ({ name }: { name: string }, sent: unknown) => {
+      open += 1;
+      return run(service, name, sent).finally(() => (open -= 1));
+    },
   };
   serveStdio(() => createTillwayMcp(backend), { transport, onerror: ({ message }) => complain(message) });
-  await transport.closed;
+  const { onclose } = transport;
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the protocol's own property, and no event
+  transport.onclose = () => {
+    onclose?.();
+    closed.resolve();
+  };
+  await closed.promise;
 }
 
 /** Runs an operation on the service. */
@@ -128,61 +141,26 @@ async function ask<Result>(
   };
 }
 
-/** Messages line by line over two streams. After the end of its input it closes once every request is answered. */
-class PatientTransport extends StdioServerTransport {
-  readonly #input: Readable;
-  /** Limits the wait for open requests; the signal aborts when all are answered. */
-  readonly #wait: (signal: AbortSignal) => Promise<void>;
-  readonly #unanswered = new Set<RequestId>();
-  readonly #answered = new AbortController();
-  readonly #closed = Promise.withResolvers<void>();
-
-  constructor(wait: (signal: AbortSignal) => Promise<void>, input: Readable = process.stdin, output?: Writable) {
-    super(input, output);
-    this.#wait = wait;
-    this.#input = input;
-  }
-
-  /** Resolves when it is closed. */
-  get closed(): Promise<void> {
-    return this.#closed.promise;
-  }
-
+/** Messages line by line over two streams. */
+class WrappingTransport extends StdioServerTransport {
   override async start(): Promise<void> {
     const deliver = this.onmessage;
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the protocol's own property, and no event
-    this.onmessage = (message) => {
-      this.#note(message);
-      deliver?.(wrapArguments(message) as JSONRPCMessage);
-    };
+    this.onmessage = (message) => deliver?.(wrapArguments(message) as JSONRPCMessage);
     await super.start();
   }
+}
 
-  override async send(message: JSONRPCMessage): Promise<void> {
-    try {
-      await super.send(message);
-    } finally {
-      if (!('method' in message) && message.id !== undefined) this.#settle(message.id);
-    }
-  }
-
-  override async close(): Promise<void> {
-    // Otherwise the streams are broken, or the caller closes the transport at once.
-    if (this.#input.readableEnded && this.#unanswered.size > 0) await this.#wait(this.#answered.signal);
-    await super.close();
-    this.#closed.resolve();
-  }
-
-  #note(message: JSONRPCMessage): void {
-    if (!('method' in message)) return;
-    const { method, params } = message;
-    // A subscription is answered when it ends.
-    if ('id' in message && method !== 'subscriptions/listen') this.#unanswered.add(message.id);
-    else if (method === 'notifications/cancelled') this.#settle(params?.['requestId'] as RequestId);
-  }
-
-  #settle(id: RequestId): void {
-    this.#unanswered.delete(id);
-    if (this.#input.readableEnded && this.#unanswered.size === 0) this.#answered.abort();
-  }
+/** The same input, which ends only once `isIdle`: the package drops the answers to open requests at the end of its input. */
+function endingLate(input: Readable, isIdle: () => boolean): PassThrough {
+  const late = new PassThrough();
+  input.pipe(late, { end: false });
+  input.once('end', () => {
+    const timer = setInterval(() => {
+      if (!isIdle()) return;
+      clearInterval(timer);
+      late.end();
+    }, IDLE_CHECK_MS);
+  });
+  return late;
 }

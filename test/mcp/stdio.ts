@@ -23,13 +23,7 @@ export interface Bridge extends AsyncDisposable {
   ended: Promise<void>;
 }
 
-interface BridgeOptions {
-  apiKey?: string;
-  /** Ends the wait for pending responses. Default: the program waits for all of them. */
-  sleep?(signal: AbortSignal): Promise<void>;
-}
-
-export function startBridge(url: string, { apiKey, sleep = untilAborted }: BridgeOptions = {}): Bridge {
+export function startBridge(url: string, { apiKey }: { apiKey?: string } = {}): Bridge {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const answers: Message[] = [];
   const waiting = new Map<number, (message: Message) => void>();
@@ -38,10 +32,7 @@ export function startBridge(url: string, { apiKey, sleep = untilAborted }: Bridg
     answers.push(message);
     waiting.get(message.id)?.(message);
   });
-  const ended = serveMcp(
-    { url, apiKey },
-    { complain: () => undefined, randomBytes, sleep: (_ms, signal) => sleep(signal), input, output },
-  );
+  const ended = serveMcp({ url, apiKey }, { complain: () => undefined, randomBytes, input, output });
   let lastId = 0;
   async function request<Result>(method: string, params = '{}') {
     const id = ++lastId;
@@ -63,8 +54,4 @@ export function startBridge(url: string, { apiKey, sleep = untilAborted }: Bridg
       return ended;
     },
   };
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
