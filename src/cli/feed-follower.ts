@@ -10,6 +10,8 @@ interface FollowOptions {
   /** The last event that was read; empty for the beginning. The follower moves it on. */
   position: { after: string };
   query: FeedQuery;
+  /** True if the service has answered already; by default the first request must succeed. */
+  wasReached?: boolean;
   /** Ends the follower; undefined to read once. */
   signal: AbortSignal | undefined;
   requests?: RequestOptions;
@@ -24,7 +26,7 @@ interface FollowOptions {
  */
 export async function* followFeed(options: FollowOptions): AsyncGenerator<WebhookEvent, void> {
   const { client, position, query, signal, requests, sleep, onReach } = options;
-  let wasReached = false;
+  let { wasReached = false } = options;
   let isAway = false;
   for (;;) {
     const feed = client.events.feed({ ...query, after: position.after }, { ...requests, signal });

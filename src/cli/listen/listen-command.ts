@@ -129,9 +129,8 @@ export function listenCommand(context: CommandContext): Command {
         await terminal.sleep(ms, until);
         if (fault) throw fault.error;
       };
-      for await (const event of followFeed({ client, position, query, signal, requests: REQUESTS, sleep, onReach })) {
-        show(event);
-      }
+      const follow = { client, position, query, wasReached: true, signal, requests: REQUESTS, sleep, onReach };
+      for await (const event of followFeed(follow)) show(event);
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {
