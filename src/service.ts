@@ -138,7 +138,6 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
   };
 }
 
-/** Settings of new sessions, and the reader of their requests. */
 function sessionSettings({ merchantName, sessionTtlMs, redirectSchemes }: Config) {
   const sessionReader = inputReader(sessionRequestWith(redirectSchemes));
   return { merchantName, sessionTtlMs, redirectSchemes, sessionReader };

@@ -60,7 +60,6 @@ const IMPORT = /^(?:import|export)\s+(?:(type\s)?([^'"`;]*?)\s*from\s+)?'(\.[^']
 const DYNAMIC_IMPORT = /\bimport\('(\.[^']+)'\)/g;
 const REFERENCE = /['"`](\.{0,2}\/?[\w./-]+\.(?:ts|js|css|json|html|svg|yaml))['"`]/g;
 
-/** The imports of the files in `folder` from the repository, in order. */
 function importsOf(tree: Tree, folder: RegExp): Import[] {
   return filesOf(tree, folder).flatMap(([from, text]) => {
     const found = Array.from(text.matchAll(IMPORT), ([, type, names = '', specifier]): Import => {

@@ -137,7 +137,6 @@ export function renderProduct({ product, amount }: Session): Html {
   </div>`;
 }
 
-/** Fee and total of one payment. */
 export function renderSums(fees: FeeSplit): Html {
   return html`${renderFee(fees)}${renderTotal(formatUsd(fees.total))}`;
 }

@@ -243,7 +243,6 @@ export function examplesOf(command: Command): readonly string[] {
   return DETAILS.get(command)?.examples ?? [];
 }
 
-/** A command that asks the service one question and prints the answer. */
 export interface ServiceCommand<Answer, Options> extends CommandDescription {
   ask(client: Tillway, options: Options, ...operands: string[]): PromiseLike<Answer>;
   /** The answer as text; with --json the command prints the answer itself. */

@@ -17,7 +17,6 @@ export function commandGroup(
 // Commander has default commands too, but takes every misspelt name as an operand of them.
 const DEFAULTS = new WeakMap<Command, string>();
 
-/** The default command of a group. */
 export function defaultOf(group: Command): Command | undefined {
   return group.commands.find((each) => each.name() === DEFAULTS.get(group));
 }

@@ -106,7 +106,6 @@ function zsh(places: readonly Place[]): string {
   return `autoload -Uz compinit bashcompinit && compinit && bashcompinit\n${bash(places)}`;
 }
 
-/** The branches of a `case`; branches with the same command are merged. */
 function casesOf(branches: readonly (readonly [pattern: string, command: string])[]): string {
   const byCommand = Map.groupBy(branches, ([, command]) => command);
   return Array.from(byCommand, ([command, same]) => {

@@ -71,7 +71,6 @@ export async function serveMcp(
   await closed.promise;
 }
 
-/** Runs an operation on the service. */
 async function run(service: Service, action: string, sent: unknown): Promise<Envelope> {
   if (action === 'capabilities') {
     const params = { uri: CAPABILITIES };

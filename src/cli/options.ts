@@ -6,7 +6,6 @@ import { CommandError, type Terminal } from './command-context.ts';
 
 // Input of people is read strictly: every refusal is a CommandError with exit code 2 that names the option and an example.
 
-/** The types of webhook events. */
 export const EVENT_TYPES = PROVIDER_STATUSES.map((status) => `payment.${status}` as const);
 
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/;
@@ -25,7 +24,6 @@ export function amountOf(option: string, text: string): number {
   return number;
 }
 
-/** A whole number of 1 or more. */
 function wholeNumberOf(option: string, text: string, example: string): number {
   const number = /^[1-9]\d*$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isSafeInteger(number)) throw refused(option, 'a whole number of 1 or more', example, text);

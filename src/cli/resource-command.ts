@@ -21,7 +21,6 @@ export interface Resource<Item extends { id: string }, Details extends Item = It
   of?: Resources[keyof Tillway];
   /** The line for the group in the list of commands. */
   summary: string;
-  /** Names of properties and of `cells`. */
   columns: readonly string[];
   /** Cells of the table and facts about one record, in addition to its properties. */
   cells?: Cells<Details>;

@@ -43,7 +43,6 @@ export const TELEMETRY_VARIABLES = {
 type Values = z.output<z.ZodObject<typeof TELEMETRY_VARIABLES>>;
 
 interface TelemetrySettings {
-  /** Undefined: no metrics. */
   metrics: { port: number; host: string } | undefined;
   /** Undefined: no traces. */
   traces:

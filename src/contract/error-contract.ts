@@ -112,7 +112,6 @@ export const ERROR_EXAMPLES: Record<ErrorCode, ErrorExample> = {
   },
 };
 
-/** Example of an error about one field. */
 export function fieldError(field: string, code: string, message: string, suggestion: string): ErrorExample {
   return { message: `${field}: ${message}.`, field, suggestion, issues: [{ path: field, code, message }] };
 }

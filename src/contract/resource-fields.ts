@@ -7,7 +7,6 @@ import { SAMPLE_IDS, SAMPLE_TIME } from './sample-ids.ts';
 
 // Fields of resources, each with its description, an example and the conversion from the stored value.
 
-/** A schema with its description and an example. */
 export function described<Schema extends z.ZodType>(
   schema: Schema,
   what: string,
@@ -17,7 +16,6 @@ export function described<Schema extends z.ZodType>(
   return schema.describe(what).meta({ ...(format !== undefined && { format }), examples: [example] });
 }
 
-/** An optional field with its description and an example. */
 export const optional = <Schema extends z.ZodType>(schema: Schema, what: string, example: unknown) =>
   described(schema, what, example).optional();
 

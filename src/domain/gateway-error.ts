@@ -52,7 +52,6 @@ export class KeyRefusal extends GatewayError {
   }
 }
 
-/** An `invalid_input` about one field. */
 export function invalidField(field: string, code: string, message: string, suggestion: string): GatewayError {
   return new GatewayError('invalid_input', `${field}: ${message}`, {
     field,

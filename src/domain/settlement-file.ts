@@ -44,7 +44,6 @@ export type MismatchCode = (typeof MISMATCH_CODES)[number];
 
 export type LineStatus = 'matched' | 'already_settled' | 'not_matched';
 
-/** Report on one line. */
 export interface ReportedLine {
   /** Number of its last line in the file; the header is line 1. */
   line: number;

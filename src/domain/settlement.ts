@@ -24,7 +24,6 @@ export interface Settlement {
 /** An earlier payout date is taken for a typing error. */
 export const EARLIEST_SETTLEMENT: Instant = Date.UTC(2000, 0, 1);
 
-/** Report of a payout. */
 export interface PayoutReport {
   source: SettlementSource;
   /** Null: the whole amount to pay out. */

@@ -46,7 +46,6 @@ export function onRecord<Item>(
     render(await operation(deps, named(parameter)), deps);
 }
 
-/** Handler of a list that `find` reads page by page. */
 export function listing<Query extends PageQuery & Record<string, unknown>, Item>(
   find: (deps: AppDeps, filter: FilterOf<Query>, page: Page) => Promise<PageResult<Item>>,
   render: (item: Item, deps: AppDeps) => unknown,

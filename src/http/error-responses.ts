@@ -5,7 +5,6 @@ import { sendPage } from '../html/html-page.ts';
 import { logUnavailable } from '../telemetry/log.ts';
 import { inOrigin } from './follow.ts';
 
-/** HTTP status by error code. */
 export const HTTP_STATUS: Record<ErrorCode, number> = {
   invalid_input: 400,
   invalid_json: 400,
@@ -55,7 +54,6 @@ export function refusalOf(error: unknown, log: Pick<FastifyBaseLogger, 'error' |
   return refusal;
 }
 
-/** Headers of an error response. */
 export function refusalHeaders(refusal: GatewayError, reply: Pick<FastifyReply, 'hasHeader'>): Record<string, string> {
   // https://www.rfc-editor.org/rfc/rfc6750#section-3
   if (refusal instanceof KeyRefusal) return { 'www-authenticate': 'Bearer' };

@@ -38,7 +38,6 @@ export function createHandler(deps: AppDeps): (request: Request, body: unknown, 
     });
 }
 
-/** Runs an operation, with the envelope of the REST API. */
 async function run(deps: AppDeps, operation: Operation, sent: unknown): Promise<Envelope> {
   const { name } = operation;
   const { base } = deps.urls;

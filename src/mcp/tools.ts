@@ -18,10 +18,8 @@ export type Envelope =
 
 type Listed = Pick<ListedTool, 'name' | 'inputSchema'> & { outputSchema: NonNullable<ListedTool['outputSchema']> };
 
-/** One operation as a tool. */
 export interface Tool {
   operation: Operation;
-  /** The JSON Schema of the input. */
   schema: JsonSchema;
   /** Its entry in `tools/list`. */
   listed: Listed & { title: string; description: string; annotations: Annotations };
@@ -32,7 +30,6 @@ export interface Backend {
   tools: readonly Tool[];
   /** The entries of the tools that the caller's key may call. */
   list(): Promise<Pick<ListedTool, 'name' | 'inputSchema'>[]>;
-  /** A new idempotency key. */
   newKey(): string;
   /** Runs an operation with the input of the caller. Every failure is an envelope too. */
   run(operation: Operation, sent: unknown): Promise<Envelope>;

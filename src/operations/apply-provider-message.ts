@@ -14,7 +14,6 @@ import { traced } from '../telemetry/tracing.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 
-/** Verified message of a provider. */
 export interface IncomingMessage<Callback = ProviderCallback> extends SignalOrigin {
   callback: Callback;
   /** The message verbatim. */

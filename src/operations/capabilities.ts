@@ -54,12 +54,10 @@ function describe(deps: ExampleDeps, actions: readonly Action[], operations: rea
   };
 }
 
-/** URL of the schemas of an operation. */
 export function schemaUrl(base: string, operation: string): string {
   return `${base}/api/agent/schema/${operation}`;
 }
 
-/** URL of an action. */
 export function actionUrl(base: string, action: string): string {
   return `${base}/api/agent/actions/${action}`;
 }

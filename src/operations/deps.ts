@@ -59,7 +59,6 @@ export interface Deps {
   sessionTtlMs: number;
   webhooks: WebhookDeps;
   log: Logger;
-  /** Undefined without tracing. */
   tracing: Tracing | undefined;
 }
 

@@ -64,7 +64,6 @@ export const TOOLS: readonly Operation[] = [
   refundGet,
 ];
 
-/** Every operation, by its dotted name. */
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   [...ACTIONS, routesList, capabilities].map((operation) => [operation.name, operation]),
 );

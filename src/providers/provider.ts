@@ -36,7 +36,6 @@ export interface ProviderReport {
   failure: ProviderFailure | null;
 }
 
-/** A provider's answer to an inquiry. */
 export interface ProviderAnswer extends ProviderReport {
   /** The provider's own id of the payment. */
   reference: string;

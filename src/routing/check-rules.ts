@@ -38,7 +38,6 @@ export function checkRules(input: unknown, routes: readonly Route[]): CheckedRul
   return { ruleSet, warnings: warnings.toSorted(byRule).map((warning) => issueOf(warning, input)) };
 }
 
-/** The rules of any input. */
 function rulesIn(input: unknown): unknown[] {
   if (typeof input !== 'object' || input === null || !('rules' in input)) return [];
   return Array.isArray(input.rules) ? input.rules.slice(0, MAX_RULES) : [];

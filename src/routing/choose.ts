@@ -59,7 +59,6 @@ export function byValue<T extends Candidate>(candidates: readonly T[], policy: P
   return candidates.toSorted((a, b) => values.get(b)! - values.get(a)! || (a.id < b.id ? -1 : 1));
 }
 
-/** The published score of a candidate, 0 to 100. */
 export function publishedScoreOf(candidate: Candidate, policy: Policy): number {
   return scoreOf(meanIndexOf(candidate, policy), policy.objective);
 }

@@ -79,7 +79,6 @@ export interface DecisionOutput {
   tokensAfter: number | null;
 }
 
-/** A route during a decision. */
 export interface DecisionCandidate extends Candidate {
   facts: RouteFacts;
   excluded: string | null;

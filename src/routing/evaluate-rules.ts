@@ -187,7 +187,6 @@ function compileRule({ id, when, then }: Rule, routes: readonly Route[]): Compil
   };
 }
 
-/** The routes among `routes` that a rule excludes. */
 export function exclusionsOf({ exclude, only }: RuleActions, routes: readonly Route[]): Route[] {
   const allowed = only === undefined ? routes : routesOf(only, routes);
   const excluded = exclude === undefined ? [] : routesOf(exclude, routes);

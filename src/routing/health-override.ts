@@ -25,7 +25,6 @@ export function override(record: HealthRecord, manual: HealthOverride | null, no
   return changed(effectiveState(record, now), next, until === null ? {} : { untilMs: until });
 }
 
-/** Ends the override of a record that has one. */
 export function endOverride(record: HealthRecord, now: Instant): HealthChange {
   const state = stateAfterOverride(record);
   const words = `${state}: the operator's override (${record.state}) has ended`;

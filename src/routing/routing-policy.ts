@@ -52,7 +52,6 @@ export const DEFAULT_POLICY = frozen({
     lastsSeconds: 1800,
     /** Expected success rate of a disturbed route, as a share of its usual one. */
     levelShare: 0.65,
-    /** Weight of this expectation, in outcomes. */
     levelWeight: 4,
     /** Share of the outcomes of a disturbed route that its usual level learns from, so that it learns lasting changes. */
     lastingShare: 0.1,

@@ -28,7 +28,6 @@ export interface Condition {
 
 type Path = (string | number)[];
 
-/** Maximum nesting of `all`, `any` and `not`. */
 const MAX_NESTING = 8;
 /** Maximum number of values of an array, and of fields of a condition. */
 export const MAX_VALUES = 100;

@@ -42,7 +42,6 @@ const freeText: RuleField = {
   accepts: (value) => typeof value === 'string' && isText(value, 0),
 };
 
-/** An optional field, which has the operator `exists`. */
 const optional = (field: RuleField): RuleField => ({ ...field, operators: [...field.operators, 'exists'] });
 
 const FIELDS: Readonly<Record<string, RuleField>> = {

@@ -11,7 +11,6 @@ import type { Worker } from '../workers/worker.ts';
 // A shutdown cuts off attempts that take longer. They are repeated later.
 const DELIVERY_GRACE_MS = 5000;
 
-/** All workers of a service, with a test clock also its worker. */
 export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Worker[] {
   const { testClock: clock, store, log } = deps;
   const routing = createRoutingWorker(deps);
@@ -34,7 +33,6 @@ export function createDeliveryWorker(deps: Deps, random: () => number): Worker {
   return { ...dispatcher, stop: () => dispatcher.stop(DELIVERY_GRACE_MS) };
 }
 
-/** Runs every worker until no due work is left. */
 export async function runDue(workers: readonly Worker[]): Promise<void> {
   let done;
   do {

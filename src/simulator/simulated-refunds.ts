@@ -8,7 +8,6 @@ import { type Charge, type ChargeRefund, insertRefund, updateCharge, updateRefun
 export interface RefundScript {
   cents: number;
   outcome: string;
-  /** The status that the provider records. */
   status: ChargeRefund['status'];
   /** State in the first answer, if it differs from the recorded one; `lost`: the connection ends without an answer. */
   firstAnswer?: RefundState | 'lost';

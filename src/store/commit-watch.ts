@@ -2,7 +2,6 @@ import { currentOrigin } from '../telemetry/origin.ts';
 import { type Tracing, traced } from '../telemetry/tracing.ts';
 import type { Change, CommitResult, Conflict, Store } from './store.ts';
 
-/** Observer of completed commits. */
 export interface CommitObserver {
   /** `seconds`: from the call until the commit is durable, with its time in the queue. */
   commit(changes: readonly Change[], outcome: 'done' | 'failed' | Conflict, seconds: number): void;

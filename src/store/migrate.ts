@@ -53,7 +53,6 @@ export function refuseForeign(tables: readonly string[]): void {
   throw new Error(`the database holds the tables of another program (${shown}): name one that is Tillway's alone`);
 }
 
-/** The values of `INSERT_MIGRATION`. */
 export function migrationRow(migration: Migration): SqlValue[] {
   return [migration.version, migration.name, hashOf(migration)];
 }

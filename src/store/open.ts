@@ -3,7 +3,6 @@ import type { PostgresOptions } from './postgres.ts';
 import type { ExaminedDatabase, OpenedStore } from './database.ts';
 import type { Migration } from './migrations/migration.ts';
 
-/** Database named by `DATABASE_URL`. */
 export type DatabaseSettings = { kind: 'sqlite'; path: string } | { kind: 'postgres'; url: string; poolSize: number };
 
 export type OpenStore = (database: DatabaseSettings, options: OpenStoreOptions) => Promise<OpenedStore>;

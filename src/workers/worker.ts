@@ -5,7 +5,6 @@ import type { Log } from '../webhooks/lane.ts';
 // A caller that repeats while work remains must not do so a thousand times a second.
 const ERROR_PAUSE_MS = 200;
 
-/** Loop that does due work. */
 export interface Worker {
   /** Does all due work and answers the number of items. */
   runOnce(): Promise<number>;

@@ -25,7 +25,6 @@ function operationsOf({ paths }: OpenApi) {
   );
 }
 
-/** The JSON bodies of an operation's request and responses. */
 function bodiesOf({ requestBody, responses }: OpenApiOperation) {
   const resolved = Object.values(responses).map((response) => resolveResponse(api, response));
   return [requestBody, ...resolved].flatMap((part) => part?.content?.['application/json'] ?? []);

@@ -36,7 +36,6 @@ async function listRoutes(on: TestService, environment = 'sandbox') {
   return new Map(body.routes.map((route) => [route.id, route]));
 }
 
-/** Starts a service whose provider refuses every handoff. */
 async function startRefusing(stack: AsyncDisposableStack): Promise<TestService> {
   const provider = stack.use(await startFakeProvider());
   const on = stack.use(await startTestService());

@@ -27,7 +27,6 @@ function isMarked(page: Page): Promise<boolean> {
   return page.evaluate(() => 'marked' in globalThis);
 }
 
-/** Stops the clock of the page; the test moves it. */
 async function stopClock(page: Page): Promise<void> {
   await page.clock.install({ time: 0 });
   // The installed clock runs until it is paused, so the time of the pause must be in its future.

@@ -47,7 +47,6 @@ const paymentsOf = async (id: string) => (await on.service.deps.store.checkout(i
 const codesOf = async (id: string) =>
   (await paymentsOf(id)).map(({ status, failureCode, failureSource }) => [status, failureCode, failureSource]);
 
-/** Creates a session and starts its first payment. */
 async function startedSession(answer: FakeProvider['answer'] = 'accept'): Promise<{ id: string; payment: Payment }> {
   const id = await stage.create();
   await stage.start(id, answer);

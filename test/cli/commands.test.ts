@@ -36,7 +36,6 @@ after(() => on[Symbol.asyncDispose]());
 
 const { stdoutOf, json, stderrOf } = commandsOn(() => on);
 
-/** Response body of the API. */
 async function apiResponse<Body>(path: string): Promise<Body> {
   return (await call<Body>('GET', `${on.url}${path}`)).body;
 }

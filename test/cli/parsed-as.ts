@@ -10,7 +10,6 @@ export const LOCAL = {
   serve: () => Promise.resolve(),
   database: () => Promise.reject(new Error('there is none')),
 };
-/** All commands of the program. */
 export function commandTree(): Command {
   return createProgram(createContext(createTerminal().terminal), LOCAL);
 }

@@ -81,7 +81,6 @@ export async function beginAdvance(url: string, seconds: number): Promise<TestCl
   return body;
 }
 
-/** Waits until the advance ends. */
 export async function advanceEnd(url: string): Promise<TestClockResource> {
   await until(async () => (await clockAt(url)).status === 'ready');
   return clockAt(url);

@@ -23,12 +23,10 @@ export function finalStageOf(dockerfile: string): Instruction[] {
   return instructions.slice(instructions.findLastIndex(({ name }) => name === 'FROM'));
 }
 
-/** Arguments of all instructions with a name. */
 export function valuesOf(stage: readonly Instruction[], name: string): string[] {
   return stage.filter((instruction) => instruction.name === name).map(({ text }) => text);
 }
 
-/** Variables of `ENV` instructions. */
 export function environmentOf(stage: readonly Instruction[]): Record<string, string> {
   const words = valuesOf(stage, 'ENV').flatMap((text) => text.split(/\s+/));
   return Object.fromEntries(words.map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)]));

@@ -3,7 +3,6 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toolPath } from '../support/tools.ts';
 
-/** Saves the OpenAPI and Arazzo documents of a service in a folder. */
 export async function saveDescription(url: string, folder: string): Promise<void> {
   for (const name of ['openapi.json', 'arazzo.yaml']) {
     const response = await fetch(`${url}/${name}`);
@@ -11,7 +10,6 @@ export async function saveDescription(url: string, folder: string): Promise<void
   }
 }
 
-/** Replaces the first occurrence of a text in a file. */
 export async function replaceIn(folder: string, name: string, from: string, to: string): Promise<void> {
   const text = await readFile(join(folder, name), 'utf8');
   if (!text.includes(from)) throw new Error(`${name} does not contain ${from}`);

@@ -130,7 +130,6 @@ function changed(value: unknown): fc.Arbitrary<unknown> {
   );
 }
 
-/** A value that the schema describes. */
 function valueOf(api: OpenApi, schema: JsonSchema): fc.Arbitrary<unknown> {
   const { $ref, enum: values, const: only, anyOf, type, items } = schema;
   if ($ref !== undefined) return valueOf(api, api.components.schemas[$ref.split('/').at(-1)!]!);

@@ -37,7 +37,6 @@ async function openFleet() {
   return {
     instances,
     fake,
-    /** Advances the clock of both instances. */
     advance: (ms: number) => one.clock.advance(ms),
     /** Refreshes the routing of both instances simultaneously. Returns the number of health transitions by each. */
     refresh: () => Promise.all(instances.map(({ service }) => service.deps.router.refresh())),

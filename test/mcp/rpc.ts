@@ -38,7 +38,6 @@ export async function rpc<Result>(
   return { status: response.status, headers: response.headers, ...(message as Pick<RpcAnswer<Result>, 'result'>) };
 }
 
-/** Calls a tool; returns its result. */
 export async function callTool(url: string, name: string, input: unknown): Promise<ToolAnswer> {
   return (await rpc<ToolAnswer>(url, 'tools/call', { name, arguments: input })).result;
 }

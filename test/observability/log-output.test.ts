@@ -154,7 +154,6 @@ async function createSessions(url: string): Promise<void> {
   }
 }
 
-/** Creates a named pipe that is full. */
 function fullPipe(name: string) {
   const path = folder.path(name);
   execFileSync('mkfifo', [path]);

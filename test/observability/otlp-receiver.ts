@@ -6,7 +6,6 @@ import { listen } from './merchant.ts';
 
 type Attributes = Record<string, string | number | boolean>;
 
-/** A span that the exporter sent. */
 export interface ReceivedSpan {
   traceId: string;
   spanId: string;
@@ -33,7 +32,6 @@ export async function startOtlpReceiver() {
     spans: [] as ReceivedSpan[],
     /** Number of received spans, including rejected spans. */
     seen: 0,
-    /** The headers of the last request. */
     headers: {} as Record<string, unknown>,
     /** HTTP status of the next responses; `hang` leaves requests open. */
     answer: 200 as number | 'hang',

@@ -14,7 +14,6 @@ const HTTP_CLASS = /^[1-5]xx$/;
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? \S+$/;
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 
-/** Reads the text format of `/metrics`. */
 export function readExposition(text: string): Exposed {
   const metrics = new Map<string, Map<string, Set<string>>>();
   for (const line of text.split('\n').filter((each) => each !== '' && !each.startsWith('#'))) {

@@ -13,7 +13,6 @@ import { startTestService } from '../support/service.ts';
 import { type CommandResult, SERVICE, freePort, statusOf, temporaryFolder, tillway } from './program.ts';
 import { until } from '../support/until.ts';
 
-/** Creates a database with one customer and one session. */
 async function databaseWithSession(): Promise<TestDatabase> {
   const database = await createTestDatabase();
   const store = await openTestStore(database.settings);
@@ -123,7 +122,6 @@ describe('the command tillway', () => {
     assert.equal((JSON.parse(examined.stdout) as { ok: boolean }).ok, false);
   });
 
-  /** Runs a command with its output to a closed pipe. */
   async function runWithClosedOutput(variables: Record<string, string>, command: string): Promise<CommandResult> {
     // `true` exits without reading before the program starts.
     const line = `exec 3> >(true); wait $!; exec "${process.execPath}" "${SERVICE.pathname}" ${command} >&3`;

@@ -26,7 +26,6 @@ const { NODE_COMPILE_CACHE } = process.env;
 /** Makes child processes share the compile cache of the test run. */
 export const COMPILED = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
-/** Result of a command. */
 export interface CommandResult {
   code: number;
   stdout: string;
@@ -155,7 +154,6 @@ function reserve(port: number): Promise<boolean> {
   });
 }
 
-/** A temporary folder, deleted at disposal. */
 export function temporaryFolder(): Disposable & { path(name: string): string } {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-process-'));
   return {

@@ -5,7 +5,6 @@ import { type States, type Tally, bucketOf, emptyTally, withFastCleared } from '
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
-/** Buckets of an hour. */
 const HOUR = 3600 / DEFAULT_POLICY.bucketSeconds;
 const THREE = priorsOf({ rt_a: 0.85, rt_b: 0.85, rt_c: 0.85 });
 
@@ -29,7 +28,6 @@ function statesAfter(periods: Period[], priors = THREE, states: States = new Map
   return result;
 }
 
-/** Estimates at a bucket. */
 function at(bucket: number, states: States, priors = THREE): Record<string, RouteEstimate> {
   return Object.fromEntries(estimate(states, priors, bucket * BUCKET_MS, DEFAULT_POLICY));
 }

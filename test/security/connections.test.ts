@@ -48,7 +48,6 @@ async function startServer(
     handled,
     /** Resolves when a request has started. */
     begun: once(server, 'request'),
-    /** Lets every incomplete request time out. */
     timeOut: () => void Object.assign(server, { headersTimeout: 1, requestTimeout: 1 }),
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
@@ -71,7 +70,6 @@ function send(port: number, bytes: string, address = '127.0.0.1') {
   socket.write(bytes);
   return {
     socket,
-    /** All received text, when the connection is closed. */
     closed: new Promise<string>((resolve) => socket.once('close', () => resolve(received))),
     /** Resolves when the client has received the given text. */
     received: (part: string) =>

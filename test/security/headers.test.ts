@@ -34,7 +34,6 @@ const EVERYWHERE: Record<string, string> = {
 const CACHEABLE =
   /^\w+ \/(?:assets\/|openapi\.json|docs|llms|\.well-known|arazzo|api\/agent\/capabilities|schema|mcp\/server-card)/;
 
-/** Faults in the headers of a response. */
 function faultsOf({ what, status, headers, body }: ReceivedResponse): string[] {
   const faults = Object.entries(EVERYWHERE)
     .filter(([name, value]) => headers.get(name) !== value)

@@ -73,7 +73,6 @@ describe('tillway verify-page', () => {
     (path: RegExp, from: string, to: string): Tamper =>
     (body, _, requestedPath) =>
       path.test(requestedPath) ? body.replace(from, to) : body;
-  /** Changes the headers of every response. */
   const change =
     (set: (headers: Headers) => void): Tamper =>
     (body, headers) => {

@@ -22,7 +22,6 @@ export async function createSession({ url }: TestService, overrides: Record<stri
   return answer.body.id;
 }
 
-/** Starts a payment for any total. */
 export function start({ service }: TestService, sessionId: string, kind: RouteKind): Promise<StartedPayment> {
   return startPayment(service.deps, sessionId, { kind, acceptedTotal: ANY_TOTAL });
 }
@@ -116,7 +115,6 @@ export const OUTCOME = {
   neutral: 'result neutral 0/0/1',
 };
 
-/** Routing outcomes of a session, one list per payment. */
 export async function outcomesOf({ databaseUrl }: TestService, sessionId: string): Promise<string[][]> {
   const sql = `SELECT payment_id, stage, result, successes, failures, neutrals FROM route_outcomes
     WHERE payment_id IN (SELECT id FROM payments WHERE session_id = '${sessionId}')

@@ -137,7 +137,6 @@ async function sendCallback(on: TestService, { id, charges }: ScriptedProvider, 
 
 interface Shop extends AsyncDisposable {
   on: TestService;
-  /** The providers of the routes, in the order of the routes. */
   providers: ScriptedProvider[];
   pay(sessionId: string, acceptedTotal?: number, kind?: RouteKind): Promise<StartedPayment>;
 }

@@ -71,7 +71,6 @@ class Model {
     for (const [account, amount] of Object.entries(lines)) this.book[account] = (this.book[account] ?? 0) + amount;
   }
 
-  /** Books a paid payment. */
   paid({ id, sessionId, fees, providerCost: cost, surplus }: Payment): void {
     const gateway = surplus ? 0 : fees.buyerFee + fees.gatewayFee;
     const owed = surplus ? 0 : fees.merchantNet;

@@ -31,7 +31,6 @@ function openDatabase(): DatabaseSync {
   return database;
 }
 
-/** The statements that `read` runs. */
 async function statementsOf(database: DatabaseSync, read: (reads: Reads) => Promise<unknown>): Promise<Statement[]> {
   const statements: Statement[] = [];
   const select: Select = async (sql, ...params) => {

@@ -152,7 +152,6 @@ describe('migrations of a SQLite database', () => {
 const TEXT = 'hidden-buyer';
 const IDLE = { info: () => undefined, warn: () => undefined };
 
-/** A log that records its lines. */
 function recordingLog(): { log: StoreLog; lines: string[] } {
   const lines: string[] = [];
   const note = (level: string) => (_fields: object, message: string) => void lines.push(`${level} ${message}`);

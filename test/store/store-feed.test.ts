@@ -52,7 +52,6 @@ function eventOf(number: number, step: number, created: number): MerchantEvent {
 
 const recorded = (event: MerchantEvent): Change => ({ type: 'event_recorded', event });
 
-/** Reads the page of the feed after an event. */
 const readPage = async (store: Store, after: string) => (await readFeed({ store }, {}, { after, limit: LIMIT })).items;
 
 interface Follower {

@@ -89,7 +89,6 @@ describe('stored estimates and health of routes', () => {
     }));
 });
 
-/** The expected sums of the outcomes by time bucket. */
 function expectedTallies(outcomes: readonly RouteOutcome[]): Tally[] {
   const buckets = new Map<number, Tally>();
   for (const { created, probe, paidAfterMs, successes, failures, neutrals } of outcomes) {

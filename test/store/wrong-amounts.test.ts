@@ -24,7 +24,6 @@ const either = fc.nat(1);
 const anyStep = anyStepOf({
   /** The buyer abandons the attempt and starts another one. */
   start: [2],
-  /** The provider reports the amount that it has received for a payment, in quarters of the amount due. */
   reportAmount: [6, { payment: either, quarters: fc.constantFrom(1, 2, 3, 4, 4, 5, 6, 8) }],
   /** The provider reports the amount due plus the refunded wrong amounts. */
   reportFull: [2, { payment: either }],

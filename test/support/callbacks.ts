@@ -8,7 +8,6 @@ import { type TestService, call } from './service.ts';
 
 export type CallbackFields = Record<string, unknown>;
 
-/** A callback about the charge of a payment. */
 export function charged({ id, sessionId, amount }: Payment, event: string, state = 'CAPTURED'): CallbackFields {
   return { event, type: 'charge.updated', order: sessionId, charge: id, state, amount };
 }

@@ -12,7 +12,6 @@ export interface Gateway {
   put<Body>(path: string, body?: unknown): Promise<Body>;
   patch<Body>(path: string, body?: unknown): Promise<Body>;
   delete<Body>(path: string): Promise<Body>;
-  /** The records on a page of a list. */
   list<Item>(path: string): Promise<Item[]>;
   /** The ids of the records on a page of a list. */
   ids(path: string): Promise<string[]>;

@@ -11,7 +11,6 @@ const WANTED = join(FOLDER, 'package-lock.json');
 
 type Tool = 'bun' | 'conformance' | 'deno' | 'mcp-inspector' | 'openapi-typescript' | 'redocly';
 
-/** The path of a program; throws if the tools are not installed. */
 export function toolPath(name: Tool): string {
   if (!isInstalled()) throw new Error('The tools of the tests are missing: npm ci --prefix test/tools');
   return join(FOLDER, 'node_modules/.bin', name);

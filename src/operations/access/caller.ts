@@ -31,7 +31,6 @@ export function assertEnvironment({ caller }: WithCaller, environment: Environme
   if (caller && !isOf({ caller }, environment)) throw otherEnvironment(caller.environment, environment);
 }
 
-/** Error for a key that names the other environment. */
 export function otherEnvironment(own: Environment, requested: Environment): GatewayError {
   return new GatewayError('forbidden', `This API key is of ${own}, and this is about ${requested}.`, {
     field: 'environment',

@@ -7,7 +7,6 @@ import type { RoutingDecision } from '../../store/tables/routing-tables.ts';
 import type { Deps } from '../deps.ts';
 import { foundSession } from '../not-found.ts';
 
-/** A stored decision, read. */
 export interface Decided extends StoredDecision {
   sessionId: string | null;
   snapshot: Snapshot;
@@ -30,7 +29,6 @@ export async function decisionsOf(deps: Pick<Deps, 'store'>, sessionId: string):
   return readDecisions(deps, offer ? [offer, ...attempts] : attempts);
 }
 
-/** Stored decisions with their snapshots. */
 export async function readDecisions(
   { store }: Pick<Deps, 'store'>,
   records: readonly RoutingDecision[],

@@ -27,7 +27,6 @@ export async function signingSecrets(
   });
 }
 
-/** The secrets that sign at that time. */
 export function liveSecrets(secrets: readonly SigningSecret[], now: number): string[] {
   return secrets.filter((one) => isSigningSecret(one, now)).map(({ secret }) => secret);
 }

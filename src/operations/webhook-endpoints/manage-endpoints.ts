@@ -248,7 +248,6 @@ export async function registerConfiguredEndpoint(
 
 const ID_LENGTH = 36;
 
-/** The id of the configured endpoint of an environment. */
 export function configuredEndpointId(environment: Environment): string {
   // Hex digits are valid characters of an id.
   return `whe_${createHash('sha256').update(`configured ${environment}`).digest('hex').slice(0, ID_LENGTH)}`;

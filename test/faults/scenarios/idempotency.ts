@@ -55,7 +55,6 @@ function bodiesOf(cycle: number): SessionBody[] {
   }));
 }
 
-/** Sends every body to every instance, from many callers at once. */
 function callAtOnce(instances: Instance[], bodies: SessionBody[]): Promise<Call[]> {
   const callers = Array.from({ length: CALLERS_PER_INSTANCE }, (_, caller) => caller);
   const calls = callers.flatMap((caller) =>
