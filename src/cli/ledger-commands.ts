@@ -75,7 +75,7 @@ function exportCommand(context: CommandContext): Command {
     data: false,
   });
   return command.action(async () => {
-    const parts = context.client(command).ledger.export(ownOptions(command) as LedgerExportParams);
+    const parts = context.client(command).ledger.export(ownOptions(command));
     for await (const part of parts) context.terminal.write(part);
   });
 }
