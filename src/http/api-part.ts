@@ -69,18 +69,7 @@ export function apiPart(define: (serve: Serve) => void): Part {
         url: path.replace(/\{(\w+)\}/g, ':$1'),
         ...admit(unrestricted, { access }, async (request, reply, deps) => {
           assertKey(deps, keys);
-          const call = {
-            request,
-            reply,
-            deps,
-            param: (parameter: string) => param(request, parameter),
-            get query() {
-              return read.query(request);
-            },
-            get body() {
-              return read.body(request);
-            },
-          };
+          const call = new ReadCall(request, reply, deps, read);
           const answer = await traced(deps.tracing, { name }, () => handler(call));
           const isReady = typeof answer === 'string' || answer instanceof Readable;
           return reply.type(type).send(isReady ? answer : JSON.stringify(answer));
@@ -89,6 +78,33 @@ export function apiPart(define: (serve: Serve) => void): Part {
     });
   };
 }
+
+/** A class, because V8 would keep the closures of each getter in an object literal until the next major collection. */
+class ReadCall<Of extends Endpoint> implements Call<Of> {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly deps: AppDeps;
+  readonly #read: Readers<Of>;
+
+  constructor(request: FastifyRequest, reply: FastifyReply, deps: AppDeps, read: Readers<Of>) {
+    this.request = request;
+    this.reply = reply;
+    this.deps = deps;
+    this.#read = read;
+  }
+
+  readonly param = (name: string) => param(this.request, name);
+
+  get query(): QueryOf<Of> {
+    return this.#read.query(this.request);
+  }
+
+  get body(): BodyOf<Of> {
+    return this.#read.body(this.request);
+  }
+}
+
+type Readers<Of extends Endpoint> = ReturnType<typeof readersOf<Of>>;
 
 function readersOf<Of extends Endpoint>({ query, body }: Of, base: string) {
   const [queryReader, bodyReader] = [query && inputReader(query), body && inputReader(body)];
