@@ -7,7 +7,7 @@ import {
 } from '../contract/routing-decision-contract.ts';
 import { environmentsOf } from '../operations/access/caller.ts';
 import { decisionsOf, replay } from '../operations/routing/stored-decisions.ts';
-import { overrideHealth, currentRoutes } from '../operations/routing/override-health.ts';
+import { overrideHealth } from '../operations/routing/override-health.ts';
 import { readRules, saveRules } from '../operations/routing/saved-rules.ts';
 import { backtest, dryRun } from '../operations/routing/suppose.ts';
 import type { RouteView } from '../operations/routing/routing-view.ts';
@@ -24,7 +24,7 @@ export const routingApi = apiPart((serve) => {
     renderRules(await saveRules(deps, request.body)),
   );
   serve(ROUTING_ENDPOINTS.listRoutingRoutes, async ({ deps, query: { environment } }) => {
-    const items = currentRoutes(deps, environmentsOf(deps, environment));
+    const items = environmentsOf(deps, environment).flatMap((each) => [...deps.router.view(each).ranked]);
     return renderList({ items, hasMore: false }, standingOf);
   });
   serve(ROUTING_ENDPOINTS.overrideRouteHealth, async ({ deps, body, param }) =>

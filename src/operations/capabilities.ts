@@ -203,13 +203,22 @@ const WEBHOOK_GUIDE: Record<string, unknown> = {
   rules: ['Verify the signature before changing orders.', 'Store the raw payload.'],
 };
 
+// Options that have another name than their field.
+const OPTION_NAMES: Readonly<Record<string, string>> = {
+  clientReferenceId: 'reference',
+  customerId: 'customer',
+  preferredRoute: 'kind',
+  routeId: 'route',
+  sessionId: 'session',
+};
+
 /**
- * `--option value` for each field that is given, in the order of `options`; a true flag is the option alone, null is
- * `--no-option`, and a record is the option once for each `key=value`.
+ * `--option value` for each field; a true flag is the option alone, null is `--no-option`, and a record is the option once
+ * for each `key=value`.
  */
-export function optionsOf(input: Record<string, unknown>, options: Readonly<Record<string, string>>): string[] {
-  return Object.entries(options).flatMap(([field, option]) => {
-    const value = input[field];
+export function optionsOf(input: Record<string, unknown>): string[] {
+  return Object.entries(input).flatMap(([field, value]) => {
+    const option = OPTION_NAMES[field] ?? field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     if (value === undefined || value === false) return [];
     if (value === true) return [`--${option}`];
     if (value === null) return [`--no-${option}`];

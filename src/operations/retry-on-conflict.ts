@@ -1,43 +1,31 @@
 import { GatewayError } from '../domain/gateway-error.ts';
-import type { Change, CommitResult, Conflict, Store } from '../store/store.ts';
+import type { Change, CommitResult, Conflict } from '../store/store.ts';
+import type { Write } from '../store/write-statement.ts';
 
 /** Each loser of a race reads the state that the winner wrote, so only that many concurrent writers of one record fail. */
 const MAX_TRIES = 50;
 
 /** Changes that a decision asks for, and its result once they are committed. Without changes nothing is written. */
-interface Proposal<Result, Item = Change> {
+interface Proposal<Result, Item> {
   changes: Item[];
   result: Result;
 }
-
-type Decide<Result, Item> = (
-  conflict: Conflict | undefined,
-) => Proposal<Result, Item> | Promise<Proposal<Result, Item>>;
 
 /**
  * Optimistic concurrency: `decide` reads and decides, its changes are committed, and after a conflict it decides again.
  * `decide` gets the conflict of the previous try. Throws GatewayError `unavailable` after too many conflicts on
  * `subject`, and every error of `decide`.
  */
-export function retryOnConflict<Result>(
-  { store }: { store: Pick<Store, 'commit'> },
+export async function retryOnConflict<Result, Item extends Change | Write = Change>(
+  { store }: { store: { commit(changes: Item[]): Promise<CommitResult> } },
   subject: string,
-  decide: Decide<Result, Change>,
-): Promise<Result> {
-  return retryCommit((changes) => store.commit(changes), subject, decide);
-}
-
-/** {@link retryOnConflict} for any `commit`. */
-export async function retryCommit<Result, Item>(
-  commit: (changes: Item[]) => Promise<CommitResult>,
-  subject: string,
-  decide: Decide<Result, Item>,
+  decide: (conflict: Conflict | undefined) => Proposal<Result, Item> | Promise<Proposal<Result, Item>>,
 ): Promise<Result> {
   let conflict: Conflict | undefined;
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const { changes, result } = await decide(conflict);
     if (changes.length === 0) return result;
-    const committed = await commit(changes);
+    const committed = await store.commit(changes);
     if (committed.done) return result;
     ({ conflict } = committed);
   }

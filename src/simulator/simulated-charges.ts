@@ -1,5 +1,5 @@
 import { GatewayError } from '../domain/gateway-error.ts';
-import { retryCommit } from '../operations/retry-on-conflict.ts';
+import { retryOnConflict } from '../operations/retry-on-conflict.ts';
 import type { RandomBytes } from '../domain/id.ts';
 import type { Instant } from '../domain/records.ts';
 import type { CommitResult } from '../store/store.ts';
@@ -113,7 +113,7 @@ export async function changeCharge(
   async function commit(writes: Write[]): Promise<CommitResult> {
     return (await store.write(reference, writes)) ? { done: true } : { done: false, conflict: 'overtaken' };
   }
-  await retryCommit(commit, 'the charge', async () => ({
+  await retryOnConflict({ store: { commit } }, 'the charge', async () => ({
     changes: await decide((await store.charge(reference))!),
     result: undefined,
   }));

@@ -37,7 +37,7 @@ export const checkoutPreview = defineAction({
   access: 'look',
   errors: [INVALID_INPUT, INVALID_JSON, IDEMPOTENCY_CONFLICT, BLOCKED, NO_ROUTE, SPEND_LIMIT, UNAVAILABLE],
   next: 'Send the same body to checkout.create.',
-  command: (input) => ['checkout', 'preview', ...checkoutOptions(input)],
+  command: (input) => ['checkout', 'preview', ...optionsOf(input)],
   example: (deps) => {
     const { request, response } = checkoutExample(deps);
     return {
@@ -60,7 +60,7 @@ export const checkoutCreate = defineAction({
   access: 'create',
   errors: [INVALID_INPUT, INVALID_JSON, IDEMPOTENCY_CONFLICT, BLOCKED, NO_ROUTE, SPEND_LIMIT, UNAVAILABLE],
   next: 'Give checkoutUrl to the buyer; await webhook payment.paid or poll getPayment with id.',
-  command: (input) => ['checkout', 'create', ...checkoutOptions(input)],
+  command: (input) => ['checkout', 'create', ...optionsOf(input)],
   // No idempotencyKey: all orders made from this example would share it.
   example: checkoutExample,
   run: async (deps, input) => {
@@ -68,8 +68,6 @@ export const checkoutCreate = defineAction({
     return { result: checkoutResult(deps, session, false), replayed };
   },
 });
-
-const FEES_OPTIONS = { preferredRoute: 'kind', routeId: 'route', environment: 'environment' };
 
 export const feesEstimate = defineAction({
   name: 'fees.estimate',
@@ -82,7 +80,7 @@ export const feesEstimate = defineAction({
   access: 'look',
   errors: [INVALID_INPUT, INVALID_JSON],
   next: 'Call checkout.create with the same amount and preferredRoute.',
-  command: ({ amount, ...others }) => ['fees', String(amount), ...optionsOf(others, FEES_OPTIONS)],
+  command: ({ amount, ...others }) => ['fees', String(amount), ...optionsOf(others)],
   example: (deps) => {
     const { request, response } = checkoutExample(deps);
     const { customer: _customer, product: _product, ...estimate } = request;
@@ -91,23 +89,6 @@ export const feesEstimate = defineAction({
   },
   run: (deps, input) => ({ result: estimateFees(deps, input) }),
 });
-
-const CHECKOUT_OPTIONS = {
-  product: 'product',
-  amount: 'amount',
-  customer: 'customer',
-  preferredRoute: 'kind',
-  redirectUrl: 'redirect-url',
-  metadata: 'metadata',
-  idempotencyKey: 'idempotency-key',
-  clientReferenceId: 'reference',
-  environment: 'environment',
-};
-
-/** A checkout as the options of a command. */
-function checkoutOptions(input: Record<string, unknown>): string[] {
-  return optionsOf(input, CHECKOUT_OPTIONS);
-}
 
 /** Request and response of a minimal checkout. */
 function checkoutExample({ routes, router, urls, merchantName }: ExampleDeps): {

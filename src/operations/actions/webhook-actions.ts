@@ -9,17 +9,6 @@ import { optionsOf } from '../capabilities.ts';
 import { INVALID_INPUT, INVALID_JSON, READ_ONLY, UNAVAILABLE, defineAction } from '../operation.ts';
 import { verifySample, sampleRoute, webhookExample } from '../webhook-samples.ts';
 
-const EXAMPLE_OPTIONS = {
-  event: 'event',
-  provider: 'provider',
-  sessionId: 'session',
-  customerId: 'customer',
-  amount: 'amount',
-  routeId: 'route',
-  txHash: 'tx-hash',
-  livemode: 'livemode',
-  metadata: 'metadata',
-};
 const SAMPLE_TIME = Date.parse('2026-01-15T09:30:00.000Z');
 
 export const webhookExampleAction = defineAction({
@@ -33,23 +22,13 @@ export const webhookExampleAction = defineAction({
   access: 'look',
   errors: [INVALID_INPUT, INVALID_JSON],
   next: 'POST JSON.stringify(payload) with headers to your endpoint: it must answer 200.',
-  command: (input) => ['webhook', 'example', ...optionsOf(input, EXAMPLE_OPTIONS)],
+  command: (input) => ['webhook', 'example', ...optionsOf(input)],
   example: ({ routes }) => ({
     request: {},
     response: webhookExample({ routes }, webhookExampleRequest.parse({ routeId: sampleRoute(routes).id }), SAMPLE_TIME),
   }),
   run: (deps, input) => ({ result: webhookExample(deps, input, deps.now(), deps.realNow()) }),
 });
-
-const SAMPLE_OPTIONS = {
-  eventId: 'event-id',
-  sessionId: 'session',
-  status: 'status',
-  amount: 'amount',
-  txHash: 'tx-hash',
-  provider: 'provider',
-  signature: 'signature',
-};
 
 export const webhookVerifySample = defineAction({
   name: 'webhook.verify_sample',
@@ -70,7 +49,7 @@ export const webhookVerifySample = defineAction({
   command: ({ payload, ...others }) => [
     'webhook',
     'verify-sample',
-    ...optionsOf({ ...(payload as Record<string, unknown>), ...others }, SAMPLE_OPTIONS),
+    ...optionsOf({ ...(payload as Record<string, unknown>), ...others }),
   ],
   example: () => {
     const payload = {

@@ -1,6 +1,6 @@
 import type { OverrideRequest } from '../../contract/routing-contract.ts';
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
-import type { Environment, RouteHealth } from '../../domain/route.ts';
+import type { RouteHealth } from '../../domain/route.ts';
 import { override } from '../../routing/health-override.ts';
 import type { HealthRecord } from '../../routing/health-record.ts';
 import { isOf } from '../access/caller.ts';
@@ -11,11 +11,6 @@ import type { RouteView } from './routing-view.ts';
 
 // The latest time that ISO 8601 writes with a year of four digits.
 const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
-
-/** The current routes of the given environments, with health and estimates. */
-export function currentRoutes(deps: Pick<Deps, 'router'>, environments: readonly Environment[]): RouteView[] {
-  return environments.flatMap((environment) => [...deps.router.view(environment).ranked]);
-}
 
 /**
  * Sets an operator's override of a route's health, or ends it. Throws GatewayError `not_found` for an unknown route,

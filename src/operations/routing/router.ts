@@ -5,6 +5,7 @@ import { type HealthRecord, initialHealth } from '../../routing/health-record.ts
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { RuleSet } from '../../routing/rule-set.ts';
 import type { Store } from '../../store/store.ts';
+import { createTurns } from '../in-turn.ts';
 import { type Estimates, emptyEstimates, readEstimates } from './read-estimates.ts';
 import { type WatchDeps, watchHealth } from './health-watch.ts';
 import { type RoutingView, buildView } from './routing-view.ts';
@@ -110,17 +111,12 @@ export function createRouter(deps: RouterDeps): Router {
   }
 
   // Serial: a slow refresh must not overwrite the state of a later one.
-  let last: Promise<unknown> = Promise.resolve();
-  function refresh(): Promise<number> {
-    const next = last.then(look, look);
-    last = next.catch(() => undefined);
-    return next;
-  }
+  const inTurn = createTurns();
 
   return {
     seed: deps.seed,
     tokens: { sandbox: DEFAULT_POLICY.exploration.budgetCap, production: DEFAULT_POLICY.exploration.budgetCap },
-    refresh,
+    refresh: () => inTurn(look),
     view(environment) {
       const { routes, providers } = deps.catalogue();
       if (built?.routes !== routes || built.providers !== providers) built = build();
