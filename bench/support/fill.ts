@@ -4,11 +4,13 @@ import type { Payment } from '../../src/domain/records.ts';
 import { createRandomBytes, systemClock } from '../../src/runtime.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { paymentWrites } from '../../src/store/tables/payments-table.ts';
+import { aPayment } from '../../test/fixtures/checkout-records.ts';
 
 const SPACING_MS = 40;
 const FIRST = Date.parse('2026-01-01T00:00:00.000Z');
 const CUSTOMERS_PER_PAYMENT = 0.2;
 const BATCH = 10_000;
+const TEMPLATE = aPayment({ inquireAt: null });
 
 export interface Filled {
   /** Id of a customer with 5 % of all payments, none of them pending. */
@@ -62,46 +64,17 @@ export async function fillPayments(path: string, count: number): Promise<Filled>
     const customerId = big ? bigCustomer : customers[(index * 7919) % customers.length]!;
     const status = !big && index % 10 === 1 ? 'pending' : index % 10 === 2 ? 'failed' : 'paid';
     return {
+      ...TEMPLATE,
       id: newId('pay'),
       sessionId: newId('chk'),
       invoiceId: newId('inv'),
       customerId,
       environment: index % 4 === 3 ? 'production' : 'sandbox',
-      amount: 4999,
       status,
-      ledgerStatus: 'pending',
       failureSource: status === 'failed' ? 'issuer' : null,
-      failureReason: null,
-      probe: false,
-      route: {
-        id: 'sandbox_card_acquirer',
-        kind: 'card',
-        label: 'Card, simulated acquirer',
-        provider: 'sandbox',
-        network: 'card_network',
-        asset: 'USD',
-      },
-      fees: { buyerFee: 0, gatewayFee: 145, merchantNet: 4854, total: 4999 },
-      providerCost: 95,
-      providerReference: null,
-      providerUrl: null,
-      handoffUncertain: false,
-      surplus: false,
-      surplusAccepted: false,
-      settled: false,
-      shortfall: 0,
-      mismatchRefunded: 0,
-      mismatchRefundFailed: 0,
-      refunded: 0,
-      refundPending: 0,
-      refundShares: { gateway: 0, cost: 0 },
-      failureCode: null,
-      txHash: null,
       metadata: { orderId: `A-${index}` },
       created: now,
       timeoutAt: now,
-      inquireAt: null,
-      inquiries: 0,
     };
   }
 }
