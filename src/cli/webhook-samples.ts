@@ -20,13 +20,15 @@ export function webhookExampleCommand(context: CommandContext): Command {
       amountOption('--amount', 'US dollars, not cents: 49.99'),
       option('--session-id <id>', 'the session it names'),
       option('--customer-id <id>', 'the customer it names'),
-      option('--route-id <id>', 'the route it names'),
+      option('--route <id>', 'the route it names'),
       option('--provider <name>', 'the provider it names'),
       option('--tx-hash <text>', "the provider's reference"),
+      option('--no-tx-hash', 'no reference, for a provider that gives none'),
       option('--livemode', 'as in production'),
       metadataOption(),
     ],
-    ask: (client, options: object) => act<WebhookExample>(client, 'webhook.example', options),
+    ask: (client, { route: routeId, txHash, ...options }: { route?: string; txHash?: string | false }) =>
+      act<WebhookExample>(client, 'webhook.example', { ...options, routeId, txHash: txHash === false ? null : txHash }),
     show(answer, paint) {
       const { headers, payload } = answer.result;
       const lines = Object.entries(headers).map(

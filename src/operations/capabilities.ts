@@ -206,10 +206,8 @@ const WEBHOOK_GUIDE: Record<string, unknown> = {
 // Options that have another name than their field.
 const OPTION_NAMES: Readonly<Record<string, string>> = {
   clientReferenceId: 'reference',
-  customerId: 'customer',
   preferredRoute: 'kind',
   routeId: 'route',
-  sessionId: 'session',
 };
 
 /**

@@ -87,7 +87,8 @@ describe('the decisions about a session', () => {
     assert.notEqual(first?.chosen, second?.chosen);
     const refusing = second?.candidates.find(({ route }) => route === first?.chosen);
     assert.match(String(refusing?.excluded), /^did not take this payment: /);
-    const ranked = second!.candidates.filter(({ rank }) => rank !== null);
+    assert.ok(second);
+    const ranked = second.candidates.filter(({ rank }) => rank !== null);
     assert.deepEqual(
       ranked.map(({ route }) => route),
       [second?.chosen],

@@ -336,7 +336,7 @@ describe('the webhook commands', () => {
     assert.deepEqual([event.type, event.data.amount, event.data.metadata], ['payment.failed', 20, { a: 'b' }]);
     assert.match(head!, /^x-gateway-signature: t=\d+,v1=[0-9a-f]{64}$/m);
     const names =
-      '--session-id chk_1 --customer-id cus_1 --route-id sandbox_card_backup --provider p --tx-hash x --livemode';
+      '--session-id chk_1 --customer-id cus_1 --route sandbox_card_backup --provider p --tx-hash x --livemode';
     const { result } = await json<{ result: { payload: WebhookEvent } }>(`webhook example ${names}`);
     const { session_id, customer_id, route, tx_hash } = result.payload.data;
     assert.deepEqual(
