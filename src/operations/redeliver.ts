@@ -97,13 +97,10 @@ function added({ newId, now }: Resending, event: MerchantEvent, { id: endpointId
 }
 
 function noEndpoint({ id, type, environment }: MerchantEvent): GatewayError {
-  return new GatewayError(
-    'invalid_state',
-    `Event ${id} has no receiver: no active ${environment} webhook endpoint takes ${type}.`,
-    {
-      suggestion: `Have the operator make one, with tillway endpoints create --environment ${environment} or WEBHOOK_URL of the service, or enable one, then resend; or run tillway listen, which needs no endpoint, and read the event at GET /api/gateway/events/${id}.`,
-    },
-  );
+  const message = `Event ${id} has no receiver: no active ${environment} webhook endpoint takes ${type}.`;
+  return new GatewayError('invalid_state', message, {
+    suggestion: `Have the operator make one, with tillway endpoints create --environment ${environment} or WEBHOOK_URL of the service, or enable one, then resend; or run tillway listen, which needs no endpoint, and read the event at GET /api/gateway/events/${id}.`,
+  });
 }
 
 export type RecoveryDeps = Pick<Deps, 'store' | 'now' | 'newId'>;
@@ -211,14 +208,8 @@ function recovered(
   { event, delivery }: RecoverableEvent,
   now: Instant,
 ): Change {
-  const type = 'delivery_recovered';
-  const eventCreated = event.created;
-  if (!delivery) {
-    const made = newDelivery(event, { id: newId('dlv'), endpointId, now });
-    return { type, delivery: made, from: null, eventCreated };
-  }
-  const again = { ...delivery, status: 'pending', scheduleStart: delivery.attempts, dueAt: now } as const;
-  return { type, delivery: again, from: delivery.status, eventCreated };
+  const sent = delivery ? replay(delivery, [], now) : newDelivery(event, { id: newId('dlv'), endpointId, now });
+  return { type: 'delivery_recovered', delivery: sent, from: delivery?.status ?? null, eventCreated: event.created };
 }
 
 /** Progress of a recovery. Throws GatewayError `not_found`. */
@@ -227,12 +218,7 @@ export async function getRecovery({ store }: Pick<Deps, 'store'>, id: string): P
 }
 
 function emptyTime({ from, until }: RecoveryRequest, now: Instant): GatewayError {
-  const iso = (instant: Instant) => new Date(instant).toISOString();
-  const end = until === undefined || until > now ? `now, which is ${iso(now)} here` : 'until';
-  return invalidField(
-    'from',
-    'invalid_value',
-    `must be before ${end}`,
-    `Set from to the beginning of the outage.${from > now ? ' It is in the future now.' : ''}`,
-  );
+  const end = until === undefined || until > now ? `now, which is ${new Date(now).toISOString()} here` : 'until';
+  const advice = `Set from to the beginning of the outage.${from > now ? ' It is in the future now.' : ''}`;
+  return invalidField('from', 'invalid_value', `must be before ${end}`, advice);
 }

@@ -66,32 +66,23 @@ function replay(first: Refund, order: RefundOrder): Refund {
 }
 
 function refusal(outcome: string, { payments }: Checkout, order: RefundOrder): GatewayError {
-  const payment = payments.find(({ id }) => id === order.paymentId)!;
+  const id = order.paymentId;
+  const payment = payments.find((one) => one.id === id)!;
   switch (outcome) {
     case 'not_paid':
-      return new GatewayError(
-        'invalid_state',
-        `Payment ${payment.id} is ${payment.status}: only a paid one is refunded.`,
-        {
-          suggestion: 'Read the payment, and refund it once its status is paid.',
-        },
-      );
-    case 'nothing_left':
-      return new GatewayError(
-        'invalid_state',
-        `Nothing of payment ${payment.id} is left to refund: ${usd(payment.refunded)} is refunded and ${usd(payment.refundPending)} is pending, of ${usd(payment.fees.total - payment.shortfall)}.`,
-        {
-          suggestion: `List what was refunded, with tillway refunds list --payment-id ${payment.id} or GET /api/gateway/payments/${payment.id}/refunds.`,
-        },
-      );
+      return new GatewayError('invalid_state', `Payment ${id} is ${payment.status}: only a paid one is refunded.`, {
+        suggestion: 'Read the payment, and refund it once its status is paid.',
+      });
+    case 'nothing_left': {
+      const message = `Nothing of payment ${id} is left to refund: ${usd(payment.refunded)} is refunded and ${usd(payment.refundPending)} is pending, of ${usd(payment.fees.total - payment.shortfall)}.`;
+      return new GatewayError('invalid_state', message, {
+        suggestion: `List what was refunded, with tillway refunds list --payment-id ${id} or GET /api/gateway/payments/${id}/refunds.`,
+      });
+    }
     case 'too_much': {
-      const left = usd(leftOf(payment).total);
-      return invalidField(
-        'amount',
-        'too_big',
-        `is more than the ${left} that is left of the payment`,
-        `Set amount to at most ${amountFromCents(leftOf(payment).total)}, or leave it out to refund all that is left.`,
-      );
+      const { total } = leftOf(payment);
+      const advice = `Set amount to at most ${amountFromCents(total)}, or leave it out to refund all that is left.`;
+      return invalidField('amount', 'too_big', `is more than the ${usd(total)} that is left of the payment`, advice);
     }
     default:
       return new GatewayError('unavailable', 'The payment is changing too fast; try again.');
