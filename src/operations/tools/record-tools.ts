@@ -80,10 +80,7 @@ export const paymentList = defineOperation({
   access: 'read',
   next: 'If hasMore is true, ask again with startingAfter set to the last id.',
   run: async ({ store }, { limit, startingAfter, status, customerId }) => {
-    const filter = {
-      ...(status && { status }),
-      ...(customerId && { customerId }),
-    };
+    const filter = { ...(status && { status }), ...(customerId && { customerId }) };
     const { items, hasMore } = await store.listPayments(filter, { limit, ...(startingAfter && { startingAfter }) });
     return { result: { object: 'list' as const, data: items.map(renderPayment), hasMore } };
   },
