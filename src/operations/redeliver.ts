@@ -13,6 +13,7 @@ import type { Instant } from '../domain/records.ts';
 import { getEndpoint } from './webhook-endpoints/find-endpoint.ts';
 
 type Replaying = Pick<Deps, 'store' | 'now'>;
+export type RecoveryDeps = Replaying & Pick<Deps, 'newId'>;
 
 /**
  * Makes a delivery, and the earlier ones that it waits for, due now; a finished one begins a new retry schedule. Throws
@@ -62,14 +63,12 @@ function inactive(endpoint: WebhookEndpoint, retry: string): GatewayError {
   });
 }
 
-type Resending = Pick<Deps, 'store' | 'now' | 'newId'>;
-
 /**
  * Sends an event again to every active endpoint of its environment: replays its delivery, or creates one if the event is older
  * than the endpoint; earlier deliveries become due with it. Answers one delivery per endpoint. Throws GatewayError `not_found`,
  * or `invalid_state` if no endpoint accepts the event.
  */
-export async function resendEvent(deps: Resending, id: string): Promise<Delivery[]> {
+export async function resendEvent(deps: RecoveryDeps, id: string): Promise<Delivery[]> {
   const event = await getEvent(deps, id);
   return retryOnConflict(deps, `the deliveries of event ${id}`, async () => {
     const endpoints = (await deps.store.endpoints()).filter(
@@ -90,7 +89,7 @@ export async function resendEvent(deps: Resending, id: string): Promise<Delivery
   });
 }
 
-function added({ newId, now }: Resending, event: MerchantEvent, { id: endpointId }: WebhookEndpoint) {
+function added({ newId, now }: RecoveryDeps, event: MerchantEvent, { id: endpointId }: WebhookEndpoint) {
   const delivery = newDelivery(event, { id: newId('dlv'), endpointId, now: now() });
   const changes: Change[] = [{ type: 'delivery_added', delivery }];
   return { delivery, changes };
@@ -102,8 +101,6 @@ function noEndpoint({ id, type, environment }: MerchantEvent): GatewayError {
     suggestion: `Have the operator make one, with tillway endpoints create --environment ${environment} or WEBHOOK_URL of the service, or enable one, then resend; or run tillway listen, which needs no endpoint, and read the event at GET /api/gateway/events/${id}.`,
   });
 }
-
-export type RecoveryDeps = Pick<Deps, 'store' | 'now' | 'newId'>;
 
 /** Events per commit, which other change sets may share. */
 const PAGE = 100;

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { RefundRequestBody } from '../../contract/refund-contract.ts';
 import { GatewayError, idempotencyConflict, invalidField } from '../../domain/gateway-error.ts';
 import { type Cents, amountFromCents, usd } from '../../domain/money.ts';
-import type { Checkout, Payment } from '../../domain/records.ts';
+import type { Checkout } from '../../domain/records.ts';
 import { unchanged } from '../../domain/checkout-state.ts';
 import { requestRefund } from '../../domain/refund-decisions.ts';
 import { type Refund, type RefundOrder, leftOf } from '../../domain/refund-record.ts';
@@ -11,19 +11,17 @@ import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
 import { getPayment } from '../read-records.ts';
 
-export interface CreatedRefund {
-  refund: Refund;
-  /** True if an earlier request with the same idempotency key created the refund. */
-  replayed: boolean;
-}
-
 /**
  * Refunds a part of a payment, or all of it: the refund, the new totals of the payment, the posting and the task for the
  * provider commit together. `id` may be a session's. Throws GatewayError `not_found`; `invalid_state` if the payment is
  * not paid or is fully refunded; `invalid_input` for an amount above the rest; `idempotency_conflict` for a key that
- * another request used.
+ * another request used. `replayed` if an earlier request with the same key created the refund.
  */
-export async function createRefund(deps: Deps, id: string, body: RefundRequestBody): Promise<CreatedRefund> {
+export async function createRefund(
+  deps: Deps,
+  id: string,
+  body: RefundRequestBody,
+): Promise<{ refund: Refund; replayed: boolean }> {
   const payment = await getPayment(deps, id);
   const amount = body.amount === undefined ? null : centsOf(body.amount);
   const order: RefundOrder = {
@@ -36,21 +34,14 @@ export async function createRefund(deps: Deps, id: string, body: RefundRequestBo
   };
   let first: Refund | undefined;
   const { outcome, checkout, effects } = await commitDecision(deps, payment.sessionId, async (current, now) => {
-    first = await firstOf(deps, payment, order);
+    const { idempotencyKey: key } = order;
+    first = key === null ? undefined : await deps.store.refundByIdempotencyKey(payment.environment, key);
     return first ? unchanged(current, 'replayed' as const) : requestRefund(current, order, now);
   });
   if (first) return { refund: replay(first, order), replayed: true };
   if (outcome !== 'requested') throw refusal(outcome, checkout, order);
   const { refund } = effects.find((effect) => effect.type === 'refund_requested')!;
   return { refund, replayed: false };
-}
-
-async function firstOf(
-  { store }: Deps,
-  { environment }: Payment,
-  { idempotencyKey }: RefundOrder,
-): Promise<Refund | undefined> {
-  return idempotencyKey === null ? undefined : store.refundByIdempotencyKey(environment, idempotencyKey);
 }
 
 /** The first answer again, without later changes of the refund, which a GET shows. */
