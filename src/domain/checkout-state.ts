@@ -180,11 +180,6 @@ export function failCheckout<Outcome extends string>(
   return changed(before, closed, outcome, [...effects, { type: 'announce', status: 'failed', payment }]);
 }
 
-/** The payment after a provider report, which proves that the provider has the payment. */
-export function withProviderReport(payment: Payment): Payment {
-  return { ...payment, handoffUncertain: false };
-}
-
 /** Next time at which a checkout expires, its payment times out, its retry window ends or its provider is asked. */
 export function nextTimer({ session, payments }: Checkout): Instant | null {
   if (session.status === 'routed') return session.expiresAt;

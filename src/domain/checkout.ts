@@ -4,7 +4,6 @@ import {
   type NewAttempt,
   announcePending,
   changed,
-  withProviderReport,
   failCheckout,
   failPayment,
   withInquiry,
@@ -165,9 +164,9 @@ export function applyProviderEvent(
       return announcePending(checkout, started, payment, 'applied');
     case 'failed': {
       const isOpen = payment.status === 'pending';
-      const failed = isOpen
-        ? failPayment(started, withProviderReport(payment), event.failure ?? DECLINED, now)
-        : started;
+      // The report proves that the provider has the payment.
+      const known: Payment = { ...payment, handoffUncertain: false };
+      const failed = isOpen ? failPayment(started, known, event.failure ?? DECLINED, now) : started;
       const ends = event.endsCheckout === true && failed.session.status === 'pending' && !pendingPayment(failed);
       if (ends) return failCheckout(checkout, failed, 'applied');
       return isOpen ? closeIfUsedUp(checkout, failed, 'applied') : unchanged(checkout, 'ignored');

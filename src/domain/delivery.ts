@@ -31,23 +31,20 @@ export interface Delivery {
 }
 
 /** Summary of the newest attempt. */
-export interface LastAttempt {
-  started: Instant;
-  durationMs: number;
-  statusCode: number | null;
-  failure: string | null;
-}
+export type LastAttempt = Omit<DeliveryAttempt, 'deliveryId' | 'number' | 'responseBody'>;
 
 /** One HTTP exchange of a delivery, append-only. */
 export interface DeliveryAttempt {
   deliveryId: string;
   number: number;
   started: Instant;
+  /** Whole milliseconds. */
   durationMs: number;
+  /** HTTP status; null without an answer. */
   statusCode: number | null;
   /** Reason of the failure, in words; null if it was acknowledged. */
   failure: string | null;
-  /** The first 16 KiB of the answer. */
+  /** The first 16 KiB of the answer, as text that every database can store. */
   responseBody: string;
 }
 

@@ -1,4 +1,5 @@
-import { type Cents, type RatePpm, shareOf } from './money.ts';
+import { type Cents, shareOf } from './money.ts';
+import type { Route } from './route.ts';
 
 /** Parts of an amount, in cents: buyerFee + gatewayFee + merchantNet = total, always. The buyer pays `total`. */
 export interface FeeSplit {
@@ -8,13 +9,8 @@ export interface FeeSplit {
   total: Cents;
 }
 
-export interface FeeRates {
-  buyerFeeRate: RatePpm;
-  gatewayFeeRate: RatePpm;
-}
-
 /** Both fees are rounded half up; the merchant's net is the rest of the amount, so that the parts sum exactly. */
-export function splitFees(amount: Cents, rates: FeeRates): FeeSplit {
+export function splitFees(amount: Cents, rates: Pick<Route, 'buyerFeeRate' | 'gatewayFeeRate'>): FeeSplit {
   const buyerFee = shareOf(amount, rates.buyerFeeRate);
   const gatewayFee = shareOf(amount, rates.gatewayFeeRate);
   return { buyerFee, gatewayFee, merchantNet: amount - gatewayFee, total: amount + buyerFee };

@@ -54,8 +54,8 @@ export interface JournalEntry extends EntryPosition {
   amount: Cents;
 }
 
-/** Sums of an account; credits are not negative here. */
-interface AccountBalance {
+/** Sums of entries of one account; credits are not negative here. */
+export interface AccountSum {
   account: Account;
   debits: Cents;
   credits: Cents;
@@ -64,7 +64,7 @@ interface AccountBalance {
 /** Balances of every account of one environment. */
 export interface Balances {
   environment: Environment;
-  accounts: AccountBalance[];
+  accounts: AccountSum[];
 }
 
 export interface BalancesAt {
@@ -77,7 +77,19 @@ export interface BalancesAt {
  * gateway earns the fees.
  */
 export function paidPosting(payment: Payment, now: Instant): Posting {
-  return posting(headOf(payment, 'paid', now), paidEntries(payment));
+  const { fees, providerCost } = payment;
+  const received: LedgerEntry[] = [
+    { account: 'provider_clearing', amount: fees.total - providerCost },
+    { account: 'provider_cost', amount: providerCost },
+  ];
+  // Surplus money belongs to the buyer completely: the gateway earns no fee on it.
+  const owed: LedgerEntry[] = payment.surplus
+    ? [{ account: 'buyer_refunds_payable', amount: -fees.total }]
+    : [
+        { account: 'merchant_payable', amount: -fees.merchantNet },
+        { account: 'gateway_revenue', amount: -(fees.buyerFee + fees.gatewayFee) },
+      ];
+  return posting(headOf(payment, 'paid', now), [...received, ...owed]);
 }
 
 /** Posting of a payout to the merchant. */
@@ -86,21 +98,6 @@ export function settledPosting(payment: Payment, amount: Cents, now: Instant): P
     { account: 'merchant_payable', amount },
     { account: 'provider_clearing', amount: -amount },
   ]);
-}
-
-function paidEntries(payment: Payment): LedgerEntry[] {
-  const { fees, providerCost } = payment;
-  const received: LedgerEntry[] = [
-    { account: 'provider_clearing', amount: fees.total - providerCost },
-    { account: 'provider_cost', amount: providerCost },
-  ];
-  // Surplus money belongs to the buyer completely: the gateway earns no fee on it.
-  if (payment.surplus) return [...received, { account: 'buyer_refunds_payable', amount: -fees.total }];
-  return [
-    ...received,
-    { account: 'merchant_payable', amount: -fees.merchantNet },
-    { account: 'gateway_revenue', amount: -(fees.buyerFee + fees.gatewayFee) },
-  ];
 }
 
 /** A posting of the lines that are not empty. Throws if they do not sum to 0, which is a defect of the program. */

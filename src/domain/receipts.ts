@@ -2,7 +2,6 @@ import {
   type Decision,
   type Effect,
   changed,
-  withProviderReport,
   failPayment,
   pendingPayment,
   unchanged,
@@ -116,7 +115,7 @@ function receiveSurplus(
 
 function paidPayment(payment: Payment, surplus: boolean): Payment {
   const noFailure = { failureCode: null, failureSource: null, failureReason: null };
-  return { ...withProviderReport(payment), ...noFailure, status: 'paid', surplus, inquireAt: null };
+  return { ...payment, ...noFailure, handoffUncertain: false, status: 'paid', surplus, inquireAt: null };
 }
 
 /** The shortfall of an accepted payment has arrived, and is the merchant's. */

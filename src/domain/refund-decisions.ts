@@ -67,7 +67,8 @@ export function withMismatchRefund(
 
 function requested(checkout: Checkout, payment: Payment, refund: Refund, now: Instant) {
   const next = followRefund(withPayment(checkout, moved(payment, refund, 'none', 'pending')), refund);
-  const effects: Effect[] = [{ type: 'refund_requested', refund }, ...posted(refundPosting(refund, now))];
+  const booked = posting(headOf(refund, 'refund', now), owedEntries(refund));
+  const effects: Effect[] = [{ type: 'refund_requested', refund }, ...posted(booked)];
   return { next, effects };
 }
 
@@ -87,9 +88,12 @@ export function applyRefundReport(
 
   const failureReason = status === 'failed' ? (providerText(reason) ?? 'the provider gives no reason') : null;
   const after: Refund = { ...refund, status, failureReason, updated: now };
-  const posting = status === 'failed' ? refundFailedPosting(refund, now) : refundPaidPosting(refund, now);
+  const booked =
+    status === 'failed'
+      ? refundFailedPosting(refund, now)
+      : posting(headOf(refund, 'refund_paid', now), paidOutEntries(refund));
   const next = followRefund(withPayment(checkout, moved(payment, refund, refund.status, status)), after);
-  const effects: Effect[] = [{ type: 'refund_changed', refund: after, from: refund.status }, ...posted(posting)];
+  const effects: Effect[] = [{ type: 'refund_changed', refund: after, from: refund.status }, ...posted(booked)];
   if (status === 'failed' && payment.surplusAccepted && refund.reason !== 'mismatch' && takesNothing(refund)) {
     effects.push({ type: 'post', posting: refundKeptPosting(refund, now) });
   }
@@ -165,19 +169,6 @@ function proportion(part: Cents, amount: Cents, whole: Cents): Cents {
   return (scaled - (scaled % (2 * whole))) / (2 * whole);
 }
 
-/**
- * Posting that moves the shares of the merchant and the gateway to the buyer; empty if the money was owed to the buyer
- * before.
- */
-function refundPosting(refund: Refund, now: Instant): Posting {
-  return posting(headOf(refund, 'refund', now), owedEntries(refund));
-}
-
-/** Posting of a refund that the provider has paid out. The provider returns its cost in proportion. */
-function refundPaidPosting(refund: Refund, now: Instant): Posting {
-  return posting(headOf(refund, 'refund_paid', now), paidOutEntries(refund));
-}
-
 /** Reversal of every posting of the refund so far. */
 function refundFailedPosting(refund: Refund, now: Instant): Posting {
   const booked = [...owedEntries(refund), ...(refund.status === 'succeeded' ? paidOutEntries(refund) : [])];
@@ -195,6 +186,7 @@ function refundKeptPosting(refund: Refund, now: Instant): Posting {
   ]);
 }
 
+/** Moves the shares of the merchant and the gateway to the buyer; all 0 if the money was owed to the buyer before. */
 function owedEntries({ shares }: Refund): LedgerEntry[] {
   return [
     { account: 'merchant_payable', amount: shares.merchant },
@@ -203,6 +195,7 @@ function owedEntries({ shares }: Refund): LedgerEntry[] {
   ];
 }
 
+/** Entries of a refund that the provider has paid out. The provider returns its cost in proportion. */
 function paidOutEntries({ amount, shares }: Refund): LedgerEntry[] {
   return [
     { account: 'buyer_refunds_payable', amount },

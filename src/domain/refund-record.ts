@@ -70,11 +70,7 @@ export interface RefundOutcome {
 }
 
 /** Rest of a payment that is in no refund, and its shares. */
-export interface Refundable extends RefundShares {
-  total: Cents;
-}
-
-export function leftOf(payment: Payment): Refundable {
+export function leftOf(payment: Payment): RefundShares & { total: Cents } {
   const { fees, providerCost, surplus, surplusAccepted, shortfall, refunded, refundPending, refundShares } = payment;
   const total = fees.total - shortfall - refunded - refundPending;
   // No fee is earned on surplus money, which is the buyer's unless an operator accepted it for the merchant.

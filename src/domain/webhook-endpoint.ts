@@ -60,8 +60,6 @@ export const MAX_ENDPOINTS = 20;
 export const MAX_EARLIER_SECRETS = 10;
 /** Time of uninterrupted failure after which the next failure disables the endpoint. */
 export const FAILING_LIMIT_MS = 120 * HOUR_MS;
-// Interval at which successes are stored. A success that ends a failure is stored at once.
-const SUCCESS_STORED_EVERY_MS = 60_000;
 
 export const DISABLED_BY_410 = 'it answered 410, which says that it takes no events any more';
 export const DISABLED_BY_FAILURES = 'it acknowledged nothing for 120 hours, and failed again';
@@ -114,21 +112,6 @@ export function withoutSecret(endpoint: WebhookEndpoint, now: Instant): WebhookE
 export function deletedEndpoint(endpoint: WebhookEndpoint, now: Instant): WebhookEndpoint {
   const cleared = { ...endpoint, url: '', description: '', slot: null, failingSince: null };
   return { ...cleared, status: 'deleting', disabledReason: DELETED_REASON, disabledAt: now };
-}
-
-/** Effect of a finished attempt on its endpoint; undefined if it need not be stored. */
-export function endpointObservation(
-  endpoint: WebhookEndpoint,
-  succeeded: boolean,
-  at: Instant,
-): 'succeeded' | 'failed' | 'failing too long' | undefined {
-  const { failingSince, lastSuccessAt } = endpoint;
-  if (succeeded) {
-    const isStale = lastSuccessAt === null || at - lastSuccessAt >= SUCCESS_STORED_EVERY_MS;
-    return failingSince !== null || isStale ? 'succeeded' : undefined;
-  }
-  if (failingSince === null) return 'failed';
-  return at - failingSince >= FAILING_LIMIT_MS ? 'failing too long' : undefined;
 }
 
 /** True if a secret signs at that time. */

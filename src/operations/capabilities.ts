@@ -141,17 +141,11 @@ const MAX_FILTERS = 4;
 
 /** The endpoints that a client needs first; the OpenAPI document has the others. */
 function entrypointsOf(base: string): Entrypoint[] {
-  const document = (id: string, path: string, use: string): Entrypoint => ({
-    id,
-    method: 'GET',
-    url: base + path,
-    use,
-  });
   return [
     ...LISTED.map((endpoint) => entrypointOf(base, endpoint)),
     { id: 'mcp', method: 'POST', url: `${base}/mcp`, use: 'The same as MCP tools, Streamable HTTP.' },
-    document('openapi', '/openapi.json', 'OpenAPI 3.1: every parameter and field.'),
-    document('llms', '/llms.txt', 'All of this in short.'),
+    { id: 'openapi', method: 'GET', url: `${base}/openapi.json`, use: 'OpenAPI 3.1: every parameter and field.' },
+    { id: 'llms', method: 'GET', url: `${base}/llms.txt`, use: 'All of this in short.' },
   ];
 }
 

@@ -49,7 +49,7 @@ export async function createCheckout(
     if (conflict) await rejectMovedTime(deps, request.environment);
     // The commit checks the customer from the directory; after a conflict the customer is read from the database.
     remembered = conflict ? undefined : deps.directory.find(request.environment, request.customer);
-    const known = remembered ?? (await readCustomer(deps, request));
+    const known = remembered ?? (await deps.store.customerByEmail(request.environment, request.customer));
     const drafted = known?.status === 'blocked' ? blocked() : draftSession(deps, request, known?.id);
     if (drafted instanceof GatewayError) return { changes: [], result: await replayOrRefuse(deps, request, drafted) };
     draft = drafted;
@@ -77,7 +77,7 @@ export async function previewCheckout(
   const first = await firstOf(deps, request);
   if (first) return { result: checkoutResult(deps, replay(first, request), true), replayed: true };
   await rejectMovedTime(deps, request.environment);
-  const known = await readCustomer(deps, request);
+  const known = await deps.store.customerByEmail(request.environment, request.customer);
   if (known?.status === 'blocked') throw blocked();
   const drafted = draftSession(deps, request, known?.id);
   if (drafted instanceof GatewayError) throw drafted;
@@ -158,10 +158,6 @@ function draftSession(deps: Deps, request: SessionRequest, customerId: string | 
 function customerOf(session: Session): Customer {
   const { customerId: id, customerEmail: email, environment, created } = session;
   return { id, environment, email, status: 'active', statusReason: null, created };
-}
-
-function readCustomer(deps: Deps, { environment, customer }: SessionRequest): Promise<Customer | undefined> {
-  return deps.store.customerByEmail(environment, customer);
 }
 
 async function firstOf(deps: Deps, { environment, idempotencyKey }: SessionRequest): Promise<Session | undefined> {

@@ -11,11 +11,8 @@ import type { Deps } from './deps.ts';
 export async function expireSession(deps: Deps, id: string): Promise<Session> {
   const { outcome, checkout } = await commitDecision(deps, id, decideExpiry);
   if (outcome !== 'invalid_state') return checkout.session;
-  throw new GatewayError(
-    'invalid_state',
-    `Session ${id} is ${checkout.session.status}, and only a routed one can expire.`,
-    {
-      suggestion: 'Leave it: a session that a buyer has started ends as paid or failed by itself.',
-    },
-  );
+  const message = `Session ${id} is ${checkout.session.status}, and only a routed one can expire.`;
+  throw new GatewayError('invalid_state', message, {
+    suggestion: 'Leave it: a session that a buyer has started ends as paid or failed by itself.',
+  });
 }

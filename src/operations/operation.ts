@@ -30,13 +30,11 @@ interface Outcome<Result> {
 interface Description {
   /** Dotted, for example `checkout.create`. */
   name: string;
-  title: string;
   /** Its effect, when to use it, when not, and its limits. */
   description: string;
   annotations: Annotations;
   /** Access that a key needs. */
   access: Access;
-  errors: readonly KnownError[];
   /** Next step after success. */
   next: string;
 }
@@ -53,6 +51,8 @@ export interface Operation extends Description {
 
 /** An operation that `POST /api/agent/actions/{action}` runs, as `tillway` does. */
 export interface Action extends Operation {
+  title: string;
+  errors: readonly KnownError[];
   /** Arguments of the `tillway` command with the same effect as the input; not quoted. */
   command(input: Record<string, unknown>): string[];
   /** An example call with routes that this service has. */
@@ -88,10 +88,10 @@ export function defineOperation<Input extends z.ZodType, Output extends z.ZodTyp
 }
 
 export function defineAction<Input extends z.ZodType, Output extends z.ZodType>(
-  definition: Definition<Input, Output> & Pick<Action, 'command' | 'example'>,
+  definition: Definition<Input, Output> & Omit<Action, keyof Operation>,
 ): Action {
-  const { command, example, ...operation } = definition;
-  return { ...defineOperation(operation), command, example };
+  const { title, command, example, errors, ...operation } = definition;
+  return { ...defineOperation(operation), title, command, example, errors };
 }
 
 export const READ_ONLY: Annotations = {
@@ -104,8 +104,6 @@ export const READ_ONLY: Annotations = {
 export const INVALID_INPUT = known('invalid_input', 'fix_input', 'Follow suggestion.');
 export const INVALID_JSON = known('invalid_json', 'fix_input', 'Send one JSON object.');
 export const UNAVAILABLE = known('unavailable', 'retry_same', 'Resend after Retry-After.');
-export const NOT_FOUND = known('not_found', 'stop', 'Follow suggestion.');
-export const INVALID_STATE = known('invalid_state', 'stop', 'Follow suggestion.');
 export const IDEMPOTENCY_CONFLICT = known(
   'idempotency_conflict',
   'fix_input',

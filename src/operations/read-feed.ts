@@ -27,13 +27,10 @@ export async function readFeed(
   }
 }
 
-/** Gives committed events their positions in at most `maxRounds` commits; answers the number of commits. */
-export async function placeEvents(store: Store, maxRounds = MAX_ROUNDS): Promise<number> {
+/** Gives committed events their positions in at most {@link MAX_ROUNDS} commits; answers the number of commits. */
+export async function placeEvents(store: Store): Promise<number> {
   let rounds = 0;
-  while (rounds < maxRounds && (await store.hasUnplacedEvents())) {
-    await placeRound(store);
-    rounds++;
-  }
+  for (; rounds < MAX_ROUNDS && (await store.hasUnplacedEvents()); rounds++) await placeRound(store);
   return rounds;
 }
 
@@ -44,13 +41,11 @@ async function placeRound(store: Store): Promise<void> {
 async function positionOf(store: Store, eventId: string): Promise<number> {
   for (let round = 0; round <= MAX_ROUNDS; round++) {
     const position = await store.feedPosition(eventId);
-    if (position === undefined)
-      throw invalidField(
-        'after',
-        'invalid_value',
-        `no event ${eventId} exists here`,
-        'Use the id of the last event that you have read of this service; or after= with nothing behind it, to begin with the oldest.',
-      );
+    if (position === undefined) {
+      const advice =
+        'Use the id of the last event that you have read of this service; or after= with nothing behind it, to begin with the oldest.';
+      throw invalidField('after', 'invalid_value', `no event ${eventId} exists here`, advice);
+    }
     if (position !== null) return position;
     await placeRound(store);
   }

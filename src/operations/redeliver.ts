@@ -13,6 +13,7 @@ import type { Instant } from '../domain/records.ts';
 import { getEndpoint } from './webhook-endpoints/find-endpoint.ts';
 
 type Replaying = Pick<Deps, 'store' | 'now'>;
+export type RecoveryDeps = Replaying & Pick<Deps, 'newId'>;
 
 /**
  * Makes a delivery, and the earlier ones that it waits for, due now; a finished one begins a new retry schedule. Throws
@@ -62,14 +63,12 @@ function inactive(endpoint: WebhookEndpoint, retry: string): GatewayError {
   });
 }
 
-type Resending = Pick<Deps, 'store' | 'now' | 'newId'>;
-
 /**
  * Sends an event again to every active endpoint of its environment: replays its delivery, or creates one if the event is older
  * than the endpoint; earlier deliveries become due with it. Answers one delivery per endpoint. Throws GatewayError `not_found`,
  * or `invalid_state` if no endpoint accepts the event.
  */
-export async function resendEvent(deps: Resending, id: string): Promise<Delivery[]> {
+export async function resendEvent(deps: RecoveryDeps, id: string): Promise<Delivery[]> {
   const event = await getEvent(deps, id);
   return retryOnConflict(deps, `the deliveries of event ${id}`, async () => {
     const endpoints = (await deps.store.endpoints()).filter(
@@ -90,23 +89,18 @@ export async function resendEvent(deps: Resending, id: string): Promise<Delivery
   });
 }
 
-function added({ newId, now }: Resending, event: MerchantEvent, { id: endpointId }: WebhookEndpoint) {
+function added({ newId, now }: RecoveryDeps, event: MerchantEvent, { id: endpointId }: WebhookEndpoint) {
   const delivery = newDelivery(event, { id: newId('dlv'), endpointId, now: now() });
   const changes: Change[] = [{ type: 'delivery_added', delivery }];
   return { delivery, changes };
 }
 
 function noEndpoint({ id, type, environment }: MerchantEvent): GatewayError {
-  return new GatewayError(
-    'invalid_state',
-    `Event ${id} has no receiver: no active ${environment} webhook endpoint takes ${type}.`,
-    {
-      suggestion: `Have the operator make one, with tillway endpoints create --environment ${environment} or WEBHOOK_URL of the service, or enable one, then resend; or run tillway listen, which needs no endpoint, and read the event at GET /api/gateway/events/${id}.`,
-    },
-  );
+  const message = `Event ${id} has no receiver: no active ${environment} webhook endpoint takes ${type}.`;
+  return new GatewayError('invalid_state', message, {
+    suggestion: `Have the operator make one, with tillway endpoints create --environment ${environment} or WEBHOOK_URL of the service, or enable one, then resend; or run tillway listen, which needs no endpoint, and read the event at GET /api/gateway/events/${id}.`,
+  });
 }
-
-export type RecoveryDeps = Pick<Deps, 'store' | 'now' | 'newId'>;
 
 /** Events per commit, which other change sets may share. */
 const PAGE = 100;
@@ -211,14 +205,8 @@ function recovered(
   { event, delivery }: RecoverableEvent,
   now: Instant,
 ): Change {
-  const type = 'delivery_recovered';
-  const eventCreated = event.created;
-  if (!delivery) {
-    const made = newDelivery(event, { id: newId('dlv'), endpointId, now });
-    return { type, delivery: made, from: null, eventCreated };
-  }
-  const again = { ...delivery, status: 'pending', scheduleStart: delivery.attempts, dueAt: now } as const;
-  return { type, delivery: again, from: delivery.status, eventCreated };
+  const sent = delivery ? replay(delivery, [], now) : newDelivery(event, { id: newId('dlv'), endpointId, now });
+  return { type: 'delivery_recovered', delivery: sent, from: delivery?.status ?? null, eventCreated: event.created };
 }
 
 /** Progress of a recovery. Throws GatewayError `not_found`. */
@@ -227,12 +215,7 @@ export async function getRecovery({ store }: Pick<Deps, 'store'>, id: string): P
 }
 
 function emptyTime({ from, until }: RecoveryRequest, now: Instant): GatewayError {
-  const iso = (instant: Instant) => new Date(instant).toISOString();
-  const end = until === undefined || until > now ? `now, which is ${iso(now)} here` : 'until';
-  return invalidField(
-    'from',
-    'invalid_value',
-    `must be before ${end}`,
-    `Set from to the beginning of the outage.${from > now ? ' It is in the future now.' : ''}`,
-  );
+  const end = until === undefined || until > now ? `now, which is ${new Date(now).toISOString()} here` : 'until';
+  const advice = `Set from to the beginning of the outage.${from > now ? ' It is in the future now.' : ''}`;
+  return invalidField('from', 'invalid_value', `must be before ${end}`, advice);
 }

@@ -20,27 +20,23 @@ export const ACTIONS: readonly Action[] = [
 
 const routesList = defineOperation({
   name: 'routes.list',
-  title: 'List payment routes',
   description:
     'Answers the routes of sandbox, or of the environment of the API key, best first, with their fees, health and identity checks.',
   access: 'look',
   input: noInput,
   output: routesListResult,
   annotations: READ_ONLY,
-  errors: [],
   next: 'Call fees.estimate with a routeId.',
   run: (deps) => ({ result: { ok: true as const, routes: listRoutes(deps, usualEnvironment(deps)) } }),
 });
 
 const capabilities = defineOperation({
   name: 'capabilities',
-  title: 'Discover what can be done here',
   description: 'Answers everything that an agent needs in order to use this service.',
   access: 'look',
   input: noInput,
   output: capabilitiesResult,
   annotations: READ_ONLY,
-  errors: [],
   next: 'Call an action.',
   run: (deps) => ({ result: describeService(deps) }),
 });

@@ -61,12 +61,8 @@ function namedRoute(routes: readonly Route[], routeId: string): Route {
   // The default route id works even if the catalogue does not have that route.
   if (routeId === SAMPLE_ROUTE_ID) return sampleRoute(routes);
   const ids = routes.slice(0, MAX_IDS_NAMED).map(({ id }) => id);
-  throw invalidField(
-    'routeId',
-    'invalid_value',
-    'is not a route of this service',
-    `Set routeId to one of ${ids.join(', ')}, for example ${JSON.stringify(ids[0])}; then resend.`,
-  );
+  const advice = `Set routeId to one of ${ids.join(', ')}, for example ${JSON.stringify(ids[0])}; then resend.`;
+  throw invalidField('routeId', 'invalid_value', 'is not a route of this service', advice);
 }
 
 /**

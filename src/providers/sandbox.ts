@@ -2,7 +2,6 @@ import type { Agent, Dispatcher } from 'undici';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { Payment } from '../domain/records.ts';
 import { traceHeaders } from '../telemetry/origin.ts';
-import { loadHttpClient } from '../webhooks/http-client.ts';
 import { verifyCallback } from '../webhooks/sign.ts';
 import type { CallbackHeaders, HandoffRequest, HandoffResult, Provider, RefundRequest } from './provider.ts';
 import { chargeOf, readAnswer, readError, readEvent, readRefund, refundOf } from './sandbox-messages.ts';
@@ -44,7 +43,7 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
   const payments = `${url}/simulator/api/payments`;
 
   async function ask(method: 'GET' | 'POST', path: string, timeoutMs: number, body?: unknown): Promise<Answer> {
-    const client = await loadHttpClient();
+    const client = await import('undici');
     dispatcher ??= new client.Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
     const options: Parameters<typeof client.request>[1] = {
       method,

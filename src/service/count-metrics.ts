@@ -1,4 +1,4 @@
-import type { DeliveryAttempt } from '../domain/delivery.ts';
+import { ANSWER_CLASSES, answerClassOf } from '../domain/delivery.ts';
 import { FAILURE_SOURCES } from '../domain/failure.ts';
 import { SESSION_STATUSES } from '../domain/records.ts';
 import { REFUND_STATUSES } from '../domain/refund-record.ts';
@@ -58,7 +58,7 @@ export function startSeries(instruments: Instruments, { routes, providers }: Pic
     for (const state of SESSION_STATUSES) sessionTransitions.labels(environment, state).inc(0);
     for (const state of REFUND_STATUSES) refundTransitions.labels(environment, state).inc(0);
     for (const state of ['delivered', 'dead', 'given_up']) ended.labels(environment, state).inc(0);
-    for (const status of ['2xx', '3xx', '4xx', '5xx', 'none']) attempts.labels(environment, status).inc(0);
+    for (const status of ANSWER_CLASSES) attempts.labels(environment, status).inc(0);
   }
   for (const { environment, id } of routes) {
     for (const state of ['pending', 'paid']) paymentTransitions.labels(environment, id, state, 'none').inc(0);
@@ -118,14 +118,10 @@ function countAttempt(
     if (status === 'dead') ended.labels(environment, 'given_up').inc();
     return;
   }
-  attempts.labels(environment, answerOf(attempt)).inc();
+  attempts.labels(environment, answerClassOf(attempt.statusCode)).inc();
   attemptSeconds.labels(environment).observe(attempt.durationMs / 1000);
   if (attempt.number === 1) firstLag.labels(environment).observe(Math.max(0, attempt.started - created) / 1000);
   if (status !== 'pending') ended.labels(environment, status).inc();
-}
-
-function answerOf({ statusCode }: DeliveryAttempt): string {
-  return statusCode === null ? 'none' : classOf(statusCode);
 }
 
 function classOf(status: number): string {

@@ -21,14 +21,10 @@ export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Wo
 
 export function createDeliveryWorker(deps: Deps, random: () => number): Worker {
   const dispatcher = createDispatcher({
-    store: deps.store,
-    now: deps.now,
-    realNow: deps.realNow,
+    ...deps,
     random,
     secretsOf: (endpoint) => signingSecrets(deps, endpoint),
     deliverers: deps.webhooks.deliverers,
-    log: deps.log,
-    tracing: deps.tracing,
   });
   return { ...dispatcher, stop: () => dispatcher.stop(DELIVERY_GRACE_MS) };
 }

@@ -101,12 +101,9 @@ function readKey(file: string): Uint8Array | undefined {
 }
 
 function keyMissing(): GatewayError {
-  return new GatewayError(
-    'invalid_state',
-    'ENCRYPTION_KEY is not set: there is no key to encrypt a webhook secret with.',
-    {
-      suggestion:
-        'Have the operator start every instance with the same ENCRYPTION_KEY, the base64 of 32 random bytes (openssl rand -base64 32); then resend. An endpoint in WEBHOOK_URL and WEBHOOK_SECRET needs none.',
-    },
-  );
+  const message = 'ENCRYPTION_KEY is not set: there is no key to encrypt a webhook secret with.';
+  return new GatewayError('invalid_state', message, {
+    suggestion:
+      'Have the operator start every instance with the same ENCRYPTION_KEY, the base64 of 32 random bytes (openssl rand -base64 32); then resend. An endpoint in WEBHOOK_URL and WEBHOOK_SECRET needs none.',
+  });
 }

@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import { loadHttpClient } from '../webhooks/http-client.ts';
 import { signCallback } from '../webhooks/sign.ts';
 import { type Worker, createWorker, forEachOf } from '../workers/worker.ts';
 import { type SimulatorDeps, captureLate } from './simulated-charges.ts';
@@ -69,7 +68,7 @@ export function createCallbackWorker(
   async function post(body: string): Promise<number | string> {
     const signature = signCallback(callbackSecret, Math.floor(realNow() / 1000), body);
     try {
-      const { request } = await loadHttpClient();
+      const { request } = await import('undici');
       const response = await request(callbackUrl, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-provider-signature': signature },

@@ -1,5 +1,4 @@
 import { ACCOUNTS, type Account, type EntryPosition, POSTING_KINDS, type PostingKind } from '../domain/ledger.ts';
-import type { Cents } from '../domain/money.ts';
 import type { Instant } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
 
@@ -20,13 +19,6 @@ export interface JournalRange {
   limit: number;
   order: 'newest_first' | 'oldest_first';
   after: EntryPosition | undefined;
-}
-
-/** Sums of entries of one account; credits are positive here. */
-export interface AccountSum {
-  account: Account;
-  debits: Cents;
-  credits: Cents;
 }
 
 /** Length of a day of the running sums, which starts at midnight UTC. */

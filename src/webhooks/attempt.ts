@@ -7,9 +7,12 @@ import { type Deliverer, type Exchange, notSent } from './deliver.ts';
 import {
   DISABLED_BY_FAILURES,
   DISABLED_BY_410,
+  FAILING_LIMIT_MS,
   type WebhookEndpoint,
-  endpointObservation,
 } from '../domain/webhook-endpoint.ts';
+
+// Interval at which successes are stored. A success that ends a failure is stored at once.
+const SUCCESS_STORED_EVERY_MS = 60_000;
 
 /** Makes one attempt in a separate span. The receiver may continue the trace: no signature covers the trace header. */
 export async function send(
@@ -83,11 +86,11 @@ export type HealthChange = Extract<Change, { type: 'endpoint_succeeded' | 'endpo
 /** Updates an endpoint after an attempt. Answers the endpoint and the change, if one must be stored. */
 export function learnFromAttempt(
   known: WebhookEndpoint,
-  { endpoint, succeeded, gone, at }: AttemptOutcome,
+  { endpoint: attempted, succeeded, gone, at }: AttemptOutcome,
 ): { endpoint: WebhookEndpoint; change?: HealthChange } {
   // An attempt to an earlier URL is no evidence about the present one.
-  if (known.url !== endpoint.url || known.status !== 'active') return { endpoint: known };
-  const { id: endpointId, url } = known;
+  if (known.url !== attempted.url || known.status !== 'active') return { endpoint: known };
+  const { id: endpointId, url, failingSince, lastSuccessAt } = known;
   const disabled = { type: 'endpoint_disabled', endpointId, url, at } as const;
   if (gone) {
     return {
@@ -95,22 +98,17 @@ export function learnFromAttempt(
       change: { ...disabled, reason: DISABLED_BY_410, failingSince: null },
     };
   }
-  switch (endpointObservation(known, succeeded, at)) {
-    case 'succeeded':
-      return {
-        endpoint: { ...known, failingSince: null, lastSuccessAt: at },
-        change: { type: 'endpoint_succeeded', endpointId, at },
-      };
-    case 'failed':
-      return { endpoint: { ...known, failingSince: at }, change: { type: 'endpoint_failed', endpointId, at } };
-    case 'failing too long':
-      return {
-        endpoint: known,
-        change: { ...disabled, reason: DISABLED_BY_FAILURES, failingSince: known.failingSince },
-      };
-    case undefined:
-      return { endpoint: known };
+  if (succeeded) {
+    const isStale = lastSuccessAt === null || at - lastSuccessAt >= SUCCESS_STORED_EVERY_MS;
+    if (failingSince === null && !isStale) return { endpoint: known };
+    const endpoint: WebhookEndpoint = { ...known, failingSince: null, lastSuccessAt: at };
+    return { endpoint, change: { type: 'endpoint_succeeded', endpointId, at } };
   }
+  if (failingSince === null) {
+    return { endpoint: { ...known, failingSince: at }, change: { type: 'endpoint_failed', endpointId, at } };
+  }
+  if (at - failingSince < FAILING_LIMIT_MS) return { endpoint: known };
+  return { endpoint: known, change: { ...disabled, reason: DISABLED_BY_FAILURES, failingSince } };
 }
 
 const PAGE = 100;

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { StringDecoder } from 'node:string_decoder';
 import type { buildConnector, Dispatcher as HttpDispatcher, Pool } from 'undici';
+import type { DeliveryAttempt } from '../domain/delivery.ts';
 import type { Instant } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
 import {
@@ -11,19 +12,10 @@ import {
   guardedLookup,
   targetsOf,
 } from './address.ts';
-import { loadHttpClient } from './http-client.ts';
 import { parseRetryAfter } from './retry.ts';
 
 /** Result of one POST. */
-export interface Exchange {
-  /** HTTP status; null without an answer. */
-  statusCode: number | null;
-  /** Reason for which the POST does not count as delivered; null for status 200. */
-  failure: string | null;
-  /** Beginning of the answer, as text that every database can store. */
-  responseBody: string;
-  /** Duration of the exchange in whole milliseconds. */
-  durationMs: number;
+export interface Exchange extends Omit<DeliveryAttempt, 'deliveryId' | 'number' | 'started'> {
   retryAfterMs?: number;
 }
 
@@ -83,7 +75,8 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
 
   // Each URL has its own connections, without a limit, so that endpoints on one host never wait for each other.
   async function receiverOf(url: string): Promise<Receiver | undefined> {
-    const client = await loadHttpClient();
+    // Loaded at the first use: it has a hundred modules, and the start of the service does not need it.
+    const client = await import('undici');
     const known = receivers.get(url);
     if (known) return known;
     const parsed = URL.parse(url);

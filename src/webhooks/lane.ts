@@ -39,6 +39,11 @@ export interface SigningSecret extends Pick<SealedSecret, 'expiresAt'> {
   secret: string;
 }
 
+/** The secrets that sign at that time. */
+export function liveSecrets(secrets: readonly SigningSecret[], now: Instant): string[] {
+  return secrets.filter((one) => isSigningSecret(one, now)).map(({ secret }) => secret);
+}
+
 export interface Log {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -193,7 +198,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     context.count();
     const started = now();
     const timestamp = Math.floor(context.realNow() / 1000);
-    const secrets = signing!.secrets.filter((one) => isSigningSecret(one, started)).map(({ secret }) => secret);
+    const secrets = liveSecrets(signing!.secrets, started);
     const headers = deliveryHeaders({ eventId: delivery.eventId, body, timestamp, secrets });
     const exchange = await send(context, delivery, endpoint.url, headers, body);
     inProgress.delete(place);

@@ -17,13 +17,10 @@ export function isAllowed({ caller }: WithCaller, access: Access): boolean {
 export function assertAllowed({ caller }: WithCaller, access: Access): void {
   if (!caller || isAllowed({ caller }, access)) return;
   const needed = scopesOf(access);
-  throw new GatewayError(
-    'forbidden',
-    `This needs an API key of scope ${wordsOf(needed)}; this one is ${caller.scope}.`,
-    {
-      suggestion: `Use a key of scope ${needed[0]}: the operator makes one with "tillway keys create --scope ${needed[0]}".`,
-    },
-  );
+  const message = `This needs an API key of scope ${wordsOf(needed)}; this one is ${caller.scope}.`;
+  throw new GatewayError('forbidden', message, {
+    suggestion: `Use a key of scope ${needed[0]}: the operator makes one with "tillway keys create --scope ${needed[0]}".`,
+  });
 }
 
 /** Throws GatewayError `forbidden` for an environment other than the key's. */

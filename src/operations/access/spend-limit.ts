@@ -18,12 +18,8 @@ export async function spendingRefusal(
 ): Promise<GatewayError | undefined> {
   const key = deps.caller && (await deps.store.apiKey(deps.caller.id));
   if (!key || key.revokedAt !== null) return revokedKeyError();
-  return limitPassed(
-    key,
-    amount,
-    key.spendPerDay === null ? 0 : await deps.store.apiKeySpend(key.id, dayOf(created)),
-    created,
-  );
+  const spent = key.spendPerDay === null ? 0 : await deps.store.apiKeySpend(key.id, dayOf(created));
+  return limitPassed(key, amount, spent, created);
 }
 
 /** Error if an amount exceeds a limit of a key that has spent `spent` this day, all in cents; undefined if not. */
@@ -41,18 +37,12 @@ function limitPassed(
   const limits = [...ofCheckout, ...ofDay].join(' and ');
   const most = Math.min(left, spendPerCheckout ?? Infinity);
   const anew = spendPerDay === null ? '' : ` The day's limit starts anew at ${new Date(nextDay(now)).toISOString()}.`;
-  const suggestion =
-    most > 0
-      ? `Set amount to at most ${dollars(most)}, or ask the operator for a key with higher limits.${anew}`
-      : `Wait, or ask the operator for a key with higher limits.${anew}`;
-  return new GatewayError(
-    'spend_limit_exceeded',
-    `This API key may spend ${limits}; this checkout is ${dollars(amount)}.`,
-    {
-      field: 'amount',
-      suggestion,
-    },
-  );
+  const advice = most > 0 ? `Set amount to at most ${dollars(most)}` : 'Wait';
+  const message = `This API key may spend ${limits}; this checkout is ${dollars(amount)}.`;
+  return new GatewayError('spend_limit_exceeded', message, {
+    field: 'amount',
+    suggestion: `${advice}, or ask the operator for a key with higher limits.${anew}`,
+  });
 }
 
 function dollars(cents: number): string {

@@ -62,12 +62,8 @@ export async function eraseCustomer(deps: Pick<Deps, 'store' | 'log'>, id: strin
   const { store } = deps;
   const before = await getCustomer(deps, id);
   if (confirm !== id) {
-    throw invalidField(
-      'confirm',
-      'invalid_value',
-      'is not the id of the customer',
-      `Set confirm to "${id}"; then resend.`,
-    );
+    const advice = `Set confirm to "${id}"; then resend.`;
+    throw invalidField('confirm', 'invalid_value', 'is not the id of the customer', advice);
   }
   const customer = erased(before);
   let conflicts = 0;

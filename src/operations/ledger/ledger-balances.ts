@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { ACCOUNTS, type Balances, type BalancesAt } from '../../domain/ledger.ts';
+import { ACCOUNTS, type AccountSum, type Balances, type BalancesAt } from '../../domain/ledger.ts';
 import type { Instant } from '../../domain/records.ts';
 import type { Environment } from '../../domain/route.ts';
-import { type AccountSum, DAY_MS } from '../../store/ledger-port.ts';
+import { DAY_MS } from '../../store/ledger-port.ts';
 import { environmentsOf } from '../access/caller.ts';
 import type { Deps } from '../deps.ts';
 

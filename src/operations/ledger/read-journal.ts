@@ -4,12 +4,8 @@ import type { JournalFilter } from '../../store/ledger-port.ts';
 import type { PageResult, Page } from '../../store/list-page.ts';
 import type { Deps } from '../deps.ts';
 import { setImmediate as turn } from 'node:timers/promises';
-import { CURRENCY, type Instant } from '../../domain/records.ts';
-
-/** Id of an entry: the id of its posting and its line. */
-function entryId({ postingId, line }: Pick<EntryPosition, 'postingId' | 'line'>): string {
-  return `${postingId}:${line}`;
-}
+import { CURRENCY } from '../../domain/records.ts';
+import { timestamp } from '../../contract/resource-fields.ts';
 
 /** A page of the journal, newest first. Throws GatewayError `invalid_input` for a cursor that is no entry. */
 export async function listJournal(
@@ -75,11 +71,11 @@ export async function* exportJournal(
 }
 
 function cellsOf(entry: JournalEntry): (string | null)[] {
-  const { postingId, created, environment, kind, account, amount, paymentId, sessionId, refundId } = entry;
+  const { postingId, line, created, environment, kind, account, amount, paymentId, sessionId, refundId } = entry;
   return [
-    entryId(entry),
+    `${postingId}:${line}`,
     postingId,
-    timeOf(created),
+    timestamp(created),
     environment,
     kind,
     account,
@@ -90,10 +86,6 @@ function cellsOf(entry: JournalEntry): (string | null)[] {
     sessionId,
     refundId,
   ];
-}
-
-function timeOf(instant: Instant): string {
-  return new Date(instant).toISOString();
 }
 
 /** Dollars without floating-point arithmetic. */

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { RefundRequestBody } from '../../contract/refund-contract.ts';
 import { GatewayError, idempotencyConflict, invalidField } from '../../domain/gateway-error.ts';
 import { type Cents, amountFromCents, usd } from '../../domain/money.ts';
-import type { Checkout, Payment } from '../../domain/records.ts';
+import type { Checkout } from '../../domain/records.ts';
 import { unchanged } from '../../domain/checkout-state.ts';
 import { requestRefund } from '../../domain/refund-decisions.ts';
 import { type Refund, type RefundOrder, leftOf } from '../../domain/refund-record.ts';
@@ -11,19 +11,17 @@ import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
 import { getPayment } from '../read-records.ts';
 
-export interface CreatedRefund {
-  refund: Refund;
-  /** True if an earlier request with the same idempotency key created the refund. */
-  replayed: boolean;
-}
-
 /**
  * Refunds a part of a payment, or all of it: the refund, the new totals of the payment, the posting and the task for the
  * provider commit together. `id` may be a session's. Throws GatewayError `not_found`; `invalid_state` if the payment is
  * not paid or is fully refunded; `invalid_input` for an amount above the rest; `idempotency_conflict` for a key that
- * another request used.
+ * another request used. `replayed` if an earlier request with the same key created the refund.
  */
-export async function createRefund(deps: Deps, id: string, body: RefundRequestBody): Promise<CreatedRefund> {
+export async function createRefund(
+  deps: Deps,
+  id: string,
+  body: RefundRequestBody,
+): Promise<{ refund: Refund; replayed: boolean }> {
   const payment = await getPayment(deps, id);
   const amount = body.amount === undefined ? null : centsOf(body.amount);
   const order: RefundOrder = {
@@ -36,21 +34,14 @@ export async function createRefund(deps: Deps, id: string, body: RefundRequestBo
   };
   let first: Refund | undefined;
   const { outcome, checkout, effects } = await commitDecision(deps, payment.sessionId, async (current, now) => {
-    first = await firstOf(deps, payment, order);
+    const { idempotencyKey: key } = order;
+    first = key === null ? undefined : await deps.store.refundByIdempotencyKey(payment.environment, key);
     return first ? unchanged(current, 'replayed' as const) : requestRefund(current, order, now);
   });
   if (first) return { refund: replay(first, order), replayed: true };
   if (outcome !== 'requested') throw refusal(outcome, checkout, order);
   const { refund } = effects.find((effect) => effect.type === 'refund_requested')!;
   return { refund, replayed: false };
-}
-
-async function firstOf(
-  { store }: Deps,
-  { environment }: Payment,
-  { idempotencyKey }: RefundOrder,
-): Promise<Refund | undefined> {
-  return idempotencyKey === null ? undefined : store.refundByIdempotencyKey(environment, idempotencyKey);
 }
 
 /** The first answer again, without later changes of the refund, which a GET shows. */
@@ -66,32 +57,23 @@ function replay(first: Refund, order: RefundOrder): Refund {
 }
 
 function refusal(outcome: string, { payments }: Checkout, order: RefundOrder): GatewayError {
-  const payment = payments.find(({ id }) => id === order.paymentId)!;
+  const id = order.paymentId;
+  const payment = payments.find((one) => one.id === id)!;
   switch (outcome) {
     case 'not_paid':
-      return new GatewayError(
-        'invalid_state',
-        `Payment ${payment.id} is ${payment.status}: only a paid one is refunded.`,
-        {
-          suggestion: 'Read the payment, and refund it once its status is paid.',
-        },
-      );
-    case 'nothing_left':
-      return new GatewayError(
-        'invalid_state',
-        `Nothing of payment ${payment.id} is left to refund: ${usd(payment.refunded)} is refunded and ${usd(payment.refundPending)} is pending, of ${usd(payment.fees.total - payment.shortfall)}.`,
-        {
-          suggestion: `List what was refunded, with tillway refunds list --payment-id ${payment.id} or GET /api/gateway/payments/${payment.id}/refunds.`,
-        },
-      );
+      return new GatewayError('invalid_state', `Payment ${id} is ${payment.status}: only a paid one is refunded.`, {
+        suggestion: 'Read the payment, and refund it once its status is paid.',
+      });
+    case 'nothing_left': {
+      const message = `Nothing of payment ${id} is left to refund: ${usd(payment.refunded)} is refunded and ${usd(payment.refundPending)} is pending, of ${usd(payment.fees.total - payment.shortfall)}.`;
+      return new GatewayError('invalid_state', message, {
+        suggestion: `List what was refunded, with tillway refunds list --payment-id ${id} or GET /api/gateway/payments/${id}/refunds.`,
+      });
+    }
     case 'too_much': {
-      const left = usd(leftOf(payment).total);
-      return invalidField(
-        'amount',
-        'too_big',
-        `is more than the ${left} that is left of the payment`,
-        `Set amount to at most ${amountFromCents(leftOf(payment).total)}, or leave it out to refund all that is left.`,
-      );
+      const { total } = leftOf(payment);
+      const advice = `Set amount to at most ${amountFromCents(total)}, or leave it out to refund all that is left.`;
+      return invalidField('amount', 'too_big', `is more than the ${usd(total)} that is left of the payment`, advice);
     }
     default:
       return new GatewayError('unavailable', 'The payment is changing too fast; try again.');

@@ -3,7 +3,6 @@ import type { Cents } from '../../domain/money.ts';
 import { CURRENCY, type Checkout, type Instant, type Session } from '../../domain/records.ts';
 import type { RouteKind } from '../../domain/route.ts';
 import { decide } from '../../routing/decide.ts';
-import type { DecisionInput, DecisionOutput } from '../../routing/decision.ts';
 import type { RuleEffect, RuleFacts } from '../../routing/evaluate-rules.ts';
 import { leaseProbe } from '../../routing/health-probe.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
@@ -95,40 +94,14 @@ type RequestedSession = Pick<
 
 /** Facts of a session, or of a request for one, for the rules. */
 export function factsOf(session: RequestedSession, at: Instant): RuleFacts {
-  return {
-    amount: session.amount,
-    currency: CURRENCY,
-    environment: session.environment,
-    preferredKind: session.preferredRoute,
-    product: session.product,
-    customer: session.customerEmail,
-    clientReferenceId: session.clientReferenceId,
-    metadata: session.metadata,
-    at,
-    sessionId: splitKeyOf(session),
-  };
-}
-
-/**
- * Key of a split by session: the same for a preview, the session that follows it, and its attempts. So it derives from
- * the request, not from an id that only the session has.
- */
-function splitKeyOf({
-  idempotencyKey,
-  clientReferenceId,
-  product,
-  amount,
-  customerEmail,
-  metadata,
-}: RequestedSession): string {
+  const { amount, environment, preferredRoute: preferredKind, product, customerEmail: customer } = session;
+  const { clientReferenceId, metadata, idempotencyKey } = session;
+  const about = { amount, currency: CURRENCY, environment, preferredKind, product, customer, clientReferenceId };
   const pairs = Object.entries(metadata).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return idempotencyKey ?? JSON.stringify([clientReferenceId, product, amount, customerEmail, pairs]);
-}
-
-interface Found {
-  input: DecisionInput;
-  output: DecisionOutput;
-  known: RouteView;
+  // Key of a split by session: the same for a preview, the session that follows it, and its attempts. So it derives from
+  // the request, not from an id that only the session has.
+  const sessionId = idempotencyKey ?? JSON.stringify([clientReferenceId, product, amount, customer, pairs]);
+  return { ...about, metadata, at, sessionId };
 }
 
 /** Decision within the kind that the buyer chose, or within any kind if a rule allows that after a refusal. */
@@ -139,7 +112,7 @@ function decideAttempt(
   effect: RuleEffect,
   barred: ReadonlyMap<string, string>,
   at: Instant,
-): Found | undefined {
+) {
   const { session, refused } = request;
   const kinds = refused.size > 0 && effect.failover === 'any' ? [request.kind, null] : [request.kind];
   for (const kind of kinds) {

@@ -86,13 +86,10 @@ export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
 /** The route, or the error of the rules: `forbidden`, or `no_eligible_route` naming every route. */
 export function routeOfQuote({ route, output }: Quote, { rejected, matched }: RuleEffect): RouteView | GatewayError {
   if (rejected !== null) {
-    return new GatewayError(
-      'forbidden',
-      `This checkout is refused by routing rule ${matched.at(-1)!.id}: ${rejected}.`,
-      {
-        suggestion: 'Stop: no checkout like this can be created unless the operator changes the routing rules.',
-      },
-    );
+    const message = `This checkout is refused by routing rule ${matched.at(-1)!.id}: ${rejected}.`;
+    return new GatewayError('forbidden', message, {
+      suggestion: 'Stop: no checkout like this can be created unless the operator changes the routing rules.',
+    });
   }
   if (route) return route;
   const why = output.candidates.map(({ route: id, excluded }) => `${id}: ${excluded}`).join('; ');
@@ -144,12 +141,8 @@ function namedRoute(deps: Pick<Deps, 'router'>, environment: Environment, routeI
   const named = routes.get(routeId);
   if (named) return named;
   const ids = ranked.map(({ route }) => route.id);
-  throw invalidField(
-    'routeId',
-    'invalid_value',
-    `is not a route of ${environment}`,
-    `Set routeId to one of ${ids.join(', ')}, for example ${JSON.stringify(ids[0] ?? '')}, or remove it; then resend.`,
-  );
+  const advice = `Set routeId to one of ${ids.join(', ')}, for example ${JSON.stringify(ids[0] ?? '')}, or remove it; then resend.`;
+  throw invalidField('routeId', 'invalid_value', `is not a route of ${environment}`, advice);
 }
 
 function newQuote(
@@ -157,22 +150,13 @@ function newQuote(
   view: RoutingView,
   { environment, preferredKind, kind, effect, barred = new Map() }: QuoteRequest & { kind: RouteKind | null },
 ): Quote {
-  if (view.routes.size === 0)
-    throw invalidField(
-      'environment',
-      'invalid_value',
-      `has no routes: the catalogue names none for ${environment}`,
-      'Use the other environment, or add routes for this one to the catalogue.',
-    );
-  const { at } = view.snapshot;
-  const input = decisionInput({
-    purpose: 'offer',
-    at,
-    kind,
-    preferredKind,
-    barred: Object.fromEntries(barred),
-    effect,
-  });
+  if (view.routes.size === 0) {
+    const advice = 'Use the other environment, or add routes for this one to the catalogue.';
+    const problem = `has no routes: the catalogue names none for ${environment}`;
+    throw invalidField('environment', 'invalid_value', problem, advice);
+  }
+  const about = { at: view.snapshot.at, kind, preferredKind, barred: Object.fromEntries(barred) };
+  const input = decisionInput({ purpose: 'offer', ...about, effect });
   const output = decide(view.snapshot, input, DEFAULT_POLICY);
   const decision = decisionRecord(deps, view, input, output, { sessionId: null, paymentId: null });
   const route = output.chosen === null ? undefined : view.routes.get(output.chosen);

@@ -1,6 +1,5 @@
 import type { OverrideRequest } from '../../contract/routing-contract.ts';
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
-import type { RouteHealth } from '../../domain/route.ts';
 import { override } from '../../routing/health-override.ts';
 import type { HealthRecord } from '../../routing/health-record.ts';
 import { isOf } from '../access/caller.ts';
@@ -30,21 +29,19 @@ export async function overrideHealth(deps: Deps, routeId: string, request: Overr
   if (until !== null && until > LATEST) {
     throw invalidField('until', 'too_big', 'must be before the year 10000', 'Remove until, and end it with automatic.');
   }
+  const { health: state, reason } = request;
+  const manual = state === 'automatic' ? null : { state, until, reason };
   const current = () => deps.router.view(route.environment).routes.get(routeId)!;
   await retryOnConflict(deps, `the health of route ${routeId}`, async () => {
     await deps.router.refresh();
     const { health } = current();
-    const change = override(health, manualOf(request, until), deps.now());
+    const change = override(health, manual, deps.now());
     if (!change) throw nothingToChange(health, routeId);
     return { changes: writesOf(deps, route.environment, routeId, change, deps.now()), result: undefined };
   });
-  deps.log.info({ route: routeId, health: request.health, until: request.until, reason: request.reason }, 'override');
+  deps.log.info({ route: routeId, health: state, until: request.until, reason }, 'override');
   await deps.router.refresh();
   return current();
-}
-
-function manualOf({ health, reason }: OverrideRequest, until: number | null) {
-  return health === 'automatic' ? null : { state: health satisfies RouteHealth, until, reason };
 }
 
 function nothingToChange({ cause }: HealthRecord, routeId: string): GatewayError {

@@ -80,7 +80,7 @@ export function buildView(source: ViewSource): RoutingView {
     isYoung &&
     before.rules === rules.compiled &&
     sameRecords(before, known) &&
-    sameFacts(before.snapshot.routes, facts)
+    JSON.stringify(before.snapshot.routes) === JSON.stringify(facts)
   ) {
     return before;
   }
@@ -163,8 +163,4 @@ function sameRecords(before: RoutingView, known: readonly RouteView[]): boolean 
     return one?.route === route && one.health.version === health.version;
   };
   return before.routes.size === known.length && known.every(isSame);
-}
-
-function sameFacts(before: readonly RouteFacts[], facts: readonly RouteFacts[]): boolean {
-  return JSON.stringify(before) === JSON.stringify(facts);
 }

@@ -17,8 +17,6 @@ export interface SavedRules {
   created: number | null;
 }
 
-const EMPTY: RuleSet = { version: 1, rules: [] };
-
 /** The newest rules, or those of one version. Throws GatewayError `not_found` for an unknown version. */
 export async function readRules(
   deps: Pick<Deps, 'store' | 'routes' | 'caller'>,
@@ -27,7 +25,7 @@ export async function readRules(
   const record = await deps.store.routingRules(version);
   if (record) return shownTo(deps, savedRules(deps, record));
   if (version === undefined || version === 0) {
-    return { version: 0, source: 'none', ruleSet: EMPTY, warnings: [], created: null };
+    return { version: 0, source: 'none', ruleSet: { version: 1, rules: [] }, warnings: [], created: null };
   }
   throw new GatewayError('not_found', `There is no version ${version} of the routing rules.`, {
     suggestion: 'Leave version out to read the rules in force.',

@@ -24,12 +24,6 @@ export interface FileLine {
   read: SettlementLine | { fault: CellFault };
 }
 
-export interface SettlementFile {
-  lines: FileLine[];
-  /** Names of columns that the import does not use. */
-  ignoredColumns: string[];
-}
-
 interface Row {
   record: string[];
   /** The line on which it ends. */
@@ -42,7 +36,10 @@ const SUGGESTION = `Send CSV with a header line: payment_id or reference, amount
  * Reads a settlement file. Throws GatewayError `invalid_input` for a file of another format; the fault of a single line
  * is part of that line.
  */
-export async function readSettlementFile(text: string, now: number): Promise<SettlementFile> {
+export async function readSettlementFile(
+  text: string,
+  now: number,
+): Promise<{ lines: FileLine[]; ignoredColumns: string[] }> {
   const [header, ...rows] = rowsOf(text, await import('csv-parse/sync'));
   if (!header) throw refused('The file is empty.');
   const names = header.record.map((name) => name.toLowerCase());

@@ -7,15 +7,7 @@ import { payment, renderPayment } from '../../contract/payment-contract.ts';
 import { checkoutSession, renderSession } from '../../contract/session-contract.ts';
 import { PAYMENT_STATUSES } from '../../domain/records.ts';
 import { expireSession } from '../expire-session.ts';
-import {
-  IDEMPOTENCY_CONFLICT,
-  INVALID_INPUT,
-  INVALID_STATE,
-  NOT_FOUND,
-  READ_ONLY,
-  UNAVAILABLE,
-  defineOperation,
-} from '../operation.ts';
+import { READ_ONLY, defineOperation } from '../operation.ts';
 import { getPayment, getSession, getRefund } from '../read-records.ts';
 import { createRefund } from '../refunds/create-refund.ts';
 
@@ -24,13 +16,11 @@ const sessionInput = z.strictObject({ sessionId: idInput('The session (chk_...).
 /** Over REST: `GET /api/gateway/sessions/{sessionId}`. */
 export const sessionGet = defineOperation({
   name: 'session.get',
-  title: 'Get a checkout session',
   description: 'Answers one session: what is sold, its status, its checkoutUrl and when it expires.',
   input: sessionInput,
   output: checkoutSession,
   annotations: READ_ONLY,
   access: 'look',
-  errors: [INVALID_INPUT, NOT_FOUND, UNAVAILABLE],
   next: 'Call payment.get with the same id for the payment.',
   run: async (deps, { sessionId }) => ({ result: renderSession(await getSession(deps, sessionId), deps.urls) }),
 });
@@ -38,14 +28,12 @@ export const sessionGet = defineOperation({
 /** Over REST: `POST /api/gateway/sessions/{sessionId}/expire`. */
 export const sessionExpire = defineOperation({
   name: 'session.expire',
-  title: 'Expire a checkout session',
   description:
     'Withdraws a session that no buyer has started: its checkoutUrl takes no payment any more. Irreversible. Repeating the call changes nothing.',
   input: sessionInput,
   output: checkoutSession,
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   access: 'write',
-  errors: [INVALID_INPUT, NOT_FOUND, INVALID_STATE, UNAVAILABLE],
   next: 'Call checkout.create for another one.',
   run: async (deps, { sessionId }) => ({ result: renderSession(await expireSession(deps, sessionId), deps.urls) }),
 });
@@ -62,14 +50,12 @@ const paymentInput = z.strictObject({
 /** Over REST: `GET /api/gateway/payments/{paymentId}`. */
 export const paymentGet = defineOperation({
   name: 'payment.get',
-  title: 'Get a payment',
   description:
     'Answers one payment, by the id of its session or its own. Use it to learn whether the buyer has paid. It is not_found until the buyer starts to pay, and for good where the session has expired.',
   input: paymentInput,
   output: payment,
   annotations: READ_ONLY,
   access: 'look',
-  errors: [INVALID_INPUT, NOT_FOUND, UNAVAILABLE],
   next: 'Fulfil where status is paid; while it is pending or not yet found, ask again after some seconds. failed is one attempt: the buyer may try again at checkoutUrl until the session ends (webhook payment.failed); do not create another checkout for it.',
   run: async (deps, { paymentId }) => ({ result: renderPayment(await getPayment(deps, paymentId)) }),
 });
@@ -87,19 +73,14 @@ const paymentListInput = z.strictObject({
 /** Over REST: `GET /api/gateway/payments`. */
 export const paymentList = defineOperation({
   name: 'payment.list',
-  title: 'List payments',
   description: 'Answers payments, newest first. Use it to find a payment; to follow one, use payment.get.',
   input: paymentListInput,
   output: listOf(payment),
   annotations: READ_ONLY,
   access: 'read',
-  errors: [INVALID_INPUT, UNAVAILABLE],
   next: 'If hasMore is true, ask again with startingAfter set to the last id.',
   run: async ({ store }, { limit, startingAfter, status, customerId }) => {
-    const filter = {
-      ...(status && { status }),
-      ...(customerId && { customerId }),
-    };
+    const filter = { ...(status && { status }), ...(customerId && { customerId }) };
     const { items, hasMore } = await store.listPayments(filter, { limit, ...(startingAfter && { startingAfter }) });
     return { result: { object: 'list' as const, data: items.map(renderPayment), hasMore } };
   },
@@ -113,14 +94,12 @@ const refundCreateInput = z.strictObject({
 /** Over REST: `POST /api/gateway/payments/{paymentId}/refunds`. */
 export const refundCreate = defineOperation({
   name: 'refund.create',
-  title: 'Refund a payment',
   description:
     'Refunds the whole payment, or the part in amount. Irreversible: money leaves. Use it only if the user asked for this refund. Send a new idempotencyKey for each refund: without one, a resend refunds again.',
   input: refundCreateInput,
   output: refund,
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   access: 'write',
-  errors: [INVALID_INPUT, NOT_FOUND, INVALID_STATE, IDEMPOTENCY_CONFLICT, UNAVAILABLE],
   next: 'It is pending until the provider has paid it out: call refund.get with its id.',
   run: async (deps, { paymentId, ...body }) => {
     const { refund: created, replayed } = await createRefund(deps, paymentId, body);
@@ -133,14 +112,12 @@ const refundInput = z.strictObject({ refundId: idInput('The refund (ref_...).', 
 /** Over REST: `GET /api/gateway/refunds/{refundId}`. */
 export const refundGet = defineOperation({
   name: 'refund.get',
-  title: 'Get a refund',
   description:
     'Answers one refund: whether the provider has paid it out (succeeded), not yet (pending) or not (failed).',
   input: refundInput,
   output: refund,
   annotations: READ_ONLY,
   access: 'read',
-  errors: [INVALID_INPUT, NOT_FOUND, UNAVAILABLE],
   next: 'While it is pending, ask again later.',
   run: async (deps, { refundId }) => ({ result: renderRefund(await getRefund(deps, refundId)) }),
 });

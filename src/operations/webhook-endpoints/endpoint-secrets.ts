@@ -1,9 +1,4 @@
-import {
-  type WebhookEndpoint,
-  isSigningSecret,
-  type SealedSecret,
-  withoutSecret,
-} from '../../domain/webhook-endpoint.ts';
+import { type WebhookEndpoint, type SealedSecret, withoutSecret } from '../../domain/webhook-endpoint.ts';
 import type { SigningSecret } from '../../webhooks/lane.ts';
 import type { Deps } from '../deps.ts';
 import type { SecretBox } from '../../webhooks/secret-box.ts';
@@ -25,10 +20,6 @@ export async function signingSecrets(
     const secret = webhooks.secretBox.open(one);
     return secret === undefined ? [] : [{ secret, expiresAt: one.expiresAt }];
   });
-}
-
-export function liveSecrets(secrets: readonly SigningSecret[], now: number): string[] {
-  return secrets.filter((one) => isSigningSecret(one, now)).map(({ secret }) => secret);
 }
 
 type Checking = Pick<Deps, 'store' | 'webhooks' | 'log'>;

@@ -49,16 +49,13 @@ export async function listEndpoints(
   );
   const cursor = page.endingBefore ?? page.startingAfter;
   // The ids of configured endpoints do not contain their creation time.
-  const place = cursor === undefined ? undefined : (known.find(({ id }) => id === cursor) ?? placeOf(cursor));
+  const named = known.find(({ id }) => id === cursor);
+  const place = cursor === undefined ? undefined : (named ?? { id: cursor, created: timeOfId(cursor) });
   const { items, hasMore } = pageOfItems<WebhookEndpoint, Place>(known, page, place, comparePlaces);
   return { items: await withSecrets(deps, items), hasMore };
 }
 
 type Place = Pick<WebhookEndpoint, 'id' | 'created'>;
-
-function placeOf(id: string): Place {
-  return { id, created: timeOfId(id) };
-}
 
 function comparePlaces(a: Place, b: Place): number {
   return a.created - b.created || (a.id < b.id ? -1 : Number(a.id > b.id));

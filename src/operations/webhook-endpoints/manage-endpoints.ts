@@ -53,13 +53,10 @@ export async function createEndpoint(
 function freeSlot(endpoints: readonly WebhookEndpoint[], environment: Environment): number {
   const taken = new Set(endpoints.filter((one) => one.environment === environment).map(({ slot }) => slot));
   for (let slot = 1; slot <= MAX_ENDPOINTS; slot++) if (!taken.has(slot)) return slot;
-  throw new GatewayError(
-    'invalid_state',
-    `There are ${MAX_ENDPOINTS} ${environment} webhook endpoints, which is all there may be.`,
-    {
-      suggestion: 'Delete one that is not needed any more, or let one receiver pass events on; then resend.',
-    },
-  );
+  const message = `There are ${MAX_ENDPOINTS} ${environment} webhook endpoints, which is all there may be.`;
+  throw new GatewayError('invalid_state', message, {
+    suggestion: 'Delete one that is not needed any more, or let one receiver pass events on; then resend.',
+  });
 }
 
 /**
@@ -95,13 +92,10 @@ export async function changeEndpoint(
  */
 async function requireSecret({ store }: Pick<Deps, 'store'>, { id, source }: WebhookEndpoint): Promise<void> {
   if (source === 'configuration' || (await store.endpointSecrets([id])).length > 0) return;
-  throw new GatewayError(
-    'invalid_state',
-    `Webhook endpoint ${id} has no secret: it could not be opened, and was given up.`,
-    {
-      suggestion: `Rotate the secret first, with tillway endpoints rotate-secret ${id} or POST /api/gateway/webhook-endpoints/${id}/rotate-secret, and give the new one to the receiver; then enable it.`,
-    },
-  );
+  const message = `Webhook endpoint ${id} has no secret: it could not be opened, and was given up.`;
+  throw new GatewayError('invalid_state', message, {
+    suggestion: `Rotate the secret first, with tillway endpoints rotate-secret ${id} or POST /api/gateway/webhook-endpoints/${id}/rotate-secret, and give the new one to the receiver; then enable it.`,
+  });
 }
 
 /** The endpoint with the fields of a request. A new URL clears the recorded failures. */
@@ -132,12 +126,12 @@ export async function rotateSecret(
     const created = now();
     const known = await store.endpointSecrets([endpointId]);
     const secrets = rotatedSecrets(known, { ...place, sealed, created }, created + expiresInHours * HOUR_MS);
-    if (secrets.length > MAX_EARLIER_SECRETS + 1)
-      throw new GatewayError(
-        'invalid_state',
-        `Webhook endpoint ${endpointId} has ${MAX_EARLIER_SECRETS} earlier secrets that still sign, which is all there may be.`,
-        { suggestion: 'Wait until one has expired, or send "expiresInHours": 0, which ends all earlier ones at once.' },
-      );
+    if (secrets.length > MAX_EARLIER_SECRETS + 1) {
+      const message = `Webhook endpoint ${endpointId} has ${MAX_EARLIER_SECRETS} earlier secrets that still sign, which is all there may be.`;
+      const suggestion =
+        'Wait until one has expired, or send "expiresInHours": 0, which ends all earlier ones at once.';
+      throw new GatewayError('invalid_state', message, { suggestion });
+    }
     return { endpoint: { ...before }, secrets, secret };
   });
 }
@@ -188,13 +182,10 @@ export function commitEndpoint<Decision extends EndpointDecision>(
 }
 
 /** Throws GatewayError `invalid_state` for the endpoint of the configuration, which the API cannot change. */
-function rejectConfiguredEndpoint({ id, source, environment }: WebhookEndpoint, remedy: string): void {
+function rejectConfiguredEndpoint({ id, source, environment }: WebhookEndpoint, suggestion: string): void {
   if (source !== 'configuration') return;
-  throw new GatewayError(
-    'invalid_state',
-    `Webhook endpoint ${id} is the one that the configuration of the service names for ${environment}, and cannot be changed here.`,
-    { suggestion: remedy },
-  );
+  const message = `Webhook endpoint ${id} is the one that the configuration of the service names for ${environment}, and cannot be changed here.`;
+  throw new GatewayError('invalid_state', message, { suggestion });
 }
 
 /**
@@ -207,21 +198,14 @@ function checkUrl(url: string, environment: Environment, configured: WebhookTarg
   const address = hostname.replace(/^\[|\]$/g, '');
   const reason = isIP(address) === 0 ? undefined : blockReason(address, targets);
   if (reason !== undefined) {
-    throw invalidField(
-      'url',
-      'blocked_destination',
-      `must not go to ${address}: it ${reason}`,
-      'Set url to an address that this service may send to; WEBHOOK_ALLOW_PRIVATE=true of the service allows private ones; then resend.',
-    );
+    const advice =
+      'Set url to an address that this service may send to; WEBHOOK_ALLOW_PRIVATE=true of the service allows private ones; then resend.';
+    throw invalidField('url', 'blocked_destination', `must not go to ${address}: it ${reason}`, advice);
   }
   // Plain http is allowed once the operator has allowed private addresses.
   if (environment === 'production' && protocol === 'http:' && targets !== 'any') {
-    throw invalidField(
-      'url',
-      'invalid_format',
-      'must use https in production',
-      'Set url to an https URL; then resend.',
-    );
+    const advice = 'Set url to an https URL; then resend.';
+    throw invalidField('url', 'invalid_format', 'must use https in production', advice);
   }
 }
 

@@ -3,11 +3,12 @@ import { webhookExampleRequest } from '../../contract/action-contract.ts';
 import type { WebhookTestResource } from '../../contract/webhook-endpoint-contract.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
 import type { WebhookEndpoint } from '../../domain/webhook-endpoint.ts';
+import { liveSecrets } from '../../webhooks/lane.ts';
 import { deliveryHeaders } from '../../webhooks/sign.ts';
 import type { Deps } from '../deps.ts';
 import { webhookExample } from '../webhook-samples.ts';
 import { getEndpoint } from './find-endpoint.ts';
-import { liveSecrets, signingSecrets } from './endpoint-secrets.ts';
+import { signingSecrets } from './endpoint-secrets.ts';
 
 type Testing = Pick<Deps, 'store' | 'now' | 'realNow' | 'webhooks' | 'routes'>;
 

@@ -1,6 +1,7 @@
 import {
   ACCOUNTS,
   type Account,
+  type AccountSum,
   type EntryPosition,
   type JournalEntry,
   POSTING_KINDS,
@@ -19,7 +20,7 @@ import {
   rowsNamed,
   splitColumns,
 } from '../keyset.ts';
-import { type AccountSum, type JournalFilter, type JournalRange, partitionsOf } from '../ledger-port.ts';
+import { type JournalFilter, type JournalRange, partitionsOf } from '../ledger-port.ts';
 import { createReader } from '../row-reader.ts';
 import { describeTable, integer, text } from '../table-description.ts';
 
