@@ -93,7 +93,7 @@ describe('the decisions about a session', () => {
       [second?.chosen],
     );
     const routes = new Map((await paymentsOf(on, sessionId)).map(({ id, route }) => [id, route.id]));
-    for (const { paymentId, chosen } of [first!, second]) assert.equal(routes.get(paymentId!), chosen);
+    for (const { paymentId, chosen } of [first!, second!]) assert.equal(routes.get(paymentId!), chosen);
   });
 
   // test/api/lists.test.ts tests unknown session ids.
