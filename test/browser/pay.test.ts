@@ -163,15 +163,6 @@ for (const javaScriptEnabled of [true, false]) {
     await page.context().close();
   });
 
-  test(`a buyer returns to the merchant without a payment, ${mode}`, { timeout: TIMEOUT_MS }, async () => {
-    const { id, url } = await createSession();
-    const { page } = await open(url, javaScriptEnabled);
-    await page.getByRole('link', { name: 'Cancel and return to Demo merchant' }).click();
-    await page.waitForURL(`${SHOP}/thanks?order=7&session_id=${id}&status=routed`);
-    assert.equal(await statusOf(id), 'routed');
-    await page.context().close();
-  });
-
   test(
     `a visitor creates a test checkout on the front page, pays and sees the result, ${mode}`,
     { timeout: TIMEOUT_MS },

@@ -68,19 +68,6 @@ test('a checkout page, its style sheet and its script have at most 30 KB in tota
   assert.ok(Math.max(...sizes) <= MAX_COMPRESSED_BYTES, `the largest is ${Math.max(...sizes)} bytes`);
 });
 
-test('GET and HEAD requests change nothing, on any path of a checkout', async () => {
-  const id = await stage.create();
-  await stage.start(id);
-  const untouched = await service.service.deps.store.checkout(id);
-  for (const step of ['', '/pay', '/switch', '/cancel', '/continue', '/complete', '/status']) {
-    for (const method of ['GET', 'HEAD']) {
-      const { status } = await get(stage.url(id) + step, { method });
-      assert.ok(status === 200 || status === 303, `${method} ${step}: ${status}`);
-    }
-  }
-  assert.deepEqual(await service.service.deps.store.checkout(id), untouched);
-});
-
 test('the payment methods are listed with fee and total, the preferred one first and preselected', async () => {
   const id = await stage.create({ preferredRoute: 'wallet', amount: 1234.5 });
   const { text } = await get(stage.url(id));

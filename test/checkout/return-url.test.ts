@@ -47,14 +47,6 @@ test('returnUrl adds one session_id and one status to a random URL, and keeps th
   );
 });
 
-test('returnUrl replaces the status if the URL already has one', () => {
-  fc.assert(
-    fc.property(fc.webUrl({ withQueryParameters: true, withFragments: true }), (url) => {
-      assert.equal(returnUrl(returnUrl(url, ID, 'failed'), ID, 'paid'), returnUrl(url, ID, 'paid'));
-    }),
-  );
-});
-
 test('destinationOf names the host or the app of a URL', () => {
   assert.equal(destinationOf('https://shop.example:8443/thanks?x=1'), 'shop.example:8443');
   assert.equal(destinationOf('http://localhost/'), 'localhost');

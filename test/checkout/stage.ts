@@ -1,6 +1,7 @@
 import { createRefund } from '../../src/operations/refunds/create-refund.ts';
+import { createSession } from '../simulator/buyer.ts';
 import { type FakeProvider, connect, report, startFakeProvider } from '../support/fake-provider.ts';
-import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
+import { type TestService, call, startTestService } from '../support/service.ts';
 
 export const REDIRECT_URL = 'https://shop.example/thanks?order=7#top';
 /** A text that runs a script if a page does not escape it. */
@@ -23,12 +24,7 @@ export function createStage(test: TestService, fake: FakeProvider): Stage {
   const url = (id: string) => `${test.url}/checkout/${id}`;
   const stage: Stage = {
     url,
-    async create(overrides = {}) {
-      const body = sessionBody({ redirectUrl: REDIRECT_URL, ...overrides });
-      const answer = await call<{ id: string }>('POST', `${test.url}/api/gateway/sessions`, body);
-      if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));
-      return answer.body.id;
-    },
+    create: (overrides = {}) => createSession(test, { redirectUrl: REDIRECT_URL, ...overrides }),
     async submit(id, step, fields = {}) {
       // The attempt number that the form on the current page contains.
       const attempt = String((await test.service.deps.store.session(id))?.attempts ?? 0);

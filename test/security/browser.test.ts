@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import type { Provider } from '../../src/providers/provider.ts';
+import { createSession } from '../simulator/buyer.ts';
 import { openPage, startBrowser } from '../support/browser.ts';
 import { startFakeProvider } from '../support/fake-provider.ts';
 import { call, sessionBody, startTestService } from '../support/service.ts';
@@ -26,12 +27,7 @@ test('text from buyers, merchants and providers is never run as script, and a ch
   // The page also shows a URL from the provider.
   (providers as Map<string, Provider>).set('sandbox', fake);
   fake.pageUrl = `${fake.pageUrl}?${encodeURIComponent(ALL)}`;
-  const create = async (overrides: Record<string, unknown>) => {
-    const url = `${tillway.url}/api/gateway/sessions`;
-    const { status, body } = await call<{ id: string }>('POST', url, sessionBody(overrides));
-    assert.equal(status, 200, JSON.stringify(body));
-    return body.id;
-  };
+  const create = (overrides: Record<string, unknown>) => createSession(tillway, overrides);
   const metadata = Object.fromEntries(ATTACKS.map((attack, index) => [`key-${index}`, attack]));
   const customer = `"<img/src=x/onerror=window.hacked=1>"@example.com`;
   const refused = await call('POST', `${tillway.url}/api/gateway/sessions`, sessionBody({ customer }));

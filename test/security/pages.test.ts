@@ -103,14 +103,14 @@ test('an API without keys rejects write requests from pages of other sites', asy
 
 describe('reading a checkout page', () => {
   it('changes nothing: GET and HEAD of every checkout path have no effect', async () => {
-    const id = await create();
-    const before = await stateOf(id);
+    const [fresh, started] = [await create(), await create()];
+    await send('POST', `/checkout/${started}/pay`, {}, { kind: 'card', total_card: '99999999' });
+    const before = [await stateOf(fresh), await stateOf(started)];
     const paths = '/pay /switch /cancel /continue /complete /status ?preview=1 /pay?kind=card'.split(' ');
-    for (const path of ['', ...paths]) {
-      for (const method of ['GET', 'HEAD'])
-        assert.ok((await send(method, `/checkout/${id}${path}`)).status < 400, path);
+    for (const path of ['', ...paths].flatMap((step) => [`${fresh}${step}`, `${started}${step}`])) {
+      for (const method of ['GET', 'HEAD']) assert.ok((await send(method, `/checkout/${path}`)).status < 400, path);
     }
-    assert.equal(await stateOf(id), before);
+    assert.deepEqual([await stateOf(fresh), await stateOf(started)], before);
   });
 
   it('with an unknown id always returns the same page, and ids contain 128 random bits', async () => {

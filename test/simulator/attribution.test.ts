@@ -1,7 +1,6 @@
 /* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
 import { saveRules } from '../../src/operations/routing/saved-rules.ts';
 import { settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
@@ -12,14 +11,13 @@ import {
   outcomesOf,
   postCallback,
   replaceProvider,
-  start,
   startAt,
   trustSecret,
 } from './buyer.ts';
 import { brokenInvariants } from '../support/sound.ts';
 
 const SECOND = 1000;
-const { accepted: ACCEPTED, refused: REFUSED, paid: PAID, failed: FAILED, neutral: NEUTRAL } = OUTCOME;
+const { accepted: ACCEPTED, paid: PAID, failed: FAILED, neutral: NEUTRAL } = OUTCOME;
 
 /** Moves the clock to the timeout of the payment. */
 async function passTimeout(on: TestService, sessionId: string): Promise<void> {
@@ -56,25 +54,6 @@ async function sendReport(on: TestService, sessionId: string, { event, state, re
 }
 
 describe('the routing outcome of a payment that ends without a provider report', () => {
-  test('is neutral if the buyer chooses another method, and becomes a success if the payment is captured later', async () => {
-    await using on = await startTestService();
-    acceptTestCallbacks([on]);
-    const sessionId = await createSession(on);
-    await startAt(on, sessionId, 'card');
-    const [first] = (await on.service.deps.store.checkout(sessionId))!.payments;
-    await chooseAnotherMethod(on.service.deps, sessionId, 1);
-    on.clock.advance(SECOND);
-    assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, NEUTRAL]]);
-    await startAt(on, sessionId, 'wallet');
-    on.clock.advance(SECOND);
-    await sendReport(on, sessionId, { event: 'captured', state: 'CAPTURED' }, first!.id);
-    // The second payment was superseded, which is neutral.
-    assert.deepEqual(await outcomesOf(on, sessionId), [
-      [ACCEPTED, NEUTRAL, 'late paid 1/0/-1'],
-      [ACCEPTED, NEUTRAL],
-    ]);
-  });
-
   test('is neutral if the payment times out while the provider waits for the buyer', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
@@ -95,25 +74,6 @@ describe('the routing outcome of a payment that ends without a provider report',
     on.clock.advance(SECOND);
     await sendReport(on, sessionId, { event: 'captured', state: 'CAPTURED' });
     assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, FAILED, 'late paid 1/-1/0']]);
-  });
-});
-
-describe('the routing outcome of a refused handoff', () => {
-  test('becomes a success if the payment is captured later', async () => {
-    await using on = await startTestService();
-    acceptTestCallbacks([on]);
-    const { deps } = on.service;
-    replaceProvider(on, {
-      handoff: async () => ({ outcome: 'ambiguous', reason: 'the test says so' }),
-      inquire: async () => undefined,
-    });
-    const sessionId = await createSession(on);
-    assert.equal((await start(on, sessionId, 'card')).outcome, 'refused');
-    const [first] = (await deps.store.checkout(sessionId))!.payments;
-    on.clock.advance(SECOND);
-    await sendReport(on, sessionId, { event: 'captured', state: 'CAPTURED' }, first!.id);
-    assert.deepEqual(new Set(await outcomesOf(on, sessionId)), new Set([[REFUSED], [REFUSED, 'late paid 1/-2/0']]));
-    assert.deepEqual(await brokenInvariants(settingsOf(on.databaseUrl)), []);
   });
 });
 

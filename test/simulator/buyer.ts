@@ -77,11 +77,6 @@ export async function stateOf({ service, simulator }: TestService, sessionId: st
   };
 }
 
-/** Reference of a simulated payment, from the URL of its page. */
-export function referenceOf(page: string): string {
-  return new URL(page).pathname.split('/').at(-1)!;
-}
-
 /** Replaces methods of the simulated provider's adapter. */
 export function replaceProvider({ service: { deps } }: TestService, methods: Partial<Provider>): void {
   deps.providers = new Map([['sandbox', { ...deps.providers.get('sandbox')!, ...methods }]]);

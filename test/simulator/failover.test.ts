@@ -259,10 +259,6 @@ describe('failover', () => {
   const counts = ({ providers }: Shop) => providers.map(({ requests }) => requests.handoff.length);
   const cases: [name: string, fields: Partial<Route>[], then: RuleActions, requests: number[]][] = [
     ['tries at most three routes', [{}, {}, {}, {}], {}, [1, 1, 1, 0]],
-    ['tries as many routes as a rule allows', [{}, {}, {}], { maxAttempts: 2 }, [1, 1, 0]],
-    ['is disabled by a rule', [{}, {}], { failover: 'none' }, [1, 0]],
-    ['uses only routes of the same kind', [{}, { kind: 'wallet' }, {}], {}, [1, 0, 1]],
-    ['uses routes of other kinds if a rule allows it', [{}, { kind: 'wallet' }], { failover: 'any' }, [1, 1]],
     [
       'tries routes of the same kind before routes of other kinds',
       [{}, { kind: 'wallet' }, {}, { kind: 'local' }],

@@ -1,14 +1,13 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { leftOf } from '../../src/domain/refund-record.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import { createRefund } from '../../src/operations/refunds/create-refund.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import { REFUND_SCRIPTS } from '../../src/simulator/simulated-refunds.ts';
 import { idOf } from '../fixtures/checkout-records.ts';
 import { startTestService } from '../support/service.ts';
-import { attempt, createSession, postCallback, replaceProvider, stateOf, trustSecret } from './buyer.ts';
+import { attempt, createSession, postCallback, replaceProvider, trustSecret } from './buyer.ts';
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
@@ -260,22 +259,4 @@ describe('a provider’s report on a refund', () => {
       assert.equal((await sendCallback({ ...about, event: 'x', refund: idOf('ref', 99) }))?.status, 404);
     });
   });
-});
-
-test('a surplus payment is refunded in full, with the reason surplus', async () => {
-  const id = await createSession(on);
-  await attempt(on, id, 'card', 'late_success');
-  await on.pass(0);
-  await attempt(on, id, 'card', 'paid');
-  await on.pass(30 * SECOND);
-  await on.pass(0);
-  const { items } = await on.service.deps.store.listRefunds({ sessionId: id }, { limit: 5 });
-  assert.deepEqual(
-    items.map(({ reason, status, amount }) => [reason, status, amount]),
-    [['surplus', 'succeeded', 4999]],
-  );
-  assert.deepEqual((await stateOf(on, id)).ledger.toSorted(), ['pending', 'refunded']);
-  const surplus = (await on.service.deps.store.checkout(id))!.payments.find((payment) => payment.surplus)!;
-  assert.equal(leftOf(surplus).total, 0);
-  assert.deepEqual(await booksOf(surplus.id), {});
 });

@@ -11,7 +11,8 @@ import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
 import type { StoreLog } from '../../src/store/postgres-connection.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
-import { creationOf, checkoutRecords, withDirectory, write } from '../fixtures/store-records.ts';
+import { creationOf, checkoutRecords, write } from '../fixtures/store-records.ts';
+import { temporaryFolder } from '../process/program.ts';
 import { contentsOf, usual } from '../support/database.ts';
 
 const WRITER = new URL('../../src/store/sqlite-writer.ts', import.meta.url);
@@ -35,7 +36,10 @@ function migrateAtOnce(path: string, count: number): Promise<number>[] {
 
 /** A test with a database path in a temporary directory. */
 function onPath(name: string, use: (path: string) => Promise<void>): void {
-  test(name, () => withDirectory((directory) => use(join(directory, 'tillway.db'))));
+  test(name, async () => {
+    using folder = temporaryFolder();
+    await use(folder.path('tillway.db'));
+  });
 }
 
 async function withOpen(path: string, use: (store: Store) => Promise<void>, log?: StoreLog): Promise<void> {
@@ -57,18 +61,17 @@ function withDatabase<Result>(path: string, use: (database: DatabaseSync) => Res
 }
 
 describe('a new database', () => {
-  test('has files and a folder that only the owner can read', () =>
-    withDirectory(async (directory) => {
-      const path = join(directory, 'new', 'tillway.db');
-      await withOpen(path, async (store) => {
-        await write(store, ...creationOf(checkoutRecords(1)));
-        const modes = ['', '-wal', '-shm'].map((end) => statSync(path + end).mode & 0o777);
-        assert.deepEqual([statSync(join(directory, 'new')).mode & 0o777, ...modes], [0o700, 0o600, 0o600, 0o600]);
-      });
-      chmodSync(path, 0o640);
-      await withOpen(path, async () => undefined);
-      assert.equal(statSync(path).mode & 0o777, 0o640);
-    }));
+  onPath('has files and a folder that only the owner can read', async (base) => {
+    const path = join(`${base}.new`, 'tillway.db');
+    await withOpen(path, async (store) => {
+      await write(store, ...creationOf(checkoutRecords(1)));
+      const modes = ['', '-wal', '-shm'].map((end) => statSync(path + end).mode & 0o777);
+      assert.deepEqual([statSync(`${base}.new`).mode & 0o777, ...modes], [0o700, 0o600, 0o600, 0o600]);
+    });
+    chmodSync(path, 0o640);
+    await withOpen(path, async () => undefined);
+    assert.equal(statSync(path).mode & 0o777, 0o640);
+  });
 });
 
 describe('an acknowledged write is durable', () => {

@@ -19,12 +19,7 @@ const STATUSES = ['provider_pending', 'failed', 'paid'] as const;
 const LIMIT = 7;
 
 /** Opens several stores on one new database. */
-async function openInstances(context: TestContext, count: number): Promise<[Store, ...Store[]]> {
-  const { stores } = await openOn(context, count);
-  return stores;
-}
-
-async function openOn(context: TestContext, count: number) {
+async function openInstances(context: TestContext, count: number) {
   const database: TestDatabase = await createTestDatabase();
   const first = await openTestStore(database.settings);
   const stores: [Store, ...Store[]] = [first];
@@ -124,13 +119,13 @@ function faultsOf({ written, read }: { written: string[]; read: string[][] }): s
 }
 
 test('every follower of the feed reads every event once and in the same order, with writers on two instances', async (context) => {
-  const result = await writeAndFollow(await openInstances(context, 2));
+  const result = await writeAndFollow((await openInstances(context, 2)).stores);
   assert.equal(result.written.length, SESSIONS * STATUSES.length);
   assert.deepEqual(faultsOf(result), []);
 });
 
 test('an event that is committed late follows the events that were read before, even if it was created earlier', async (context) => {
-  const { database, stores } = await openOn(context, 2);
+  const { database, stores } = await openInstances(context, 2);
   const [store, other] = stores;
   await write(store, { type: 'customer_created', customer }, sessionOf(1), sessionOf(2), sessionOf(3));
   await write(store, recorded(eventOf(1, 0, NOW + 1)));
@@ -157,7 +152,7 @@ test('an event that is committed late follows the events that were read before, 
 });
 
 test('the events of a session stay in their order in the feed if the clock is set back between them', async (context) => {
-  const [store] = await openInstances(context, 1);
+  const [store] = (await openInstances(context, 1)).stores;
   await write(store, { type: 'customer_created', customer }, sessionOf(1), sessionOf(2));
   await write(
     store,

@@ -256,6 +256,10 @@ const anyQuery: fc.Arbitrary<Query> = fc.record({
   cursor: fc.nat(30),
 });
 
+/** Values that no record has, for picks from KNOWN_PICKS on. */
+const UNKNOWN = ['nothing', 'nobody@example.com', idOf('key', 5), '', "' OR 1=1 --", '%'];
+const KNOWN_PICKS = 27;
+
 /** A filter with values of existing records, so that most filters match some records. */
 function filterOf(records: Records, { list, filters, picks, upper }: Query): Filter {
   const filter: Filter = {};
@@ -265,7 +269,8 @@ function filterOf(records: Records, { list, filters, picks, upper }: Query): Fil
     const pick = picks[0]! + picks[index]!;
     const record = all[pick % Math.max(1, all.length)];
     const values = record === undefined ? ['nothing'] : valuesOf(record as never, records);
-    const value = values[pick % values.length] ?? 'nothing';
+    const isUnknown = picks[index]! >= KNOWN_PICKS && key !== 'environment';
+    const value = isUnknown ? UNKNOWN[pick % UNKNOWN.length]! : (values[pick % values.length] ?? 'nothing');
     filter[key] = upper && value.includes('@') ? value.toUpperCase() : value;
   }
   return filter;
@@ -287,19 +292,4 @@ describe('the lists of the store', () => {
       ),
       { numRuns: TEST_DATABASE === 'sqlite' ? 25 : 10, interruptAfterTimeLimit: 20_000 },
     ));
-
-  test('are empty for unknown ids, email addresses, references and statuses', () =>
-    withStore(async (store) => {
-      const [drawn] = fc.sample(anyDrawn, { numRuns: 1, seed: 3 });
-      await write(store, ...creationOf(recordsOf(drawn!)));
-      for (const list of LISTS) {
-        for (const name of Object.keys(MODEL[list])) {
-          for (const value of ['nothing', 'nobody@example.com', idOf('key', 5), '', "' OR 1=1 --", '%']) {
-            if (name === 'environment') continue;
-            const found = await readPageOf(store, list, { [name]: value }, { limit: 20 });
-            assert.deepEqual(found, { items: [], hasMore: false }, `${list} ${name}=${value}`);
-          }
-        }
-      }
-    }));
 });

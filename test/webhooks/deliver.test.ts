@@ -110,16 +110,6 @@ test('a response with a status other than 200 does not acknowledge a delivery', 
   }
 });
 
-test('a delivery does not follow redirects', async (context) => {
-  const target = await receiver(context);
-  const { url } = await receiver(context, (_, __, response) => {
-    response.writeHead(Math.random() < 0.5 ? 301 : 307, { location: target.url }).end();
-  });
-  const exchange = await post(context, url);
-  assert.match(exchange.failure!, /^answered 30[17], and redirects are not followed$/);
-  assert.equal(target.connections(), 0);
-});
-
 test('a delivery ignores proxy settings in environment variables', async (context) => {
   const proxy = await receiver(context);
   const target = await receiver(context);
@@ -128,15 +118,6 @@ test('a delivery ignores proxy settings in environment variables', async (contex
   context.after(() => names.forEach((name) => delete process.env[name]));
   assert.equal((await post(context, target.url)).statusCode, 200);
   assert.equal(proxy.connections(), 0);
-});
-
-test('the result of a delivery contains Retry-After, in seconds or as a date', async (context) => {
-  const { url } = await receiver(context, ({ path }, _, response) => {
-    const value = path.endsWith('?date') ? new Date(START + 90_000).toUTCString() : '120';
-    response.writeHead(503, { 'retry-after': value }).end();
-  });
-  assert.equal((await post(context, url)).retryAfterMs, 120_000);
-  assert.equal((await post(context, `${url}?date`)).retryAfterMs, 90_000);
 });
 
 test('the deadline aborts a response that does not begin or does not end', async (context) => {

@@ -303,7 +303,7 @@ test('an endpoint without a secret receives no deliveries', async (context) => {
 
 test('Retry-After delays the next attempt, up to twice the planned delay', async (context) => {
   const { store, endpoint, dispatcher } = await stage(context, (_, __, response) => {
-    response.writeHead(429, { 'retry-after': '8' }).end();
+    response.writeHead(429, { 'retry-after': new Date(START + 8000).toUTCString() }).end();
   });
   const [event] = await addSession(store, [endpoint]);
   await dispatcher.runOnce();

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { ConfigError, readConfig } from '../../src/config.ts';
 import { GatewayError } from '../../src/domain/gateway-error.ts';
 import type { SealedSecret } from '../../src/domain/webhook-endpoint.ts';
 import { loadEncryptionKeys } from '../../src/service/webhook-deps.ts';
 import { KEY_BYTES, open, seal, type SecretBox, createSecretBox, isSecret } from '../../src/webhooks/secret-box.ts';
+import { temporaryFolder } from '../process/program.ts';
 import { anyCodePoint } from '../support/code-point.ts';
 
 const key = fc.uint8Array({ minLength: KEY_BYTES, maxLength: KEY_BYTES });
@@ -93,16 +92,11 @@ test('the first key seals, every key opens, and a secret sealed with a later key
   assert.equal(both.resealed(sealedSecret(again)), undefined);
 });
 
-function folderOf(test: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'tillway-key-'));
-  test.after(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
-
 const quiet = { warn: () => undefined };
 
-test('without ENCRYPTION_KEY, the first sealing creates a key file beside the SQLite database', (test) => {
-  const path = join(folderOf(test), 'tillway.db');
+test('without ENCRYPTION_KEY, the first sealing creates a key file beside the SQLite database', () => {
+  using folder = temporaryFolder();
+  const path = folder.path('tillway.db');
   const warned: unknown[] = [];
   const surroundings = { database: { kind: 'sqlite', path }, configured: [], randomBytes } as const;
   const keys = loadEncryptionKeys({ ...surroundings, log: { warn: (...words: unknown[]) => void warned.push(words) } });
@@ -124,16 +118,18 @@ test('without ENCRYPTION_KEY, the first sealing creates a key file beside the SQ
   );
 });
 
-test('a key file that another process has created since the start is used, not replaced', (test) => {
-  const path = join(folderOf(test), 'tillway.db');
+test('a key file that another process has created since the start is used, not replaced', () => {
+  using folder = temporaryFolder();
+  const path = folder.path('tillway.db');
   const keys = loadEncryptionKeys({ database: { kind: 'sqlite', path }, configured: [], randomBytes, log: quiet });
   const otherKey = randomBytes(32);
   writeFileSync(`${path}.key`, otherKey.toString('base64'));
   assert.deepEqual(Buffer.from(keys.forSealing()), otherKey);
 });
 
-test('an invalid key file prevents the start', (test) => {
-  const path = join(folderOf(test), 'tillway.db');
+test('an invalid key file prevents the start', () => {
+  using folder = temporaryFolder();
+  const path = folder.path('tillway.db');
   writeFileSync(`${path}.key`, 'nothing');
   const load = () =>
     loadEncryptionKeys({ database: { kind: 'sqlite', path }, configured: [], randomBytes, log: quiet });
