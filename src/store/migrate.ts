@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Row, SqlValue } from './keyset.ts';
 import type { StoreLog } from './postgres-connection.ts';
-import type { Migration } from './migrations/migration.ts';
-import { MIGRATIONS } from './migrations/migrations.ts';
+import { MIGRATIONS, type Migration } from './schema/migrations.ts';
 
 export const CREATE_MIGRATIONS =
   'CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL)';
@@ -10,7 +9,8 @@ export const SELECT_MIGRATIONS = 'SELECT version, name, hash FROM schema_migrati
 export const INSERT_MIGRATION = 'INSERT INTO schema_migrations (version, name, hash) VALUES (?1, ?2, ?3)';
 
 /** The migrations that a database still needs. Throws if a newer or a different program created the database. */
-export function missingMigrations(applied: readonly Row[]): readonly Migration[] {
+export function missingMigrations(history: readonly Row[]): readonly Migration[] {
+  const applied = withoutReplaced(history);
   for (const [index, row] of applied.entries()) {
     const known = MIGRATIONS[index];
     if (!known || known.version !== row['version'] || known.name !== row['name']) {
@@ -25,6 +25,22 @@ export function missingMigrations(applied: readonly Row[]): readonly Migration[]
     }
   }
   return MIGRATIONS.slice(applied.length);
+}
+
+/** Hash of the last of the 14 migrations that the first one of this version replaces. */
+const LAST_REPLACED = '379e797aebaec6d97ff38ef9927505ed7653f34d22389d8af02d4616930d7f9b';
+
+/** Counts the replaced migrations as the first one of this version if all of them were applied. */
+function withoutReplaced(history: readonly Row[]): readonly Row[] {
+  const [first] = MIGRATIONS;
+  if (Number(history[0]?.['version'] ?? first!.version) >= first!.version) return history;
+  const last = history.findIndex((row) => row['hash'] === LAST_REPLACED);
+  if (last === -1) {
+    throw new Error(
+      `the database has a schema from before migration ${first!.version}, which this version of Tillway cannot upgrade: docs/operate.md names the version to start on it first`,
+    );
+  }
+  return [{ version: first!.version, name: first!.name, hash: hashOf(first!) }, ...history.slice(last + 1)];
 }
 
 /** Logs that a new database was created, so that a mistyped DATABASE_URL does not go unnoticed. */

@@ -1,7 +1,7 @@
 import type { SqliteOptions } from './sqlite.ts';
 import type { PostgresOptions } from './postgres.ts';
 import type { ExaminedDatabase, OpenedStore } from './database.ts';
-import type { Migration } from './migrations/migration.ts';
+import type { Migration } from './schema/migrations.ts';
 
 export type DatabaseSettings = { kind: 'sqlite'; path: string } | { kind: 'postgres'; url: string; poolSize: number };
 

@@ -19,7 +19,7 @@ import {
   createConnections,
 } from './postgres-connection.ts';
 import { startDatabaseClock } from './postgres-clock.ts';
-import type { Migration } from './migrations/migration.ts';
+import type { Migration } from './schema/migrations.ts';
 import { forPostgres, migrationForPostgres } from './postgres-sql.ts';
 import { createWriter } from './postgres-writer.ts';
 import { createReads } from './store-reads.ts';

@@ -13,7 +13,7 @@ import {
   rejectOutdatedProgram,
   warnOfNewDatabase,
 } from './migrate.ts';
-import type { Migration } from './migrations/migration.ts';
+import type { Migration } from './schema/migrations.ts';
 import type { OnBatch } from './commit-watch.ts';
 import type { StoreLog } from './postgres-connection.ts';
 import { createReads } from './store-reads.ts';

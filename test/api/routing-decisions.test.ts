@@ -91,10 +91,10 @@ describe('the decisions about a session', () => {
     const ranked = second.candidates.filter(({ rank }) => rank !== null);
     assert.deepEqual(
       ranked.map(({ route }) => route),
-      [second?.chosen],
+      [second.chosen],
     );
     const routes = new Map((await paymentsOf(on, sessionId)).map(({ id, route }) => [id, route.id]));
-    for (const { paymentId, chosen } of [first!, second!]) assert.equal(routes.get(paymentId!), chosen);
+    for (const { paymentId, chosen } of [first!, second]) assert.equal(routes.get(paymentId!), chosen);
   });
 
   // test/api/lists.test.ts tests unknown session ids.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
+import { MIGRATIONS } from '../../src/store/schema/migrations.ts';
 import type { Query, Row } from '../../src/store/keyset.ts';
 import { createMonitoringReads } from '../../src/store/tables/backlog-reads.ts';
 

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { INVARIANTS } from '../../src/store/invariants.ts';
-import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
+import { MIGRATIONS } from '../../src/store/schema/migrations.ts';
 import { creationOf, checkoutRecords, write } from '../fixtures/store-records.ts';
 import { TEST_DATABASE, type TestDatabase, createTestDatabase, openTestStore, runSql } from '../support/database.ts';
 import { startTestService } from '../support/service.ts';
@@ -65,7 +65,7 @@ describe('tillway doctor', () => {
     await runSql(database.url, 'DELETE FROM schema_migrations');
     const { code, stderr } = await tillway({ DATABASE_URL: database.url }, 'doctor');
     assert.equal(code, 2);
-    assert.match(stderr, /lacks migration 1 \(initial\): start this version of Tillway on it first\n$/);
+    assert.match(stderr, /lacks migration 14 \(schema\): start this version of Tillway on it first\n$/);
   });
 });
 

@@ -1,7 +1,7 @@
 // @run on=postgres needs=process
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
+import { MIGRATIONS } from '../../src/store/schema/migrations.ts';
 import { openStore } from '../../src/store/open.ts';
 import { until } from '../support/until.ts';
 import { anApiKey } from '../fixtures/api-key-records.ts';

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { NOW, idOf } from '../fixtures/checkout-records.ts';
 import { aRecovery } from '../fixtures/store-records.ts';
-import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
+import { MIGRATIONS } from '../../src/store/schema/migrations.ts';
 import { type Reads, type Select, createReads } from '../../src/store/store-reads.ts';
 import type { Row, SqlValue } from '../../src/store/keyset.ts';
 import type { Page } from '../../src/store/list-page.ts';

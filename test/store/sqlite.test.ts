@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { eraseCustomer } from '../../src/operations/customers/manage-customers.ts';
-import { MIGRATIONS } from '../../src/store/migrations/migrations.ts';
+import { MIGRATIONS } from '../../src/store/schema/migrations.ts';
 import type { StoreLog } from '../../src/store/postgres-connection.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -129,7 +129,7 @@ describe('migrations of a SQLite database', () => {
 
   onPath('a database of a newer version is rejected with a message, and not changed', async (path) => {
     await withOpen(path, (store) => write(store, ...creationOf(checkoutRecords(1))));
-    const newer = { version: MIGRATIONS.length + 1, name: 'future' };
+    const newer = { version: MIGRATIONS.at(-1)!.version + 1, name: 'future' };
     withDatabase(path, (database) =>
       database.prepare('INSERT INTO schema_migrations VALUES (?, ?, ?)').run(newer.version, newer.name, 'x'),
     );
@@ -142,9 +142,26 @@ describe('migrations of a SQLite database', () => {
 
   onPath('a database with other migrations is rejected', async (path) => {
     await withOpen(path, async () => undefined);
-    withDatabase(path, (database) => database.exec("UPDATE schema_migrations SET name = 'other' WHERE version = 1"));
-    await assert.rejects(openSqlite({ ...usual, path }), /migration 1 \(other\)/);
+    withDatabase(path, (database) => database.exec("UPDATE schema_migrations SET name = 'other'"));
+    await assert.rejects(openSqlite({ ...usual, path }), /migration 14 \(other\)/);
   });
+
+  onPath(
+    'a database with all 14 migrations from before the first release is used, one with 13 is rejected',
+    async (path) => {
+      await withOpen(path, async () => undefined);
+      const insert = "INSERT INTO schema_migrations VALUES (13, 'provider inbox', 'x')";
+      const hash = '379e797aebaec6d97ff38ef9927505ed7653f34d22389d8af02d4616930d7f9b';
+      withDatabase(path, (database) =>
+        database.exec(
+          `${insert}; UPDATE schema_migrations SET name = 'ledger sums', hash = '${hash}' WHERE version = 14`,
+        ),
+      );
+      await withOpen(path, async () => undefined);
+      withDatabase(path, (database) => database.exec('DELETE FROM schema_migrations WHERE version = 14'));
+      await assert.rejects(openSqlite({ ...usual, path }), /from before migration 14, which .* cannot upgrade/);
+    },
+  );
 
   onPath('a file that is not a database is rejected', async (path) => {
     await writeFile(path, 'this is no database, and never was one '.repeat(50));

@@ -1,9 +1,5 @@
-import type { Step } from './migration.ts';
-
-/** API keys with their hash only, and the spending of agent keys, one row per day. */
-export const apiKeys: Step = {
-  name: 'api keys',
-  sql: `
+/** API keys are stored as hashes only. The spending of agent keys has one row per day. */
+export const accessSchema = `
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,
   environment TEXT NOT NULL,
@@ -27,5 +23,14 @@ CREATE TABLE api_key_spend (
   amount BIGINT NOT NULL,
   PRIMARY KEY (key_id, day)
 );
-`,
-};
+
+CREATE TABLE test_clock (
+  id BIGINT PRIMARY KEY,
+  version BIGINT NOT NULL,
+  offset_ms BIGINT NOT NULL,
+  goal_ms BIGINT NOT NULL,
+  target BIGINT,
+  holder TEXT,
+  held_until BIGINT NOT NULL
+);
+`;

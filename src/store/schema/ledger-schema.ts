@@ -1,14 +1,6 @@
-import type { Step } from './migration.ts';
-
-/**
- * Entries belong to postings with an id, a session and possibly a refund. Triggers reject changes of entries. A settlement is
- * one row per payment; the source of older settlements is unknown. A refund that was booked before refunds were records gets
- * the id of the record that the next migration creates.
- */
-export const ledger: Step = {
-  name: 'ledger',
-  sql: `
-CREATE TABLE ledger_postings_moved (
+/** A settlement is one row per payment. */
+export const ledgerSchema = `
+CREATE TABLE ledger_entries (
   posting_id TEXT NOT NULL,
   line BIGINT NOT NULL,
   payment_id TEXT NOT NULL REFERENCES payments (id),
@@ -21,16 +13,6 @@ CREATE TABLE ledger_postings_moved (
   created BIGINT NOT NULL,
   PRIMARY KEY (posting_id, line)
 );
-INSERT INTO ledger_postings_moved
-  SELECT entry.payment_id || ':' || entry.kind, entry.line, entry.payment_id, payment.session_id, NULL,
-    entry.environment, entry.kind, entry.account, entry.amount, entry.created
-  FROM ledger_entries AS entry JOIN payments AS payment ON payment.id = entry.payment_id WHERE entry.kind <> 'refunded';
-INSERT INTO ledger_postings_moved
-  SELECT 'ref_' || SUBSTR(entry.payment_id, 5) || ':refund_paid', entry.line, entry.payment_id, payment.session_id,
-    'ref_' || SUBSTR(entry.payment_id, 5), entry.environment, 'refund_paid', entry.account, entry.amount, entry.created
-  FROM ledger_entries AS entry JOIN payments AS payment ON payment.id = entry.payment_id WHERE entry.kind = 'refunded';
-DROP TABLE ledger_entries;
-ALTER TABLE ledger_postings_moved RENAME TO ledger_entries;
 CREATE INDEX ledger_entries_session ON ledger_entries (session_id, posting_id) WHERE line = 0;
 CREATE INDEX ledger_entries_journal ON ledger_entries (environment, account, kind, created, posting_id, line, amount);
 
@@ -44,16 +26,24 @@ CREATE TABLE settlements (
   settled_at BIGINT NOT NULL,
   created BIGINT NOT NULL
 );
-INSERT INTO settlements
-  SELECT payment.id, payment.session_id, payment.environment, COALESCE(entry.amount, 0), 'api', NULL,
-    COALESCE(entry.created, payment.created), COALESCE(entry.created, payment.created)
-  FROM payments AS payment LEFT JOIN ledger_entries AS entry
-    ON entry.posting_id = payment.id || ':settled' AND entry.account = 'merchant_payable'
-  WHERE payment.ledger_status = 'settled' OR entry.posting_id IS NOT NULL;
-CREATE INDEX payments_provider_reference ON payments (provider_reference) WHERE provider_reference IS NOT NULL;
-`,
-  only: {
-    sqlite: `
+
+CREATE TABLE ledger_sums (
+  environment TEXT NOT NULL,
+  account TEXT NOT NULL,
+  day BIGINT NOT NULL,
+  slot BIGINT NOT NULL,
+  debits BIGINT NOT NULL,
+  credits BIGINT NOT NULL,
+  PRIMARY KEY (environment, account, day, slot)
+);
+`;
+
+/**
+ * Triggers reject changes of entries, and add each entry to the sums of its account and UTC day in the same transaction. On
+ * PostgreSQL `slot` is the server process of the connection, so that transactions of two connections never wait for the same row.
+ */
+export const ledgerTriggers = {
+  sqlite: `
 CREATE TRIGGER ledger_entries_no_update BEFORE UPDATE ON ledger_entries BEGIN
   SELECT RAISE(ABORT, 'ledger_entries is append-only: book a new posting that corrects the old one');
 END;
@@ -67,8 +57,14 @@ WHEN EXISTS (SELECT 1 FROM ledger_entries
 END;
 CREATE VIEW ledger_guards AS
   SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'ledger_entries' AND name GLOB 'ledger_entries_no_*';
+CREATE TRIGGER ledger_entries_sum AFTER INSERT ON ledger_entries BEGIN
+  INSERT INTO ledger_sums (environment, account, day, slot, debits, credits)
+  VALUES (NEW.environment, NEW.account, NEW.created / 86400000, 0, MAX(NEW.amount, 0), MAX(-NEW.amount, 0))
+  ON CONFLICT (environment, account, day, slot)
+  DO UPDATE SET debits = debits + excluded.debits, credits = credits + excluded.credits;
+END;
 `,
-    postgres: `
+  postgres: `
 CREATE FUNCTION refuse_ledger_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION 'ledger_entries is append-only: book a new posting that corrects the old one'
@@ -83,6 +79,14 @@ CREATE TRIGGER ledger_entries_no_truncate BEFORE TRUNCATE ON ledger_entries
 CREATE VIEW ledger_guards AS
   SELECT tgname::text AS name FROM pg_trigger
   WHERE tgrelid = 'ledger_entries'::regclass AND tgname LIKE 'ledger\\_entries\\_no\\_%' AND tgenabled IN ('O', 'A');
+CREATE FUNCTION sum_ledger_entry() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO ledger_sums AS sums (environment, account, day, slot, debits, credits)
+  VALUES (NEW.environment, NEW.account, NEW.created / 86400000, pg_backend_pid(), GREATEST(NEW.amount, 0), GREATEST(-NEW.amount, 0))
+  ON CONFLICT (environment, account, day, slot)
+  DO UPDATE SET debits = sums.debits + excluded.debits, credits = sums.credits + excluded.credits;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER ledger_entries_sum AFTER INSERT ON ledger_entries FOR EACH ROW EXECUTE FUNCTION sum_ledger_entry();
 `,
-  },
 };

@@ -1,0 +1,29 @@
+import { accessSchema } from './access-schema.ts';
+import { checkoutSchema } from './checkout-schema.ts';
+import { ledgerSchema, ledgerTriggers } from './ledger-schema.ts';
+import { providersSchema } from './providers-schema.ts';
+import { routingSchema } from './routing-schema.ts';
+import { webhooksSchema } from './webhooks-schema.ts';
+
+/** One step of the schema, the same for every database except for `only`. */
+export interface Migration {
+  version: number;
+  name: string;
+  sql: string;
+  /** SQL for one database, run after `sql`. Triggers, for example, have a different syntax in each. */
+  only?: { sqlite: string; postgres: string };
+}
+
+/**
+ * All migrations in order, forward only. A released migration is never edited: a later change gets the next number.
+ * The first number is 14, because the schema replaces the 14 migrations from before the first release. Money is integer cents,
+ * time integer milliseconds; ids sort by creation, except those of events.
+ */
+export const MIGRATIONS: readonly Migration[] = [
+  {
+    version: 14,
+    name: 'schema',
+    sql: checkoutSchema + ledgerSchema + webhooksSchema + providersSchema + routingSchema + accessSchema,
+    only: ledgerTriggers,
+  },
+];
