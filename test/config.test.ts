@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import { ConfigError, readConfig } from '../src/config.ts';
 import { reservePort } from '../src/service/addresses.ts';
 
+const EVERY_TRACE = { name: 'always_on', parentBased: true, ratio: 1 };
 const KEY = `sk_sandbox_${'a'.repeat(43)}`;
 const LIVE_KEY = `sk_live_${'b'.repeat(43)}`;
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -107,7 +108,7 @@ const EXAMPLES: [path: string, fallback: unknown, setting: string, ...values: [t
     'OTEL_EXPORTER_OTLP_ENDPOINT',
     [
       'https://collector.example/otlp/',
-      { url: 'https://collector.example/otlp/v1/traces', headers: {}, serviceName: 'tillway', sampler: undefined },
+      { url: 'https://collector.example/otlp/v1/traces', headers: {}, serviceName: 'tillway', sampler: EVERY_TRACE },
     ],
   ],
   [
@@ -119,7 +120,7 @@ const EXAMPLES: [path: string, fallback: unknown, setting: string, ...values: [t
   ['telemetry.traces.serviceName', 'tillway', 'OTEL_SERVICE_NAME', ['checkout', 'checkout']],
   [
     'telemetry.traces.sampler',
-    undefined,
+    EVERY_TRACE,
     'OTEL_TRACES_SAMPLER',
     ['always_off', { name: 'always_off', parentBased: false, ratio: 1 }],
     ['parentbased_traceidratio', { name: 'traceidratio', parentBased: true, ratio: 1 }],

@@ -34,7 +34,7 @@ export const TELEMETRY_VARIABLES = {
     'parentbased_always_on',
     'parentbased_always_off',
     'parentbased_traceidratio',
-  ).optional(),
+  ).default('parentbased_always_on'),
   OTEL_TRACES_SAMPLER_ARG: number('must be a number from 0 to 1')
     .pipe(z.number().max(1, 'must be a number from 0 to 1'))
     .default(1),
@@ -50,8 +50,7 @@ interface TelemetrySettings {
         url: string;
         headers: Record<string, string>;
         serviceName: string;
-        /** Undefined: a limited number of traces a second. */
-        sampler: { name: 'always_on' | 'always_off' | 'traceidratio'; parentBased: boolean; ratio: number } | undefined;
+        sampler: { name: 'always_on' | 'always_off' | 'traceidratio'; parentBased: boolean; ratio: number };
       }
     | undefined;
 }
@@ -64,7 +63,6 @@ export function faultOfMetricsPort(values: Pick<Values, 'METRICS_PORT'> & { PORT
 
 export function telemetryOf(values: Values): TelemetrySettings {
   const { METRICS_PORT: port, METRICS_HOST: host, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = values;
-  const sampler = values.OTEL_TRACES_SAMPLER;
   return {
     metrics: port === undefined ? undefined : { port, host },
     traces:
@@ -75,7 +73,7 @@ export function telemetryOf(values: Values): TelemetrySettings {
             url: `${endpoint.replace(/\/+$/, '')}/v1/traces`,
             headers: values.OTEL_EXPORTER_OTLP_HEADERS,
             serviceName: values.OTEL_SERVICE_NAME,
-            sampler: sampler === undefined ? undefined : samplerOf(sampler, values.OTEL_TRACES_SAMPLER_ARG),
+            sampler: samplerOf(values.OTEL_TRACES_SAMPLER, values.OTEL_TRACES_SAMPLER_ARG),
           },
   };
 }

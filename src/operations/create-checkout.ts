@@ -10,7 +10,7 @@ import { splitFees } from '../domain/fees.ts';
 import { amountFromCents } from '../domain/money.ts';
 import type { Customer, Session } from '../domain/records.ts';
 import type { Change } from '../store/store.ts';
-import { rejectMovedTime, refusedByTestClock } from './test-clock.ts';
+import { refusedByTestClock } from './test-clock.ts';
 import { assertEnvironment } from './access/caller.ts';
 import { spendingOf, spendingRefusal } from './access/spend-limit.ts';
 import { centsOf } from './cents-of.ts';
@@ -46,7 +46,6 @@ export async function createCheckout(
       const refusal = await spendingRefusal(deps, draft!.session);
       if (refusal) throw refusal;
     }
-    if (conflict) await rejectMovedTime(deps, request.environment);
     // The commit checks the customer from the directory; after a conflict the customer is read from the database.
     remembered = conflict ? undefined : deps.directory.find(request.environment, request.customer);
     const known = remembered ?? (await deps.store.customerByEmail(request.environment, request.customer));
@@ -76,7 +75,6 @@ export async function previewCheckout(
   assertEnvironment(deps, request.environment);
   const first = await firstOf(deps, request);
   if (first) return { result: checkoutResult(deps, replay(first, request), true), replayed: true };
-  await rejectMovedTime(deps, request.environment);
   const known = await deps.store.customerByEmail(request.environment, request.customer);
   if (known?.status === 'blocked') throw blocked();
   const drafted = draftSession(deps, request, known?.id);

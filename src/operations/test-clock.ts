@@ -83,12 +83,6 @@ export function clockOf({ testClock }: Pick<Deps, 'testClock'>): TestClock {
  */
 export async function advanceTestClock(deps: Pick<Deps, 'testClock' | 'store'>, seconds: number): Promise<void> {
   const clock = clockOf(deps);
-  if (await deps.store.hasProduction()) {
-    throw forbidden(
-      'This database has production sessions, whose time must not be moved.',
-      'Stop the service that made them: all services of a database need the same TEST_CLOCK.',
-    );
-  }
   const { offsetMs, goalMs: before, target } = clock.record();
   const goalMs = before + seconds * 1000;
   if (goalMs > MAX_TOTAL_DAYS * 24 * 3600_000) {
@@ -114,16 +108,6 @@ export function refusedByTestClock(
   return forbidden(
     'This service has a test clock (TEST_CLOCK=true), and takes no production sessions.',
     'Set environment to "sandbox", or send it to a service without a test clock; then resend.',
-    'environment',
-  );
-}
-
-/** Throws GatewayError `forbidden` for production if another service, with a test clock, has moved the time of the database. */
-export async function rejectMovedTime({ store }: Pick<Deps, 'store'>, environment: string): Promise<void> {
-  if (environment === 'sandbox' || !(await store.testClock())) return;
-  throw forbidden(
-    'The time of this database was moved for tests, by a service with TEST_CLOCK=true: it takes no production sessions.',
-    'Set environment to "sandbox", or send it to a service with another database; then resend.',
     'environment',
   );
 }

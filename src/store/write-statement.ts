@@ -4,7 +4,7 @@ import type { SqlValue } from './keyset.ts';
 export type Conflict =
   | 'version'
   | 'customer_exists'
-  /** The key is taken, the customer is not active or has another address, or a production session met a test clock. */
+  /** The key is taken, or the customer is not active or has another address. */
   | 'session_refused'
   | 'key_revoked'
   /** The key is revoked, or would have spent more than it may. */

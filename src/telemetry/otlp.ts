@@ -14,7 +14,6 @@ import {
   AlwaysOnSampler,
   BatchSpanProcessor,
   ParentBasedSampler,
-  RandomIdGenerator,
   type Sampler,
   type SpanExporter,
   TraceIdRatioBasedSampler,
@@ -29,8 +28,7 @@ interface TracingSettings {
   url: string;
   headers: Record<string, string>;
   serviceName: string;
-  /** Undefined: at most {@link TRACES_PER_SECOND} traces that no caller has excluded. */
-  sampler: { name: 'always_on' | 'always_off' | 'traceidratio'; parentBased: boolean; ratio: number } | undefined;
+  sampler: { name: 'always_on' | 'always_off' | 'traceidratio'; parentBased: boolean; ratio: number };
 }
 
 interface Log {
@@ -40,8 +38,6 @@ interface Log {
 
 // Spans that do not fit are dropped: requests never wait for a collector, and memory is bounded.
 const MAX_WAITING = 4096;
-// Enough to find slow operations, at less than a hundredth of a processor. A trace is sent whole or not at all.
-const TRACES_PER_SECOND = 100;
 const MAX_BATCH = 512;
 const SEND_EVERY_MS = 1000;
 const SEND_TIMEOUT_MS = 5000;
@@ -70,14 +66,9 @@ export function createTracing(
     spanProcessors: [processor],
   });
   const tracer = provider.getTracer('tillway', version);
-  const isParentBased = settings.sampler?.parentBased ?? true;
-  const mayBegin = settings.sampler ? () => true : atMostEachSecond(TRACES_PER_SECOND);
 
   function begin({ name, kind = 'internal', attributes, parent }: SpanStart): Span {
     const spanContext = readTraceParent(parent === undefined ? currentOrigin().traceParent : parent);
-    if (spanContext?.traceFlags === TraceFlags.NONE && isParentBased) return unsent(spanContext);
-    // A trace that began in this service is already decided.
-    if (parent !== undefined && !mayBegin()) return unsent(spanContext ?? newContext());
     const context = spanContext ? trace.setSpanContext(ROOT_CONTEXT, spanContext) : ROOT_CONTEXT;
     return asSpan(
       tracer.startSpan(
@@ -96,29 +87,6 @@ export function createTracing(
         provider.shutdown().catch(() => undefined),
       );
     },
-  };
-}
-
-/** Span of a trace that is not sent. Most requests have one if few are sampled. */
-function unsent(parent: SpanContext): Span {
-  return { traceParent: textOf({ ...parent, traceFlags: TraceFlags.NONE }), set: ignore, fail: ignore, end: ignore };
-}
-
-function ignore(): void {}
-
-const ids = new RandomIdGenerator();
-
-function newContext(): SpanContext {
-  return { traceId: ids.generateTraceId(), spanId: ids.generateSpanId(), traceFlags: TraceFlags.NONE };
-}
-
-function atMostEachSecond(limit: number): () => boolean {
-  let second = 0;
-  let begun = 0;
-  return () => {
-    const now = Math.floor(performance.now() / 1000);
-    if (now !== second) [second, begun] = [now, 0];
-    return ++begun <= limit;
   };
 }
 
@@ -146,8 +114,7 @@ function readTraceParent(text: string | null) {
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED, isRemote: true };
 }
 
-function samplerOf(settings: TracingSettings['sampler']): Sampler {
-  const { name, parentBased, ratio } = settings ?? { name: 'always_on', parentBased: true, ratio: 1 };
+function samplerOf({ name, parentBased, ratio }: TracingSettings['sampler']): Sampler {
   const root = { always_on: AlwaysOnSampler, always_off: AlwaysOffSampler }[name as string];
   const sampler = root ? new root() : new TraceIdRatioBasedSampler(ratio);
   return parentBased ? new ParentBasedSampler({ root: sampler }) : sampler;

@@ -52,7 +52,6 @@ const INSERT = `INSERT INTO sessions (${NAMES.join(', ')})
     SELECT 1 FROM customers
     WHERE id = ?7 AND environment = ?2 AND email_key = ?${NAMES.length + 1} AND status = 'active' ${KEY_SHARE})
     AND NOT EXISTS (SELECT 1 FROM sessions WHERE environment = ?2 AND idempotency_key = ?${NAMES.length + 2})
-    AND (CAST(?2 AS TEXT) <> 'production' OR NOT EXISTS (SELECT 1 FROM test_clock))
   ON CONFLICT (environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`;
 const CLAIM_WAKE = 'UPDATE sessions SET wake_at = ?3 WHERE id = ?1 AND wake_at = ?2';
 
