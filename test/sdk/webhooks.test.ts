@@ -86,13 +86,13 @@ describe('a signed webhook', () => {
   });
 
   for (const name of ['body', 'x-gateway-signature', 'webhook-signature', 'webhook-timestamp', 'webhook-id']) {
-    test(`is rejected if any bit of its ${name} is flipped`, async () => {
+    test(`is rejected if one bit of any byte of its ${name} is flipped`, async () => {
       const { headers, body } = await signed();
       for (const schemeHeaders of [gatewayOnly(headers), standardOnly(headers)]) {
         const bytes = Buffer.from(name === 'body' ? body : (schemeHeaders[name] ?? ''));
-        for (let bit = 0; bit < bytes.length * 8; bit++) {
+        for (const index of bytes.keys()) {
           const flipped = Buffer.from(bytes);
-          flipped[bit >> 3]! ^= 1 << (bit & 7);
+          flipped[index]! ^= 1 << (index % 8);
           const changed = { ...schemeHeaders, [name]: flipped.toString('latin1') };
           const request =
             name === 'body'
@@ -100,7 +100,7 @@ describe('a signed webhook', () => {
               : verified(body, changed, SECRET, { toleranceSeconds: 1e12 });
           const { reason } = await verificationError(request);
           const isMalformed = name !== 'body' && reason === 'malformed_header';
-          assert.ok(isMalformed || reason === 'wrong_signature', `${bit}: ${reason}`);
+          assert.ok(isMalformed || reason === 'wrong_signature', `${index}: ${reason}`);
         }
       }
     });

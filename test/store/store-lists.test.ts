@@ -290,6 +290,6 @@ describe('the lists of the store', () => {
           }
         }),
       ),
-      { numRuns: TEST_DATABASE === 'sqlite' ? 25 : 10, interruptAfterTimeLimit: 20_000 },
+      { numRuns: TEST_DATABASE === 'sqlite' ? 15 : 10, interruptAfterTimeLimit: 20_000 },
     ));
 });
