@@ -57,10 +57,7 @@ export interface Service {
   deps: Deps;
   /** Runs every worker until no due work is left. */
   runDue(): Promise<void>;
-  /**
-   * Reports not ready at once and serves for `delayMs` more. Then it rejects new requests, finishes the requests and attempts in
-   * progress, and closes all resources. A second call can only shorten the delay.
-   */
+  /** Not ready at once; serves for `delayMs` more, then finishes and closes all. A second call can shorten the delay. */
   stop(delayMs?: number): Promise<void>;
 }
 

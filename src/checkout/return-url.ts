@@ -2,10 +2,7 @@ import type { SessionStatus } from '../domain/records.ts';
 
 const OURS = new Set(['session_id', 'status']);
 
-/**
- * The merchant's address with `session_id` and `status` in its query, which replace parameters of those names. All other
- * bytes stay, the fragment included. Works on any absolute URI, also on app schemes such as `shop://cart`.
- */
+/** The merchant's URL with `session_id` and `status` set in its query. Works on any absolute URI, also on app schemes. */
 export function returnUrl(redirectUrl: string, sessionId: string, status: SessionStatus): string {
   const [beforeFragment, fragment] = splitAt(redirectUrl, '#');
   const [address, query] = splitAt(beforeFragment, '?');

@@ -32,10 +32,7 @@ export interface Terminal {
   interruption(): AbortSignal;
 }
 
-/**
- * A command that failed: exit code 1 for a refusal, an unreachable service or a failed check, 2 for misuse. `help` is shown
- * below the message; without it, misuse shows the usage of the command.
- */
+/** A failed command: exit code 1 for a refusal or a failed check, 2 for misuse. `help` is shown below the message. */
 export class CommandError extends Error {
   readonly exitCode: 1 | 2;
   readonly help: string;
@@ -140,19 +137,13 @@ export function apiKeyOf({ apiKey }: Pick<Terminal, 'apiKey'>): string | undefin
   throw new CommandError(2, 'TILLWAY_API_KEY is no API key: sk_sandbox_ or sk_live_ and 43 letters or digits');
 }
 
-/**
- * Environment of a request that names none: the key's, or the sandbox without a key. Throws {@link CommandError} 2 for an
- * invalid key.
- */
+/** Environment of a request that names none: the key's, or sandbox. Throws {@link CommandError} 2 for an invalid key. */
 export function usualEnvironment({ terminal }: Pick<CommandContext, 'terminal'>): Environment {
   const key = apiKeyOf(terminal);
   return (key === undefined ? undefined : environmentOfKey(key)) ?? 'sandbox';
 }
 
-/**
- * The URL of a service, without a slash at its end. Throws {@link CommandError} 2 for anything else, and never shows a
- * password, because the output can end up in logs.
- */
+/** URL of a service without a final slash, and without a password, which could end up in logs. Throws {@link CommandError} 2. */
 function httpUrlOf(text: string): string {
   const url = URL.parse(text);
   const isHttp = url !== null && /^https?:$/.test(url.protocol);
@@ -205,10 +196,7 @@ export interface CommandDescription {
   lines?: boolean;
 }
 
-/**
- * A command with the parts that all commands have: description, examples, --url, --json, --no-color. `usage` is its name
- * with the operands: `fees <amount>`, `listen`.
- */
+/** A command with the parts that all have. `usage` is its name with the operands: `fees <amount>`, `listen`. */
 export function describedCommand(
   usage: string,
   { summary, details, examples, options = [], remote = true, data = true, lines = false }: CommandDescription,

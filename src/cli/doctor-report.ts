@@ -30,10 +30,7 @@ const NAME_WIDTH = Math.max(...[INTEGRITY, ...INVARIANTS].map(({ name }) => name
 
 const WORD: Record<Outcome, string> = { ok: 'ok', broken: 'BROKEN', unread: 'UNREAD', not_asked: '-' };
 
-/**
- * Checks every invariant and prints a line for each, or one JSON document. Answers the exit code: 0 if all hold, 1 if one
- * is broken or cannot be read. Repairs nothing; rejects if no check can run.
- */
+/** Checks every invariant. Exit code 0 if all hold, 1 if one is broken or cannot be read. Rejects if no check can run. */
 export async function doctor(
   store: Examined,
   write: (text: string) => void,

@@ -20,10 +20,7 @@ interface FollowOptions {
   onReach(reason: string | null): void;
 }
 
-/**
- * The events after a position, each once, in the order of the feed; with a signal also new ones, until it aborts. Rejects
- * if the first request fails, or if the service refuses a request.
- */
+/** The events after a position, each once, in order; with a signal also new ones. Rejects if the service refuses a request. */
 export async function* followFeed(options: FollowOptions): AsyncGenerator<WebhookEvent, void> {
   const { client, position, query, signal, requests, sleep, onReach } = options;
   let { wasReached = false } = options;

@@ -61,10 +61,7 @@ function nextPage(
   return hasMore && last !== undefined ? `--${direction} ${plain(last.id)}` : undefined;
 }
 
-/**
- * Writes all pages while they arrive: a table, or with --json one document with the shape of a page. The document has an
- * `error` if a later page fails.
- */
+/** Writes all pages as they arrive, with --json as one document, which has an `error` if a later page fails. */
 async function writeAll<Item>(
   context: CommandContext,
   command: Command,

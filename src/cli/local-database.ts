@@ -5,10 +5,7 @@ import { type CommandContext, CommandError } from './command-context.ts';
 import type { LocalCommands } from './local-commands.ts';
 import { plain } from './cells.ts';
 
-/**
- * Prints which database DATABASE_URL names, opens it, works on it, and closes it. A missing database is an error
- * (`refused`), or the command creates it and reports that (`made`).
- */
+/** Works on the database of DATABASE_URL. A missing one is an error (`refused`), or is created (`made`). */
 export async function onDatabase<Result>(
   { context, command, local }: { context: CommandContext; command: Command; local: LocalCommands },
   absent: 'refused' | 'made',

@@ -14,10 +14,7 @@ export type Cells<Item> = Readonly<Record<string, ((item: Item) => Cell | null |
 const AMOUNTS = new Set(['amount', 'expected', 'received', 'debit', 'credit', 'refundedAmount', 'refundPendingAmount']);
 const STATUSES = new Set(['status', 'ledgerStatus', 'health']);
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$/;
-/**
- * Properties without a cell: `object` is the same for all records of a table, and amounts are printed with their
- * currency.
- */
+/** Properties without a cell of their own. */
 const NOT_SHOWN = new Set(['object', 'currency']);
 const FIRST = ['id', 'status'];
 const LAST = ['metadata', 'environment', 'created', 'updated'];

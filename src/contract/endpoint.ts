@@ -39,10 +39,7 @@ interface EndpointDefinition {
   route: `${Endpoint['method']} /${string}`;
   /** Default: `read` for GET, else `write`. */
   access?: Access;
-  /**
-   * Restriction that applies whatever the scope of the key. `required` rejects callers without a key, even if the
-   * service has no keys. An environment rejects keys of the other environment.
-   */
+  /** Whatever the scope: `required` rejects callers without a key, an environment rejects keys of the other one. */
   keys?: 'required' | Environment;
   summary: string;
   description: string;

@@ -15,10 +15,7 @@ interface Problem extends Issue {
 
 /** Parser of input by one schema. It caches the JSON Schema for the texts of errors. */
 export interface InputReader<Output> {
-  /**
-   * The parsed input, or a GatewayError `invalid_input` naming every problem at once.
-   * `hint` ends the suggestion, for example with the URL of the schema.
-   */
+  /** The parsed input, or a GatewayError `invalid_input` with every problem. `hint` ends the suggestion. */
   read(input: unknown, hint?: string): Output;
 }
 

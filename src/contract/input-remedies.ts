@@ -95,10 +95,7 @@ function textOf(received: unknown): string {
   return typeof received === 'string' || typeof received === 'number' ? String(received) : '';
 }
 
-/**
- * Example from the schema as JSON, without the ids that the caller chooses; undefined if it contains a URL, which would be
- * a third party's.
- */
+/** Example from the schema as JSON, without ids of the caller; undefined if it contains a URL, a third party's. */
 function exampleOf({ path, schema }: Faulty): string | undefined {
   const sample = sampleOf(schema, 'required');
   const ownIds = ownIdsIn(sample, path);

@@ -37,10 +37,7 @@ export function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSch
   }) as JsonSchema;
 }
 
-/**
- * The schemas of a registry by name. A registered schema that is part of another one becomes a reference to
- * `#/components/schemas/`.
- */
+/** The schemas of a registry by name. One that is part of another becomes a reference to `#/components/schemas/`. */
 export function namedJsonSchemas(
   registry: z.core.$ZodRegistry<{ id: string }>,
   io: 'input' | 'output',
@@ -79,10 +76,7 @@ function describeDefault(schema: JsonSchema): void {
 /** Facts that the introduction of the document states for all fields. */
 const STATED_IN_INTRODUCTION = / (?:ISO 8601, UTC|Starts with [a-z]+_)\.$/;
 
-/**
- * Removes the parts of a response schema that clients do not need. Objects stay open, because later versions add fields and
- * one schema can extend another.
- */
+/** Removes what clients do not need. Objects stay open, because later versions add fields. */
 function abridge(schema: JsonSchema): void {
   if (schema.additionalProperties === false) delete schema.additionalProperties;
   if (schema.const !== undefined) delete schema.description;

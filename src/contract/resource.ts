@@ -38,17 +38,12 @@ type Stored<Rendered> = Rendered extends string
       ? { [Key in keyof Rendered as Exclude<Key, 'object' | 'currency'>]: Stored<Rendered[Key]> }
       : Rendered;
 
-/**
- * Renders records by the description of their resource: each field from the property of the same name. Properties that the
- * resource does not describe are left out.
- */
+/** Renders records: each field of the resource from the property of the same name. */
 export function rendererOf<Schema extends z.ZodObject>(schema: Schema) {
   return toWireOf(schema) as (record: Stored<z.output<Schema>>) => z.output<Schema>;
 }
 
-/**
- * Renderer of records whose properties differ from those of their resource: `recordOf` gives each field its stored value.
- */
+/** Renders records with other properties than their resource: `recordOf` gives each field its stored value. */
 export function rendererFrom<
   Schema extends z.ZodObject,
   Input extends unknown[],

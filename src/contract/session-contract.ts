@@ -66,10 +66,7 @@ export const renderSession = rendererFrom(checkoutSession, (session: Session, ur
   customer: session.customerEmail,
 }));
 
-/**
- * Body of `POST /api/gateway/sessions`, `checkout.preview` and `checkout.create`. `appSchemes` are the schemes that the
- * operator allows in `redirectUrl` in addition to the default ones.
- */
+/** Body of every creation of a session. `appSchemes` are further schemes that the operator allows in `redirectUrl`. */
 export function sessionRequestWith(appSchemes: readonly string[]) {
   return z
     .strictObject({

@@ -47,10 +47,7 @@ export function leadingPayment(checkout: Checkout): Payment | undefined {
   return checkout.payments.find((payment) => payment.status === 'paid' && !payment.surplus) ?? checkout.payments.at(-1);
 }
 
-/**
- * The provider's payment that a report is about. If the report names only the session, this is the provider's pending payment
- * in that session, else its leading one.
- */
+/** The payment of a report. If it names only the session: the provider's pending payment in it, else its leading one. */
 export function findReportedPayment(
   checkout: Checkout,
   { provider, paymentId }: { provider: string; paymentId: string | null },

@@ -90,10 +90,7 @@ export function acceptHandoff(
   return announcePending(checkout, withPayment(checkout, named), named, 'accepted');
 }
 
-/**
- * Records that no answer tells whether the provider has the payment. That counts against the route until the provider
- * reports.
- */
+/** Records that the provider may or may not have the payment. It counts against the route until the provider reports. */
 export function markHandoffUncertain(checkout: Checkout, paymentId: string): Decision<'noted' | 'ignored'> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
   if (payment?.status !== 'pending' || payment.providerReference !== null || payment.handoffUncertain) {
@@ -123,10 +120,7 @@ export function rejectHandoff(
   return closeIfUsedUp(checkout, refused, 'refused', effects);
 }
 
-/**
- * Fails a payment that the provider does not know long after its handoff. If the handoff is not marked as uncertain, this
- * service ended before it got an answer, and the failure does not count against the route.
- */
+/** Fails a payment that the provider does not know. It counts against the route only after an uncertain handoff. */
 export function failUnknownHandoff(checkout: Checkout, paymentId: string, now: Instant): Decision<'lost' | 'ignored'> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
   if (payment?.status !== 'pending' || payment.providerReference !== null) return unchanged(checkout, 'ignored');
@@ -205,10 +199,7 @@ export function expireSession(checkout: Checkout): Decision<'expired' | 'ignored
   return changed(checkout, withSession(checkout, { status: 'expired' }), 'expired');
 }
 
-/**
- * Applies the passing of time: expiry, payment timeout, end of the retry window, or the next inquiry. `timeout` is the failure
- * of a payment that was not confirmed in time.
- */
+/** Applies expiry, payment timeout, end of the retry window, or the next inquiry. `timeout` is the failure of a payment. */
 export function applyElapsedTime(
   checkout: Checkout,
   now: Instant,

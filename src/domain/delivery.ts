@@ -79,10 +79,7 @@ export function answerClassOf(statusCode: number | null): AnswerClass {
   return statusCode >= 300 ? '3xx' : '2xx';
 }
 
-/**
- * The delivery after a replay: a finished one begins a new schedule, a waiting one becomes due. An attempt in flight stays:
- * taking the delivery from it would send the event twice and lose its outcome.
- */
+/** The delivery after a replay: a finished one begins a new schedule, a waiting one is due, an attempt in flight stays. */
 export function replay(delivery: Delivery, log: readonly DeliveryAttempt[], now: Instant): Delivery {
   const { status, attempts, dueAt } = delivery;
   if (status !== 'pending') return { ...delivery, status: 'pending', scheduleStart: attempts, dueAt: now };

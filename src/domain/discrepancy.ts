@@ -23,10 +23,7 @@ export function actionsOf(discrepancy: Discrepancy): DiscrepancyAction[] {
   return isBookable(discrepancy) ? ['refund', 'accept'] : ['accept'];
 }
 
-/**
- * True if the discrepancy holds money that can be booked. Money of another currency or environment, or of an unknown
- * payment, cannot.
- */
+/** True for money that can be booked, and so not of another currency or environment, or of an unknown payment. */
 export function isBookable({
   kind,
   paymentId,
@@ -88,10 +85,7 @@ export function amountSubject(payment: Payment): string {
   return decided === 0 ? payment.id : `${payment.id}/${decided}`;
 }
 
-/**
- * The checkout after a change of one of its refunds. Every refund of a surplus payment belongs to the discrepancy of that
- * payment.
- */
+/** The checkout after a change of a refund. All refunds of a surplus payment belong to the discrepancy of that payment. */
 export function followRefund(checkout: Checkout, refund: Refund): Checkout {
   const payment = checkout.payments.find(({ id }) => id === refund.paymentId)!;
   const discrepancies = checkout.discrepancies.map((one) =>
@@ -105,10 +99,7 @@ function isAbout({ kind, paymentId, refundId }: Discrepancy, refund: Refund): bo
   return refund.reason === 'mismatch' ? kind === 'amount_mismatch' && refundId === refund.id : kind === 'surplus';
 }
 
-/**
- * The discrepancy after one of its refunds: resolved once all its money is refunded, open again if a refund fails after
- * it had succeeded.
- */
+/** The discrepancy after a refund: resolved once all is refunded, open again if a refund fails after it had succeeded. */
 function afterRefund(one: Discrepancy, payment: Payment, { id: refundId, status, updated }: Refund): Discrepancy {
   const isReopened = one.resolution === 'refunded' && status === 'failed';
   if (one.status === 'resolved' && !isReopened) return one;
@@ -137,10 +128,7 @@ type Found = Omit<Discrepancy, 'id'>;
 /** The statuses that report money as taken, paid out or refunded. */
 const MONEY = new Set<ProviderMessage['status']>(['paid', 'settled', 'succeeded']);
 
-/**
- * The decision on a message, with the discrepancy that the message leaves to be resolved. The same money has one record,
- * however often it is reported. A larger report raises an open record, and opens another record after a decision.
- */
+/** The decision with the discrepancy that the message leaves. A larger report raises the open record of the same money. */
 export function withReport<Outcome extends string>(
   before: Checkout,
   { outcome, next, effects }: Decision<Outcome>,
@@ -163,10 +151,7 @@ function listedWith(known: readonly Discrepancy[], found: Found, newId: NewId): 
   return [...known, { ...found, id: newId('dis'), subject: freeSubject(known, found) }];
 }
 
-/**
- * The subject of a new record, with a number if another record has it. If two concurrent reports open the same record,
- * one of them conflicts.
- */
+/** The subject of a new record, with a number if taken. Of two concurrent reports that open it, one conflicts. */
 function freeSubject(known: readonly Discrepancy[], { kind, subject }: Found): string {
   let free = subject;
   const isTaken = () => known.some((one) => one.kind === kind && one.subject === free);
@@ -174,10 +159,7 @@ function freeSubject(known: readonly Discrepancy[], { kind, subject }: Found): s
   return free;
 }
 
-/**
- * True if a record is about the same money as a report. Records of unbookable money can have a numbered subject, because
- * a larger report opens another record after a decision.
- */
+/** True if record and report are about the same money. A later record of unbookable money has a numbered subject. */
 function isSameMoney(one: Discrepancy, found: Found): boolean {
   if (one.kind !== found.kind) return false;
   if (one.subject === found.subject) return true;
@@ -229,9 +211,7 @@ function wrongAmount(payment: Payment, amount: number) {
   return { ...about, expected: 0, received: takenAmount(payment, amount) - decided };
 }
 
-/**
- * Kind of discrepancy for money that cannot be booked. Money of an unknown payment has the same kind whatever its amount.
- */
+/** Kind of discrepancy for money that cannot be booked; for an unknown payment the same whatever its amount. */
 function unbookableKind({ paymentId, currency, outcome }: ProviderMessage): DiscrepancyKind {
   if (outcome === 'unknown_payment') return 'unknown_payment';
   if (currency !== CURRENCY) return 'currency_mismatch';

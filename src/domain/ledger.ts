@@ -10,10 +10,7 @@ export const ACCOUNTS = [
   'buyer_refunds_payable',
 ] as const;
 export type Account = (typeof ACCOUNTS)[number];
-/**
- * Reason of a posting. `refund` makes the money the buyer's, `refund_paid` records its payment, and `refund_failed` reverses
- * the postings of a failed refund.
- */
+/** Reason of a posting. `refund` makes the money the buyer's, `refund_paid` is its payment, `refund_failed` reverses them. */
 export const POSTING_KINDS = ['paid', 'settled', 'refund', 'refund_paid', 'refund_failed', 'adjustment'] as const;
 export type PostingKind = (typeof POSTING_KINDS)[number];
 
@@ -72,10 +69,7 @@ export interface BalancesAt {
   environments: Balances[];
 }
 
-/**
- * Posting of a paid payment: the provider holds the buyer's money less its cost, the merchant is owed the net, and the
- * gateway earns the fees.
- */
+/** A paid payment: the provider holds the money less its cost, the merchant is owed the net, the gateway earns the fees. */
 export function paidPosting(payment: Payment, now: Instant): Posting {
   const { fees, providerCost } = payment;
   const received: LedgerEntry[] = [

@@ -19,10 +19,7 @@ export function eraseCustomer(customer: Customer): Customer {
   return { ...customer, status: 'erased', email: erasedAddress(customer.id), statusReason: null };
 }
 
-/**
- * The session without personal data of its buyer; the store replaces its idempotency key by a hash, so that it stays used. A
- * session that no buyer has started expires.
- */
+/** The session without its buyer's data, expired if it was not started. The store hashes its idempotency key. */
 export function eraseSession(session: Session): Session {
   const isOpen = session.status === 'routed';
   return {

@@ -57,10 +57,7 @@ export interface SignalOrigin {
 /** Mismatch between a message's sender and the session or payment that the message is about. Such a message changes nothing. */
 export type OriginMismatch = 'environment_mismatch' | 'provider_mismatch';
 
-/**
- * Reason why a sender may not change a session, or one of its payments; undefined if it may. A payment always belongs to its
- * stored provider, whether or not the catalogue still has the route.
- */
+/** Reason why a sender may not change a session or payment. A payment always belongs to its stored provider. */
 export function originMismatch(
   session: Session,
   payment: Payment | undefined,

@@ -84,10 +84,7 @@ export function receivePayment(
   return changed(before, withSession(next, { status: 'paid', retryUntil: null }), 'applied', effects);
 }
 
-/**
- * Receives a second payment of a paid session. The money belongs to the buyer: it is refunded, and listed as a
- * discrepancy until the refund has succeeded.
- */
+/** Receives a second payment of a paid session: refunded, and a discrepancy until the refund has succeeded. */
 function receiveSurplus(
   before: Checkout,
   started: Checkout,
@@ -131,10 +128,7 @@ function receiveRest(checkout: Checkout, payment: Payment, now: Instant): Decisi
   return changed(checkout, next, 'applied', [{ type: 'post', posting: booked }]);
 }
 
-/**
- * Resolves the open wrong amounts of a payment whose right amount has arrived, because that amount includes them. If a
- * larger amount was reported before, the excess stays open.
- */
+/** Resolves the open wrong amounts of a payment whose right amount has arrived. An excess stays open. */
 function resolvePaidInFull(
   { outcome, next, effects }: Decision<'applied'>,
   earlier: Payment,

@@ -159,9 +159,7 @@ export interface Invoice {
   created: Instant;
 }
 
-/**
- * Money, or a report of money, that differs from the records, until an operator or a later report resolves it.
- */
+/** Money, or a report of it, that differs from the records, until an operator or a later report resolves it. */
 export interface Discrepancy {
   id: string;
   /** Environment of the session. */

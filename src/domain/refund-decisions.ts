@@ -72,10 +72,7 @@ function requested(checkout: Checkout, payment: Payment, refund: Refund, now: In
   return { next, effects };
 }
 
-/**
- * Applies a provider's report on a refund, in any order, of any age, any number of times. A failure is final, and can
- * follow a success.
- */
+/** Applies a report on a refund, in any order and repeatedly. A failure is final, and can follow a success. */
 export function applyRefundReport(
   checkout: Checkout,
   refund: Refund,
@@ -149,10 +146,7 @@ function moved(
   return { ...next, ledgerStatus: ledgerStatusOf(next) };
 }
 
-/**
- * Shares of a refund in proportion to the rest of the payment, so that the last refund takes exactly the rest. The
- * merchant's share absorbs the rounding.
- */
+/** Shares in proportion to the rest of the payment, so that the last refund takes it all; the merchant's is rounded. */
 function sharesOf(payment: Payment, amount: Cents): RefundShares {
   const left = leftOf(payment);
   const gateway = proportion(left.gateway, amount, left.total);

@@ -23,10 +23,7 @@ export const REFUND_OVERDUE_MS = 3 * 24 * 60 * 60_000;
 export const UNKNOWN_PAYMENT_MS = 60 * 60_000;
 export const UNKNOWN_PAYMENT_REASON = 'the provider does not know this payment';
 
-/**
- * Shares of a refund. Merchant and gateway sum to its amount, except for money that was owed to the buyer from the start, where
- * both are 0.
- */
+/** Merchant and gateway sum to the amount, except for money owed to the buyer from the start, where both are 0. */
 export interface RefundShares {
   merchant: Cents;
   gateway: Cents;

@@ -17,10 +17,7 @@ export interface RouteOutcome {
   neutrals: number;
   /** The attempt was made while the route was in standby. */
   probe: boolean;
-  /**
-   * From the start of the attempt to the money, in milliseconds; null without money, for late money, and if the report of
-   * the money started the attempt.
-   */
+  /** Milliseconds from the start of the attempt to the money; null without money and for late money. */
   paidAfterMs: number | null;
   created: Instant;
 }

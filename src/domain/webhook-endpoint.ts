@@ -33,10 +33,7 @@ export interface WebhookEndpoint {
   lastSuccessAt: Instant | null;
   /** Grows with every change of its settings or secrets, not with successes and failures. */
   version: number;
-  /**
-   * Slot among the endpoints that the API created in its environment, from 1; null for the configuration's and for
-   * deleted endpoints.
-   */
+  /** Slot among the API's endpoints of its environment, from 1; null for the configuration's and for deleted ones. */
   slot: number | null;
   created: Instant;
 }
@@ -119,10 +116,7 @@ export function isSigningSecret({ expiresAt }: Pick<SealedSecret, 'expiresAt'>, 
   return expiresAt === null || expiresAt > now;
 }
 
-/**
- * The secrets after a rotation, the newest last: earlier secrets sign until `expiresAt` at the latest, and expired ones
- * are dropped.
- */
+/** The secrets after a rotation, newest last: earlier ones sign until `expiresAt`, and expired ones are dropped. */
 export function rotatedSecrets(
   secrets: readonly SealedSecret[],
   fresh: Omit<SealedSecret, 'number' | 'expiresAt'>,

@@ -41,10 +41,7 @@ export function createContent(body: string | Buffer, type: string): Content {
   return { bytes: Buffer.from(body), type, tag, compressed: new Map() };
 }
 
-/**
- * Sends the content in the encoding that the caller prefers, or 304 if the caller has it already. Content that mixes a
- * secret with text from a caller must not be sent this way: its compressed length would reveal the secret (BREACH).
- */
+/** Sends it compressed, or 304. Never for a secret beside a caller's text, which its length would reveal (BREACH). */
 export async function sendContent(
   request: FastifyRequest,
   reply: FastifyReply,

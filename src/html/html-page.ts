@@ -52,10 +52,7 @@ export function seeOther(reply: FastifyReply, location: string): FastifyReply {
   return reply.code(303).header('location', location).send();
 }
 
-/**
- * Lets a scope accept HTML forms; `request.body` is then a URLSearchParams. A form that a page of another site sent is
- * rejected with GatewayError `forbidden` before its body is read. `ownUrls` are the addresses of our pages.
- */
+/** Parses HTML forms as URLSearchParams, and refuses those of pages outside of `ownUrls` with GatewayError `forbidden`. */
 export function acceptForms(scope: FastifyInstance, ownUrls: readonly string[]): void {
   const own = originsOf(ownUrls);
   scope.addHook('onRequest', (request, _reply, done) => {

@@ -23,10 +23,7 @@ interface Admission {
 
 const restricted = new WeakMap<AppDeps, Map<Environment, AppDeps>>();
 
-/**
- * Admits callers that have the access: before the body is read, and again once it has arrived, because a slow sender's key
- * can be revoked meanwhile. `handler` gets the dependencies of the caller, which see and change only its environment.
- */
+/** Admits callers before the body is read and again after it, because a slow sender's key can be revoked meanwhile. */
 export function admit(
   unrestricted: AppDeps,
   { access, pages = 'refused' }: Admission,
@@ -57,10 +54,7 @@ export async function assertKeyActive({ gate }: AppDeps, request: FastifyRequest
   await gate.identify(authorizationOf(request));
 }
 
-/**
- * Any page can make a browser send a request without a body, or with plain text, to any address; without API keys, that
- * would be enough. Our own pages send their origin, and programs send none.
- */
+/** Without keys, any page could make a browser send a plain request. Our pages send their origin, programs none. */
 function refuseForeignPage(request: FastifyRequest, ownOrigins: ReadonlySet<string>): void {
   if (isRead(request) || (request.headers.origin !== 'null' && !isFromForeignSite(request, ownOrigins))) return;
   throw new GatewayError('forbidden', 'This request was sent by a page of another site.', {

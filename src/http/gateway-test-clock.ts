@@ -24,10 +24,7 @@ const testClockEndpoints = apiPart((serve) => {
   });
 });
 
-/**
- * Counts requests that may change something, so that time does not move during one: half an hour must not pass between a
- * handoff and its answer.
- */
+/** Counts requests that may change something: half an hour must not pass between a handoff and its answer. */
 function countRequests(app: FastifyInstance, { requests }: TestClock): void {
   // Runs after the body has arrived: a client that is still sending delays no advance.
   app.addHook('preHandler', async ({ method, url, is404 }, { raw }) => {

@@ -6,10 +6,7 @@ interface Window {
   count: number;
 }
 
-/**
- * Counts by key in windows that begin with the first request of each key. The number of windows is bounded: a new one evicts
- * the window that ends first.
- */
+/** Counts by key in windows that begin with the first request of a key. A new window evicts the one that ends first. */
 export class WindowStore implements FastifyRateLimitStore {
   readonly #now: () => number;
   readonly #places: number;

@@ -2,10 +2,7 @@ import type { JsonSchema } from '../contract/json-schema.ts';
 
 const SENT = 'sent';
 
-/**
- * A message whose tool arguments are wrapped in an object. The package rejects arguments that are no object and drops a
- * key `__proto__`, but the operation has to validate the original input.
- */
+/** Wraps tool arguments in an object: the package rejects others and drops `__proto__`, but the operation validates them. */
 export function wrapArguments(message: unknown): unknown {
   if (!isRecord(message) || message['method'] !== 'tools/call') return message;
   const { params } = message;
@@ -18,10 +15,7 @@ export function unwrapArguments(wrapped: unknown): unknown {
   return isRecord(wrapped) && SENT in wrapped ? wrapped[SENT] : {};
 }
 
-/**
- * The input without `null` in fields that do not accept it. Hosts with strict schemas send `null` for every optional field
- * that the model omits.
- */
+/** The input without the `null` that hosts with strict schemas send for every field that the model omits. */
 export function withoutNulls(input: unknown, { properties, additionalProperties }: JsonSchema): unknown {
   if (!isRecord(input)) return input;
   const others = typeof additionalProperties === 'object' ? additionalProperties : undefined;

@@ -12,10 +12,7 @@ import { type Envelope, describeTools } from './tools.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/**
- * Handler of single requests of both protocol generations. `body` is the parsed body, `own` has the dependencies that the
- * caller may use.
- */
+/** Handles one request with its parsed `body` and the caller's own dependencies, for both protocol generations. */
 export function createHandler(deps: AppDeps): (request: Request, body: unknown, own: AppDeps) => Promise<Response> {
   const tools = describeTools(inWords(deps.sessionTtlMs));
   const { fetch } = createMcpHandler(

@@ -1,6 +1,3 @@
-/**
- * The protocol versions of 2025 and earlier, newest first. 2025-03-26 is missing: it requires batches, and the limits of this
- * service count requests.
- */
+/** Versions of 2025 and earlier, newest first; without 2025-03-26, which requires batches. */
 export const LEGACY_VERSIONS = ['2025-11-25', '2025-06-18', '2024-11-05', '2024-10-07'];
 export const PROTOCOL_VERSIONS = ['2026-07-28', ...LEGACY_VERSIONS];

@@ -24,10 +24,7 @@ type KeyWriteDeps = KeyDeps & Partial<Pick<Deps, 'caller'>>;
 /** Fields of a new key; limits in cents. */
 export type KeyRequest = Pick<ApiKey, 'environment' | 'name' | 'scope' | 'spendPerCheckout' | 'spendPerDay' | 'source'>;
 
-/**
- * Creates a key and answers its text, which is not stored. Throws GatewayError `invalid_input` for limits that do not match
- * its scope, KeyRefusal if the caller's key was revoked meanwhile.
- */
+/** Answers the key's text, which is not stored. Throws GatewayError `invalid_input` for wrong limits, and KeyRefusal. */
 export async function createApiKey(
   deps: KeyWriteDeps & Pick<Deps, 'newId'> & { randomBytes: RandomBytes },
   request: KeyRequest,
@@ -60,10 +57,7 @@ async function commitBy({ store, caller }: KeyWriteDeps, change: Change): Promis
   return result.done;
 }
 
-/**
- * Registers the keys of BOOTSTRAP_API_KEYS, each as an admin of its environment. The id derives from the key, so that
- * every instance registers the same record. A revoked key stays revoked.
- */
+/** Registers BOOTSTRAP_API_KEYS as admins. Ids derive from the keys, so that all instances agree; revoked ones stay so. */
 export async function registerConfiguredKeys(
   deps: KeyDeps & Pick<Deps, 'log'>,
   texts: readonly string[],

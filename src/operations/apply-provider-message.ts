@@ -20,10 +20,7 @@ export interface IncomingMessage<Callback = ProviderCallback> extends SignalOrig
   body: string;
 }
 
-/**
- * Applies a provider's verified report on a payment once, in any order and of any age. Answers the outcome, and whether a
- * merchant event was queued. Throws GatewayError `not_found` for an unknown session.
- */
+/** Applies a verified report on a payment once, in any order. Throws GatewayError `not_found` for an unknown session. */
 export function applyProviderMessage(deps: Deps, message: IncomingMessage & { endsCheckout?: boolean }) {
   const { provider, environment, callback, endsCheckout = false, body } = message;
   const event = { ...callback, provider, environment, endsCheckout };
@@ -72,10 +69,7 @@ type Decide<Outcome extends string> = (
   now: Instant,
 ) => Decision<Outcome> | Promise<Decision<Outcome>>;
 
-/**
- * Applies a verified message once: the message, its effects and a discrepancy that it leaves commit together. Throws
- * GatewayError `not_found` for an unknown session.
- */
+/** Commits a message once, with its effects and discrepancy. Throws GatewayError `not_found` for an unknown session. */
 export async function applyMessage<Outcome extends string>(
   deps: Deps,
   message: UndecidedMessage,

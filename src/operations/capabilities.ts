@@ -204,10 +204,7 @@ const OPTION_NAMES: Readonly<Record<string, string>> = {
   routeId: 'route',
 };
 
-/**
- * `--option value` for each field; a true flag is the option alone, null is `--no-option`, and a record is the option once
- * for each `key=value`.
- */
+/** `--option value` for each field, `--option` for true, `--no-option` for null, and `--option key=value` for each pair. */
 export function optionsOf(input: Record<string, unknown>): string[] {
   return Object.entries(input).flatMap(([field, value]) => {
     const option = OPTION_NAMES[field] ?? field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

@@ -64,10 +64,7 @@ export async function createCheckout(
   return created;
 }
 
-/**
- * Runs the checks of {@link createCheckout} and builds its answer without writing; the id belongs to no session. For a known
- * idempotency key it answers the first session (`replayed`), or throws GatewayError `idempotency_conflict`.
- */
+/** Answers as {@link createCheckout} would, without writing. Throws GatewayError as it does. */
 export async function previewCheckout(
   deps: Deps,
   request: SessionRequest,

@@ -2,10 +2,7 @@ import type { Environment } from '../domain/route.ts';
 
 const CAPACITY = 20_000;
 
-/**
- * Cache of customer ids by email address, so that the usual checkout of a known buyer reads nothing before it writes. An
- * entry may be out of date: the commit that uses it is guarded by the customer being active and of that address.
- */
+/** Cache of customer ids by address. An entry may be out of date: the commit that uses it checks the customer. */
 export interface CustomerDirectory {
   find(environment: Environment, email: string): { id: string; status: 'active' } | undefined;
   remember(environment: Environment, email: string, id: string): void;

@@ -35,10 +35,7 @@ export interface Deps {
   directory: CustomerDirectory;
   /** Time of all stored data. */
   now(): number;
-  /**
-   * Real time, which a test clock does not move. For exchanges with other programs that are not stored, such as the age
-   * of a signature or the timeout of a request.
-   */
+  /** Real time, which a test clock does not move, for exchanges that are not stored, such as a signature's age. */
   realNow(): number;
   /** Undefined if time cannot be moved. */
   testClock: TestClock | undefined;

@@ -4,10 +4,7 @@ import type { Session } from '../domain/records.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 
-/**
- * Expires a session that no buyer has started; an expired session stays unchanged. Throws GatewayError `not_found`, or
- * `invalid_state` once a buyer has started.
- */
+/** Throws GatewayError `not_found`, or `invalid_state` once a buyer has started. An expired session stays unchanged. */
 export async function expireSession(deps: Deps, id: string): Promise<Session> {
   const { outcome, checkout } = await commitDecision(deps, id, decideExpiry);
   if (outcome !== 'invalid_state') return checkout.session;

@@ -1,9 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 
-/**
- * A queue that runs tasks one at a time, in order of arrival, with a turn of the event loop between two tasks. A failed task
- * does not stop the queue.
- */
+/** A queue that runs one task per turn of the event loop, in order of arrival, also after a failed one. */
 export function createTurns(): <Result>(task: () => Promise<Result>) => Promise<Result> {
   let last: Promise<unknown> = Promise.resolve();
   return (task) => {

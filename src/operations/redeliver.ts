@@ -15,10 +15,7 @@ import { getEndpoint } from './webhook-endpoints/find-endpoint.ts';
 type Replaying = Pick<Deps, 'store' | 'now'>;
 export type RecoveryDeps = Replaying & Pick<Deps, 'newId'>;
 
-/**
- * Makes a delivery, and the earlier ones that it waits for, due now; a finished one begins a new retry schedule. Throws
- * GatewayError `not_found`, or `invalid_state` if its endpoint is not active.
- */
+/** Makes a delivery and those before it due now. Throws GatewayError `not_found`, `invalid_state` for an inactive endpoint. */
 export function replayDelivery(deps: Replaying, id: string): Promise<Delivery> {
   const { store } = deps;
   return retryOnConflict(deps, `delivery ${id}`, async () => {

@@ -41,10 +41,7 @@ const capabilities = defineOperation({
   run: (deps) => ({ result: describeService(deps) }),
 });
 
-/**
- * The tools of the Model Context Protocol, in listed order. Sessions, payments and refunds are resources over REST, so the
- * operations in `tools/` are available only as tools.
- */
+/** The tools of the Model Context Protocol, in listed order; those in `tools/` are resources over REST. */
 export const TOOLS: readonly Operation[] = [
   feesEstimate,
   checkoutPreview,

@@ -17,10 +17,7 @@ export interface TestClock {
   requests: { inProgress: number };
 }
 
-/**
- * The test clock of a service with `TEST_CLOCK=true`. Throws if the service must not use the database: with a test clock, a
- * shared database or one with production sessions; without one, a database whose time was moved.
- */
+/** The enabled test clock. Throws for a shared database or production sessions; if disabled, for a moved time. */
 export async function openTestClock(
   store: Store,
   { isEnabled, isShared }: { isEnabled: boolean; isShared: boolean },
@@ -77,10 +74,7 @@ export function clockOf({ testClock }: Pick<Deps, 'testClock'>): TestClock {
   );
 }
 
-/**
- * Accepts an advance, which the test clock worker carries out. Throws GatewayError `forbidden` if time cannot be moved,
- * `invalid_state` during another advance.
- */
+/** Starts an advance. Throws GatewayError `forbidden` without a test clock, `invalid_state` during another advance. */
 export async function advanceTestClock(deps: Pick<Deps, 'testClock' | 'store'>, seconds: number): Promise<void> {
   const clock = clockOf(deps);
   const { offsetMs, goalMs: before, target } = clock.record();

@@ -8,10 +8,7 @@ import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 import { foundSession } from './not-found.ts';
 
-/**
- * Applies due time to a checkout: its provider is asked about an unconfirmed payment, because callbacks get lost, a last time
- * before the timeout; then expiry, timeout or the end of the retry window is decided.
- */
+/** Asks the provider about an unconfirmed payment, since callbacks get lost, and decides what is due. */
 export async function wakeCheckout(deps: Deps, sessionId: string): Promise<void> {
   const checkout = foundSession(await deps.store.checkout(sessionId), sessionId);
   const payment = pendingPayment(checkout);

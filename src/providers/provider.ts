@@ -91,10 +91,7 @@ export interface Provider {
   /** The only environment whose payments it can move. */
   environment: Environment;
   handoff(request: HandoffRequest): Promise<HandoffResult>;
-  /**
-   * Verifies the signature over the raw bytes before anything is parsed.
-   * Throws GatewayError `unauthorized` for a bad signature, `invalid_input` for a body that is not a callback.
-   */
+  /** Verifies the signature of the raw bytes before it parses them. Throws GatewayError `unauthorized`, `invalid_input`. */
   readCallback(rawBody: Buffer, headers: CallbackHeaders): ProviderSignal;
   /** Reads a stored body, which was verified when it arrived. Throws GatewayError `invalid_input` if it is not a callback. */
   readStored(body: string): ProviderSignal;

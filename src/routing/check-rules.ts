@@ -13,10 +13,7 @@ export interface CheckedRules {
   warnings: Issue[];
 }
 
-/**
- * The rule set in `input`, which may be any JSON. Throws GatewayError `invalid_input` with all problems: of its shape, of names
- * that are not in the catalogue, and of the rules together.
- */
+/** The rule set in any JSON. Throws GatewayError `invalid_input` with all problems of shape, names and rules. */
 export function checkRules(input: unknown, routes: readonly Route[]): CheckedRules {
   const result = ruleSetSchema.safeParse(input);
   const shapeFaults = result.success ? [] : faultsOf(result.error.issues);

@@ -57,10 +57,7 @@ function streamOf({ first, second }: Hash): () => number {
   return next;
 }
 
-/**
- * Marsaglia's polar method. It needs only a logarithm and a root, which V8 implements itself; sines and powers may use
- * the C library, whose results differ between machines.
- */
+/** Marsaglia's polar method: a logarithm and a root have the same result on every machine, sines and powers may not. */
 function gaussianFrom(next: () => number): number {
   for (;;) {
     const x = 2 * next() - 1;

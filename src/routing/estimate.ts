@@ -108,10 +108,7 @@ function levelsAt(states: States, priors: readonly RoutePrior[], bucket: number,
   return memories.map((memory, i) => levelOf(memory, pooled[i]!, suspected[i]!, policy));
 }
 
-/**
- * The mixture of two Beta posteriors, of the usual and of the disturbed route. `n` follows from the variance within them only:
- * the uncertainty between them is no reason to explore, because a disturbance passes by itself.
- */
+/** Mixes the posteriors of the usual and the disturbed route. `n` follows from the variance within them only. */
 function levelOf(
   { id, faded }: RouteMemory,
   pooled: number,

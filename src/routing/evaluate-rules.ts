@@ -83,10 +83,7 @@ export const NO_EFFECT = frozen<RuleEffect>({
 const MAX_CACHED_EFFECTS = 1000;
 const SHARE_STEPS = 10_000;
 
-/**
- * Resolves a checked rule set against routes. A route that was removed from the catalogue drops out of the rules that
- * name it, and the other routes of a split get its share. An ordering without a route does not apply.
- */
+/** Resolves rules against routes. A removed route drops out of its rules, and the others of a split get its share. */
 export function compileRules(ruleSet: RuleSet, routes: readonly Route[]): CompiledRules {
   if (ruleSet.rules.length === 0) return NO_RULES;
   const [sandbox, production] = ENVIRONMENTS.map((environment): CompiledEnvironment => {

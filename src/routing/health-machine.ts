@@ -14,10 +14,7 @@ import {
 } from './health-record.ts';
 import { type HealthSignals, trailingCount, isFailure, isUntried, resultsSince } from './health-signals.ts';
 
-/**
- * The record after one evaluation of the signals, with at most one transition; undefined if nothing changes. `jitter` is in
- * [0, 1). Only results after the record's `since` count, so that a result does not move a route twice.
- */
+/** At most one transition, undefined for none, from the results after `since`. `jitter` is in [0, 1). */
 export function nextHealth(record: HealthRecord, signals: HealthSignals, jitter: number): HealthChange | undefined {
   if (record.manual) return isOverrideOver(record, signals.now) ? endOverride(record, signals.now) : undefined;
   if (record.retryAt !== null) return fromStandby(record, record.retryAt, signals, jitter);

@@ -11,10 +11,7 @@ import {
   timeInWords,
 } from './health-record.ts';
 
-/**
- * Sets an operator's override or, with null, ends it. Undefined if there is no override to end, and for a route that the
- * catalogue disables, which only the catalogue can enable.
- */
+/** Sets an override, or ends it with null. Undefined for none to end, and for a route that the catalogue disables. */
 export function override(record: HealthRecord, manual: HealthOverride | null, now: Instant): HealthChange | undefined {
   if (record.cause === 'disabled_in_catalogue') return undefined;
   if (manual === null) return record.manual === null ? undefined : endOverride(record, now);
@@ -32,10 +29,7 @@ export function endOverride(record: HealthRecord, now: Instant): HealthChange {
   return changed(record.state, next, {});
 }
 
-/**
- * Applies a changed catalogue: `standby` disables the route, any other state enables a route that the catalogue had disabled.
- * Undefined otherwise, because a route in use keeps its automatic state.
- */
+/** `standby` in the catalogue disables a route, any other state enables it again. A route in use keeps its state. */
 export function reconfigure(record: HealthRecord, configured: RouteHealth, now: Instant): HealthChange | undefined {
   const isDisabledThere = record.cause === 'disabled_in_catalogue';
   if (isDisabledThere === (configured === 'standby')) return undefined;

@@ -15,10 +15,7 @@ export const HEALTH_POLICY = {
   /** Largest shortfall of the success rate at which a route recovers. */
   recoveryShare: 0.03,
   recoveryResultsWithoutHandoffError: 10,
-  /**
-   * Ratio below which a slow route recovers; lower than `slowFactor`, so that a route between the two values does not
-   * oscillate.
-   */
+  /** Ratio below which a slow route recovers: lower than `slowFactor`, so that it does not oscillate. */
   recoverySlowFactor: 2,
   quietRecoverySeconds: 1800,
   quietRecoveryMinimumOutcomes: 3,

@@ -9,10 +9,7 @@ export function canProbe(record: HealthRecord, now: Instant): boolean {
   return leaseUntil === null || leaseUntil <= now;
 }
 
-/**
- * The record with a probe leased to one payment. The lease ends with any result of that payment, or expires, so that a lost
- * result does not keep a route in standby. Undefined if no probe may start.
- */
+/** Leases a probe to one payment until it has a result or expires. Undefined if no probe may start. */
 export function leaseProbe(record: HealthRecord, paymentId: string, now: Instant): HealthRecord | undefined {
   if (!canProbe(record, now)) return undefined;
   const leaseUntil = now + HEALTH_POLICY.probeLeaseSeconds * 1000;

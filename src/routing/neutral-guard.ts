@@ -14,10 +14,7 @@ interface Counts {
   outcomes: number;
 }
 
-/**
- * The neutral outcomes of each route that an adapter may have attributed to buyers wrongly, in the order of `memories`. A route
- * without peers in its group is never suspected.
- */
+/** Neutral outcomes that may be wrongly attributed to buyers, by route. A route without peers is never suspected. */
 export function suspectedNeutrals(memories: readonly RouteMemory[], policy: Policy): Suspected[] {
   const groups = groupCountsOf(memories);
   return memories.map(({ group, faded }) => {
@@ -53,10 +50,7 @@ function together(a: Counts, b: Counts): Counts {
   return { neutrals: a.neutrals + b.neutrals, outcomes: a.outcomes + b.outcomes };
 }
 
-/**
- * Neutral outcomes of a route that count as its failures: if its share of neutral outcomes is far above its peers', the
- * outcomes beyond the peers' share. Buyers' mistakes occur on every route alike.
- */
+/** Neutral outcomes beyond the peers' share, if the share is far above: buyers' mistakes occur on every route alike. */
 function suspectedOf(own: Counts, group: Counts, { neutralGuard: { ratio, leastOutcomes } }: Policy): number {
   const peers = { neutrals: group.neutrals - own.neutrals, outcomes: group.outcomes - own.outcomes };
   if (Math.min(own.outcomes, peers.outcomes) < leastOutcomes) return 0;

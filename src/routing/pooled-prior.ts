@@ -14,10 +14,7 @@ const HIGHEST_RATE = 0.99;
 const MOST_ROUNDS = 20;
 const PRECISE_LOGIT = 1e-9;
 
-/**
- * Prior rate of each route between its disturbances, before its own outcomes: the configured rate, shifted by the performance of
- * all routes together against their configuration. In the order of `memories`.
- */
+/** Prior rates in the order of `memories`: configured, and shifted by the performance of all routes together. */
 export function pooledRates(memories: readonly RouteMemory[], policy: Policy): number[] {
   const usualRates = memories.map(({ successRate }) => usualRateOf(successRate, policy));
   const shift = pooledShiftOf(usualRates, memories, policy);

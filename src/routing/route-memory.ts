@@ -25,10 +25,7 @@ export interface LatencySums {
   logMsSquared: number;
 }
 
-/**
- * Memory of one route: sums that are faded to the bucket of its last outcome. The fast memory has two parts, for the usual and
- * for the disturbed route. Each outcome is shared between them by the probability of a disturbance.
- */
+/** Sums, faded to the bucket of the last outcome. The fast memory has parts for the usual and the disturbed route. */
 export interface RouteState {
   bucket: number;
   fastSuccesses: number;

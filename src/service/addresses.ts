@@ -61,10 +61,7 @@ function faultAt(server: NetServer, host: string, port: number): Promise<NodeJS.
   });
 }
 
-/**
- * Lets an app listen at an address, which it releases first if the port was reserved. Answers the port, a free one for port 0.
- * Throws an error that names the setting if the host is not of this machine or the port is not available.
- */
+/** Answers the port, a free one for port 0. Throws an error that names the setting if it cannot listen there. */
 export async function listenAt(
   app: FastifyInstance,
   address: ListenAddress & { port: number } & Partial<AsyncDisposable>,

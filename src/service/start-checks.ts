@@ -9,9 +9,7 @@ const UNEXPOSED: Record<ExposingSetting, string> = {
   TRUSTED_PROXIES: 'must be left out',
 };
 
-/**
- * Registers the keys of the settings. Throws, before anything listens, if other machines could reach the service without a key.
- */
+/** Registers the configured keys. Throws if other machines could reach the service without a key. */
 export async function prepareAccess(deps: Pick<Deps, 'store' | 'now' | 'log'>, config: Config): Promise<void> {
   await registerConfiguredKeys(deps, config.bootstrapKeys);
   const known = await deps.store.apiKeysKnown();

@@ -23,10 +23,7 @@ export interface SimulatorDeps {
 
 type NewCharge = Omit<ChargeOrder, 'currency' | 'buyer_email'>;
 
-/**
- * Takes a charge over, once for each of the caller's ids. Throws GatewayError `invalid_state` if the buyer's address asks
- * for a refusal, or if the charge was refused before.
- */
+/** Takes a charge over once for each id. Throws GatewayError `invalid_state` if it is, or was, refused. */
 export async function acceptCharge(deps: SimulatorDeps, order: ChargeOrder): Promise<Charge> {
   const tag = handoffTagOf(order.buyer_email);
   if (tag === 'handoff_down')
@@ -62,10 +59,7 @@ export function payCharge(deps: SimulatorDeps, charge: Charge, instrument: Instr
   });
 }
 
-/**
- * The captured charge of a refund. `webhook.verify_sample` reports captures that this provider did not make. So a charge that
- * it does not know, or has not captured, becomes captured in full by the caller's record.
- */
+/** The charge of a refund. One that only `webhook.verify_sample` reported is captured by the caller's record. */
 export async function capturedCharge(deps: SimulatorDeps, order: NewCharge): Promise<Charge> {
   const charge = await createOnce(deps, { ...newCharge(deps, order, 'paid'), captured: order.total });
   await changeCharge(deps, charge, (current) =>

@@ -59,10 +59,7 @@ interface AcceptedRefund {
   answer?: RefundScript['firstAnswer'];
 }
 
-/**
- * Refunds money of a charge, once for each of the caller's ids. Throws GatewayError `invalid_state` for more than was
- * captured and is left, or an id that was used for another charge or amount.
- */
+/** Refunds once for each id of the caller. Throws GatewayError `invalid_state` for too much, or an id used otherwise. */
 export async function acceptRefund(deps: SimulatorDeps, charge: Charge, order: RefundOrder): Promise<AcceptedRefund> {
   const { refund: id, amount } = order;
   let taken: AcceptedRefund | undefined;

@@ -24,10 +24,7 @@ export interface SimulatorOptions extends Omit<SimulatorDeps, 'settlementDelayMs
   slowAnswerMs?: number;
 }
 
-/**
- * A payment provider that moves no money: a second party with an API, pages and signed callbacks of its own, which talks to
- * the gateway over HTTP only. Both use the same database, but the provider has its own tables.
- */
+/** A provider that moves no money. It talks to the gateway over HTTP only, and has its own tables in the same database. */
 export function createSimulator(options: SimulatorOptions) {
   const { now, realNow = now, settlementDelayMs = 0 } = options;
   const deps: SimulatorDeps = { ...options, settlementDelayMs };

@@ -70,10 +70,7 @@ export function erasesPersonalData(changes: Change[]): boolean {
   return changes.some(({ type }) => type === 'customer_erased' || type === 'session_erased');
 }
 
-/**
- * Orders change sets that share a transaction, so that two transactions never wait crosswise: by their locks, which are the
- * key of a session that they create (after the addresses, see `Write.locks`), a session and its records, or an endpoint.
- */
+/** The order of change sets in a transaction, by the locks that they take, so that two never wait crosswise. */
 export function lockOrderOf(changes: Change[]): string {
   // Last of a batch: locks rows of many sessions, or rows that all instances write.
   if (changes.some(({ type }) => type === 'recovery_saved' || type === 'events_placed')) return LAST;

@@ -5,10 +5,7 @@ import type { Write } from './write-statement.ts';
 /** Direct access to the tables of a database, for the simulated provider, whose records are no part of the store's port. */
 export interface Database {
   select: Select;
-  /**
-   * Applies the statements in one durable transaction. Returns false, with nothing written, if a guard did not hold.
-   * Transactions of several callers take their locks in the order of `lockOrder`.
-   */
+  /** Applies the statements in one durable transaction, in `lockOrder`. Returns false if a guard did not hold. */
   write(writes: Write[], lockOrder: string): Promise<boolean>;
 }
 
@@ -19,10 +16,7 @@ export interface OpenedStore extends Store {
 
 /** A database opened read-only, without migrating it. */
 export interface ExaminedDatabase {
-  /**
-   * Ids of at most `limit` violations of an invariant, whose `sql` is one of `invariants.ts`. Can take long; reads one snapshot,
-   * so that a running service causes no false finding.
-   */
+  /** At most `limit` ids that violate an invariant. Reads one snapshot, also while a service runs; can take long. */
   violations(sql: string, limit: number): Promise<string[]>;
   /** Faults that the database itself finds in its files and references; undefined if it has no such check. */
   integrity(): Promise<string[] | undefined>;

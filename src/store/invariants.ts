@@ -7,10 +7,7 @@ import { WEBHOOK_INVARIANTS } from './invariants/webhooks-invariants.ts';
 
 export type { Invariant } from './invariants/invariant.ts';
 
-/**
- * Properties of every committed state, also while the service is busy; each is one statement that selects the violations.
- * Properties that a constraint or an index of the schema ensures are checked as well.
- */
+/** Properties of every committed state, each as one statement that selects the violations. */
 export const INVARIANTS: readonly Invariant[] = [
   ...CHECKOUT_INVARIANTS,
   ...LEDGER_INVARIANTS,

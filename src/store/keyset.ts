@@ -67,10 +67,7 @@ export function rowsNamed(...named: readonly [sql: string, id: string | undefine
   return found && { sql: found[0], params: [found[1]!] };
 }
 
-/**
- * The range of a page, with one row more, which tells `hasMore`; `place` has the values of the cursor's sort columns
- * before the id.
- */
+/** The range of a page and one row more, for `hasMore`; `place` has the cursor's sort values before the id. */
 export function rangeOf({ limit, startingAfter, endingBefore }: Page, place: readonly SqlValue[] = []): KeysetRange {
   const cursor = endingBefore ?? startingAfter;
   const direction = endingBefore === undefined ? 'DESC' : 'ASC';

@@ -8,10 +8,7 @@ const LONGEST_LOOK_MS = 1000;
 
 const SELECT_TIME = 'SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now';
 
-/**
- * The time of the database, carried on by this process's monotonic clock between two readings: all instances agree on the
- * end of a lease, whatever time the clock of their machine has. The error is at most half a round trip.
- */
+/** The time of the database, carried on by the monotonic clock: all instances agree on the end of a lease. */
 export async function startDatabaseClock(select: Select) {
   let origin = Number.NaN;
 

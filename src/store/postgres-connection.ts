@@ -52,10 +52,7 @@ export interface Connections {
   close(): Promise<void>;
 }
 
-/**
- * Connections to a primary. A failure that the caller did not cause is a GatewayError `unavailable` within {@link DEADLINE_MS};
- * the next exchange tries again, so that no restart is needed.
- */
+/** Connections to a primary. Failures are GatewayError `unavailable` within {@link DEADLINE_MS}; the next use tries again. */
 export function createConnections({ url, poolSize }: PostgresSettings, log: StoreLog): Connections {
   const pool = new Pool({
     ...connectionOptions(url),

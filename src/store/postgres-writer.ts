@@ -18,10 +18,7 @@ import type { Write } from './write-statement.ts';
 
 /** Limit of change sets in one batch. */
 const MAX_BATCH = 200;
-/**
- * The next batch waits for the batch in flight, because larger batches cost less, but no longer than this: a slow batch
- * waits for a lock or a slow disk. At most this many batches are in flight.
- */
+/** The next batch waits for the one in flight, but no longer than this. At most this many are in flight. */
 const SLOW_AFTER_MS = 5;
 const MAX_IN_FLIGHT = 3;
 /** Change sets that were refused in a batch are sent alone, at most this many at once; other sets do not wait for them. */
@@ -224,10 +221,7 @@ function statementsOf(writes: Write[]): StatementSet {
   });
 }
 
-/**
- * Changes a statement so that it fails if it affects no row, because the client cannot check the row count within one
- * round trip.
- */
+/** Makes a statement fail that affects no row, because a client cannot check the count within one round trip. */
 function failingOnNone(sql: string): string {
   return `WITH touched AS (${sql} RETURNING 1) SELECT 1 / COUNT(*) FROM touched`;
 }

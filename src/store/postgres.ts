@@ -130,10 +130,7 @@ async function connectAlone(url: string): Promise<Client> {
   return client;
 }
 
-/**
- * Rejects an unusable database, warns of unsafe settings, brings the schema up to the newest migration, and returns the
- * migrations that were missing.
- */
+/** Rejects an unusable database, brings its schema up to date, and returns the migrations that were missing. */
 export async function migratePostgres(url: string, log: StoreLog): Promise<readonly Migration[]> {
   const client = await connectAlone(url);
   try {

@@ -19,10 +19,7 @@ export interface Batch {
 /** Result of one change set: 0 if done, a conflict, or the database error with SQLite's primary result code. */
 export type SetResult = 0 | Conflict | { error: string; code: number };
 
-/**
- * The only writer of an SQLite database, in its own thread, so that an fsync never blocks the event loop. It commits all
- * waiting change sets at once, with one fsync.
- */
+/** The only writer of the file, in its own thread: commits all waiting change sets at once, with one fsync. */
 function runWriter(path: string): void {
   const database = new DatabaseSync(path);
   // The timeout first: switching to WAL may have to wait for another process that starts.

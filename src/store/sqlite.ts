@@ -30,10 +30,7 @@ export interface SqliteOptions {
   onFatal(error: Error): void;
   onBatch?: OnBatch | undefined;
   log: StoreLog;
-  /**
-   * Whether a service opens the file. Only then does the store log a new database, check the file after an unclean shutdown and
-   * remove text left by erasing.
-   */
+  /** Whether a service opens the file: it then checks the file after an unclean shutdown and removes erased text. */
   serving?: boolean;
 }
 
@@ -100,11 +97,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
   };
 }
 
-/**
- * Checks the file after an unclean shutdown, and throws if it is damaged. A write-ahead log next to the file shows an
- * unclean shutdown. The check reads the whole file, with a read-only connection, so that the log stays and the next start
- * checks again.
- */
+/** Reads the whole file after an unclean shutdown, which a log next to it shows, and throws if it is damaged. */
 function checkAfterUncleanEnd(path: string, log: StoreLog): void {
   if (!existsSync(`${path}-wal`) || !existsSync(path)) return;
   const since = performance.now();
@@ -179,10 +172,7 @@ function tablesOf(database: DatabaseSync): string[] {
   return (rows as Row[]).map((row) => String(row['name']));
 }
 
-/**
- * Applies the missing migrations and returns them. Throws for a database that is newer than this program, belongs to another
- * program or cannot be written.
- */
+/** Applies and returns the missing migrations. Throws for a newer, foreign or read-only database. */
 export function migrateSqlite(path: string): readonly Migration[] {
   try {
     makeFolder(dirname(path));

@@ -8,10 +8,7 @@ export type { Conflict } from './write-statement.ts';
 
 export type CommitResult = { done: true } | { done: false; conflict: Conflict };
 
-/**
- * The port of every database: reads, and one write. Reads see committed, durable data only.
- * Every call fails with GatewayError `unavailable` while the database cannot be reached.
- */
+/** The port of every database. Reads see durable data only; every call fails with GatewayError `unavailable` while it is away. */
 export interface Store extends Reads {
   /** Clock of the database, the same for all instances. */
   now(): Instant;

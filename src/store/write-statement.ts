@@ -21,10 +21,7 @@ export interface Write {
   sql: string;
   params: SqlValue[];
   guard?: Conflict | undefined;
-  /**
-   * Name of a lock that the creation of a session can wait for. A transaction with several change sets takes these locks before
-   * all others, in the order of their names, so that two transactions never wait crosswise.
-   */
+  /** A lock for which the creation of a session can wait. A batch takes these first, by name, so that none wait crosswise. */
   locks?: string | undefined;
 }
 
@@ -32,10 +29,7 @@ export function statement(sql: string, params: SqlValue[], guard?: Conflict, loc
   return { sql, params, guard, locks };
 }
 
-/**
- * Ends a subquery whose rows must not change until the commit: PostgreSQL locks their keys (`forPostgres`), and SQLite has one
- * writer.
- */
+/** Keeps the rows of a subquery unchanged until the commit: PostgreSQL locks their keys, SQLite has one writer. */
 export const KEY_SHARE = '/* PostgreSQL: FOR KEY SHARE */';
 
 /** `INSERT INTO table (columns) VALUES (?1, ...)`, with an optional conflict clause. */

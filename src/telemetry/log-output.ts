@@ -32,10 +32,7 @@ export function createLogOutput(fd: number, onLost: (lines: number) => void) {
   });
   return {
     write: (line: string) => void output.write(line),
-    /**
-     * Waits until all lines are written, or cannot be, but no longer than `ms`. Answers false if a write is then still in progress,
-     * which only its reader or SIGKILL can end.
-     */
+    /** Waits at most `ms` until all lines are written. False if a write still runs, which only its reader or SIGKILL ends. */
     settle(ms: number): Promise<boolean> {
       return new Promise((resolve) => {
         // If this process was blocked, the outcome of a write arrives after the timers.

@@ -43,10 +43,7 @@ export function blockReason(address: string, targets: WebhookTargets): string | 
   return parsed instanceof ipaddr.IPv4 ? blockedIpv4(parsed) : blockedIpv6(parsed);
 }
 
-/**
- * Name resolution of a socket that answers only allowed addresses. The socket connects to exactly the addresses checked here,
- * even if the name server answers the next query differently.
- */
+/** Name resolution that answers only allowed addresses. The socket connects to exactly those. */
 export function guardedLookup(targets: WebhookTargets, resolve: Resolve): LookupFunction {
   async function allowedAddresses(hostname: string, family: number): Promise<LookupAddress[]> {
     const all = await resolve(hostname);

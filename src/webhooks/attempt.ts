@@ -58,10 +58,7 @@ export function attemptOf(delivery: Delivery, exchange: Exchange, started: Insta
   };
 }
 
-/**
- * Outcome of an attempt that a shutdown of this process cut off: it does not count in the schedule, and the next attempt
- * may begin at once.
- */
+/** Outcome of an attempt that a shutdown cut off: it does not count, and the next may begin at once. */
 export function cutOffOutcome(delivery: Delivery, attempt: DeliveryAttempt, now: Instant): Finished {
   return {
     type: 'delivery_finished',
@@ -113,10 +110,7 @@ export function learnFromAttempt(
 
 const PAGE = 100;
 
-/**
- * Ends the pending deliveries of an endpoint that is being deleted, each with a failure in its log. Attempts in progress go on.
- * `settledMs` after the deletion no instance can begin an attempt any more, and the endpoint becomes deleted.
- */
+/** Ends the pending deliveries of an endpoint in deletion, which is deleted once no attempt can begin any more. */
 export async function cancelPendingDeliveries(
   store: Pick<Store, 'commit' | 'pendingDeliveries'>,
   endpoint: WebhookEndpoint,

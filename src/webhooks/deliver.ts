@@ -31,10 +31,7 @@ export interface DeliveryLimits {
 const DELIVERY_LIMITS: DeliveryLimits = { connectMs: 5000, totalMs: 15_000, bodyBytes: 16 * 1024 };
 
 export interface Deliverer {
-  /**
-   * Makes one POST and never rejects: all errors are a `failure` of the result. It follows no redirect, uses no proxy of the
-   * environment and decompresses nothing. It reuses connections.
-   */
+  /** Makes one POST without redirects, proxy or decompression. Never rejects: an error is a `failure`. */
   deliver(url: string, headers: Record<string, string>, body: string): Promise<Exchange>;
   /** Cuts off the requests in progress. */
   close(): Promise<void>;
@@ -113,10 +110,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   };
 }
 
-/**
- * Checks the address of a new socket: the addresses of a host name after the DNS lookup, a literal address before
- * connecting.
- */
+/** Checks the address of a new socket: of a name after the DNS lookup, a literal one before connecting. */
 function guardedConnector(connect: buildConnector.connector, targets: WebhookTargets): buildConnector.connector {
   return (options, callback) => {
     // Literal addresses skip the lookup. The URL parser has normalised them.

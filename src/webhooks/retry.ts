@@ -58,10 +58,7 @@ export function judgeAttempt(attempt: {
 
 const SECONDS = /^\d{1,9}$/;
 
-/**
- * Milliseconds from `now` in a `Retry-After` header; undefined if the header is invalid.
- * https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
- */
+/** Milliseconds in a `Retry-After` header. https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3 */
 export function parseRetryAfter(header: string, now: Instant): number | undefined {
   const value = header.trim();
   if (SECONDS.test(value)) return Number(value) * SECOND_MS;

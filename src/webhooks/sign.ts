@@ -36,10 +36,7 @@ export function isSignature(value: string): boolean {
   return MEANT_AS_SIGNATURE.test(value);
 }
 
-/**
- * Answers whether `signature` is right for these bytes and, with `now` (unix seconds), at most `toleranceSeconds` old or
- * early. Never throws.
- */
+/** True if `signature` is right and, with `now` (unix seconds), within `toleranceSeconds` of it. Never throws. */
 export function verifyCallback(
   secret: string,
   signature: string,

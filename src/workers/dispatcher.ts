@@ -16,10 +16,7 @@ export interface DispatcherOptions extends DeliveryDeps {
 }
 
 export interface Dispatcher extends Worker {
-  /**
-   * Attempts all due deliveries, and deliveries that thereby become due, and waits for the attempts. Answers the number
-   * of attempts and of failures to begin any.
-   */
+  /** Attempts all due deliveries and waits for the attempts. Answers their number, failures to begin included. */
   runOnce(): Promise<number>;
   /** Begins no more attempts. Those in progress have `graceMs` to end; then they are cut off, and repeated later. */
   stop(graceMs?: number): Promise<void>;

@@ -18,10 +18,7 @@ interface TestClockWorkerOptions {
   log: Logger;
 }
 
-/**
- * Carries out advances: moves time to the next instant at which something falls due, does all work that is due there, and
- * repeats that until the target. So all work happens in order and at its own time, and no work in progress is skipped.
- */
+/** Moves time from one due instant to the next and does all work there, so that it happens in order and at its time. */
 export function createTestClockWorker({ clock, store, workers, routing, log }: TestClockWorkerOptions): Worker {
   async function runOnce(isStopped: () => boolean): Promise<number> {
     if (clock.record().target === null) return 0;
@@ -51,10 +48,7 @@ export function createTestClockWorker({ clock, store, workers, routing, log }: T
     }
   }
 
-  /**
-   * Moves time to the next instant after `doneUntil` at which something falls due, or to the target. Answers false if something
-   * has fallen due by itself meanwhile.
-   */
+  /** Moves time to the next due instant after `doneUntil`, or to the target. False if something has fallen due meanwhile. */
   async function moveOn(doneUntil: number): Promise<boolean> {
     const { offsetMs, goalMs, target } = clock.record();
     const due = await store.nextDue(doneUntil);

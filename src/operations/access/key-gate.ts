@@ -8,10 +8,7 @@ const USE_NOTED_MS = 60_000;
 
 /** Authentication of requests by API keys. */
 export interface Gate {
-  /**
-   * The key of a request by its `Authorization` headers; undefined if no key was ever created, so that none is required.
-   * Throws {@link KeyRefusal}.
-   */
+  /** The key in the `Authorization` headers; undefined if there was never a key. Throws {@link KeyRefusal}. */
   identify(headers: readonly string[]): Promise<ApiKey | undefined>;
   /** True if no key was ever created. */
   isOpen(): Promise<boolean>;
@@ -21,10 +18,7 @@ export interface Gate {
 
 type GateDeps = Pick<Deps, 'store' | 'now' | 'realNow' | 'log'>;
 
-/**
- * Once there is a key, revoked or not, every request needs one. Keys are looked up by their hash: no text is compared with
- * another, so the time of an answer reveals nothing.
- */
+/** Once there is a key, every request needs one. Keys are found by their hash, so the time of an answer reveals nothing. */
 export function createGate(deps: GateDeps): Gate {
   const { store, realNow } = deps;
   let cached = new Map<string, { key: ApiKey; at: number }>();

@@ -14,10 +14,7 @@ import type { MerchantEvent } from '../../store/webhooks-port.ts';
 
 type Blocking = Pick<Deps, 'store'>;
 
-/**
- * Blocks new sessions and payments of a customer on all instances. A blocked customer gets the new reason, if any. Throws
- * GatewayError `not_found`, or `invalid_state` if the customer is erased.
- */
+/** Blocks new sessions and payments. Throws GatewayError `not_found`, or `invalid_state` for an erased customer. */
 export function blockCustomer(deps: Blocking, id: string, reason: string | null): Promise<Customer> {
   return move(deps, id, (customer) => ({
     ...customer,

@@ -20,11 +20,7 @@ import { LEASE_MS, providerDelayMs } from '../run-provider-task.ts';
 
 type Mismatch = OriginMismatch | 'session_mismatch' | 'amount_mismatch';
 
-/**
- * Applies a provider's verified report on a refund once, in any order and of any age. A report that names another session,
- * amount, environment or provider is stored and flagged, and changes nothing. Throws GatewayError `not_found` for an unknown
- * refund.
- */
+/** Applies a verified report on a refund once; a wrong one is flagged. Throws GatewayError `not_found` for an unknown refund. */
 export async function applyRefundMessage(
   deps: Deps,
   message: IncomingMessage<ProviderRefundCallback>,

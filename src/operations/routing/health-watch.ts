@@ -50,10 +50,7 @@ const KINDS: Record<OutcomeResult, ResultKind> = {
   neutral: 'neutral',
 };
 
-/**
- * Evaluates the health of an environment's routes and commits the changes. Each change is guarded by the version that was
- * evaluated, so that only one of several instances commits it. Updates `health`, and answers the transitions.
- */
+/** Evaluates the routes, commits what changes on one instance, updates `health`, and answers the transitions. */
 export async function watchHealth(
   deps: WatchDeps,
   { environment, routes, connected, isFirst }: Watched,

@@ -64,10 +64,7 @@ export function effectOf(deps: Pick<Deps, 'router'>, environment: Environment, f
   return rules === NO_RULES ? NO_EFFECT : evaluateRules(rules, factsOf());
 }
 
-/**
- * The quote of a request: the best known route, without exploration. The same request has the same quote until the view
- * of the routes changes.
- */
+/** The quote of the best known route, without exploration; the same until the view of the routes changes. */
 export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
   const view = deps.router.view(request.environment);
   const kind = request.kind ?? null;
@@ -115,10 +112,7 @@ export function changesOfSnapshot({ snapshot, isRecorded }: RoutingView): Change
   return [{ type: 'snapshot_recorded', snapshot: { id, environment, created: at, body: JSON.stringify(facts) } }];
 }
 
-/**
- * The best route of each kind that can take a payment: the preferred kind first, those that are only in standby last, and
- * otherwise always in the same order, so that a page does not shuffle its payment methods.
- */
+/** The best route of each kind: the preferred kind first, standby last, otherwise always in the same order. */
 export function paymentMethods(deps: RoutingDeps, request: Omit<QuoteRequest, 'kind'>): Route[] {
   if (request.effect.rejected !== null) return [];
   const best = (kind: RouteKind) => {

@@ -47,10 +47,7 @@ export function priorsOf(routes: readonly Route[]): RoutePrior[] {
   return routes.map(({ id, kind, successRate }) => ({ id, successRate: successRate / 1_000_000, group: kind }));
 }
 
-/**
- * The current states: the stored states with every later outcome, bucket by bucket. Once enough outcomes are old, the
- * first instance to commit folds them into the stored states.
- */
+/** The stored states with every later outcome. The first instance to commit folds old outcomes into them. */
 export async function readEstimates(
   store: Store,
   environment: Environment,
@@ -155,9 +152,7 @@ function byBucket(ids: readonly string[], tallies: readonly Tally[][]): Bucket[]
   return [...buckets].toSorted(([a], [b]) => a - b);
 }
 
-/**
- * Times from which the fast memory of a route begins anew: a route that is back from standby is judged by later outcomes.
- */
+/** Times from which the fast memory of a route begins anew: when it came back from standby. */
 function clearingsOf(health: ReadonlyMap<string, HealthRecord>): Clearing[] {
   return [...health].flatMap(([routeId, { cause, since }]) =>
     CLEARING.has(cause) ? [{ routeId, bucket: bucketOf(since, DEFAULT_POLICY) }] : [],

@@ -32,10 +32,7 @@ export interface RoutingView {
   rules: CompiledRules;
   /** Routes by id. */
   routes: ReadonlyMap<string, RouteView>;
-  /**
-   * The kinds of its routes, ordered by the configured values of the best route of each kind, so that the order does not
-   * change with every outcome.
-   */
+  /** The kinds, ordered by the configured values of their best routes, so that outcomes do not change the order. */
   kinds: readonly RouteKind[];
   /** Routes, the best one first, without regard to a preferred kind. */
   ranked: readonly RouteView[];

@@ -32,11 +32,7 @@ export async function readRules(
   });
 }
 
-/**
- * Checks the rules and puts them in force. Earlier rules stay stored under their version, and stay in force if the new
- * ones are refused. Throws GatewayError `invalid_input` naming every problem, `invalid_state` if the rules come from a
- * file.
- */
+/** Puts rules in force. Throws GatewayError `invalid_input` with every problem, `invalid_state` for rules from a file. */
 export async function saveRules(deps: RulesDeps, input: unknown): Promise<SavedRules> {
   if (deps.rulesFrom === 'file') {
     throw new GatewayError('invalid_state', 'The routing rules of this service come from a file.', {
@@ -48,10 +44,7 @@ export async function saveRules(deps: RulesDeps, input: unknown): Promise<SavedR
   return saved;
 }
 
-/**
- * Puts the rules of a file in force unless they already are. An invalid file changes nothing: with rules in force it logs an
- * error; without any, it throws.
- */
+/** Puts the rules of a file in force. An invalid file logs an error, or throws if no rules are in force. */
 export async function loadRules(deps: RulesDeps, file: string, read: () => unknown): Promise<void> {
   const before = await deps.store.routingRules();
   try {

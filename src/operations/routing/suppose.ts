@@ -58,10 +58,7 @@ interface Totals {
 
 const PAGE = 100;
 
-/**
- * Repeats the newest decisions about attempts under other rules or another objective, from their snapshots. Later effects, such
- * as other estimates, cannot be known.
- */
+/** Repeats the newest decisions from their snapshots, under other rules or another objective. Later effects are unknown. */
 export async function backtest(
   deps: Pick<Deps, 'store' | 'router' | 'routes'>,
   request: BacktestRequest,

@@ -32,10 +32,7 @@ interface Row {
 
 const SUGGESTION = `Send CSV with a header line: payment_id or reference, amount, currency, and settled_at if you have it; at most ${MAX_LINES} lines.`;
 
-/**
- * Reads a settlement file. Throws GatewayError `invalid_input` for a file of another format; the fault of a single line
- * is part of that line.
- */
+/** Throws GatewayError `invalid_input` for a file of another format; the fault of a line is part of that line. */
 export async function readSettlementFile(
   text: string,
   now: number,

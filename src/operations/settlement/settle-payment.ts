@@ -80,10 +80,7 @@ export async function recordPayout(deps: Deps, paymentId: string, payout: Payout
   }
 }
 
-/**
- * Applies a provider's verified report of a payout once, in any order and number. A report that does not match its payment is
- * stored and flagged. Answers the outcome. Throws GatewayError `not_found` for an unknown session.
- */
+/** Applies a verified payout report once; a wrong one is flagged. Throws GatewayError `not_found` for an unknown session. */
 export async function applySettlementMessage(
   deps: Deps,
   message: IncomingMessage<SettlementCallback>,
@@ -115,10 +112,7 @@ function mismatchOf(
   return callback.amount === payment.amount && callback.currency === CURRENCY ? undefined : 'amount_mismatch';
 }
 
-/**
- * Applies a stored payout report once a refund of the payment fails: when the report arrived, all of the payment was refunded
- * or about to be. Answers the decision that includes it.
- */
+/** Applies a stored payout report once a refund fails that returned all of the payment when it arrived. */
 export async function applyStoredPayout<Outcome extends string>(
   deps: Deps,
   before: Checkout,

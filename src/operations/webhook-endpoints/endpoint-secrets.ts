@@ -73,10 +73,7 @@ export async function closedEndpoints({ store, secretBox }: Omit<Forgetting, 'no
   return found;
 }
 
-/**
- * Drops the secrets of these endpoints that no key decrypts. An endpoint without its newest secret also loses the earlier
- * ones and is disabled until it gets a new secret.
- */
+/** Drops secrets that no key decrypts. An endpoint without its newest secret is disabled until it gets another. */
 export async function forgetSecrets(
   { store, now, secretBox }: Forgetting,
   endpoints: readonly ClosedEndpoint[],

@@ -86,10 +86,7 @@ export async function changeEndpoint(
   return details!;
 }
 
-/**
- * Throws GatewayError `invalid_state` if an endpoint to enable has no secret. Only a process with the configuration knows
- * the secret of the configured endpoint.
- */
+/** Throws GatewayError `invalid_state` for no secret. Only its own process knows that of the configured endpoint. */
 async function requireSecret({ store }: Pick<Deps, 'store'>, { id, source }: WebhookEndpoint): Promise<void> {
   if (source === 'configuration' || (await store.endpointSecrets([id])).length > 0) return;
   const message = `Webhook endpoint ${id} has no secret: it could not be opened, and was given up.`;
@@ -136,10 +133,7 @@ export async function rotateSecret(
   });
 }
 
-/**
- * Deletes an endpoint and its secrets; the dispatcher cancels its pending deliveries. Throws GatewayError `not_found`,
- * and `invalid_state` for the endpoint that the configuration of this process names.
- */
+/** Deletes an endpoint and its secrets. Throws GatewayError `not_found`, or `invalid_state` for the configured one. */
 export async function deleteEndpoint(deps: Pick<Deps, 'store' | 'now' | 'webhooks'>, id: string): Promise<void> {
   await commitEndpoint(deps, id, (before) => {
     // An endpoint of an earlier configuration can be deleted.
@@ -156,10 +150,7 @@ export interface EndpointDecision {
   secrets?: readonly SealedSecret[];
 }
 
-/**
- * Reads an endpoint, decides, and commits its next version; decides again after a conflict. The same object means no change.
- * Throws GatewayError `not_found`, and every error of `decide`.
- */
+/** Reads, decides and commits, again after a conflict. The same object means no change. Throws GatewayError `not_found`. */
 export function commitEndpoint<Decision extends EndpointDecision>(
   deps: Pick<Deps, 'store'>,
   id: string,
@@ -188,10 +179,7 @@ function rejectConfiguredEndpoint({ id, source, environment }: WebhookEndpoint, 
   throw new GatewayError('invalid_state', message, { suggestion });
 }
 
-/**
- * Throws GatewayError `invalid_input` for a URL to which no event could be delivered, or that would carry production
- * events unencrypted. A host name is resolved at each connection, not here.
- */
+/** Throws GatewayError `invalid_input` for an undeliverable or, in production, unencrypted URL. Names resolve later. */
 function checkUrl(url: string, environment: Environment, configured: WebhookTargets): void {
   const targets = targetsOf(environment, configured);
   const { protocol, hostname } = new URL(url);

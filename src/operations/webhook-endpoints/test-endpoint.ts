@@ -12,10 +12,7 @@ import { signingSecrets } from './endpoint-secrets.ts';
 
 type Testing = Pick<Deps, 'store' | 'now' | 'realNow' | 'webhooks' | 'routes'>;
 
-/**
- * Posts a sample event to an endpoint once, disabled or not, signed as its deliveries are. Nothing is stored. Throws
- * GatewayError `not_found`, and `invalid_state` if this process does not know the secret.
- */
+/** Posts one signed sample and stores nothing. Throws GatewayError `not_found`, or `invalid_state` without its secret. */
 export async function testEndpoint(deps: Testing, id: string): Promise<WebhookTestResource> {
   const endpoint = await getEndpoint(deps, id);
   const sent = deps.now();

@@ -4,10 +4,7 @@ export interface Invariant {
   name: string;
   /** One sentence. */
   says: string;
-  /**
-   * Selects the violations as the column `id`, in order, at most `?1` of them. One statement reads one committed state,
-   * so that it can run while a service works. Every database runs the same text.
-   */
+  /** Selects violations as `id`, in order, at most `?1`. One statement for every database, which reads one committed state. */
   sql: string;
 }
 

@@ -112,10 +112,7 @@ export const deliveryWrites = {
   delivery_created: ({ delivery }: OfDelivery) => insertDelivery(INSERT_DELIVERY, delivery),
   /** Guarded by its event having no delivery to that endpoint. */
   delivery_added: ({ delivery }: OfDelivery) => insertDelivery(ADD_DELIVERY, delivery, 'overtaken'),
-  /**
-   * Begins the attempt `attempts`, under a lease until `dueAt`. Guarded by the previous number of attempts and by the
-   * schedule.
-   */
+  /** Begins the attempt `attempts`, under a lease until `dueAt`. Guarded by the attempts before and the schedule. */
   delivery_claimed: ({ delivery: { id, attempts, scheduleStart, dueAt } }: OfDelivery) =>
     statement(CLAIM, [id, attempts - 1, scheduleStart, dueAt], 'overtaken'),
   /** Guarded by the attempt that it finishes; an `unmade` attempt sent nothing. */
@@ -131,10 +128,7 @@ export const deliveryWrites = {
       insertAttempt(attempt, sessionId),
     ];
   },
-  /**
-   * Makes a delivery due at its `dueAt`, whatever its outcome; the log is retained. Guarded by its number of attempts and
-   * by its previous status `from`.
-   */
+  /** Makes a delivery due at `dueAt`; the log stays. Guarded by its attempts and its previous status `from`. */
   delivery_replayed: ({ delivery, from }: OfDelivery & { from: DeliveryStatus }) =>
     statement(REPLAY, [delivery.id, delivery.attempts, from, delivery.scheduleStart, delivery.dueAt], 'overtaken'),
 };

@@ -74,10 +74,7 @@ export const personalDataWrites = {
     statement(ERASE_CUSTOMER, [id, from, email, emailKey(email)], 'overtaken'),
     statement(NOTHING_IN_PROGRESS, [id], 'version'),
   ],
-  /**
-   * A session, its payments, invoices, events, deliveries and provider messages without the buyer's personal data.
-   * Guarded by the session's version before, and by no payment of it being pending.
-   */
+  /** A session with all its records, without personal data. Guarded by its version and by no payment being pending. */
   session_erased({ session, events }: ErasedSession) {
     const { id, version, status, wakeAt, customerEmail, idempotencyKey } = session;
     const key = idempotencyKey === null ? null : erasedKey(idempotencyKey);

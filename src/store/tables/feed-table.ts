@@ -33,19 +33,14 @@ export interface FeedFilter {
 }
 
 export const feedWrites = {
-  /**
-   * Gives the oldest committed events, at most `limit`, their position in the feed, one instance at a time; a round without events
-   * to place writes only the lock.
-   */
+  /** Gives at most `limit` of the oldest committed events their position in the feed, one instance at a time. */
   events_placed: ({ limit }: { limit: number }) => [statement(TAKE_LOCK, []), statement(PLACE, [limit])],
 };
 
 export function createFeedReads(select: Select) {
   const { one, all } = createReader(select);
   return {
-    /**
-     * Position of an event in the feed, from 1; null for an event without a position yet, undefined for an unknown event.
-     */
+    /** Position of an event in the feed, from 1; null before it has one, undefined for an unknown event. */
     feedPosition: (eventId: string) => one((row) => row['feed_position'] as number | null, SELECT_POSITION, eventId),
     /** The events after a position, oldest first. No event appears later before a position that was read. */
     async listFeed(filter: FeedFilter, after: number, limit: number) {

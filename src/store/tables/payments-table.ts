@@ -137,10 +137,7 @@ export const paymentWrites = {
   invoice_changed: ({ invoice }: { invoice: Invoice }) => updateInvoice(invoice),
 };
 
-/**
- * Ranges of a table with the indexes (environment, status, id) and (customer_id, status, id), or among the rows of an id. A
- * customer implies its environment.
- */
+/** Ranges by (environment, status, id) or (customer_id, status, id), or among rows. A customer implies its environment. */
 function statusKeyset(
   table: string,
   statuses: readonly string[],

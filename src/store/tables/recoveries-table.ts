@@ -62,10 +62,7 @@ const SELECT_LEFT = `SELECT * FROM recoveries
 export const recoveryWrites = {
   /** Guarded by the version before. */
   recovery_saved: ({ recovery }: { recovery: Recovery }) => saveRecovery(recovery),
-  /**
-   * Puts a delivery into the queue of recoveries of its endpoint, or behind an earlier one of its session that waits: new if `from`
-   * is null, otherwise made due again. Guarded by the absence of a delivery, or by its attempts and that status.
-   */
+  /** Queues a delivery for a recovery, new if `from` is null. Guarded by its absence, or its attempts and that status. */
   delivery_recovered({ delivery, from, eventCreated }: RecoveredDelivery) {
     const { id, endpointId, sessionId, sequence, attempts, scheduleStart, dueAt } = delivery;
     const again = [id, attempts, from, scheduleStart, dueAt, eventCreated, sessionId, endpointId, sequence];

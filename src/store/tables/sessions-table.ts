@@ -79,10 +79,7 @@ export const sessionWrites = {
   },
   /** Guarded by the version before. `from` is the status before, for metrics. */
   session_changed: ({ session }: { session: Session; from?: Session['status'] }) => update(session),
-  /**
-   * Prevents other instances from waking the session until then; a change of the session sets a new time. Guarded by the
-   * wake time: no other instance has claimed it or changed the session.
-   */
+  /** Prevents other instances from waking the session until then. Guarded by the wake time. */
   wake_claimed: ({ wake: { sessionId, wakeAt }, until }: { wake: DueWake; until: Instant }) =>
     statement(CLAIM_WAKE, [sessionId, wakeAt, until], 'overtaken'),
 };
