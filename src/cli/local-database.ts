@@ -17,7 +17,7 @@ export async function onDatabase<Result>(
       throw new CommandError(1, plain(`The database could not be opened: ${error.message}`), '', error);
     });
   let isNew = false;
-  if (absent === 'made') isNew = (await opened(migrate())).some(({ version }) => version === 1);
+  if (absent === 'made') isNew = (await opened(migrate())).some(({ name }) => name === 'schema');
   else await opened(examine().then((database) => database.close()));
   const line = `Database: ${plain(name)}${isNew ? ', which was made now' : ''}\n`;
   // With --json the output is one document for programs.

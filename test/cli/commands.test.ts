@@ -467,15 +467,15 @@ describe('tillway migrate and tillway doctor', () => {
   });
 
   it('report the applied migrations', async () => {
-    const migrate = () => Promise.resolve([{ version: 1, name: 'initial', sql: 'CREATE' }]);
+    const migrate = () => Promise.resolve([{ version: 14, name: 'schema', sql: 'CREATE' }]);
     const run = (overrides: object, ...args: string[]): Promise<CommandResult> =>
       runOn(database(overrides), {}, 'migrate', ...args);
-    assert.equal((await run({ migrate })).stdout, 'Database: sqlite:x.db\napplied  1 initial\nIt is up to date.\n');
+    assert.equal((await run({ migrate })).stdout, 'Database: sqlite:x.db\napplied  14 schema\nIt is up to date.\n');
     assert.equal((await run({})).stdout, 'Database: sqlite:x.db\nIt was up to date already.\n');
     assert.deepEqual(JSON.parse((await run({ migrate }, '--json')).stdout), {
       ok: true,
       database: 'sqlite:x.db',
-      applied: [{ version: 1, name: 'initial' }],
+      applied: [{ version: 14, name: 'schema' }],
     });
   });
 
