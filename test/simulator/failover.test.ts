@@ -456,7 +456,7 @@ async function runSchedule(shop: Shop, { handoffs, inquiries, cancelOrRefundAnsw
 }
 
 describe('random schedules of two unreliable providers', () => {
-  const RUNS = TEST_DATABASE === 'sqlite' ? 80 : 40;
+  const RUNS = TEST_DATABASE === 'sqlite' ? 60 : 40;
   const openUnreliableShop = async () => {
     const shop = await openShop();
     const { deps } = shop.on.service;

@@ -137,7 +137,7 @@ async function applyStep(probe: Probe, step: Step): Promise<void> {
   }
 }
 
-const HISTORIES = 12;
+const HISTORIES = 8;
 
 describe('the invariants of the database', () => {
   test('each injected violation is found by the invariants it breaks, and by no other', (context) =>
