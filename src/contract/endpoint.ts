@@ -39,7 +39,7 @@ interface EndpointDefinition {
   route: `${Endpoint['method']} /${string}`;
   /** Default: `read` for GET, else `write`. */
   access?: Access;
-  /** Whatever the scope: `required` rejects callers without a key, an environment rejects keys of the other one. */
+  /** Applies to every scope: `required` rejects callers without a key, an environment rejects keys of the other one. */
   keys?: 'required' | Environment;
   summary: string;
   description: string;
