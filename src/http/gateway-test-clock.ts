@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { TEST_CLOCK_ENDPOINTS, renderTestClock } from '../contract/test-clock-contract.ts';
-import { advanceTestClock, clockOf, type TestClock } from '../operations/test-clock.ts';
+import type { TestClock } from '../operations/deps.ts';
+import { advanceTestClock, clockOf } from '../operations/test-clock.ts';
 import { apiPart } from './api-part.ts';
 import type { Part } from './app.ts';
 

@@ -3,16 +3,17 @@ import type { InputReader } from '../contract/input-problems.ts';
 import type { SessionRequest, Urls } from '../contract/session-contract.ts';
 import type { ApiKey } from '../domain/api-key.ts';
 import type { NewId } from '../domain/id.ts';
+import type { Instant } from '../domain/records.ts';
 import type { Route } from '../domain/route.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { Store } from '../store/store.ts';
+import type { TestClockRecord } from '../store/tables/clock-table.ts';
 import type { WebhookTargets } from '../webhooks/address.ts';
 import type { Deliverers } from '../webhooks/deliver.ts';
 import type { SecretBox } from '../webhooks/secret-box.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import type { CustomerDirectory } from './customer-directory.ts';
 import type { Router } from './routing/router.ts';
-import type { TestClock } from './test-clock.ts';
 
 /** Time limits of the handoff of an attempt, in milliseconds. */
 interface HandoffLimits {
@@ -24,6 +25,19 @@ interface HandoffLimits {
   inquiryMs: number;
   /** Minimum that must remain to try another route. */
   leastMs: number;
+}
+
+/** Time of a sandbox service: the real time plus all advances. It never goes back. */
+export interface TestClock {
+  now(): Instant;
+  realNow(): Instant;
+  record(): TestClockRecord;
+  /** Stores the next state and applies it. Answers false if another process has changed the row. */
+  change(next: Omit<TestClockRecord, 'version'>): Promise<boolean>;
+  /** Registers a listener for accepted advances. */
+  onAdvance(listener: () => void): void;
+  /** Number of requests in progress that may change something: time moves between them. */
+  requests: { inProgress: number };
 }
 
 /** Dependencies of operations: time, randomness, network and database. */

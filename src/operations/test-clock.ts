@@ -1,21 +1,7 @@
-import type { Instant } from '../domain/records.ts';
 import type { TestClockRecord } from '../store/tables/clock-table.ts';
 import type { Store } from '../store/store.ts';
 import { GatewayError } from '../domain/gateway-error.ts';
-import type { Deps } from './deps.ts';
-
-/** Time of a sandbox service: the real time plus all advances. It never goes back. */
-export interface TestClock {
-  now(): Instant;
-  realNow(): Instant;
-  record(): TestClockRecord;
-  /** Stores the next state and applies it. Answers false if another process has changed the row. */
-  change(next: Omit<TestClockRecord, 'version'>): Promise<boolean>;
-  /** Registers a listener for accepted advances. */
-  onAdvance(listener: () => void): void;
-  /** Number of requests in progress that may change something: time moves between them. */
-  requests: { inProgress: number };
-}
+import type { Deps, TestClock } from './deps.ts';
 
 /** The enabled test clock. Throws for a shared database or production sessions; if disabled, for a moved time. */
 export async function openTestClock(

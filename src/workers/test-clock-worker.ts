@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { TestClock } from '../operations/test-clock.ts';
+import type { TestClock } from '../operations/deps.ts';
 import type { Store } from '../store/store.ts';
 import { type Worker, createWorker } from './worker.ts';
 
