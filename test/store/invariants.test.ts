@@ -82,16 +82,20 @@ function probeSqlite(path: string): Probe {
 async function probePostgres(url: string): Promise<Probe> {
   const client = new Client(url);
   await client.connect();
-  const rows: Probe['rows'] = async (sql, ...params) =>
-    (await client.query<Record<string, unknown>>(forPostgres(sql), params)).rows;
+  const names = new Map(INVARIANTS.map(({ name, sql }) => [sql, name]));
+  const rows: Probe['rows'] = async (sql, ...params) => {
+    // The server keeps the plan of a statement with a name.
+    const query = { name: names.get(sql), text: forPostgres(sql), values: params };
+    return (await client.query<Record<string, unknown>>(query)).rows;
+  };
   return {
     rows,
     async begin() {
-      await rows('BEGIN');
       const keys = await rows(
         "SELECT conrelid::regclass AS holder, conname AS name FROM pg_constraint WHERE contype = 'f'",
       );
       for (const { holder, name } of keys) await rows(`ALTER TABLE ${String(holder)} DROP CONSTRAINT ${String(name)}`);
+      await rows('BEGIN');
     },
     async dropTriggers(table) {
       const triggers = await rows(
