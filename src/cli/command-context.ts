@@ -196,7 +196,7 @@ export interface CommandDescription {
   lines?: boolean;
 }
 
-/** A command with the parts that all have. `usage` is its name with the operands: `fees <amount>`, `listen`. */
+/** A command with the options that all commands have. `usage` is its name with the operands: `fees <amount>`, `listen`. */
 export function describedCommand(
   usage: string,
   { summary, details, examples, options = [], remote = true, data = true, lines = false }: CommandDescription,

@@ -95,7 +95,7 @@ function textOf(received: unknown): string {
   return typeof received === 'string' || typeof received === 'number' ? String(received) : '';
 }
 
-/** Example from the schema as JSON, without ids of the caller; undefined if it contains a URL, a third party's. */
+/** Example from the schema as JSON, without ids of the caller; undefined if it contains a URL of a third party. */
 function exampleOf({ path, schema }: Faulty): string | undefined {
   const sample = sampleOf(schema, 'required');
   const ownIds = ownIdsIn(sample, path);

@@ -66,7 +66,7 @@ export const renderSession = rendererFrom(checkoutSession, (session: Session, ur
   customer: session.customerEmail,
 }));
 
-/** Body of every creation of a session. `appSchemes` are further schemes that the operator allows in `redirectUrl`. */
+/** Body of the requests that create or preview a session. `appSchemes` are further schemes that the operator allows in `redirectUrl`. */
 export function sessionRequestWith(appSchemes: readonly string[]) {
   return z
     .strictObject({

@@ -23,7 +23,7 @@ export function actionsOf(discrepancy: Discrepancy): DiscrepancyAction[] {
   return isBookable(discrepancy) ? ['refund', 'accept'] : ['accept'];
 }
 
-/** True for money that can be booked, and so not of another currency or environment, or of an unknown payment. */
+/** False for money of another currency or environment, or of an unknown payment. */
 export function isBookable({
   kind,
   paymentId,

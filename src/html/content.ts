@@ -41,7 +41,7 @@ export function createContent(body: string | Buffer, type: string): Content {
   return { bytes: Buffer.from(body), type, tag, compressed: new Map() };
 }
 
-/** Sends it compressed, or 304. Never for a secret beside a caller's text, which its length would reveal (BREACH). */
+/** Sends compressed content, or 304. Not for content that has a secret and a caller's text (BREACH). */
 export async function sendContent(
   request: FastifyRequest,
   reply: FastifyReply,

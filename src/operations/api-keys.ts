@@ -24,7 +24,7 @@ type KeyWriteDeps = KeyDeps & Partial<Pick<Deps, 'caller'>>;
 /** Fields of a new key; limits in cents. */
 export type KeyRequest = Pick<ApiKey, 'environment' | 'name' | 'scope' | 'spendPerCheckout' | 'spendPerDay' | 'source'>;
 
-/** Answers the key's text, which is not stored. Throws GatewayError `invalid_input` for wrong limits, and KeyRefusal. */
+/** Creates a key and answers its text, which is not stored. Throws GatewayError `invalid_input` for wrong limits, and KeyRefusal. */
 export async function createApiKey(
   deps: KeyWriteDeps & Pick<Deps, 'newId'> & { randomBytes: RandomBytes },
   request: KeyRequest,

@@ -9,7 +9,7 @@ const ROUND_EVENTS = 200;
 /** Limit of such commits per request; the next request continues. */
 const MAX_ROUNDS = 20;
 
-/** The events after `after`, in commit order. Throws GatewayError `invalid_input` for an unknown one, `unavailable` at first. */
+/** The events after `after`, in commit order. Throws GatewayError `invalid_input` for an unknown event, `unavailable` while events lack a position. */
 export async function readFeed(
   { store }: { store: Store },
   filter: FeedFilter,

@@ -3,7 +3,7 @@ import type { Store } from '../store/store.ts';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { Deps, TestClock } from './deps.ts';
 
-/** The enabled test clock. Throws for a shared database or production sessions; if disabled, for a moved time. */
+/** Undefined if disabled. Throws for a database that the test clock must not use, or that needs it because its time was moved. */
 export async function openTestClock(
   store: Store,
   { isEnabled, isShared }: { isEnabled: boolean; isShared: boolean },

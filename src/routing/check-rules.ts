@@ -13,7 +13,7 @@ export interface CheckedRules {
   warnings: Issue[];
 }
 
-/** The rule set in any JSON. Throws GatewayError `invalid_input` with all problems of shape, names and rules. */
+/** Reads a rule set from any JSON. Throws GatewayError `invalid_input` with all problems of shape, names and rules. */
 export function checkRules(input: unknown, routes: readonly Route[]): CheckedRules {
   const result = ruleSetSchema.safeParse(input);
   const shapeFaults = result.success ? [] : faultsOf(result.error.issues);

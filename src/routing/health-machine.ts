@@ -14,7 +14,7 @@ import {
 } from './health-record.ts';
 import { type HealthSignals, trailingCount, isFailure, isUntried, resultsSince } from './health-signals.ts';
 
-/** At most one transition, undefined for none, from the results after `since`. `jitter` is in [0, 1). */
+/** The next transition from the results after `since`; undefined if nothing changes. `jitter` is in [0, 1). */
 export function nextHealth(record: HealthRecord, signals: HealthSignals, jitter: number): HealthChange | undefined {
   if (record.manual) return isOverrideOver(record, signals.now) ? endOverride(record, signals.now) : undefined;
   if (record.retryAt !== null) return fromStandby(record, record.retryAt, signals, jitter);

@@ -11,7 +11,7 @@ import {
   timeInWords,
 } from './health-record.ts';
 
-/** Sets an override, or ends it with null. Undefined for none to end, and for a route that the catalogue disables. */
+/** Sets an override, or ends it with null. Undefined if there is none to end, or the catalogue disables the route. */
 export function override(record: HealthRecord, manual: HealthOverride | null, now: Instant): HealthChange | undefined {
   if (record.cause === 'disabled_in_catalogue') return undefined;
   if (manual === null) return record.manual === null ? undefined : endOverride(record, now);

@@ -50,7 +50,7 @@ function together(a: Counts, b: Counts): Counts {
   return { neutrals: a.neutrals + b.neutrals, outcomes: a.outcomes + b.outcomes };
 }
 
-/** Neutral outcomes beyond the peers' share, if the share is far above: buyers' mistakes occur on every route alike. */
+/** Neutral outcomes beyond the peers' share, if a route has far more: buyers' mistakes occur on every route alike. */
 function suspectedOf(own: Counts, group: Counts, { neutralGuard: { ratio, leastOutcomes } }: Policy): number {
   const peers = { neutrals: group.neutrals - own.neutrals, outcomes: group.outcomes - own.outcomes };
   if (Math.min(own.outcomes, peers.outcomes) < leastOutcomes) return 0;

@@ -59,7 +59,7 @@ export function payCharge(deps: SimulatorDeps, charge: Charge, instrument: Instr
   });
 }
 
-/** The charge of a refund. One that only `webhook.verify_sample` reported is captured by the caller's record. */
+/** The captured charge of a refund; captures it if only `webhook.verify_sample` reported the payment. */
 export async function capturedCharge(deps: SimulatorDeps, order: NewCharge): Promise<Charge> {
   const charge = await createOnce(deps, { ...newCharge(deps, order, 'paid'), captured: order.total });
   await changeCharge(deps, charge, (current) =>
@@ -86,7 +86,7 @@ export function cancelCharge(deps: SimulatorDeps, charge: Charge): Promise<void>
   });
 }
 
-/** Captures the charge before its callback reports that. Returns false if the charge was cancelled: nothing is to be reported. */
+/** Captures the charge before its callback reports that. Returns false if the charge was cancelled: then no callback is due. */
 export async function captureLate(deps: SimulatorDeps, charge: Charge): Promise<boolean> {
   let isCancelled = false;
   await changeCharge(deps, charge, (current) => {
@@ -98,7 +98,7 @@ export async function captureLate(deps: SimulatorDeps, charge: Charge): Promise<
   return !isCancelled;
 }
 
-/** Writes what `decide` answers for the current charge, and decides again after a conflict with another request or instance. */
+/** Commits the writes that `decide` returns for the current charge; decides again after a conflict with another request. */
 export async function changeCharge(
   { store }: SimulatorDeps,
   { reference }: Charge,

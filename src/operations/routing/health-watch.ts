@@ -50,7 +50,7 @@ const KINDS: Record<OutcomeResult, ResultKind> = {
   neutral: 'neutral',
 };
 
-/** Evaluates the routes, commits what changes on one instance, updates `health`, and answers the transitions. */
+/** Evaluates the routes' health; one instance commits each change. Updates `health` and answers the transitions. */
 export async function watchHealth(
   deps: WatchDeps,
   { environment, routes, connected, isFirst }: Watched,

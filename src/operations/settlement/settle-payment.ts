@@ -112,7 +112,7 @@ function mismatchOf(
   return callback.amount === payment.amount && callback.currency === CURRENCY ? undefined : 'amount_mismatch';
 }
 
-/** Applies a stored payout report once a refund fails that returned all of the payment when it arrived. */
+/** Applies the payout report that arrived while all of the payment was refunded, once such a refund fails. */
 export async function applyStoredPayout<Outcome extends string>(
   deps: Deps,
   before: Checkout,

@@ -86,7 +86,7 @@ export async function changeEndpoint(
   return details!;
 }
 
-/** Throws GatewayError `invalid_state` for no secret. Only its own process knows that of the configured endpoint. */
+/** Throws GatewayError `invalid_state` if an endpoint from the API has no secret. */
 async function requireSecret({ store }: Pick<Deps, 'store'>, { id, source }: WebhookEndpoint): Promise<void> {
   if (source === 'configuration' || (await store.endpointSecrets([id])).length > 0) return;
   const message = `Webhook endpoint ${id} has no secret: it could not be opened, and was given up.`;
