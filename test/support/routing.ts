@@ -10,8 +10,7 @@ import type {
 } from '../../src/contract/routing-decision-contract.ts';
 import type { routeStanding, rulesResource } from '../../src/contract/routing-contract.ts';
 import { queryRows } from './database.ts';
-import type { Refusal } from './refusal.ts';
-import { type Answer, type TestService, call, startTestService } from './service.ts';
+import { type TestService, call, startTestService } from './service.ts';
 
 // Requests of an operator to the routing API.
 
@@ -50,10 +49,6 @@ export function replayOf(on: { url: string }, sessionId: string): Promise<Replay
 
 export function saveRules(on: { url: string }, ...rules: unknown[]): Promise<Rules> {
   return ask('PUT', on, 'rules', { version: 1, rules });
-}
-
-export function tryRules({ url }: { url: string }, body: unknown): Promise<Answer<Refusal>> {
-  return call<Refusal>('PUT', `${url}/api/gateway/routing/rules`, body);
 }
 
 export async function standings(on: { url: string }, environment = 'sandbox'): Promise<Map<string, Standing>> {
