@@ -1,14 +1,14 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type JsonSchema, jsonSchemaOf } from '../../src/contract/json-schema.ts';
+import { jsonSchemaOf } from '../../src/contract/json-schema.ts';
 import type { AppDeps } from '../../src/http/app.ts';
 import { servedEndpoints } from '../../src/http/openapi-endpoint.ts';
 import { TOOLS } from '../../src/operations/registry.ts';
 import { type Body, bodyOf, edited, omittableFields, repaired } from '../support/agent-client.ts';
 import { ADMIN, BOOTSTRAP, bearer } from '../support/keys.ts';
 import { refused } from '../support/refusal.ts';
-import { call, startTestService } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
 import { suiteService } from '../support/suite.ts';
 import { callTool } from '../mcp/rpc.ts';
 
@@ -42,17 +42,6 @@ test('over REST, null in an optional field of any operation is rejected, and the
 });
 
 const service = suiteService();
-
-test('over REST, one error lists every optional field with null, so that one repair is enough', async () => {
-  const schemaUrl = `${service.url}/api/agent/schema/checkout.create`;
-  const { body: answered } = await call<{ inputSchema: JsonSchema }>('GET', schemaUrl);
-  const required = bodyOf(answered.inputSchema, 'required');
-  const nulls = omittableFields(answered.inputSchema).reduce<Body>((body, path) => edited(body, path, null), required);
-  for (const path of ['/api/agent/actions/checkout.create', '/api/gateway/sessions']) {
-    const error = await refused([400, 'invalid_input'], 'POST', service.url + path, nulls);
-    assert.deepEqual(repaired(nulls, error), required);
-  }
-});
 
 test('over MCP, null counts as absent in every optional field of every tool', async (t) => {
   let calls = 0;

@@ -161,9 +161,3 @@ test('a verified sample with the status failed closes its session, and the recei
   assert.equal(await sendFailed(expired, 'evt_expired'), false);
   assert.equal(await statusOf(expired, service), 'expired');
 });
-
-test('a failed attempt reported by the provider itself leaves the session open', async () => {
-  const sessionId = await createSession(service);
-  const { queued } = await providerSays(service, sessionId, 'failed');
-  assert.deepEqual([queued, await statusOf(sessionId)], [false, 'pending']);
-});

@@ -229,12 +229,8 @@ describe('a service that is reachable from other machines', () => {
     await using open = await startTestService({ variables });
     assert.ok(open.logged.some((line) => line.includes('the API is open to everyone who reaches it')));
     assert.ok(!(await (await fetch(open.url)).text()).includes('action="/demo"'));
-  });
-
-  it('starts without a key with ALLOW_UNAUTHENTICATED, and logs that the API is open to everyone', async () => {
-    await using open = await startTestService({ variables: { ...REACHED, ALLOW_UNAUTHENTICATED: 'true' } });
-    await gatewayOf(localOf(open)).list('sessions');
-    assert.ok(open.logged.some((line) => line.includes('the API is open to everyone who reaches it')));
+    await using reached = await startTestService({ variables: { ...REACHED, ALLOW_UNAUTHENTICATED: 'true' } });
+    await gatewayOf(localOf(reached)).list('sessions');
   });
 });
 

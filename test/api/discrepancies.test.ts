@@ -397,24 +397,6 @@ describe('discrepancies about money that cannot be booked', () => {
     assert.deepEqual(all, [[49.99, 97, null], closed(90), closed(49.99)]);
     await assertSound(service.databaseUrl);
   });
-
-  test('are listed page by page within a session, in both directions', async () => {
-    const { session, reportPaid } = await startSale();
-    for (const paymentId of ['pay_1', 'pay_2', 'pay_3']) await reportPaid(undefined, { paymentId });
-    const ids = await api.ids(`discrepancies?sessionId=${session}`);
-    assert.equal(ids.length, 3);
-    for (const [query, expected, hasMore] of [
-      ['limit=3', [0, 1, 2], false],
-      ['limit=2', [0, 1], true],
-      [`limit=2&startingAfter=${ids[1]}`, [2], false],
-      [`startingAfter=${ids[0]}`, [1, 2], false],
-      [`limit=1&endingBefore=${ids[2]}`, [1], true],
-    ] as const) {
-      const path = `discrepancies?sessionId=${session}&status=open&${query}`;
-      const page = await api.get<{ data: Discrepancy[]; hasMore: boolean }>(path);
-      assert.deepEqual([page.data.map(({ id }) => ids.indexOf(id)), page.hasMore], [expected, hasMore], query);
-    }
-  });
 });
 
 describe('a surplus payment of a paid session', () => {
