@@ -75,26 +75,6 @@ for (const colorScheme of ['light', 'dark'] as const) {
       });
     }
 
-    it('share background, accent colour, fonts and radii with the checkout', async () => {
-      const { page } = await openPage(browser, { colorScheme });
-      const styles = new Map<string, unknown>();
-      for (const path of ['/', '/docs', checkout, '/no-such-page']) {
-        await page.goto(service.url + path);
-        styles.set(
-          path,
-          await page.evaluate(`
-            const body = getComputedStyle(document.body);
-            const names = ['--accent', '--radius-small', '--radius', '--radius-large'];
-            [body.backgroundColor, body.color, body.fontSize, body.fontFamily, ...names.map((name) => body.getPropertyValue(name))];
-          `),
-        );
-      }
-      const [first, ...others] = styles.values();
-      assert.ok(Array.isArray(first) && !first.includes(''));
-      for (const other of others) assert.deepEqual(other, first);
-      await page.context().close();
-    });
-
     it('show an unchecked radio button with a contrast of at least 3:1 (WCAG 1.4.11)', async () => {
       const { page } = await openPage(browser, { colorScheme });
       await page.goto(service.url + checkout);

@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { temporaryFolder } from '../process/program.ts';
 import { type Postgres, startPostgres } from './postgres.ts';
 import { type TcpProxy, startProxy } from './tcp-proxy.ts';
 import { until } from './until.ts';
@@ -76,18 +75,6 @@ describe('the PostgreSQL server of the tests', () => {
     assert.deepEqual(await notesOf(database), ['hasty']);
     await postgres.restart('immediate');
     assert.deepEqual(await notesOf(database), []);
-  });
-
-  it('starts an existing cluster from its folder', async () => {
-    using temporary = temporaryFolder();
-    // The account of PostgreSQL must be able to read the folder.
-    chmodSync(temporary.path('.'), 0o755);
-    const folder = temporary.path('cluster');
-    const first = await startPostgres({ folder });
-    const database = await first.createDatabase();
-    await Promise.all([first.stop(), first.stop()]);
-    await using second = await startPostgres({ folder, settings: { max_connections: '17' } });
-    assert.deepEqual(await second.query(database, 'SHOW max_connections'), [{ max_connections: '17' }]);
   });
 
   it('stops when the test process exits or is killed', async () => {
