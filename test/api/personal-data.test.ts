@@ -1,8 +1,5 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, describe, test } from 'node:test';
 import type { Customer, CustomerExport } from '../../sdk/src/index.ts';
 import { applyRefundMessage } from '../../src/operations/refunds/apply-refund-report.ts';
@@ -11,6 +8,7 @@ import { attempt, createSession, start, stateOf } from '../simulator/buyer.ts';
 import { contentsOf, runSql } from '../support/database.ts';
 import { everyText } from '../support/every-text.ts';
 import { gatewayOf, paymentsOf } from '../support/gateway.ts';
+import { startServer } from '../support/http-server.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
@@ -32,19 +30,18 @@ const SALE = {
 };
 
 /** Webhook receiver whose responses contain the buyer's name. */
-const receiver = createServer((request, response) => {
+const receiver = await startServer((request, response) => {
   request.resume().on('end', () => response.writeHead(200).end(`welcome back, ${NAME}`));
-}).listen(0, '127.0.0.1');
-await once(receiver, 'listening');
+});
 const [service, other] = suiteInstances(2, {
   variables: {
-    WEBHOOK_URL: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`,
+    WEBHOOK_URL: `${receiver.url}/hook`,
     WEBHOOK_SECRET: SECRET,
     WEBHOOK_ALLOW_PRIVATE: 'true',
   },
 }) as [TestService, TestService];
 const api = gatewayOf(service);
-after(() => receiver.close());
+after(() => receiver[Symbol.asyncDispose]());
 
 const erase = (id: string, confirm = id) => api.post<Customer>(`customers/${id}/erase`, { confirm });
 const refuseToErase = (expected: string, id: string, confirm = id) =>

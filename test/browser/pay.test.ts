@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { Webhook } from 'standardwebhooks';
 import { Stripe } from 'stripe';
-import { startMerchant } from '../observability/merchant.ts';
+import { startMerchant } from '../support/http-server.ts';
 import { type WatchedPage, openStayingPage, startBrowser } from '../support/browser.ts';
 import { call, sessionBody, startTestService } from '../support/service.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { webhooks } from '../../sdk/src/index.ts';
-import { startStub } from './stub-server.ts';
+import { startServer } from '../support/http-server.ts';
 import { runWith } from './terminal.ts';
 
 const FIRST = webhooks.sampleEvent('payment.provider_pending');
@@ -17,7 +17,7 @@ const UNAUTHORIZED = { status: 401, body: { ok: false, error: { code: 'unauthori
 async function followFeed(answers: readonly { status: number; body: unknown }[], ...options: string[]) {
   const cursors: (string | null)[] = [];
   const interruption = new AbortController();
-  await using service = await startStub((request, response) => {
+  await using service = await startServer((request, response) => {
     cursors.push(new URL(request.url!, 'http://localhost').searchParams.get('after'));
     const { status, body } = answers[cursors.length - 1]!;
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));

@@ -12,7 +12,7 @@ import { runTillway } from '../../src/cli/program.ts';
 import { freePort } from '../process/program.ts';
 import { createSession, startAt, submit } from '../simulator/buyer.ts';
 import { type TestService, startTestService } from '../support/service.ts';
-import { startStub } from './stub-server.ts';
+import { startServer } from '../support/http-server.ts';
 import { createTerminal, runIn, runWith } from './terminal.ts';
 import { until } from '../support/until.ts';
 
@@ -96,7 +96,7 @@ type Answer = (eventId: string, tries: number) => number;
 /** A merchant's server that records requests; `answer` gives the status. */
 async function openReceiver({ port = 0, answer = () => 200 }: Partial<{ port: number; answer: Answer }> = {}) {
   const received: ReceivedRequest[] = [];
-  const stub = await startStub(async (request, response) => {
+  const stub = await startServer(async (request, response) => {
     const body = await buffer(request);
     received.push({ headers: request.headers as Record<string, string>, body });
     const id = String(request.headers['x-gateway-event']);
@@ -240,7 +240,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
   });
 
   it('prints events while a slow target does not answer', async () => {
-    await using silentTarget = await startStub(() => undefined);
+    await using silentTarget = await startServer(() => undefined);
     await using listening = listen(on.url, '--forward-to', silentTarget.url);
     await listening.waitForOutput('They are signed with');
     // The order of events of different sessions is not defined.
@@ -366,7 +366,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     const metadata = { note: 'a\u009b31mb\u202e' };
     const data = { session_id: 'chk_1', amount: 1, metadata };
     const event = { id: 'evt_1', type: 'payment.paid', livemode: false, created: '2026-03-01T12:00:00.000Z', data };
-    await using service = await startStub(({ url = '' }, response) => {
+    await using service = await startServer(({ url = '' }, response) => {
       response.setHeader('content-type', 'application/json').end(url.endsWith('after=evt_1') ? none : answer);
     });
     await using receiver = await openReceiver();

@@ -8,7 +8,7 @@ import { HANDOFF_TAGS, INSTRUMENTS } from '../../src/simulator/test-instruments.
 import { stateOf } from '../simulator/buyer.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../process/program.ts';
-import { startStub } from './stub-server.ts';
+import { startServer } from '../support/http-server.ts';
 import { runWith } from './terminal.ts';
 
 const ROUTES = new URL('../../config/routes.json', import.meta.url);
@@ -220,7 +220,7 @@ describe('tillway trigger with an untrusted service', () => {
     { checkout, types = [] }: { checkout?: string; types?: string[] } = {},
   ) {
     const pageRequests: PageRequest[] = [];
-    const stub = await startStub((request, response) => {
+    const stub = await startServer((request, response) => {
       const { method, url = '', headers } = request;
       request.resume();
       const serviceUrl = `http://${headers.host}`;

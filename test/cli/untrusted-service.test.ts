@@ -4,14 +4,14 @@ import { attempt, createSession } from '../simulator/buyer.ts';
 import { freePort } from '../process/program.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
-import { startStub } from './stub-server.ts';
+import { startServer } from '../support/http-server.ts';
 import { type CommandResult, runWith } from './terminal.ts';
 
 /** An escape sequence, a C1 control character and a character that changes the text direction. */
 const CONTROL_CHARACTERS = '\u001B[2J\u009B31m\u202E';
 
-function startAnswering(status: number, body: string): ReturnType<typeof startStub> {
-  return startStub((_request, response) => response.writeHead(status).end(body));
+function startAnswering(status: number, body: string): ReturnType<typeof startServer> {
+  return startServer((_request, response) => response.writeHead(status).end(body));
 }
 
 let on: TestService;
@@ -29,14 +29,14 @@ before(async () => {
 after(() => on[Symbol.asyncDispose]());
 
 /** A proxy of the service that adds control characters to every text of a response, and to other values that `also` selects. */
-async function startPoisoningProxy(also: (value: unknown) => boolean = () => false): ReturnType<typeof startStub> {
+async function startPoisoningProxy(also: (value: unknown) => boolean = () => false): ReturnType<typeof startServer> {
   const withControlCharacters = (name: string, value: unknown): unknown => {
     // The SDK recognizes responses by this property.
     if (name === 'object') return value;
     if (typeof value === 'string') return value + CONTROL_CHARACTERS;
     return also(value) ? `${String(value)}${CONTROL_CHARACTERS}` : value;
   };
-  return startStub(async (request, response) => {
+  return startServer(async (request, response) => {
     const sent = Buffer.concat(await request.toArray());
     const answer = await fetch(`${on.url}${request.url}`, {
       method: request.method!,
@@ -156,8 +156,8 @@ describe('a program that is not Tillway', () => {
 describe('a list of several pages with --all --json', () => {
   const page = (id: string, hasMore: boolean) => JSON.stringify({ object: 'list', data: [{ id }], hasMore });
 
-  function startPaged(second: [status: number, body: string]): ReturnType<typeof startStub> {
-    return startStub((request, response) => {
+  function startPaged(second: [status: number, body: string]): ReturnType<typeof startServer> {
+    return startServer((request, response) => {
       const [status, body] = request.url!.includes('startingAfter=pay_1') ? second : [200, page('pay_1', true)];
       response.writeHead(status).end(body);
     });

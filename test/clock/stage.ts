@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { type ServerResponse, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import type { TestClockResource } from '../../src/contract/test-clock-contract.ts';
+import { startServer } from '../support/http-server.ts';
 import { until } from '../support/until.ts';
 import { type Answer, call } from '../support/service.ts';
 import { SECRET } from '../webhooks/fixtures.ts';
@@ -32,29 +32,19 @@ export async function startReceiver(): Promise<Receiver> {
   const arrivals: Arrival[] = [];
   const acknowledge = (response: ServerResponse) => response.end('ok');
   let answer: (response: ServerResponse) => void = acknowledge;
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const body = Buffer.concat(chunks).toString();
-      const { type, data } = JSON.parse(body) as { type: string; data: { session_id: string } };
-      const headers = request.headers as Record<string, string>;
-      arrivals.push({ type, sessionId: data.session_id, headers, body, at: Date.now() });
-      answer(response);
-    });
+  const server = await startServer(async (request, response) => {
+    const body = await text(request);
+    const { type, data } = JSON.parse(body) as { type: string; data: { session_id: string } };
+    const headers = request.headers as Record<string, string>;
+    arrivals.push({ type, sessionId: data.session_id, headers, body, at: Date.now() });
+    answer(response);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
   return {
+    ...server,
     arrivals,
     typesOf: (sessionId) => arrivals.filter((one) => one.sessionId === sessionId).map(({ type }) => type),
     respond: (next = acknowledge) => void (answer = next),
-    variables: { TEST_CLOCK: 'true', WEBHOOK_URL: `http://127.0.0.1:${port}/hooks`, WEBHOOK_SECRET: SECRET },
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    variables: { TEST_CLOCK: 'true', WEBHOOK_URL: `${server.url}/hooks`, WEBHOOK_SECRET: SECRET },
   };
 }
 

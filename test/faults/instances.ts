@@ -1,10 +1,9 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Pool } from 'undici';
 import type { DatabaseSettings } from '../../src/store/open.ts';
 import { type Program, SERVICE, freePort, startUntilReady } from '../process/program.ts';
 import { createTestDatabase, settingsOf } from '../support/database.ts';
 import { sharedPostgres } from '../support/postgres.ts';
+import { startServer } from '../support/http-server.ts';
 import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
 import type { FaultName } from './faulty-server.ts';
 import { callbackBody } from './requests.ts';
@@ -190,28 +189,20 @@ export interface Receiver extends AsyncDisposable {
 /** Starts an endpoint that responds to each attempt with the status from `answer`. */
 export async function startReceiver(answer: (attempt: Attempt) => number | Promise<number>): Promise<Receiver> {
   const arrived = new Map<string, number>();
-  const server = createServer((request, response) => {
+  const server = await startServer(async (request, response) => {
     const eventId = String(request.headers['x-gateway-event']);
     const number = (arrived.get(eventId) ?? 0) + 1;
     arrived.set(eventId, number);
     const signedAt = Number(/^t=(\d+),/.exec(String(request.headers['x-gateway-signature']))?.[1]);
-    const reply = async (): Promise<void> => {
-      response.writeHead(await answer({ eventId, number, signedAt })).end();
-    };
-    request.resume().on('end', () => void reply());
+    request.resume();
+    response.writeHead(await answer({ eventId, number, signedAt })).end();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
   return {
+    ...server,
     variables: {
-      WEBHOOK_URL: `http://127.0.0.1:${port}/webhooks`,
+      WEBHOOK_URL: `${server.url}/webhooks`,
       WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
     },
     arrived,
-    async [Symbol.asyncDispose]() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
   };
 }

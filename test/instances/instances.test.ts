@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
-import { listen, startMerchant } from '../observability/merchant.ts';
+import { startMerchant, startServer } from '../support/http-server.ts';
 import { openPage, startBrowser } from '../support/browser.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
@@ -16,7 +16,7 @@ async function startProxy() {
   const targets: string[] = [];
   const counts = new Map<string, number>();
   let turn = 0;
-  const server = await listen((incoming, outgoing) => {
+  const server = await startServer((incoming, outgoing) => {
     const target = targets[turn++ % targets.length]!;
     counts.set(target, (counts.get(target) ?? 0) + 1);
     const onward = request(target + incoming.url!, { method: incoming.method!, headers: incoming.headers });

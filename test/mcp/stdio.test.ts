@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { SAMPLE_IDS } from '../../src/contract/sample-ids.ts';
-import { startStub } from '../cli/stub-server.ts';
+import { startServer } from '../support/http-server.ts';
 import { freePort } from '../process/program.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import type { ToolAnswer } from './rpc.ts';
@@ -60,7 +60,7 @@ describe('every tool of tillway mcp returns unavailable', () => {
     assertUnavailable(`${service.url}/api`, /Check that http.* is the address/));
 
   test('if the URL leads to a web page', async () => {
-    await using page = await startStub((_request, response) =>
+    await using page = await startServer((_request, response) =>
       response.setHeader('content-type', 'text/html').end('<title>Welcome</title>'),
     );
     await assertUnavailable(page.url, /Check that http.* is the address/);
@@ -68,7 +68,9 @@ describe('every tool of tillway mcp returns unavailable', () => {
 
   test('if the service does not have the operation, but not_found for a missing record', async () => {
     const error = { code: 'not_found', message: 'No route.' };
-    await using other = await startStub((_request, response) => response.writeHead(404).end(JSON.stringify({ error })));
+    await using other = await startServer((_request, response) =>
+      response.writeHead(404).end(JSON.stringify({ error })),
+    );
     await assertUnavailable(other.url, /Check that http.* is the address/, CALLS.slice(0, 2));
     await using bridge = startBridge(service.url);
     const { structuredContent } = await bridge.callTool('payment_get', { paymentId: SAMPLE_IDS.chk });

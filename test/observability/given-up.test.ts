@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { call, startTestService } from '../support/service.ts';
-import { startMerchant } from './merchant.ts';
+import { startMerchant } from '../support/http-server.ts';
 
 const variables = {
   METRICS_PORT: '0',

@@ -8,7 +8,7 @@ import { ENVIRONMENTS } from '../../src/domain/route.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { parsedAs } from '../cli/parsed-as.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
-import { type Merchant, startMerchant } from './merchant.ts';
+import { type MerchantServer, startMerchant } from '../support/http-server.ts';
 import { type Exposed, faultsOf, readExposition } from './promql.ts';
 import { until } from '../support/until.ts';
 
@@ -49,7 +49,7 @@ const graphs = dashboard.panels.filter(({ type }) => type !== 'row');
 
 describe('the metrics of a service', () => {
   let service: TestService;
-  let receiver: Merchant;
+  let receiver: MerchantServer;
   let text: string;
   let exposed: Exposed;
   before(async () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
-import { listen } from './merchant.ts';
+import { startServer } from '../support/http-server.ts';
 
 type Attributes = Record<string, string | number | boolean>;
 
@@ -37,7 +37,7 @@ export async function startOtlpReceiver() {
     answer: 200 as number | 'hang',
   };
   const openResponses: ServerResponse[] = [];
-  const server = await listen(async (request, response) => {
+  const server = await startServer(async (request, response) => {
     const bytes = await buffer(request);
     const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes;
     const spans = spansOf(body.toString('utf8'));

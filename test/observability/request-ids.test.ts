@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
-import { startMerchant } from './merchant.ts';
+import { startMerchant } from '../support/http-server.ts';
 import { sessionBody, startTestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 

@@ -6,7 +6,7 @@ import { webhooks } from '../../sdk/src/index.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { createServiceDatabase } from '../support/database.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
-import { startMerchant } from './merchant.ts';
+import { startMerchant } from '../support/http-server.ts';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from './otlp-receiver.ts';
 import { until } from '../support/until.ts';
 

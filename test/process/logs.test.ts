@@ -1,12 +1,13 @@
 // @run needs=process
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
+import { startServer } from '../support/http-server.ts';
 import { call, sessionBody } from '../support/service.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { type RunningService, freePort, startServiceProgram } from './program.ts';
+import { type RunningService, startServiceProgram } from './program.ts';
 import { until } from '../support/until.ts';
 
 const EMAIL = 'Zaphod.Quux@mailbox.example';
@@ -140,23 +141,11 @@ interface Receiver extends AsyncDisposable {
 async function startReceiver(): Promise<Receiver> {
   const types: string[] = [];
   let deliveries = 0;
-  const server = createServer((request, response) => {
-    let body = '';
-    request.setEncoding('utf8').on('data', (text: string) => (body += text));
-    request.on('end', () => {
-      const accepted = ++deliveries > 1;
-      if (accepted) types.push((JSON.parse(body) as { type: string }).type);
-      response.writeHead(accepted ? 200 : 500).end(`${EMAIL} ${CARD} ${SECRET} ${body}`);
-    });
+  const server = await startServer(async (request, response) => {
+    const body = await text(request);
+    const accepted = ++deliveries > 1;
+    if (accepted) types.push((JSON.parse(body) as { type: string }).type);
+    response.writeHead(accepted ? 200 : 500).end(`${EMAIL} ${CARD} ${SECRET} ${body}`);
   });
-  const port = await freePort();
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${port}/hooks?key=${API_KEY}`,
-    types,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  return { ...server, url: `${server.url}/hooks?key=${API_KEY}`, types };
 }

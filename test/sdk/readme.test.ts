@@ -11,7 +11,7 @@ import type { Express } from 'express';
 import type { FastifyInstance } from 'fastify';
 import type { Hono } from 'hono';
 import { webhooks } from '../../sdk/src/index.ts';
-import { listen } from '../observability/merchant.ts';
+import { startServer } from '../support/http-server.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { type Snippet, documentedOutput, readmeSnippets } from './readme.ts';
 
@@ -147,7 +147,7 @@ async function handlerOf(context: TestContext, heading: string, module: Record<s
   }
   const isFastify = heading === 'Fastify';
   if (isFastify) await (module['app'] as FastifyInstance).ready();
-  const server = await listen(isFastify ? (module['app'] as FastifyInstance).routing : (module['app'] as Express));
+  const server = await startServer(isFastify ? (module['app'] as FastifyInstance).routing : (module['app'] as Express));
   context.after(() => server[Symbol.asyncDispose]());
   return (request) => fetch(server.url + path, request);
 }

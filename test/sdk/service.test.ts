@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Tillway, webhooks } from '../../sdk/src/index.ts';
-import { type Merchant, startMerchant } from '../observability/merchant.ts';
+import { type MerchantServer, startMerchant } from '../support/http-server.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { BODY } from './calls.ts';
@@ -10,7 +10,7 @@ import { errorOf } from './recorder.ts';
 const SECRET = 'whsec_dGhlIHNlY3JldCBvZiB0aGUgc2RrIHRlc3QgIzE=';
 
 describe('the SDK client of a running service', () => {
-  let receiver: Merchant;
+  let receiver: MerchantServer;
   let service: TestService;
   let tillway: Tillway;
 

@@ -1,12 +1,12 @@
 // @run needs=browser
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import type { Provider } from '../../src/providers/provider.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { openPage, startBrowser } from '../support/browser.ts';
 import { startFakeProvider } from '../support/fake-provider.ts';
+import { startServer } from '../support/http-server.ts';
 import { call, sessionBody, startTestService } from '../support/service.ts';
 
 // A successful attack is visible as a request, as a policy violation, or as a changed page.
@@ -66,14 +66,10 @@ test('text from buyers, merchants and providers is never run as script, and a ch
 });
 
 async function assertUnframed(page: Page, url: string): Promise<void> {
-  const framingSite = createServer((_request, response) =>
+  await using framingSite = await startServer((_request, response) =>
     response.setHeader('content-type', 'text/html').end(`<iframe src="${url}"></iframe>`),
   );
-  await new Promise<void>((resolve) => framingSite.listen(0, '127.0.0.1', resolve));
-  const { port } = framingSite.address() as { port: number };
-  await page.goto(`http://127.0.0.1:${port}/`, { waitUntil: 'load' });
+  await page.goto(framingSite.url, { waitUntil: 'load' });
   const [, frame] = page.frames();
   assert.ok(frame && !(await frame.content()).includes('Choose how to pay'));
-  framingSite.closeAllConnections();
-  framingSite.close();
 }

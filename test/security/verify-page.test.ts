@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { type ServerResponse, createServer } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { describe, it } from 'node:test';
 import { fetchPage } from '../../src/cli/verify-page/verify-page-command.ts';
 import { type PageManifest, observePage } from '../../src/cli/verify-page/page-manifest.ts';
 import { runIn } from '../cli/terminal.ts';
+import { startServer } from '../support/http-server.ts';
 import { suiteService } from '../support/suite.ts';
 
 const RELEASE = JSON.parse(
@@ -28,19 +29,10 @@ async function startProxy(tamper: Tamper) {
     for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) headers.delete(name);
     response.writeHead(answer.status, Object.fromEntries(headers)).end(body);
   }
-  const server = createServer((request, response) => {
-    pass(request.url!, response).catch((error: Error) => response.writeHead(502).end(error.message));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  return {
-    url: `http://127.0.0.1:${port}/shop`,
-    [Symbol.asyncDispose]: () =>
-      new Promise<void>((resolve) => {
-        server.closeAllConnections();
-        server.close(() => resolve());
-      }),
-  };
+  const server = await startServer((request, response) =>
+    pass(request.url!, response).catch((error: Error) => response.writeHead(502).end(error.message)),
+  );
+  return { ...server, url: `${server.url}/shop` };
 }
 
 const differing = (output: string) =>

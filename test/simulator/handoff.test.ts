@@ -10,7 +10,7 @@ import { type SandboxOptions, createSandboxProvider } from '../../src/providers/
 import { createRandomBytes } from '../../src/runtime.ts';
 import { createSimulator } from '../../src/simulator/simulator.ts';
 import { aPayment, aSession, idOf } from '../fixtures/checkout-records.ts';
-import { listen } from '../observability/merchant.ts';
+import { startServer } from '../support/http-server.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import {
   OUTCOME,
@@ -145,10 +145,10 @@ test('a handoff is refused if the request cannot have reached the provider, and 
     [200, '{"reference":"sp_1"}', 'ambiguous'],
   ];
   for (const [status, body, outcome] of answers) {
-    await using server = await listen((_request, response) => void response.writeHead(status).end(body));
+    await using server = await startServer((_request, response) => void response.writeHead(status).end(body));
     assert.equal((await sandboxAt(server.url).handoff(handoffOf())).outcome, outcome, `${status} ${body}`);
   }
-  await using silent = await listen((_request, response) => void response.destroy());
+  await using silent = await startServer((_request, response) => void response.destroy());
   assert.equal((await sandboxAt(silent.url).handoff(handoffOf())).outcome, 'ambiguous');
 });
 
@@ -162,7 +162,7 @@ test('the simulated provider refuses production payments', async () => {
 });
 
 test('provider requests reject after a 500, and report an unknown payment without an error', async () => {
-  await using broken = await listen((_request, response) => void response.writeHead(500).end('{}'));
+  await using broken = await startServer((_request, response) => void response.writeHead(500).end('{}'));
   await assert.rejects(sandboxAt(broken.url).inquire(aPayment()));
   await assert.rejects(sandboxAt(broken.url).cancel(aPayment()));
   const refund = { refundId: idOf('ref', 1), payment: aPayment(), amount: 100 };
@@ -179,7 +179,7 @@ test('provider requests reject after a 500, and report an unknown payment withou
 test('a 404 means that the payment is unknown only if the body is an error of the provider, not of a proxy', async () => {
   const refund = { refundId: idOf('ref', 1), payment: aPayment(), amount: 100 };
   const refundWithBody = async (body: string) => {
-    await using server = await listen((_request, response) => void response.writeHead(404).end(body));
+    await using server = await startServer((_request, response) => void response.writeHead(404).end(body));
     return await sandboxAt(server.url).refund(refund);
   };
   assert.equal(await refundWithBody('{"ok":false,"error":{"code":"not_found","message":"no such charge"}}'), 'unknown');

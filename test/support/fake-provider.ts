@@ -1,8 +1,8 @@
-import { type Server, createServer } from 'node:http';
 import type { Payment, ProviderStatus } from '../../src/domain/records.ts';
 import type { Environment } from '../../src/domain/route.ts';
 import type { HandoffRequest, HandoffResult, Provider } from '../../src/providers/provider.ts';
 import type { Service } from '../../src/service.ts';
+import { startServer } from './http-server.ts';
 import { providerSays } from './money-arrives.ts';
 
 /** A provider that a test controls, with its own page on another origin. */
@@ -20,17 +20,14 @@ export async function startFakeProvider(
   environment: Environment = 'sandbox',
   host = 'localhost',
 ): Promise<FakeProvider> {
-  const pages = createServer((request, response) => {
+  const pages = await startServer((request, response) => {
     const back = new URL(request.url ?? '/', 'http://fake').searchParams.get('back') ?? '';
     response.setHeader('content-type', 'text/html; charset=utf-8');
     response.end(
       `<!doctype html><html lang="en"><title>Provider</title><h1>At the provider</h1><a href="${back}">Back</a>`,
     );
   });
-  await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve));
-  const address = pages.address();
-  if (address === null || typeof address === 'string') throw new Error('the fake provider has no port');
-  const pageUrl = `http://${host}:${address.port}/pay`;
+  const pageUrl = `${pages.url.replace('127.0.0.1', host)}/pay`;
   const fake: FakeProvider = {
     id,
     environment,
@@ -64,7 +61,7 @@ export async function startFakeProvider(
     async inquireRefund() {
       return undefined;
     },
-    [Symbol.asyncDispose]: () => close(pages),
+    [Symbol.asyncDispose]: () => pages[Symbol.asyncDispose](),
   };
   return fake;
 }
@@ -101,9 +98,4 @@ function answerOf(fake: FakeProvider, { payment, returnUrl }: HandoffRequest): H
     case 'lose':
       return { outcome: 'ambiguous', reason: 'the test says so' };
   }
-}
-
-function close(server: Server): Promise<void> {
-  server.closeAllConnections();
-  return new Promise((resolve) => server.close(() => resolve()));
 }
