@@ -72,12 +72,6 @@ describe('the level of all routes', () => {
     assert.ok(rt_b!.slow.mean > 0.8 && rt_b!.slow.mean < 0.88);
     assert.ok(rt_c!.slow.mean > 0.5 && rt_c!.slow.mean < 0.66);
   });
-
-  test('does not change if the busy route performs as configured, however good it is', () => {
-    const priors = priorsOf({ rt_a: 0.95, rt_b: 0.8 });
-    const usual = after([], priors)['rt_b']!.slow.mean;
-    near(after([[500, { rt_a: { successes: 97, failures: 3 } }]], priors)['rt_b']!.slow.mean, usual, 0.02);
-  });
 });
 
 describe('forgetting', () => {

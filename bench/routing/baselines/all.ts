@@ -22,7 +22,7 @@ const HYPERSWITCH: DecisionEngineOptions = { bucket: 200, exploreShare: 0.05, el
 /** decision-engine with its defaults, the router to compare with. */
 export const DECISION_ENGINE = decisionEngine('decision-engine SRv3 B125 h5 %', DEFAULTS);
 
-export const DECISION_ENGINE_BY_VALUE = decisionEngine('decision-engine by expected value', {
+const DECISION_ENGINE_BY_VALUE = decisionEngine('decision-engine by expected value', {
   ...DEFAULTS,
   byValue: true,
 });

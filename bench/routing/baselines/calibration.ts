@@ -13,13 +13,13 @@ export interface Calibration {
 }
 
 /** Number of outcomes in the score: 5 sqrt(V / (n - 1)), rounded to a multiple of 25, between 100 and 2,000. */
-export function bucketFor(volume: number, arms: number): number {
+function bucketFor(volume: number, arms: number): number {
   const wanted = 25 * Math.round((5 * Math.sqrt(volume / (arms - 1))) / 25);
   return Math.min(2000, Math.max(100, wanted));
 }
 
 /** Total exploration share: each route but the best gets enough to fill its bucket in an hour, from 1 % to an equal part of 30 %. */
-export function exploreShareFor(bucket: number, volume: number, arms: number): number {
+function exploreShareFor(bucket: number, volume: number, arms: number): number {
   const others = arms - 1;
   return others * Math.max(0.01, Math.min(bucket / volume, 0.3 / others));
 }
