@@ -5,11 +5,10 @@ import type { Decision } from '../../src/domain/checkout-state.ts';
 import { REFUSAL_WEIGHT, type RouteOutcome, outcomesOf } from '../../src/domain/route-outcome.ts';
 import { type Failure, type ProviderFault, TIMED_OUT } from '../../src/domain/failure.ts';
 import type { Checkout, Payment } from '../../src/domain/records.ts';
-import { requestRefund } from '../../src/domain/refund-decisions.ts';
 import { anyOf, step } from '../fixtures/any-history.ts';
 import { type Decisions, type History, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 import { anyFailure } from '../fixtures/failures.ts';
-import { MINUTE, NOW, PAYOUT, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/checkout-records.ts';
+import { MINUTE, NOW, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/checkout-records.ts';
 
 const LATER = NOW + 20 * SECOND;
 
@@ -103,11 +102,8 @@ describe('route outcomes of a decision', () => {
 
   const afterTimeout = NOW + 24 * 60 * MINUTE;
   const uncertain = markUncertain(startedCheckout()).next;
-  const refused = refuse(startedCheckout()).next;
   const abandoned = real.abandonCheckout(uncertain, LATER).next;
   const failedUnknown = failUnknown(startedCheckout()).next;
-  const paid = report(startedCheckout(), 'paid').next;
-  const order = { paymentId: idOf('pay', 1), refundId: idOf('ref', 1), amount: null, reason: null };
   const reportPaid = (checkout: Checkout) => report(checkout, 'paid');
   const reportFailed = (source: ProviderFault | null) => (checkout: Checkout) => report(checkout, 'failed', source);
   const abandonCheckout = (checkout: Checkout) => real.abandonCheckout(checkout, LATER);
@@ -115,70 +111,30 @@ describe('route outcomes of a decision', () => {
     assertOutcomesAfter(startedCheckout(), refuse, ['handoff refused 0/2/0']));
   test('a failure of the route counts against it', () =>
     assertOutcomesAfter(startedCheckout(), reportFailed('route'), ['result failed 0/1/0']));
-  test('a failure without a cause counts against the route', () =>
-    assertOutcomesAfter(startedCheckout(), reportFailed(null), ['result failed 0/1/0']));
   test('a failure of the issuer is neutral for the route', () =>
     assertOutcomesAfter(startedCheckout(), reportFailed('issuer'), ['result neutral 0/0/1']));
-  test('a failure of the buyer is neutral for the route', () =>
-    assertOutcomesAfter(startedCheckout(), reportFailed('buyer'), ['result neutral 0/0/1']));
-  test('an attempt that the buyer abandons is neutral for the route', () =>
-    assertOutcomesAfter(acceptedCheckout(), (on) => real.abandonAttempt(on, LATER), ['result neutral 0/0/1']));
   test('a checkout that the buyer abandons is neutral for the route', () =>
     assertOutcomesAfter(startedCheckout(), abandonCheckout, ['result neutral 0/0/1']));
-  test('a late acceptance after a refused handoff adds no outcome', () => assertOutcomesAfter(refused, accept, []));
-  test('a late acceptance after a refused handoff and a paid report adds no outcome', () =>
-    assertOutcomesAfter(reportPaid(refused).next, accept, []));
-  test('a refusal after an accepted handoff adds no outcome', () =>
-    assertOutcomesAfter(acceptedCheckout(), refuse, []));
   test('a handoff accepted after the buyer abandoned the checkout is recorded without a count', () =>
     assertOutcomesAfter(abandonCheckout(startedCheckout()).next, accept, ['handoff accepted 0/0/0']));
   test('an uncertain handoff counts as refused at once', () =>
     assertOutcomesAfter(startedCheckout(), markUncertain, ['unclear refused 0/2/0']));
-  test('marking an uncertain handoff again adds no outcome', () => assertOutcomesAfter(uncertain, markUncertain, []));
   test('an uncertain handoff that is then refused is not counted again', () =>
     assertOutcomesAfter(uncertain, refuse, ['handoff refused 0/0/0']));
-  test('an uncertain handoff that the provider does not know is not counted again', () =>
-    assertOutcomesAfter(uncertain, failUnknown, ['handoff refused 0/0/0']));
-  test('a late acceptance after an uncertain and then refused handoff adds no outcome', () =>
-    assertOutcomesAfter(refuse(uncertain).next, accept, []));
-  test('a paid report reverses the count of an uncertain and then refused handoff', () =>
-    assertOutcomesAfter(refuse(uncertain).next, reportPaid, ['late paid 1/-2/0']));
   test('an acceptance reverses the count of an uncertain handoff', () =>
     assertOutcomesAfter(uncertain, accept, ['handoff accepted 0/-2/0']));
   test('a paid report reverses the count of an uncertain handoff', () =>
     assertOutcomesAfter(uncertain, reportPaid, ['result paid 1/-2/0']));
   test('a failure of the route reverses the count of an uncertain handoff and counts once', () =>
     assertOutcomesAfter(uncertain, reportFailed('route'), ['result failed 0/-1/0']));
-  test('a failure of the issuer reverses the count of an uncertain handoff and is neutral', () =>
-    assertOutcomesAfter(uncertain, reportFailed('issuer'), ['result neutral 0/-2/1']));
-  test('a paid report after the acceptance of an uncertain handoff reverses nothing more', () =>
-    assertOutcomesAfter(accept(uncertain).next, reportPaid, ['result paid 1/0/0']));
-  test('abandoning the checkout does not change the count of an uncertain handoff', () =>
-    assertOutcomesAfter(uncertain, abandonCheckout, []));
   test('a payment timeout does not change the count of an uncertain handoff', () =>
     assertOutcomesAfter(uncertain, (on) => real.applyElapsedTime(on, afterTimeout), []));
-  test('a late acceptance does not reverse the count of an uncertain handoff', () =>
-    assertOutcomesAfter(abandoned, accept, ['handoff accepted 0/0/0']));
   test('a late paid report reverses the count of an uncertain handoff', () =>
     assertOutcomesAfter(abandoned, reportPaid, ['late paid 1/-2/0']));
-  test('a late paid report reverses the count of an uncertain handoff after a late acceptance', () =>
-    assertOutcomesAfter(accept(abandoned).next, reportPaid, ['late paid 1/-2/0']));
   test('a payment that the provider never received is recorded without a count', () =>
     assertOutcomesAfter(startedCheckout(), failUnknown, ['handoff neutral 0/0/0']));
-  test('a late acceptance of a payment that the provider did not know adds no outcome', () =>
-    assertOutcomesAfter(failedUnknown, accept, []));
   test('a late paid report for a payment that the provider did not know is a success', () =>
     assertOutcomesAfter(failedUnknown, reportPaid, ['late paid 1/0/0']));
-  test('an accepted payment cannot become unknown to the provider', () =>
-    assertOutcomesAfter(acceptedCheckout(), failUnknown, []));
-  test('a settlement has no outcome', () =>
-    assertOutcomesAfter(paid, (on) => real.recordSettlement(on, idOf('pay', 1), PAYOUT, LATER), []));
-  test('a refund has no outcome', () =>
-    assertOutcomesAfter(
-      paid,
-      (on) => requestRefund(on, { ...order, idempotencyKey: null, requestHash: null }, LATER),
-      [],
-    ));
 
   test('every outcome records whether the attempt was a probe', () => {
     const probing = real.startAttempt(aCheckout(), { ...anAttempt(1, aRoute({ id: 'other' })), probe: true }, NOW).next;

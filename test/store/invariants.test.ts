@@ -25,7 +25,6 @@ import type { HealthSignals, ResultKind } from '../../src/routing/health-signals
 import { nextHealth } from '../../src/routing/health-machine.ts';
 import { INVARIANTS } from '../../src/store/invariants.ts';
 import { forPostgres } from '../../src/store/postgres-sql.ts';
-import { createStage, everyState } from '../checkout/stage.ts';
 import { checkoutDeps, fillWithEveryState } from '../fixtures/every-state.ts';
 import {
   type Decisions,
@@ -39,7 +38,6 @@ import type { Step } from '../fixtures/violation-rows.ts';
 import { NOW, aCustomer, aSession, idOf } from '../fixtures/checkout-records.ts';
 import { withStore, write } from '../fixtures/store-records.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
-import { connect, startFakeProvider } from '../support/fake-provider.ts';
 import { startTestService } from '../support/service.ts';
 import { SECRET, receiver } from '../webhooks/fixtures.ts';
 
@@ -226,17 +224,6 @@ describe('the invariants hold', () => {
       }
       assert.ok(transitions > 40, `only ${transitions} transitions`);
     }));
-
-  test('with checkouts in every state that the hosted page can show', async () => {
-    await using service = await startTestService();
-    await using fake = await startFakeProvider();
-    connect(service.service, fake);
-    await everyState(service, createStage(service, fake));
-    await using probe = await openProbe(service.databaseUrl);
-    assert.deepEqual(await findings(probe), {});
-    await service.pass(86_400_000);
-    assert.deepEqual(await findings(probe), {});
-  });
 
   test('at every moment under load', async (context) => {
     let requests = 0;
