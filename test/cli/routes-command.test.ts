@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createSession, startAt } from '../simulator/buyer.ts';
 import { runSql } from '../support/database.ts';
-import { ask, decisionsOf, saveRules, standings, temporaryFile } from '../support/routing.ts';
+import { ask, decisionsOf, saveRules, temporaryFile } from '../support/routing.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { commandsOn, runIn } from './terminal.ts';
 
@@ -209,21 +209,4 @@ describe('tillway routes', { concurrency: 2 }, () => {
       assert.match(await stderrOf(2, ...args), expected);
     });
   }
-
-  it('exits with 1 if the service rejects the request', async () => {
-    assert.match(await stderrOf(1, 'why chk_nobody'), /^tillway: No session "chk_nobody" exists\.\n/);
-    for (const line of [
-      'replay ../rules',
-      'override nowhere standby',
-      'override __proto__ standby',
-      'override sandbox_card_backup automatic',
-      'override sandbox_card_backup standby --until 2020-01-01T00:00:00Z',
-      'dry-run 0',
-      `dry-run 1${'0'.repeat(300)}`,
-      'backtest --limit 1001',
-    ]) {
-      await stderrOf(1, line);
-    }
-    assert.equal((await standings(on)).get('sandbox_card_backup')?.health, 'live');
-  });
 });

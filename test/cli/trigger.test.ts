@@ -65,11 +65,9 @@ describe('tillway trigger', { concurrency: 4 }, () => {
     ['payment.provider_pending', 'card', 'pending', ['pending'], ['provider_pending']],
     ['payment.provider_pending.wrong_amount', 'wallet', 'pending', ['pending'], ['provider_pending']],
     ['payment.paid', 'card', 'paid', ['paid'], ['provider_pending', 'paid']],
-    ['payment.paid', 'local', 'paid', ['paid'], ['provider_pending', 'paid']],
     ['payment.paid.after_decline', 'wallet', 'paid', ['failed', 'paid'], ['provider_pending', 'paid']],
     ['payment.paid.duplicates', 'card', 'paid', ['paid'], ['provider_pending', 'paid']],
     ['payment.paid.reordered', 'card', 'paid', ['paid'], ['provider_pending', 'paid']],
-    ['payment.failed', 'wallet', 'failed', ['failed', 'failed', 'failed'], ['provider_pending', 'failed']],
     ['payment.failed', 'card', 'failed', ['failed', 'failed', 'failed'], ['provider_pending', 'failed']],
     ['payment.failed.cancelled', 'card', 'failed', ['failed'], ['provider_pending', 'failed']],
   ];

@@ -5,7 +5,6 @@ import { type MerchantServer, startMerchant } from '../support/http-server.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { BODY } from './calls.ts';
-import { errorOf } from './recorder.ts';
 
 const SECRET = 'whsec_dGhlIHNlY3JldCBvZiB0aGUgc2RrIHRlc3QgIzE=';
 
@@ -22,15 +21,6 @@ describe('the SDK client of a running service', () => {
   after(async () => {
     await service[Symbol.asyncDispose]();
     await receiver[Symbol.asyncDispose]();
-  });
-
-  test('gets the same session for a repeated idempotency key, marked as a replay', async () => {
-    const params = { ...BODY, idempotencyKey: 'sdk-test-1' };
-    const first = await tillway.sessions.create(params);
-    const { data, response } = await tillway.sessions.create(params).withResponse();
-    assert.deepEqual([data.id, response.replayed], [first.id, true]);
-    const error = await errorOf(tillway.sessions.create({ ...params, amount: 1 }));
-    assert.deepEqual([error.code, error.status], ['idempotency_conflict', 422]);
   });
 
   test('creates one session if the first response is lost', async () => {
