@@ -239,6 +239,7 @@ describe('the error for invalid settings', () => {
     ],
     ['SHUTDOWN_TIMEOUT', SECONDS, /seconds/],
     ['SHUTDOWN_DELAY', ['soon', '-1', '301'], /seconds/],
+    ['ENCRYPTION_KEY', [31, 33].map((size) => Buffer.alloc(size).toString('base64')), /base64/],
     ['DEMO', ['yes'], /true or false/],
     ['TEST_CLOCK', ['24h'], /true or false/],
     ['LOG_LEVEL', ['loud'], /info/],

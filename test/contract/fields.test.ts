@@ -57,15 +57,6 @@ describe('amount: greater than 0, at most 10000, two decimals', () => {
   test('rejects values that are not finite numbers', () => {
     assertRejects(amount, 'invalid_type', '49.99', null, true, [], {}, undefined, Number.NaN, Infinity);
   });
-
-  test('accepts every whole number of cents, and rejects fractions of a cent', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 1_000_000 }), fc.integer({ min: 1, max: 9 }), (cents, mills) => {
-        assertAccepts(amount, cents / 100);
-        if (cents < 1_000_000) assertRejects(amount, 'not_multiple_of', (cents * 10 + mills) / 1000);
-      }),
-    );
-  });
 });
 
 describe('text lengths in Unicode code points', () => {
@@ -108,10 +99,6 @@ describe('text lengths in Unicode code points', () => {
       const values = [`order\0-1001`, `order-1001${LONE_SURROGATE}`, `${EMOJI.slice(1)}order-1001`];
       assertRejects(sessionRequest, `${field}.invalid_format`, ...values.map(withValue));
     }
-  });
-
-  test('a product may contain control characters and right-to-left text', () => {
-    assertAccepts(sessionRequest, ...['tab\tand\nline', 'דו״ח', ' ', '<script>'].map(withField('product')));
   });
 });
 

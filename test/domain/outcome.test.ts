@@ -75,22 +75,6 @@ describe('route outcomes of a decision', () => {
     assert.equal(late!.paidAfterMs, null);
   });
 
-  test('a surplus payment is a success of its route', () => {
-    const twice = real.startAttempt(real.abandonAttempt(acceptedCheckout(), NOW).next, anAttempt(2), NOW).next;
-    const paid = report(twice, 'paid', null, 2).next;
-    assert.deepEqual(textsOf(outcomesAfter(paid, (checkout) => report(checkout, 'paid'))), ['late paid 1/0/-1']);
-  });
-
-  test('a paid report for an older attempt makes the superseded newer attempt neutral for its route', () => {
-    const twice = real.startAttempt(real.abandonAttempt(acceptedCheckout(), NOW).next, anAttempt(2), NOW).next;
-    const outcomes = outcomesAfter(twice, (checkout) => report(checkout, 'paid'));
-    assert.deepEqual(textsOf(outcomes), ['late paid 1/0/-1', 'result neutral 0/0/1']);
-    assert.deepEqual(
-      outcomes.map(({ paymentId }) => paymentId),
-      [idOf('pay', 1), idOf('pay', 2)],
-    );
-  });
-
   test('a payment created by a provider report has a result outcome and no handoff outcome', () => {
     const [outcome] = outcomesAfter(aCheckout(), (checkout) => report(checkout, 'paid', null, null));
     assert.deepEqual(textsOf([outcome!]), ['result paid 1/0/0']);
@@ -99,42 +83,6 @@ describe('route outcomes of a decision', () => {
       'result neutral 0/0/1',
     ]);
   });
-
-  const afterTimeout = NOW + 24 * 60 * MINUTE;
-  const uncertain = markUncertain(startedCheckout()).next;
-  const abandoned = real.abandonCheckout(uncertain, LATER).next;
-  const failedUnknown = failUnknown(startedCheckout()).next;
-  const reportPaid = (checkout: Checkout) => report(checkout, 'paid');
-  const reportFailed = (source: ProviderFault | null) => (checkout: Checkout) => report(checkout, 'failed', source);
-  const abandonCheckout = (checkout: Checkout) => real.abandonCheckout(checkout, LATER);
-  test('a refused handoff counts for two failures, and has no other result', () =>
-    assertOutcomesAfter(startedCheckout(), refuse, ['handoff refused 0/2/0']));
-  test('a failure of the route counts against it', () =>
-    assertOutcomesAfter(startedCheckout(), reportFailed('route'), ['result failed 0/1/0']));
-  test('a failure of the issuer is neutral for the route', () =>
-    assertOutcomesAfter(startedCheckout(), reportFailed('issuer'), ['result neutral 0/0/1']));
-  test('a checkout that the buyer abandons is neutral for the route', () =>
-    assertOutcomesAfter(startedCheckout(), abandonCheckout, ['result neutral 0/0/1']));
-  test('a handoff accepted after the buyer abandoned the checkout is recorded without a count', () =>
-    assertOutcomesAfter(abandonCheckout(startedCheckout()).next, accept, ['handoff accepted 0/0/0']));
-  test('an uncertain handoff counts as refused at once', () =>
-    assertOutcomesAfter(startedCheckout(), markUncertain, ['unclear refused 0/2/0']));
-  test('an uncertain handoff that is then refused is not counted again', () =>
-    assertOutcomesAfter(uncertain, refuse, ['handoff refused 0/0/0']));
-  test('an acceptance reverses the count of an uncertain handoff', () =>
-    assertOutcomesAfter(uncertain, accept, ['handoff accepted 0/-2/0']));
-  test('a paid report reverses the count of an uncertain handoff', () =>
-    assertOutcomesAfter(uncertain, reportPaid, ['result paid 1/-2/0']));
-  test('a failure of the route reverses the count of an uncertain handoff and counts once', () =>
-    assertOutcomesAfter(uncertain, reportFailed('route'), ['result failed 0/-1/0']));
-  test('a payment timeout does not change the count of an uncertain handoff', () =>
-    assertOutcomesAfter(uncertain, (on) => real.applyElapsedTime(on, afterTimeout), []));
-  test('a late paid report reverses the count of an uncertain handoff', () =>
-    assertOutcomesAfter(abandoned, reportPaid, ['late paid 1/-2/0']));
-  test('a payment that the provider never received is recorded without a count', () =>
-    assertOutcomesAfter(startedCheckout(), failUnknown, ['handoff neutral 0/0/0']));
-  test('a late paid report for a payment that the provider did not know is a success', () =>
-    assertOutcomesAfter(failedUnknown, reportPaid, ['late paid 1/0/0']));
 
   test('every outcome records whether the attempt was a probe', () => {
     const probing = real.startAttempt(aCheckout(), { ...anAttempt(1, aRoute({ id: 'other' })), probe: true }, NOW).next;
@@ -147,19 +95,6 @@ describe('route outcomes of a decision', () => {
 
 function startedCheckout(): Checkout {
   return real.startAttempt(aCheckout(), anAttempt(1), NOW).next;
-}
-
-/** A checkout whose payment the provider has accepted. */
-function acceptedCheckout(): Checkout {
-  return accept(startedCheckout()).next;
-}
-
-function markUncertain(checkout: Checkout) {
-  return real.markHandoffUncertain(checkout, idOf('pay', 1));
-}
-
-function failUnknown(checkout: Checkout) {
-  return real.failUnknownHandoff(checkout, idOf('pay', 1), NOW);
 }
 
 function accept(checkout: Checkout) {
@@ -190,10 +125,6 @@ function outcomesAfter(
   now = LATER,
 ): RouteOutcome[] {
   return outcomesOf(before, decide(before).next, now);
-}
-
-function assertOutcomesAfter(before: Checkout, decide: (checkout: Checkout) => Decision<string>, expected: string[]) {
-  assert.deepEqual(textsOf(outcomesAfter(before, decide)), expected);
 }
 
 /** Outcomes as texts such as `result paid 1/0/0`: stage, result, successes/failures/neutrals. */

@@ -110,18 +110,3 @@ test('other candidates change neither the draw nor the score of a candidate, and
     );
   });
 });
-
-test('the fewer outcomes a candidate has, the wider is its draw', () => {
-  const alike = { eligible: true, health: 'live', p: 0.8, cost: 0.02, etaMinutes: 0, triedAt: null } as const;
-  const draws = { gaussianOf: () => 1, uniform: 0.5 };
-  const options = { policy: DEFAULT_POLICY, draws, amount: 5000, explore: true, tokens: 1 };
-  const { standings } = choose(
-    [
-      { ...alike, id: 'rt_a', n: 40 },
-      { ...alike, id: 'rt_b', n: 4000 },
-    ],
-    options,
-  )!;
-  const [few, many] = standings.map(({ index, value }) => index - value);
-  assert.ok(few! > many! * 9 && many! > 0);
-});

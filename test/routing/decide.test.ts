@@ -182,14 +182,6 @@ describe('a route in standby', () => {
     }
   });
 
-  test('is not an alternative while another route is probed', () => {
-    const free = inStandby(facts({ id: 'free', p: 0.9, buyerFeeRate: 0, gatewayFeeRate: 0 }));
-    const expensive = facts({ id: 'expensive', p: 0.9, buyerFeeRate: 500_000, gatewayFeeRate: 300_000 });
-    const output = decided([due, free, expensive], anAttemptAt({ effect: anEffect({ margin: 0.1 }) }));
-    assert.deepEqual([output.mode, output.greedy], ['probe', 'expensive']);
-    assert.equal(excludedFrom(output, 'free'), 'standby: 3 handoff errors in a row');
-  });
-
   test('takes payments if all routes are in standby: the best of them', () => {
     const output = decided([inStandby(FAIR), inStandby(GOOD)], anAttemptAt());
     assert.deepEqual([output.mode, output.chosen], ['panic', 'good']);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type RouteEstimate, type RoutePrior, estimate, fold } from '../../src/routing/estimate.ts';
-import { type States, type Tally, bucketOf, emptyTally, withFastCleared } from '../../src/routing/route-memory.ts';
+import { type States, type Tally, emptyTally, withFastCleared } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
@@ -236,9 +236,4 @@ describe('the time to paid', () => {
     const later = after([...periods, idle(HOUR - 30)])['rt_a']!.latency;
     assert.ok(later.nFast < 0.2 * later.nSlow && later.nSlow > 400);
   });
-});
-
-test('a time belongs to the bucket that began most recently', () => {
-  const buckets = [0, BUCKET_MS - 1, BUCKET_MS, 7 * BUCKET_MS + 1].map((ms) => bucketOf(ms, DEFAULT_POLICY));
-  assert.deepEqual(buckets, [0, 0, 1, 7]);
 });

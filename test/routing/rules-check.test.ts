@@ -201,12 +201,6 @@ describe('rejected rules', () => {
     assert.deepEqual(issuesIn({ rules: {} }), ['rules invalid_type']);
   });
 
-  test('a duplicate id is reported at its second place', () => {
-    assert.deepEqual(issuesOf(when({ hour: 1 }), when({ hour: 2 })), [
-      { path: 'rules.1.id', code: 'duplicate_id', message: 'is the id of an earlier rule: "r"' },
-    ]);
-  });
-
   test('rules that together leave an environment without a route are rejected', () => {
     const cards = { id: 'cards', when: { environment: 'sandbox' }, then: { exclude: { kind: 'card' } } };
     const local = { id: 'local', then: { exclude: { network: 'ach' } } };

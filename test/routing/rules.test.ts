@@ -161,16 +161,6 @@ describe('an ordering', () => {
     ]);
   });
 
-  test('without a route of the environment is skipped', () => {
-    const rules = [
-      { id: 'eu', then: { prefer: 'rt_eu_card' } },
-      { id: 'us', then: { priority: 'rt_a' } },
-    ];
-    assert.deepEqual(effectOf(rules).ordering, { type: 'priority', routes: ['rt_a'], rule: 'us' });
-    const inProduction = effectOf(rules, { environment: 'production' });
-    assert.deepEqual(inProduction.ordering, { type: 'prefer', routes: ['rt_eu_card'], rule: 'eu' });
-  });
-
   test('by a split selects the share by a draw from the rule and the session or customer', () => {
     const split = [
       { route: 'rt_a', pct: 70 },
