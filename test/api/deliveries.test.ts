@@ -82,27 +82,6 @@ test('a dead delivery is listed, replayed and delivered, and its log contains ev
   assert.equal(shop.received.length, 6);
 });
 
-test('a replay of a dead delivery runs the whole retry schedule again, with the same waits', async (context) => {
-  const { shop, dead } = await openShopWithDead(context);
-  const { tillway } = shop;
-  for (const round of [2, 3]) {
-    await shop.replay(dead.id);
-    for (const [index, wait] of WAITS.entries()) {
-      // Half of the wait is too early with any jitter.
-      if (index > 0) await tillway.pass(wait / 2);
-      const before = await shop.delivery(dead.id);
-      assert.deepEqual([before.status, before.attempts], ['pending', (round - 1) * 5 + index]);
-      await tillway.pass(index > 0 ? wait / 2 : 0);
-    }
-    const { status, attempts, log } = await shop.delivery(dead.id);
-    assert.deepEqual([status, attempts], ['dead', round * 5]);
-    assert.deepEqual(
-      log.map(({ number }) => number),
-      Array.from({ length: round * 5 }, (_, index) => index + 1),
-    );
-  }
-});
-
 /** The two requests that send a delivery again: a replay of the delivery, or a resend of its event. */
 const REQUESTS = {
   replay: (shop: Merchant, { id }: DeliveryResource) => shop.replay(id),

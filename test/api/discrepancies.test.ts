@@ -115,15 +115,6 @@ describe('discrepancies about a wrong received amount', () => {
     await api.refused('400 invalid_input', 'GET discrepancies?kind=odd');
   });
 
-  test('are not duplicated by a repeated report or by a report that the payment failed or is pending', async () => {
-    const { session, reportPaid, summaries } = await startSale();
-    for (let time = 0; time < 2; time++) await reportPaid(100, { eventId: 'often_1' });
-    assert.equal((await summaries()).length, 1);
-    for (const status of ['failed', 'provider_pending'] as const)
-      await providerSays(service, session, status, { amount: 100 });
-    assert.equal((await summaries()).length, 1);
-  });
-
   test('an inquiry answer with a new amount is processed, and a repeated answer is a duplicate', async () => {
     const { session, summaries } = await startSale();
     const { deps } = service.service;

@@ -156,19 +156,3 @@ test('if two instances receive different contents under one event id at once, on
     assert.deepEqual(await Promise.all(listed), [0, 1]);
   }
 });
-
-test('an event_conflict discrepancy holds no money: a refund is rejected, and closing the discrepancy with a note creates no ledger entries', async () => {
-  const [payment, second] = [await startPayment(), await startPayment()];
-  const event = `closed ${payment.id}`;
-  await send(charged(payment, event));
-  assert.equal(await send(charged(second, event)), 'event_conflict');
-  const [found] = await conflictsOf(second.sessionId);
-  assert.deepEqual([found!.paymentId, found!.received], [second.id, 49.99]);
-  const start = await records(payment.sessionId, second.sessionId);
-  const path = `discrepancies/${found!.id}/resolve`;
-  await gatewayOf(on).refused('409 invalid_state', `POST ${path}`, { action: 'refund' });
-  await gatewayOf(on).refused('400 invalid_input', `POST ${path}`, { action: 'accept' });
-  const closed = await gatewayOf(on).post<Discrepancy>(path, { action: 'accept', note: 'seen by the provider' });
-  assert.equal(closed.resolution, 'accepted');
-  assert.equal(await records(payment.sessionId, second.sessionId), start);
-});

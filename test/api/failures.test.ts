@@ -62,28 +62,6 @@ async function decline(sessionId: string, reason?: string): Promise<void> {
 const DECLINED = 'declined issuer card_declined';
 
 describe('the failure of a payment', () => {
-  // test/simulator/instruments.test.ts tests the failure code of every outcome and payment method.
-  for (const [outcome, kind, expected, later] of [
-    ['paid', 'card', null],
-    ['decline_then_paid', 'local', 'insufficient_funds buyer insufficient_funds'],
-    ['declined', 'card', DECLINED],
-    ['declined', 'wallet', 'declined issuer wallet_declined'],
-    ['declined', 'local', 'declined issuer transfer_rejected'],
-    ['provider_error', 'wallet', 'processing_error route processing_error'],
-    ['abandoned', 'card', null, 'timed_out route -'],
-    ['wrong_amount', 'card', null, 'amount_mismatch route -'],
-  ] as const) {
-    test(`is correct for the simulated outcome ${outcome} by ${kind}`, async () => {
-      const sessionId = await createSession(on);
-      await attempt(on, sessionId, kind, outcome);
-      await on.pass(0);
-      assert.deepEqual(await failuresOf(sessionId), [expected]);
-      if (later === undefined) return;
-      await timeOut(sessionId);
-      assert.deepEqual(await failuresOf(sessionId), [later]);
-    });
-  }
-
   test('disappears if the payment succeeds late', async () => {
     const sessionId = await createSession(on);
     await attempt(on, sessionId, 'card', 'late_success');
@@ -110,16 +88,6 @@ describe('the failure of a payment', () => {
     'the buyer chooses another payment method': [
       (id) => byCard(id).then(() => chooseAnotherMethod(on.service.deps, id, 1)),
       ['abandoned buyer -'],
-    ],
-    'the buyer uses up all attempts': [
-      async (id) => {
-        for (let time = 0; time < 3; time++) {
-          await attempt(on, id, 'card', 'declined');
-          await on.pass(0);
-        }
-        assert.equal((await on.service.deps.store.session(id))!.status, 'failed');
-      },
-      [DECLINED, DECLINED, DECLINED],
     ],
     'an earlier payment succeeds late': [
       async (id) => {

@@ -1,7 +1,6 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Tillway } from '../../sdk/src/index.ts';
 import type { WebhookEvent } from '../../src/contract/event-contract.ts';
 import { gatewayOf } from '../support/gateway.ts';
 import { type List, merchantOf } from '../support/merchant.ts';
@@ -69,24 +68,6 @@ describe('the event feed (GET events?after=)', () => {
       assert.ok(error.suggestion);
       if (query.endsWith('0_paid')) assert.match(error.message, /no event evt_chk_0+_paid exists here/);
     }
-  });
-
-  it('is read to its end by the SDK, which returns the cursor for the next call', async () => {
-    const client = new Tillway({ baseUrl: tillway.url, maxRetries: 0 });
-    const all: string[] = [];
-    const reading = client.events.feed({ limit: 2 });
-    for await (const { id } of reading) {
-      all.push(id);
-      if (all.length === 3) break;
-    }
-    assert.deepEqual([all, reading.cursor], [eventIds.slice(0, 3), eventIds[2]]);
-    const going = client.events.feed({ after: reading.cursor, limit: 2 });
-    for await (const { id } of going) all.push(id);
-    assert.deepEqual([all, going.cursor], [eventIds, eventIds.at(-1)]);
-    assert.equal((await client.events.feed({ after: eventIds[0], limit: 1 })).data[0]!.id, eventIds[1]);
-    const nothing = client.events.feed({ after: eventIds.at(-1) });
-    for await (const event of nothing) assert.fail(event.id);
-    assert.equal(nothing.cursor, eventIds.at(-1));
   });
 
   it('is printed by the command line, with the cursor for the next page', async () => {

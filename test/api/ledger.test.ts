@@ -95,24 +95,6 @@ describe('the list of ledger entries', () => {
     }
     assert.deepEqual(await entries(`?limit=3&endingBefore=${whole[5]!.id}`), whole.slice(2, 5));
   });
-
-  test('is filtered by account, kind, payment, session and time', async () => {
-    const ids = (query: string) => api.ids(`ledger/entries?${query}`);
-    assert.deepEqual(await ids('kind=settled&account=merchant_payable'), [`${payments[0]}:settled:0`]);
-    const revenue = await ids(`kind=paid&paymentId=${payments[1]}&account=gateway_revenue`);
-    assert.deepEqual(revenue, [`${payments[1]}:paid:3`]);
-    const { sessionId } = (await on.service.deps.store.payment(payments[0]!))!;
-    assert.equal((await ids(`sessionId=${sessionId}`)).length, 6);
-    assert.deepEqual(await ids(`until=${START}`), []);
-    assert.equal((await ids(`from=${START}&until=2026-03-01T12:00:00.001Z`)).length, 4);
-  });
-
-  test('rejects a cursor that is not an entry id, and malformed filters', async () => {
-    for (const query of ['startingAfter=pay_gone:paid:0', 'account=cash', 'sessionId=pay_1']) {
-      const { field } = await api.refused('400 invalid_input', `GET ledger/entries?${query}`);
-      assert.equal(field, query.split('=')[0]);
-    }
-  });
 });
 
 describe('the ledger export', () => {

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { callTool } from '../mcp/rpc.ts';
 import { createSession } from '../simulator/buyer.ts';
-import { ADMIN, BOOTSTRAP, bearer, makeKey } from '../support/keys.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import type { Refusal } from '../support/refusal.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
@@ -43,18 +42,6 @@ test('a redirectUrl may use https, http, an app scheme with a dot, or a scheme f
     for (const redirectUrl of refused)
       assert.equal(await isAccepted(service, sessionBody({ redirectUrl })), false, redirectUrl);
   }
-});
-
-test('a redirectUrl in production may use http for loopback only, and an agent key allows no additional scheme', async () => {
-  await using service = await startTestService({ variables: BOOTSTRAP });
-  const production = bearer(ADMIN.production);
-  const agent = bearer(await makeKey(service.url, 'sandbox', { scope: 'agent', spendPerDay: 1000 }));
-  const plain = sessionBody({ redirectUrl: 'http://shop.example/', environment: 'production' });
-  assert.equal(await isAccepted(service, plain, production), false);
-  const local = sessionBody({ redirectUrl: 'http://localhost/', environment: 'production' });
-  assert.equal(await isAccepted(service, local, production), true);
-  for (const redirectUrl of NEVER)
-    assert.equal(await isAccepted(service, sessionBody({ redirectUrl }), agent), false, redirectUrl);
 });
 
 test('the checkout page does not link to a stored redirectUrl whose scheme is no longer allowed', async () => {

@@ -99,15 +99,6 @@ describe("the operator's override of a route's health", () => {
     assert.deepEqual([health, stored], ['degraded', null]);
   });
 
-  it('keeps a route live despite failures', async () => {
-    await using stack = new AsyncDisposableStack();
-    const on = await startRefusing(stack);
-    await override(on, ACQUIRER, { health: 'live', reason: 'we know' });
-    await startPayments(on, 5);
-    const known = await standings(on);
-    assert.deepEqual([known.get(ACQUIRER)?.health, known.get(BACKUP)?.health], ['live', 'standby']);
-  });
-
   it('rejects a past time and unknown values', async () => {
     await using on = await startTestService();
     const reject = (body: unknown) =>
@@ -121,19 +112,6 @@ describe("the operator's override of a route's health", () => {
     await reject('{"health":"standby","__proto__":{"until":"x"}}');
     assert.deepEqual((await transitions(on)).data, []);
     assert.equal((await standings(on)).get(ACQUIRER)?.health, 'live');
-  });
-
-  it('can be set again, also with the same reason', async () => {
-    await using on = await startTestService();
-    for (let count = 0; count < 4; count++) {
-      const { since } = await override(on, ACQUIRER, { health: 'standby', reason: 'works' });
-      assert.equal(Date.parse(since), on.clock.now());
-      await on.pass(1000);
-    }
-    assert.equal((await transitions(on)).data.length, 4);
-    const until = new Date(on.clock.now() + MINUTE_MS).toISOString();
-    const { override: stored } = await override(on, ACQUIRER, { health: 'standby', reason: 'works', until });
-    assert.equal(stored?.until, until);
   });
 
   it('is the last of many simultaneous requests, and each request is one transition', async () => {

@@ -43,22 +43,6 @@ test('an agent that knows only the URL of /mcp sells one item by each payment me
   }
 });
 
-test('payment_get returns failed after a declined card, and paid after a second attempt', async () => {
-  await using service = await startTestService();
-  await using agent = await connect(service.url);
-  const { run } = agent;
-  const order = { product: 'Field guide', amount: 20, customer: 'buyer@example.com', preferredRoute: 'card' };
-  const { id } = (await run('checkout_create', order)).result as { id: string };
-  for (const [card, status] of [
-    ['declined', 'failed'],
-    ['paid', 'paid'],
-  ] as const) {
-    await attempt(service, id, 'card', card);
-    await service.pass(60_000);
-    assert.equal((await run('payment_get', { paymentId: id })).result?.['status'], status);
-  }
-});
-
 test('a sample callback that is signed as the tool description explains pays the session without a buyer', async () => {
   await using service = await startTestService();
   await using agent = await connect(service.url);
