@@ -1,19 +1,9 @@
 /* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { saveRules } from '../../src/operations/routing/saved-rules.ts';
 import { settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
-import {
-  OUTCOME,
-  attempt,
-  createSession,
-  outcomesOf,
-  postCallback,
-  replaceProvider,
-  startAt,
-  trustSecret,
-} from './buyer.ts';
+import { OUTCOME, createSession, outcomesOf, postCallback, replaceProvider, startAt, trustSecret } from './buyer.ts';
 import { brokenInvariants } from '../support/sound.ts';
 
 const SECOND = 1000;
@@ -123,35 +113,6 @@ describe('repeated and reordered provider reports', () => {
     }
     context.diagnostic(`${races.failedFirst} failed first, ${races.paidFirst} were paid first`);
     assert.deepEqual(await brokenInvariants(settingsOf(one.databaseUrl)), []);
-  });
-});
-
-describe('the estimate of a route', () => {
-  /** Estimated success rate of a route before and after ten payments with a test instrument. */
-  async function estimatesAroundTenPayments(instrument: string): Promise<{ before: number; after: number }> {
-    await using on = await startTestService();
-    const { deps } = on.service;
-    await saveRules(deps, {
-      version: 1,
-      rules: [{ id: 'one', when: { environment: 'sandbox' }, then: { only: ['sandbox_card_acquirer'] } }],
-    });
-    const expected = () => deps.router.view('sandbox').routes.get('sandbox_card_acquirer')!.facts.p;
-    const before = expected();
-    for (let count = 0; count < 10; count++) {
-      await attempt(on, await createSession(on), 'card', instrument);
-      await on.pass(0);
-    }
-    await deps.router.refresh();
-    return { before, after: expected() };
-  }
-
-  test('ignores declines by the issuer, falls after failures of the route and rises after payments', async () => {
-    const declined = await estimatesAroundTenPayments('declined');
-    assert.equal(declined.after, declined.before);
-    const failed = await estimatesAroundTenPayments('provider_error');
-    assert.ok(failed.after < failed.before - 0.1, `${failed.before} became ${failed.after}`);
-    const paid = await estimatesAroundTenPayments('paid');
-    assert.ok(paid.after > paid.before, `${paid.before} became ${paid.after}`);
   });
 });
 

@@ -259,6 +259,7 @@ describe('failover', () => {
   const counts = ({ providers }: Shop) => providers.map(({ requests }) => requests.handoff.length);
   const cases: [name: string, fields: Partial<Route>[], then: RuleActions, requests: number[]][] = [
     ['tries at most three routes', [{}, {}, {}, {}], {}, [1, 1, 1, 0]],
+    ['tries no other route if a rule excludes failover', [{}, {}], { failover: 'none' }, [1, 0]],
     [
       'tries routes of the same kind before routes of other kinds',
       [{}, { kind: 'wallet' }, {}, { kind: 'local' }],

@@ -1,7 +1,6 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as fc from 'fast-check';
 import {
   type Charge,
   type ChargeRefund,
@@ -97,28 +96,4 @@ test('each attempt to send a callback is claimed once, and a finished callback c
     assert.equal(await claim(3), true);
     assert.equal(await finish(3, 'done'), true);
     assert.equal(await claim(4), false);
-  }));
-
-test('charges with random texts and amounts are read back unchanged', () =>
-  withStore(async (store) => {
-    const text = fc.string({ unit: 'grapheme' }).map((drawn) => drawn.replaceAll('\0', ''));
-    const cents = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
-    const drawn = fc.record({
-      merchant: text,
-      product: text,
-      reason: fc.option(text),
-      captured: cents,
-      created: cents,
-    });
-    let number = 0;
-    await fc.assert(
-      fc.asyncProperty(drawn, async (fields) => {
-        const id = String(number++);
-        const charge = { ...CHARGE, ...fields, reference: `sp_${id}`, paymentId: `pay_${id}`, sessionId: `chk_${id}` };
-        await store.write(charge.reference, [insertCharge(charge)]);
-        assert.deepEqual(await store.charge(charge.reference), charge);
-        assert.deepEqual(await store.chargeOfPayment(charge.paymentId), charge);
-      }),
-      { numRuns: 50 },
-    );
   }));

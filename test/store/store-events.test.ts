@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { EventFilter, MerchantEvent } from '../../src/store/webhooks-port.ts';
 import type { Page } from '../../src/store/list-page.ts';
-import type { Change } from '../../src/store/store.ts';
 import { MINUTE, NOW, idOf } from '../fixtures/checkout-records.ts';
 import {
   aDelivery,
@@ -36,21 +35,6 @@ test('an unknown event id as a cursor stands for the creation time of its sessio
 describe('a delivery that is added to an event', () => {
   const records = checkoutRecords(1);
   const endpoint = anEndpoint();
-  const added = (number: number): Change => ({
-    type: 'delivery_added',
-    delivery: aDelivery({ id: idOf('dlv', number), eventId: records.event.id }),
-  });
-
-  test('is added once, even by concurrent commits', () =>
-    withStore(async (store) => {
-      await write(store, ...creationOf(records), { type: 'endpoint_saved', endpoint });
-      const results = await Promise.all(Array.from({ length: 8 }, (_, number) => store.commit([added(number)])));
-      assert.deepEqual(
-        results.filter(({ done }) => !done),
-        Array.from({ length: 7 }, () => ({ done: false, conflict: 'overtaken' })),
-      );
-      assert.equal((await store.deliveriesOfSession(records.session.id)).length, 1);
-    }));
 
   test('becomes due together with an earlier pending delivery of its session, and does not wait for later ones', () =>
     withStore(async (store) => {

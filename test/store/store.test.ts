@@ -44,10 +44,6 @@ const seeded = (name: string, use: (store: Store) => Promise<void>): void => {
 };
 
 describe('a commit', () => {
-  seeded('of an empty change set succeeds', async (store) => {
-    assert.deepEqual(await store.commit([]), { done: true });
-  });
-
   seeded('has the same outcome in a batch with other commits as alone', async (store) => {
     const stale: Change = { type: 'session_changed', session: { ...records.session, version: 9 } };
     const twin: Change = { type: 'payment_created', payment: records.payment };
@@ -100,8 +96,6 @@ describe('a commit', () => {
     assert.equal(calls, 3);
   });
 });
-
-seeded('a store answers a ping', async (store) => store.ping());
 
 describe('the guards of a commit', () => {
   seeded('version: only one of several changes of the same version is applied', async (store) => {

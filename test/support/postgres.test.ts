@@ -44,29 +44,6 @@ async function notesOf(database: string): Promise<unknown[]> {
 }
 
 describe('the PostgreSQL server of the tests', () => {
-  it('is durable, and rejects a wrong password', async () => {
-    const settings = ['fsync', 'synchronous_commit', 'full_page_writes'];
-    for (const name of settings) assert.deepEqual(await postgres.query('postgres', `SHOW ${name}`), [{ [name]: 'on' }]);
-    const wrong = postgres.url('postgres').replace(/:[^:@]+@/, ':wrong@');
-    await assert.rejects(connected(wrong), /password authentication failed/);
-  });
-
-  it('keeps committed rows after a crash, and closes every connection', async () => {
-    const database = await withTable();
-    await using session = await connected(postgres.url(database));
-    await using other = await connected(postgres.url(database));
-    await session.client.query(`INSERT INTO notes VALUES ('committed')`);
-    await other.client.query('BEGIN');
-    await other.client.query(`INSERT INTO notes VALUES ('open')`);
-    const { port } = postgres;
-    await postgres.restart('immediate', 20);
-    assert.match(String(await session.lost), /terminat/);
-    assert.match(String(await other.lost), /terminat/);
-    assert.deepEqual(await notesOf(database), ['committed']);
-    assert.equal(postgres.port, port);
-    assert.match(postgres.log(), /automatic recovery in progress/);
-  });
-
   it('loses an unsynced commit in a crash', async () => {
     const database = await withTable();
     await using session = await connected(postgres.url(database));
@@ -173,16 +150,6 @@ describe('the proxy in front of PostgreSQL', () => {
     await assert.rejects(session.client.query('COMMIT'));
     await cut;
     assert((await notesOf(database)).includes('in doubt'));
-  });
-
-  it('resets all connections, so that open transactions are rolled back', async () => {
-    await using proxy = await startProxy(postgres.port);
-    await using session = await through(proxy);
-    await session.client.query('BEGIN');
-    await session.client.query(`INSERT INTO notes VALUES ('undone')`);
-    proxy.cut();
-    assert.match(String(await session.lost), /ECONNRESET/);
-    assert(!(await notesOf(database)).includes('undone'));
   });
 
   it('keeps connections open and silent in a black hole, and resets the connections that lost bytes when it is healed', async () => {

@@ -19,7 +19,6 @@ import {
   addSession,
   listen,
   openStore,
-  receiver,
   stage,
   testClock,
   testDispatcher,
@@ -140,32 +139,6 @@ test('a dead delivery does not delay later events of its session', async (contex
     ['dead', 'delivered'],
   );
   assert.equal(received.length, SCHEDULE.length + 1);
-});
-
-test('all events of many sessions arrive at each of several endpoints, in order', async (context) => {
-  const store = await openStore(context);
-  let answered = 0;
-  const receivers = await Promise.all([1, 2, 3].map(() => receiver(context, () => (++answered % 7 === 0 ? 503 : 200))));
-  const endpoints = await Promise.all(receivers.map(({ url }) => addEndpoint(store, url)));
-  const sessions = await Promise.all(
-    Array.from({ length: 30 }, () => addSession(store, endpoints, ['provider_pending', 'failed', 'paid'])),
-  );
-  const clock = testClock();
-  const dispatcher = testDispatcher(context, store, clock);
-  for (const delay of SCHEDULE) {
-    clock.time += delay * 2;
-    await dispatcher.runOnce();
-  }
-  for (const { received } of receivers) {
-    for (const events of sessions) {
-      const arrived = received.filter(({ body }) => body.includes(events[0]!.sessionId)).map(({ body }) => body);
-      const distinct = arrived.filter((body, index) => body !== arrived[index - 1]);
-      assert.deepEqual(
-        distinct,
-        events.map(({ body }) => body),
-      );
-    }
-  }
 });
 
 test('endpoints that do not respond delay no other endpoint, even on the same host', async (context) => {
@@ -299,15 +272,6 @@ test('an endpoint without a secret receives no deliveries', async (context) => {
   await addSession(store, [endpoint]);
   assert.equal(await dispatcher.runOnce(), 0);
   assert.equal(connections(), 0);
-});
-
-test('Retry-After delays the next attempt, up to twice the planned delay', async (context) => {
-  const { store, endpoint, dispatcher } = await stage(context, (_, __, response) => {
-    response.writeHead(429, { 'retry-after': new Date(START + 8000).toUTCString() }).end();
-  });
-  const [event] = await addSession(store, [endpoint]);
-  await dispatcher.runOnce();
-  assert.equal((await onlyDelivery(store, event!.sessionId)).dueAt, START + 8000);
 });
 
 test('a stop aborts attempts after the grace period, and makes their deliveries due immediately', async (context) => {
