@@ -1,7 +1,6 @@
 // @run on=sqlite,postgres needs=process
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import { startTestService } from '../support/service.ts';
 import { SERVICE, startProgram, startServiceProgram, takenPort, temporaryFolder } from './program.ts';
@@ -74,16 +73,5 @@ describe('the service does not start', () => {
       const databaseUrl = `sqlite:${folder.path(name)}`;
       await assert.rejects(startTestService({ beside: { databaseUrl } }), { message: new RegExp(name.split('/')[0]!) });
     }
-  });
-
-  it('on a database of a newer version', async () => {
-    using folder = temporaryFolder();
-    const beside = { databaseUrl: `sqlite:${folder.path('a.db')}` };
-    await (await startTestService({ beside }))[Symbol.asyncDispose]();
-    const database = new DatabaseSync(folder.path('a.db'));
-    database.exec("INSERT INTO schema_migrations (version, name, hash) VALUES (999, 'from-the-future', 'x')");
-    database.close();
-    const message = /^DATABASE_URL sqlite:.*a\.db: the database has migration 999 \(from-the-future\)/;
-    await assert.rejects(startTestService({ beside }), { message });
   });
 });

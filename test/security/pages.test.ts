@@ -113,7 +113,7 @@ describe('reading a checkout page', () => {
     assert.deepEqual([await stateOf(fresh), await stateOf(started)], before);
   });
 
-  it('with an unknown id always returns the same page, and ids contain 128 random bits', async () => {
+  it('with an unknown id always returns the same page', async () => {
     const id = await create();
     const similar = id.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
     const texts = new Set<string>();
@@ -123,11 +123,6 @@ describe('reading a checkout page', () => {
     }
     assert.equal(texts.size, 1);
     assert.match([...texts][0]!, /^404 /);
-    const ids = await Promise.all(Array.from({ length: 50 }, () => create()));
-    assert.equal(new Set(ids.map((each) => each.slice(-26))).size, 50);
-    // An id is a sortable time prefix and 128 random bits. The response time is not tested: an unknown id and a
-    // known id both take one index lookup.
-    assert.match(id, /^chk_[0-9a-z]{10}[0-9a-z]{26}$/);
   });
 });
 
