@@ -12,7 +12,7 @@ import type { AppDeps } from '../../src/http/app.ts';
 import { servedEndpoints } from '../../src/http/openapi-endpoint.ts';
 import { SERVICE_OPTIONS, restrictStore } from '../../src/operations/access/restrict-store.ts';
 import type { Change, Store } from '../../src/store/store.ts';
-import { createTestDatabase, openTestStore } from '../support/database.ts';
+import { createServiceDatabase, openTestStore } from '../support/database.ts';
 import { gatewayOf } from '../support/gateway.ts';
 import { type HalfSent, sendHalf } from '../support/half-sent.ts';
 import { BOOTSTRAP, type Keys, bearer, makeKey, makeKeys } from '../support/keys.ts';
@@ -393,7 +393,7 @@ describe('settings of the whole installation', () => {
 
 describe('the store restricted to the environment of a key', () => {
   it('implements every read of the store, and rejects service-wide reads and writes of the other environment', async () => {
-    await using database = await createTestDatabase();
+    await using database = await createServiceDatabase();
     const store = await openTestStore(database.settings);
     try {
       const restricted = restrictStore(store, 'sandbox');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { deliveryHeaders } from '../../src/webhooks/sign.ts';
-import { type TestDatabase, createTestDatabase } from '../support/database.ts';
+import { type TestDatabase, createServiceDatabase } from '../support/database.ts';
 import {
   type Program,
   type RunningService,
@@ -31,7 +31,7 @@ describe('the example shop', () => {
   let shop: Program;
   let shopUrl: string;
   before(async () => {
-    database = await createTestDatabase();
+    database = await createServiceDatabase();
     const port = String(await freePort());
     shopUrl = `http://127.0.0.1:${port}`;
     tillway = await startServiceProgram({

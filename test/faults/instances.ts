@@ -1,7 +1,7 @@
 import { Pool } from 'undici';
 import type { DatabaseSettings } from '../../src/store/open.ts';
 import { type Program, SERVICE, freePort, startUntilReady } from '../process/program.ts';
-import { createTestDatabase, settingsOf } from '../support/database.ts';
+import { createServiceDatabase, settingsOf } from '../support/database.ts';
 import { sharedPostgres } from '../support/postgres.ts';
 import { startServer } from '../support/http-server.ts';
 import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
@@ -143,7 +143,7 @@ export interface SharedDatabase extends AsyncDisposable {
 export async function createSharedDatabase(): Promise<SharedDatabase> {
   await using stack = new AsyncDisposableStack();
   const postgres = await sharedPostgres();
-  const database = stack.use(await createTestDatabase('postgres'));
+  const database = stack.use(await createServiceDatabase('postgres'));
   const name = new URL(database.url).pathname.slice(1);
   const owned = stack.move();
   return {

@@ -1,7 +1,7 @@
 // @run on=postgres
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createTestDatabase } from '../support/database.ts';
+import { createServiceDatabase } from '../support/database.ts';
 import { sharedPostgres } from '../support/postgres.ts';
 import { startTestService } from '../support/service.ts';
 import { startProxy } from '../support/tcp-proxy.ts';
@@ -10,7 +10,7 @@ import { startProxy } from '../support/tcp-proxy.ts';
 const MOST_STATEMENTS = 60;
 
 test('the workers of an idle service send fewer than 60 statements per round', async () => {
-  await using database = await createTestDatabase('postgres');
+  await using database = await createServiceDatabase('postgres');
   await using proxy = await startProxy((await sharedPostgres()).port);
   const url = new URL(database.url);
   url.port = String(proxy.port);

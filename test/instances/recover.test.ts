@@ -6,7 +6,7 @@ import type { Recovery } from '../../src/domain/delivery.ts';
 import { continueRecovery, recoverDeliveries } from '../../src/operations/redeliver.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
-import { createTestDatabase, openTestStore } from '../support/database.ts';
+import { createServiceDatabase, openTestStore } from '../support/database.ts';
 import {
   START,
   addEndpoint,
@@ -23,7 +23,7 @@ type RecoveryRequest = Parameters<typeof recoverDeliveries>[2];
 
 /** Two stores on one database, each with a dispatcher, and one endpoint whose receiver answers with `answer`. */
 async function openStage(context: TestContext, answer: (eventId: string) => number = () => 200) {
-  const database = await createTestDatabase();
+  const database = await createServiceDatabase();
   const stores = [await openTestStore(database.settings), await openTestStore(database.settings)] as const;
   context.after(async () => {
     for (const store of stores) await store.close();

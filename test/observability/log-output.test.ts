@@ -5,7 +5,7 @@ import { closeSync, constants, openSync, readFileSync, readSync, writeSync } fro
 import { after, describe, test } from 'node:test';
 import { createLogOutput } from '../../src/telemetry/log-output.ts';
 import { COMPILED, SERVICE, freePort, statusOf, temporaryFolder } from '../process/program.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { createServiceDatabase } from '../support/database.ts';
 import { call, sessionBody } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -104,7 +104,7 @@ function endOf(child: ChildProcess): Promise<unknown[]> {
 
 /** A service that logs every request to `stdio`. */
 async function startWith(stdio: StdioOptions, more: Record<string, string> = {}, command?: string[]) {
-  const database = await createTestDatabase();
+  const database = await createServiceDatabase();
   const port = String(await freePort());
   const variables = { DATABASE_URL: database.url, PORT: port, LOG_LEVEL: 'trace', SHUTDOWN_DELAY: '0', ...more };
   const [program, ...args] = command ?? [process.execPath, SERVICE.pathname, 'serve'];

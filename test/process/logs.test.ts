@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
 import { startServer } from '../support/http-server.ts';
 import { call, sessionBody } from '../support/service.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { createServiceDatabase } from '../support/database.ts';
 import { type RunningService, startServiceProgram } from './program.ts';
 import { until } from '../support/until.ts';
 
@@ -33,7 +33,7 @@ describe('the log at the level trace', () => {
   });
 
   it('contains no secret, no full email address and no card number', async () => {
-    await using database = await createTestDatabase();
+    await using database = await createServiceDatabase();
     await using receiver = await startReceiver();
     await using service = await startServiceProgram({
       DATABASE_URL: database.url,

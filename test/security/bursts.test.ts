@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { sessionBody } from '../support/service.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { createServiceDatabase } from '../support/database.ts';
 import { SLOW_BODY, SLOW_HEADERS, openSlowSockets } from '../support/slow-sockets.ts';
 import { type RunningService, startServiceProgram } from '../process/program.ts';
 import { until } from '../support/until.ts';
@@ -29,7 +29,7 @@ test(
   '10,000 connections take at most 300 MiB, and connections beyond MAX_CONNECTIONS are closed',
   { skip: !canOpen },
   async () => {
-    await using database = await createTestDatabase();
+    await using database = await createServiceDatabase();
     const patience = { HEADERS_TIMEOUT: '300', REQUEST_TIMEOUT: '400' };
     await using service = await startServiceProgram({ DATABASE_URL: database.url, LOG_LEVEL: 'error', ...patience });
     assert.equal(await createSession(service.url), 200);

@@ -15,7 +15,7 @@ import {
   updateRefund,
 } from '../../src/simulator/simulator-store.ts';
 import { NOW } from '../fixtures/checkout-records.ts';
-import { createTestDatabase, usual } from '../support/database.ts';
+import { createServiceDatabase, usual } from '../support/database.ts';
 import { openStore } from '../../src/store/open.ts';
 
 const MINUTE = 60_000;
@@ -50,7 +50,7 @@ function aCallback(fields: Partial<QueuedCallback> = {}): QueuedCallback {
 }
 
 async function withStore(use: (store: SimulatorStore) => Promise<void>): Promise<void> {
-  await using database = await createTestDatabase();
+  await using database = await createServiceDatabase();
   const opened = await openStore(database.settings, usual);
   try {
     await use(createSimulatorStore(opened.database));

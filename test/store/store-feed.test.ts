@@ -9,7 +9,7 @@ import { anEvent, write } from '../fixtures/store-records.ts';
 import {
   TEST_DATABASE,
   type TestDatabase,
-  createTestDatabase,
+  createServiceDatabase,
   openTestStore,
   withClient,
 } from '../support/database.ts';
@@ -20,7 +20,7 @@ const LIMIT = 7;
 
 /** Opens several stores on one new database. */
 async function openInstances(context: TestContext, count: number) {
-  const database: TestDatabase = await createTestDatabase();
+  const database: TestDatabase = await createServiceDatabase();
   const first = await openTestStore(database.settings);
   const stores: [Store, ...Store[]] = [first];
   while (stores.length < count) stores.push(await openTestStore(database.settings));

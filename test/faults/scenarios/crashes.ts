@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DatabaseKind, createTestDatabase } from '../../support/database.ts';
+import { type DatabaseKind, createServiceDatabase } from '../../support/database.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { type Rig, startRig } from '../instances.ts';
 import { type Load, concluded, startLoad, untilAcknowledged, untilAnswered, untilBusy } from '../load.ts';
@@ -19,7 +19,7 @@ function killScenario(name: string, kind: DatabaseKind, instances: number, cycle
     name,
     cycles,
     async run({ cycles, injected }) {
-      await using database = await createTestDatabase(kind);
+      await using database = await createServiceDatabase(kind);
       await using rig = await rigOn(database.url, instances, injected);
       return await survive(rig, cycles, killOne);
     },

@@ -1,4 +1,4 @@
-import { createTestDatabase } from '../../support/database.ts';
+import { createServiceDatabase } from '../../support/database.ts';
 import { sharedPostgres } from '../../support/postgres.ts';
 import { type TcpProxy, startProxy } from '../../support/tcp-proxy.ts';
 import { type Rig, startRig, through } from '../instances.ts';
@@ -26,7 +26,7 @@ export const scenario: Scenario = {
   injectedCycles: 2,
   async run({ cycles, injected }) {
     const postgres = await sharedPostgres();
-    await using database = await createTestDatabase('postgres');
+    await using database = await createServiceDatabase('postgres');
     await using proxy = await startProxy(postgres.port);
     const cut = through(proxy.port, database.url);
     // All instances receive the repeated requests. The injected fault uses one: a second would have another memory.

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createTestDatabase } from '../../support/database.ts';
+import { createServiceDatabase } from '../../support/database.ts';
 import { sharedPostgres } from '../../support/postgres.ts';
 import { startProxy } from '../../support/tcp-proxy.ts';
 import { type Instance, startRig, through } from '../instances.ts';
@@ -24,7 +24,7 @@ export const scenario: Scenario = {
   injectedCycles: 1,
   async run({ cycles, injected }) {
     const postgres = await sharedPostgres();
-    await using database = await createTestDatabase('postgres');
+    await using database = await createServiceDatabase('postgres');
     await using proxy = await startProxy(postgres.port);
     const way = through(proxy.port, database.url);
     await using rig = await startRig(database.url, [way, way], injected ? 'patient' : undefined);
