@@ -1,20 +1,26 @@
 // @run on=sqlite,postgres needs=process
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { INVARIANTS } from '../../src/store/invariants.ts';
 import { MIGRATIONS } from '../../src/store/schema/migrations.ts';
 import { creationOf, checkoutRecords, write } from '../fixtures/store-records.ts';
-import { TEST_DATABASE, type TestDatabase, createTestDatabase, openTestStore, runSql } from '../support/database.ts';
+import {
+  TEST_DATABASE,
+  type TestDatabase,
+  createServiceDatabase,
+  createTestDatabase,
+  openTestStore,
+  runSql,
+} from '../support/database.ts';
 import { startTestService } from '../support/service.ts';
-import { type CommandResult, SERVICE, freePort, statusOf, temporaryFolder, tillway } from './program.ts';
-import { until } from '../support/until.ts';
+import { type CommandResult, SERVICE, temporaryFolder, tillway } from './program.ts';
 
 async function databaseWithSession(): Promise<TestDatabase> {
-  const database = await createTestDatabase();
+  const database = await createServiceDatabase();
   const store = await openTestStore(database.settings);
   const [customer, session] = creationOf(checkoutRecords(1));
   await write(store, customer!, session!);
@@ -154,53 +160,4 @@ describe('the command tillway', () => {
     assert.deepEqual(tables, [Object.assign(Object.create(null), { name: 'notes' })]);
     other.close();
   });
-});
-
-describe('bin/tillway.js, which npm starts', () => {
-  const LAUNCHER = new URL('../../bin/tillway.js', import.meta.url).pathname;
-  // --no-strip-types simulates an older Node.js without TypeScript support: the launcher then starts the Node.js of the npm package.
-  for (const [name, flags] of [
-    ['on a Node.js with TypeScript support', []],
-    ['on an older Node.js', ['--no-strip-types']],
-  ] as const) {
-    const run = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<CommandResult> =>
-      promisify(execFile)(process.execPath, [...flags, LAUNCHER, ...args], { env }).then(
-        (result) => ({ code: 0, ...result }),
-        (error: CommandResult) => error,
-      );
-
-    it(`forwards arguments, output and exit code, and stores compiled sources in the cache folder of the user, ${name}`, async () => {
-      using home = temporaryFolder();
-      const [HOME, XDG_CACHE_HOME] = [home.path(''), home.path('caches')];
-      assert.match((await run({ HOME }, '--version')).stdout, /^\d+\.\d+\.\d+\n$/);
-      assert.ok(readdirSync(home.path('.cache/tillway'), { recursive: true }).length > 50);
-      const wrong = await run({ HOME, XDG_CACHE_HOME }, 'fees', 'a b');
-      assert.equal(wrong.code, 2);
-      assert.match(wrong.stderr, /^tillway: amount takes a number, such as 49\.99, not "a b"\n/);
-      assert.ok(existsSync(home.path('caches/tillway')));
-      // The launcher works without a cache folder.
-      assert.equal((await run({ XDG_CACHE_HOME: '/dev/null' }, '--version')).code, 0);
-    });
-
-    it(`forwards signals, ${name}`, async () => {
-      await using database = await createTestDatabase();
-      const port = String(await freePort());
-      const variables = { DATABASE_URL: database.url, PORT: port };
-      const child = spawn(process.execPath, [...flags, LAUNCHER, 'serve'], {
-        env: variables,
-        stdio: ['ignore', 'pipe', 'inherit'],
-      });
-      let stdout = '';
-      child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-      const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
-      try {
-        await until(async () => (await statusOf(`http://127.0.0.1:${port}/readyz`)) === 200);
-        child.kill('SIGINT');
-        assert.equal(await exited, 0);
-        assert.match(stdout, /"msg":"stopped"/);
-      } finally {
-        child.kill('SIGKILL');
-      }
-    });
-  }
 });

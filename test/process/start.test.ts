@@ -1,9 +1,20 @@
-// @run on=sqlite,postgres needs=process
+// @run needs=process
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import { startTestService } from '../support/service.ts';
-import { SERVICE, startProgram, startServiceProgram, takenPort, temporaryFolder } from './program.ts';
+import {
+  type CommandResult,
+  SERVICE,
+  freePort,
+  startProgram,
+  startServiceProgram,
+  statusOf,
+  takenPort,
+  temporaryFolder,
+} from './program.ts';
 import { until } from '../support/until.ts';
 
 describe('the service process at its start', { concurrency: 2 }, () => {
@@ -74,4 +85,53 @@ describe('the service does not start', () => {
       await assert.rejects(startTestService({ beside: { databaseUrl } }), { message: new RegExp(name.split('/')[0]!) });
     }
   });
+});
+
+describe('bin/tillway.js, which npm starts', () => {
+  const LAUNCHER = new URL('../../bin/tillway.js', import.meta.url).pathname;
+  // --no-strip-types simulates an older Node.js without TypeScript support: the launcher then starts the Node.js of the npm package.
+  for (const [name, flags] of [
+    ['on a Node.js with TypeScript support', []],
+    ['on an older Node.js', ['--no-strip-types']],
+  ] as const) {
+    const run = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<CommandResult> =>
+      promisify(execFile)(process.execPath, [...flags, LAUNCHER, ...args], { env }).then(
+        (result) => ({ code: 0, ...result }),
+        (error: CommandResult) => error,
+      );
+
+    it(`forwards arguments, output and exit code, and stores compiled sources in the cache folder of the user, ${name}`, async () => {
+      using home = temporaryFolder();
+      const [HOME, XDG_CACHE_HOME] = [home.path(''), home.path('caches')];
+      assert.match((await run({ HOME }, '--version')).stdout, /^\d+\.\d+\.\d+\n$/);
+      assert.ok(readdirSync(home.path('.cache/tillway'), { recursive: true }).length > 50);
+      const wrong = await run({ HOME, XDG_CACHE_HOME }, 'fees', 'a b');
+      assert.equal(wrong.code, 2);
+      assert.match(wrong.stderr, /^tillway: amount takes a number, such as 49\.99, not "a b"\n/);
+      assert.ok(existsSync(home.path('caches/tillway')));
+      // The launcher works without a cache folder.
+      assert.equal((await run({ XDG_CACHE_HOME: '/dev/null' }, '--version')).code, 0);
+    });
+
+    it(`forwards signals, ${name}`, async () => {
+      using folder = temporaryFolder();
+      const port = String(await freePort());
+      const variables = { DATABASE_URL: `sqlite:${folder.path('a.db')}`, PORT: port };
+      const child = spawn(process.execPath, [...flags, LAUNCHER, 'serve'], {
+        env: variables,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      let stdout = '';
+      child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+      const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
+      try {
+        await until(async () => (await statusOf(`http://127.0.0.1:${port}/readyz`)) === 200);
+        child.kill('SIGINT');
+        assert.equal(await exited, 0);
+        assert.match(stdout, /"msg":"stopped"/);
+      } finally {
+        child.kill('SIGKILL');
+      }
+    });
+  }
 });
