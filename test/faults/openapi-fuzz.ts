@@ -2,19 +2,14 @@ import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import type { FastifyInstance } from 'fastify';
 import { type OpenApi, resolveResponse } from '../../src/contract/openapi-document.ts';
-import { strictSchema } from '../support/conformance.ts';
+import { mismatchOf } from '../support/conformance.ts';
 import { type AppDeps, type Part, createApp } from '../../src/http/app.ts';
 import { PARTS } from '../../src/service/parts.ts';
 import { BOOTSTRAP, bearer, makeKeys } from '../support/keys.ts';
 import { providerSays } from '../support/money-arrives.ts';
-import { createValidator } from '../support/schemas.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { createKnownIds } from './known-ids.ts';
 import { type ApiRequest, requestsOf } from './openapi-requests.ts';
-
-const ajv = createValidator();
-/** Validators by schema; several runs share the schemas of a document. */
-const compiled = new WeakMap<object, ReturnType<typeof ajv.compile>>();
 
 /** Sends generated requests for every documented operation to an app; `failure` is the first undocumented response. */
 async function fuzzApi(
@@ -38,9 +33,8 @@ async function fuzzApi(
     if (!content) return `content type "${type}" of status ${status} is not documented`;
     if (type !== 'application/json') return undefined;
     const body: unknown = JSON.parse(payload);
-    const validate = compiled.get(content.schema) ?? ajv.compile(strictSchema(api, content.schema));
-    compiled.set(content.schema, validate);
-    if (!validate(body)) return `the body of status ${status} does not fit: ${ajv.errorsText(validate.errors)}`;
+    const mismatch = mismatchOf(api, content.schema, body);
+    if (mismatch !== undefined) return `the body of status ${status} does not fit: ${mismatch}`;
     const { code } = (body as { error?: { code: string } }).error ?? {};
     if (code !== undefined && !Object.hasOwn(content.examples ?? {}, code)) {
       return `code ${code} of status ${status} is not documented`;

@@ -6,9 +6,6 @@ import { createValidator } from './schemas.ts';
 // Error codes that belong to no single endpoint.
 const ANYWHERE = new Set(['not_found', 'method_not_allowed', 'forbidden', 'internal_error', 'unknown_operation']);
 
-const ajv = createValidator();
-const compiled = new WeakMap<object, ReturnType<typeof ajv.compile>>();
-
 /**
  * Fails unless the document describes this response: its path, status and every field of its body. A response of an
  * undocumented path or status must be an error envelope with one of the codes that belong to no single endpoint.
@@ -34,9 +31,11 @@ export function assertConforms(api: OpenApi, method: string, path: string, statu
 export function operationAt({ paths }: OpenApi, method: string, path: string): OpenApiOperation | undefined {
   const bare = path.replace(/^https?:\/\/[^/]+/, '').replace(/\?.*$/, '');
   const key = method.toLowerCase() as 'get' | 'post';
-  const template = Object.keys(paths).find((candidate) =>
-    new RegExp(`^${candidate.replaceAll('.', String.raw`\.`).replace(/\{\w+\}/g, '[^/]+')}$`).test(bare),
-  );
+  const parts = bare.split('/');
+  const template = Object.keys(paths).find((candidate) => {
+    const names = candidate.split('/');
+    return names.length === parts.length && names.every((name, at) => name === parts[at] || name.startsWith('{'));
+  });
   return paths[bare]?.[key] ?? (template === undefined ? undefined : paths[template]?.[key]);
 }
 
@@ -56,20 +55,29 @@ function anyFailure(path: string): JsonSchema {
 }
 
 function check(api: OpenApi, schema: JsonSchema, body: unknown, call: string): void {
-  const validate = compiled.get(schema) ?? ajv.compile(strictSchema(api, schema));
-  compiled.set(schema, validate);
-  assert(validate(body), `${call}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(body)}`);
+  const fault = mismatchOf(api, schema, body);
+  assert(fault === undefined, `${call}: ${fault} in ${JSON.stringify(body)}`);
 }
 
-const strictComponents = new WeakMap<OpenApi, Record<string, JsonSchema>>();
+type Ajv = ReturnType<typeof createValidator>;
+const validators = new WeakMap<OpenApi, { ajv: Ajv; compiled: Map<string, ReturnType<Ajv['compile']>> }>();
 
-/** The schema with its components, closed so that no object may have an undocumented property. */
-export function strictSchema(api: OpenApi, schema: JsonSchema): object {
-  const schemas =
-    strictComponents.get(api) ??
-    Object.fromEntries(Object.entries(api.components.schemas).map(([name, part]) => [name, closed(part, 'part')]));
-  strictComponents.set(api, schemas);
-  return { ...closed(schema), components: { schemas } };
+/** What prevents a value from matching a schema of the document, in which no object may have an undocumented property. */
+export function mismatchOf(api: OpenApi, schema: JsonSchema, value: unknown): string | undefined {
+  const { ajv, compiled } = validators.get(api) ?? createValidators(api);
+  const key = JSON.stringify(closed(schema)).replaceAll('"#/', '"api#/');
+  const validate = compiled.get(key) ?? ajv.compile(JSON.parse(key) as object);
+  compiled.set(key, validate);
+  return validate(value) ? undefined : ajv.errorsText(validate.errors);
+}
+
+/** A validator that compiles each shared schema of the document once. */
+function createValidators(api: OpenApi) {
+  const parts = Object.entries(api.components.schemas).map(([name, part]) => [name, closed(part, 'part')]);
+  const ajv = createValidator().addSchema({ $id: 'api', components: { schemas: Object.fromEntries(parts) } });
+  const created = { ajv, compiled: new Map<string, ReturnType<Ajv['compile']>>() };
+  validators.set(api, created);
+  return created;
 }
 
 /** Closes a schema, which the document leaves open for later versions. The schema that refers to a `part` closes that part. */
