@@ -120,7 +120,12 @@ async function templateIn({ createDatabase, url }: Postgres): Promise<string> {
 
 /** Runs files of the group in one process until none is left. Prints the time of each file, and the output of failed ones. */
 async function runFiles({ database, waiting, startsProcesses }: Group): Promise<void> {
-  const options = [`--test-timeout=${TEST_TIMEOUT_MS}`, '--test-reporter=spec', TEST_PROCESS];
+  const options = [
+    '--max-semi-space-size=64',
+    `--test-timeout=${TEST_TIMEOUT_MS}`,
+    '--test-reporter=spec',
+    TEST_PROCESS,
+  ];
   const child = spawn(process.execPath, startsProcesses ? options : [NO_PROCESSES, ...options], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: { ...environment, TEST_DATABASE: database },

@@ -1,7 +1,6 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { resendEvent } from '../../src/operations/redeliver.ts';
 import { type List, type Merchant, merchantOf, openMerchant } from '../support/merchant.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { call, startTestService } from '../support/service.ts';
@@ -157,27 +156,4 @@ test('simultaneous resends of an event create one delivery, and all return it', 
   await shop.tillway.pass(0);
   assert.equal(shop.received.length, 1);
   await assertSound(shop.tillway.databaseUrl);
-});
-
-test('a resend reads and decides again if a delivery attempt began after the first read', async (context) => {
-  const shop = await openLateShop(context);
-  const id = `evt_${shop.sessionId}_paid`;
-  const { deps } = shop.tillway.service;
-  let reads = 0;
-  const slow = {
-    ...deps.store,
-    async deliveriesOfSession(sessionId: string) {
-      const found = await deps.store.deliveriesOfSession(sessionId);
-      if (reads++ === 0) {
-        await shop.resend(id);
-        await shop.tillway.pass(0);
-      }
-      return found;
-    },
-  };
-  const [resent] = await resendEvent({ ...deps, store: slow }, id);
-  // The other resend has created and delivered the delivery, so this resend replays a delivered delivery.
-  assert.deepEqual([reads, resent!.status, resent!.attempts, resent!.scheduleStart], [2, 'pending', 1, 1]);
-  await shop.tillway.pass(0);
-  assert.equal(shop.received.length, 2);
 });

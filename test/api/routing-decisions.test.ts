@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { describe, it, test } from 'node:test';
+import { describe, it } from 'node:test';
 import { createSession, start, startAt } from '../simulator/buyer.ts';
 import { runSql } from '../support/database.ts';
 import { connect, startFakeProvider } from '../support/fake-provider.ts';
-import { gatewayOf, paymentsOf } from '../support/gateway.ts';
+import { paymentsOf } from '../support/gateway.ts';
 import {
   type Decision,
   ask,
@@ -130,21 +130,6 @@ describe('the decisions about a session', () => {
   });
 });
 
-test('repeating a session creation with its idempotency key adds no routing decision', async () => {
-  await using on = await startTestService();
-  const create = () => gatewayOf(on).post<{ id: string }>('sessions', body);
-  const body = sessionBody({ idempotencyKey: 'decided-once-1' });
-  const first = await create();
-  const before = await decisionsOf(on, first.id);
-  await saveRules(on, LOCALS_ONLY);
-  const rows = await routingRows(on);
-  assert.deepEqual(await create(), first);
-  assert.deepEqual(await decisionsOf(on, first.id), before);
-  assert.deepEqual(await routingRows(on), rows);
-  const created = await act(on, 'checkout.create', body);
-  assert.deepEqual([created.id, created.route.id], [first.id, before[0]?.chosen]);
-});
-
 describe('a replay of routing decisions', () => {
   /** Starts card payments until both exploration modes (`explore` and `floor`) have occurred; returns the sessions. */
   async function startUntilExplored(on: TestService): Promise<{ id: string; decisions: Decision[] }[]> {
@@ -189,8 +174,8 @@ describe('a replay of routing decisions', () => {
     await using on = await startTestService({ variables });
     connect(on.service, provider);
     const sessions = await startUntilExplored(on);
-    const rare = sessions.filter(({ decisions }) => decisions[1]!.mode !== 'exploit').slice(-40);
-    const some = [...sessions.slice(0, 40), ...rare];
+    const rare = sessions.filter(({ decisions }) => decisions[1]!.mode !== 'exploit').slice(-10);
+    const some = [...sessions.slice(0, 10), ...rare];
     await assertReplays(on, some);
     for (const { decisions } of rare) {
       const { mode, chosen, greedy, exploreLoss, tokensBefore, tokensAfter } = decisions[1]!;
@@ -276,7 +261,7 @@ describe('a request that only reads', () => {
     });
     const before = await readOnlyAnswers();
     const attemptedRoutes = new Set<string>();
-    for (let count = 0; count < 60; count++) {
+    for (let count = 0; count < 60 && attemptedRoutes.size < 2; count++) {
       const sessionId = await createSession(on, { preferredRoute: 'card' });
       await start(on, sessionId, 'card');
       const [offer, attempt] = await decisionsOf(on, sessionId);
@@ -295,18 +280,16 @@ describe('a request that only reads', () => {
     const before = await routingRows(on);
     assert.ok(before['routing_decisions']! > 0 && before['routing_snapshots']! > 0);
     const rules = { version: 1, rules: [LOCALS_ONLY] };
-    for (let count = 0; count < 3; count++) {
-      await act(on, 'checkout.preview', sessionBody({ preferredRoute: 'wallet' }));
-      await act(on, 'fees.estimate', { amount: 20, preferredRoute: 'local' });
-      assert.equal((await call('GET', `${on.url}/api/agent/routes`)).status, 200);
-      await ask('GET', on, 'routes');
-      await ask('POST', on, 'dry-run', { amount: 20, kind: 'card', rules });
-      await ask('POST', on, 'dry-run', { amount: 20, preferredRoute: 'wallet' });
-      await ask('POST', on, 'backtest', { rules });
-      await replayOf(on, sessionId);
-      await ask('GET', on, 'transitions');
-      await ask('GET', on, 'rules');
-    }
+    await act(on, 'checkout.preview', sessionBody({ preferredRoute: 'wallet' }));
+    await act(on, 'fees.estimate', { amount: 20, preferredRoute: 'local' });
+    assert.equal((await call('GET', `${on.url}/api/agent/routes`)).status, 200);
+    await ask('GET', on, 'routes');
+    await ask('POST', on, 'dry-run', { amount: 20, kind: 'card', rules });
+    await ask('POST', on, 'dry-run', { amount: 20, preferredRoute: 'wallet' });
+    await ask('POST', on, 'backtest', { rules });
+    await replayOf(on, sessionId);
+    await ask('GET', on, 'transitions');
+    await ask('GET', on, 'rules');
     await on.service.runDue();
     assert.deepEqual(await routingRows(on), before);
   });

@@ -25,9 +25,14 @@ test('returnUrl removes the merchant’s own parameters named session_id and sta
 
 const pair = fc.tuple(fc.string({ minLength: 1 }), fc.string());
 const address = fc.record({
-  base: fc.oneof(fc.webUrl(), fc.constantFrom('shop://cart', 'com.example.app:/back', 'https://xn--bcher-kva.example')),
+  base: fc.constantFrom(
+    'https://shop.example',
+    'http://127.0.0.1:8080/a//b%20c/',
+    'shop://cart',
+    'com.example.app:/back',
+  ),
   query: fc.option(fc.array(pair)),
-  fragment: fc.option(fc.webFragments()),
+  fragment: fc.option(fc.string().map(encodeURI)),
 });
 
 test('returnUrl adds one session_id and one status to a random URL, and keeps the order and encoding of everything else', () => {

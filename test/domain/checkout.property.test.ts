@@ -11,7 +11,7 @@ import { type Decisions, type History, DECISIONS as real, walk } from '../fixtur
 import { anyFailure } from '../fixtures/failures.ts';
 
 const HOUR = 3_600_000;
-const RUNS = 3000;
+const RUNS = 1000;
 const FAULT_RUNS = 2000;
 const SEEDS = 20;
 

