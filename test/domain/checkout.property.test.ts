@@ -12,7 +12,7 @@ import { anyFailure } from '../fixtures/failures.ts';
 
 const HOUR = 3_600_000;
 const RUNS = 1000;
-const FAULT_RUNS = 2000;
+const FAULT_RUNS = 1000;
 const SEEDS = 20;
 
 const somePayment = fc.integer({ min: 0, max: 5 });

@@ -222,7 +222,7 @@ function expectedCounts({ status, failureCode, failureSource, handoffUncertain }
 }
 
 describe('route outcomes over generated histories', () => {
-  const RUNS = 1500;
+  const RUNS = 700;
 
   test('the outcomes of a payment add up to its final state, with at most one outcome per stage', () => {
     fc.assert(

@@ -5,7 +5,7 @@ import { REFUND_STATUSES, leftOf } from '../../src/domain/refund-record.ts';
 import { anyOf, changing, step, without } from '../fixtures/any-history.ts';
 import { type Decisions, type History, type Step, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 
-const RUNS = 1000;
+const RUNS = 500;
 
 const paid = (payment: number): Step => ({
   type: 'event',
@@ -163,7 +163,7 @@ for (const [fault, expectedMessage, decisions] of FAULTS) {
       () =>
         fc.assert(
           fc.property(anyHistory, (history) => walk({ ...real, ...decisions }, history)),
-          { numRuns: RUNS, seed: 3, endOnFailure: true },
+          { numRuns: 1000, seed: 3, endOnFailure: true },
         ),
       (error: Error) => expectedMessage.test(`${error.message} ${String(error.cause)}`),
     );

@@ -7,7 +7,7 @@ import { DEFAULT_POLICY, type Policy } from '../../src/routing/routing-policy.ts
 import { forAll } from '../support/for-all.ts';
 
 const { exploration } = DEFAULT_POLICY;
-const RUNS = 1500;
+const RUNS = 700;
 
 /** Few numbers, so that ties are common. */
 const anyCandidate: fc.Arbitrary<Candidate> = fc.record({

@@ -21,7 +21,7 @@ import { forAll } from '../support/for-all.ts';
 const START = Date.UTC(2026, 0, 15, 23, 50);
 const LONGEST_BACKOFF_MS = 660 * SECOND;
 const MOST_RESULTS = 20;
-const RUNS = 1000;
+const RUNS = 500;
 
 type Estimates = Pick<HealthSignals, 'fast' | 'slow' | 'latency'> & { shifted: boolean };
 

@@ -280,7 +280,7 @@ describe('reading rules', () => {
       fc.jsonValue({ maxDepth: 2 }),
       fc.constantFrom(null, -1, Number.NaN, '__proto__', [], {}, 'rt'),
     );
-    forAll(800, anyRules, fc.infiniteStream(fc.nat()), value, fc.boolean(), (rules, choices, value, isAdded) => {
+    forAll(400, anyRules, fc.infiniteStream(fc.nat()), value, fc.boolean(), (rules, choices, value, isAdded) => {
       const set = structuredClone({ version: 1, rules }) as Record<string, unknown>;
       let place = set;
       let key: string | undefined;
@@ -295,7 +295,7 @@ describe('reading rules', () => {
       else if (key !== undefined) place[key] = value;
       counts[isAccepted(set) ? 'accepted' : 'rejected'] += 1;
     });
-    assert.ok(counts.accepted > 0 && counts.rejected > 500, JSON.stringify(counts));
+    assert.ok(counts.accepted > 0 && counts.rejected > 200, JSON.stringify(counts));
   });
 
   test('stores accepted rules unchanged, and they match the published schema', () => {

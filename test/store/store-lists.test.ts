@@ -12,7 +12,6 @@ import type { Change, Store } from '../../src/store/store.ts';
 import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
 import { NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/checkout-records.ts';
 import { aDelivery, withStore, anEndpoint, anEvent, write } from '../fixtures/store-records.ts';
-import { TEST_DATABASE } from '../support/database.ts';
 
 type ListName = 'listCustomers' | 'listSessions' | 'listPayments' | 'listInvoices' | 'listDeliveries' | 'listEvents';
 type Filter = Record<string, string>;
@@ -290,6 +289,6 @@ describe('the lists of the store', () => {
           }
         }),
       ),
-      { numRuns: TEST_DATABASE === 'sqlite' ? 15 : 10, interruptAfterTimeLimit: 20_000 },
+      { numRuns: 10, interruptAfterTimeLimit: 20_000 },
     ));
 });
