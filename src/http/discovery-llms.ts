@@ -31,7 +31,7 @@ export function llmsText({ deps, actions, operations, endpoints }: Described): s
   ];
   return [
     '# Tillway',
-    '> Self-hosted hosted checkout and payment routing: a program creates a checkout with one request, the buyer pays on a hosted page, and a signed webhook says when to fulfil.',
+    '> Self-hosted hosted checkout and payment routing: a program creates a checkout with one request, the buyer pays on a hosted page, and the merchant fulfils the order when a signed webhook arrives.',
     ...flow(base),
     ...sections.map(([heading, lines]) => `## ${heading}\n\n${lines.map(lineText).join('\n')}`),
     '',
@@ -47,11 +47,11 @@ function lineText([title, url, note]: Line): string {
 
 function flow(base: string): string[] {
   return [
-    `To sell one item: call the action checkout.create with product, amount and customer; give the checkoutUrl of its result to the buyer, who pays there (you cannot pay); then poll GET ${base}/api/gateway/payments/{session id}, which is 404 until the buyer starts, until its status is paid, or wait for the webhook payment.paid. Fulfil only then. Look at prices first with fees.estimate or checkout.preview, which write nothing.`,
-    'Amounts are US dollars, not cents. Where the service answers 401 it has API keys: send Authorization: Bearer sk_sandbox_... or sk_live_..., made by the operator with tillway keys create; a key is of one environment. environment is sandbox (the default: test money) or production. Requests and answers are JSON; an action answers {ok, action, result}, and a refusal {ok: false, error}, whose suggestion says how to mend the body. Send an idempotencyKey with checkout.create to make a resend safe. What is called webhooks.something below is in the capabilities.',
-    'To play the buyer in sandbox, open checkoutUrl and pay with card 4242 4242 4242 4242, any expiry to come, any security code and name.',
-    `Without a browser, run the action webhook.verify_sample with payload {"eventId": your own, "sessionId": the session id, "status": "paid", "amount": the amount of the session} and signature t=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and the payload as compact JSON in the order of keys sent, keyed with ${SAMPLE_PROVIDER_SECRET}>: the session is paid by it; with status failed it fails, and payment.failed is sent. Or run tillway trigger payment.paid, which makes a checkout of its own and pays it.`,
-    `The command line tillway does all of this: each command takes --url ${base} and --json; tillway --help lists them, and tillway listen shows every webhook as it happens. Over MCP, the tools are the actions with _ in place of the dot, and routes_list and those of the records: session_get, session_expire, payment_get, payment_list, refund_create, refund_get.`,
+    `To sell one item: 1. Call the action checkout.create with product, amount and customer. 2. Give the checkoutUrl of the result to the buyer; only the buyer can pay. 3. Wait for the webhook payment.paid, or poll GET ${base}/api/gateway/payments/{session id} until its status is paid; it returns 404 until the buyer starts to pay. 4. Then fulfil the order, and not before. To see the fees first, call fees.estimate or checkout.preview, which create nothing.`,
+    'Amounts are in US dollars, not cents. A service that answers 401 requires an API key: send Authorization: Bearer sk_sandbox_... or sk_live_... The operator creates keys with tillway keys create, each for one environment. environment is sandbox (the default, with test money) or production. Requests and responses are JSON: a successful action returns {ok, action, result}, an error {ok: false, error}, in which suggestion says how to correct the request. Send an idempotencyKey with checkout.create: a repeated request then returns the same session. Names below that begin with webhooks. are fields of the capabilities.',
+    'To pay as the buyer in sandbox, open checkoutUrl and use card 4242 4242 4242 4242, any future expiry date, any security code and any name.',
+    `To pay without a browser, call the action webhook.verify_sample with payload {"eventId": any new id, "sessionId": the session id, "status": "paid", "amount": the amount of the session} and signature t=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and the payload as compact JSON in the order of keys sent, keyed with ${SAMPLE_PROVIDER_SECRET}>. This marks the session as paid; with status failed it marks the payment as failed and sends payment.failed. Or run tillway trigger payment.paid, which creates a checkout and pays it.`,
+    `The tillway command does the same: tillway --help lists its commands, which accept --url ${base} and --json, and tillway listen shows each webhook when it is sent. The MCP tools are the actions, with _ instead of the dot in their names, and routes_list, session_get, session_expire, payment_get, payment_list, refund_create and refund_get.`,
   ];
 }
 
@@ -60,16 +60,16 @@ function startLines(base: string): Line[] {
     [
       'Capabilities',
       `${base}/api/agent/capabilities`,
-      'Everything for an agent in one answer of JSON: endpoints, actions with schemas and examples, routes, how webhooks are signed.',
+      'One JSON document for agents: endpoints, actions with schemas and examples, routes, and webhook signatures.',
     ],
     [
       'MCP server',
       `${base}/mcp`,
-      'The actions as tools of the Model Context Protocol (Streamable HTTP; stdio: tillway mcp).',
+      'The actions as tools of the Model Context Protocol, over Streamable HTTP; for stdio, run tillway mcp.',
     ],
-    ['OpenAPI', `${base}/openapi.json`, 'Every endpoint with every field and error, OpenAPI 3.1.'],
+    ['OpenAPI', `${base}/openapi.json`, 'Every endpoint with its fields and errors, as OpenAPI 3.1.'],
     ['Workflows', `${base}/arazzo.yaml`, 'Selling one item and checking a webhook, step by step, as Arazzo 1.0.'],
-    ['API reference', `${base}/docs`, 'The same as OpenAPI, as a page.'],
+    ['API reference', `${base}/docs`, 'The OpenAPI document as a web page.'],
   ];
 }
 
@@ -100,10 +100,14 @@ function optionalLines(base: string): Line[] {
     [
       'Test outcomes',
       `${base}/simulator`,
-      'Card numbers and names that make a sandbox payment succeed, fail, wait or get lost.',
+      'Test cards and names that make a sandbox payment succeed, fail, stay pending or lose its callback.',
     ],
-    ['API catalogue', `${base}/.well-known/api-catalog`, 'Where the descriptions of this API are, as RFC 9727 has it.'],
-    ['Readiness', `${base}/readyz`, '200 while the service takes requests.'],
+    [
+      'API catalogue',
+      `${base}/.well-known/api-catalog`,
+      'Links to all descriptions of this API, in the format of RFC 9727.',
+    ],
+    ['Readiness', `${base}/readyz`, 'Returns 200 while the service accepts requests.'],
   ];
 }
 

@@ -62,7 +62,7 @@ function check(api: OpenApi, schema: JsonSchema, body: unknown, call: string): v
 type Ajv = ReturnType<typeof createValidator>;
 const validators = new WeakMap<OpenApi, { ajv: Ajv; compiled: Map<string, ReturnType<Ajv['compile']>> }>();
 
-/** What prevents a value from matching a schema of the document, in which no object may have an undocumented property. */
+/** The difference between a value and its schema in the document; undefined if it matches. No property may be undocumented. */
 export function mismatchOf(api: OpenApi, schema: JsonSchema, value: unknown): string | undefined {
   const { ajv, compiled } = validators.get(api) ?? createValidators(api);
   const key = JSON.stringify(closed(schema)).replaceAll('"#/', '"api#/');
