@@ -55,7 +55,8 @@ function inWords({ forgotten, endpoints }: Forgotten, keys: number, paint: Paint
     ENDPOINT: 'id',
     ENVIRONMENT: 'environment',
     SECRETS: ({ secrets }) => String(secrets),
-    [forgotten ? 'NOW' : 'WOULD BE']: ({ isDisabled }) => (isDisabled ? 'disabled' : 'goes on with its newest secret'),
+    [forgotten ? 'NOW' : 'WOULD BE']: ({ isDisabled }) =>
+      isDisabled ? 'disabled' : 'continues with its newest secret',
     URL: 'url',
   });
   return `${tried} (ENCRYPTION_KEY and the .key file beside the database). These do not open:\n${listed(endpoints, paint)}${next}`;

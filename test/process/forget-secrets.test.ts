@@ -80,7 +80,7 @@ describe('tillway endpoints forget-secrets', () => {
     const damaged = { ...sealed!, expiresAt: (await store.endpointSecrets([id]))[0]!.expiresAt };
     await store.commit([{ type: 'secret_resealed', secret: damaged, sealed: `v1.${'A'.repeat(80)}` }]);
     const { stdout } = await forget(first, KEY, '--yes');
-    assert.match(stdout, /goes on with its newest secret/);
+    assert.match(stdout, /continues with its newest secret/);
     assert.equal((await store.sealedSecrets()).length, 1);
     assert.equal((await requestEndpoint(first, 'GET', `/${id}`)).body.status, 'active');
   });

@@ -35,7 +35,7 @@ function inWords(checks: readonly Check[], paint: Paint): string {
   const summary =
     wrong === 0
       ? 'The checkout page is that of this release.'
-      : `${wrong} of ${checks.length} differ: another release, a proxy that changes pages, or somebody who should not. Buyers may be at risk until you know which.`;
+      : `${wrong} of ${checks.length} differ: another release, a proxy that changes pages, or an attacker. Buyers may be at risk until you know the cause.`;
   return `${lines.join('\n')}\n\n${summary}\n`;
 }
 
