@@ -87,8 +87,8 @@ describe('the service process at a shutdown', { concurrency: 2 }, () => {
     await Promise.all(clients);
     assert.equal(await service.exited, 0);
     assert.ok(acknowledged.length > before, 'the service serves during the delay');
-    // The kernel can reset a client that connects while the port closes; the next connection of the client is refused.
-    assert.ok(resets.length <= CLIENTS, `${resets.length} resets: ${resets.join(', ')}`);
+    // The kernel resets a client that connects while the port closes.
+    assert.ok(resets.length <= CLIENTS / 4, `${resets.length} resets: ${resets.join(', ')}`);
     for (const socket of [idle, half]) socket.destroy();
 
     await using next = await startServiceProgram(variables(database, '0'));

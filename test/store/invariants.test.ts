@@ -222,7 +222,7 @@ describe('the invariants hold', () => {
           assert.deepEqual(await findings(probe), {}, `route ${index}, after ${JSON.stringify(step)}`);
         }
       }
-      assert.ok(transitions > 20, `only ${transitions} transitions`);
+      assert.ok(transitions > 23, `only ${transitions} transitions`);
     }));
 
   test('at every moment under load', async (context) => {
