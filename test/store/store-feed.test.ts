@@ -11,6 +11,7 @@ import {
   type TestDatabase,
   createServiceDatabase,
   openTestStore,
+  runSql,
   withClient,
 } from '../support/database.ts';
 import { until } from '../support/until.ts';
@@ -165,4 +166,22 @@ test('the events of a session stay in their order in the feed if the clock is se
     items.map(({ id }) => id),
     [eventOf(2, 0, 0).id, eventOf(1, 0, 0).id, eventOf(1, 2, 0).id],
   );
+});
+
+test('a burst of events gets its positions although the statistics describe an empty table', async (context) => {
+  const { database, stores } = await openInstances(context, 1);
+  const numbers = Array.from({ length: 4 * SESSIONS }, (_, index) => index);
+  await write(stores[0], { type: 'customer_created', customer }, ...numbers.map(sessionOf));
+  await write(stores[0], ...numbers.map((number) => recorded(eventOf(number, 0, NOW + number))));
+  if (TEST_DATABASE === 'postgres') {
+    await runSql(
+      database.url,
+      `SELECT pg_restore_relation_stats('schemaname', 'public', 'relname', 'events', 'relpages', 9, 'reltuples', 0::real)`,
+    );
+  }
+  const ids: string[] = [];
+  for (let page: string[] | undefined; page?.length !== 0; ids.push(...page)) {
+    page = (await readPage(stores[0], ids.at(-1) ?? '')).map(({ id }) => id);
+  }
+  assert.equal(ids.join(), numbers.map((number) => eventOf(number, 0, 0).id).join());
 });

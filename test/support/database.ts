@@ -86,13 +86,17 @@ async function createPostgres() {
 const reusable: string[] = [];
 let schemaOfTemplate: string | undefined;
 
-/** Ends the connections of the database, and deletes all rows but those of its migrations; triggers and keys do not apply. */
+/** Ends the connections of the database, and deletes all rows but those of its migrations, and the statistics; triggers and keys do not apply. */
 const EMPTY = `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid();
   SET session_replication_role = replica;
   DO $$ DECLARE name text; BEGIN
     FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('schema_migrations', 'feed_lock')
-    LOOP EXECUTE 'DELETE FROM ' || quote_ident(name); END LOOP;
+    LOOP
+      EXECUTE 'DELETE FROM ' || quote_ident(name);
+      PERFORM pg_clear_relation_stats('public', name);
+    END LOOP;
+    DELETE FROM pg_statistic WHERE starelid >= 16384;
   END $$`;
 // The id of the transaction that wrote a row changes with every change of the schema.
 const SCHEMA = ['pg_attribute', 'pg_constraint', 'pg_index', 'pg_proc', 'pg_trigger', 'schema_migrations']

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 // Each file is a suite, so that its hooks run around its own tests only.
 
 const EXIT_TIMEOUT_MS = 10_000;
+const REPORT_MS = 1000;
 
 process.on('message', (path: string) => {
   if (path === '') return exit();
@@ -17,6 +18,8 @@ function exit(): void {
   process.disconnect?.();
   setTimeout(() => {
     process.stderr.write(`The tests left something open: ${process.getActiveResourcesInfo().join(', ')}\n`);
-    process.exit(1);
+    // Node then prints the failed tests with their errors.
+    process.emit('beforeExit', 1);
+    setTimeout(() => process.exit(1), REPORT_MS);
   }, EXIT_TIMEOUT_MS).unref();
 }
