@@ -1,3 +1,4 @@
+import { Server } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '../domain/gateway-error.ts';
@@ -8,6 +9,8 @@ const SERVED_WHILE_DRAINING = ['/simulator/api/', '/api/providers/', '/healthz',
 
 /** Time for the last requests of clients that reconnect at once and do not watch `/readyz`. */
 const LAST_REQUESTS_MS = 200;
+/** Time in which a client sends its request after its connection was accepted. */
+const FIRST_BYTES_MS = 1000;
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -55,10 +58,10 @@ export function closeGracefully(
     if (hasClients) await sleep(LAST_REQUESTS_MS);
     // The event loop has just accepted every waiting connection.
     await nextTurn();
-    app.server.close();
+    // The same method of HTTP servers also closes the accepted connections that have sent nothing yet.
+    Server.prototype.close.call(app.server);
     closing.resolve();
-    // A connection accepted earlier may have a request that the server has not read yet.
-    await nextTurn();
+    if (hasClients) await sleep(FIRST_BYTES_MS);
     while (connections.hasRequests()) await connections.answered();
     // Fastify then destroys the connections that have not sent a complete header section.
   });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type Socket, connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
 import { sessionBody } from '../support/service.ts';
 import { type TestDatabase, createServiceDatabase } from '../support/database.ts';
@@ -24,6 +25,7 @@ describe('the service process at a shutdown', { concurrency: 2 }, () => {
       REQUEST_TIMEOUT: '90',
     });
     const idle = await openConnection(service);
+    const slow = await openConnection(service);
     const early = await startSlowRequest(service);
     const half = await openHalfRequest(service);
     service.signal('SIGTERM');
@@ -50,9 +52,13 @@ describe('the service process at a shutdown', { concurrency: 2 }, () => {
     const page = await fetch(`${service.url}/checkout/chk_1`);
     assert.deepEqual([page.status, page.headers.get('content-type')], [503, 'text/html; charset=utf-8']);
     assert.match(await late.finish(), /^HTTP\/1\.1 200 /);
+    await until(async () => !(await isListening(service)));
+    // The port was closed between its connection and its request.
+    slow.write('GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n');
+    assert.match(await text(slow), /^HTTP\/1\.1 200 /);
     // An exit code of 0 means that neither the idle connection nor the incomplete request delayed the exit until SHUTDOWN_TIMEOUT.
     assert.equal(await service.exited, 0);
-    for (const socket of [idle, half]) socket.destroy();
+    for (const socket of [idle, slow, half]) socket.destroy();
     assert.match(service.stdout(), /"signal":"SIGTERM","msg":"stopping"/);
     assert.equal(service.stderr(), '');
   });
@@ -158,6 +164,14 @@ async function openConnection({ url }: RunningService): Promise<Socket> {
   // The service may reset this connection at its exit.
   socket.on('error', () => {});
   return socket;
+}
+
+async function isListening({ url }: RunningService): Promise<boolean> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  return once(socket, 'connect').then(
+    () => Boolean(socket.destroy()),
+    () => false,
+  );
 }
 
 async function openHalfRequest(service: RunningService): Promise<Socket> {
