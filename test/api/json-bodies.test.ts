@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { parseJsonBody } from '../../src/http/json-body.ts';
 import { call, sessionBody, startTestService } from '../support/service.ts';
 import { anyCodePoint } from '../support/code-point.ts';
+import { runs } from '../support/for-all.ts';
 
 /** Writes a JSON string in which some characters are escaped without need. */
 function writeEscaped(escapes: readonly boolean[], value: string): string {
@@ -40,7 +41,7 @@ test('a JSON body parses to the same keys with and without escapes', () => {
         assert.deepEqual(parseJsonBody(Buffer.from(json)), expected, json);
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   );
 });
 

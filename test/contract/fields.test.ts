@@ -7,6 +7,7 @@ import { feesEstimateRequest, verifySampleRequest, webhookExampleRequest } from 
 import { sessionRequest } from '../../src/contract/session-contract.ts';
 import { isPlainHttp, redirectUrlField } from '../../src/contract/redirect-url.ts';
 import { anyCodePoint } from '../support/code-point.ts';
+import { runs } from '../support/for-all.ts';
 
 const EMOJI = '🦉';
 const LONE_SURROGATE = '\ud83e';
@@ -89,7 +90,7 @@ describe('text lengths in Unicode code points', () => {
         const accepted = !value.includes('\0') && value.isWellFormed() && length >= 3 && length <= 12;
         assert.equal(issuesOf(schema, value).length === 0, accepted);
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 

@@ -12,6 +12,7 @@ import { sessionRequest } from '../../src/contract/session-contract.ts';
 import { paymentsQuery } from '../../src/contract/payment-contract.ts';
 import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { anyCodePoint } from '../support/code-point.ts';
+import { runs } from '../support/for-all.ts';
 
 const session = inputReader(sessionRequest);
 const readers: [string, InputReader<unknown>][] = [
@@ -169,7 +170,7 @@ describe('any JSON value', () => {
           assert.ok(suggestion?.endsWith('; then resend.'));
           assert.ok(JSON.stringify(error.details).isWellFormed());
         }),
-        { numRuns: 500 },
+        { numRuns: runs(500) },
       );
     });
   }

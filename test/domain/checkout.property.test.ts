@@ -9,9 +9,10 @@ import { REFUND_STATUSES } from '../../src/domain/refund-record.ts';
 import { anyOf, changing, moved, step, withSession, without, withoutEffect } from '../fixtures/any-history.ts';
 import { type Decisions, type History, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 import { anyFailure } from '../fixtures/failures.ts';
+import { runs } from '../support/for-all.ts';
 
 const HOUR = 3_600_000;
-const RUNS = 1000;
+const RUNS = runs(1000);
 const FAULT_RUNS = 1000;
 const SEEDS = 20;
 

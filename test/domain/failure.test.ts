@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { providerText } from '../../src/domain/failure.ts';
 import { anyProviderText } from '../fixtures/failures.ts';
+import { runs } from '../support/for-all.ts';
 
 test('a provider text is normalised to one well-formed line of at most 200 characters', () => {
   fc.assert(
@@ -14,7 +15,7 @@ test('a provider text is normalised to one well-formed line of at most 200 chara
       assert.doesNotMatch(stored, /[\p{C}\p{Zl}\p{Zp}]/u);
       assert.equal(providerText(stored), stored);
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   );
   assert.equal(providerText('insufficient_funds'), 'insufficient_funds');
   assert.equal(providerText(`${'x'.repeat(199)}😀`), `${'x'.repeat(199)}\uFFFD`);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { splitFees } from '../../src/domain/fees.ts';
+import { runs } from '../support/for-all.ts';
 
 const anyAmount = fc.oneof(
   fc.integer({ min: 1, max: 1_000_000 }),
@@ -41,7 +42,7 @@ test('the parts of a fee split sum to the total for every amount and rate', () =
       assert.equal(split.total, amount + split.buyerFee);
       for (const part of Object.values(split)) assert.ok(Number.isSafeInteger(part) && part >= 0);
     }),
-    { numRuns: 800 },
+    { numRuns: runs(800) },
   );
 });
 

@@ -6,6 +6,7 @@ import { type Posting, paidPosting, posting, settledPosting } from '../../src/do
 import { shareOf } from '../../src/domain/money.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import { NOW, aPayment, idOf } from '../fixtures/checkout-records.ts';
+import { runs } from '../support/for-all.ts';
 
 const example = aPayment({
   status: 'paid',
@@ -93,7 +94,7 @@ test('every posting balances, in whole cents, without zero or duplicate lines', 
         );
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   );
 });
 

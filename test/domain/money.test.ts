@@ -9,6 +9,7 @@ import {
   ppmFromFraction,
   shareOf,
 } from '../../src/domain/money.ts';
+import { runs } from '../support/for-all.ts';
 
 const anyCents = fc.integer({ min: 0, max: 100_000_000 });
 const anyRate = fc.integer({ min: 0, max: 1_000_000 });
@@ -96,7 +97,7 @@ test('a share of an amount equals the result of BigInt arithmetic', () => {
       const exact = (BigInt(cents) * BigInt(rate) + 500_000n) / 1_000_000n;
       assert.equal(shareOf(cents, rate), Number(exact));
     }),
-    { numRuns: 800 },
+    { numRuns: runs(800) },
   );
 });
 

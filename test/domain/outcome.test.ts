@@ -9,6 +9,7 @@ import { anyOf, step } from '../fixtures/any-history.ts';
 import { type Decisions, type History, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 import { anyFailure } from '../fixtures/failures.ts';
 import { MINUTE, NOW, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/checkout-records.ts';
+import { runs } from '../support/for-all.ts';
 
 const LATER = NOW + 20 * SECOND;
 
@@ -227,7 +228,7 @@ describe('route outcomes over generated histories', () => {
   test('the outcomes of a payment add up to its final state, with at most one outcome per stage', () => {
     fc.assert(
       fc.property(anyHistory, (history) => void checkHistory(history, outcomesOf)),
-      { numRuns: RUNS },
+      { numRuns: runs(RUNS) },
     );
   });
 

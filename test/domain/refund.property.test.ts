@@ -4,8 +4,9 @@ import * as fc from 'fast-check';
 import { REFUND_STATUSES, leftOf } from '../../src/domain/refund-record.ts';
 import { anyOf, changing, step, without } from '../fixtures/any-history.ts';
 import { type Decisions, type History, type Step, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
+import { runs } from '../support/for-all.ts';
 
-const RUNS = 500;
+const RUNS = runs(500);
 
 const paid = (payment: number): Step => ({
   type: 'event',

@@ -19,7 +19,7 @@ import { WEEKDAYS, fieldNamed } from '../../src/routing/rule-fields.ts';
 import { matcherOf } from '../../src/routing/rule-matching.ts';
 import { type Rule, ruleSetSchema } from '../../src/routing/rule-set.ts';
 import { aRoute } from '../fixtures/checkout-records.ts';
-import { forAll } from '../support/for-all.ts';
+import { forAll, runs } from '../support/for-all.ts';
 import { createValidator } from '../support/schemas.ts';
 
 const routes: Route[] = ENVIRONMENTS.flatMap((environment) =>
@@ -157,12 +157,9 @@ const holds = (condition: Condition, facts: RuleFacts): boolean => {
 };
 
 /** Checks a property of the effect of each saved rule set; returns the number of rule sets. */
-function holdsForEffects(
-  runs: number,
-  property: (effect: RuleEffect, rules: Rule[], facts: RuleFacts) => void,
-): number {
+function holdsForEffects(all: number, property: (effect: RuleEffect, rules: Rule[], facts: RuleFacts) => void): number {
   let evaluated = 0;
-  forAll(runs, anyRules, anyFacts, (input, facts) => {
+  forAll(all, anyRules, anyFacts, (input, facts) => {
     const rules = saved(input);
     if (!rules) return;
     evaluated += 1;
@@ -213,7 +210,7 @@ describe('the evaluation of rules', () => {
         assert.ok(ids.every((id) => own.has(id)));
       }
     });
-    assert.ok(evaluated > 300, `${evaluated} rule sets could be saved`);
+    assert.ok(evaluated > runs(300), `${evaluated} rule sets could be saved`);
   });
 
   test('stops at a reject, adds up exclusions, and applies the last modifier and the first ordering', () => {
@@ -249,7 +246,7 @@ describe('the evaluation of rules', () => {
       assert.equal(seen.get(effectKey(effect)) ?? json, json);
       seen.set(effectKey(effect), json);
     });
-    assert.ok(seen.size > 20);
+    assert.ok(seen.size > runs(20));
   });
 });
 
@@ -280,21 +277,28 @@ describe('reading rules', () => {
       fc.jsonValue({ maxDepth: 2 }),
       fc.constantFrom(null, -1, Number.NaN, '__proto__', [], {}, 'rt'),
     );
-    forAll(400, anyRules, fc.infiniteStream(fc.nat()), value, fc.boolean(), (rules, choices, value, isAdded) => {
-      const set = structuredClone({ version: 1, rules }) as Record<string, unknown>;
-      let place = set;
-      let key: string | undefined;
-      for (;;) {
-        const keys = Object.keys(place);
-        key = keys[choices.next().value! % Math.max(1, keys.length)];
-        const inner = key === undefined ? undefined : place[key];
-        if (typeof inner !== 'object' || inner === null || choices.next().value! % 4 === 0) break;
-        place = inner as Record<string, unknown>;
-      }
-      if (isAdded && !Array.isArray(place)) place['extra'] = value;
-      else if (key !== undefined) place[key] = value;
-      counts[isAccepted(set) ? 'accepted' : 'rejected'] += 1;
-    });
+    const property = fc.property(
+      anyRules,
+      fc.infiniteStream(fc.nat()),
+      value,
+      fc.boolean(),
+      (rules, choices, value, isAdded) => {
+        const set = structuredClone({ version: 1, rules }) as Record<string, unknown>;
+        let place = set;
+        let key: string | undefined;
+        for (;;) {
+          const keys = Object.keys(place);
+          key = keys[choices.next().value! % Math.max(1, keys.length)];
+          const inner = key === undefined ? undefined : place[key];
+          if (typeof inner !== 'object' || inner === null || choices.next().value! % 4 === 0) break;
+          place = inner as Record<string, unknown>;
+        }
+        if (isAdded && !Array.isArray(place)) place['extra'] = value;
+        else if (key !== undefined) place[key] = value;
+        counts[isAccepted(set) ? 'accepted' : 'rejected'] += 1;
+      },
+    );
+    fc.assert(property, { numRuns: 400 });
     assert.ok(counts.accepted > 0 && counts.rejected > 250, JSON.stringify(counts));
   });
 

@@ -6,13 +6,14 @@ import { Stripe } from 'stripe';
 import { type WebhookHeaders, WebhookVerificationError, webhooks } from '../../sdk/src/index.ts';
 import { deliveryHeaders } from '../../src/webhooks/sign.ts';
 import { errorOf } from './recorder.ts';
+import { runs } from '../support/for-all.ts';
 
 const SECRET = 'whsec_dGlsbHdheSBzYW1wbGUgd2ViaG9vayBzZWNyZXQgIzE=';
 const OTHER_SECRET = 'whsec_YW5vdGhlciB3ZWJob29rIHNlY3JldCBvZiB0aWxsd2F5';
 const TIMESTAMP = 1_772_366_400;
 const NOW = TIMESTAMP * 1000;
 const EVENT = webhooks.sampleEvent('payment.paid', { data: { metadata: { orderId: 'A-1001', größe: 'XL €' } } });
-const RUNS = 100;
+const RUNS = runs(100);
 
 const secrets = fc
   .uint8Array({ minLength: 24, maxLength: 64 })

@@ -14,6 +14,7 @@ import { settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { SECRET, createSession, postCallback, stateOf } from './buyer.ts';
 import { brokenInvariants } from '../support/sound.ts';
+import { runs } from '../support/for-all.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -474,7 +475,7 @@ describe('random schedules of two unreliable providers', () => {
         scheduleCount++;
         await runSchedule(shop, structuredClone(schedule));
       }),
-      { numRuns: RUNS },
+      { numRuns: runs(RUNS) },
     );
     assert.equal(await shop.on.service.deps.store.ledgerTotal(), 0);
     assert.deepEqual(await brokenInvariants(settingsOf(shop.on.databaseUrl)), []);

@@ -7,6 +7,7 @@ import { ENVIRONMENTS } from '../../src/domain/route.ts';
 import type { Store } from '../../src/store/store.ts';
 import { NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/checkout-records.ts';
 import { aDelivery, aMessage, anAttemptOf, anEndpoint, anEvent, withStore, write } from '../fixtures/store-records.ts';
+import { runs } from '../support/for-all.ts';
 
 // The API accepts any Unicode text without NUL and lone surrogates.
 const anyText = fc
@@ -62,7 +63,7 @@ describe('records are read unchanged after they are written', () => {
       withStore((store) =>
         fc.assert(
           fc.asyncProperty(values, (value) => check(store, value, (count += 1))),
-          { numRuns: 60 },
+          { numRuns: runs(60) },
         ),
       ),
     );

@@ -12,6 +12,7 @@ import type { Change, Store } from '../../src/store/store.ts';
 import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
 import { NOW, aCustomer, aPayment, aSession, anInvoice, idOf } from '../fixtures/checkout-records.ts';
 import { aDelivery, withStore, anEndpoint, anEvent, write } from '../fixtures/store-records.ts';
+import { runs } from '../support/for-all.ts';
 
 type ListName = 'listCustomers' | 'listSessions' | 'listPayments' | 'listInvoices' | 'listDeliveries' | 'listEvents';
 type Filter = Record<string, string>;
@@ -289,6 +290,6 @@ describe('the lists of the store', () => {
           }
         }),
       ),
-      { numRuns: 10, interruptAfterTimeLimit: 20_000 },
+      { numRuns: runs(10), interruptAfterTimeLimit: 20_000 },
     ));
 });

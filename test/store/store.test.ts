@@ -19,6 +19,7 @@ import {
   withStore,
   write,
 } from '../fixtures/store-records.ts';
+import { runs } from '../support/for-all.ts';
 
 const records = checkoutRecords(1);
 const other = checkoutRecords(2);
@@ -69,7 +70,9 @@ describe('a commit', () => {
         }
       }
     };
-    await fc.assert(fc.asyncProperty(fc.array(anyEnding, { minLength: 1, maxLength: 12 }), check), { numRuns: 25 });
+    await fc.assert(fc.asyncProperty(fc.array(anyEnding, { minLength: 1, maxLength: 12 }), check), {
+      numRuns: runs(25),
+    });
     await check(Array.from({ length: 60 }, (_, index) => Object.keys(endings)[index % 4]!));
   });
 

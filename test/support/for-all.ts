@@ -1,9 +1,14 @@
 import * as fc from 'fast-check';
 
-/** Asserts that a property holds for `runs` random values of the arbitraries. */
+/** Number of random values of a property: all of them in `npm test`, a quarter in `npm run test:unit`, which has to be quick. */
+export function runs(all: number): number {
+  return process.env['TEST_UNIT'] === undefined ? all : Math.ceil(all / 4);
+}
+
+/** Asserts that a property holds for {@link runs} random values of the arbitraries. */
 export function forAll<Values extends [unknown, ...unknown[]]>(
-  runs: number,
+  all: number,
   ...parts: [...arbitraries: { [K in keyof Values]: fc.Arbitrary<Values[K]> }, property: (...values: Values) => void]
 ): void {
-  fc.assert(fc.property<Values>(...parts), { numRuns: runs });
+  fc.assert(fc.property<Values>(...parts), { numRuns: runs(all) });
 }

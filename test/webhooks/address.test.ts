@@ -7,6 +7,7 @@ import { type WebhookTargets, blockReason, guardedLookup } from '../../src/webho
 import { createDeliverer } from '../../src/webhooks/deliver.ts';
 import { ALLOWED, BLOCKED, INNER_HOSTS } from '../fixtures/addresses.ts';
 import { PATIENT, SHORT_LIMITS, START, listen } from './fixtures.ts';
+import { runs } from '../support/for-all.ts';
 
 const LOOPBACK = BLOCKED['is loopback']!;
 
@@ -34,7 +35,7 @@ test('webhooks to IPv6 addresses outside global unicast are blocked', () => {
       if (first >= 0x2000 && first < 0x4000) return;
       if (!embedded && !/^[0:]*ffff:/i.test(address)) assert.notEqual(blockReason(address, 'public'), undefined);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 

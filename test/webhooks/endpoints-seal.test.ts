@@ -9,6 +9,7 @@ import { loadEncryptionKeys } from '../../src/service/webhook-deps.ts';
 import { KEY_BYTES, open, seal, type SecretBox, createSecretBox, isSecret } from '../../src/webhooks/secret-box.ts';
 import { temporaryFolder } from '../process/program.ts';
 import { anyCodePoint } from '../support/code-point.ts';
+import { runs } from '../support/for-all.ts';
 
 const key = fc.uint8Array({ minLength: KEY_BYTES, maxLength: KEY_BYTES });
 const text = fc.string({ unit: anyCodePoint, maxLength: 200 }).filter((value) => value.isWellFormed());
@@ -45,7 +46,7 @@ test('a sealed text that was shortened, extended or changed does not open', () =
       if (letter === sealed[place]) return;
       assert.equal(open(sealed.slice(0, place) + letter + sealed.slice(place + 1), secretKey, 'here'), undefined);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 
