@@ -5,10 +5,9 @@ import { type ItemOf, defineTable, integer, orNull } from '../table-description.
 import { statement } from '../write-statement.ts';
 
 // The only row has the id 1. The columns `holder` and `held_until` date from test clocks that several instances shared.
-const INSERT_CLOCK = `INSERT INTO test_clock (id, version, offset_ms, goal_ms, target, holder, held_until)
-  VALUES (1, ?1, ?2, ?3, ?4, NULL, 0) ON CONFLICT (id) DO NOTHING`;
-const UPDATE_CLOCK = `UPDATE test_clock SET version = ?1, offset_ms = ?2, goal_ms = ?3, target = ?4, holder = NULL, held_until = 0
-  WHERE id = 1 AND version = ?1 - 1`;
+const SAVE_CLOCK = `INSERT INTO test_clock (id, version, offset_ms, goal_ms, target, holder, held_until)
+  VALUES (1, ?1, ?2, ?3, ?4, NULL, 0) ON CONFLICT (id) DO UPDATE SET version = ?1, offset_ms = ?2, goal_ms = ?3, target = ?4
+  WHERE test_clock.version = ?1 - 1`;
 const SELECT_CLOCK = 'SELECT version, offset_ms, goal_ms, target FROM test_clock WHERE id = 1';
 const SELECT_PRODUCTION = "SELECT id FROM sessions WHERE environment = 'production' LIMIT 1";
 const SELECT_NEXT = [
@@ -36,8 +35,7 @@ export type TestClockRecord = ItemOf<typeof CLOCKS>;
 
 export const clockWrites = {
   /** Guarded by the version before. */
-  test_clock_changed: ({ clock }: { clock: TestClockRecord }) =>
-    statement(clock.version === 1 ? INSERT_CLOCK : UPDATE_CLOCK, CLOCKS.values(clock), 'version'),
+  test_clock_changed: ({ clock }: { clock: TestClockRecord }) => statement(SAVE_CLOCK, CLOCKS.values(clock), 'version'),
 };
 
 /** Reads for services with a test clock. */
