@@ -28,14 +28,11 @@ before(async () => {
 });
 after(() => on[Symbol.asyncDispose]());
 
-/** A proxy of the service that adds control characters to every text of a response, and to other values that `also` selects. */
-async function startPoisoningProxy(also: (value: unknown) => boolean = () => false): ReturnType<typeof startServer> {
-  const withControlCharacters = (name: string, value: unknown): unknown => {
-    // The SDK recognizes responses by this property.
-    if (name === 'object') return value;
-    if (typeof value === 'string') return value + CONTROL_CHARACTERS;
-    return also(value) ? `${String(value)}${CONTROL_CHARACTERS}` : value;
-  };
+/** A proxy of the service that adds control characters to every text of a response. */
+async function startPoisoningProxy(): ReturnType<typeof startServer> {
+  // The SDK recognizes responses by their `object`.
+  const withControlCharacters = (name: string, value: unknown): unknown =>
+    typeof value === 'string' && name !== 'object' ? value + CONTROL_CHARACTERS : value;
   return startServer(async (request, response) => {
     const sent = Buffer.concat(await request.toArray());
     const answer = await fetch(`${on.url}${request.url}`, {
@@ -84,27 +81,20 @@ const COMMANDS = (session: string) => [
 ];
 
 describe('a response with terminal control characters', () => {
-  for (const [name, also] of [
-    ['in every text', () => false],
-    ['in place of numbers too', (value: unknown) => typeof value === 'number'],
-  ] as const) {
-    it(`is printed without these characters: ${name}`, async () => {
-      await using service = await startPoisoningProxy(also);
-      for (const line of COMMANDS(paid)) {
-        for (const option of ['', ' --json']) {
-          const { code, stdout, stderr } = await runWith({ url: service.url, columns: 100 }, line + option);
-          // A response with texts in place of numbers may be rejected.
-          if (name === 'in every text') assert.equal(code, line.endsWith('chk_nothing') ? 1 : 0, stderr);
-          for (const text of [stdout, stderr]) {
-            assert.doesNotMatch(text, /[^\P{C}\n]/u, `${line}: ${JSON.stringify(text)}`);
-          }
-          // The escaped characters prove that the command has printed a value of the response.
-          if (option !== '' && !stdout.includes('"data": []'))
-            assert.ok(stdout.includes('\\u001b[2J\\u009b31m\\u202e'), `${line}: ${stdout}`);
-        }
+  it('is printed without these characters', async () => {
+    await using service = await startPoisoningProxy();
+    for (const line of COMMANDS(paid)) {
+      for (const option of ['', ' --json']) {
+        const { code, stdout, stderr } = await runWith({ url: service.url, columns: 100 }, line + option);
+        assert.equal(code, line.endsWith('chk_nothing') ? 1 : 0, stderr);
+        for (const text of [stdout, stderr])
+          assert.doesNotMatch(text, /[^\P{C}\n]/u, `${line}: ${JSON.stringify(text)}`);
+        // The escaped characters prove that the command has printed a value of the response.
+        if (option !== '' && !stdout.includes('"data": []'))
+          assert.ok(stdout.includes('\\u001b[2J\\u009b31m\\u202e'), `${line}: ${stdout}`);
       }
-    });
-  }
+    }
+  });
 });
 
 describe('a program that is not Tillway', () => {
