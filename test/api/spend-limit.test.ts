@@ -12,6 +12,7 @@ import { BOOTSTRAP, bearer, makeKey } from '../support/keys.ts';
 import { refusal, refused } from '../support/refusal.ts';
 import { type TestService, call, sessionBody } from '../support/service.ts';
 import { suiteInstances } from '../support/suite.ts';
+import { runs } from '../support/for-all.ts';
 
 const [service, other] = suiteInstances(2, { variables: BOOTSTRAP }) as [TestService, TestService];
 
@@ -136,7 +137,7 @@ describe('the spend limit of an agent key on two instances', () => {
         assert.equal(of(200).length + of(403).length, cents.length);
         assert.deepEqual(faultsOf(limit, of(200), of(403), await spentBy(key)), []);
       }),
-      { numRuns: 8 },
+      { numRuns: runs(8) },
     );
   });
 

@@ -23,6 +23,7 @@ import {
 } from './stage.ts';
 import { brokenInvariants } from '../support/sound.ts';
 import { until } from '../support/until.ts';
+import { runs } from '../support/for-all.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
@@ -285,7 +286,7 @@ describe('an advance of the test clock', () => {
         results.add(JSON.stringify([states, ids.map((id) => merchant.typesOf(id))]));
         assert.equal(results.size, 1);
       }),
-      { numRuns: 3 },
+      { numRuns: runs(3) },
     );
   });
 
