@@ -37,7 +37,8 @@ const anyOptions: fc.Arbitrary<ChooseOptions> = fc.record({
   draws: fc.nat(100_000).map((session) => drawsOf('seed', `chk_${session}`, 1)),
   amount: fc.constantFrom(100, exploration.maxAmount, exploration.maxAmount + 1),
   explore: fc.constantFrom(true, true, true, true, true, false),
-  tokens: fc.double({ min: 0, max: exploration.budgetCap, noNaN: true }),
+  // Not fc.double, whose values are mostly near 0.
+  tokens: fc.nat(100).map((percent) => (percent / 100) * exploration.budgetCap),
 });
 
 function byId(a: { id: string }, b: { id: string }): number {
