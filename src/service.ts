@@ -97,6 +97,7 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
     urls,
     ...sessionSettings(config),
     webhooks,
+    countForeignSignal: telemetry.countForeignSignal,
     log,
     isReady: () => ready,
     demo: config.demo,

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import type { Payment } from '../../src/domain/records.ts';
-import type { Provider, ProviderCallback } from '../../src/providers/provider.ts';
+import type { Provider, Signal } from '../../src/providers/provider.ts';
 import { createRandomBytes, systemClock } from '../../src/runtime.ts';
 import { startService } from '../../src/service.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -127,20 +127,43 @@ function createProvider(charges: Map<string, Payment>): Provider {
       const reference = `sp_${payment.id}`;
       return Promise.resolve({ outcome: 'accepted', reference, url: `https://provider.example/pay/${reference}` });
     },
-    readCallback: (body) => ({ about: 'payment', callback: JSON.parse(String(body)) as ProviderCallback }),
-    readStored: (body) => ({ about: 'payment', callback: JSON.parse(body) as ProviderCallback }),
-    inquire: () => Promise.resolve(undefined),
+    traits: { cancel: 'holds', lookup: 'own_id', refunds: 'api', costRefundable: true, resend: 'always' },
+    readCallback: async (body) => ({ signals: [signalOf(JSON.parse(String(body)) as PaidCallback)], hints: [] }),
+    inquire: () => Promise.resolve('unknown'),
     cancel: async () => 'cancelled',
     refund: () => Promise.resolve({ status: 'succeeded', reason: null }),
     inquireRefund: () => Promise.resolve(undefined),
+    check: async () => ({ ready: true, findings: [] }),
   };
 }
 
+type PaidCallback = ReturnType<typeof callbackOf>;
+
 /** A paid callback, about as long as a callback of the simulated provider. */
-function callbackOf({ id, sessionId, amount }: Payment): ProviderCallback {
-  const eventId = `ev_${id}`;
-  const paid = { status: 'paid', amount, currency: 'USD', txHash: `tx_${id}`, failure: null } as const;
-  return { ...paid, eventId, sessionId, paymentId: id };
+function callbackOf({ id: paymentId, sessionId, amount }: Payment) {
+  return {
+    status: 'paid',
+    amount,
+    currency: 'USD',
+    txHash: `tx_${paymentId}`,
+    eventId: `ev_${paymentId}`,
+    sessionId,
+    paymentId,
+  };
+}
+
+function signalOf({
+  eventId,
+  sessionId,
+  paymentId,
+  amount,
+  currency,
+  txHash,
+}: PaidCallback): Signal & { eventId: string } {
+  const received = { units: BigInt(amount), currency, exponent: 2, excludesBuyerFee: true };
+  const details = { decline: null, expectedBy: null, chargeReference: null, cost: null };
+  const report = { state: 'paid', received, txHash, ...details } as const;
+  return { eventId, about: 'payment', ref: { sessionId, paymentId }, report };
 }
 
 async function startReceiver(): Promise<{ url: string; stop(): Promise<void> }> {

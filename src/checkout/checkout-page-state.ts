@@ -1,5 +1,5 @@
-import { leadingPayment, pendingPayment } from '../domain/checkout-state.ts';
-import { MAX_ATTEMPTS, canAbandon } from '../domain/checkout.ts';
+import { MAX_ATTEMPTS, leadingPayment, pendingPayment } from '../domain/checkout-state.ts';
+import { canAbandon } from '../domain/checkout.ts';
 import { type FeeSplit, splitFees } from '../domain/fees.ts';
 import { DECLINE_CODES, type DeclineCode, type FailureCode } from '../domain/failure.ts';
 import type { Checkout, Instant, Payment } from '../domain/records.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { leadingPayment } from '../domain/checkout-state.ts';
+import { leadingPayment, pendingPayment } from '../domain/checkout-state.ts';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { isId } from '../domain/id.ts';
 import type { Checkout } from '../domain/records.ts';
@@ -10,6 +10,7 @@ import { acceptForms, formOf, seeOther, sendPage } from '../html/html-page.ts';
 import { sessionNotFound } from '../operations/not-found.ts';
 import type { Deps } from '../operations/deps.ts';
 import { cancelCheckout, chooseAnotherMethod } from '../operations/leave-payment.ts';
+import { queueReturn } from '../operations/provider-hints.ts';
 import { type StartedPayment, startPayment } from '../operations/start-payment.ts';
 import {
   REFRESH_HEAD,
@@ -30,7 +31,7 @@ interface Visit {
   Querystring: { notice?: unknown; preview?: unknown };
 }
 
-/** The buyer's pages. They work without JavaScript, and no GET or HEAD changes anything. */
+/** The buyer's pages. They work without JavaScript, and no GET or HEAD changes a checkout. */
 export function checkoutPages(app: FastifyInstance, deps: Deps): void {
   const style = loadStyle(new URL('assets/checkout.css', import.meta.url));
   const script = loadScript(new URL('assets/checkout.js', import.meta.url));
@@ -84,6 +85,14 @@ function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
       head: html`<meta http-equiv="refresh" content="0;url=${state.url}" />`,
       main: renderContinue(state.attempt, state.url),
     });
+  });
+
+  // Only brings the next question to the provider forward.
+  scope.get<Visit>('/checkout/:id/back', async (request, reply) => {
+    const checkout = await checkoutOf(deps, request);
+    const payment = pendingPayment(checkout);
+    if (payment) await queueReturn(deps, payment);
+    return seeOther(reply, shop.paths.checkout(checkout.session.id));
   });
 
   scope.get('/checkout/*', (_request, reply) => show(reply, shop, UNKNOWN, 404));

@@ -54,6 +54,11 @@ export function checkoutUrl(urls: Urls, sessionId: string): string {
   return `${urls.checkout}/checkout/${sessionId}`;
 }
 
+/** The URL to which a provider instance sends its callbacks. */
+export function callbackUrl(urls: Urls, provider: string): string {
+  return `${urls.base}/api/providers/${provider}/callbacks`;
+}
+
 /** The page to which the buyer returns: the merchant's page, or our own status page. */
 export function redirectUrlOf(urls: Urls, session: Pick<Session, 'id' | 'redirectUrl'>): string {
   return session.redirectUrl ?? `${checkoutUrl(urls, session.id)}/complete`;

@@ -21,7 +21,8 @@ export interface Telemetry {
   requests: AppDeps['requests'];
   onBatch: OnBatch | undefined;
   store(store: OpenedStore): OpenedStore;
-  provider<Observed extends Provider>(provider: Observed): Observed;
+  provider(provider: Provider): Provider;
+  countForeignSignal(provider: string): void;
   /** Opens the port for metrics, if there is one. */
   open(deps: AppDeps): Promise<OpenTelemetry>;
 }
@@ -48,6 +49,7 @@ export async function createTelemetry({ telemetry, database }: Config, log: Logg
     onBatch: watch?.onBatch,
     store: (store) => watch?.observed(store) ?? store,
     provider: (provider) => (watch ? observeProvider(provider, tracing, metrics?.onProviderCall) : provider),
+    countForeignSignal: (provider) => metrics?.instruments.foreignSignals.labels(provider).inc(),
     async open(deps) {
       const served = metrics && address ? await serveMetrics(deps, metrics, address) : undefined;
       return {

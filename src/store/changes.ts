@@ -52,6 +52,7 @@ const WORK = new Set<Change['type']>([
   'delivery_finished',
   'delivery_replayed',
   'endpoint_changed',
+  'hint_queued',
   'task_queued',
   'task_finished',
   'refund_created',

@@ -82,6 +82,11 @@ function paymentsOf({ counter, histogram }: Create) {
       ['provider', 'call', 'result'],
       CALL_SECONDS,
     ),
+    foreignSignals: counter(
+      'provider_foreign_signals_total',
+      'Verified reports of providers about payments, refunds or sessions that this service does not have.',
+      ['provider'],
+    ),
     attempts: counter(
       'delivery_attempts_total',
       'Attempts to deliver an event; status: class of the answer, none without an answer.',
@@ -132,7 +137,10 @@ function statesOf({ gauge }: Create) {
     ),
     discrepancies: ofDatabase('discrepancies_open', `Discrepancies that wait for a decision. ${atMost}`, environment),
     wakesDue: ofDatabase('session_wakes_due', `Sessions whose expiry, timeout or inquiry is due. ${atMost}`),
-    tasks: ofDatabase('provider_tasks_pending', `Cancellations that providers have not received yet. ${atMost}`),
+    tasks: ofDatabase(
+      'provider_tasks_pending',
+      `Cancellations and captures that providers have not received yet. ${atMost}`,
+    ),
     imbalance: ofDatabase(
       'ledger_imbalance_cents',
       'The sum of all ledger entries, which is 0 or the books are wrong.',

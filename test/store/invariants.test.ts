@@ -8,7 +8,7 @@ import * as fc from 'fast-check';
 import { Client } from 'pg';
 import { type Examined, doctor } from '../../src/cli/doctor-report.ts';
 import type { Decision } from '../../src/domain/checkout-state.ts';
-import type { ProviderEvent } from '../../src/domain/checkout.ts';
+import type { ProviderEvent } from '../../src/domain/provider-event.ts';
 import { withReport } from '../../src/domain/discrepancy.ts';
 import type { ProviderMessage } from '../../src/domain/provider-message.ts';
 import type { Checkout } from '../../src/domain/records.ts';
@@ -396,8 +396,8 @@ async function* replayed(deps: Deps, history: History, index: number): AsyncGene
 function messageOf(sessionId: string, eventId: string, event: ProviderEvent, outcome: string) {
   const { provider, environment, paymentId, status, amount, currency } = event;
   const flagged = outcome !== 'applied' && outcome !== 'ignored';
-  const about = { provider, environment, eventId, sessionId, paymentId, refundId: null };
-  const message = { ...about, status, amount, currency, outcome, flagged };
+  const origin = { provider, environment, eventId, about: 'payment' as const, signal: null };
+  const message = { ...origin, sessionId, paymentId, refundId: null, status, amount, currency, outcome, flagged };
   return { ...message, body: '{}', received: NOW };
 }
 

@@ -172,7 +172,9 @@ export type DiscrepancyKind =
   | 'environment_mismatch'
   | 'provider_mismatch'
   | 'event_conflict'
-  | 'unknown_payment';
+  | 'unknown_payment'
+  | 'refund_excess'
+  | 'reversal';
 /** open: payment not yet received; paid: payment confirmed; void: voided before payment. */
 export type InvoiceStatus = 'open' | 'paid' | 'void';
 /** Identity check of the buyer: none, light, full, or left to the provider. */
@@ -194,13 +196,19 @@ export interface LastAttempt {
  * money owed to the merchant; gateway_revenue: our fees; buyer_refunds_payable: money owed to buyers.
  */
 export type LedgerAccount =
-  'provider_clearing' | 'provider_cost' | 'merchant_payable' | 'gateway_revenue' | 'buyer_refunds_payable';
+  | 'provider_clearing'
+  | 'provider_cost'
+  | 'merchant_payable'
+  | 'gateway_revenue'
+  | 'buyer_refunds_payable'
+  | 'operator_cash';
 /**
  * paid: a buyer has paid; settled: the merchant was paid out; refund: a refund was requested; refund_paid: it
  * was paid out; refund_failed: it was not, and its posting is reversed; adjustment: money that was resolved by
  * hand.
  */
-export type LedgerKind = 'paid' | 'settled' | 'refund' | 'refund_paid' | 'refund_failed' | 'adjustment';
+export type LedgerKind =
+  'paid' | 'settled' | 'refund' | 'refund_paid' | 'refund_failed' | 'adjustment' | 'cost' | 'payout' | 'reversal';
 /** Cost to minimise: that of buyer and merchant, of the provider, or of the gateway. */
 export type Objective = 'merchant' | 'total' | 'operator';
 /** The cause of the failure; null unless status is failed. */

@@ -34,11 +34,11 @@ const ERASE_SESSION = `UPDATE sessions SET status = ?3, version = ?2 + 1, wake_a
     AND NOT EXISTS (SELECT 1 FROM payments WHERE session_id = ?1 AND status = 'pending')`;
 const ERASE_EVENT = 'UPDATE events SET body = ?2 WHERE id = ?1';
 const WITH_SESSION = [
-  "UPDATE payments SET metadata = '{}', provider_url = NULL, failure_reason = NULL WHERE session_id = ?1",
+  "UPDATE payments SET metadata = '{}', provider_url = NULL, failure_reason = NULL, decline = 'null' WHERE session_id = ?1",
   "UPDATE invoices SET metadata = '{}' WHERE session_id = ?1",
   `UPDATE delivery_attempts SET response_body = ''
     WHERE delivery_id IN (SELECT id FROM deliveries WHERE session_id = ?1)`,
-  `UPDATE provider_messages SET body = '${ERASED_BODY}' WHERE session_id = ?1`,
+  `UPDATE provider_inbox SET body = '${ERASED_BODY}' WHERE session_id = ?1`,
   // A new version: a concurrent decision about the discrepancy conflicts, and writes no note.
   'UPDATE discrepancies SET note = NULL, version = version + 1 WHERE session_id = ?1',
 ];

@@ -66,7 +66,8 @@ const SELECT_LEDGER_TOTAL = 'SELECT COALESCE(SUM(amount), 0) AS total FROM ledge
 const SELECT_ENTRY = 'SELECT * FROM ledger_entries WHERE posting_id = ?1 AND line = ?2';
 const SELECT_SETTLEMENT = 'SELECT * FROM settlements WHERE payment_id = ?1';
 // Two rows are enough to distinguish one payment from several.
-const SELECT_OF_REFERENCE = 'SELECT id FROM payments WHERE provider_reference = ?1 ORDER BY id LIMIT 2';
+const SELECT_OF_REFERENCE = `SELECT id FROM payments WHERE provider_reference = ?1
+  UNION SELECT id FROM payments WHERE charge_reference = ?1 ORDER BY id LIMIT 2`;
 
 const PLACE_COLUMNS = PLACES.columns.map(({ name }) => name);
 const PLACE = PLACE_COLUMNS.join(', ');

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { MAX_ATTEMPTS, rejectHandoff, startAttempt } from '../../../src/domain/checkout.ts';
+import { MAX_ATTEMPTS } from '../../../src/domain/checkout-state.ts';
+import { rejectHandoff, startAttempt } from '../../../src/domain/checkout.ts';
 import { outcomesOf } from '../../../src/domain/route-outcome.ts';
 import { createIdSource } from '../../../src/domain/id.ts';
 import type { Checkout } from '../../../src/domain/records.ts';
