@@ -1,4 +1,4 @@
-import type { DeliveryDetails, Route, RouteList, WebhookEvent } from './generated/types.ts';
+import type { RouteSummary, WebhookEvent } from './generated/types.ts';
 import type { Page } from './list.ts';
 
 // A proxy or another service can also answer 200 with JSON. Read as a resource, it would have only undefined fields.
@@ -19,12 +19,6 @@ export function resource<Data extends { object: string }>(name: Data['object']):
   };
 }
 
-export function readDelivery(body: unknown): DeliveryDetails {
-  const delivery = resource<DeliveryDetails>('delivery')(body);
-  if (Array.isArray(delivery.log) && isEvent(delivery.payload)) return delivery;
-  throw new TypeError('the answer holds no log of a delivery');
-}
-
 export function readPage<Item extends { id: string }>(body: unknown): Page<Item> {
   const page = readFeedPage<Item>(body);
   // Without a record there is no position to continue from, and ending the list would hide the rest.
@@ -39,8 +33,8 @@ export function readFeedPage<Item extends { id: string }>(body: unknown): Page<I
 }
 
 /** The routes of an environment, as a list of one page. */
-export function readRoutes(body: unknown): Page<Route> {
-  const { routes } = fieldsOf<RouteList>('ok', 'routes')(body);
+export function readRoutes(body: unknown): Page<RouteSummary> {
+  const { routes } = fieldsOf<{ ok: true; routes: RouteSummary[] }>('ok', 'routes')(body);
   return pageOf(routes, false);
 }
 

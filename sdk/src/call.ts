@@ -1,7 +1,20 @@
-import { type Reader, isObject, readPage } from './answers.ts';
+import { isObject } from './answers.ts';
 import { type Page, TillwayList } from './list.ts';
 import { TillwayPromise } from './promise.ts';
-import type { Call, QueryValue, Transport } from './transport.ts';
+import type { Call, Transport } from './transport.ts';
+
+/** Methods that share a transport, which is not a field, so that logs do not print it. */
+export class Resource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  protected get transport(): Transport {
+    return this.#transport;
+  }
+}
 
 /** Sends a call at once. Rejects with TypeError, and sends nothing, if the parameters or the file are missing. */
 export function call<Data>(transport: Transport, request: Call<Data>): TillwayPromise<Data> {
@@ -21,18 +34,10 @@ function problemOf(request: Call<unknown>): string | undefined {
 /** A list that fetches its pages when they are read. */
 export function listOf<Item extends { id: string }>(
   transport: Transport,
-  request: Pick<Call<Page<Item>>, 'path' | 'params' | 'options'> & { read?: Reader<Page<Item>> },
-  params: object = {},
+  { query = {}, ...request }: Call<Page<Item>>,
 ): TillwayList<Item> {
-  const fetchPage = (position: object) =>
-    transport.send({
-      read: readPage<Item>,
-      ...request,
-      method: 'GET',
-      query: { ...(params as Record<string, QueryValue>), ...position },
-      repeatable: true,
-    });
-  return new TillwayList(fetchPage, params);
+  const fetchPage = (position: object) => transport.send({ ...request, query: { ...query, ...position } });
+  return new TillwayList(fetchPage, query);
 }
 
 /** The parameters with an idempotency key, made for this call if the caller gives none. It makes retries safe. */

@@ -1,4 +1,6 @@
-import type { ServiceErrorCode } from './generated/types.ts';
+import type { ActionError } from './generated/types.ts';
+
+export type ServiceErrorCode = ActionError['code'];
 
 /** Codes of the client itself: no response, a response that is not from Tillway, or a webhook that is not genuine. */
 export type ClientErrorCode = 'connection_failed' | 'timed_out' | 'unexpected_response' | 'webhook_not_verified';

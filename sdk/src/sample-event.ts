@@ -1,4 +1,4 @@
-import type { EventData, WebhookEvent, WebhookEventType } from './generated/types.ts';
+import type { WebhookEvent, WebhookEventType } from './generated/types.ts';
 
 /** Fields of a sample event that differ from the defaults. */
 export interface SampleOverrides {
@@ -6,7 +6,7 @@ export interface SampleOverrides {
   livemode?: boolean | undefined;
   /** Creation time of the event, ISO 8601. */
   created?: string | undefined;
-  data?: Partial<Omit<EventData, 'status'>> | undefined;
+  data?: Partial<Omit<WebhookEvent['data'], 'status'>> | undefined;
 }
 
 /**

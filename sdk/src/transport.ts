@@ -61,7 +61,7 @@ export interface Call<Data> {
 export interface Transport {
   send<Data>(call: Call<Data>): Promise<Answered<Data>>;
   /** The text of a file, part by part. The request is sent once, at the first read. */
-  stream(call: Pick<Call<never>, 'path' | 'query' | 'options'> & { type: 'text/csv' }): AsyncGenerator<string>;
+  stream(call: Omit<Call<never>, 'read'> & { type: 'text/csv' }): AsyncGenerator<string>;
   /** A new idempotency key. */
   newKey(): string;
   /** Waits. Rejects with the reason of the signal as soon as that is aborted. */
@@ -101,7 +101,7 @@ export function createTransport(options: TillwayOptions = {}, timing: Timing = r
   }
 
   return {
-    stream: ({ type, ...call }) => streamText(requestOf({ method: 'GET', ...call }), type, timing.now),
+    stream: ({ type, ...call }) => streamText(requestOf(call), type, timing.now),
     newKey: () => `sdk-${timing.uuid()}`,
     sleep: timing.sleep,
     async send<Data>(call: Call<Data>): Promise<Answered<Data>> {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CheckoutResult, Environment, FeeSplit, FeesEstimate, Route, RouteKind } from '../../sdk/src/index.ts';
+import type { CheckoutResult, Environment, FeeSplit, FeesEstimate, RouteSummary } from '../../sdk/src/index.ts';
 import { type Acted, act } from './actions.ts';
 import {
   type CommandContext,
@@ -21,7 +21,7 @@ import {
 import { dollars, plain, rate } from './cells.ts';
 
 interface CheckoutOptions {
-  kind?: RouteKind;
+  kind?: RouteSummary['kind'];
   reference?: string;
 }
 
@@ -77,7 +77,7 @@ function showCheckout({ result }: Acted<CheckoutResult>, paint: Paint): string {
 }
 
 interface FeesOptions {
-  kind?: RouteKind;
+  kind?: RouteSummary['kind'];
   route?: string;
   environment?: Environment;
 }
@@ -107,7 +107,7 @@ export function feesCommand(context: CommandContext): Command {
 const AMOUNT_WIDTH = 16;
 
 /** The fee split, a line for each part, with aligned amounts. */
-function tellFees(fees: FeeSplit, route: Route, paint: Paint): string {
+function tellFees(fees: FeeSplit, route: RouteSummary, paint: Paint): string {
   const lines: [name: string, amount: number, rate?: number][] = [
     ['Buyer pays', fees.total],
     ...(fees.buyerFee > 0 ? [['  buyer fee', fees.buyerFee, route.buyerFeeRate] as [string, number, number]] : []),
@@ -123,6 +123,6 @@ function tellFees(fees: FeeSplit, route: Route, paint: Paint): string {
 }
 
 /** `Card, simulated acquirer  sandbox_card_acquirer`. */
-function routeWords(route: Route, paint: Paint): string {
+function routeWords(route: RouteSummary, paint: Paint): string {
   return `${plain(route.label)}  ${paint('dim', `${plain(route.id)}, ${plain(route.eta)}`)}`;
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type {
   Recovery,
   WebhookEndpoint,
-  WebhookEndpointParams,
+  CreateWebhookEndpointParams,
   WebhookEndpointWithSecret,
   WebhookEventType,
   WebhookTest,
@@ -121,7 +121,7 @@ export function endpointsCommand(context: CommandContext, others: readonly Comma
     ],
     ask: (
       { webhookEndpoints },
-      { to: url, ...options }: EndpointOptions & Pick<WebhookEndpointParams, 'environment'>,
+      { to: url, ...options }: EndpointOptions & Pick<CreateWebhookEndpointParams, 'environment'>,
     ) => webhookEndpoints.create({ url: url!, ...options }),
     show: showWithSecret,
   });

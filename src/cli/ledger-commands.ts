@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import type { LedgerBalances, LedgerEntry, LedgerExportParams } from '../../sdk/src/index.ts';
+import type { LedgerBalances, LedgerEntry, ExportLedgerParams } from '../../sdk/src/index.ts';
 import { ACCOUNTS, POSTING_KINDS } from '../domain/ledger.ts';
 import { type CommandContext, type Paint, describedCommand, ownOptions, serviceCommand } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
@@ -50,7 +50,7 @@ export function ledgerCommand(context: CommandContext): Command {
 
 interface BalanceOptions {
   at?: string;
-  environment?: LedgerExportParams['environment'];
+  environment?: ExportLedgerParams['environment'];
 }
 
 function showBalances({ at, environments }: LedgerBalances, paint: Paint): string {

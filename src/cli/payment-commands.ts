@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CheckoutSession, Customer, Invoice, Payment, Refund, RefundParams } from '../../sdk/src/index.ts';
+import type { CheckoutSession, Customer, Invoice, Payment, Refund, CreateRefundParams } from '../../sdk/src/index.ts';
 import { CUSTOMER_STATUSES, INVOICE_STATUSES, PAYMENT_STATUSES, SESSION_STATUSES } from '../domain/records.ts';
 import { REFUND_STATUSES } from '../domain/refund-record.ts';
 import { type CommandContext, jsonOf } from './command-context.ts';
@@ -67,7 +67,7 @@ export function invoicesCommand(context: CommandContext): Command {
   });
 }
 
-const REASONS: readonly NonNullable<RefundParams['reason']>[] = [
+const REASONS: readonly NonNullable<CreateRefundParams['reason']>[] = [
   'requested_by_customer',
   'duplicate',
   'fraudulent',

@@ -2,10 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import type { Command } from 'commander';
 import type {
   Discrepancy,
-  SettleParams,
+  SettlePaymentParams,
   Settlement,
   SettlementImport,
-  SettlementImportParams,
+  ImportSettlementsParams,
 } from '../../sdk/src/index.ts';
 import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES } from '../domain/records.ts';
 import { type CommandContext, CommandError, type Paint, serviceCommand } from './command-context.ts';
@@ -71,7 +71,7 @@ export function settlementsCommand(context: CommandContext): Command {
       option('--dry-run', 'report what would be recorded, and record nothing'),
       environmentOption('settle payments of this environment only; default: both'),
     ],
-    ask: async ({ settlements }, options: SettlementImportParams, file) =>
+    ask: async ({ settlements }, options: ImportSettlementsParams, file) =>
       settlements.import(await textOf(context, file), options),
     show: showImport,
     isFailure: ({ notMatched }) => notMatched.lines > 0,
@@ -85,7 +85,7 @@ export function settlementsCommand(context: CommandContext): Command {
       option('--reference <text>', 'reference of the payout'),
       timeOption('--settled-at', 'when it was paid out; default now'),
     ],
-    ask: ({ settlements }, options: SettleParams, id) => settlements.settle(id, options),
+    ask: ({ settlements }, options: SettlePaymentParams, id) => settlements.settle(id, options),
     show(settlement, paint, { reference }) {
       const isOther = reference !== undefined && settlement.reference !== reference;
       const before = isOther ? `Recorded before, and left as it was: not as ${plain(reference)}.\n` : '';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { VerifiedSample, WebhookExample } from '../../sdk/src/index.ts';
+import type { VerifySampleResult, WebhookExample } from '../../sdk/src/index.ts';
 import { PROVIDER_STATUSES } from '../domain/records.ts';
 import { type Acted, act } from './actions.ts';
 import { type CommandContext, type Paint, serviceCommand } from './command-context.ts';
@@ -59,12 +59,12 @@ export function webhookVerifySampleCommand(context: CommandContext): Command {
       option('--tx-hash <text>', "the provider's reference"),
     ],
     ask: (client, { provider, signature, ...payload }: { provider?: string; signature?: string }) =>
-      act<VerifiedSample>(client, 'webhook.verify_sample', { provider, signature, payload }),
-    show: ({ result }: Acted<VerifiedSample>, paint: Paint) => showSample(result, paint),
+      act<VerifySampleResult>(client, 'webhook.verify_sample', { provider, signature, payload }),
+    show: ({ result }: Acted<VerifySampleResult>, paint: Paint) => showSample(result, paint),
   });
 }
 
-const showSample = showRecord<VerifiedSample>('sample', {
+const showSample = showRecord<VerifySampleResult>('sample', {
   signatureVerified: ({ signatureVerified }) =>
     signatureVerified ? { text: 'yes', style: 'green' } : 'no, a placeholder',
   merchantWebhookQueued: ({ merchantWebhookQueued }) =>

@@ -44,8 +44,9 @@ async function attemptsOf(call: (tillway: Tillway) => Promise<unknown>, body: un
 function methodNames(value: object): string[] {
   const prototype = Object.getPrototypeOf(value) as object | null;
   if (prototype === null || prototype === Object.prototype) return [];
-  const own = Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor');
-  return [...own, ...methodNames(prototype)];
+  const members = Object.entries(Object.getOwnPropertyDescriptors(prototype));
+  const own = members.filter(([name, { value: member }]) => name !== 'constructor' && typeof member === 'function');
+  return [...new Set([...own.map(([name]) => name), ...methodNames(prototype)])];
 }
 
 describe('the SDK client', () => {

@@ -1,10 +1,9 @@
 import { Argument, type Command } from 'commander';
 import type {
   Environment,
-  HealthOverrideParams,
-  Objective,
-  RouteKind,
-  RoutingRoute,
+  BacktestRoutingParams,
+  OverrideRouteHealthParams,
+  RouteStanding,
   RoutingRules,
   RuleSet,
 } from '../../../sdk/src/index.ts';
@@ -35,7 +34,7 @@ interface EnvironmentOption {
 }
 
 interface DryRunOptions extends EnvironmentOption {
-  kind?: RouteKind;
+  kind?: RouteStanding['kind'];
   rules?: unknown;
   customer?: string;
   product?: string;
@@ -45,11 +44,11 @@ interface DryRunOptions extends EnvironmentOption {
 interface BacktestOptions extends EnvironmentOption {
   rules?: unknown;
   margin?: number;
-  objective?: Objective;
+  objective?: NonNullable<BacktestRoutingParams['objective']>;
   limit?: number;
 }
 
-const showRoutes = showTable<RoutingRoute>({
+const showRoutes = showTable<RouteStanding>({
   ROUTE: 'id',
   KIND: 'kind',
   SCORE: ({ score }) => score.toFixed(1),
@@ -116,8 +115,8 @@ export function routesCommand(context: CommandContext): Command {
       option('--until <time>', 'when the override ends, such as 2027-01-15T12:00:00Z; default: never'),
       option('--reason <text>', 'reason, for later readers'),
     ],
-    ask: ({ routing }, options: Omit<HealthOverrideParams, 'health'>, id, health) =>
-      routing.overrideHealth(id, { health: health as HealthOverrideParams['health'], ...options }),
+    ask: ({ routing }, options: Omit<OverrideRouteHealthParams, 'health'>, id, health) =>
+      routing.overrideHealth(id, { health: health as OverrideRouteHealthParams['health'], ...options }),
     show: ({ id, words }, paint) => `${paint('bold', plain(id))} is ${plain(words)}\n`,
   }).addArgument(new Argument('<health>', 'its health').choices(HEALTHS));
   const commands = [list, why, replay, history, override, rulesCommand(context), ...supposeCommands(context)];
