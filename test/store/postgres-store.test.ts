@@ -192,7 +192,7 @@ describe('opening a store on PostgreSQL', () => {
   test('rejects a standby, an encoding other than UTF-8 and a wrong password, without the password in the message', async () => {
     const readOnly = await database();
     await postgres.query(readOnly, `ALTER DATABASE ${readOnly} SET default_transaction_read_only = on`);
-    await assert.rejects(openTestStore(settingsOf(postgres.url(readOnly))), /read only, as a standby is/);
+    await assert.rejects(openTestStore(settingsOf(postgres.url(readOnly))), /read-only, like a standby/);
 
     await postgres.query(
       'postgres',

@@ -16,7 +16,7 @@ import {
 import type { HealthSignals, ResultKind } from '../../routing/health-signals.ts';
 import { nextHealth } from '../../routing/health-machine.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
-import type { RecentResult } from '../../store/tables/routing-tables.ts';
+import type { RecentOutcome } from '../../store/tables/routing-tables.ts';
 import type { Change, Store } from '../../store/store.ts';
 import { type Estimates, priorsOf } from './read-estimates.ts';
 
@@ -131,7 +131,7 @@ async function writeFirst(
  * in standby count: a buyer who was at the provider before proves nothing. Several refusals of one session count once,
  * because the session may be the cause.
  */
-function tellingResults({ retryAt }: HealthRecord, results: readonly RecentResult[]): RecentResult[] {
+function tellingResults({ retryAt }: HealthRecord, results: readonly RecentOutcome[]): RecentOutcome[] {
   const refusedSessions = new Set<string>();
   return results.filter(({ probe, result, sessionId }) => {
     if (retryAt !== null && !probe) return false;
@@ -144,7 +144,7 @@ function tellingResults({ retryAt }: HealthRecord, results: readonly RecentResul
 
 function signalsOf(
   { fast, slow, shiftedAt, latency }: RouteEstimate,
-  results: readonly RecentResult[],
+  results: readonly RecentOutcome[],
   peers: HealthSignals['peers'],
   now: Instant,
 ): HealthSignals {
@@ -167,7 +167,7 @@ function signalsOf(
 function changesOf(
   record: HealthRecord,
   configured: RouteHealth | undefined,
-  results: readonly RecentResult[],
+  results: readonly RecentOutcome[],
   signals: HealthSignals,
   jitter: number,
 ): HealthChange[] {
