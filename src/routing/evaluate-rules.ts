@@ -26,7 +26,7 @@ export interface RuleEffect {
   explore: boolean;
   maxAttempts: number;
   failover: Failover;
-  /** null: the policy's. */
+  /** Null for the margin of the policy. */
   margin: number | null;
   objective: ObjectiveName | null;
   ordering: RuleOrdering;
@@ -79,7 +79,7 @@ export const NO_EFFECT = frozen<RuleEffect>({
   matched: [],
 });
 
-// Effects are few unless many rules match independently; then the cache is cleared often.
+// Clears a full cache. Only rule sets of which many rules match independently have this many effects.
 const MAX_CACHED_EFFECTS = 1000;
 const SHARE_STEPS = 10_000;
 

@@ -67,7 +67,7 @@ export function toLive(record: HealthRecord, signals: HealthSignals): Move | und
   const inStateMs = now - record.since;
   // A route that the catalogue sets to degraded needs outcomes to become live.
   if (record.cause !== 'configured' && isUntried(record, signals) && !isSuspect(signals)) {
-    const because = 'no payment for 2 hours, and nothing is known against it';
+    const because = 'no payment for 2 hours, and no sign of a problem';
     return { to: 'live', cause: 'recovered_quietly', because, numbers: { successes, failures } };
   }
   if (outcomes < policy.quietRecoveryMinimumOutcomes || inStateMs < policy.minimumStateSeconds * 1000) return undefined;

@@ -64,7 +64,7 @@ function fromStandby(
     return moved(record, move, now, jitter);
   }
   if (isUntried(record, signals)) {
-    const because = 'nothing was tried for 2 hours, so that it is tried in earnest';
+    const because = 'no payment was tried for 2 hours, so the route is used again';
     return moved(record, { to: 'degraded', cause: 'untried', because, numbers: {} }, now, jitter);
   }
   // Failures before the probe was due belong to the known disturbance. The next probe is later than every failure so far, so

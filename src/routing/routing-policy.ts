@@ -26,7 +26,7 @@ export type ObjectiveName = keyof typeof OBJECTIVES;
  * - exploring without a budget: 0.67, 4.03, 1.55; without the floor: 0.75, 3.76, 1.78
  * - with the variance of textbooks (sharpening 1): 0.75, 3.76, 1.91
  *
- * Differences below 0.1 are within the noise of so many seeds.
+ * Differences below 0.1 are within the noise of this number of seeds.
  */
 export const DEFAULT_POLICY = frozen({
   /** Version, stored with each decision; it changes whenever the same numbers would give another choice. */
@@ -36,7 +36,7 @@ export const DEFAULT_POLICY = frozen({
   estimate: {
     fastHalfLifeSeconds: 900,
     slowHalfLifeSeconds: 4 * 3600,
-    /** Each outcome fades the memory by 1 part in so many, which limits the memory of busy routes. */
+    /** Each outcome fades the memory by 1 divided by this number, which limits the memory of busy routes. */
     fastMemoryOutcomes: 1000,
     slowMemoryOutcomes: 20_000,
     /** Weight, in outcomes, of the configured success rates against the outcomes of all routes of the environment. */
@@ -67,13 +67,13 @@ export const DEFAULT_POLICY = frozen({
     budgetCap: 1,
     /** Cents; larger payments do not explore. */
     maxAmount: 50_000,
-    /** One decision in so many goes to the route that was tried least recently. */
+    /** One of this many decisions takes the route that was tried least recently. */
     floorEvery: 200,
   },
   objective: {
     /** Value of a paid payment to the merchant, as a share of its amount. */
     margin: 1,
-    /** Cost of an hour until the payment arrives, as a share of its amount; longer waits cost the same. */
+    /** Cost per hour of waiting for the payment, as a share of its amount; waits count up to one hour. */
     waitPerHour: 0.005,
     weights: OBJECTIVES.merchant,
     /** Deduction from the value of a route by its health, as shares of the margin. */

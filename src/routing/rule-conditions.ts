@@ -3,7 +3,7 @@ import { FIELD_NAMES, type Operator, type RuleFault, type RuleField, fieldNamed,
 export type RuleValue = string | number;
 export type RuleTest = RuleValue | readonly RuleValue[] | RuleOperators;
 
-/** Operators of a field, which must all hold. Amounts are in dollars, as in the API. */
+/** Operators of a field, all of which must hold. Amounts are in dollars, as in the API. */
 export interface RuleOperators {
   eq?: RuleValue;
   ne?: RuleValue;
@@ -58,8 +58,8 @@ function inspectCondition(value: unknown, path: Path, depth: number, faults: Rul
 function inspectPart(key: string, part: unknown, path: Path, depth: number, faults: RuleFault[]): void {
   if (key === 'all' || key === 'any' || key === 'not') {
     if (depth >= MAX_NESTING) {
-      const message = `is nested too deep: all, any and not may stand ${MAX_NESTING} deep`;
-      faults.push({ path, code: 'too_big', message, remedy: 'say it with less nesting, or in several rules' });
+      const message = `is nested too deep: all, any and not may be nested ${MAX_NESTING} deep`;
+      faults.push({ path, code: 'too_big', message, remedy: 'use less nesting, or several rules' });
     } else if (key === 'not') {
       inspectCondition(part, path, depth + 1, faults);
     } else {

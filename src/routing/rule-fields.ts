@@ -6,7 +6,7 @@ export interface RuleFault {
   path: (string | number)[];
   code: string;
   message: string;
-  /** Remedy, unless it is to set the field to the value of `must be`; for example `remove it`. */
+  /** Remedy, such as `remove it`. By default, to set the field to what follows `must be` in the message. */
   remedy?: string;
 }
 

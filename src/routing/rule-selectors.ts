@@ -17,7 +17,7 @@ export const KYC_POLICIES: readonly KycPolicy[] = ['none', 'light', 'full', 'pro
 const ATTRIBUTES = ['kind', 'integrationId', 'network', 'asset', 'kycPolicy'] as const;
 type Attribute = (typeof ATTRIBUTES)[number];
 const CHOICES: Partial<Record<Attribute, readonly string[]>> = { kind: ROUTE_KINDS, kycPolicy: KYC_POLICIES };
-// The description of a selector stays one line, however many routes it names.
+// Maximum number of named values in the one-line description of a selector.
 const MAX_NAMED = 5;
 
 /** Faults of the shape of a selector, without looking at the catalogue; none for a `RouteSelector`. */
@@ -40,13 +40,13 @@ export function selectorShapeFaults(value: unknown): RuleFault[] {
   });
 }
 
-/** Parts of a selector that match no route of the catalogue, or are repeated. */
+/** Faults of the parts of a selector that match no route of the catalogue, or are repeated. */
 export function selectorCatalogueFaults(selector: RouteSelector, routes: readonly Route[]): RuleFault[] {
   if (typeof selector === 'string') return idFaults(selector, [], routes);
   if (isIdList(selector)) {
     return selector.flatMap((id, index) => {
       if (selector.indexOf(id) === index) return idFaults(id, [index], routes);
-      return [{ path: [index], code: 'duplicate_route', message: 'is named before', remedy: 'remove it' }];
+      return [{ path: [index], code: 'duplicate_route', message: 'is a duplicate', remedy: 'remove it' }];
     });
   }
   const faults = Object.entries(selector).flatMap(([name, wanted]: [string, string | readonly string[]]) => {
@@ -55,18 +55,18 @@ export function selectorCatalogueFaults(selector: RouteSelector, routes: readonl
       if (known.some((each) => each === value)) return [];
       const path = typeof wanted === 'string' ? [name] : [name, index];
       const remedy = `set it to one of ${listed(known)}`;
-      return [{ path, code: 'unknown_attribute', message: `is the ${name} of no route`, remedy }];
+      return [{ path, code: 'unknown_attribute', message: `is not the ${name} of any route`, remedy }];
     });
   });
   if (faults.length > 0 || routesOf(selector, routes).length > 0) return faults;
   const remedy = 'remove an attribute, or name the routes by id';
-  return [{ path: [], code: 'no_such_route', message: 'fits no route: none has all of these', remedy }];
+  return [{ path: [], code: 'no_such_route', message: 'matches no route: none has all attributes', remedy }];
 }
 
 export function idFaults(id: string, path: (string | number)[], routes: readonly Route[]): RuleFault[] {
   if (routes.some((route) => route.id === id)) return [];
   const remedy = `set it to one of ${listed(routes.map((route) => route.id))}`;
-  return [{ path, code: 'unknown_route', message: 'is no route of the catalogue', remedy }];
+  return [{ path, code: 'unknown_route', message: 'is not a route of the catalogue', remedy }];
 }
 
 /** The selected routes among `routes`: by id in the order of the selector, by attributes in that of `routes`. */
