@@ -38,7 +38,7 @@ export type CheckoutState =
   /** The merchant accepts no payment from this customer, who is blocked or erased. The page does not show the reason. */
   | { name: 'not_taken'; isUntouched: boolean }
   | { name: 'waiting'; attempt: Attempt; url: string }
-  /** The provider may have the payment, but has no page for the buyer, or none yet. */
+  /** The provider may have the payment, but Tillway has no provider page for the buyer, or none yet. */
   | { name: 'confirming'; attempt: Attempt }
   /** `surplus` are second real payments of the same session. */
   | { name: 'paid'; payment: Payment; method: string; surplus: Payment[] }
@@ -82,7 +82,7 @@ function isDecline(code: FailureCode): code is DeclineCode {
   return DECLINE_CODES.some((known) => known === code);
 }
 
-export function isFinal(state: CheckoutState): boolean {
+export function isFinalState(state: CheckoutState): boolean {
   return state.name === 'paid' || state.name === 'failed' || state.name === 'expired';
 }
 

@@ -23,7 +23,7 @@ import { type Page, type Shop, createPaths, renderDocument } from './checkout-la
 import { type Notice, readNotice } from './checkout-parts.ts';
 import { PREVIEW, UNKNOWN, problemPage } from './plain-pages.ts';
 import { renderExpired, renderFailed, renderPaid } from './result-page.ts';
-import { type CheckoutState, isFinal, stateOf } from './checkout-page-state.ts';
+import { type CheckoutState, isFinalState, stateOf } from './checkout-page-state.ts';
 
 interface Visit {
   Params: { id: string };
@@ -68,7 +68,7 @@ function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
 
   scope.get<Visit>('/checkout/:id/complete', async (request, reply) => {
     const checkout = await checkoutOf(deps, request);
-    const done = isFinal(stateOf(checkout, deps, deps.now()));
+    const done = isFinalState(stateOf(checkout, deps, deps.now()));
     if (!done) return seeOther(reply, shop.paths.checkout(checkout.session.id));
     return show(reply, shop, await pageOf(deps, shop, checkout, null));
   });
@@ -88,7 +88,7 @@ function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
 
   scope.get('/checkout/*', (_request, reply) => show(reply, shop, UNKNOWN, 404));
 
-  // A buyer may open the address of a form again.
+  // A GET of a form's address, for example from the browser history, redirects to the checkout.
   for (const step of ['pay', 'switch', 'cancel'] as const) {
     scope.get<Visit>(`/checkout/:id/${step}`, (request, reply) =>
       seeOther(reply, shop.paths.checkout(request.params.id)),
@@ -177,7 +177,7 @@ function sessionPage(shop: Shop, { session }: Checkout, state: CheckoutState, no
     live: {
       statusPath: shop.paths.step(session.id, 'status'),
       version: session.version,
-      final: isFinal(state),
+      final: isFinalState(state),
     },
     // The notice `not_stopped` belongs to a payment in progress, and every other notice to the other states.
     main: mainOf(shop, session, state, inProgress === (notice === 'not_stopped') ? notice : null),

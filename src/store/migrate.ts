@@ -66,7 +66,7 @@ export function refuseForeign(tables: readonly string[]): void {
   if (tables.length === 0 || tables.includes('schema_migrations')) return;
   const hidden = tables.length - SHOWN_TABLES;
   const shown = `${tables.slice(0, SHOWN_TABLES).join(', ')}${hidden > 0 ? ` and ${hidden} more` : ''}`;
-  throw new Error(`the database holds the tables of another program (${shown}): use a database that only Tillway uses`);
+  throw new Error(`the database holds the tables of another program (${shown}): use one for Tillway alone`);
 }
 
 export function migrationRow(migration: Migration): SqlValue[] {

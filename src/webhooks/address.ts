@@ -11,7 +11,7 @@ export function targetsOf(environment: Environment, targets: WebhookTargets): We
   return environment === 'production' && targets === 'loopback' ? 'public' : targets;
 }
 
-/** Answers whether a host is this machine: the name `localhost`, or a loopback address without brackets. */
+/** Returns whether a host is this machine: the name `localhost`, or a loopback address without brackets. */
 export function isLoopbackHost(host: string): boolean {
   return host.toLowerCase() === 'localhost' || (isIP(host) !== 0 && isLoopback(parse(host)));
 }
@@ -26,7 +26,7 @@ export class BlockedDestination extends Error {
   }
 }
 
-// The instance metadata and agent service of one cloud, on an address that looks like any other.
+// The instance metadata and agent service of Azure, whose address is in no special range.
 // https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
 const CLOUD_HOST_ADDRESS = '168.63.129.16';
 // https://www.rfc-editor.org/rfc/rfc4291#section-2.4: the only IPv6 unicast space in use.
@@ -43,7 +43,7 @@ export function blockReason(address: string, targets: WebhookTargets): string | 
   return parsed instanceof ipaddr.IPv4 ? blockedIpv4(parsed) : blockedIpv6(parsed);
 }
 
-/** Name resolution that answers only allowed addresses. The socket connects to exactly those. */
+/** Name resolution that returns only allowed addresses, to one of which the socket then connects. */
 export function guardedLookup(targets: WebhookTargets, resolve: Resolve): LookupFunction {
   async function allowedAddresses(hostname: string, family: number): Promise<LookupAddress[]> {
     const all = await resolve(hostname);
@@ -94,7 +94,7 @@ export function createResolve(): Resolve {
 
 function parse(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
   if (isIP(address) === 4) return ipaddr.IPv4.parse(address);
-  // ipaddr.js reads the long deprecated `::8.8.8.8` as if it were `::ffff:8.8.8.8`: hexadecimal has one meaning.
+  // Converts to hexadecimal, because ipaddr.js reads the deprecated form `::8.8.8.8` as `::ffff:8.8.8.8`.
   const [unscoped] = address.split('%');
   return ipaddr.IPv6.parse(new URL(`http://[${unscoped}]`).hostname.slice(1, -1));
 }
