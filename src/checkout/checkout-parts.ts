@@ -5,7 +5,7 @@ import type { Session } from '../domain/records.ts';
 import type { RouteKind } from '../domain/route.ts';
 import { Html, html } from '../html/html.ts';
 import type { PageStep, Shop } from './checkout-layout.ts';
-import type { Method } from './checkout-page-state.ts';
+import type { MethodOption } from './checkout-page-state.ts';
 import { destinationOf, returnUrl } from './return-url.ts';
 
 /** Messages about the step that led to a page, by the code in `?notice=`. */
@@ -142,7 +142,7 @@ export function renderSums(fees: FeeSplit): Html {
 }
 
 /** Fee and total of every payment method. The style sheet shows those of the chosen method, without a script. */
-export function renderSumsOfMethods(methods: readonly Method[]): Html {
+export function renderSumsOfMethods(methods: readonly MethodOption[]): Html {
   const fees = methods.map(({ kind, fees: split }) => renderFee(split, `for-${kind}`));
   const totals = methods.map(({ kind, fees: { total } }) => html`<span class="for-${kind}">${formatUsd(total)}</span>`);
   return html`${fees} ${renderTotal(html`<span class="for-any">see below</span>${totals}`)}`;

@@ -2,7 +2,7 @@ import type { Issue } from '../domain/gateway-error.ts';
 import { ENVIRONMENTS, type Environment, type Route } from '../domain/route.ts';
 import { exclusionsOf, orderingOf } from './evaluate-rules.ts';
 import type { RuleFault } from './rule-fields.ts';
-import { certainty } from './rule-matching.ts';
+import { conditionCertainty } from './rule-matching.ts';
 import { faultsOf, issueOf, refusalOf } from './rule-problems.ts';
 import { idFaults, selectorCatalogueFaults } from './rule-selectors.ts';
 import { MAX_RULES, ORDERINGS, type Rule, type RuleSet, ruleSchema, ruleSetSchema } from './rule-set.ts';
@@ -101,7 +101,7 @@ function surveyOf(rules: readonly Rule[], environment: Environment, routes: read
   let rejectedBy: string | undefined;
   let orderedBy: string | undefined;
   for (const [index, { id, when, then }] of rules.entries()) {
-    const certain = certainty(when, environment);
+    const certain = conditionCertainty(when, environment);
     if (certain === false) continue;
     survey.rules.set(index, rejectedBy);
     const taken = exclusionsOf(then, all);

@@ -76,7 +76,7 @@ export function fold(
 }
 
 /** Estimates of the routes of `priors` at a time in ms since 1970. They are constant within a bucket. */
-export function estimate(
+export function estimateRoutes(
   states: States,
   priors: readonly RoutePrior[],
   nowMs: number,

@@ -1,6 +1,6 @@
 import type { Instant } from '../domain/records.ts';
 import type { RouteHealth } from '../domain/route.ts';
-import { type Move, toDegraded, toLive, toStandbyByHandoffs, toStandbyBySuccess } from './health-guards.ts';
+import { type HealthMove, toDegraded, toLive, toStandbyByHandoffs, toStandbyBySuccess } from './health-guards.ts';
 import { endOverride } from './health-override.ts';
 import { HEALTH_POLICY as policy } from './health-policy.ts';
 import {
@@ -60,7 +60,7 @@ function fromStandby(
   const inARow = trailingCount(results, ['success'], ['failure', 'handoff_error']);
   if (inARow >= policy.probeSuccessesInARow) {
     const because = `${inARow} successes in a row in standby`;
-    const move: Move = { to: 'degraded', cause: 'probes_succeeded', because, numbers: { successes: inARow } };
+    const move: HealthMove = { to: 'degraded', cause: 'probes_succeeded', because, numbers: { successes: inARow } };
     return moved(record, move, now, jitter);
   }
   if (isUntried(record, signals)) {
@@ -85,7 +85,7 @@ const STANDBY_CAUSES: Partial<Record<HealthCause, string>> = {
   low_success: 'a low success rate',
 };
 
-function moved(record: HealthRecord, move: Move, now: Instant, jitter: number): HealthChange {
+function moved(record: HealthRecord, move: HealthMove, now: Instant, jitter: number): HealthChange {
   const { to, cause, because, numbers } = move;
   const entry: HealthEntry = { state: to, cause, words: `${to}: ${because}`, backoffs: backoffsAfter(record, to) };
   if (to === 'standby') {

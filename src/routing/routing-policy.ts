@@ -6,7 +6,7 @@ export interface ObjectiveWeights {
 }
 
 /** Weights from the point of view of the merchant, of all parties together, and of the gateway's operator. */
-export const OBJECTIVES = frozen({
+export const OBJECTIVES = deepFrozen({
   merchant: { buyerFee: 1, gatewayFee: 1, providerCost: 0 },
   total: { buyerFee: 0, gatewayFee: 0, providerCost: 1 },
   operator: { buyerFee: -1, gatewayFee: -1, providerCost: 1 },
@@ -28,7 +28,7 @@ export type ObjectiveName = keyof typeof OBJECTIVES;
  *
  * Differences below 0.1 are within the noise of this number of seeds.
  */
-export const DEFAULT_POLICY = frozen({
+export const DEFAULT_POLICY = deepFrozen({
   /** Version, stored with each decision; it changes whenever the same numbers would give another choice. */
   algorithm: 'sdts/1',
   /** Length of the buckets in which outcomes are summed, so that all instances compute with the same sums. */
@@ -91,7 +91,7 @@ export const DEFAULT_POLICY = frozen({
 export type Policy = typeof DEFAULT_POLICY;
 
 /** Freezes an object and all objects in it. */
-export function frozen<T extends object>(value: T): T {
-  for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) frozen(inner);
+export function deepFrozen<T extends object>(value: T): T {
+  for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) deepFrozen(inner);
   return Object.freeze(value);
 }

@@ -1,4 +1,4 @@
-import { FIELD_NAMES, type Operator, type RuleFault, type RuleField, fieldNamed, isText } from './rule-fields.ts';
+import { FIELD_NAMES, type Operator, type RuleFault, type RuleField, fieldNamed, isRuleText } from './rule-fields.ts';
 
 export type RuleValue = string | number;
 export type RuleTest = RuleValue | readonly RuleValue[] | RuleOperators;
@@ -107,7 +107,7 @@ function inspectOperand(field: RuleField, operator: Operator, value: unknown, pa
   else if (operator === 'exists') {
     if (typeof value !== 'boolean') faults.push({ path, code: 'invalid_type', message: 'must be true or false' });
   } else if (operator === 'prefix' || operator === 'suffix') {
-    if (typeof value === 'string' && isText(value, 1)) return;
+    if (typeof value === 'string' && isRuleText(value, 1)) return;
     faults.push({ path, code: codeOf(value, 'string'), message: 'must be a string of 1 to 500 characters' });
   } else inspectValue(field, value, path, faults);
 }

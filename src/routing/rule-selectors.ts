@@ -1,6 +1,6 @@
 import { type KycPolicy, ROUTE_KINDS, type Route, type RouteKind } from '../domain/route.ts';
 import { MAX_VALUES } from './rule-conditions.ts';
-import { MAX_TEXT, type RuleFault, isText } from './rule-fields.ts';
+import { MAX_TEXT, type RuleFault, isRuleText } from './rule-fields.ts';
 
 /** Routes by id or by attributes. Every attribute must match, by one of its values. */
 export type RouteSelector = string | readonly string[] | RouteAttributes;
@@ -54,7 +54,7 @@ export function selectorCatalogueFaults(selector: RouteSelector, routes: readonl
     return [wanted].flat().flatMap((value, index): RuleFault[] => {
       if (known.some((each) => each === value)) return [];
       const path = typeof wanted === 'string' ? [name] : [name, index];
-      const remedy = `set it to one of ${listed(known)}`;
+      const remedy = `set it to one of ${firstFew(known)}`;
       return [{ path, code: 'unknown_attribute', message: `is not the ${name} of any route`, remedy }];
     });
   });
@@ -65,7 +65,7 @@ export function selectorCatalogueFaults(selector: RouteSelector, routes: readonl
 
 export function idFaults(id: string, path: (string | number)[], routes: readonly Route[]): RuleFault[] {
   if (routes.some((route) => route.id === id)) return [];
-  const remedy = `set it to one of ${listed(routes.map((route) => route.id))}`;
+  const remedy = `set it to one of ${firstFew(routes.map((route) => route.id))}`;
   return [{ path, code: 'unknown_route', message: 'is not a route of the catalogue', remedy }];
 }
 
@@ -83,14 +83,14 @@ export function routesOf(selector: RouteSelector, routes: readonly Route[]): Rou
 /** "rt_a, rt_b", "kind card or wallet, network sepa". */
 export function selectorInWords(selector: RouteSelector): string {
   if (typeof selector === 'string') return selector;
-  if (isIdList(selector)) return listed(selector);
+  if (isIdList(selector)) return firstFew(selector);
   return Object.entries(selector)
-    .map(([name, values]: [string, string | readonly string[]]) => `${name} ${listed([values].flat(), ' or ')}`)
+    .map(([name, values]: [string, string | readonly string[]]) => `${name} ${firstFew([values].flat(), ' or ')}`)
     .join(', ');
 }
 
 /** The first few values, and the number of the others. */
-export function listed(values: readonly string[], separator = ', '): string {
+export function firstFew(values: readonly string[], separator = ', '): string {
   const rest = values.length - MAX_NAMED;
   const named = values.slice(0, MAX_NAMED).join(separator);
   return rest > 0 ? `${named} and ${rest} more` : named;
@@ -118,7 +118,7 @@ function listFaults(
 }
 
 function textFaults(value: unknown, path: (string | number)[], what: string): RuleFault[] {
-  if (typeof value === 'string' && isText(value, 1)) return [];
+  if (typeof value === 'string' && isRuleText(value, 1)) return [];
   const code = typeof value === 'string' ? 'invalid_value' : 'invalid_type';
   return [{ path, code, message: `must be ${what}, a string of 1 to ${MAX_TEXT} characters` }];
 }

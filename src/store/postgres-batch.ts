@@ -1,6 +1,6 @@
 import type { Connection, PoolClient, Submittable } from 'pg';
 import type { Row, SqlValue } from './keyset.ts';
-import { isAnswer, types } from './postgres-connection.ts';
+import { isServerAnswer, pgTypes } from './postgres-connection.ts';
 
 export interface Statement {
   sql: string;
@@ -97,14 +97,14 @@ function exchange(
       handleCommandComplete: ({ text }) => counts.push(Number(text.slice(text.lastIndexOf(' ') + 1))),
       handleError(error) {
         // Any other error is the loss of the connection, so the outcome of the batch is unknown and the promise rejects.
-        if (isAnswer(error)) result.refusal = error;
-        this.callback(isAnswer(error) ? null : error);
+        if (isServerAnswer(error)) result.refusal = error;
+        this.callback(isServerAnswer(error) ? null : error);
       },
       handleReadyForQuery() {
         this.callback(null);
       },
       handleRowDescription({ fields }) {
-        columns = fields.map(({ name, dataTypeID }) => ({ name, parse: types.getTypeParser(dataTypeID) }));
+        columns = fields.map(({ name, dataTypeID }) => ({ name, parse: pgTypes.getTypeParser(dataTypeID) }));
         rows.push([]);
       },
       handleDataRow({ fields }) {

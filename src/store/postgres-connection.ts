@@ -26,7 +26,7 @@ const KEEP_ALIVE_AFTER_MS = 10_000;
 const NUMERIC_TYPES = new Set<number>([20, 23, 1700]);
 const asNumber = (text: string) => Number(text);
 const asText = (text: string) => text;
-export const types = { getTypeParser: (type: number) => (NUMERIC_TYPES.has(type) ? asNumber : asText) };
+export const pgTypes = { getTypeParser: (type: number) => (NUMERIC_TYPES.has(type) ? asNumber : asText) };
 
 /** Options of every connection. */
 export function connectionOptions(url: string) {
@@ -36,7 +36,7 @@ export function connectionOptions(url: string) {
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
-    types,
+    types: pgTypes,
   };
 }
 
@@ -105,7 +105,7 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
           note();
           return result;
         } catch (error) {
-          const [answer, stale] = [isAnswer(error), codeOf(error) === STALE_PLAN];
+          const [answer, stale] = [isServerAnswer(error), sqlStateOf(error) === STALE_PLAN];
           if (client && !answer) suspectUntil = performance.now();
           client?.release(!answer || stale);
           if (!answer) note(error);
@@ -120,7 +120,7 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
 }
 
 /** SQLSTATE of an error that the server sent; empty for every other error. */
-export function codeOf(error: unknown): string {
+export function sqlStateOf(error: unknown): string {
   const code = (error as { code?: unknown }).code;
   return error instanceof Error && 'severity' in error && typeof code === 'string' ? code : '';
 }
@@ -130,8 +130,8 @@ export function codeOf(error: unknown): string {
 const NO_MORE = /^(?:08|28|3D|57P|25P03|25P04|25006)/;
 
 /** Returns whether the server answered and the connection is usable; the refused statement has then changed nothing. */
-export function isAnswer(error: unknown): boolean {
-  const code = codeOf(error);
+export function isServerAnswer(error: unknown): boolean {
+  const code = sqlStateOf(error);
   return code !== '' && !NO_MORE.test(code);
 }
 
@@ -144,7 +144,7 @@ const AWAY = /^(?:53|55|57|58|40001|40P01|0A000)/;
 /** Converts an error to one of the store port: a defect to an Error, every other error to `unavailable`. */
 export function asUnavailable(error: unknown): unknown {
   if (error instanceof GatewayError) return error;
-  if (isAnswer(error) && !AWAY.test(codeOf(error)))
+  if (isServerAnswer(error) && !AWAY.test(sqlStateOf(error)))
     return new Error(`database: ${(error as Error).message}`, { cause: error });
   return unavailable(error);
 }

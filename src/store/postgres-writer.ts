@@ -9,7 +9,7 @@ import {
   DEADLINE_MS,
   PATIENT_LOCK_TIMEOUT_MS,
   asUnavailable,
-  codeOf,
+  sqlStateOf,
 } from './postgres-connection.ts';
 import { forPostgres } from './postgres-sql.ts';
 import type { OnBatch } from './commit-watch.ts';
@@ -119,7 +119,7 @@ export function createWriter(options: WriterOptions) {
     }
     // Undefined if all statements succeeded and the server refused the commit itself.
     const refused = sent[counts.length];
-    const isLocked = codeOf(refusal) === LOCKED;
+    const isLocked = sqlStateOf(refusal) === LOCKED;
     const [only] = batch;
     if (batch.length > 1 && refused === undefined) alone.push(...batch);
     else if (batch.length > 1) await commitOthers(batch, batch[refused!.set]!, isLocked, repeats);
@@ -157,7 +157,7 @@ export function createWriter(options: WriterOptions) {
   }
 
   function settleRefusal({ resolve, reject }: Waiting, guard: Conflict | undefined, refusal: Error): void {
-    if (guard !== undefined && codeOf(refusal) === DIVISION_BY_ZERO) resolve({ done: false, conflict: guard });
+    if (guard !== undefined && sqlStateOf(refusal) === DIVISION_BY_ZERO) resolve({ done: false, conflict: guard });
     else reject(asUnavailable(refusal));
   }
 
@@ -173,7 +173,7 @@ export function createWriter(options: WriterOptions) {
         const { counts, ...rest } = await runBatch(client, [PATIENCE, ...statements], left);
         return { ...rest, counts: counts.slice(1) };
       });
-      const code = result.refusal ? codeOf(result.refusal) : '';
+      const code = result.refusal ? sqlStateOf(result.refusal) : '';
       const again = ROLLED_BACK.has(code) || (code === LOCKED && patient);
       if (!again || attempt === MAX_TRIES) return result;
       await sleep(random() * LONGEST_PAUSE_MS * attempt);

@@ -17,7 +17,7 @@ export function isLoopbackHost(host: string): boolean {
 }
 
 /** Resolves all addresses of a host name. Rejects if there are none. */
-export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
+export type ResolveHost = (hostname: string) => Promise<LookupAddress[]>;
 
 /** Rejection of an address before a connection is made. */
 export class BlockedDestination extends Error {
@@ -44,7 +44,7 @@ export function blockReason(address: string, targets: WebhookTargets): string | 
 }
 
 /** Name resolution that returns only allowed addresses, to one of which the socket then connects. */
-export function guardedLookup(targets: WebhookTargets, resolve: Resolve): LookupFunction {
+export function guardedLookup(targets: WebhookTargets, resolve: ResolveHost): LookupFunction {
   async function allowedAddresses(hostname: string, family: number): Promise<LookupAddress[]> {
     const all = await resolve(hostname);
     const found = family === 4 || family === 6 ? all.filter((entry) => entry.family === family) : all;
@@ -76,7 +76,7 @@ const LOCAL_NAME = /^[^.]*\.?$|\.(?:localhost|local)\.?$/i;
  * Resolver that queries the name servers directly. The system's resolver has four threads, and four names whose servers do not
  * answer would delay all others. Local names, and names that DNS does not know, go to the system (hosts file, search domains).
  */
-export function createResolve(): Resolve {
+export function createResolve(): ResolveHost {
   const resolver = new dns.Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
   return async (hostname) => {
     if (LOCAL_NAME.test(hostname)) return dns.lookup(hostname, { all: true });

@@ -6,7 +6,7 @@ import type { Instant } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
 import {
   BlockedDestination,
-  type Resolve,
+  type ResolveHost,
   type WebhookTargets,
   blockReason,
   guardedLookup,
@@ -47,7 +47,7 @@ const USER_AGENT = 'Tillway-Webhooks/1';
 
 interface DelivererOptions {
   targets: WebhookTargets;
-  resolve: Resolve;
+  resolve: ResolveHost;
   now: () => Instant;
   limits?: DeliveryLimits;
 }

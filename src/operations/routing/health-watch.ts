@@ -3,8 +3,8 @@ import type { NewId } from '../../domain/id.ts';
 import type { OutcomeResult } from '../../domain/route-outcome.ts';
 import type { Instant } from '../../domain/records.ts';
 import type { Environment, Route, RouteHealth } from '../../domain/route.ts';
-import { type RouteEstimate, estimate } from '../../routing/estimate.ts';
-import { reconfigure } from '../../routing/health-override.ts';
+import { type RouteEstimate, estimateRoutes } from '../../routing/estimate.ts';
+import { reconfigureHealth } from '../../routing/health-override.ts';
 import { releaseProbe } from '../../routing/health-probe.ts';
 import {
   type HealthChange,
@@ -59,7 +59,7 @@ export async function watchHealth(
 ): Promise<number> {
   const now = deps.store.now();
   await writeFirst(deps, environment, routes, health, now);
-  const known = estimate(estimates.states, priorsOf(routes), now, DEFAULT_POLICY);
+  const known = estimateRoutes(estimates.states, priorsOf(routes), now, DEFAULT_POLICY);
   const since = routes.map(({ id }) => ({ id, since: health.get(id)!.since }));
   const recent = await deps.store.recentResults(environment, since, RESULTS_READ);
   let transitions = 0;
@@ -174,7 +174,7 @@ function changesOf(
   const changes: HealthChange[] = [];
   const last = () => changes.at(-1)?.record ?? record;
   const add = (change: HealthChange | undefined) => change && changes.push(change);
-  if (configured !== undefined) add(reconfigure(record, configured, signals.now));
+  if (configured !== undefined) add(reconfigureHealth(record, configured, signals.now));
   if (last().since > signals.now + CLOCK_TOLERANCE_MS) {
     const { now } = signals;
     add({ record: { ...last(), since: now, countedAt: now, version: last().version + 1 }, transition: null });

@@ -50,7 +50,7 @@ export function createClockReads(select: Select, selectEach: SelectEach) {
       const dues = found.flat().flatMap((row) => (row['due'] as number | null) ?? []);
       return dues.length === 0 ? undefined : Math.min(...dues);
     },
-    /** Answers whether the database has a production session. */
+    /** Returns whether the database has a production session. */
     hasProduction: async () => (await select(SELECT_PRODUCTION)).length > 0,
   };
 }
