@@ -15,7 +15,7 @@ import { faultOfTimes, limitFields, limitsOf } from './config/limit-settings.ts'
 import { TELEMETRY_VARIABLES, faultOfMetricsPort, telemetryOf } from './config/telemetry-settings.ts';
 import type { DatabaseSettings } from './store/open.ts';
 import { type WebhookTargets, isLoopbackHost } from './webhooks/address.ts';
-import { isSecret } from './webhooks/secret-box.ts';
+import { isWebhookSecret } from './webhooks/secret-box.ts';
 
 const environmentSchema = z
   .object({
@@ -43,7 +43,7 @@ const environmentSchema = z
     WEBHOOK_URL: url.optional(),
     WEBHOOK_SECRET: z
       .string()
-      .refine(isSecret, 'must be whsec_ followed by base64 of 24 to 64 random bytes')
+      .refine(isWebhookSecret, 'must be whsec_ followed by base64 of 24 to 64 random bytes')
       .optional(),
     WEBHOOK_ENVIRONMENT: oneOf('sandbox', 'production').default('sandbox'),
     WEBHOOK_ALLOW_PRIVATE: flag.optional(),

@@ -1,6 +1,6 @@
 import { type Candidate, choose } from '../../src/routing/choose.ts';
 import { drawsOf } from '../../src/routing/draw.ts';
-import { estimate, fold, type RouteEstimate, type RoutePrior } from '../../src/routing/estimate.ts';
+import { estimateRoutes, fold, type RouteEstimate, type RoutePrior } from '../../src/routing/estimate.ts';
 import { addTallies, bucketOf, emptyTally, type States, type Tally } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY, type Policy } from '../../src/routing/routing-policy.ts';
 import type { BenchOutcome, BenchPayment, Contender, ContenderType, World } from './contender.ts';
@@ -49,7 +49,7 @@ function contender(world: World, { viewSeconds = 0, policy }: TillwayOptions): C
     moveTo(bucket);
     const current = open.size > 0 ? fold(states, open, openBucket, priors, ownPolicy) : states;
     estimatedAt = at;
-    return (estimates = estimate(current, priors, at * 1000, ownPolicy));
+    return (estimates = estimateRoutes(current, priors, at * 1000, ownPolicy));
   };
 
   return {

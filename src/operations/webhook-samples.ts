@@ -5,7 +5,7 @@ import { invalidField, GatewayError } from '../domain/gateway-error.ts';
 import { splitFees } from '../domain/fees.ts';
 import { type Instant, type ProviderStatus, CURRENCY } from '../domain/records.ts';
 import type { Route } from '../domain/route.ts';
-import { deliveryHeaders, isSignature, verifyCallback } from '../webhooks/sign.ts';
+import { deliveryHeaders, isCallbackSignature, verifyCallback } from '../webhooks/sign.ts';
 import { centsOf } from './cents-of.ts';
 import type { Deps } from './deps.ts';
 import { applySignal } from './apply-signal.ts';
@@ -74,7 +74,7 @@ function namedRoute(routes: readonly Route[], routeId: string): Route {
 export async function verifySample(deps: Deps, request: VerifySampleRequest, sent: unknown) {
   const { provider, signature, payload } = request;
   const body = JSON.stringify((sent as { payload: unknown }).payload);
-  const signatureVerified = signature !== undefined && isSignature(signature);
+  const signatureVerified = signature !== undefined && isCallbackSignature(signature);
   if (signatureVerified && !verifyCallback(SAMPLE_PROVIDER_SECRET, signature, body)) throw wrongSignature(deps);
   return {
     accepted: true as const,

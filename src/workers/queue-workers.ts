@@ -18,7 +18,7 @@ interface Queue<Item> {
   /** Reads due items, the oldest first. */
   due(now: number, limit: number): Promise<readonly Item[]>;
   handle(item: Item): Promise<void>;
-  /** Message and fields of the log line for a failure. The next try follows when the claim has expired. */
+  /** Message and fields of the log line for a failure. The next attempt follows when the claim has expired. */
   failure(item: Item): [message: string, fields: object];
 }
 

@@ -147,7 +147,7 @@ describe('the command tillway', () => {
     const path = folder.path('notes.db');
     const other = new DatabaseSync(path);
     other.exec('CREATE TABLE notes (text TEXT)');
-    const refusal = /: the database holds the tables of another program \(notes\): name one that is Tillway's alone\n$/;
+    const refusal = /: the database holds the tables of another program \(notes\): use one for Tillway alone\n$/;
     for (const [command, expected] of [
       ['migrate', 1],
       ['doctor', 2],

@@ -15,7 +15,7 @@ import { SCENARIOS, type Scenario, type ScenarioName } from '../../bench/routing
 import type { Entry } from '../../bench/routing/world/simulate.ts';
 
 const SLACK = 0.2;
-/** Worlds that take little time; a test below repeats STATIC with costs. */
+/** Scenarios that run quickly; a test below repeats STATIC with costs. */
 const REPEATED: readonly ScenarioName[] = ['PAYLOW', 'SWITCH'];
 
 const published = JSON.parse(

@@ -24,7 +24,7 @@ const TOTAL = 4999;
 
 const FIRST_INQUIRY_MS = 30 * SECOND;
 
-/** How the scripted provider treats one request. */
+/** Reaction of the scripted provider to one request: whether it executes it, and what it answers. */
 interface RequestFate {
   executed: boolean;
   answer: 'success' | 'refusal' | 'none';
@@ -44,7 +44,7 @@ interface Charge {
 /** A provider in memory. */
 interface ScriptedProvider extends Provider {
   charges: Map<string, Charge>;
-  /** Fates of the next requests of each kind; later requests succeed. */
+  /** Reactions to the next requests of each kind; later requests succeed. */
   next: Record<'handoff' | 'inquire' | 'cancelOrRefund', RequestFate[]>;
   /** Payment ids of the requests, in order. */
   requests: Record<'handoff' | 'inquire' | 'cancel' | 'refund', string[]>;

@@ -779,7 +779,7 @@ export interface RotateWebhookSecretParams {
   expiresInHours?: number | undefined;
 }
 
-/** A route id, an array of them, or attributes that routes have. */
+/** A route id, an array of route ids, or route attributes. */
 export type RouteSelector =
   | string
   | readonly string[]
@@ -1084,33 +1084,33 @@ export interface RoutingVerdict {
 }
 
 export interface RuleSet {
-  /** The language of the rules: 1. */
+  /** Version of the rule language: 1. */
   version: 1;
-  /** First to last, at most 200. */
+  /** Rules in the order of evaluation, at most 200. */
   rules: {
-    /** Names the rule in every explanation; each only once. */
+    /** Unique name of the rule, shown in explanations. */
     id: string;
-    /** Condition of the rule; without it, always. Fields are joined by and. A value is equality, an array is one of, an object holds operators: eq ne in nin gt gte lt lte prefix suffix exists. all, any and not combine conditions, at most 8 deep. */
+    /** Condition of the rule; without it, the rule always applies. All fields must hold. A value means equal, an array one of, an object holds operators: eq ne in nin gt gte lt lte prefix suffix exists. all, any and not combine conditions, at most 8 deep. */
     when?: RuleCondition | undefined;
     /** Effect of the rule: any number of modifiers and at most one ordering, or reject alone. */
     then: {
-      /** Routes that must not be used. A route id, an array of them, or attributes that routes have. */
+      /** Routes that must not be used. A route id, an array of route ids, or route attributes. */
       exclude?: RouteSelector | undefined;
-      /** The only routes that may be used. A route id, an array of them, or attributes that routes have. */
+      /** The only routes that may be used. A route id, an array of route ids, or route attributes. */
       only?: RouteSelector | undefined;
-      /** false: always the best known route, never one tried out to learn. */
+      /** false: no exploration, always the best known route. */
       explore?: boolean | undefined;
       /** Maximum number of routes for one start of a payment, 1 to 3. */
       maxAttempts?: number | undefined;
-      /** Routes allowed after a refusal: of the same kind, of any, none. */
+      /** Routes allowed after a refused handoff: of the same kind, of any kind, or none. */
       failover?: 'same_kind' | 'any' | 'none' | undefined;
-      /** Margin of a paid order, as a share of its amount: 0.15 lets fees weigh more. */
+      /** Margin of a paid order, as a share of its amount; the lower, the more fees weigh. */
       margin?: number | undefined;
-      /** Cost to minimise: that of buyer and merchant, of the provider, or of the gateway. */
+      /** Cost to minimise: of buyer and merchant, of the provider, or of the gateway operator. */
       objective?: 'merchant' | 'total' | 'operator' | undefined;
-      /** Strict order. A route id, an array of them, or attributes that routes have. */
+      /** Strict order of the routes. A route id, an array of route ids, or route attributes. */
       priority?: RouteSelector | undefined;
-      /** These before all others. A route id, an array of them, or attributes that routes have. */
+      /** Routes that come before all others. A route id, an array of route ids, or route attributes. */
       prefer?: RouteSelector | undefined;
       /** Shares of sessions that go to a route first; they add up to 100. */
       split?:
@@ -1121,9 +1121,9 @@ export interface RuleSet {
             pct: number;
           }[]
         | undefined;
-      /** Unit of the draw: each session (the default), or each customer. */
+      /** Unit of the split: each session (the default), or each customer. */
       by?: 'session' | 'customer' | undefined;
-      /** The router orders; what happens without any ordering rule. */
+      /** Lets the router order the routes, as without any ordering rule. */
       smart?: true | undefined;
       /** Refuses the session with this code. */
       reject?: string | undefined;

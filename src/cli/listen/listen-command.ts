@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Tillway, WebhookEvent, WebhookEventType } from '../../../sdk/src/index.ts';
-import { SECRET_FORM, isSecret } from '../../webhooks/secret-box.ts';
+import { SECRET_FORM, isWebhookSecret } from '../../webhooks/secret-box.ts';
 import { dollars, plain } from '../cells.ts';
 import {
   type CommandContext,
@@ -74,7 +74,7 @@ export function listenCommand(context: CommandContext): Command {
     const { terminal } = context;
     const forwardTo = given.forwardTo === undefined ? null : targetOf(given.forwardTo);
     const secret = given.secret ?? terminal.webhookSecret ?? newSecret(terminal);
-    if (!isSecret(secret)) throw wrongSecret(given.secret === undefined ? 'WEBHOOK_SECRET' : '--secret');
+    if (!isWebhookSecret(secret)) throw wrongSecret(given.secret === undefined ? 'WEBHOOK_SECRET' : '--secret');
     // Loaded here, because no other command delivers webhooks.
     const [{ createDeliverer }, { createResolve }, { createForwarder }] = await Promise.all([
       import('../../webhooks/deliver.ts'),

@@ -128,7 +128,7 @@ export const CHECKOUT_INVARIANTS = invariants({
   },
   payment_fees: {
     says: "No part of a payment is negative: no fee, not the net, not the provider's cost or payout.",
-    // The merchant's net and the total are not stored: they are the amount less one fee, and with the other.
+    // Not stored: the merchant's net (amount less the gateway fee) and the total (amount plus the buyer fee).
     sql: `SELECT id FROM payments
       WHERE buyer_fee < 0 OR gateway_fee < 0 OR amount - gateway_fee < 0
         OR provider_cost < 0 OR amount + buyer_fee - provider_cost < 0`,

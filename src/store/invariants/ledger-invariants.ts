@@ -27,19 +27,19 @@ const REFUND_PAID: Amounts = {
   provider_cost: '-refund.cost_share',
 };
 
-/** The postings of a kind, one per row, with their amount in every account. */
+/** SQL of the postings of a kind, one per row, with their amount in every account. */
 function postedSql(kind: PostingKind): string {
   const sums = ACCOUNTS.map((name) => `SUM(CASE WHEN account = '${name}' THEN amount ELSE 0 END) AS ${name}`);
   return `(SELECT posting_id, MIN(payment_id) AS payment_id, MIN(refund_id) AS refund_id, ${sums.join(', ')}
     FROM ledger_entries WHERE kind = '${kind}' GROUP BY posting_id) AS posted`;
 }
 
-/** A condition that a posting has other amounts than these, or any in other accounts. */
+/** SQL condition: a posting differs from these amounts, or has an amount in another account. */
 function differsSql(amounts: Amounts): string {
   return ACCOUNTS.map((account) => `posted.${account} <> ${amounts[account] ?? '0'}`).join(' OR ');
 }
 
-/** Payments whose state requires a posting that is missing, or does not allow one that exists. */
+/** SQL of the payments whose state requires a posting that is missing, or does not allow one that exists. */
 function postingSql(kind: PostingKind, happened: string, booked: string): string {
   return `SELECT payment.id AS id FROM payments AS payment
     WHERE ${happened} AND NOT ${bookedSql(`payment.id || ':${kind}'`)}
@@ -51,7 +51,7 @@ function bookedSql(postingId: string): string {
   return `EXISTS (SELECT 1 FROM ledger_entries AS booked WHERE booked.posting_id = ${postingId} AND booked.line = 0)`;
 }
 
-/** A condition that a payment has postings besides its capture and its settlement. */
+/** SQL condition: a payment has other postings than its capture and its settlement. */
 const CORRECTED = `EXISTS (SELECT 1 FROM ledger_entries AS other WHERE other.session_id = payment.session_id
   AND other.line = 0 AND other.payment_id = payment.id AND other.kind NOT IN ('paid', 'settled', 'cost', 'payout'))`;
 
@@ -106,7 +106,7 @@ export const LEDGER_INVARIANTS = invariants({
   },
   settlement_posting: {
     says: 'A payment has a settlement posting if and only if it is settled.',
-    // A payout of nothing has no lines to post.
+    // A settlement with a net of 0 has no posting.
     sql: postingSql('settled', `payment.settled = 1 AND ${NET} <> 0 AND NOT ${CORRECTED}`, 'payment.settled = 1'),
   },
   refund_posting: {
@@ -122,7 +122,7 @@ export const LEDGER_INVARIANTS = invariants({
   },
   capture_first: {
     says: 'Every settlement or refund in the ledger has a capture of the same payment, or an adjustment that owes the money to the buyer.',
-    // Money that was never booked as a payment is owed to its buyer by an adjustment.
+    // An adjustment owes the buyer the money that was never booked as a payment.
     sql: `SELECT DISTINCT entry.payment_id AS id FROM ledger_entries AS entry
       WHERE entry.kind <> 'paid' AND entry.kind <> 'adjustment'
         AND NOT ${bookedSql("entry.payment_id || ':paid'")}

@@ -18,7 +18,7 @@ export interface PaymentFilter extends InvoiceFilter {
   sessionId?: string;
 }
 
-/** The merchant's net and the total are not stored: they are the amount less one fee, and with the other. */
+/** A payment without its computed fees: the net (amount less gateway fee) and the total (amount plus buyer fee). */
 type StoredPayment = Omit<Payment, 'fees'> & { fees: Pick<Payment['fees'], 'buyerFee' | 'gatewayFee'> };
 
 const STORED = describeTable<StoredPayment>('payments', {
@@ -113,7 +113,7 @@ export const PAYMENTS = {
 const MAX_CACHED_ROUTES = 500;
 const routes = new Map<string, PaymentRoute>();
 
-/** The payments of a page share a handful of routes: each is parsed once. */
+/** Parses a stored route once and caches it, because the payments of a page share a few routes. */
 function routeFrom(stored: string): PaymentRoute {
   let route = routes.get(stored);
   if (!route) {
@@ -143,7 +143,7 @@ export const SELECT_INVOICES_OF_SESSION = 'SELECT * FROM invoices WHERE session_
 
 export const paymentWrites = {
   payment_created: ({ payment }: { payment: Payment }) => insertPayment(payment),
-  /** `from` is the status before, for metrics. */
+  /** `from` is the previous status, for metrics. */
   payment_changed: ({ payment }: { payment: Payment; from?: Payment['status'] }) => updatePayment(payment),
   invoice_created: ({ invoice }: { invoice: Invoice }) => insertInvoice(invoice),
   invoice_changed: ({ invoice }: { invoice: Invoice }) => updateInvoice(invoice),

@@ -134,10 +134,10 @@ export const providerWrites = {
   reversal_changed: ({ reversal, from }: { reversal: Reversal; from: number | null }) =>
     from === null ? insertReversal(reversal) : updateReversal(reversal),
   task_queued: ({ task }: { task: ProviderTask }) => insertTask(task),
-  /** Begins the attempt `attempts`, under a lease until `dueAt`. Guarded by the attempts before. */
+  /** Begins attempt number `attempts`, with a lease until `dueAt`. Guarded by the previous number. */
   task_claimed: ({ task: { paymentId, kind, attempts, dueAt } }: { task: ProviderTask }) =>
     statement(CLAIM_TASK, [paymentId, kind, attempts - 1, dueAt], 'overtaken'),
-  /** Guarded by the attempt that it finishes. */
+  /** Guarded by the number of the finished attempt. */
   task_finished: ({ task: { paymentId, kind, status, attempts, dueAt } }: { task: ProviderTask }) =>
     statement(FINISH_TASK, [paymentId, kind, attempts, status, dueAt], 'overtaken'),
 };

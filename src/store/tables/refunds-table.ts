@@ -7,12 +7,12 @@ import { createReader } from '../row-reader.ts';
 import { describeTable, integer, named, text } from '../table-description.ts';
 import { statement } from '../write-statement.ts';
 
-/** A refund that must be sent to its provider, or inquired about: a refund is its own task. */
+/** A refund that is due to be sent to its provider, or for an inquiry about it. Its row is also its task. */
 export interface DueRefund {
   refund: Refund;
   attempts: number;
   dueAt: Instant;
-  /** Start of the time in which the provider only answers that it does not know the payment; null after any other answer. */
+  /** Time since which the provider has only answered that it does not know the payment; null after any other answer. */
   unknownSince: Instant | null;
 }
 
@@ -64,17 +64,17 @@ const SELECT_DUE = 'SELECT * FROM refunds WHERE due_at IS NOT NULL AND due_at <=
 export const refundWrites = {
   /** Guarded by its idempotency key being new. */
   refund_created: ({ refund, dueAt }: { refund: Refund; dueAt: Instant }) => insert(refund, 0, dueAt),
-  /** Guarded by the status before; ends the inquiries at the provider. */
+  /** Guarded by the previous status; ends the inquiries at the provider. */
   refund_changed: ({ refund, from }: { refund: Refund; from: RefundStatus }) =>
     statement(
       UPDATE,
       [refund.id, from, refund.status, refund.failureReason, refund.updated, refund.providerReference],
       'version',
     ),
-  /** Begins the attempt `attempts`, under a lease until `dueAt`; guarded by the attempts before. */
+  /** Begins attempt number `attempts`, with a lease until `dueAt`. Guarded by the previous number. */
   refund_claimed: ({ due: { refund, attempts, dueAt } }: { due: DueRefund }) =>
     statement(CLAIM, [refund.id, attempts - 1, dueAt], 'overtaken'),
-  /** Ends the attempt `attempts` without an outcome; guarded by that attempt. */
+  /** Ends attempt number `attempts` without an outcome. Guarded by that number. */
   refund_postponed: ({ due: { refund, attempts, dueAt, unknownSince } }: { due: DueRefund }) =>
     statement(POSTPONE, [refund.id, attempts, dueAt, unknownSince, refund.providerReference], 'overtaken'),
 };
@@ -100,7 +100,7 @@ function refundKeyset({
   status,
   environment,
 }: RefundFilter): KeysetQuery {
-  // A payment and a session are of one environment, so that their refunds of another one are none.
+  // A payment or session implies one environment, so the query needs no range per environment.
   const isNamed = payment_id !== undefined || session_id !== undefined;
   return filterKeyset(
     'refunds',
