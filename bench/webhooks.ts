@@ -32,7 +32,7 @@ const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
  * Measures the deliveries per second of the dispatcher, with durable claims and outcomes in SQLite, against a loop that signs and
  * posts the same bodies to the same receiver with the same concurrency. The rounds of both alternate.
  */
-export async function run(): Promise<void> {
+export async function benchmarkWebhooks(): Promise<void> {
   const receiver = new Worker(new URL(import.meta.url), { workerData: RECEIVER });
   const [port]: number[] = await once(receiver, 'message');
   const directory = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
@@ -206,4 +206,4 @@ async function receive(): Promise<void> {
 }
 
 if (!isMainThread && workerData === RECEIVER) await receive();
-else if (isMainThread && import.meta.main) await run();
+else if (isMainThread && import.meta.main) await benchmarkWebhooks();

@@ -1,7 +1,7 @@
-import type { World } from '../contender.ts';
+import type { WorldBriefing } from '../contender.ts';
 import { randomStream } from '../world/random.ts';
-import type { Entry } from '../world/simulate.ts';
-import { anyArm, bestArm, rewardOf } from './arms.ts';
+import type { BenchRouter } from '../world/simulate.ts';
+import { randomArm, bestArm, rewardOf } from './arms.ts';
 import { calibration } from './calibration.ts';
 import { elimination, overdueAfter } from './elimination.ts';
 import { scoreWindow } from './score-window.ts';
@@ -36,14 +36,14 @@ const LEAST_VARIANCE = 0.09;
  * (src/decider/gatewaydecider/gw_scoring.rs, constants.rs); expected value (multi_objective/algorithm.rs);
  * attribution by error code (src/feedback/gateway_scoring_service.rs).
  */
-export function decisionEngine(name: string, options: DecisionEngineOptions): Entry {
+export function decisionEngine(name: string, options: DecisionEngineOptions): BenchRouter {
   return { name, create: (world) => createRouter(world, options) };
 }
 
 function createRouter(
-  { arms, seed, margin, costs }: World,
+  { arms, seed, margin, costs }: WorldBriefing,
   options: DecisionEngineOptions,
-): ReturnType<Entry['create']> {
+): ReturnType<BenchRouter['create']> {
   const random = randomStream(seed);
   const windows = Array.from({ length: arms }, () => scoreWindow(options.bucket));
   const downtime =
@@ -75,7 +75,7 @@ function createRouter(
       const exploreShare = calibrated?.exploreShare() ?? options.exploreShare;
       const arm =
         random.uniform() < exploreShare
-          ? anyArm(arms, excluded, random)
+          ? randomArm(arms, excluded, random)
           : bestArm(arms, excluded, random, (each) => scoreOf(each, payment.at));
       overdue?.start(payment, arm);
       return arm;

@@ -32,7 +32,7 @@ export function elimination(arms: number, threshold: number): Elimination {
 }
 
 /** Attempts that have had no outcome for too long. */
-export interface Overdue {
+export interface OverdueAttempts {
   start(payment: BenchPayment, arm: number): void;
   /** Calls `penalise` for each attempt that has become overdue by now, once. */
   sweep(now: number, penalise: (arm: number, at: number) => void): void;
@@ -41,7 +41,7 @@ export interface Overdue {
 }
 
 /** Penalises attempts that reach the latency threshold. Source: juspay/decision-engine, src/feedback/gateway_scoring_service.rs. */
-export function overdueAfter(thresholdSeconds: number): Overdue {
+export function overdueAfter(thresholdSeconds: number): OverdueAttempts {
   const attempts: { key: string; arm: number; at: number }[] = [];
   const known = new Set<string>();
   const penalised = new Set<string>();
