@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { COMPILED, SERVICE, freePort, statusOf } from '../process/program.ts';
+import { COMPILED, SERVICE, freePort, httpStatusOf } from '../process/program.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -15,7 +15,7 @@ import { until } from '../support/until.ts';
  * - `json` must have the same fields as the output of the command before it, with any values; `json sample` must be JSON.
  * - `text` contains lines of the output, in order; `...` stands for any text.
  */
-export interface Block {
+export interface GuideBlock {
   language: string;
   words: string[];
   text: string;
@@ -33,7 +33,7 @@ const SERVICE_PORT = /(?<=127\.0\.0\.1:|localhost:)3000\b/g;
 const SHOP_PORT = /(?<=127\.0\.0\.1:|localhost:|PORT=|listen\()4000\b/g;
 
 /** All fenced blocks of a guide, in order. */
-export function blocksOf(markdown: string): Block[] {
+export function guideBlocksOf(markdown: string): GuideBlock[] {
   return Array.from(
     markdown.matchAll(FENCE),
     ({ 1: indent = '', 2: language = '', 3: words = '', 4: text = '', index }) => ({
@@ -51,7 +51,7 @@ export function blocksOf(markdown: string): Block[] {
 /** Runs every block, and resolves with the number of blocks. Rejects at the first block that fails. */
 export async function runGuide(markdown: string, { timeoutMs = TIMEOUT_MS } = {}): Promise<number> {
   await using runner = await createRunner(timeoutMs);
-  const blocks = blocksOf(markdown);
+  const blocks = guideBlocksOf(markdown);
   for (const block of blocks) {
     try {
       await runner.runBlock(block);
@@ -78,7 +78,7 @@ interface Server {
 }
 
 interface Runner extends AsyncDisposable {
-  runBlock(block: Block): Promise<void>;
+  runBlock(block: GuideBlock): Promise<void>;
 }
 
 async function createRunner(timeoutMs: number): Promise<Runner> {
@@ -121,7 +121,7 @@ async function createRunner(timeoutMs: number): Promise<Runner> {
     const output = outputOf(child);
     servers.push({ command, process: child, output: output.stdout });
     const ready = () =>
-      command === 'npm start' ? statusOf(`${url}/readyz`).then((status) => status === 200) : output.stdout() !== '';
+      command === 'npm start' ? httpStatusOf(`${url}/readyz`).then((status) => status === 200) : output.stdout() !== '';
     await until(
       () => child.exitCode !== null || ready(),
       () => `the server did not get ready: ${output.stdout()}${output.stderr()}`,
@@ -146,7 +146,7 @@ async function createRunner(timeoutMs: number): Promise<Runner> {
     );
   }
 
-  async function runBlock(block: Block): Promise<void> {
+  async function runBlock(block: GuideBlock): Promise<void> {
     const { language, words } = block;
     const text = withFreePorts(block.text);
     const file = words.find((word) => word.startsWith('file='))?.slice('file='.length);

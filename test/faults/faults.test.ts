@@ -1,7 +1,7 @@
 // @run on=postgres needs=process
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { NO_LOAD } from './load.ts';
+import { NO_LOAD_PROBLEM } from './load.ts';
 import { SCENARIOS } from './scenarios.ts';
 
 /** If each kill meets the fault with a chance of one in two, all tries miss it in one of 256 runs. */
@@ -22,7 +22,7 @@ for (const { name, cycles, injected, injectedCycles, unavailable, run } of Objec
       let noticed: string | undefined;
       for (let tries = 0; tries < MOST_TRIES && noticed === undefined; tries++) {
         const { problems } = await run({ cycles: injectedCycles, injected: true });
-        noticed = problems.find((problem) => problem !== NO_LOAD);
+        noticed = problems.find((problem) => problem !== NO_LOAD_PROBLEM);
       }
       assert.ok(noticed, 'the injected fault was not caught');
       test.diagnostic(noticed);

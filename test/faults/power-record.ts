@@ -4,9 +4,9 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort, statusOf } from '../process/program.ts';
+import { freePort, httpStatusOf } from '../process/program.ts';
 import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
-import { TRACED, type TraceEvent, readTrace } from './power-trace.ts';
+import { TRACED_CALLS, type TraceEvent, readTrace } from './power-trace.ts';
 import { type Answer, CALLBACKS, SESSIONS, ask, callbackBody, sessionBody, inLanes } from './requests.ts';
 import { until } from '../support/until.ts';
 
@@ -40,13 +40,13 @@ export interface RecordOptions {
 }
 
 /** Runs the service under strace while clients create sessions and pay some, and then kills it. */
-export async function record({ sessions, syncsCommits }: RecordOptions): Promise<Recording> {
+export async function recordRun({ sessions, syncsCommits }: RecordOptions): Promise<Recording> {
   const base = mkdtempSync(join(tmpdir(), 'tillway-power-'));
   const folder = mkdtempSync(join(base, 'data-'));
   const trace = join(base, 'trace');
   const port = await freePort();
   const options = ['-f', '--seccomp-bpf', '-y', '-xx', '-s', String(STRING_LIMIT), '-e', 'signal=none', '-o', trace];
-  const program = spawn('strace', [...options, '-e', `trace=${TRACED}`, process.execPath, SERVER, 'serve'], {
+  const program = spawn('strace', [...options, '-e', `trace=${TRACED_CALLS}`, process.execPath, SERVER, 'serve'], {
     env: {
       ...process.env,
       ...NO_RATE_LIMITS,
@@ -61,7 +61,7 @@ export async function record({ sessions, syncsCommits }: RecordOptions): Promise
   program.stdin.on('error', () => {});
   try {
     const url = `http://127.0.0.1:${port}`;
-    await until(async () => program.exitCode !== null || (await statusOf(`${url}/readyz`)) === 200);
+    await until(async () => program.exitCode !== null || (await httpStatusOf(`${url}/readyz`)) === 200);
     if (program.exitCode !== null) throw new Error('the server exited while starting');
     const answered = await createAndPay(url, sessions);
     program.stdin.end();

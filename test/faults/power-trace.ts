@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 /** System calls that change database files, make them durable, or answer a client; strace ignores unknown calls with `?`. */
-export const TRACED = [
+export const TRACED_CALLS = [
   'pwrite64,pwritev,pwritev2,write,writev,sendto,sendmsg,fsync,fdatasync',
   'ftruncate,?truncate,fallocate,copy_file_range,sendfile,msync,?open,openat,?creat',
   '?unlink,unlinkat,?rename,?renameat,renameat2,?link,linkat',

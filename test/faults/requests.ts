@@ -2,7 +2,7 @@ import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/webhook-samples.ts'
 import { DEADLINE_MS } from '../../src/store/postgres-connection.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 import type { Instance } from './instances.ts';
-import type { Problems } from './scenario.ts';
+import type { RunProblems } from './scenario.ts';
 
 /** Limit for the time to a response under every fault: the deadline of the service, and some time for a busy machine. */
 const LIMIT_MS = DEADLINE_MS + 3500;
@@ -47,7 +47,7 @@ export async function ask(url: string, body?: unknown): Promise<Answer> {
 /** Sends a request to an instance; adds a problem for a failure that is neither an excused 503 nor caused by a kill. */
 export async function askInstance(
   instance: Instance,
-  problems: Problems,
+  problems: RunProblems,
   path: string,
   body?: unknown,
   mayBeUnavailable = true,

@@ -1,6 +1,6 @@
 import { Console } from 'node:console';
 import { parseArgs } from 'node:util';
-import { NO_LOAD } from './load.ts';
+import { NO_LOAD_PROBLEM } from './load.ts';
 import { CAMPAIGNS } from './campaigns.ts';
 import type { FaultReport, Scenario } from './scenario.ts';
 import { SCENARIOS } from './scenarios.ts';
@@ -58,7 +58,7 @@ async function runLong(name: string, scenario: Scenario): Promise<Outcome> {
   for (const problem of report.problems) process.stdout.write(`  ${problem}\n`);
   process.stdout.write(`${name}, with ${injected}\n`);
   const { problems } = await reportOf(scenario, { cycles: injectedCycles, injected: true });
-  const caught = problems.find((problem) => problem !== NO_LOAD);
+  const caught = problems.find((problem) => problem !== NO_LOAD_PROBLEM);
   process.stdout.write(`  ${caught ?? 'nothing was noticed'}\n`);
   const results = { cycles: report.cycles, load: report.load, problems: report.problems.length, seconds };
   return { ...results, 'injected fault caught': caught !== undefined };

@@ -21,14 +21,14 @@ export interface Scenario {
 }
 
 /** The problems of a run. Only the first are listed, because a fault breaks the same promise many times. */
-export interface Problems {
+export interface RunProblems {
   add(...problems: string[]): void;
   list(): string[];
 }
 
 const MOST_LISTED = 20;
 
-export function createProblems(): Problems {
+export function createProblems(): RunProblems {
   const problems: string[] = [];
   return {
     add: (...added) => void problems.push(...added),

@@ -4,7 +4,7 @@ import { type ChildProcess, type StdioOptions, execFileSync, spawn } from 'node:
 import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { createLogOutput } from '../../src/telemetry/log-output.ts';
-import { COMPILED, SERVICE, freePort, statusOf, temporaryFolder } from '../process/program.ts';
+import { COMPILED, SERVICE, freePort, httpStatusOf, temporaryFolder } from '../process/program.ts';
 import { createServiceDatabase } from '../support/database.ts';
 import { call, sessionBody } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -114,7 +114,7 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
   child.stdin?.write(PAUSE_OUTPUT);
   const url = `http://127.0.0.1:${port}`;
   try {
-    await until(async () => (await statusOf(`${url}/readyz`)) === 200);
+    await until(async () => (await httpStatusOf(`${url}/readyz`)) === 200);
   } catch (error) {
     // A remaining process would keep the test run from ending.
     child.kill('SIGKILL');

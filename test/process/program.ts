@@ -88,7 +88,7 @@ export async function startUntilReady(file: URL, variables: Record<string, strin
   let hasExited = false;
   void program.exited.then(() => (hasExited = true));
   try {
-    await until(async () => hasExited || (await statusOf(`${url}/readyz`)) === 200, message);
+    await until(async () => hasExited || (await httpStatusOf(`${url}/readyz`)) === 200, message);
     if (hasExited) throw new Error(message());
     return program;
   } catch (error) {
@@ -99,7 +99,7 @@ export async function startUntilReady(file: URL, variables: Record<string, strin
 }
 
 /** HTTP status of a GET; 0 without a response. */
-export function statusOf(url: string): Promise<number> {
+export function httpStatusOf(url: string): Promise<number> {
   return fetch(url, { headers: { connection: 'close' } }).then(
     async (response) => {
       await response.arrayBuffer();

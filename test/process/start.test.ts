@@ -11,7 +11,7 @@ import {
   freePort,
   startProgram,
   startServiceProgram,
-  statusOf,
+  httpStatusOf,
   takenPort,
   temporaryFolder,
 } from './program.ts';
@@ -125,7 +125,7 @@ describe('bin/tillway.js, which npm starts', () => {
       child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
       const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
       try {
-        await until(async () => (await statusOf(`http://127.0.0.1:${port}/readyz`)) === 200);
+        await until(async () => (await httpStatusOf(`http://127.0.0.1:${port}/readyz`)) === 200);
         child.kill('SIGINT');
         assert.equal(await exited, 0);
         assert.match(stdout, /"msg":"stopped"/);

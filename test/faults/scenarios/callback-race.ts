@@ -7,10 +7,10 @@ import type { Change } from '../../../src/store/store.ts';
 import { DAY, aCheckout, aRoute } from '../../fixtures/checkout-records.ts';
 import { openTestStore } from '../../support/database.ts';
 import {
-  type Answer,
+  type ApiAnswer,
   type Instance,
   type SharedDatabase,
-  type Verified,
+  type CallbackResult,
   createSharedDatabase,
   sampleCallback,
 } from '../instances.ts';
@@ -38,7 +38,7 @@ interface Race {
 type Ending = Record<'status' | 'paid payments' | 'attempts' | 'postings' | 'events' | 'messages', string | number>;
 
 /** Each cycle is one session with both callbacks at once. */
-export const scenario: Scenario = {
+export const callbackRace: Scenario = {
   name: 'paid to one instance and failed to the other at once',
   cycles: 192,
   injected: 'a store that writes over what others have written meanwhile',
@@ -77,7 +77,7 @@ export const scenario: Scenario = {
 async function race(instances: Instance[], { checkout, kind, swapped }: Race): Promise<string[]> {
   const { id } = checkout.session;
   const [first, second] = (swapped ? instances.toReversed() : instances) as [Instance, Instance];
-  const send = (to: Instance, status: 'paid' | 'failed'): Promise<Answer<Verified>> =>
+  const send = (to: Instance, status: 'paid' | 'failed'): Promise<ApiAnswer<CallbackResult>> =>
     to.post(CALLBACKS, sampleCallback(id, status));
   const paid = [send(first, 'paid'), ...(kind === 'twice' ? [send(second, 'paid')] : [])];
   const answers = await Promise.all([send(second, 'failed'), ...paid]);

@@ -1,8 +1,8 @@
 import { createServiceDatabase } from '../../support/database.ts';
 import { sharedPostgres } from '../../support/postgres.ts';
 import { type TcpProxy, startProxy } from '../../support/tcp-proxy.ts';
-import { type Rig, startRig, through } from '../instances.ts';
-import { type Load, concluded, startLoad } from '../load.ts';
+import { type InstanceRig, startRig, urlThroughProxy } from '../instances.ts';
+import { type ClientLoad, concludeRun, startLoad } from '../load.ts';
 import { CALLBACKS, SESSIONS, ask, askInstance, callbackBody, sessionBody } from '../requests.ts';
 import type { Scenario } from '../scenario.ts';
 
@@ -12,14 +12,14 @@ type Query = (sql: string, key: string) => Promise<Record<string, unknown>[]>;
 
 /** Resources of one cycle. */
 interface Stage {
-  rig: Rig;
-  load: Load;
+  rig: InstanceRig;
+  load: ClientLoad;
   proxy: TcpProxy;
   query: Query;
 }
 
 /** The proxy closes the connection after the database has committed and before its response reaches the service. */
-export const scenario: Scenario = {
+export const cutCommit: Scenario = {
   name: 'answer to a commit cut off',
   cycles: 6,
   injected: 'a store that keeps idempotency keys in memory',
@@ -28,7 +28,7 @@ export const scenario: Scenario = {
     const postgres = await sharedPostgres();
     await using database = await createServiceDatabase('postgres');
     await using proxy = await startProxy(postgres.port);
-    const cut = through(proxy.port, database.url);
+    const cut = urlThroughProxy(proxy.port, database.url);
     // All instances receive the repeated requests. The injected fault uses one: a second would have another memory.
     const ways = injected ? [cut] : [cut, database.url];
     await using rig = await startRig(database.url, ways, injected ? 'key-in-memory' : undefined);
@@ -40,7 +40,7 @@ export const scenario: Scenario = {
       const id = await loseSession(stage, cycle);
       if (id !== undefined) await losePayment(stage, cycle, id);
     }
-    return await concluded(rig, load, cycles);
+    return await concludeRun(rig, load, cycles);
   },
 };
 
@@ -97,6 +97,6 @@ async function askWithCut({ rig, load, proxy }: Stage, text: string, path: strin
 }
 
 /** All instances, in alternating order. */
-function inTurn({ instances }: Rig, cycle: number) {
+function inTurn({ instances }: InstanceRig, cycle: number) {
   return cycle % 2 === 0 ? instances : instances.toReversed();
 }

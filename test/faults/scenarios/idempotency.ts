@@ -1,4 +1,4 @@
-import { type Answer, type Instance, type SharedDatabase, createSharedDatabase } from '../instances.ts';
+import { type ApiAnswer, type Instance, type SharedDatabase, createSharedDatabase } from '../instances.ts';
 import { SESSIONS, sessionBody } from '../requests.ts';
 import { type Scenario, createProblems } from '../scenario.ts';
 import { brokenInvariants } from '../../support/sound.ts';
@@ -11,11 +11,11 @@ type SessionBody = ReturnType<typeof sessionBody>;
 /** The request of one caller and its response. */
 interface Call {
   sent: SessionBody;
-  answer: Answer<{ id: string } & Refusal>;
+  answer: ApiAnswer<{ id: string } & Refusal>;
 }
 
 /** Each cycle is one new key for a new customer, and 32 callers at each of two instances at once. */
-export const scenario: Scenario = {
+export const sharedIdempotencyKey: Scenario = {
   name: 'many callers with one idempotency key',
   cycles: 18,
   injected: 'a store that forgets the idempotency key',
