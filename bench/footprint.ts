@@ -6,7 +6,7 @@ import { type Postgres, startPostgres } from '../test/support/postgres.ts';
 import { startBenchService } from './support/shop.ts';
 
 const PAYMENTS = Number(process.env['BENCH_PAYMENTS'] ?? 2000);
-/** Payments before the measurement, so that the measured payments reuse space freed by vacuum, as in a database of some age. */
+/** Payments before the measurement, so that the measured payments reuse space that vacuum has freed, as in an older database. */
 const WARM_UP = PAYMENTS / 2;
 const BATCHES = 4;
 const CONCURRENCY = 16;
@@ -78,7 +78,7 @@ async function readPostgres(postgres: Postgres, database: string): Promise<Measu
     tables,
     sums: {
       'bytes of write-ahead log': Number(sums!['log']),
-      'whole pages in it': Number(sums!['images']),
+      'full-page images in the log': Number(sums!['images']),
       'syncs of the log': Number(sums!['syncs']),
     },
   };
@@ -92,8 +92,8 @@ async function measureSqlite(): Promise<void> {
     const before = readSqlite(path);
     const written = await payMany(`sqlite:${path}`, PAYMENTS);
     const after = readSqlite(path);
-    before.sums['bytes written to the log and from it to the file'] = 0;
-    after.sums['bytes written to the log and from it to the file'] = written;
+    before.sums['bytes written to the log and the file'] = 0;
+    after.sums['bytes written to the log and the file'] = written;
     report('SQLite', before, after);
   } finally {
     rmSync(folder, { recursive: true, force: true });

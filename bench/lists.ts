@@ -68,7 +68,7 @@ function queriesOf({ bigCustomer, ordinaryCustomer, middle }: FilledDatabase): Q
     { name: 'big customer, deep page', filter: { customerId: bigCustomer }, page: deep },
     { name: 'usual customer', filter: { customerId: ordinaryCustomer }, page: first },
     {
-      name: 'big customer and a status it never had',
+      name: 'big customer and a status without a match',
       filter: { customerId: bigCustomer, status: 'pending' },
       page: first,
     },

@@ -49,7 +49,7 @@ async function measure(folder: string): Promise<void> {
   for (const share of [0.5, 0.99]) {
     const [before, during] = [quantile(withoutSlowClients, share), quantile(withSlowClients, share)];
     process.stdout.write(
-      `p${share * 100}: ${before.toFixed(2)} ms without, ${during.toFixed(2)} ms with them: ratio ${(during / before).toFixed(2)}\n`,
+      `p${share * 100}: ${before.toFixed(2)} ms without slow clients, ${during.toFixed(2)} ms with slow clients: ratio ${(during / before).toFixed(2)}\n`,
     );
   }
 }

@@ -36,10 +36,10 @@ export async function benchmarkStart(): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  process.stdout.write(`\nStart and rest, against a bare Fastify process, ${ROUNDS} rounds\n`);
+  process.stdout.write(`\nStart time and idle memory, against a bare Fastify process, ${ROUNDS} rounds\n`);
   process.stdout.write(`  first start      ratio ${firstStart.toFixed(2)}\n`);
   process.stdout.write(`  later starts     ratio ${median(starts).toFixed(2)}\n`);
-  process.stdout.write(`  memory at rest   ratio ${median(memories).toFixed(2)}\n`);
+  process.stdout.write(`  idle memory      ratio ${median(memories).toFixed(2)}\n`);
 }
 
 async function ratios(variables: Record<string, string>): Promise<{ start: number; memory: number }> {

@@ -13,7 +13,7 @@ const CONNECTIONS = 64;
 const NAMES = ['off', 'twin', 'metrics', 'traced', 'everything'] as const;
 type Name = (typeof NAMES)[number];
 
-/** Measures POST sessions with metrics and traces against none. `twin` is a second server without, which shows the noise. */
+/** Measures POST sessions with metrics and traces against a service without telemetry (`off`). Its `twin` shows the noise. */
 export async function benchmarkTelemetry(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   const collector = createServer((request, response) => {
@@ -67,7 +67,7 @@ async function compare(servers: ReadonlyMap<Name, Awaited<ReturnType<typeof laun
     rounds.push(found as Record<Name, { rate: number; cpuMicros: number }>);
   }
   process.stdout.write(
-    `\nPOST sessions by what is measured, ${CONNECTIONS} connections, ${ROUNDS} rounds of ${SLICE_MS} ms\n`,
+    `\nPOST sessions with and without telemetry, ${CONNECTIONS} connections, ${ROUNDS} rounds of ${SLICE_MS} ms\n`,
   );
   for (const name of NAMES) {
     const ratio = median(rounds.map((each) => each[name].rate / each.off.rate));

@@ -94,7 +94,7 @@ async function compare(store: Store, url: string): Promise<void> {
   const sorted = ratios.toSorted((a, b) => a - b);
   const [lowest, median, highest] = [sorted[0]!, sorted[Math.floor(ROUNDS / 2)]!, sorted.at(-1)!];
   print(
-    `webhooks: ${median.toFixed(2)} of a bare loop of signed POSTs (${lowest.toFixed(2)} to ${highest.toFixed(2)}, ${ROUNDS} rounds)`,
+    `webhooks: ratio ${median.toFixed(2)} to a bare loop of signed POSTs (${lowest.toFixed(2)} to ${highest.toFixed(2)}, ${ROUNDS} rounds)`,
   );
 }
 

@@ -19,7 +19,7 @@ const LIVE = { health: 'live', etaMinutes: 0 } as const;
  * The router of `src/routing`, without rules and health: outcomes are summed in time buckets, and choices use their estimates.
  * Failures caused by buyers and issuers are neutral.
  */
-export function tillway(options: TillwayOptions = {}): ContenderType {
+export function tillwayRouter(options: TillwayOptions = {}): ContenderType {
   return { name: 'tillway', create: (world) => contender(world, options) };
 }
 

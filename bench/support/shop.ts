@@ -117,7 +117,7 @@ async function send(url: string, type: string, body: string): Promise<string> {
   return answer;
 }
 
-/** A provider that accepts every handoff and callback without checks, which do not use the database. */
+/** A provider that accepts every handoff and callback without checks and without database statements. */
 function createProvider(charges: Map<string, Payment>): Provider {
   return {
     id: 'sandbox',

@@ -9,7 +9,7 @@ import {
   windowedThompson,
   windowedUpperBound,
 } from './counting.ts';
-import { attributed, attributedName } from './attribution.ts';
+import { withAttribution, attributedName } from './attribution.ts';
 import { decisionEngine, type DecisionEngineOptions } from './decision-engine.ts';
 import { HYPERSWITCH_DYNAMO } from './dynamo.ts';
 import { CHEAPEST_ROUTE, ORACLE, ORACLE_BY_VALUE, RANDOM, STATIC_PRIORITY } from './fixed.ts';
@@ -60,7 +60,7 @@ export const BASELINES: readonly BenchRouter[] = [
 
 /** The learning algorithms with attribution of failures. */
 export const ATTRIBUTED_BASELINES: readonly BenchRouter[] = [
-  ...TEXTBOOK.map((entry) => attributed(entry)),
+  ...TEXTBOOK.map((entry) => withAttribution(entry)),
   ...ENGINE_VARIANTS.map(([name, options]) => decisionEngine(attributedName(name), { ...options, attributes: true })),
 ];
 

@@ -30,14 +30,14 @@ export function unattributedName(name: string): string {
 }
 
 /** The same algorithm, which ignores failures caused by buyers and issuers. */
-export function attributed(entry: BenchRouter): BenchRouter {
+export function withAttribution(entry: BenchRouter): BenchRouter {
   return hearing(entry, attributedName(entry.name), (outcome) =>
     outcome.result === 'buyer_failure' ? undefined : outcome,
   );
 }
 
 /** The same algorithm, which counts every failure against the route. */
-export function unattributed(entry: BenchRouter): BenchRouter {
+export function withoutAttribution(entry: BenchRouter): BenchRouter {
   return hearing(entry, unattributedName(entry.name), (outcome) =>
     outcome.result === 'buyer_failure' ? { ...outcome, result: 'route_failure' } : outcome,
   );

@@ -2,8 +2,8 @@ import type { WorldBriefing } from '../contender.ts';
 import { randomStream } from '../world/random.ts';
 import type { BenchRouter } from '../world/simulate.ts';
 import { randomArm, bestArm, rewardOf } from './arms.ts';
-import { calibration } from './calibration.ts';
-import { elimination, overdueAfter } from './elimination.ts';
+import { createCalibration } from './calibration.ts';
+import { createElimination, createOverdueAttempts } from './elimination.ts';
 import { scoreWindow } from './score-window.ts';
 
 /** Settings of the SR-based router "SRv3" of juspay/decision-engine (https://github.com/juspay/decision-engine). */
@@ -47,9 +47,9 @@ function createRouter(
   const random = randomStream(seed);
   const windows = Array.from({ length: arms }, () => scoreWindow(options.bucket));
   const downtime =
-    options.eliminationThreshold === undefined ? undefined : elimination(arms, options.eliminationThreshold);
-  const overdue = options.latencySeconds === undefined ? undefined : overdueAfter(options.latencySeconds);
-  const calibrated = options.calibrates ? calibration(arms, options) : undefined;
+    options.eliminationThreshold === undefined ? undefined : createElimination(arms, options.eliminationThreshold);
+  const overdue = options.latencySeconds === undefined ? undefined : createOverdueAttempts(options.latencySeconds);
+  const calibrated = options.calibrates ? createCalibration(arms, options) : undefined;
 
   const learnReward = (arm: number, reward: number, at: number): void => {
     windows[arm]!.add(reward);

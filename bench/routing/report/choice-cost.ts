@@ -71,7 +71,7 @@ export function memoryOverHistory(): HeapGrowth[] {
     });
     collectGarbage();
     const grown = process.memoryUsage().heapUsed - before;
-    if (!contender) throw new Error('nothing was kept');
+    if (!contender) throw new Error('the contender was not created');
     return grown / 1024;
   };
   // The first run warms up the JIT compiler.

@@ -1,13 +1,13 @@
-import { unattributed } from '../baselines/attribution.ts';
+import { withoutAttribution } from '../baselines/attribution.ts';
 import { ATTRIBUTED_BASELINES, BASELINES, DECISION_ENGINE, ECONOMIC_BASELINES } from '../baselines/all.ts';
 import { ORACLE, STATIC_PRIORITY } from '../baselines/fixed.ts';
-import { tillway } from '../tillway.ts';
+import { tillwayRouter } from '../tillway.ts';
 import { SCENARIOS, type Scenario, type ScenarioName } from '../world/scenarios.ts';
 import type { BenchRouter } from '../world/simulate.ts';
 import { type ScenarioResult, measure, seedsFrom } from './measure.ts';
 
-export const TILLWAY: BenchRouter = tillway();
-export const TILLWAY_UNATTRIBUTED = unattributed(TILLWAY);
+export const TILLWAY: BenchRouter = tillwayRouter();
+export const TILLWAY_UNATTRIBUTED = withoutAttribution(TILLWAY);
 
 /** Seeds of the published results. Parameters were chosen on other seeds, 101 to 130. */
 const SEEDS: Record<ScenarioName, number[]> = {

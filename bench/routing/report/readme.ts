@@ -116,10 +116,10 @@ function aheadOf(measured: ScenarioResult, name: string): string[] {
   const words = better.map((each: RouterFigures) => {
     const apart = meanDifference(ours.regret, each.regret);
     const note = apart.mean > 2 * apart.error ? '' : ', within the error';
-    return `${each.name} (${formatPercent(meanWithError(each.regret).mean)}; ${formatWithError(apart)} less${note})`;
+    return `${each.name} has ${formatPercent(meanWithError(each.regret).mean)} pp (${formatWithError(apart)} pp less${note})`;
   });
   return [
-    `${measured.scenario}, ${name} with ${formatPercent(meanWithError(ours.regret).mean)} pp: behind ${words.join(', ')}.`,
+    `${measured.scenario}: ${name} has ${formatPercent(meanWithError(ours.regret).mean)} pp; ${words.join(', ')}.`,
   ];
 }
 
@@ -138,7 +138,7 @@ function targetTable(results: BenchmarkResults): string {
     formatPercent(verdict.limit),
     verdict.isMet ? 'met' : '**missed**',
   ]);
-  return `${markdownTable([['What', 'Measured, %', 'Target, %', ''], ...rows])}\n\nThe target for regret is an upper limit; those for gap and value (at a margin of ${formatPercent(VALUE_TARGET_MARGIN, 0)} %) are lower limits. \`test/routing/benchmark.test.ts\` checks these results against the targets, with a slack of 20 % for regret, and repeats the first world of PAYLOW, PAYATTR, SWITCH and STATIC.`;
+  return `${markdownTable([['Quantity', 'Measured, %', 'Target, %', 'Result'], ...rows])}\n\nThe target for regret is an upper limit; the targets for gap and value (at a margin of ${formatPercent(VALUE_TARGET_MARGIN, 0)} %) are lower limits. \`test/routing/benchmark.test.ts\` checks these results against the targets, with a slack of 20 % for regret, and repeats the first world of PAYLOW, PAYATTR, SWITCH and STATIC.`;
 }
 
 function scenarioList(): string {

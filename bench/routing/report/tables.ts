@@ -112,5 +112,5 @@ export function failoverTable({ failover }: BenchmarkResults): string {
       ...[figures, after].map(({ successRate }) => formatPercent(meanWithError(successRate).mean)),
     ];
   });
-  return markdownTable([['PAY, success rate, %', 'One attempt', 'A second after a refusal at the handoff'], ...rows]);
+  return markdownTable([['PAY, success rate, %', 'One attempt', 'Second attempt after a refused handoff'], ...rows]);
 }

@@ -41,7 +41,7 @@ function arrivalTimes(scenario: Scenario, seed: number, payments: number): Float
   });
 }
 
-/** The world of a scenario and a seed. With fewer `payments`, the result is another, shorter world, not the start of the longer one. */
+/** Draws the world of a scenario and a seed. Fewer `payments` give another world, not the start of the longer one. */
 export function drawWorld(scenario: Scenario, seed: number, payments = scenario.payments): BenchWorld {
   const { arms } = scenario;
   const at = arrivalTimes(scenario, seed, payments);
@@ -76,7 +76,7 @@ function potentials(
     else if (uniform < probability[index]!) potential[index] = POTENTIAL_RESULT.buyerFailure;
     else potential[index] = isHard ? POTENTIAL_RESULT.handoffError : POTENTIAL_RESULT.routeFailure;
     if (!scenario.delayed) continue;
-    // Both numbers are drawn for every attempt, so that delays do not depend on earlier outcomes.
+    // Every attempt draws both numbers, so that delays do not depend on earlier outcomes.
     const ordinarySeconds = logNormal(delays, 20, 0.8);
     const timeoutSeconds = 60 + 60 * delays.exponential();
     delaySeconds[index] = ordinarySeconds;

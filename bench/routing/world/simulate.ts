@@ -39,7 +39,7 @@ const RESULTS: Record<number, BenchOutcome['result']> = {
   [POTENTIAL_RESULT.handoffError]: 'route_failure',
 };
 
-/** The information that a contender receives before the first payment. */
+/** Returns the information that a contender receives before the first payment. */
 function worldOf(environment: BenchWorld, margin = Infinity): WorldBriefing {
   const { arms, costs, probability, seed } = environment;
   const order = Array.from({ length: arms }, (_, arm) => arm);
