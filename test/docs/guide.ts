@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { COMPILED, SERVICE, freePort, httpStatusOf } from '../process/program.ts';
+import { CACHE_ENV, SERVICE_FILE, freePort, httpStatusOf } from '../process/program.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -25,10 +25,10 @@ export interface GuideBlock {
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FENCE = /^( *)```(\S*)(?: (.*))?\n([\s\S]*?)\n\1```$/gm;
-/** Generous limits: on a busy machine the start of a process alone can take 20 s. */
+/** Long timeouts, because on a busy machine the start of a process alone can take 20 s. */
 const COMMAND_LIMIT_MS = 120_000;
 const TIMEOUT_MS = 60_000;
-// Ports in the guides, which the runner replaces by free ports.
+// Ports in the guides. The runner replaces them with free ports.
 const SERVICE_PORT = /(?<=127\.0\.0\.1:|localhost:)3000\b/g;
 const SHOP_PORT = /(?<=127\.0\.0\.1:|localhost:|PORT=|listen\()4000\b/g;
 
@@ -182,7 +182,7 @@ function environmentOf(home: string, variables: Record<string, string>): Record<
   const programs = join(home, '.programs');
   mkdirSync(programs);
   const scripts = {
-    tillway: `exec '${process.execPath}' '${fileURLToPath(SERVICE)}' "$@"`,
+    tillway: `exec '${process.execPath}' '${fileURLToPath(SERVICE_FILE)}' "$@"`,
     // The real npx takes half a second; test/process/commands.test.ts runs it once.
     npx: '[ "$1" = tillway ] || { echo "npx $1?" >&2; exit 1; }\nexec "$@"',
     // A rejected request must fail the block.
@@ -192,7 +192,7 @@ function environmentOf(home: string, variables: Record<string, string>): Record<
     writeFileSync(join(programs, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   }
   return {
-    ...COMPILED,
+    ...CACHE_ENV,
     HOME: home,
     PATH: [programs, dirname(process.execPath), process.env['PATH']].join(delimiter),
     DATABASE_URL: `sqlite:${join(home, '.tillway.db')}`,

@@ -113,7 +113,7 @@ describe('the guide runner', { concurrency: 2 }, () => {
   });
 });
 
-test('blocksOf removes the indentation of a list from the blocks inside it', () => {
+test('guideBlocksOf removes the indentation of a list from the blocks inside it', () => {
   const found = guideBlocksOf('1. Do:\n\n   ```sh server\n   one\n     two\n   ```\n');
   assert.deepEqual(found, [{ language: 'sh', words: ['server'], text: 'one\n  two', line: 3 }]);
 });

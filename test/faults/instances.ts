@@ -1,6 +1,6 @@
 import { Pool } from 'undici';
 import type { DatabaseSettings } from '../../src/store/open.ts';
-import { type Program, SERVICE, freePort, startUntilReady } from '../process/program.ts';
+import { type Program, SERVICE_FILE, freePort, startUntilReady } from '../process/program.ts';
 import { createServiceDatabase, settingsOf } from '../support/database.ts';
 import { sharedPostgres } from '../support/postgres.ts';
 import { startServer } from '../support/http-server.ts';
@@ -26,9 +26,9 @@ export interface Instance {
   url: string;
   /** False from the moment before the process is killed until it is ready again. */
   isUp(): boolean;
-  /** Number of kills. */
+  /** Number of times that the process was killed. */
   deaths(): number;
-  /** The end of the output of the process. */
+  /** The last part of the output of the process. */
   lastOutput(): string;
   start(): Promise<void>;
   signal(signal: NodeJS.Signals): void;
@@ -65,7 +65,7 @@ async function createInstance(fault: FaultName | undefined, variables: Record<st
     async start() {
       starting =
         fault === undefined
-          ? startUntilReady(SERVICE, settings, url)
+          ? startUntilReady(SERVICE_FILE, settings, url)
           : startUntilReady(FAULTY_SERVER, { ...settings, INJECTED_FAULT: fault }, url);
       program = await starting;
       up = true;
@@ -101,8 +101,8 @@ export interface InstanceRig extends AsyncDisposable {
 }
 
 /**
- * Starts the instances and waits until all are ready. `ways` has the value of `DATABASE_URL` for each instance: the database or
- * a proxy before it. `await using` kills the instances.
+ * Starts the instances and waits until all are ready. `ways` has the `DATABASE_URL` of each instance: the URL of the database or
+ * of a proxy in front of it. `await using` kills the instances.
  */
 export async function startRig(databaseUrl: string, ways: readonly string[], fault?: FaultName): Promise<InstanceRig> {
   await using stack = new AsyncDisposableStack();
@@ -127,7 +127,7 @@ export async function startRig(databaseUrl: string, ways: readonly string[], fau
   };
 }
 
-/** The URL of a database through a proxy. */
+/** The URL of a database with the port of a proxy on this machine. */
 export function urlThroughProxy(proxyPort: number, databaseUrl: string): string {
   return Object.assign(new URL(databaseUrl), { port: String(proxyPort) }).href;
 }
@@ -159,7 +159,7 @@ export async function createSharedDatabase(): Promise<SharedDatabase> {
   };
 }
 
-/** Response body of `CALLBACKS`. */
+/** Response body of the callback endpoint. */
 export interface CallbackResult {
   result: { merchantWebhookQueued: boolean };
 }

@@ -7,7 +7,7 @@ import { brokenInvariants } from '../support/sound.ts';
 
 /** Acknowledgements of the service, recorded by its clients. */
 export interface AcknowledgedRecords {
-  /** Every key that was sent, with the session of its response, if any. */
+  /** Every idempotency key that was sent, with the session id in its response, if any. */
   keys: Map<string, string | undefined>;
   /** Sessions whose payment was acknowledged. */
   paid: Set<string>;
@@ -97,7 +97,7 @@ function pick<Item>(items: readonly Item[]): Item | undefined {
   return items[Math.floor(Math.random() * items.length)];
 }
 
-/** Problem of a run that proves nothing. */
+/** Problem of a run that proves nothing, because the clients got too few responses. */
 export const NO_LOAD_PROBLEM = 'there was hardly any load';
 
 /** Waits until every instance has responded and the merchant has received another event. */

@@ -9,7 +9,7 @@ export type PowerLossKind = 'synced only' | 'some unsynced' | 'last torn' | 'who
 
 type ContentChange = FileChange & { kind: 'write' | 'truncate' };
 
-/** A file without its name: a later file of the same name is another one. */
+/** A file independent of its name: a later file of the same name has a new inode. */
 interface Inode {
   durable: Buffer;
   pending: ContentChange[];

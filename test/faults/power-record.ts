@@ -11,7 +11,7 @@ import { type Answer, CALLBACKS, SESSIONS, ask, callbackBody, sessionBody, inLan
 import { until } from '../support/until.ts';
 
 const CLIENTS = 6;
-/** One in this number of sessions is also paid, which writes three times as much. */
+/** Every session with this interval is also paid, which writes three times as much. */
 const PAID_EVERY = 3;
 const SERVER = fileURLToPath(new URL('./power-server.ts', import.meta.url));
 // Strings up to this length are printed in full: more than the largest page.
@@ -57,7 +57,7 @@ export async function recordRun({ sessions, syncsCommits }: RecordOptions): Prom
     stdio: ['pipe', 'ignore', 'inherit'],
   });
   const ended = once(program, 'exit');
-  // If the reader is gone, `ended` reports it.
+  // If the program has exited, `ended` reports it.
   program.stdin.on('error', () => {});
   try {
     const url = `http://127.0.0.1:${port}`;
@@ -80,7 +80,7 @@ function settings(folder: string): Record<string, string> {
   return {
     DATABASE_URL: `sqlite:${join(folder, 'power.db')}`,
     LOG_LEVEL: 'error',
-    // Nothing listens there: events and their deliveries stay pending.
+    // No server listens on this port, so events and their deliveries stay pending.
     WEBHOOK_URL: 'http://127.0.0.1:9/webhooks',
     WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
   };

@@ -22,9 +22,9 @@ export interface RawRequest {
   method: string;
   /** Path and query as sent. */
   url: string;
-  /** True for valid HTTP: closing the connection is no response to it. */
+  /** True for valid HTTP, which the service must answer instead of only closing the connection. */
   mustAnswer: boolean;
-  /** True if the connection is closed after it. */
+  /** True if the server closes the connection after this request. */
   last: boolean;
 }
 
@@ -221,7 +221,7 @@ function damaged(text: string, random: SeededRandom): string {
   ])();
 }
 
-/** A generated request: valid in its bytes, with a flaw outside its JSON in one of four, hardly HTTP in one of thirty. */
+/** A generated request. One in four has a defect outside its JSON body, and one in thirty is hardly HTTP. */
 export function rawRequest(random: SeededRandom, world: FuzzWorld): RawRequest {
   const valid = draftOf(random, world);
   const { method, url, headers, body } = random.chance(0.25) ? withFlaw(valid, random) : valid;

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import {
   type RunningService,
-  SERVICE,
+  SERVICE_FILE,
   startProgram,
   startServiceProgram,
   httpStatusOf,
@@ -57,7 +57,7 @@ async function killAfterWrite(path: string): Promise<void> {
 
 /** Asserts that the service refuses to start with one line on stderr that matches. */
 async function assertRefused(path: string, line: RegExp): Promise<void> {
-  await using program = startProgram(SERVICE, { DATABASE_URL: `sqlite:${path}`, PORT: '0' });
+  await using program = startProgram(SERVICE_FILE, { DATABASE_URL: `sqlite:${path}`, PORT: '0' });
   assert.equal(await program.exited, 1);
   assert.match(program.stderr(), /^Tillway cannot start: DATABASE_URL sqlite:[^\n]+\n$/);
   assert.match(program.stderr(), line);

@@ -61,7 +61,7 @@ function parse(text: string) {
   return found;
 }
 
-/** Faults of an expression, checked against the metrics of a service; `shown` are the labels in its legend or alert text. */
+/** Errors of an expression, checked against the metrics of a service; `shown` are the labels in its legend or alert text. */
 export function expressionFaults(expression: string, shown: readonly string[], exposed: ExposedMetrics): string[] {
   const { isValid, selectors, grouping } = parse(withVariableValues(expression));
   if (!isValid) return [`not PromQL: ${expression}`];

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { startTestService } from '../support/service.ts';
 import {
   type CommandResult,
-  SERVICE,
+  SERVICE_FILE,
   freePort,
   startProgram,
   startServiceProgram,
@@ -54,7 +54,7 @@ describe('the service process at its start', { concurrency: 2 }, () => {
 
   /** The line on stderr of a process whose start must fail. */
   async function startError(variables: Record<string, string>): Promise<string> {
-    await using program = startProgram(SERVICE, variables);
+    await using program = startProgram(SERVICE_FILE, variables);
     assert.equal(await program.exited, 1);
     // stdout may contain the log line about a new database.
     assert.match(program.stdout(), /^(?:\{[^\n]*created a new, empty database[^\n]*\n)?$/);

@@ -37,11 +37,11 @@ interface Race {
 /** Final state of a session in the database; `messages` are the outcomes of the callbacks: `paid applied`, `failed ignored`. */
 type Ending = Record<'status' | 'paid payments' | 'attempts' | 'postings' | 'events' | 'messages', string | number>;
 
-/** Each cycle is one session with both callbacks at once. */
+/** In each cycle, one session gets both callbacks at once. */
 export const callbackRace: Scenario = {
-  name: 'paid to one instance and failed to the other at once',
+  name: 'a paid and a failed callback at two instances at once',
   cycles: 192,
-  injected: 'a store that writes over what others have written meanwhile',
+  injected: 'a store that overwrites concurrent changes',
   injectedCycles: 64,
   async run({ cycles, injected }) {
     await using database = await createSharedDatabase();
@@ -67,7 +67,7 @@ export const callbackRace: Scenario = {
       if (ending?.messages === 'failed applied, paid applied') failedFirst++;
     }
     problems.add(...(await brokenInvariants(database.settings)));
-    if (cycles >= LANES && (failedFirst === 0 || failedFirst === cycles)) problems.add('nothing raced');
+    if (cycles >= LANES && (failedFirst === 0 || failedFirst === cycles)) problems.add('no callbacks raced');
     const load = `${cycles} sessions, ${failedFirst} of them failed first and then paid`;
     return { cycles, load, problems: problems.list() };
   },

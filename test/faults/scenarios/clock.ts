@@ -33,8 +33,8 @@ interface Created {
 }
 
 /**
- * Each cycle is one session created at one instance and paid at the other, with its event delivered by either; and one more
- * session, which no buyer pays.
+ * In each cycle, one instance creates a session, the other receives its payment, and either delivers the event. A second
+ * session stays unpaid and must expire in time.
  */
 export const wrongClocks: Scenario = {
   name: 'clocks ten minutes ahead and ten minutes behind',

@@ -27,11 +27,11 @@ function killScenario(name: string, kind: DatabaseKind, instances: number, cycle
 }
 
 export const killInstance = killScenario('one of two instances killed', 'postgres', 2, 1);
-export const killSqlite = killScenario('the one process of SQLite killed', 'sqlite', 1, 4);
+export const killSqlite = killScenario('the only process on SQLite killed', 'sqlite', 1, 4);
 
 export const postgresRestart: Scenario = {
   ...CRASH,
-  name: 'PostgreSQL crashed and restarted',
+  name: 'PostgreSQL crashes and restarts',
   cycles: 1,
   async run({ cycles, injected }) {
     await using postgres = await startPostgres();

@@ -20,7 +20,7 @@ interface Stage {
 
 /** The proxy closes the connection after the database has committed and before its response reaches the service. */
 export const cutCommit: Scenario = {
-  name: 'answer to a commit cut off',
+  name: 'a lost response to a commit',
   cycles: 6,
   injected: 'a store that keeps idempotency keys in memory',
   injectedCycles: 2,
@@ -29,7 +29,7 @@ export const cutCommit: Scenario = {
     await using database = await createServiceDatabase('postgres');
     await using proxy = await startProxy(postgres.port);
     const cut = urlThroughProxy(proxy.port, database.url);
-    // All instances receive the repeated requests. The injected fault uses one: a second would have another memory.
+    // All instances receive the repeated requests. The injected fault uses one instance, because instances share no memory.
     const ways = injected ? [cut] : [cut, database.url];
     await using rig = await startRig(database.url, ways, injected ? 'key-in-memory' : undefined);
     const name = new URL(database.url).pathname.slice(1);
@@ -44,7 +44,7 @@ export const cutCommit: Scenario = {
   },
 };
 
-/** Loses the response to the creation of a session; returns the id of the session. */
+/** Creates a session whose response is lost, and repeats the request; returns the id of the session. */
 async function loseSession(stage: Stage, cycle: number): Promise<string | undefined> {
   const { rig, load, query } = stage;
   // For a known and for a new buyer, only the commit contains the key, so that the proxy cuts no read.

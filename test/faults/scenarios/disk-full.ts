@@ -28,7 +28,7 @@ interface Place {
 
 /** Of three cycles, one fills the disk of SQLite, one the tables of PostgreSQL, and one its write-ahead log as well. */
 export const diskFull: Scenario = {
-  name: 'disk full and free again',
+  name: 'a disk that becomes full and free again',
   cycles: 2,
   injected: 'a store that answers before it commits',
   injectedCycles: 1,

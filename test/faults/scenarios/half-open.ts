@@ -18,7 +18,7 @@ let probes = 0;
 
 /** All connections of two busy instances to the database, also new ones, stay open without a response. */
 export const halfOpen: Scenario = {
-  name: 'connections open and silent',
+  name: 'database connections that stay open without a response',
   cycles: 1,
   injected: 'a store that waits until the database is available again',
   injectedCycles: 1,
@@ -72,5 +72,5 @@ function readAll(instance: Instance, load: ClientLoad): Promise<void>[] {
 /** Checks that a request without a database gets a 503 in time. */
 async function probeAt(instance: Instance, { problems }: ClientLoad, path: string, body?: unknown): Promise<void> {
   const answer = await askInstance(instance, problems, path, body);
-  if (answer.status === 200) problems.add(`${path} was answered with 200, and the database was unavailable`);
+  if (answer.status === 200) problems.add(`${path} was answered with 200 although the database was unavailable`);
 }

@@ -119,7 +119,7 @@ const describe = ({ status, attempts, log }: State) => `${status} (${attempts} a
 function problemsOf(before: State, after: State): string[] {
   const problems: string[] = [];
   if (!/^2:(?:200|500)$/.test(before.log) || before.attempts !== 2) {
-    problems.push(`${before.event} was not taken over once: ${before.attempts} attempts, ${before.log}`);
+    problems.push(`${before.event} was not attempted exactly twice: ${before.attempts} attempts, ${before.log}`);
   }
   if (JSON.stringify(after) !== JSON.stringify(before)) {
     problems.push(

@@ -48,7 +48,7 @@ export const killedDuringOutcomes: Scenario = {
       problems.add(...(await reportAgain(ids, survivor)));
     }
     problems.add(...(await problemsStored(database, cycles)), ...(await brokenInvariants(database.settings)));
-    if (unanswered === 0) problems.add('every callback was answered: no kill met one');
+    if (unanswered === 0) problems.add('every callback was answered: no kill interrupted a callback');
     const load = `${cycles * SESSIONS_PER_CYCLE} payments, ${unanswered} callbacks without an answer`;
     return { cycles, load, problems: problems.list() };
   },
@@ -88,7 +88,7 @@ async function reportAgain(ids: string[], instance: Instance): Promise<string[]>
   return problems;
 }
 
-/** Returns the sessions that are not paid, or whose payment has recorded other outcomes of its route than the valid ones. */
+/** Returns the sessions that are not paid, or whose payment has recorded invalid outcomes of its route. */
 async function problemsStored({ query }: SharedDatabase, cycles: number): Promise<string[]> {
   const rows = await query(`
     SELECT session.id, session.status,
