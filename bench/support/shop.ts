@@ -18,7 +18,7 @@ const ANY_TOTAL = '99999999';
  * The service in this process, with one webhook endpoint and a provider that stores nothing in the database. The workers of the
  * service do not run by themselves, so only the methods below cause database statements.
  */
-export interface Shop extends AsyncDisposable {
+export interface BenchService extends AsyncDisposable {
   /** Creates a session; returns its id. */
   create(fields?: Record<string, unknown>): Promise<string>;
   get(path: string): Promise<void>;
@@ -32,7 +32,7 @@ export interface Shop extends AsyncDisposable {
   pay(): Promise<void>;
 }
 
-export async function startShop(databaseUrl: string): Promise<Shop> {
+export async function startBenchService(databaseUrl: string): Promise<BenchService> {
   const receiver = await startReceiver();
   const log = pino({ level: 'warn' });
   const random = () => Math.random();
@@ -69,7 +69,7 @@ export async function startShop(databaseUrl: string): Promise<Shop> {
     log,
   });
 
-  const shop: Shop = {
+  const shop: BenchService = {
     async create(fields = {}) {
       const answer = await send(
         `${url}/api/gateway/sessions`,
@@ -117,7 +117,7 @@ async function send(url: string, type: string, body: string): Promise<string> {
   return answer;
 }
 
-/** A provider that accepts every handoff and callback without checks, which do not use the database. */
+/** A provider that accepts every handoff and callback without checks and without database statements. */
 function createProvider(charges: Map<string, Payment>): Provider {
   return {
     id: 'sandbox',
