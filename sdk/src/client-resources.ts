@@ -10,7 +10,7 @@ import { webhooks } from './webhooks.ts';
 const EVENTS_PATH = '/api/gateway/events';
 const POLL_MS = 100;
 
-/** Filters and page of `events.list`. */
+/** Filters and page parameters of `events.list`. */
 export type EventListParams = Omit<EventQuery, 'after'>;
 /** Start position, filters and page size of `events.feed`. Without `after`, the feed starts at the first event. */
 export type EventFeedParams = Omit<EventQuery, 'sessionId' | 'startingAfter' | 'endingBefore'>;
@@ -25,14 +25,14 @@ export class EventsWithFeed extends EventsResource {
   }
 
   /**
-   * Events, newest first by the time of the decision. A new event can appear below events that were read already: to
+   * Events, newest first by creation time. A new event can appear below events that you have already read: to
    * follow events, use webhooks or the `feed`.
    */
   list(params?: EventListParams, options?: RequestOptions): TillwayList<WebhookEvent> {
     return listOf(this.#transport, { path: EVENTS_PATH, options }, params);
   }
 
-  /** Events after the event `after`, oldest first, without gaps: instead of webhooks, or to read missed events. */
+  /** Events after the event `after`, oldest first and without gaps, as a replacement for webhooks or to read missed events. */
   feed({ after = '', ...params }: EventFeedParams = {}, options?: RequestOptions): EventFeed {
     const fetchPage = (position: { after?: string }) =>
       this.#transport.send({
@@ -47,7 +47,7 @@ export class EventsWithFeed extends EventsResource {
   }
 }
 
-/** The functions of `webhooks`, and samples that the service makes. */
+/** The functions of `webhooks`, and samples that the service creates. */
 export class WebhookHelpers extends WebhooksResource {
   readonly verify = webhooks.verify;
   readonly check = webhooks.check;
@@ -55,7 +55,7 @@ export class WebhookHelpers extends WebhooksResource {
   readonly sampleEvent = webhooks.sampleEvent;
 }
 
-/** The clock of a service with an enabled test clock. Every other service answers `forbidden`. */
+/** The clock of a service with TEST_CLOCK=true. Other services return `forbidden`. */
 export class WaitingTestClock extends TestClockResource {
   readonly #transport: Transport;
 
@@ -64,7 +64,7 @@ export class WaitingTestClock extends TestClockResource {
     this.#transport = transport;
   }
 
-  /** Waits until the clock has reached its target and all work that became due on the way is done. */
+  /** Waits until the clock has reached its target and all work that became due is done. */
   async ready(options?: RequestOptions): Promise<TestClock> {
     for (;;) {
       const clock = await this.get(options);
