@@ -135,7 +135,7 @@ function configOf(values: Values) {
     sandboxSettlementDelayMs: values.SANDBOX_SETTLEMENT_DELAY * 1000,
     webhook: url !== undefined && secret !== undefined ? { url, secret, environment } : undefined,
     webhookTargets: webhookTargets(values.WEBHOOK_ALLOW_PRIVATE, exposedBy !== undefined),
-    /** 32 bytes each; the first seals webhook secrets, all open them. */
+    /** Keys of 32 bytes; the first encrypts webhook secrets, all decrypt them. */
     encryptionKeys: values.ENCRYPTION_KEY as readonly Uint8Array[],
     /** True if the service listens on loopback only; a proxy on this machine may still forward requests of others. */
     loopbackOnly: isLoopbackHost(values.HOST),

@@ -36,14 +36,14 @@ const INSTANCE_ID_BYTES = 8;
 const HANDOFF_LIMITS = { totalMs: 10_000, handoffMs: 5000, againMs: 2500, inquiryMs: 2000, leastMs: 3000 };
 const DEFAULT_ROUTES_FILE = new URL('../config/routes.json', import.meta.url);
 
-/** Dependencies of the service outside the program. */
+/** Dependencies on the machine and the process, which tests replace. */
 export interface ProcessDeps {
   /** Clock of this machine; stored records have the time of the store. */
   clock: Clock;
   randomBytes: RandomBytes;
   log: Logger;
   openStore: OpenStore;
-  /** Called when the service can acknowledge nothing any more: the process must exit. */
+  /** Called when the database is lost, after which the process must exit. */
   onFatal(error: Error): void;
   /** True if the workers run by themselves; tests run them with {@link Service.runDue}. */
   background: boolean;
@@ -57,7 +57,7 @@ export interface Service {
   deps: Deps;
   /** Runs every worker until no due work is left. */
   runDue(): Promise<void>;
-  /** Not ready at once; serves for `delayMs` more, then finishes and closes all. A second call can shorten the delay. */
+  /** Reports "not ready", serves for `delayMs` more, then finishes and closes all. A second call can shorten the delay. */
   stop(delayMs?: number): Promise<void>;
 }
 

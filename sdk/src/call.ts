@@ -16,7 +16,7 @@ export class Resource {
   }
 }
 
-/** Sends a call at once. Rejects with TypeError, and sends nothing, if the parameters or the file are missing. */
+/** Sends a request. Rejects with TypeError without sending if the parameters or the file are missing. */
 export function call<Data>(transport: Transport, request: Call<Data>): TillwayPromise<Data> {
   const problem = problemOf(request);
   const answered = problem === undefined ? transport.send(request) : Promise.reject(new TypeError(problem));
@@ -25,13 +25,13 @@ export function call<Data>(transport: Transport, request: Call<Data>): TillwayPr
 
 function problemOf(request: Call<unknown>): string | undefined {
   const { method, path, body, file } = request;
-  if (file && typeof file.text !== 'string') return `${method} ${path}: the file must be its text`;
+  if (file && typeof file.text !== 'string') return `${method} ${path}: the file must be a string with its content`;
   if (!('body' in request) || isObject(body)) return undefined;
   const kind = body === null ? 'null' : Array.isArray(body) ? 'an array' : typeof body;
-  return `${method} ${path}: its parameters must be an object, not ${kind}`;
+  return `${method} ${path}: the parameters must be an object, not ${kind}`;
 }
 
-/** A list that fetches its pages when they are read. */
+/** Creates a list that fetches pages when they are read. */
 export function listOf<Item extends { id: string }>(
   transport: Transport,
   { query = {}, ...request }: Call<Page<Item>>,
@@ -40,11 +40,11 @@ export function listOf<Item extends { id: string }>(
   return new TillwayList(fetchPage, query);
 }
 
-/** The parameters with an idempotency key, made for this call if the caller gives none. It makes retries safe. */
+/** Adds an idempotency key to the parameters if the caller gave none, so that retries are safe. */
 export function withKey<Params extends { idempotencyKey?: string | undefined }>(
   transport: Transport,
   params: Params,
 ): Params {
-  // Anything but an object is rejected with the call: adding a key would turn it into one.
+  // Other values stay unchanged, so that `call` rejects them; adding a key would turn them into an object.
   return isObject(params) ? { ...params, idempotencyKey: params.idempotencyKey ?? transport.newKey() } : params;
 }

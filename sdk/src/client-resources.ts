@@ -16,14 +16,14 @@ export type EventFeedParams = Omit<ListEventsParams, 'sessionId' | 'startingAfte
 /** Events, as webhooks deliver them. */
 export class EventsWithFeed extends EventsResource {
   /**
-   * Events, newest first by the time of the decision. A new event can appear below events that were read already: to
+   * Events, newest first by creation time. A new event can appear below events that you have already read: to
    * follow events, use webhooks or the `feed`.
    */
   override list(params?: EventListParams, options?: RequestOptions): TillwayList<WebhookEvent> {
     return super.list(params, options);
   }
 
-  /** Events after the event `after`, oldest first, without gaps: instead of webhooks, or to read missed events. */
+  /** Events after the event `after`, oldest first and without gaps, as a replacement for webhooks or to read missed events. */
   feed({ after = '', ...params }: EventFeedParams = {}, options?: RequestOptions): EventFeed {
     const fetchPage = (position: { after?: string }) =>
       this.transport.send({
@@ -38,7 +38,7 @@ export class EventsWithFeed extends EventsResource {
   }
 }
 
-/** The functions of `webhooks`, and samples that the service makes. */
+/** The functions of `webhooks`, and samples that the service creates. */
 export class WebhookHelpers extends WebhooksResource {
   readonly verify = webhooks.verify;
   readonly check = webhooks.check;
@@ -46,7 +46,7 @@ export class WebhookHelpers extends WebhooksResource {
   readonly sampleEvent = webhooks.sampleEvent;
 }
 
-/** The clock of a service with an enabled test clock. Every other service answers `forbidden`. */
+/** The clock of a service with TEST_CLOCK=true. Other services return `forbidden`. */
 export class WaitingTestClock extends TestClockResource {
   /** Waits until the clock has reached its target and all work that became due on the way is done. */
   async ready(options?: RequestOptions): Promise<TestClock> {

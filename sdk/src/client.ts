@@ -9,12 +9,12 @@ import { type Call, type QueryValue, type RequestOptions, type TillwayOptions, c
 /** A request to an endpoint without a method in this client. */
 export interface RawRequest extends RequestOptions {
   method: Call<unknown>['method'];
-  /** Path from the root of the service, for example `/api/gateway/sessions`. Values in it must be encoded. */
+  /** Path after the base URL, for example `/api/gateway/sessions`. Values in the path must be percent-encoded. */
   path: string;
   query?: Record<string, QueryValue> | undefined;
   /** Body of the request, sent as JSON. */
   body?: unknown;
-  /** Added to the body as `idempotencyKey`. A POST with a key is sent again after a failure, as a GET is. */
+  /** Added to the body as `idempotencyKey`. A POST with a key is retried after failures like a GET. */
   idempotencyKey?: string | undefined;
 }
 
@@ -38,7 +38,7 @@ export class Tillway extends ApiResources {
     super(createTransport(options));
   }
 
-  /** The input and output schemas of one operation, for example `checkout.create`. */
+  /** Fetches the input and output schemas of one operation, for example `checkout.create`. */
   schema(operation: string, options?: RequestOptions): TillwayPromise<OperationSchemas> {
     return call(this.transport, {
       method: 'GET',
@@ -50,7 +50,7 @@ export class Tillway extends ApiResources {
     });
   }
 
-  /** The description of the whole service for a program. */
+  /** Fetches the machine-readable description of the whole service. */
   capabilities(options?: RequestOptions): TillwayPromise<Capabilities> {
     return call(this.transport, {
       method: 'GET',
@@ -62,8 +62,8 @@ export class Tillway extends ApiResources {
   }
 
   /**
-   * Sends any request, with the errors, timeouts and retries of all others. It resolves with the body, unchecked: any JSON
-   * except an error of the service.
+   * Sends any request, with the same errors, timeouts and retries as the other methods. Resolves with the unchecked body: any
+   * JSON except an error of the service.
    */
   request<Data = unknown>(request: RawRequest): TillwayPromise<Data> {
     const { method, path, query = {}, body, idempotencyKey, ...options } = request;

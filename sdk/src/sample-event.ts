@@ -10,7 +10,7 @@ export interface SampleOverrides {
 }
 
 /**
- * A complete event for the tests of a webhook handler; sign it with `webhooks.sign`. As in a real event, the id follows
+ * Creates a complete event for tests of a webhook handler; sign it with `webhooks.sign`. As in a real event, the id is built
  * from the session and the type: `evt_<session id>_<status>`.
  */
 export function sampleEvent<Type extends WebhookEventType>(

@@ -108,7 +108,7 @@ describe('the service process at a shutdown', { concurrency: 2 }, () => {
     const stuck = await startSlowRequest(service);
     service.signal('SIGTERM');
     assert.equal(await service.exited, 1);
-    assert.match(service.stdout(), /"level":40,.*SHUTDOWN_TIMEOUT; they are cut off/);
+    assert.match(service.stdout(), /"level":40,.*SHUTDOWN_TIMEOUT and are aborted/);
     stuck.socket.destroy();
   });
 });

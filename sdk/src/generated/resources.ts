@@ -7,11 +7,11 @@ import type { RequestOptions } from '../transport.ts';
 import type * as api from './types.ts';
 
 export class SessionsResource extends Resource {
-  /** Create a checkout session. Creates a session and answers with the checkoutUrl to which the buyer is redirected. A customer is created if the email address is new.
+  /** Create a checkout session. Creates a session and returns its checkoutUrl, to which you redirect the buyer. A customer is created if the email address is new.
    *
-   * The buyer returns to redirectUrl with session_id and status added to its query, or stays on a status page if none is given. A preferredRoute without a usable route is replaced by the best other.
+   * Afterwards the buyer returns to redirectUrl with session_id and status added to the query, or sees a status page if there is no redirectUrl. If no route of the preferredRoute method is usable, the best other route is used.
    *
-   * With an idempotencyKey, the same request can be sent again safely: it answers the first session, with the header Idempotent-Replayed: true; the same key with another body is refused. */
+   * With an idempotencyKey, the request can be repeated safely: it returns the first session, with the header Idempotent-Replayed: true; the same key with another body is rejected. */
   create(params: api.SessionParams, options?: RequestOptions): TillwayPromise<api.CheckoutSession> {
     return call(this.transport, {
       method: 'POST',
@@ -35,7 +35,7 @@ export class SessionsResource extends Resource {
     });
   }
 
-  /** Get a checkout session. One session with its present status. */
+  /** Get a checkout session. One session with its current status. */
   get(sessionId: string, options?: RequestOptions): TillwayPromise<api.CheckoutSession> {
     return call(this.transport, {
       method: 'GET',
@@ -47,7 +47,7 @@ export class SessionsResource extends Resource {
     });
   }
 
-  /** Expire a checkout session. Withdraws a session that no buyer has started. A session that has expired already is answered unchanged. Takes no body. */
+  /** Expire a checkout session. Expires a session whose payment has not started. If the session is already expired, returns it unchanged. Takes no body. */
   expire(sessionId: string, options?: RequestOptions): TillwayPromise<api.CheckoutSession> {
     return call(this.transport, {
       method: 'POST',
@@ -85,7 +85,7 @@ export class CustomersResource extends Resource {
     });
   }
 
-  /** Block a customer. From now on no session is created for the customer, and no payment starts on existing sessions. Payments in progress continue, and money that arrives is booked. A blocked customer stays blocked. The body is optional. */
+  /** Block a customer. Rejects new sessions of the customer, and new payments on existing sessions. Payments in progress continue, and their money is booked. Blocking a blocked customer changes nothing. The body is optional. */
   block(
     customerId: string,
     params: api.BlockCustomerParams = {},
@@ -102,7 +102,7 @@ export class CustomersResource extends Resource {
     });
   }
 
-  /** Unblock a customer. Undoes a block; an active customer stays active. Takes no body. */
+  /** Unblock a customer. Undoes a block. Unblocking an active customer changes nothing. Takes no body. */
   unblock(customerId: string, options?: RequestOptions): TillwayPromise<api.Customer> {
     return call(this.transport, {
       method: 'POST',
@@ -126,9 +126,9 @@ export class CustomersResource extends Resource {
     });
   }
 
-  /** Erase a customer. Permanently removes the data that can name the buyer: the address, metadata, redirect URLs and references, the bodies of provider messages and the responses of receivers. Amounts, states, ids and the ledger stay; email becomes a placeholder. Sessions that no buyer has started expire, and idempotency keys stay used.
+  /** Erase a customer. Permanently removes personal data of the buyer: the address, metadata, redirect URLs and references, the bodies of provider messages and the responses of receivers. Amounts, states, ids and the ledger stay; email becomes a placeholder. Sessions whose payment has not started expire, and idempotency keys stay used.
    *
-   * Refused while a payment or refund is pending or an event is still to be delivered. Erasing once more removes data that arrived since. The same address is a new customer afterwards. With SQLite, remnants of the old text can lie in unused parts of the file until the service is started again. */
+   * Rejected while a payment or refund is pending or an event is not yet delivered. Erasing again removes data that arrived since. A new session with the same address creates a new customer. With SQLite, unused parts of the file can contain the erased text until the service restarts. */
   erase(customerId: string, params: api.EraseCustomerParams, options?: RequestOptions): TillwayPromise<api.Customer> {
     return call(this.transport, {
       method: 'POST',
@@ -143,7 +143,7 @@ export class CustomersResource extends Resource {
 }
 
 export class PaymentsResource extends Resource {
-  /** List payments. Newest first. paymentId takes a payment or a session. */
+  /** List payments. Newest first. paymentId accepts a payment id or a session id. */
   list(params: api.ListPaymentsParams = {}, options?: RequestOptions): TillwayList<api.Payment> {
     return listOf(this.transport, {
       method: 'GET',
@@ -155,7 +155,7 @@ export class PaymentsResource extends Resource {
     });
   }
 
-  /** Get a payment. One payment, by its own id or by that of its session: then the payment that paid it, else the newest attempt. */
+  /** Get a payment. One payment by payment id or session id. For a session, returns its paid payment, otherwise the newest payment. */
   get(paymentId: string, options?: RequestOptions): TillwayPromise<api.Payment> {
     return call(this.transport, {
       method: 'GET',
@@ -195,9 +195,9 @@ export class InvoicesResource extends Resource {
 }
 
 export class RefundsResource extends Resource {
-  /** Refund a payment. Refunds what the buyer paid, or a part of it, as often as something is left: the total, with the buyer's fee. Fees and costs are refunded in proportion. The refund is pending until the provider reports its outcome: read it again, or look at the payment's refundedAmount.
+  /** Refund a payment. Refunds a payment to its buyer, fully or in part. Several partial refunds are possible, up to the total including the buyer's fee. Fees and costs are refunded in proportion. The refund is pending until the provider reports its outcome: get the refund again, or check refundedAmount of the payment.
    *
-   * With an idempotencyKey, the same request can be sent again safely: it answers the first refund, with the header Idempotent-Replayed: true; the same key with another body or payment is refused. All fields are optional, and so is the body. */
+   * With an idempotencyKey, the request can be repeated safely: it returns the first refund, with the header Idempotent-Replayed: true; the same key with another body or payment is rejected. All fields are optional, and so is the body. */
   create(paymentId: string, params: api.CreateRefundParams = {}, options?: RequestOptions): TillwayPromise<api.Refund> {
     return call(this.transport, {
       method: 'POST',
@@ -227,7 +227,7 @@ export class RefundsResource extends Resource {
     });
   }
 
-  /** List refunds. Newest first. status=failed lists refunds whose money the buyer does not have. */
+  /** List refunds. Newest first. status=failed lists refunds that did not reach the buyer. */
   list(params: api.ListRefundsParams = {}, options?: RequestOptions): TillwayList<api.Refund> {
     return listOf(this.transport, {
       method: 'GET',
@@ -239,7 +239,7 @@ export class RefundsResource extends Resource {
     });
   }
 
-  /** Get a refund. One refund with its present status. */
+  /** Get a refund. One refund with its current status. */
   get(refundId: string, options?: RequestOptions): TillwayPromise<api.Refund> {
     return call(this.transport, {
       method: 'GET',
@@ -253,7 +253,7 @@ export class RefundsResource extends Resource {
 }
 
 export class SettlementsResource extends Resource {
-  /** Record that a payment was paid out. Records that what is left of a payment was paid out to the merchant, and answers the settlement. If a settlement was recorded before, from any source, it is answered and nothing is changed. If amount is given and differs from what is left, nothing is recorded. */
+  /** Record the payout of a payment. Records that the remaining amount of a payment was paid out to the merchant, and returns the settlement. If the payment already has a settlement from any source, returns it unchanged. Rejected if amount differs from the remaining amount. */
   settle(
     paymentId: string,
     params: api.SettlePaymentParams = {},
@@ -270,7 +270,7 @@ export class SettlementsResource extends Resource {
     });
   }
 
-  /** Import a settlement file. Takes a CSV file of payouts and reports the result of every line. A line that does not match changes nothing, and the others are recorded; the same file again changes nothing. reference is the id that the provider has given to the payment, and amount the part of it that was paid out. */
+  /** Import a settlement file. Reads a CSV file of payouts and reports the result of every line. Matching lines are recorded; other lines change nothing. Importing the file again changes nothing. reference is the payment id of the provider; amount is the amount that was paid out. */
   import(
     csv: string,
     params: api.ImportSettlementsParams = {},
@@ -289,7 +289,7 @@ export class SettlementsResource extends Resource {
 }
 
 export class LedgerResource extends Resource {
-  /** Get the balances of the ledger. The balance of every account now, or at a given time; a UTC midnight is the fastest to answer. Debits are positive: provider_clearing is our money that the provider holds, and a negative merchant_payable is money owed to the merchant. */
+  /** Get the balances of the ledger. The balance of every account, now or at a given time; a UTC midnight is the fastest to compute. Debits are positive: provider_clearing is our money that the provider holds, and a negative merchant_payable is money owed to the merchant. */
   balances(params: api.GetLedgerBalancesParams = {}, options?: RequestOptions): TillwayPromise<api.LedgerBalances> {
     return call(this.transport, {
       method: 'GET',
@@ -301,7 +301,7 @@ export class LedgerResource extends Resource {
     });
   }
 
-  /** List the entries of the ledger. The journal, newest first. The entries of a posting stand together and sum to 0; none is ever changed or removed, a correction is another posting. */
+  /** List the entries of the ledger. The journal, newest first. The entries of a posting are adjacent and sum to 0. Entries are never changed or removed; a correction is a new posting. */
   entries(params: api.ListLedgerEntriesParams = {}, options?: RequestOptions): TillwayList<api.LedgerEntry> {
     return listOf(this.transport, {
       method: 'GET',
@@ -313,7 +313,7 @@ export class LedgerResource extends Resource {
     });
   }
 
-  /** Export the ledger as CSV. The journal until now as one CSV file, oldest first, sent while it is read. Columns: entry_id, posting_id, created, environment, kind, account, debit, credit (dollars with two decimals, one of both empty), currency, payment_id, session_id, refund_id. */
+  /** Export the ledger as CSV. The whole journal as one CSV file, oldest entry first, streamed. Columns: entry_id, posting_id, created, environment, kind, account, debit, credit (dollars with two decimals; one of the two is empty), currency, payment_id, session_id, refund_id. */
   export(params: api.ExportLedgerParams = {}, options?: RequestOptions): AsyncGenerator<string> {
     return this.transport.stream({
       method: 'GET',
@@ -351,9 +351,9 @@ export class DiscrepanciesResource extends Resource {
     });
   }
 
-  /** Resolve a discrepancy. refund gives the money back: the record stays open until the refund has succeeded, and can be decided again if the refund fails. The service refunds a surplus by itself; use refund for a surplus if that refund has failed.
+  /** Resolve a discrepancy. refund returns the money to the buyer. The discrepancy stays open until the refund succeeds, and can be resolved again if the refund fails. The service refunds a surplus automatically; use refund for a surplus only if that refund has failed.
    *
-   * accept of an amount_mismatch takes the received amount as payment in full: the session is paid, its event is sent, and the merchant bears the difference. accept of a surplus lets the merchant keep it. The other kinds cannot be booked: ask the provider to return any money that it took, and use accept with a note of that. */
+   * accept of an amount_mismatch treats the received amount as payment in full: the session becomes paid, its event is sent, and the merchant bears the difference. accept of a surplus lets the merchant keep the money. Money of all other kinds cannot be booked: ask the provider to return it, then use accept with a note about it. */
   resolve(
     discrepancyId: string,
     params: api.ResolveDiscrepancyParams,
@@ -372,9 +372,9 @@ export class DiscrepanciesResource extends Resource {
 }
 
 export class EventsResource extends Resource {
-  /** List events. Newest first by created, whether or not a webhook endpoint is registered. Every item is the JSON text of its deliveries, byte for byte.
+  /** List events. Newest first by created, whether or not a webhook endpoint is registered. Every item has exactly the bytes that its deliveries send.
    *
-   * To follow events, take the feed: after=, with the id of the last event that you have read, or empty for all. It answers oldest first, in the order in which events became visible: none ever appears before one that you have read, however many are being made. Store the last id and ask with it again; hasMore says whether there is more at once. Lists by created have no such promise: an event can appear some seconds after its created, below newer ones. */
+   * To read events without gaps, use the feed: after= with the id of the last event that you have read, or empty to start with the oldest. The feed returns events oldest first in a fixed order: new events always follow events that you have read. Store the last id and use it as after in the next request; hasMore tells whether more events exist now. A list by created has no fixed order: an event can appear some seconds after its created time, below newer events. */
   list(params: api.ListEventsParams = {}, options?: RequestOptions): TillwayList<api.WebhookEvent> {
     return listOf(this.transport, {
       method: 'GET',
@@ -386,7 +386,7 @@ export class EventsResource extends Resource {
     });
   }
 
-  /** Get an event. One event: the JSON text that its deliveries send, byte for byte. */
+  /** Get an event. One event, with exactly the bytes that its deliveries send. */
   get(eventId: string, options?: RequestOptions): TillwayPromise<api.WebhookEvent> {
     return call(this.transport, {
       method: 'GET',
@@ -398,7 +398,7 @@ export class EventsResource extends Resource {
     });
   }
 
-  /** Resend an event. Sends the event again to every active webhook endpoint of its environment, and answers with the deliveries. An existing delivery to the endpoint is replayed; an endpoint that was registered later gets one now. Takes no body. */
+  /** Resend an event. Sends the event again to every active webhook endpoint of its environment, and returns the deliveries. Existing deliveries are replayed; an endpoint without a delivery of the event gets a new one. Takes no body. */
   resend(eventId: string, options?: RequestOptions): TillwayPromise<Page<api.Delivery>> {
     return call(this.transport, {
       method: 'POST',
@@ -412,7 +412,7 @@ export class EventsResource extends Resource {
 }
 
 export class DeliveriesResource extends Resource {
-  /** List webhook deliveries. Newest first, each with its last attempt. status=dead lists deliveries that were abandoned after their last attempt; statusClass=5xx with endpointId lists the failures of one endpoint. All filters can be combined. */
+  /** List webhook deliveries. Newest first, each with its last attempt. status=dead lists deliveries whose attempts all failed; statusClass=5xx with endpointId lists the failures of one endpoint. All filters can be combined. */
   list(params: api.ListDeliveriesParams = {}, options?: RequestOptions): TillwayList<api.Delivery> {
     return listOf(this.transport, {
       method: 'GET',
@@ -424,7 +424,7 @@ export class DeliveriesResource extends Resource {
     });
   }
 
-  /** Get a webhook delivery. One delivery with the log of its attempts and the event as sent. */
+  /** Get a webhook delivery. One delivery with its attempt log and the event that was sent. */
   get(deliveryId: string, options?: RequestOptions): TillwayPromise<api.DeliveryDetails> {
     return call(this.transport, {
       method: 'GET',
@@ -436,9 +436,9 @@ export class DeliveriesResource extends Resource {
     });
   }
 
-  /** Replay a webhook delivery. Sends the event again. A dead or delivered delivery becomes pending, due now, with a new retry schedule; a pending one does not wait for its next attempt, and its schedule continues. The attempt log is preserved.
+  /** Replay a webhook delivery. Sends the event again. A dead or delivered delivery becomes pending, is due now, and gets a new retry schedule; a pending delivery becomes due now and continues its schedule. The attempt log is preserved.
    *
-   * The bytes and the event id are those of the first attempt: a receiver that has processed the event will recognise it. Later events of the session that are still pending wait for it. Takes no body. */
+   * The replay sends the same bytes and event id as the first attempt, so a receiver can recognise an event that it has processed. Later pending events of the session wait for the replay. Takes no body. */
   replay(deliveryId: string, options?: RequestOptions): TillwayPromise<api.Delivery> {
     return call(this.transport, {
       method: 'POST',
@@ -452,9 +452,9 @@ export class DeliveriesResource extends Resource {
 }
 
 export class WebhookEndpointsResource extends Resource {
-  /** Recover a time range. Sends an endpoint, for example after an outage, every event of a time range that it has not acknowledged: each once, the first attempts one after the other in the order of the events. A failed attempt is retried on the usual schedule without delaying the others; later events of its session wait for it.
+  /** Recover a time range. Sends all unacknowledged events of a time range to an endpoint, for example after an outage. Each event is sent once, in the order of the events. A failed attempt is retried on the usual schedule and delays only later events of its session.
    *
-   * Includes dead deliveries and events made while the endpoint did not exist or was disabled; pending deliveries are unchanged. Asking twice sends nothing twice. The service continues to read a long range by itself, also after restarts: get the recovery to see its progress. */
+   * Includes dead deliveries, and events from times when the endpoint did not exist or was disabled; pending deliveries are unchanged. Repeating the request sends no event twice. The service reads a long range in the background, also after restarts: get the recovery to see its progress. */
   recover(
     endpointId: string,
     params: api.RecoverDeliveriesParams,
@@ -471,7 +471,7 @@ export class WebhookEndpointsResource extends Resource {
     });
   }
 
-  /** Get a recovery. The progress of a recovery. The deliveries that it causes are in the list of deliveries of its endpoint. */
+  /** Get a recovery. The progress of a recovery. To see its deliveries, list the deliveries of the endpoint. */
   recovery(recoveryId: string, options?: RequestOptions): TillwayPromise<api.Recovery> {
     return call(this.transport, {
       method: 'GET',
@@ -584,7 +584,7 @@ export class WebhookEndpointsResource extends Resource {
 }
 
 export class RoutingResource extends Resource {
-  /** Explain the route of a session. Every routing decision about a session, with all candidates, their numbers and why they were not chosen: the offer, and the route of each attempt. */
+  /** Explain the route of a session. All routing decisions about a session, for the offer and for each attempt, with all candidates, their numbers and the reasons for exclusions. */
   decisions(sessionId: string, options?: RequestOptions): TillwayPromise<api.RoutingDecisions> {
     return call(this.transport, {
       method: 'GET',
@@ -596,7 +596,7 @@ export class RoutingResource extends Resource {
     });
   }
 
-  /** Make the decisions of a session again. Repeats every decision about a session from its stored inputs, and reports whether each gives the same bytes. Changes nothing. */
+  /** Replay the decisions of a session. Computes all decisions about a session again from their stored inputs, and reports whether the results have the same bytes. Changes nothing. */
   replay(sessionId: string, options?: RequestOptions): TillwayPromise<api.RoutingReplay> {
     return call(this.transport, {
       method: 'GET',
@@ -608,7 +608,7 @@ export class RoutingResource extends Resource {
     });
   }
 
-  /** Ask which route a checkout would get. The route that the quote of this checkout would have, with the reasons. With kind, the route that its buyer would use; with rules, the result under these rules instead of the saved ones. Explores nothing and writes nothing. */
+  /** Preview the route of a checkout. Returns the route that a checkout would get, with the reasons. With kind, the route for a buyer who chose this payment method; with rules, the result under these rules instead of the saved rules. Does not explore, and writes nothing. */
   dryRun(params: api.DryRunRoutingParams, options?: RequestOptions): TillwayPromise<api.RoutingDryRun> {
     return call(this.transport, {
       method: 'POST',
@@ -620,7 +620,7 @@ export class RoutingResource extends Resource {
     });
   }
 
-  /** Try rules on past payments. Makes the newest decisions about attempts again, from their stored inputs, under other rules, margin or objective, and reports the differences. Writes nothing. */
+  /** Try rules on past payments. Computes the newest decisions about attempts again from their stored inputs, with other rules, margin or objective, and reports the differences. Writes nothing. */
   backtest(params: api.BacktestRoutingParams = {}, options?: RequestOptions): TillwayPromise<api.RoutingBacktest> {
     return call(this.transport, {
       method: 'POST',
@@ -632,7 +632,7 @@ export class RoutingResource extends Resource {
     });
   }
 
-  /** Get the routing rules. The rules in force, or those of an earlier version. */
+  /** Get the routing rules. The active rules, or the rules of an earlier version. */
   rules(params: api.GetRoutingRulesParams = {}, options?: RequestOptions): TillwayPromise<api.RoutingRules> {
     return call(this.transport, {
       method: 'GET',
@@ -644,7 +644,7 @@ export class RoutingResource extends Resource {
     });
   }
 
-  /** Save the routing rules. Activates a rule set as a new version. The same set again changes nothing. If the set is invalid, the error names every problem and the previous rules stay active. If the rules come from a file, the request is rejected. The rules apply to both environments, so a sandbox API key is rejected. */
+  /** Save the routing rules. Activates a rule set as a new version. Saving the active rule set again changes nothing. If the rule set is invalid, the error names all problems and the active rules stay. Rejected if the rules come from a file. The rules apply to both environments, so a sandbox API key is rejected. */
   saveRules(params: api.RuleSet, options?: RequestOptions): TillwayPromise<api.RoutingRules> {
     return call(this.transport, {
       method: 'PUT',
@@ -656,7 +656,7 @@ export class RoutingResource extends Resource {
     });
   }
 
-  /** List the routes as the router knows them. Health with its cause, expected success with its basis, and the operator's override. Best first. */
+  /** List the routes with health and estimates. Each route has its health and cause, expected success, and the operator's override. Best first. */
   routes(params: api.ListRoutingRoutesParams = {}, options?: RequestOptions): TillwayList<api.RouteStanding> {
     return listOf(this.transport, {
       method: 'GET',
@@ -668,7 +668,7 @@ export class RoutingResource extends Resource {
     });
   }
 
-  /** Override the health of a route. Takes a route out of use, or holds it in use, until a time or until health is set to automatic. A route that an override puts in standby is not used even if no other is left. */
+  /** Override the health of a route. Takes a route out of use, or keeps it in use, until a given time or until health is set to automatic. A route with an override to standby is never used, even if it is the only route. */
   overrideHealth(
     routeId: string,
     params: api.OverrideRouteHealthParams,
@@ -685,7 +685,7 @@ export class RoutingResource extends Resource {
     });
   }
 
-  /** List changes of route health. Newest first, each with its cause and the numbers behind it. */
+  /** List changes of route health. Newest first. Each transition has its cause and the numbers that caused it. */
   transitions(
     params: api.ListRoutingTransitionsParams = {},
     options?: RequestOptions,
@@ -713,9 +713,9 @@ export class TestClockResource extends Resource {
     });
   }
 
-  /** Move time forward. Moves the time of the whole service forward. Work that falls due on the way is done in its order, each at its own time: sessions expire, payments time out, webhooks are retried. Answers at once with status advancing; get the clock until it is ready.
+  /** Advance the test clock. Moves the time of the whole service forward. Work that becomes due runs in order, each at its due time: sessions expire, payments time out, webhooks are retried. Returns immediately with status advancing; get the clock until it is ready.
    *
-   * Time never goes back. One advance at a time. */
+   * Time never moves backwards. Only one advance can be in progress. */
   advance(params: api.AdvanceTestClockParams, options?: RequestOptions): TillwayPromise<api.TestClock> {
     return call(this.transport, {
       method: 'POST',
@@ -729,7 +729,7 @@ export class TestClockResource extends Resource {
 }
 
 export class ApiKeysResource extends Resource {
-  /** Create an API key. Makes a key of the requesting key's environment, and shows its text this once. The first key of a service is made with tillway keys create or named in BOOTSTRAP_API_KEYS: a request without a key is refused. */
+  /** Create an API key. Creates a key in the environment of the requesting key. The key itself is shown only in this response. Requires an admin key: create the first key with tillway keys create or BOOTSTRAP_API_KEYS. */
   create(params: api.CreateApiKeyParams, options?: RequestOptions): TillwayPromise<api.CreatedApiKey> {
     return call(this.transport, {
       method: 'POST',
@@ -741,7 +741,7 @@ export class ApiKeysResource extends Resource {
     });
   }
 
-  /** List API keys. Newest first, including revoked keys. Only their owners know their texts. */
+  /** List API keys. Newest first, including revoked keys. The keys themselves are not included. */
   list(params: api.ListApiKeysParams = {}, options?: RequestOptions): TillwayList<api.ApiKey> {
     return listOf(this.transport, {
       method: 'GET',
@@ -753,7 +753,7 @@ export class ApiKeysResource extends Resource {
     });
   }
 
-  /** Revoke an API key. Revokes a key permanently, within a second on every instance. A revoked key is answered unchanged. A service whose last key is revoked stays closed. Takes no body. */
+  /** Revoke an API key. Revokes a key permanently, within a second on every instance. If the key is already revoked, returns it unchanged. The service still requires keys after the last key is revoked. Takes no body. */
   revoke(keyId: string, options?: RequestOptions): TillwayPromise<api.ApiKey> {
     return call(this.transport, {
       method: 'POST',

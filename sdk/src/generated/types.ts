@@ -4,7 +4,7 @@ import type { Timestamp, WebhookEvent } from '../webhook-event.ts';
 export type * from '../webhook-event.ts';
 
 export interface ActionError {
-  /** The error code, for programs. */
+  /** Machine-readable error code. */
   code:
     | 'invalid_input'
     | 'invalid_json'
@@ -25,18 +25,18 @@ export interface ActionError {
     | 'internal_error';
   /** The error in one sentence. */
   message: string;
-  /** The first faulty field. */
+  /** The first invalid field. */
   field?: string | undefined;
   /** The next step, in one sentence. */
   suggestion?: string | undefined;
-  /** Every problem found, one a field. */
+  /** All problems, one per field. */
   issues?:
     | {
-        /** The field, dotted. */
+        /** Dotted path of the field. */
         path: string;
-        /** The kind of problem. */
+        /** Machine-readable code of the problem. */
         code: string;
-        /** The problem in words. */
+        /** Description of the problem. */
         message: string;
       }[]
     | undefined;
@@ -53,16 +53,16 @@ export interface ApiKey {
   object: 'api_key';
   /** Purpose of the key. */
   name: string;
-  /** The only environment that it can see and change. */
+  /** The only environment that the key can access. */
   environment: 'sandbox' | 'production';
   scope: ApiKeyScope;
-  /** The last four characters of its text. */
+  /** The last four characters of the key. */
   last4: string;
-  /** revoked: requests with it are rejected. */
+  /** revoked: requests with this key are rejected. */
   status: 'active' | 'revoked';
   /** Limit per checkout, or null. In US dollars, not cents. */
   spendPerCheckout: number | null;
-  /** Limit for the checkouts of a day (UTC) together, or null. In US dollars, not cents. */
+  /** Limit for the sum of all checkouts of a UTC day, or null. In US dollars, not cents. */
   spendPerDay: number | null;
   /** Amount spent since 00:00 UTC; null for keys without limits. In US dollars, not cents. */
   spentToday: number | null;
@@ -70,37 +70,37 @@ export interface ApiKey {
   source: 'api' | 'command' | 'configuration';
   /** Creation time. */
   created: Timestamp;
-  /** Time of its last use, to the minute, or null. */
+  /** Time of the last use, to the minute, or null. */
   lastUsedAt: Timestamp | null;
   /** Time of revocation; null while it is active. */
   revokedAt: Timestamp | null;
 }
 
-/** read: the merchant's records; write: creates and changes them too; admin: keys and other settings of the operator too; agent: discovers, previews and creates checkouts within its limits, and reads single sessions and payments. */
+/** read: reads the merchant's records; write: also creates and changes records; admin: also manages keys and the operator's settings; agent: discovers, previews and creates checkouts within its limits, and reads single sessions and payments. */
 export type ApiKeyScope = 'read' | 'write' | 'admin' | 'agent';
 
 export interface BacktestRoutingParams {
-  /** sandbox: test money; production: real. Default: "sandbox". */
+  /** sandbox: test money; production: real money. Default: "sandbox". */
   environment?: 'sandbox' | 'production' | undefined;
-  /** The rule set to try. Default: the saved one. */
+  /** The rule set to use. Default: the saved rules. */
   rules?: unknown;
-  /** Value of a paid payment, as a fraction of its amount, unless a rule sets it. */
+  /** Value of a paid payment, as a fraction of its amount. Rules can override it. */
   margin?: number | undefined;
-  /** Cost to minimise, unless a rule sets it. */
+  /** Cost to minimise. Rules can override it. */
   objective?: 'merchant' | 'total' | 'operator' | undefined;
   /** Number of decisions, newest first: 1 to 1000. Default 200. */
   limit?: number | undefined;
 }
 
 export interface BlockCustomerParams {
-  /** Reason, for your own records: 1 to 500 characters. The buyer never sees it. */
+  /** Reason for your own records, 1 to 500 characters. The buyer never sees it. */
   reason?: string | undefined;
 }
 
 export interface Capabilities {
   /** Name of the service. */
   product: string;
-  /** Purpose and use of the service, and the units of every number. */
+  /** Purpose and use of the service, and units of all numbers. */
   summary: string;
   /** Every endpoint. */
   entrypoints: {
@@ -108,16 +108,16 @@ export interface Capabilities {
     id: string;
     /** HTTP method. */
     method: 'GET' | 'POST';
-    /** Absolute URL; fill in the parts in braces. */
+    /** Absolute URL; replace the parts in braces. */
     url: string;
     /** Its purpose and its query parameters. */
     use: string;
   }[];
-  /** Events, headers, signatures, retries and rules for a receiver. */
+  /** Events, headers, signatures, retries, and rules for receivers. */
   webhooks: Record<string, unknown>;
   /** The URLs of the schemas. */
   schemas: {
-    /** Schema lookup; fill in one of operations. */
+    /** URL template of the schema lookup; `operation` is one of `operations`. */
     url: string;
     /** Every operation. */
     operations: string[];
@@ -126,36 +126,36 @@ export interface Capabilities {
   actions: {
     /** Name of the action. */
     name: string;
-    /** Its effect, when to use it, when not, and the effects that it does not have. */
+    /** Effect of the action, when to use it, when not to use it, and effects that it does not have. */
     description: string;
     method: 'POST';
     /** The URL to which the input is sent as JSON. */
     url: string;
-    /** The URL of its input and output schemas. */
+    /** URL of the input and output schemas. */
     schemaUrl: string;
-    /** Hints with the meaning that the Model Context Protocol gives them. */
+    /** Tool annotations as defined by the Model Context Protocol. */
     annotations: {
-      /** It changes nothing. */
+      /** True if the action changes nothing. */
       readOnlyHint: boolean;
-      /** It can destroy or undo something. */
+      /** True if the action can destroy or undo something. */
       destructiveHint: boolean;
-      /** Sending the same input again changes nothing more. */
+      /** True if sending the same input again has no further effect. */
       idempotentHint: boolean;
-      /** It can reach systems outside this service. */
+      /** True if the action can contact systems outside this service. */
       openWorldHint: boolean;
     };
-    /** JSON Schema of the input: the same as at schemaUrl. */
+    /** JSON Schema of the input, as returned by schemaUrl. */
     inputSchema: Record<string, unknown>;
-    /** One call. */
+    /** Example of a call. */
     example: {
-      /** An input that works unchanged. */
+      /** Input that works as written. */
       request: Record<string, unknown>;
-      /** An excerpt of `result`; its schema is at schemaUrl. */
+      /** Excerpt of `result`; schemaUrl has its schema. */
       response: Record<string, unknown>;
     };
-    /** The example as a command line for sh; prints the answer. */
+    /** The example as a shell command that prints the response. */
     cli: string;
-    /** Possible errors, besides those in the summary. */
+    /** Possible errors, in addition to those in the summary. */
     errors: {
       /** The error code. */
       code: string;
@@ -173,11 +173,11 @@ export interface Capabilities {
     id: string;
     /** Payment method of the buyer: card, wallet, or a local bank method. */
     kind: 'card' | 'wallet' | 'local';
-    /** 0 to 100 points, higher is better: the expected success now, less cost and wait, without chance. */
+    /** 0 to 100 points, higher is better: the current expected success, reduced by cost and waiting time. */
     score: number;
-    /** live: takes payments; degraded: takes payments, 10 points behind; standby: takes none now. */
+    /** live: takes payments; degraded: loses 10 points of score; standby: takes no payments. */
     health: 'live' | 'degraded' | 'standby';
-    /** Time to confirmation, in words. */
+    /** Time to confirmation, as text. */
     eta: string;
     /** Fee that the buyer pays on top of the amount. A fraction: 0.029 is 2.9 %. */
     buyerFeeRate: number;
@@ -189,7 +189,7 @@ export interface Capabilities {
 }
 
 export interface CheckoutResult {
-  /** The session; in a preview, the id of a session that does not exist. */
+  /** The session; in a preview, a sample id without a session. */
   id: string;
   /** The merchant that the buyer sees. */
   merchant: string;
@@ -201,7 +201,7 @@ export interface CheckoutResult {
   customer: string;
   route: RouteSummary;
   feeSplit: FeeSplit;
-  /** Give this URL to the buyer. In a preview it opens a page that states that it is a preview. */
+  /** URL of the checkout page for the buyer. In a preview, the page only says that it is a preview. */
   checkoutUrl: string;
   /** Return URL of the buyer. */
   redirectUrl: string;
@@ -209,9 +209,9 @@ export interface CheckoutResult {
   environment: Environment;
   /** true for a preview: nothing was written. */
   dryRun: boolean;
-  /** The key given. */
+  /** Idempotency key of the request. */
   idempotencyKey?: string | undefined;
-  /** The reference given. */
+  /** Client reference id of the request. */
   clientReferenceId?: string | undefined;
 }
 
@@ -219,13 +219,13 @@ export interface CheckoutSession {
   /** The session. */
   id: string;
   object: 'checkout_session';
-  /** Send the buyer here to pay. */
+  /** URL of the checkout page for the buyer. */
   checkoutUrl: string;
   /** routed: waiting for the buyer; pending: payment in progress; paid: confirmed, safe to fulfil; failed; expired. */
   status: 'routed' | 'pending' | 'paid' | 'failed' | 'expired';
   /** The merchant's price. In US dollars, not cents. */
   amount: number;
-  /** Currency of every amount here: always USD. */
+  /** Currency of all amounts of this record: always USD. */
   currency: string;
   /** Return URL of the buyer. */
   redirectUrl: string;
@@ -248,29 +248,29 @@ export interface CheckoutSession {
 export interface CreateApiKeyParams {
   /** Purpose of the key. */
   name: string;
-  /** read: the merchant's records; write: creates and changes them too; admin: keys and other settings of the operator too; agent: discovers, previews and creates checkouts within its limits, and reads single sessions and payments. */
+  /** read: reads the merchant's records; write: also creates and changes records; admin: also manages keys and the operator's settings; agent: discovers, previews and creates checkouts within its limits, and reads single sessions and payments. */
   scope: 'read' | 'write' | 'admin' | 'agent';
-  /** The requesting key's environment, which is also the default. */
+  /** Environment of the requesting key, which is the default. */
   environment?: 'sandbox' | 'production' | undefined;
-  /** Limit per checkout in US dollars, not cents. Only for agents, who need this, spendPerDay or both. */
+  /** Limit per checkout in US dollars, not cents. Only for scope agent, which requires spendPerCheckout or spendPerDay or both. */
   spendPerCheckout?: number | undefined;
-  /** Limit for the checkouts of a day (UTC) together, in US dollars, not cents. Only for agents. */
+  /** Limit for the sum of all checkouts of a UTC day, in US dollars, not cents. Only for scope agent. */
   spendPerDay?: number | undefined;
 }
 
 export interface CreateRefundParams {
-  /** US dollars, not cents: more than 0, at most what is left. Default: all that is left. */
+  /** US dollars, not cents: more than 0, at most the remaining amount of the payment. Default: the remaining amount. */
   amount?: number | undefined;
-  /** Reason, for your own records. */
+  /** Reason for your own records. */
   reason?: 'requested_by_customer' | 'duplicate' | 'fraudulent' | 'other' | undefined;
-  /** Your key, 8 to 120 characters: a resend answers the same refund. Keys of sessions are separate. */
+  /** Unique key, 8 to 120 characters: a repeated request returns the same refund. Keys of sessions are separate. */
   idempotencyKey?: string | undefined;
 }
 
 export interface CreateWebhookEndpointParams {
   /** The URL to which events are posted: http or https, at most 2048 characters, no user name and no fragment; https in production. */
   url: string;
-  /** sandbox: test money; production: real. Default: "sandbox". */
+  /** sandbox: test money; production: real money. Default: "sandbox". */
   environment?: 'sandbox' | 'production' | undefined;
   /** The types of events to send: at least one. Default: ["payment.provider_pending","payment.paid","payment.failed"]. */
   events?: ('payment.provider_pending' | 'payment.paid' | 'payment.failed')[] | undefined;
@@ -279,7 +279,7 @@ export interface CreateWebhookEndpointParams {
 }
 
 export type CreatedApiKey = ApiKey & {
-  /** The key itself, shown only now: the service stores a hash only. */
+  /** The key itself, shown only now: the service stores only a hash. */
   key: string;
 };
 
@@ -289,9 +289,9 @@ export interface Customer {
   object: 'customer';
   /** Email address, as first given. */
   email: string;
-  /** active; blocked: no session can be created or paid; erased: no stored data names the buyer, and email is a placeholder. */
+  /** active; blocked: no session can be created or paid; erased: personal data is removed, and email is a placeholder. */
   status: 'active' | 'blocked' | 'erased';
-  /** Reason of the block, as given then, or null. */
+  /** Reason given for the block, or null. */
   statusReason: string | null;
   /** Creation time. */
   created: Timestamp;
@@ -309,7 +309,7 @@ export interface CustomerExport {
   invoices: Invoice[];
   refunds: ExportedRefund[];
   events: WebhookEvent[];
-  /** With the log of their attempts, which includes the responses. */
+  /** Webhook deliveries with their attempt logs, including responses. */
   deliveries: DeliveryDetails[];
   /** Provider messages about payments and refunds. */
   providerMessages: {
@@ -321,7 +321,7 @@ export interface CustomerExport {
     sessionId: string;
     /** The reported status, normalised. */
     status: string;
-    /** Its effect: applied, ignored, or why it was flagged. */
+    /** Effect of the message: applied, ignored, or the reason why it was flagged. */
     outcome: string;
     /** The received body, unchanged. */
     body: string;
@@ -344,7 +344,7 @@ export interface Delivery {
   object: 'delivery';
   /** The event that is sent. */
   eventId: string;
-  /** The endpoint that it is sent to. */
+  /** The endpoint that receives the event. */
   endpointId: string;
   /** The checkout session. */
   sessionId: string;
@@ -352,13 +352,13 @@ export interface Delivery {
   environment: 'sandbox' | 'production';
   /** The type of the event. */
   type: 'payment.provider_pending' | 'payment.paid' | 'payment.failed';
-  /** pending: to be sent, or sent again; delivered: acknowledged with 200; dead: abandoned, until it is replayed. */
+  /** pending: waits for its first or next attempt; delivered: acknowledged with 200; dead: not retried unless it is replayed. */
   status: 'pending' | 'delivered' | 'dead';
-  /** Attempts begun, including those before a replay. */
+  /** Number of started attempts, including those before a replay. */
   attempts: number;
-  /** Due time of the next attempt, or null; during an attempt, due time if that is lost. */
+  /** Due time of the next attempt, or null; during an attempt, due time if the service crashes. */
   nextAttemptAt: Timestamp | null;
-  /** The last attempt that has ended, or null. A single delivery contains the whole log. */
+  /** The last completed attempt, or null. "Get a webhook delivery" returns all attempts. */
   lastAttempt: {
     /** Start time. */
     at: Timestamp;
@@ -366,17 +366,17 @@ export interface Delivery {
     durationMs: number;
     /** HTTP status of the response, or null without a response. */
     statusCode: number | null;
-    /** Reason of the failure in words; null if it was acknowledged. */
+    /** Reason of the failure as text; null for a success. */
     failure: string | null;
   } | null;
-  /** Creation time: that of its event, or of a later resend or recovery. */
+  /** Creation time: the time of the event, or of a later resend or recovery. */
   created: Timestamp;
 }
 
 export type DeliveryDetails = Delivery & {
-  /** Every attempt that has ended, oldest first. */
+  /** All completed attempts, oldest first. */
   log: {
-    /** 1 for the first attempt; continues to grow after a replay. */
+    /** 1 for the first attempt; a replay continues the numbering. */
     number: number;
     /** Start time. */
     started: Timestamp;
@@ -384,7 +384,7 @@ export type DeliveryDetails = Delivery & {
     durationMs: number;
     /** HTTP status of the response, or null without a response. */
     statusCode: number | null;
-    /** Reason of the failure in words; null if it was acknowledged. */
+    /** Reason of the failure as text; null for a success. */
     failure: string | null;
     /** The first 16 KiB of the response, as text. */
     responseBody: string;
@@ -397,7 +397,7 @@ export interface Discrepancy {
   /** The discrepancy. */
   id: string;
   object: 'discrepancy';
-  /** surplus: a second payment for a paid session. The other kinds are provider messages that were not booked. amount_mismatch, currency_mismatch: a wrong amount or currency; environment_mismatch, provider_mismatch: about a payment of the other environment, or of another provider; event_conflict: a reused event id with different content; unknown_payment: money for a payment that is not one of the session. */
+  /** surplus: a second payment for a paid session. All other kinds are provider messages that were not booked. amount_mismatch, currency_mismatch: the amount or currency is wrong; environment_mismatch, provider_mismatch: the message refers to a payment of the other environment or of another provider; event_conflict: an event id was reused with different content; unknown_payment: the payment does not belong to the session. */
   kind:
     | 'surplus'
     | 'amount_mismatch'
@@ -408,7 +408,7 @@ export interface Discrepancy {
     | 'unknown_payment'
     | 'refund_excess'
     | 'reversal';
-  /** open: until the money is where it should be. */
+  /** open until the money is refunded or accepted, then resolved. */
   status: 'open' | 'resolved';
   /** Environment of the session. */
   environment: 'sandbox' | 'production';
@@ -416,23 +416,23 @@ export interface Discrepancy {
   sessionId: string;
   /** The customer. */
   customerId: string;
-  /** The payment, or null if it is not one of ours. */
+  /** The payment, or null if it is unknown. */
   paymentId: string | null;
   /** The provider that has the money, or null if it is unknown. */
   provider: string | null;
-  /** Id of the provider's message that reported it, or null. */
+  /** Id of the provider's message that reported the money, or null. */
   providerEventId: string | null;
-  /** The expected part of the session's amount, without the buyer's fee. 0 if no more money was expected: for a surplus, for an event_conflict, and for money beyond an earlier decision. In US dollars, not cents. */
+  /** The expected amount, without the buyer's fee. 0 if no more money was expected: for surplus, for event_conflict, and for money that arrived after an earlier resolution. In US dollars, not cents. */
   expected: number;
-  /** The received part of the expected amount; if expected is 0, all money received beyond it. In US dollars, not cents. */
+  /** The received amount, without the buyer's fee; if expected is 0, all unexpected money. In US dollars, not cents. */
   received: number;
   /** Currency of the received money, or null if it is unknown. */
   currency: string | null;
-  /** The actions that are possible now; none while a refund is in progress and after the resolution. */
+  /** The actions that are possible now; empty while a refund is in progress and after the resolution. */
   actions: ('refund' | 'accept')[];
-  /** Its newest refund, or null. */
+  /** The newest refund of the discrepancy, or null. */
   refundId: string | null;
-  /** The resolution, or null. paid_in_full: the right amount arrived later, and includes this money. */
+  /** The resolution, or null. paid_in_full: later money completed the right amount. */
   resolution: 'refunded' | 'accepted' | 'paid_in_full' | null;
   /** The note of the resolution, or null. */
   note: string | null;
@@ -449,17 +449,17 @@ export interface DryRunRoutingParams {
   amount: number;
   /** The buyer's email address. Default: buyer@example.com. */
   customer?: string | undefined;
-  /** Payment method to prefer. */
+  /** Preferred payment method. */
   preferredRoute?: 'card' | 'wallet' | 'local' | undefined;
   /** Your own data: at most 10 pairs, keys of 1 to 500 and values of at most 500 characters. Default: {}. */
   metadata?: Record<string, string> | undefined;
   /** Your id of the order, 3 to 120 characters. */
   clientReferenceId?: string | undefined;
-  /** sandbox: test money; production: real. Default: "sandbox". */
+  /** sandbox: test money; production: real money. Default: "sandbox". */
   environment?: 'sandbox' | 'production' | undefined;
-  /** Suppose that the buyer chose this payment method. Default: the offer. */
+  /** Payment method that the buyer chose. Default: none, which computes the offer. */
   kind?: 'card' | 'wallet' | 'local' | undefined;
-  /** Suppose these rules instead of the saved ones: a rule set as PUT /api/gateway/routing/rules takes it. */
+  /** Rule set to use instead of the saved rules, in the format of PUT /api/gateway/routing/rules. */
   rules?: unknown;
 }
 
@@ -467,7 +467,7 @@ export interface DryRunRoutingParams {
 export type Environment = 'sandbox' | 'production';
 
 export interface EraseCustomerParams {
-  /** The id of the customer once more: erasure cannot be undone. */
+  /** The same customer id again, as confirmation: erasure cannot be undone. */
   confirm: string;
 }
 
@@ -476,19 +476,19 @@ export type ExportedPayment = Payment & {
   providerReference: string | null;
   /** The provider's page for the buyer, or null. */
   providerUrl: string | null;
-  /** The transaction on a blockchain or at a bank, or null. */
+  /** Id of the transaction on a blockchain or at a bank, or null. */
   txHash: string | null;
 };
 
 export type ExportedRefund = Refund & {
-  /** As given in the request, or null. */
+  /** Idempotency key of the request, or null. */
   idempotencyKey: string | null;
 };
 
 export type ExportedSession = CheckoutSession & {
-  /** As given in the request, or null. */
+  /** Idempotency key of the request, or null. */
   idempotencyKey: string | null;
-  /** The routing decision behind its offer, or null. */
+  /** The routing decision of the quote, or null. */
   decisionId: string | null;
 };
 
@@ -525,15 +525,15 @@ export interface FeesEstimate {
 export interface FeesEstimateParams {
   /** US dollars, not cents: more than 0, at most 10000, at most two decimals. */
   amount: number;
-  /** Way to pay to prefer; local is by bank. */
+  /** Preferred payment method; local is a bank method. */
   preferredRoute?: 'card' | 'wallet' | 'local' | undefined;
-  /** Exactly this route, 3 to 120 characters. */
+  /** Id of the route to calculate for, 3 to 120 characters. */
   routeId?: string | undefined;
-  /** sandbox: test money; production: real. Default: "sandbox". */
+  /** sandbox: test money; production: real money. Default: "sandbox". */
   environment?: 'sandbox' | 'production' | undefined;
 }
 
-/** True if there are more in the requested direction. */
+/** True if more records exist in the requested direction. */
 export type HasMore = boolean;
 
 export interface Invoice {
@@ -548,7 +548,7 @@ export interface Invoice {
   sessionId: string;
   /** The session's amount. In US dollars, not cents. */
   amount: number;
-  /** Currency of every amount here: always USD. */
+  /** Currency of all amounts of this record: always USD. */
   currency: string;
   /** open: payment not yet received; paid: payment confirmed; void: voided before payment. */
   status: 'open' | 'paid' | 'void';
@@ -560,10 +560,10 @@ export interface Invoice {
 
 export interface LedgerBalances {
   object: 'ledger_balances';
-  /** The time of the balances: they contain every earlier posting. Without at in the request, every posting. */
+  /** The time of the balances, which include every earlier posting; if the request has no `at`, all postings. */
   at: Timestamp;
   currency: 'USD';
-  /** The requested environments: sandbox money and real money are never added. */
+  /** One item per requested environment: sandbox and production money are never added together. */
   environments: {
     /** Environment of the payments. */
     environment: 'sandbox' | 'production';
@@ -581,21 +581,21 @@ export interface LedgerBalances {
       debits: number;
       /** Sum of the credits. In US dollars, not cents. */
       credits: number;
-      /** Debits minus credits: negative for money that the account owes. In US dollars, not cents. */
+      /** Debits minus credits; negative if the account owes money. In US dollars, not cents. */
       balance: number;
     }[];
-    /** The sum of the balances: always 0. In US dollars, not cents. */
+    /** Sum of the balances; always 0. In US dollars, not cents. */
     total: number;
   }[];
 }
 
 export interface LedgerEntry {
-  /** The entry: the id of its posting, and its line there. */
+  /** The entry: <posting id>:<line>. */
   id: string;
   object: 'ledger_entry';
-  /** The posting: its entries sum to 0. */
+  /** The posting, whose entries sum to 0. */
   postingId: string;
-  /** paid: a buyer has paid; settled: the merchant was paid out; refund: a refund was requested; refund_paid: it was paid out; refund_failed: it was not, and its posting is reversed; adjustment: money that was resolved by hand. */
+  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: a refund was paid out; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy. */
   kind: 'paid' | 'settled' | 'refund' | 'refund_paid' | 'refund_failed' | 'adjustment' | 'cost' | 'payout' | 'reversal';
   /** provider_clearing: our money that the provider holds; provider_cost: the provider's charges; merchant_payable: money owed to the merchant; gateway_revenue: our fees; buyer_refunds_payable: money owed to buyers. */
   account:
@@ -622,7 +622,7 @@ export interface LedgerEntry {
   created: Timestamp;
 }
 
-/** Your own data as given at creation: values are strings of at most 500 characters. */
+/** Your own data from the creation request: values are strings of at most 500 characters. */
 export type Metadata = Record<string, string>;
 
 export interface OperationSchemas {
@@ -631,16 +631,16 @@ export interface OperationSchemas {
   operation: string;
   /** JSON Schema, draft 2020-12, of the request body. */
   inputSchema: Record<string, unknown>;
-  /** JSON Schema, draft 2020-12, of the `result` of an action, or of the whole answer of routes.list and capabilities. */
+  /** JSON Schema, draft 2020-12, of the `result` of an action, or of the whole response of routes.list and capabilities. */
   outputSchema: Record<string, unknown>;
 }
 
 export interface OverrideRouteHealthParams {
-  /** standby takes the route out of use; automatic returns it to the health machine. */
+  /** standby takes the route out of use; automatic ends the override. */
   health: 'live' | 'degraded' | 'standby' | 'automatic';
-  /** End of the override: ISO 8601, in the future. Default: none. */
+  /** End of the override: ISO 8601, in the future. Default: no end. */
   until?: Timestamp | undefined;
-  /** Reason, for later readers: 1 to 200 characters. Default: "no reason given". */
+  /** Reason, stored with the override: 1 to 200 characters. Default: "no reason given". */
   reason?: string | undefined;
 }
 
@@ -656,13 +656,13 @@ export interface Payment {
   sessionId: string;
   /** The session's amount. In US dollars, not cents. */
   amount: number;
-  /** Currency of every amount here: always USD. */
+  /** Currency of all amounts of this record: always USD. */
   currency: string;
   /** pending: not yet confirmed; paid: confirmed, safe to fulfil; failed: failed or rejected. */
   status: 'pending' | 'paid' | 'failed';
   /** The cause of the failure; null unless status is failed. */
   failure: {
-    /** The cause, for programs. Later versions can add codes: treat an unknown code as declined. */
+    /** Machine-readable cause. Later versions can add codes: treat an unknown code as declined. */
     code:
       | 'declined'
       | 'insufficient_funds'
@@ -694,11 +694,11 @@ export interface Payment {
     id: string;
     /** Payment method of the buyer: card, wallet, or a local bank method. */
     kind: 'card' | 'wallet' | 'local';
-    /** Its name. */
+    /** Name of the route. */
     label: string;
   };
   fees: Fees;
-  /** The part of the total that is refunded. In US dollars, not cents. */
+  /** The refunded part of the total. In US dollars, not cents. */
   refundedAmount: number;
   /** The part of the total whose refund is pending. In US dollars, not cents. */
   refundPendingAmount: number;
@@ -707,11 +707,11 @@ export interface Payment {
 }
 
 export interface RecoverDeliveriesParams {
-  /** Events made then or later. ISO 8601. */
+  /** Start of the time range, inclusive. ISO 8601. */
   from: Timestamp;
-  /** Events made before. Default, and limit: now. ISO 8601. */
+  /** End of the time range, exclusive. Default and latest value: now. ISO 8601. */
   until?: Timestamp | undefined;
-  /** true: also events that the endpoint has acknowledged. Default false. */
+  /** true: also sends acknowledged events. Default false. */
   all?: boolean | undefined;
 }
 
@@ -723,19 +723,19 @@ export interface Recovery {
   endpointId: string;
   /** Environment of the endpoint. */
   environment: 'sandbox' | 'production';
-  /** Start of the range of events. */
+  /** Start of the time range, inclusive. */
   from: Timestamp;
-  /** End of the range of events. */
+  /** End of the time range, exclusive. */
   until: Timestamp;
   /** True if acknowledged events are sent too. */
   all: boolean;
-  /** running: the service is still reading a long range; done: it has read the whole range; stopped: the endpoint was disabled or deleted meanwhile. */
+  /** running: the service is still reading the time range; done: the whole range was read; stopped: the endpoint was disabled or deleted during the recovery. */
   status: 'running' | 'done' | 'stopped';
   /** Events that the recovery sends. */
   queued: number;
-  /** Events whose delivery was pending already. */
+  /** Events whose delivery was already pending. */
   pending: number;
-  /** Events that the endpoint has acknowledged, and that are not sent. */
+  /** Events that are not sent because the endpoint has acknowledged them. */
   delivered: number;
   /** Request time. */
   created: Timestamp;
@@ -755,11 +755,11 @@ export interface Refund {
   amount: number;
   /** Always USD. */
   currency: string;
-  /** As given, or null. The service itself refunds surplus (a second payment of an order) and mismatch (money of another amount than requested). */
+  /** Reason from the request, or null. The service itself refunds surplus (a second payment for a session) and mismatch (a wrong amount). */
   reason: 'requested_by_customer' | 'duplicate' | 'fraudulent' | 'surplus' | 'mismatch' | 'other' | null;
-  /** pending: the provider has not reported yet; succeeded: it has paid the money out; failed: the buyer does not have it. A bank can return money days later: succeeded then becomes failed, which is final. */
+  /** pending: the provider has not reported an outcome; succeeded: the provider paid the money out; failed: the buyer did not get the money. If a bank returns the money days later, succeeded becomes failed, which is final. */
   status: 'pending' | 'succeeded' | 'failed';
-  /** Reason of the failure in words, or null. */
+  /** Reason of the failure as text, or null. */
   failureReason: string | null;
   /** Request time. */
   created: Timestamp;
@@ -768,9 +768,9 @@ export interface Refund {
 }
 
 export interface ResolveDiscrepancyParams {
-  /** refund: the buyer gets the money back; accept: the money stays. One of the actions of the record. */
+  /** refund: the buyer gets the money back; accept: the merchant keeps the money. Must be in the actions of the discrepancy. */
   action: 'refund' | 'accept';
-  /** Your note, 1 to 500 characters. Required if nothing can be booked; refused if the buyer was erased. */
+  /** Your note, 1 to 500 characters. Required for accept if the money cannot be booked; rejected if the buyer was erased. */
   note?: string | undefined;
 }
 
@@ -798,34 +798,34 @@ export interface RouteStanding {
   object: 'routing_route';
   /** The environment. */
   environment: 'sandbox' | 'production';
-  /** Its kind. */
+  /** Payment method of the route. */
   kind: 'card' | 'wallet' | 'local';
-  /** Its health now. */
+  /** Current health. */
   health: 'live' | 'degraded' | 'standby';
-  /** Its health in words. */
+  /** Health and its cause, as text. */
   words: string;
-  /** Since when. */
+  /** Start of the current health state. */
   since: Timestamp;
-  /** In standby: when it may be tried again; else null. */
+  /** In standby: time of the next probe; otherwise null. */
   retryAt: Timestamp | null;
   /** The operator's override, or null. */
   override: {
-    /** The operator's setting. */
+    /** Health that the operator has set. */
     health: 'live' | 'degraded' | 'standby';
-    /** End of the override; null for none. */
+    /** End of the override; null if it has no end. */
     until: Timestamp | null;
-    /** The operator's reason. */
+    /** Reason of the operator. */
     reason: string;
   } | null;
   /** 0 to 100, higher is better. */
   score: number;
   /** Share of attempts expected to succeed. A fraction: 0.93 is 93 %. */
   expectedSuccess: number;
-  /** Lower bound of the expected success, with high the interval of four cases out of five. A fraction: 0.93 is 93 %. */
+  /** Lower bound of the expected success; low and high are an 80 % interval. A fraction: 0.93 is 93 %. */
   low: number;
   /** Upper bound of the expected success. A fraction: 0.93 is 93 %. */
   high: number;
-  /** Number of outcomes behind it: older ones weigh less, and configured ones count too. */
+  /** Number of outcomes behind the estimate; older outcomes weigh less, configured outcomes count. */
   outcomes: number;
   /** The buyer's fee. A fraction: 0.029 is 2.9 %. */
   buyerFeeRate: number;
@@ -833,7 +833,7 @@ export interface RouteStanding {
   gatewayFeeRate: number;
   /** The provider's charge. A fraction: 0.029 is 2.9 %. */
   providerCostRate: number;
-  /** About when an attempt over it last ended; null for never. */
+  /** Approximate time of the last outcome of the route, or null. */
   lastOutcomeAt: Timestamp | null;
 }
 
@@ -841,25 +841,25 @@ export interface RouteStanding {
 export interface RouteSummary {
   /** The route. */
   id: string;
-  /** Its name. */
+  /** Name of the route. */
   label: string;
-  /** The provider that carries it. */
+  /** Provider of the route. */
   integrationId: string;
   /** The provider's name. */
   integrationLabel: string;
   /** Payment method of the buyer: card, wallet, or a local bank method. */
   kind: 'card' | 'wallet' | 'local';
-  /** The network it settles on. */
+  /** Settlement network. */
   network: string;
-  /** The asset it settles in. */
+  /** Settlement asset. */
   asset: string;
-  /** 0 to 100 points, higher is better: the expected success now, less cost and wait, without chance. */
+  /** 0 to 100 points, higher is better: the current expected success, reduced by cost and waiting time. */
   score: number;
-  /** live: takes payments; degraded: takes payments, 10 points behind; standby: takes none now. */
+  /** live: takes payments; degraded: loses 10 points of score; standby: takes no payments. */
   health: 'live' | 'degraded' | 'standby';
-  /** Its name for the buyer. */
+  /** Name shown to the buyer. */
   payerLabel: string;
-  /** Time to confirmation, in words. */
+  /** Time to confirmation, as text. */
   eta: string;
   /** Fee that the buyer pays on top of the amount. A fraction: 0.029 is 2.9 %. */
   buyerFeeRate: number;
@@ -883,21 +883,21 @@ export interface RoutingBacktest {
   was: {
     /** Mean expected success of the chosen routes. A fraction: 0.93 is 93 %. */
     expectedSuccess: number;
-    /** Their mean cost by the objective of the backtest. A fraction: 0.93 is 93 %. */
+    /** Mean cost of the chosen routes under the objective of the backtest. A fraction: 0.93 is 93 %. */
     cost: number;
   };
   /** The result of the backtest. */
   wouldBe: {
     /** Mean expected success of the chosen routes. A fraction: 0.93 is 93 %. */
     expectedSuccess: number;
-    /** Their mean cost by the objective of the backtest. A fraction: 0.93 is 93 %. */
+    /** Mean cost of the chosen routes under the objective of the backtest. A fraction: 0.93 is 93 %. */
     cost: number;
   };
-  /** The first 100 that differ, newest first. */
+  /** The newest 100 differences, newest first. */
   changes: {
     /** The session. */
     sessionId: string;
-    /** The attempt. */
+    /** The payment. */
     paymentId: string;
     /** Decision time. */
     created: Timestamp;
@@ -913,31 +913,31 @@ export interface RoutingBacktest {
 export interface RoutingCandidate {
   /** The route. */
   route: string;
-  /** Its kind. */
+  /** Payment method of the route. */
   kind: 'card' | 'wallet' | 'local';
-  /** Its health then; standby if it could not be used at all. */
+  /** Health at the decision time; standby if the route could not be used. */
   health: 'live' | 'degraded' | 'standby';
-  /** 0 to 100, higher is better: expected value as published, without any draw. */
+  /** Published score, 0 to 100, higher is better: the expected value without a random draw. */
   score: number;
   /** Share of attempts expected to succeed. A fraction: 0.93 is 93 %. */
   expectedSuccess: number;
-  /** Lower bound of the expected success, with high the interval of four cases out of five. A fraction: 0.93 is 93 %. */
+  /** Lower bound of the expected success; low and high are an 80 % interval. A fraction: 0.93 is 93 %. */
   low: number;
   /** Upper bound of the expected success. A fraction: 0.93 is 93 %. */
   high: number;
-  /** Number of outcomes behind it: older ones weigh less, and configured ones count too. */
+  /** Number of outcomes behind the estimate; older outcomes weigh less, configured outcomes count. */
   outcomes: number;
-  /** Its cost by the objective, of the amount. A fraction: 0.93 is 93 %. */
+  /** Cost under the objective, as a share of the amount. A fraction: 0.93 is 93 %. */
   cost: number;
   /** Duration of a payment, in minutes. */
   etaMinutes: number;
-  /** Expected value, of the amount; standby and degraded reduce it. A fraction: 0.93 is 93 %. */
+  /** Expected value as a share of the amount; reduced for standby and degraded. A fraction: 0.93 is 93 %. */
   value: number;
-  /** The compared value: the expected value with the draw in it. null without a draw. A fraction: 0.93 is 93 %. */
+  /** Value by which the routes were compared: the expected value with a random draw. null without a draw. A fraction: 0.93 is 93 %. */
   index: number | null;
-  /** 1 is the chosen one; null if it was excluded. */
+  /** 1 for the chosen route; null for an excluded route. */
   rank: number | null;
-  /** Reason for its exclusion, or null. */
+  /** Reason for the exclusion, or null. */
   excluded: string | null;
 }
 
@@ -945,17 +945,17 @@ export type RoutingDecision = RoutingVerdict & {
   /** The decision. */
   id: string;
   object: 'routing_decision';
-  /** The attempt; null for an offer. */
+  /** The payment; null for an offer. */
   paymentId: string | null;
-  /** Decision time; all sessions with the same offer share it. */
+  /** Decision time; sessions with the same offer share one decision time. */
   created: Timestamp;
-  /** The state of the routes; the same for decisions with the same state. */
+  /** Id of the stored state of the routes; decisions with the same state share it. */
   snapshot: string;
-  /** Time of that state. */
+  /** Time of the stored state. */
   snapshotAt: Timestamp;
-  /** Seed of the draws, with session and attempt; null without draws. */
+  /** Seed of the draws, combined with session and attempt; null without draws. */
   seed: string | null;
-  /** Exploration budget before the decision, as a share of one ticket; null for an offer. A fraction: 0.93 is 93 %. */
+  /** Exploration budget before the decision; 1 allows one exploration. null for an offer. A fraction: 0.93 is 93 %. */
   tokensBefore: number | null;
   /** Exploration budget after the decision; null for an offer. A fraction: 0.93 is 93 %. */
   tokensAfter: number | null;
@@ -965,13 +965,13 @@ export interface RoutingDecisions {
   object: 'routing_decisions';
   /** The session. */
   sessionId: string;
-  /** The offer first, then each attempt and failover, oldest first. */
+  /** The offer, then all attempts and failovers, oldest first. */
   decisions: RoutingDecision[];
 }
 
 export type RoutingDryRun = RoutingVerdict & {
   object: 'routing_dry_run';
-  /** The code of the rule that refuses the checkout, or null. */
+  /** The code of the rule that rejects the checkout, or null. */
   rejected: string | null;
   /** Likely mistakes in the rules of the request; empty without rules. */
   warnings: {
@@ -988,25 +988,25 @@ export interface RoutingReplay {
   object: 'routing_replay';
   /** The session. */
   sessionId: string;
-  /** True if every replayed decision gave the same bytes. */
+  /** True if all replayed decisions gave the same bytes. */
   identical: boolean;
   decisions: {
     /** The decision. */
     id: string;
-    /** True if it gave the same bytes. */
+    /** True if the replay gave the same bytes. */
     identical: boolean;
     /** The original choice. */
     chosen: string | null;
-    /** The choice when it is made again. */
+    /** The choice of the replay. */
     again: string | null;
-    /** Known reason for a difference, else null. */
+    /** Known reason for a difference, or null. */
     note: string | null;
   }[];
 }
 
 export interface RoutingRules {
   object: 'routing_rules';
-  /** Grows with every change; 0 if no rules were ever saved. */
+  /** Version number, which grows with every change; 0 if no rules were ever saved. */
   version: number;
   /** Source of the rules. */
   source: 'none' | 'api' | 'file';
@@ -1021,7 +1021,7 @@ export interface RoutingRules {
     /** Text of the warning. */
     message: string;
   }[];
-  /** Time of saving this version; null for none. */
+  /** Time when this version was saved; null for version 0. */
   created: Timestamp | null;
 }
 
@@ -1037,11 +1037,11 @@ export interface RoutingTransition {
   from: 'live' | 'degraded' | 'standby';
   /** After. */
   to: 'live' | 'degraded' | 'standby';
-  /** The cause, for programs. */
+  /** Machine-readable cause. */
   cause: string;
-  /** The same for people. */
+  /** The new health and its cause, as text. */
   words: string;
-  /** The numbers behind it; shares are 0 to 1. */
+  /** The numbers that caused the transition; shares are from 0 to 1. */
   numbers: Record<string, number>;
   /** Time of the transition. */
   created: Timestamp;
@@ -1050,36 +1050,36 @@ export interface RoutingTransition {
 export interface RoutingVerdict {
   /** The environment. */
   environment: 'sandbox' | 'production';
-  /** offer: the route quoted when the session was created; attempt: the route to which its buyer was sent. */
+  /** offer: the route of the quote at session creation; attempt: the route of a payment. */
   purpose: 'offer' | 'attempt';
-  /** Version of the algorithm that decided. */
+  /** Version of the decision algorithm. */
   algorithm: string;
   /** The version of the routing rules; 0 for none. */
   rulesVersion: number;
-  /** exploit: the best known; explore: another, to learn; floor: the one tried least recently; probe: one in standby, to see whether it has recovered; rule: first by a rule; panic: only standby routes were left; none: no route. */
+  /** exploit: the best known route; explore: another route, to learn about it; floor: the least recently tried route; probe: a standby route, to test whether it has recovered; rule: a rule put the route first; panic: only standby routes were available; none: no route. */
   mode: 'exploit' | 'explore' | 'floor' | 'probe' | 'rule' | 'panic' | 'none';
-  /** The route; null for none. */
+  /** The chosen route, or null. */
   chosen: string | null;
-  /** The choice without exploring; null for none. */
+  /** The choice without exploration, or null. */
   greedy: string | null;
   /** The reason, in one sentence. */
   reason: string;
-  /** The kind that the buyer chose, or null. */
+  /** The payment method that the buyer chose, or null. */
   kind: 'card' | 'wallet' | 'local' | null;
-  /** The kind that the merchant prefers, or null. */
+  /** The payment method that the merchant prefers, or null. */
   preferredKind: 'card' | 'wallet' | 'local' | null;
-  /** Every route of the environment. */
+  /** All routes of the environment. */
   candidates: RoutingCandidate[];
-  /** The rules that applied, first to last. */
+  /** The rules that applied, in order. */
   rules: {
     /** The rule. */
     id: string;
-    /** Its effect. */
+    /** Effect of the rule. */
     effect: string;
   }[];
-  /** Lead of the first over the second in value; null without a second. A fraction: 0.93 is 93 %. */
+  /** Value of the first route minus that of the second; null without a second. A fraction: 0.93 is 93 %. */
   gapTop2: number | null;
-  /** Expected value given up by exploring, of the amount. A fraction: 0.93 is 93 %. */
+  /** Expected value lost by exploration, as a share of the amount. A fraction: 0.93 is 93 %. */
   exploreLoss: number;
 }
 
@@ -1138,43 +1138,43 @@ export interface SessionParams {
   amount: number;
   /** The buyer's email address, at most 254 characters. */
   customer: string;
-  /** Way to pay to prefer; local is by bank. */
+  /** Preferred payment method; local is a bank method. */
   preferredRoute?: 'card' | 'wallet' | 'local' | undefined;
   /** Return URL of the buyer: https, http in sandbox, or an app scheme with a dot; at most 2048 characters. */
   redirectUrl?: string | undefined;
   /** Your own data: at most 10 pairs, keys of 1 to 500 and values of at most 500 characters. Default: {}. */
   metadata?: Record<string, string> | undefined;
-  /** Your key, 8 to 120 characters: a resend answers the same session. */
+  /** Unique key, 8 to 120 characters: a repeated request returns the same session. */
   idempotencyKey?: string | undefined;
   /** Your id of the order, 3 to 120 characters. */
   clientReferenceId?: string | undefined;
-  /** sandbox: test money; production: real. Default: "sandbox". */
+  /** sandbox: test money; production: real money. Default: "sandbox". */
   environment?: 'sandbox' | 'production' | undefined;
 }
 
 export interface SettlePaymentParams {
-  /** The paid out amount, compared with what is left of the payment: US dollars, not cents. */
+  /** Amount that was paid out, which must equal the remaining amount of the payment: US dollars, not cents. */
   amount?: number | undefined;
   /** Payout time: ISO 8601, from the year 2000 on, not in the future. Default now. */
   settledAt?: Timestamp | undefined;
-  /** Name of the payout, for example on a bank statement. */
+  /** Reference of the payout, for example from the bank statement. */
   reference?: string | undefined;
 }
 
 export interface Settlement {
   object: 'settlement';
-  /** The payment: it is settled once. */
+  /** The payment. A payment has at most one settlement. */
   paymentId: string;
   /** The checkout session. */
   sessionId: string;
   /** Environment of the payment. */
   environment: 'sandbox' | 'production';
-  /** The paid out amount: the net, minus earlier refunds. In US dollars, not cents. */
+  /** The amount paid out: merchant_net minus earlier refunds. In US dollars, not cents. */
   amount: number;
   currency: 'USD';
   /** Source of the record: the provider itself, this API, or a settlement file. */
   source: 'provider' | 'api' | 'file';
-  /** Name of the payout, or null. */
+  /** Reference of the payout, or null. */
   reference: string | null;
   /** Payout time. */
   settledAt: Timestamp;
@@ -1186,44 +1186,44 @@ export interface SettlementImport {
   object: 'settlement_import';
   /** True if nothing was recorded. */
   dryRun: boolean;
-  /** Result of the file, in a sentence. */
+  /** Result of the file, as one sentence. */
   message: string;
-  /** Lines whose payments are settled now. */
+  /** Lines whose payments this import settles. */
   matched: {
     /** Number of lines. */
     lines: number;
-    /** Sum of their readable amounts. In US dollars, not cents. */
+    /** Sum of the valid amounts of these lines. In US dollars, not cents. */
     amount: number;
   };
-  /** Lines whose payments were settled before. */
+  /** Lines whose payments were settled earlier. */
   alreadySettled: {
     /** Number of lines. */
     lines: number;
-    /** Sum of their readable amounts. In US dollars, not cents. */
+    /** Sum of the valid amounts of these lines. In US dollars, not cents. */
     amount: number;
   };
-  /** Lines of which nothing was recorded. */
+  /** Lines that were not recorded. */
   notMatched: {
     /** Number of lines. */
     lines: number;
-    /** Sum of their readable amounts. In US dollars, not cents. */
+    /** Sum of the valid amounts of these lines. In US dollars, not cents. */
     amount: number;
   };
   /** Columns of the file that the service does not read. */
   ignoredColumns: string[];
-  /** Every line, in the order of the file. */
+  /** All lines, in file order. */
   entries: {
-    /** The line of the file; the header is line 1. */
+    /** Line number in the file; the header is line 1. */
     line: number;
-    /** matched: recorded now, or with dryRun would be; already_settled: recorded before; not_matched: nothing was recorded. */
+    /** matched: recorded by this import, or would be with dryRun; already_settled: recorded earlier; not_matched: not recorded. */
     status: 'matched' | 'already_settled' | 'not_matched';
-    /** The payment that it names, or null. */
+    /** The payment of the line, or null. */
     paymentId: string | null;
     /** The provider's reference in the line, or null. */
     reference: string | null;
-    /** The amount of the line; null if it is unreadable. In US dollars, not cents. */
+    /** The amount of the line; null if it is invalid. In US dollars, not cents. */
     amount: number | null;
-    /** Code of the mismatch; null if it matched. */
+    /** Reason why the line did not match; null if it matched. */
     code:
       | 'invalid_line'
       | 'unknown_payment'
@@ -1237,20 +1237,20 @@ export interface SettlementImport {
       | 'surplus'
       | 'refunded'
       | null;
-    /** Result of the line, in words. */
+    /** Result of the line, as text. */
     message: string;
   }[];
 }
 
 export interface TestClock {
   object: 'test_clock';
-  /** advancing: time is moving forward, and the service does the work that falls due on the way. */
+  /** advancing: time is moving forward, and the service does the work that becomes due. */
   status: 'ready' | 'advancing';
-  /** The time of this service, which passes by itself between advances. */
+  /** The time of this service. Between advances it passes at normal speed. */
   now: Timestamp;
   /** The end of the advance in progress, or null. */
   target: Timestamp | null;
-  /** Difference to the real time: the sum of all advances, including the one in progress so far. */
+  /** Difference to real time: the sum of all advances, including the completed part of an advance in progress. */
   advancedSeconds: number;
 }
 
@@ -1261,18 +1261,18 @@ export interface UpdateWebhookEndpointParams {
   events?: ('payment.provider_pending' | 'payment.paid' | 'payment.failed')[] | undefined;
   /** Your own description of the endpoint, at most 500 characters. */
   description?: string | undefined;
-  /** active enables it: pending deliveries are sent, and its failures are forgotten. disabled disables it. */
+  /** active enables the endpoint: pending deliveries are sent, and failingSince is reset. disabled disables it. */
   status?: 'active' | 'disabled' | undefined;
 }
 
 export interface VerifySampleParams {
-  /** Provider that calls. 1 to 120 characters. Default: "sandbox". */
+  /** Provider that sends the callback. 1 to 120 characters. Default: "sandbox". */
   provider?: string | undefined;
-  /** At most 500 characters. t=<unix>,v1=<64 hex> is verified; else a placeholder. */
+  /** At most 500 characters. t=<unix>,v1=<64 hex> is verified; any other text is a placeholder. */
   signature?: string | undefined;
   /** The callback. */
   payload: {
-    /** Provider's id of it, 1 to 200 characters; applied once. */
+    /** Event id of the provider, 1 to 200 characters; each id is applied once. */
     eventId: string;
     /** The checkout session, 1 to 120 characters. */
     sessionId: string;
@@ -1287,15 +1287,15 @@ export interface VerifySampleParams {
 
 export interface VerifySampleResult {
   accepted: true;
-  /** The provider given. */
+  /** Provider of the request. */
   provider: string;
   /** The provider's id of the callback. */
   eventId: string;
-  /** The session given. */
+  /** Session of the request. */
   sessionId: string;
   /** provider_pending: accepted, not confirmed; paid: confirmed, safe to fulfil; failed. */
   status: 'provider_pending' | 'paid' | 'failed';
-  /** true only if a verified sample of an existing sandbox session really queued a merchant event. */
+  /** true if the callback was verified and applied to a sandbox session, and an event was queued for the merchant. */
   merchantWebhookQueued: boolean;
   /** true for a valid signature; false for a placeholder or none. */
   signatureVerified: boolean;
@@ -1307,21 +1307,21 @@ export interface WebhookEndpoint {
   object: 'webhook_endpoint';
   /** The URL to which events are posted. */
   url: string;
-  /** It gets the events of this environment. */
+  /** Environment whose events the endpoint receives. */
   environment: 'sandbox' | 'production';
   /** api: created through this API; configuration: WEBHOOK_URL of the service, which is changed there. */
   source: 'api' | 'configuration';
-  /** The types of events that are sent to it. */
+  /** The event types that the endpoint receives. */
   events: ('payment.provider_pending' | 'payment.paid' | 'payment.failed')[];
   /** Your own description of the endpoint. */
   description: string;
-  /** disabled: it gets no new deliveries, and pending ones wait. */
+  /** disabled: no new deliveries; pending deliveries wait. */
   status: 'active' | 'disabled';
-  /** Reason why it is disabled, in words; null while it is active. */
+  /** Reason why it is disabled, as text; null while active. */
   disabledReason: string | null;
   /** Time of disabling. */
   disabledAt: Timestamp | null;
-  /** The first failure since the last success, or null. After 120 hours the next failure disables it. */
+  /** Time of the first failure since the last success, or null. Failing for 120 hours disables it. */
   failingSince: Timestamp | null;
   /** Last acknowledged delivery, to the minute, or null. */
   lastSuccessAt: Timestamp | null;
@@ -1337,7 +1337,7 @@ export interface WebhookEndpoint {
 }
 
 export type WebhookEndpointWithSecret = WebhookEndpoint & {
-  /** The new secret, which is shown in this response and never again. */
+  /** The new secret, which is shown only in this response. */
   secret: string;
 };
 
@@ -1346,7 +1346,7 @@ export interface AnyEvent {
   id: string;
   /** Fulfil on payment.paid only. */
   type: 'payment.provider_pending' | 'payment.paid' | 'payment.failed';
-  /** true exactly for production. */
+  /** true for production, false for sandbox. */
   livemode: boolean;
   /** Time of the state change. */
   created: Timestamp;
@@ -1360,11 +1360,11 @@ export interface AnyEvent {
     status: 'provider_pending' | 'paid' | 'failed';
     /** The session's amount. In US dollars, not cents. */
     amount: number;
-    /** Currency of every amount here: always USD. */
+    /** Currency of all amounts of this record: always USD. */
     currency: string;
     /** Settlement asset of the route. */
     asset: string;
-    /** The network it settles on. */
+    /** Settlement network of the route. */
     network: string;
     /** The route of the payment. */
     route: {
@@ -1372,7 +1372,7 @@ export interface AnyEvent {
       id: string;
       /** Payment method of the buyer: card, wallet, or a local bank method. */
       kind: 'card' | 'wallet' | 'local';
-      /** Its name. */
+      /** Name of the route. */
       label: string;
       /** The provider. */
       provider: string;
@@ -1387,26 +1387,26 @@ export interface AnyEvent {
 export interface WebhookExample {
   /** Headers of the delivery, signed with the sample webhook secret. */
   headers: Record<string, string>;
-  /** Body of the delivery: the signature is over its compact JSON. */
+  /** Body of the delivery; the signature covers its compact JSON. */
   payload: WebhookEvent;
 }
 
 export interface WebhookExampleParams {
   /** Event type of the sample. Default: "payment.paid". */
   event?: 'payment.provider_pending' | 'payment.paid' | 'payment.failed' | undefined;
-  /** Provider it names. 1 to 120 characters. Default: "sandbox". */
+  /** Provider in the event. 1 to 120 characters. Default: "sandbox". */
   provider?: string | undefined;
-  /** Session it names. 1 to 120 characters. Default: "chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m". */
+  /** Session id in the event. 1 to 120 characters. Default: "chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m". */
   sessionId?: string | undefined;
-  /** Customer it names. 1 to 120 characters. Default: "cus_01m7x0e4kp6z2s8d4g1k7n0q3v9x5b2f8h4c". */
+  /** Customer id in the event. 1 to 120 characters. Default: "cus_01m7x0e4kp6z2s8d4g1k7n0q3v9x5b2f8h4c". */
   customerId?: string | undefined;
   /** US dollars, not cents: more than 0, at most 1000000, at most two decimals. Default: 49.99. */
   amount?: number | undefined;
-  /** Route it names. 1 to 120 characters. Default: "sandbox_card_acquirer". */
+  /** Route in the event. 1 to 120 characters. Default: "sandbox_card_acquirer". */
   routeId?: string | undefined;
   /** Provider's reference, 1 to 200 characters, or null. Default: "sim_5f2b8c1d9e". */
   txHash?: string | null | undefined;
-  /** true: as in production. Default: false. */
+  /** livemode of the event: true for production. Default: false. */
   livemode?: boolean | undefined;
   /** Your own data: keys of 1 to 500 and values of at most 500 characters. Default: {}. */
   metadata?: Record<string, string> | undefined;
@@ -1416,11 +1416,11 @@ export interface WebhookTest {
   object: 'webhook_test';
   /** The endpoint. */
   endpointId: string;
-  /** The id of the sample event, which no session has. */
+  /** Id of the sample event, whose session does not exist. */
   eventId: string;
   /** The type of the sample event. */
   type: 'payment.provider_pending' | 'payment.paid' | 'payment.failed';
-  /** True if it was answered with 200. */
+  /** True if the endpoint answered with 200. */
   delivered: boolean;
   /** HTTP status of the response, or null without a response. */
   statusCode: number | null;
@@ -1437,36 +1437,36 @@ export interface WebhookTest {
 }
 
 export interface ListSessionsParams {
-  /** Only sessions of this customer: an email address, case aside, or an id that starts with cus_. */
+  /** Only sessions of this customer: an email address, ignoring case, or an id that starts with cus_. */
   customer?: string | undefined;
-  /** Only records with this status. A status that does not exist matches nothing. */
+  /** Only records with this status. An unknown status matches nothing. */
   status?: 'routed' | 'pending' | 'paid' | 'failed' | 'expired' | undefined;
-  /** Only sessions that carry this reference of yours. */
+  /** Only sessions with this clientReferenceId. */
   clientReferenceId?: string | undefined;
-  /** Only records of this environment. Default: both; with an API key, its own. */
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
-  /** Maximum number of records: 1 to 100, larger counts as 100. Default 20. */
+  /** Page size, 1 to 100; larger values count as 100. Default 20. */
   limit?: number | undefined;
-  /** The id of a record of this list; the answer has older records. */
+  /** Id of a record of this list; returns older records. */
   startingAfter?: string | undefined;
-  /** The id of a record of this list; the answer has newer records. */
+  /** Id of a record of this list; returns newer records. */
   endingBefore?: string | undefined;
 }
 
 export interface ListCustomersParams {
   /** Only this customer: an id that starts with cus_. */
   customerId?: string | undefined;
-  /** Only the customer of this address: the whole address, case aside. */
+  /** Only the customer with exactly this email address, ignoring case. */
   email?: string | undefined;
-  /** Only records with this status. A status that does not exist matches nothing. */
+  /** Only records with this status. An unknown status matches nothing. */
   status?: 'active' | 'blocked' | 'erased' | undefined;
-  /** Only records of this environment. Default: both; with an API key, its own. */
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
-  /** Maximum number of records: 1 to 100, larger counts as 100. Default 20. */
+  /** Page size, 1 to 100; larger values count as 100. Default 20. */
   limit?: number | undefined;
-  /** The id of a record of this list; the answer has older records. */
+  /** Id of a record of this list; returns older records. */
   startingAfter?: string | undefined;
-  /** The id of a record of this list; the answer has newer records. */
+  /** Id of a record of this list; returns newer records. */
   endingBefore?: string | undefined;
 }
 
@@ -1475,17 +1475,17 @@ export interface ListPaymentsParams {
   customerId?: string | undefined;
   /** Only the payment of this invoice: an id that starts with inv_. */
   invoiceId?: string | undefined;
-  /** Only this payment, or only those of this session: an id that starts with pay_ or chk_. */
+  /** Only this payment, or only payments of this session: an id that starts with pay_ or chk_. */
   paymentId?: string | undefined;
-  /** Only records with this status. A status that does not exist matches nothing. */
+  /** Only records with this status. An unknown status matches nothing. */
   status?: 'pending' | 'paid' | 'failed' | undefined;
-  /** Only records of this environment. Default: both; with an API key, its own. */
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
-  /** Maximum number of records: 1 to 100, larger counts as 100. Default 20. */
+  /** Page size, 1 to 100; larger values count as 100. Default 20. */
   limit?: number | undefined;
-  /** The id of a record of this list; the answer has older records. */
+  /** Id of a record of this list; returns older records. */
   startingAfter?: string | undefined;
-  /** The id of a record of this list; the answer has newer records. */
+  /** Id of a record of this list; returns newer records. */
   endingBefore?: string | undefined;
 }
 
@@ -1496,26 +1496,26 @@ export interface ListInvoicesParams {
   paymentId?: string | undefined;
   /** Only this invoice: an id that starts with inv_. */
   invoiceId?: string | undefined;
-  /** Only records with this status. A status that does not exist matches nothing. */
+  /** Only records with this status. An unknown status matches nothing. */
   status?: 'open' | 'paid' | 'void' | undefined;
-  /** Only records of this environment. Default: both; with an API key, its own. */
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
-  /** Maximum number of records: 1 to 100, larger counts as 100. Default 20. */
+  /** Page size, 1 to 100; larger values count as 100. Default 20. */
   limit?: number | undefined;
-  /** The id of a record of this list; the answer has older records. */
+  /** Id of a record of this list; returns older records. */
   startingAfter?: string | undefined;
-  /** The id of a record of this list; the answer has newer records. */
+  /** Id of a record of this list; returns newer records. */
   endingBefore?: string | undefined;
 }
 
 export interface ListRefundsOfPaymentParams {
-  /** Only records with this status. A status that does not exist matches nothing. */
+  /** Only records with this status. An unknown status matches nothing. */
   status?: 'pending' | 'succeeded' | 'failed' | undefined;
-  /** Maximum number of records: 1 to 100, larger counts as 100. Default 20. */
+  /** Page size, 1 to 100; larger values count as 100. Default 20. */
   limit?: number | undefined;
-  /** The id of a record of this list; the answer has older records. */
+  /** Id of a record of this list; returns older records. */
   startingAfter?: string | undefined;
-  /** The id of a record of this list; the answer has newer records. */
+  /** Id of a record of this list; returns newer records. */
   endingBefore?: string | undefined;
 }
 
@@ -1524,29 +1524,29 @@ export interface ListRefundsParams {
   paymentId?: string | undefined;
   /** Only refunds of this session: an id that starts with chk_. */
   sessionId?: string | undefined;
-  /** Only records with this status. A status that does not exist matches nothing. */
+  /** Only records with this status. An unknown status matches nothing. */
   status?: 'pending' | 'succeeded' | 'failed' | undefined;
-  /** Only records of this environment. Default: both; with an API key, its own. */
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
-  /** Maximum number of records: 1 to 100, larger counts as 100. Default 20. */
+  /** Page size, 1 to 100; larger values count as 100. Default 20. */
   limit?: number | undefined;
-  /** The id of a record of this list; the answer has older records. */
+  /** Id of a record of this list; returns older records. */
   startingAfter?: string | undefined;
-  /** The id of a record of this list; the answer has newer records. */
+  /** Id of a record of this list; returns newer records. */
   endingBefore?: string | undefined;
 }
 
 export interface ImportSettlementsParams {
-  /** true: report what would be recorded, and record nothing. Default false. */
+  /** true: report the result, but record nothing. Default false. */
   dryRun?: boolean | undefined;
-  /** Settle payments of this environment only. Default: both. */
+  /** Only payments of this environment are settled. Default: both. */
   environment?: 'sandbox' | 'production' | undefined;
 }
 
 export interface GetLedgerBalancesParams {
-  /** The balances at the start of this moment: ISO 8601. Default: now, with everything booked. */
+  /** Time of the balances, exclusive: ISO 8601. Default: now, including all postings. */
   at?: Timestamp | undefined;
-  /** Only records of this environment. Default: both; with an API key, its own. */
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
 }
 
@@ -1560,7 +1560,7 @@ export interface ListLedgerEntriesParams {
     | 'buyer_refunds_payable'
     | 'operator_cash'
     | undefined;
-  /** paid: a buyer has paid; settled: the merchant was paid out; refund: a refund was requested; refund_paid: it was paid out; refund_failed: it was not, and its posting is reversed; adjustment: money that was resolved by hand. */
+  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: a refund was paid out; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy. */
   kind?:
     | 'paid'
     | 'settled'
@@ -1576,17 +1576,17 @@ export interface ListLedgerEntriesParams {
   sessionId?: string | undefined;
   /** Only entries of this payment: an id that starts with pay_. */
   paymentId?: string | undefined;
-  /** Only entries booked then or later: ISO 8601. */
+  /** Only entries booked at or after this time: ISO 8601. */
   from?: Timestamp | undefined;
-  /** Only entries booked before: ISO 8601. */
+  /** Only entries booked before this time: ISO 8601. */
   until?: Timestamp | undefined;
-  /** Only records of this environment. Default: both; with an API key, its own. */
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
-  /** Maximum number of records: 1 to 100, larger counts as 100. Default 20. */
+  /** Page size, 1 to 100; larger values count as 100. Default 20. */
   limit?: number | undefined;
-  /** The id of a record of this list; the answer has older records. */
+  /** Id of a record of this list; returns older records. */
   startingAfter?: string | undefined;
-  /** The id of a record of this list; the answer has newer records. */
+  /** Id of a record of this list; returns newer records. */
   endingBefore?: string | undefined;
 }
 
@@ -1600,7 +1600,7 @@ export interface ExportLedgerParams {
     | 'buyer_refunds_payable'
     | 'operator_cash'
     | undefined;
-  /** paid: a buyer has paid; settled: the merchant was paid out; refund: a refund was requested; refund_paid: it was paid out; refund_failed: it was not, and its posting is reversed; adjustment: money that was resolved by hand. */
+  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: a refund was paid out; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy. */
   kind?:
     | 'paid'
     | 'settled'
@@ -1616,11 +1616,11 @@ export interface ExportLedgerParams {
   sessionId?: string | undefined;
   /** Only entries of this payment: an id that starts with pay_. */
   paymentId?: string | undefined;
-  /** Only entries booked then or later: ISO 8601. */
+  /** Only entries booked at or after this time: ISO 8601. */
   from?: Timestamp | undefined;
-  /** Only entries booked before: ISO 8601. */
+  /** Only entries booked before this time: ISO 8601. */
   until?: Timestamp | undefined;
-  /** Only records of this environment. Default: both; with an API key, its own. */
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
 }
 
@@ -1637,17 +1637,17 @@ export interface ListDiscrepanciesParams {
     | 'refund_excess'
     | 'reversal'
     | undefined;
-  /** Only open, or only resolved ones. */
+  /** Only open, or only resolved discrepancies. */
   status?: 'open' | 'resolved' | undefined;
   /** Only discrepancies of this session: an id that starts with chk_. */
   sessionId?: string | undefined;
-  /** Only records of this environment. Default: both; with an API key, its own. */
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
-  /** Maximum number of records: 1 to 100, larger counts as 100. Default 20. */
+  /** Page size, 1 to 100; larger values count as 100. Default 20. */
   limit?: number | undefined;
-  /** The id of a record of this list; the answer has older records. */
+  /** Id of a record of this list; returns older records. */
   startingAfter?: string | undefined;
-  /** The id of a record of this list; the answer has newer records. */
+  /** Id of a record of this list; returns newer records. */
   endingBefore?: string | undefined;
 }
 
@@ -1656,15 +1656,15 @@ export interface ListEventsParams {
   sessionId?: string | undefined;
   /** Only events of this type. A type that does not exist matches nothing. */
   type?: 'payment.provider_pending' | 'payment.paid' | 'payment.failed' | undefined;
-  /** Only records of this environment. Default: both; with an API key, its own. */
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
   /** Id of an event, for the feed: the events that became visible after it, oldest first. Empty: from the beginning. Not together with sessionId, startingAfter or endingBefore. */
   after?: string | undefined;
-  /** Maximum number of records: 1 to 100, larger counts as 100. Default 20. */
+  /** Page size, 1 to 100; larger values count as 100. Default 20. */
   limit?: number | undefined;
-  /** The id of a record of this list; the answer has older records. */
+  /** Id of a record of this list; returns older records. */
   startingAfter?: string | undefined;
-  /** The id of a record of this list; the answer has newer records. */
+  /** Id of a record of this list; returns newer records. */
   endingBefore?: string | undefined;
 }
 
@@ -1673,41 +1673,41 @@ export interface ListDeliveriesParams {
   endpointId?: string | undefined;
   /** Only deliveries of this session: an id that starts with chk_. */
   sessionId?: string | undefined;
-  /** Only deliveries of this event: its whole id. */
+  /** Only deliveries of the event with exactly this id. */
   eventId?: string | undefined;
-  /** Only deliveries of events of this type. A type that does not exist matches nothing. */
+  /** Only deliveries of events of this type. An unknown type matches nothing. */
   type?: 'payment.provider_pending' | 'payment.paid' | 'payment.failed' | undefined;
-  /** Only records with this status. A status that does not exist matches nothing. */
+  /** Only records with this status. An unknown status matches nothing. */
   status?: 'pending' | 'delivered' | 'dead' | undefined;
-  /** Only deliveries whose last attempt had such a response; none: no response. Deliveries without an attempt match no class. */
+  /** Only deliveries whose last attempt got a response of this class; none: no response. Deliveries without an attempt match no class. */
   statusClass?: '2xx' | '3xx' | '4xx' | '5xx' | 'none' | undefined;
-  /** Only deliveries made then or later: ISO 8601. */
+  /** Only deliveries created at or after this time: ISO 8601. */
   createdFrom?: Timestamp | undefined;
-  /** Only deliveries made before: ISO 8601. */
+  /** Only deliveries created before this time: ISO 8601. */
   createdUntil?: Timestamp | undefined;
-  /** Only records of this environment. Default: both; with an API key, its own. */
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
-  /** Maximum number of records: 1 to 100, larger counts as 100. Default 20. */
+  /** Page size, 1 to 100; larger values count as 100. Default 20. */
   limit?: number | undefined;
-  /** The id of a record of this list; the answer has older records. */
+  /** Id of a record of this list; returns older records. */
   startingAfter?: string | undefined;
-  /** The id of a record of this list; the answer has newer records. */
+  /** Id of a record of this list; returns newer records. */
   endingBefore?: string | undefined;
 }
 
 export interface ListWebhookEndpointsParams {
-  /** Only records of this environment. Default: both; with an API key, its own. */
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
-  /** Maximum number of records: 1 to 100, larger counts as 100. Default 20. */
+  /** Page size, 1 to 100; larger values count as 100. Default 20. */
   limit?: number | undefined;
-  /** The id of a record of this list; the answer has older records. */
+  /** Id of a record of this list; returns older records. */
   startingAfter?: string | undefined;
-  /** The id of a record of this list; the answer has newer records. */
+  /** Id of a record of this list; returns newer records. */
   endingBefore?: string | undefined;
 }
 
 export interface GetRoutingRulesParams {
-  /** This version instead of the one in force. */
+  /** Version to return. Default: the active version. */
   version?: number | undefined;
 }
 
@@ -1719,24 +1719,24 @@ export interface ListRoutingRoutesParams {
 export interface ListRoutingTransitionsParams {
   /** Only changes of this route. */
   routeId?: string | undefined;
-  /** Only records of this environment. Default: both; with an API key, its own. */
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
-  /** Maximum number of records: 1 to 100, larger counts as 100. Default 20. */
+  /** Page size, 1 to 100; larger values count as 100. Default 20. */
   limit?: number | undefined;
-  /** The id of a record of this list; the answer has older records. */
+  /** Id of a record of this list; returns older records. */
   startingAfter?: string | undefined;
-  /** The id of a record of this list; the answer has newer records. */
+  /** Id of a record of this list; returns newer records. */
   endingBefore?: string | undefined;
 }
 
 export interface ListApiKeysParams {
-  /** Only records of this environment. Default: both; with an API key, its own. */
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
-  /** Maximum number of records: 1 to 100, larger counts as 100. Default 20. */
+  /** Page size, 1 to 100; larger values count as 100. Default 20. */
   limit?: number | undefined;
-  /** The id of a record of this list; the answer has older records. */
+  /** Id of a record of this list; returns older records. */
   startingAfter?: string | undefined;
-  /** The id of a record of this list; the answer has newer records. */
+  /** Id of a record of this list; returns newer records. */
   endingBefore?: string | undefined;
 }
 
