@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { ErrorCode } from '../domain/gateway-error.ts';
 import { type Endpoint, errorCodesOf, scopesOf } from './endpoint.ts';
 import { jsonSchemaOf, sampleOf } from './json-schema.ts';
@@ -74,11 +75,17 @@ export function openApiOf({ baseUrl, version, endpoints, statusOf }: OpenApiOpti
       .map(([name, description]) => ({ name, description })),
     paths,
     webhooks,
-    components: { schemas, ...shared, securitySchemes: SECURITY_SCHEMES },
-    // Requirements of webhooks, which have signatures. Every endpoint has its own.
-    security: [],
+    components: { schemas, ...shared, headers: HEADERS, securitySchemes: SECURITY_SCHEMES },
+    security: READ_SECURITY,
   };
 }
+
+const HEADERS = {
+  'Idempotent-Replayed': {
+    description: 'true where this is the answer to an earlier request with the same idempotencyKey; else absent.',
+    schema: { type: 'string', enum: ['true'] },
+  },
+};
 
 function operationOf(
   endpoint: Endpoint,
@@ -87,16 +94,14 @@ function operationOf(
 ): OpenApiOperation {
   const { operationId, tag, summary, description, body, response, etag } = endpoint;
   const parameters = [...pathParameters(endpoint), ...queryParameters(endpoint)];
+  const security = securityOf(endpoint);
   const ok: OpenApiResponse = {
     description: 'Done.',
     content: { [endpoint.responseType ?? JSON_TYPE]: { schema: refTo(response) } },
   };
   if (endpoint.errors.includes('idempotency_conflict')) {
     ok.headers = {
-      'Idempotent-Replayed': {
-        description: 'true where this is the answer to an earlier request with the same idempotencyKey; else absent.',
-        schema: { type: 'string', enum: ['true'] },
-      },
+      'Idempotent-Replayed': { $ref: '#/components/headers/Idempotent-Replayed' },
     };
   }
   return {
@@ -111,7 +116,7 @@ function operationOf(
       ...(etag && { 304: { description: 'Not modified: If-None-Match names the ETag of this response.' } }),
       ...errorResponses(endpoint, statusOf),
     },
-    security: securityOf(endpoint),
+    ...(!isDeepStrictEqual(security, READ_SECURITY) && { security }),
   };
 }
 
@@ -209,12 +214,14 @@ function webhookOf(type: EventType, refTo: Components['refTo']): OpenApiOperatio
     operationId: type,
     tags: ['webhooks'],
     summary: type,
-    description: `${MEANINGS[type]} Verify the signature over the raw body before changing an order, process each event id once, and answer exactly 200: anything else is retried.`,
+    description: MEANINGS[type],
     parameters: Object.entries(WEBHOOK_HEADERS).map(([name, [description, value]]) => {
       return { name, in: 'header', required: true, description, schema: { type: 'string' }, example: value };
     }),
     requestBody: { required: true, content: { [JSON_TYPE]: { schema: refTo(webhookEvent), example } } },
-    responses: { 200: { description: 'The only answer that acknowledges the delivery.' } },
+    responses: { 200: { description: 'Acknowledged.' } },
+    // It has a signature.
+    security: [],
   };
 }
 
@@ -243,3 +250,6 @@ function securityOf({ access, keys }: Pick<Endpoint, 'access' | 'keys'>): Securi
   const withKey = scopesOf(access).map((scope) => ({ [name]: [scope] }));
   return keys === 'required' ? withKey : [{}, ...withKey];
 }
+
+/** Requirement of the operations that state none: the most frequent one. */
+const READ_SECURITY = securityOf({ access: 'read' });

@@ -19,7 +19,8 @@ export const TAGS = {
     'The time of a sandbox that was started with TEST_CLOCK=true: moving it forward replaces waiting in tests.',
   keys: 'The keys that may use the API, and their permissions. A service is closed to others once it has a key.',
   agent: 'Endpoints for agents without prior knowledge of the service: discovery, schemas and typed actions.',
-  webhooks: 'Requests of this service to the merchant after the state of a payment has changed.',
+  webhooks:
+    'Requests of this service to the merchant after the state of a payment has changed. Verify the signature over the raw body before changing an order, process each event id once, and answer exactly 200: anything else is retried.',
 };
 
 export type EndpointTag = Exclude<keyof typeof TAGS, 'webhooks'>;

@@ -12,21 +12,11 @@ export type EventOf<Type extends string, Status extends ProviderStatus> = AnyEve
 };
 export type EventData<Status extends ProviderStatus = ProviderStatus> = EventOf<WebhookEventType, Status>['data'];
 
-/**
- * The provider has accepted the payment; it is not confirmed. Do not fulfil yet. Verify the signature over the
- * raw body before changing an order, process each event id once, and answer exactly 200: anything else is
- * retried.
- */
+/** The provider has accepted the payment; it is not confirmed. Do not fulfil yet. */
 export type PaymentProviderPendingEvent = EventOf<'payment.provider_pending', 'provider_pending'>;
-/**
- * The payment is confirmed: fulfil the order. Verify the signature over the raw body before changing an order,
- * process each event id once, and answer exactly 200: anything else is retried.
- */
+/** The payment is confirmed: fulfil the order. */
 export type PaymentPaidEvent = EventOf<'payment.paid', 'paid'>;
-/**
- * The payment failed, timed out or was rejected. Do not fulfil. Verify the signature over the raw body before
- * changing an order, process each event id once, and answer exactly 200: anything else is retried.
- */
+/** The payment failed, timed out or was rejected. Do not fulfil. */
 export type PaymentFailedEvent = EventOf<'payment.failed', 'failed'>;
 /** The body of a webhook. `switch (event.type)` narrows it. Fulfil orders on `payment.paid` only. */
 export type WebhookEvent = PaymentProviderPendingEvent | PaymentPaidEvent | PaymentFailedEvent;
