@@ -18,11 +18,16 @@ const HEAD = `
 
   /** ISO 8601 in UTC with milliseconds: \`2026-01-15T09:30:00.000Z\`. \`new Date(value)\` reads it. */
   export type Timestamp = string;
-  /** An event of one type. */
-  export type EventOf<Type extends string, Status extends ProviderStatus> =
-    AnyEvent & { type: Type; data: { status: Status } };
+  /** An event of one type. \`Part\` is the field of \`data\` that only this type has. */
+  export type EventOf<Type extends string, Status extends ProviderStatus, Part extends 'refund' | 'dispute' = never> =
+    AnyEvent & { type: Type; data: { status: Status } & { [Key in Part]: NonNullable<AnyEvent['data'][Key]> } };
   export type EventData<Status extends ProviderStatus = ProviderStatus> = EventOf<WebhookEventType, Status>['data'];
 `;
+/** Status and part of the events whose type is not that of a status. */
+const PARAMETERS: Record<string, string> = {
+  'payment.refunded': "'paid', 'refund'",
+  'payment.disputed': "'paid', 'dispute'",
+};
 /** Envelopes, and the schema that \`AnyEvent\` is declared from. */
 const NOT_DECLARED = /(?:List|Response)$|^(?:ActionError|HasMore|WebhookEvent)$/;
 
@@ -41,8 +46,8 @@ export function typesText(api: ApiDocument): string {
     if (shape !== undefined) names.set(shape, name);
   }
   const events = Object.entries(api.webhooks).map(([type, { post }]) => {
-    const status = type.slice(type.indexOf('.') + 1);
-    return { name: `${pascalCase(type)}Event`, doc: docOf(post.description), of: `EventOf<'${type}', '${status}'>` };
+    const rest = PARAMETERS[type] ?? `'${type.slice(type.indexOf('.') + 1)}'`;
+    return { name: `${pascalCase(type)}Event`, doc: docOf(post.description), of: `EventOf<'${type}', ${rest}>` };
   });
   const operations = Object.values(api.paths).flatMap((methods) => Object.values(methods));
   return [

@@ -44,6 +44,8 @@ export const PARTS: Record<string, string> = {
   DeliveryAttempt: 'DeliveryDetails.log[]',
   DeliveryStatus: 'Delivery.status',
   DiscrepancyKind: 'Discrepancy.kind',
+  EventDispute: 'WebhookEvent.data.dispute',
+  EventRefund: 'WebhookEvent.data.refund',
   InvoiceStatus: 'Invoice.status',
   KycPolicy: 'RouteSummary.kycPolicy',
   LastAttempt: 'Delivery.lastAttempt',

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import type { WebhookEvent } from '../../sdk/src/index.ts';
+import { EVERY_TYPE } from '../domain/webhook-endpoint.ts';
 import { type CommandContext, describedCommand, jsonLineOf } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { followFeed } from './feed-follower.ts';
 import { type Fields, rowOf } from './record-fields.ts';
 import { growingTable } from './table.ts';
-import { EVENT_TYPES, choiceOption, environmentOption, option, wholeNumberOption } from './options.ts';
+import { choiceOption, environmentOption, option, wholeNumberOption } from './options.ts';
 import { plain } from './cells.ts';
 
 const PAGE = 100;
@@ -32,7 +33,7 @@ export function feedCommand(context: CommandContext, columns: Fields<WebhookEven
     ],
     options: [
       option('--after <event>', 'the last event that you know; default: from the beginning'),
-      choiceOption('--type <type>', 'only those of this type', EVENT_TYPES),
+      choiceOption('--type <type>', 'only those of this type', EVERY_TYPE),
       environmentOption('only those of this environment; left out, both'),
       wholeNumberOption('--limit', 'how many at most; left out, all', '100'),
       option('--follow', 'continue with new events until Ctrl-C'),

@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { Option } from 'commander';
 import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
-import { PROVIDER_STATUSES } from '../domain/records.ts';
+import { EVERY_TYPE, type EventType } from '../domain/webhook-endpoint.ts';
 import { CommandError, type Terminal } from './command-context.ts';
 
 // Input of people is read strictly: every refusal is a CommandError with exit code 2 that names the option and an example.
-
-export const EVENT_TYPES = PROVIDER_STATUSES.map((status) => `payment.${status}` as const);
 
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/;
 const DECIMAL = /^-?(?:\d+|\d*\.\d+)$/;
@@ -60,11 +58,11 @@ export function timeOption(name: string, description: string): Option {
 }
 
 /** Event types, separated by commas. */
-export function eventTypesOf(text: string): (typeof EVENT_TYPES)[number][] {
+export function eventTypesOf(text: string): EventType[] {
   return text.split(',').map((each) => {
-    const type = EVENT_TYPES.find((known) => known === each.trim());
+    const type = EVERY_TYPE.find((known) => known === each.trim());
     if (type !== undefined) return type;
-    throw new CommandError(2, `--events knows no ${JSON.stringify(each.trim())}; there are ${EVENT_TYPES.join(', ')}`);
+    throw new CommandError(2, `--events knows no ${JSON.stringify(each.trim())}; there are ${EVERY_TYPE.join(', ')}`);
   });
 }
 

@@ -4,6 +4,7 @@ import type { Posting } from './ledger.ts';
 import { shareOf } from './money.ts';
 import type { Checkout, Instant, Invoice, InvoiceStatus, Payment, ProviderStatus, Session } from './records.ts';
 import type { Refund, RefundStatus } from './refund-record.ts';
+import type { Reversal } from './reversal.ts';
 import type { Route } from './route.ts';
 import type { Settlement } from './settlement.ts';
 
@@ -17,6 +18,8 @@ const INQUIRY_DELAYS_MS = [30, 60, 120, 300, 600].map((seconds) => seconds * SEC
 export type Effect =
   | { type: 'post'; posting: Posting }
   | { type: 'announce'; status: ProviderStatus; payment: Payment }
+  | { type: 'announce_refund'; payment: Payment; refund: Refund }
+  | { type: 'announce_dispute'; payment: Payment; reversal: Reversal }
   | { type: 'cancel_at_provider'; payment: Payment }
   | { type: 'settlement_recorded'; settlement: Settlement }
   | { type: 'refund_requested'; refund: Refund }

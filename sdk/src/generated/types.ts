@@ -5,21 +5,27 @@ import type { RuleCondition } from '../rule-condition.ts';
 
 /** ISO 8601 in UTC with milliseconds: `2026-01-15T09:30:00.000Z`. `new Date(value)` reads it. */
 export type Timestamp = string;
-/** An event of one type. */
-export type EventOf<Type extends string, Status extends ProviderStatus> = AnyEvent & {
-  type: Type;
-  data: { status: Status };
-};
+/** An event of one type. `Part` is the field of `data` that only this type has. */
+export type EventOf<
+  Type extends string,
+  Status extends ProviderStatus,
+  Part extends 'refund' | 'dispute' = never,
+> = AnyEvent & { type: Type; data: { status: Status } & { [Key in Part]: NonNullable<AnyEvent['data'][Key]> } };
 export type EventData<Status extends ProviderStatus = ProviderStatus> = EventOf<WebhookEventType, Status>['data'];
 
-/** The provider has accepted the payment; it is not confirmed. Do not fulfil yet. */
+/** Accepted by the provider, not confirmed. Do not fulfil yet. */
 export type PaymentProviderPendingEvent = EventOf<'payment.provider_pending', 'provider_pending'>;
 /** The payment is confirmed: fulfil the order. */
 export type PaymentPaidEvent = EventOf<'payment.paid', 'paid'>;
 /** The payment failed, timed out or was rejected. Do not fulfil. */
 export type PaymentFailedEvent = EventOf<'payment.failed', 'failed'>;
+/** A refund succeeded, or failed after that: data.refund. Only for endpoints that name it. */
+export type PaymentRefundedEvent = EventOf<'payment.refunded', 'paid', 'refund'>;
+/** A dispute was opened or changed: data.dispute. Only for endpoints that name it. */
+export type PaymentDisputedEvent = EventOf<'payment.disputed', 'paid', 'dispute'>;
 /** The body of a webhook. `switch (event.type)` narrows it. Fulfil orders on `payment.paid` only. */
-export type WebhookEvent = PaymentProviderPendingEvent | PaymentPaidEvent | PaymentFailedEvent;
+export type WebhookEvent =
+  PaymentProviderPendingEvent | PaymentPaidEvent | PaymentFailedEvent | PaymentRefundedEvent | PaymentDisputedEvent;
 export interface AnyEvent {
   /** The event: process each id once. */
   id: string;
@@ -60,6 +66,10 @@ export interface AnyEvent {
     /** The provider's transaction reference, or null. */
     tx_hash: string | null;
     metadata: Metadata;
+    /** The refund: only in payment.refunded. */
+    refund?: EventRefund | undefined;
+    /** The dispute: only in payment.disputed. */
+    dispute?: EventDispute | undefined;
   };
 }
 
@@ -163,6 +173,32 @@ export type DiscrepancyKind =
   | 'provider_mismatch'
   | 'event_conflict'
   | 'unknown_payment';
+/** The dispute: only in payment.disputed. */
+export interface EventDispute {
+  /** The dispute. */
+  id: string;
+  /** won: the money stays with the merchant; lost: with the buyer. */
+  status: 'open' | 'won' | 'lost';
+  /** The amount that is taken back now. In US dollars, not cents. */
+  amount: number;
+  /** Its fee, as charged now. In US dollars, not cents. */
+  fee: number;
+  /** The provider's own reason, or null. */
+  reason: string | null;
+}
+
+/** The refund: only in payment.refunded. */
+export interface EventRefund {
+  /** The refund. */
+  id: string;
+  /** The refunded amount. In US dollars, not cents. */
+  amount: number;
+  /** failed: it had succeeded, and the money came back later. */
+  status: 'succeeded' | 'failed';
+  /** As given, or null. */
+  reason: RefundReason | null;
+}
+
 /** open: payment not yet received; paid: payment confirmed; void: voided before payment. */
 export type InvoiceStatus = 'open' | 'paid' | 'void';
 /** Identity check of the buyer: none, light, full, or left to the provider. */
@@ -363,7 +399,8 @@ export type SettlementMismatch =
 /** disabled: it gets no new deliveries, and pending ones wait. */
 export type WebhookEndpointStatus = 'active' | 'disabled';
 /** Fulfil on payment.paid only. */
-export type WebhookEventType = 'payment.provider_pending' | 'payment.paid' | 'payment.failed';
+export type WebhookEventType =
+  'payment.provider_pending' | 'payment.paid' | 'payment.failed' | 'payment.refunded' | 'payment.disputed';
 export interface AdvanceParams {
   /** Seconds to move time forward: 1 to 2592000, which is 30 days. */
   seconds: number;
@@ -1515,7 +1552,7 @@ export interface WebhookExample {
 
 export interface WebhookExampleParams {
   /** Event type of the sample. Default: "payment.paid". */
-  event?: WebhookEventType | undefined;
+  event?: 'payment.provider_pending' | 'payment.paid' | 'payment.failed' | undefined;
   /** Provider it names. 1 to 120 characters. Default: "sandbox". */
   provider?: string | undefined;
   /** Session it names. 1 to 120 characters. Default: "chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m". */
