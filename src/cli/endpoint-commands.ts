@@ -7,16 +7,17 @@ import type {
   WebhookEventType,
   WebhookTest,
 } from '../../sdk/src/index.ts';
+import { EVERY_TYPE } from '../domain/webhook-endpoint.ts';
 import { type CommandContext, CommandError, type Paint, serviceCommand } from './command-context.ts';
 import { type Cells, showRecord } from './record-fields.ts';
 import { type Actions, resourceCommand } from './resource-command.ts';
-import { EVENT_TYPES, environmentOption, eventTypesOf, option, timeOption } from './options.ts';
+import { environmentOption, eventTypesOf, option, timeOption } from './options.ts';
 import { plain, secondsOf } from './cells.ts';
 
 const MAX_OVERLAP_HOURS = 24;
 
 const ENDPOINT: Cells<WebhookEndpoint> = {
-  events: ({ events }) => (events.length === EVENT_TYPES.length ? 'all' : events.join(', ')),
+  events: ({ events }) => (events.length === EVERY_TYPE.length ? 'all' : events.join(', ')),
   oldSecretsUntil: ({ secrets }) =>
     secrets.flatMap(({ expiresAt }) => (expiresAt === null ? [] : secondsOf(expiresAt))).join(', '),
   // The commands that show a secret print it on its own line.
@@ -41,7 +42,11 @@ interface EndpointOptions {
 
 const toOption = () => option('--to <url>', 'URL that receives the events');
 const fieldOptions = () => [
-  option('--events <types>', `event types to send, separated by commas: ${EVENT_TYPES.join(', ')}`, eventTypesOf),
+  option(
+    '--events <types>',
+    `event types to send, separated by commas: ${EVERY_TYPE.join(', ')}; default: the first three`,
+    eventTypesOf,
+  ),
   option('--description <text>', 'your own description'),
 ];
 

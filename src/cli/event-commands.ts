@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import type { Delivery, DeliveryDetails, Page, WebhookEvent } from '../../sdk/src/index.ts';
 import { ANSWER_CLASSES, DELIVERY_STATUSES } from '../domain/delivery.ts';
+import { EVERY_TYPE } from '../domain/webhook-endpoint.ts';
 import type { CommandContext } from './command-context.ts';
 import { feedCommand } from './feed-command.ts';
 import { type Cells, columnsOf, showTable, usualCell } from './record-fields.ts';
 import { resourceCommand } from './resource-command.ts';
-import { EVENT_TYPES, choiceOption, idOptions, statusOption, timeOption } from './options.ts';
+import { choiceOption, idOptions, statusOption, timeOption } from './options.ts';
 import { type Cell, dollars, statusCell } from './cells.ts';
 
 const EVENT: Cells<WebhookEvent> = {
@@ -25,7 +26,7 @@ export function eventsCommand(context: CommandContext): Command {
     name: 'events',
     summary: 'List, follow, show and resend events',
     one: 'event',
-    filters: [choiceOption('--type <type>', 'events of this type', EVENT_TYPES), ...idOptions('session')],
+    filters: [choiceOption('--type <type>', 'events of this type', EVERY_TYPE), ...idOptions('session')],
     examples: ['tillway events list --type payment.paid --all'],
     columns: EVENT_COLUMNS,
     cells: EVENT,
@@ -67,7 +68,7 @@ export function deliveriesCommand(context: CommandContext): Command {
     filters: [
       statusOption(DELIVERY_STATUSES),
       choiceOption('--status-class <class>', 'deliveries whose last response had this class', ANSWER_CLASSES),
-      choiceOption('--type <type>', 'deliveries of events of this type', EVENT_TYPES),
+      choiceOption('--type <type>', 'deliveries of events of this type', EVERY_TYPE),
       ...idOptions('endpoint', 'session', 'event'),
       timeOption('--created-from', 'deliveries created at or after this time'),
       timeOption('--created-until', 'deliveries created before this time'),

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import type { WebhookEvent } from '../../sdk/src/index.ts';
+import { EVERY_TYPE } from '../domain/webhook-endpoint.ts';
 import { type CommandContext, describedCommand, jsonLineOf } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { followFeed } from './feed-follower.ts';
 import { type Fields, rowOf } from './record-fields.ts';
 import { growingTable } from './table.ts';
-import { EVENT_TYPES, choiceOption, environmentOption, option, wholeNumberOption } from './options.ts';
+import { choiceOption, environmentOption, option, wholeNumberOption } from './options.ts';
 import { plain } from './cells.ts';
 
 const PAGE = 100;
@@ -32,7 +33,7 @@ export function feedCommand(context: CommandContext, columns: Fields<WebhookEven
     ],
     options: [
       option('--after <event>', 'id of the last event that you have read; default: start of the feed'),
-      choiceOption('--type <type>', 'events of this type', EVENT_TYPES),
+      choiceOption('--type <type>', 'events of this type', EVERY_TYPE),
       environmentOption('events of this environment; default both'),
       wholeNumberOption('--limit', 'maximum number of events; default all', '100'),
       option('--follow', 'wait for new events until Ctrl-C'),

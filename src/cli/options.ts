@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { Option } from 'commander';
 import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
-import { PROVIDER_STATUSES } from '../domain/records.ts';
+import { EVERY_TYPE, type EventType } from '../domain/webhook-endpoint.ts';
 import { CommandError, type Terminal } from './command-context.ts';
 
 // Option values are parsed strictly: an invalid value throws CommandError 2 with the name of the option and an example.
-
-export const EVENT_TYPES = PROVIDER_STATUSES.map((status) => `payment.${status}` as const);
 
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/;
 const DECIMAL = /^-?(?:\d+|\d*\.\d+)$/;
@@ -60,11 +58,11 @@ export function timeOption(name: string, description: string): Option {
 }
 
 /** Parses event types separated by commas. */
-export function eventTypesOf(text: string): (typeof EVENT_TYPES)[number][] {
+export function eventTypesOf(text: string): EventType[] {
   return text.split(',').map((each) => {
-    const type = EVENT_TYPES.find((known) => known === each.trim());
+    const type = EVERY_TYPE.find((known) => known === each.trim());
     if (type !== undefined) return type;
-    throw new CommandError(2, `--events takes ${EVENT_TYPES.join(', ')}, not ${JSON.stringify(each.trim())}`);
+    throw new CommandError(2, `--events takes ${EVERY_TYPE.join(', ')}, not ${JSON.stringify(each.trim())}`);
   });
 }
 

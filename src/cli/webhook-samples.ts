@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import type { VerifySampleResult, WebhookExample } from '../../sdk/src/index.ts';
 import { PROVIDER_STATUSES } from '../domain/records.ts';
+import { STATUS_TYPES } from '../domain/webhook-endpoint.ts';
 import { type Acted, act } from './actions.ts';
 import { type CommandContext, type Paint, serviceCommand } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { showRecord } from './record-fields.ts';
-import { EVENT_TYPES, amountOption, choiceOption, metadataOption, option } from './options.ts';
+import { amountOption, choiceOption, metadataOption, option } from './options.ts';
 import { plain } from './cells.ts';
 
 /** The `webhook example` command: shows a delivery as an endpoint would receive it. */
@@ -16,7 +17,7 @@ export function webhookExampleCommand(context: CommandContext): Command {
       'Prints headers, an empty line, and exactly the signed body. The secret is webhooks.sampleSecret of /api/agent/capabilities.',
     examples: ['tillway webhook example', 'tillway webhook example --event payment.failed --amount 20 --json'],
     options: [
-      choiceOption('--event <type>', 'default: payment.paid', EVENT_TYPES),
+      choiceOption('--event <type>', 'default: payment.paid', STATUS_TYPES),
       amountOption('--amount', 'US dollars, not cents: 49.99'),
       option('--session-id <id>', 'session id in the event'),
       option('--customer-id <id>', 'customer id in the event'),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PROVIDER_STATUSES } from '../domain/records.ts';
-import { EVERY_TYPE } from '../domain/webhook-endpoint.ts';
+import { STATUS_TYPES } from '../domain/webhook-endpoint.ts';
 import { providerStatus, webhookEvent } from './event-contract.ts';
 import * as request from './request-fields.ts';
 import { text } from './request-fields.ts';
@@ -27,7 +27,7 @@ const sampleText = (what: string, value: string) =>
   text(1, 120).default(value).describe(`${what} 1 to 120 characters.`);
 
 export const webhookExampleRequest = z.strictObject({
-  event: field.choice(EVERY_TYPE, 'Event type of the sample.').default('payment.paid'),
+  event: field.choice(STATUS_TYPES, 'Event type of the sample.').default('payment.paid'),
   provider: sampleText('Provider in the event.', SAMPLE_PROVIDER),
   sessionId: sampleText('Session id in the event.', SAMPLE_IDS.chk),
   customerId: sampleText('Customer id in the event.', SAMPLE_IDS.cus),

@@ -123,7 +123,10 @@ const PATH_PARAMETERS = {
   invoiceId: { description: 'An invoice: inv_...', example: SAMPLE_IDS.inv },
   refundId: { description: 'A refund: ref_...', example: SAMPLE_IDS.ref },
   discrepancyId: { description: 'A discrepancy: dis_...', example: SAMPLE_IDS.dis },
-  eventId: { description: 'An event: evt_<session id>_<status>.', example: SAMPLE_IDS.evt },
+  eventId: {
+    description: 'An event: evt_, the id of its session, and a suffix for what it reports.',
+    example: SAMPLE_IDS.evt,
+  },
   deliveryId: { description: 'A delivery: dlv_...', example: SAMPLE_IDS.dlv },
   recoveryId: { description: 'A recovery: rcv_...', example: SAMPLE_IDS.rcv },
   endpointId: { description: 'A webhook endpoint: whe_...', example: SAMPLE_IDS.whe },

@@ -1,8 +1,12 @@
 import { z } from 'zod';
+import { disputeEventId, eventId, refundEventId, sessionOfEvent } from '../domain/event-id.ts';
 import type { FeeSplit } from '../domain/fees.ts';
-import { type Instant, PROVIDER_STATUSES, type ProviderStatus, eventId, sessionOfEvent } from '../domain/records.ts';
+import { type Instant, PROVIDER_STATUSES, type ProviderStatus } from '../domain/records.ts';
+import { REFUND_REASONS, type Refund } from '../domain/refund-record.ts';
+import { REVERSAL_STATUSES } from '../domain/provider-report.ts';
+import type { Reversal } from '../domain/reversal.ts';
 import type { PaymentRoute } from '../domain/route.ts';
-import { EVERY_TYPE } from '../domain/webhook-endpoint.ts';
+import { EVERY_TYPE, type EventType } from '../domain/webhook-endpoint.ts';
 import { checkedText } from './request-fields.ts';
 import { anyText, environment, idOf, listQuery } from './list-query.ts';
 import { carrierFields, fees, feesOf } from './payment-contract.ts';
@@ -16,6 +20,29 @@ export const providerStatus = field.choice(
   'provider_pending: accepted, not confirmed; paid: confirmed, safe to fulfil; failed.',
   'paid',
 );
+
+const refundOfEvent = z
+  .strictObject({
+    id: field.id('ref', 'The refund.'),
+    amount: field.dollars('The refunded amount.', 10),
+    status: field.choice(
+      ['succeeded', 'failed'],
+      'failed: it had succeeded, and the money came back later.',
+      'succeeded',
+    ),
+    reason: field.choice(REFUND_REASONS, 'As given, or null.', 'requested_by_customer').nullable(),
+  })
+  .describe('The refund: only in payment.refunded.');
+
+const disputeOfEvent = z
+  .strictObject({
+    id: field.id('rev', 'The dispute.'),
+    status: field.choice(REVERSAL_STATUSES, 'won: the money stays with the merchant; lost: with the buyer.', 'open'),
+    amount: field.dollars('The amount that is taken back now.'),
+    fee: field.dollars('Its fee, as charged now.', 15),
+    reason: field.label("The provider's own reason, or null.", 'fraudulent').nullable(),
+  })
+  .describe('The dispute: only in payment.disputed.');
 
 /** Body of every webhook delivery. */
 export const webhookEvent = named(
@@ -40,6 +67,8 @@ export const webhookEvent = named(
         fees,
         tx_hash: field.label("The provider's transaction reference, or null.", SAMPLE_TX_HASH).nullable(),
         metadata,
+        refund: refundOfEvent.optional(),
+        dispute: disputeOfEvent.optional(),
       })
       .describe('The payment at that moment.'),
   }),
@@ -57,15 +86,33 @@ export interface EventFacts {
   txHash: string | null;
   metadata: Record<string, string>;
   created: Instant;
+  /** The refund that a `payment.refunded` event reports. */
+  refund?: Refund;
+  /** The dispute that a `payment.disputed` event reports. */
+  dispute?: Reversal;
 }
 
 export const renderEvent = rendererFrom(webhookEvent, (facts: EventFacts) => {
-  const { sessionId, customerId, status, route, txHash } = facts;
+  const { sessionId, customerId, route, txHash, refund, dispute } = facts;
   const { asset, network } = route;
   const ids = { session_id: sessionId, customer_id: customerId, tx_hash: txHash };
-  const data = { ...facts, ...ids, asset, network, fees: feesOf(facts.fees) };
-  return { ...facts, id: eventId(sessionId, status), type: `payment.${status}` as const, data };
+  const data = {
+    ...facts,
+    ...ids,
+    asset,
+    network,
+    fees: feesOf(facts.fees),
+    refund: refund && { ...refund, status: refund.status === 'failed' ? ('failed' as const) : ('succeeded' as const) },
+    dispute: dispute && { ...dispute, amount: dispute.taken },
+  };
+  return { ...facts, ...identityOf(facts), data };
 });
+
+function identityOf({ sessionId, status, refund, dispute }: EventFacts): { id: string; type: EventType } {
+  if (refund) return { id: refundEventId(refund), type: 'payment.refunded' };
+  if (dispute) return { id: disputeEventId(dispute), type: 'payment.disputed' };
+  return { id: eventId(sessionId, status), type: `payment.${status}` };
+}
 
 /** The list envelope as JSON text, in which every event has the same bytes as in its deliveries. */
 export function eventListText({ items, hasMore }: { items: readonly { body: string }[]; hasMore: boolean }): string {

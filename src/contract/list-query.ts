@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type IdPrefix, isId } from '../domain/id.ts';
-import { sessionOfEvent } from '../domain/records.ts';
+import { sessionOfEvent } from '../domain/event-id.ts';
 import { ENVIRONMENTS } from '../domain/route.ts';
 import { checkedText } from './request-fields.ts';
 import { described, flag, label } from './resource-fields.ts';
@@ -27,7 +27,7 @@ export function idOf(what: string, ...prefixes: IdPrefix[]) {
 }
 
 function eventIdOf(what: string) {
-  const form = 'evt_<session id>_<status>';
+  const form = 'evt_, the id of its session, and a suffix for what it reports';
   const isEvent = (value: string) => sessionOfEvent(value) !== undefined;
   const id = checkedText('id', (value) => (isEvent(value) ? undefined : `must be the id of an event: ${form}`));
   return described(id, `${what}: ${form}.`, SAMPLE_IDS.evt).optional();

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import { disputeEventId, eventId, refundEventId } from '../domain/event-id.ts';
 import type { ErrorCode } from '../domain/gateway-error.ts';
 import { type Endpoint, errorCodesOf, scopesOf } from './endpoint.ts';
 import { jsonSchemaOf, sampleOf } from './json-schema.ts';
@@ -15,7 +17,7 @@ import {
 import { SAMPLE_IDS } from './sample-ids.ts';
 import { webhookEvent } from './event-contract.ts';
 import { exampleOfError } from './error-contract.ts';
-import { type EventType, EVERY_TYPE } from '../domain/webhook-endpoint.ts';
+import { type EventType, EVERY_TYPE, statusOfType } from '../domain/webhook-endpoint.ts';
 
 export interface OpenApiOptions {
   baseUrl: string;
@@ -34,7 +36,7 @@ const NAMED = { action: 'checkout.create', operation: 'checkout.creat' };
 
 const DESCRIPTION = `Create checkout sessions, redirect buyers to the checkout page, and receive a webhook when they have paid.
 
-Requests and responses are JSON. Amounts are numbers in US dollars, not cents, with at most two decimals; rates are fractions (0.029 is 2.9 %); times are ISO 8601 in UTC. The prefix of an id shows its type: \`chk_\` a session, \`cus_\` a customer, \`pay_\` a payment, \`inv_\` an invoice, \`ref_\` a refund, \`dis_\` a discrepancy, \`evt_\` an event, \`dlv_\` a webhook delivery, \`whe_\` a webhook endpoint, \`rcv_\` a recovery, \`key_\` an API key.
+Requests and responses are JSON. Amounts are numbers in US dollars, not cents, with at most two decimals; rates are fractions (0.029 is 2.9 %); times are ISO 8601 in UTC. The prefix of an id shows its type: \`chk_\` a session, \`cus_\` a customer, \`pay_\` a payment, \`inv_\` an invoice, \`ref_\` a refund, \`rev_\` a dispute, \`dis_\` a discrepancy, \`evt_\` an event, \`dlv_\` a webhook delivery, \`whe_\` a webhook endpoint, \`rcv_\` a recovery, \`key_\` an API key.
 
 There are two environments, \`sandbox\` (the default, with test money) and \`production\`. Records of one environment never refer to the other.
 
@@ -74,11 +76,17 @@ export function openApiOf({ baseUrl, version, endpoints, httpStatusOf }: OpenApi
       .map(([name, description]) => ({ name, description })),
     paths,
     webhooks,
-    components: { schemas, ...shared, securitySchemes: SECURITY_SCHEMES },
-    // Webhooks need no API key, because they are signed. Each endpoint states its own requirements.
-    security: [],
+    components: { schemas, ...shared, headers: HEADERS, securitySchemes: SECURITY_SCHEMES },
+    security: READ_SECURITY,
   };
 }
+
+const HEADERS = {
+  'Idempotent-Replayed': {
+    description: 'true where this is the answer to an earlier request with the same idempotencyKey; else absent.',
+    schema: { type: 'string', enum: ['true'] },
+  },
+};
 
 function operationOf(
   endpoint: Endpoint,
@@ -87,16 +95,14 @@ function operationOf(
 ): OpenApiOperation {
   const { operationId, tag, summary, description, body, response, etag } = endpoint;
   const parameters = [...pathParameters(endpoint), ...queryParameters(endpoint)];
+  const security = securityOf(endpoint);
   const ok: OpenApiResponse = {
     description: 'Success.',
     content: { [endpoint.responseType ?? JSON_TYPE]: { schema: refTo(response) } },
   };
   if (endpoint.errors.includes('idempotency_conflict')) {
     ok.headers = {
-      'Idempotent-Replayed': {
-        description: 'true for a repeated request with the same idempotencyKey; otherwise absent.',
-        schema: { type: 'string', enum: ['true'] },
-      },
+      'Idempotent-Replayed': { $ref: '#/components/headers/Idempotent-Replayed' },
     };
   }
   return {
@@ -111,7 +117,7 @@ function operationOf(
       ...(etag && { 304: { description: 'Not modified: If-None-Match contains the ETag of this response.' } }),
       ...errorResponses(endpoint, httpStatusOf),
     },
-    security: securityOf(endpoint),
+    ...(!isDeepStrictEqual(security, READ_SECURITY) && { security }),
   };
 }
 
@@ -184,9 +190,11 @@ function errorExamples(endpoint: Endpoint, codes: readonly ErrorCode[]): Record<
 }
 
 const MEANINGS: Record<EventType, string> = {
-  'payment.provider_pending': 'The provider has accepted the payment; it is not confirmed. Do not fulfil yet.',
+  'payment.provider_pending': 'Accepted by the provider, not confirmed. Do not fulfil yet.',
   'payment.paid': 'The payment is confirmed: fulfil the order.',
   'payment.failed': 'The payment failed, timed out or was rejected. Do not fulfil.',
+  'payment.refunded': 'A refund succeeded, or failed after that: data.refund. Only for endpoints that name it.',
+  'payment.disputed': 'A dispute was opened or changed: data.dispute. Only for endpoints that name it.',
 };
 
 /** Description and example of each header of a webhook. */
@@ -205,20 +213,39 @@ const WEBHOOK_HEADERS: Record<string, [description: string, example: string]> = 
 };
 
 function webhookOf(type: EventType, refTo: Components['refTo']): OpenApiOperation {
-  const sample = sampleOf(jsonSchemaOf(webhookEvent, 'output')) as { id: string; data: object };
-  const status = type.slice('payment.'.length);
-  const example = { ...sample, id: sample.id.replace(/paid$/, status), type, data: { ...sample.data, status } };
   return {
     operationId: type,
     tags: ['webhooks'],
     summary: type,
-    description: `${MEANINGS[type]} Verify the signature over the raw body before changing an order, process each event id once, and answer with status 200: every other response is retried.`,
+    description: MEANINGS[type],
     parameters: Object.entries(WEBHOOK_HEADERS).map(([name, [description, value]]) => {
       return { name, in: 'header', required: true, description, schema: { type: 'string' }, example: value };
     }),
-    requestBody: { required: true, content: { [JSON_TYPE]: { schema: refTo(webhookEvent), example } } },
-    responses: { 200: { description: 'The only response that acknowledges the delivery.' } },
+    requestBody: {
+      required: true,
+      content: { [JSON_TYPE]: { schema: refTo(webhookEvent), example: sampleEvent(type) } },
+    },
+    responses: { 200: { description: 'Acknowledged.' } },
+    // It has a signature.
+    security: [],
   };
+}
+
+function sampleEvent(type: EventType): object {
+  const { data, ...head } = sampleOf(jsonSchemaOf(webhookEvent, 'output')) as { data: Record<string, unknown> };
+  const { refund, dispute, ...shared } = data;
+  const sample = (id: string, more: object) => ({ ...head, id, type, data: { ...shared, ...more } });
+  const sessionId = SAMPLE_IDS.chk;
+  switch (type) {
+    case 'payment.refunded':
+      return sample(refundEventId({ id: SAMPLE_IDS.ref, sessionId, status: 'succeeded' }), { refund });
+    case 'payment.disputed':
+      return sample(disputeEventId({ id: SAMPLE_IDS.rev, sessionId, revision: 1 }), { dispute });
+    default: {
+      const status = statusOfType(type);
+      return sample(eventId(sessionId, status), { status });
+    }
+  }
 }
 
 const scheme = (bearerFormat: string, description: string): SecurityScheme => ({
@@ -246,3 +273,6 @@ function securityOf({ access, keys }: Pick<Endpoint, 'access' | 'keys'>): Securi
   const withKey = scopesOf(access).map((scope) => ({ [name]: [scope] }));
   return keys === 'required' ? withKey : [{}, ...withKey];
 }
+
+/** Requirement of the operations that state none: the most frequent one. */
+const READ_SECURITY = securityOf({ access: 'read' });

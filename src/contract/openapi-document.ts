@@ -14,9 +14,11 @@ export interface OpenApi {
     schemas: Record<string, JsonSchema>;
     parameters: Record<string, OpenApiParameter>;
     responses: Record<string, OpenApiResponse>;
+    headers: Record<string, { description: string; schema: JsonSchema }>;
     securitySchemes: Record<string, SecurityScheme>;
   };
-  security: [];
+  /** Requirement of the operations that state none. */
+  security: Security;
 }
 
 /** Authentication of a request. https://spec.openapis.org/oas/v3.1.1#security-scheme-object */
@@ -64,7 +66,7 @@ interface OpenApiContent {
 
 export interface OpenApiResponse {
   description: string;
-  headers?: Record<string, { description: string; schema: JsonSchema }>;
+  headers?: Record<string, OpenApiReference>;
   content?: OpenApiContents;
 }
 

@@ -58,9 +58,9 @@ function toWireOf(schema: z.core.$ZodType): ToWire {
   const conversion = conversions.get(schema);
   if (conversion) return conversion.toWire;
   if (schema instanceof z.ZodLiteral) return () => schema.value;
-  if (schema instanceof z.ZodNullable) {
+  if (schema instanceof z.ZodNullable || schema instanceof z.ZodOptional) {
     const toWire = toWireOf(schema.unwrap());
-    return (stored) => (stored === null ? null : toWire(stored));
+    return (stored) => (stored === null || stored === undefined ? stored : toWire(stored));
   }
   if (schema instanceof z.ZodArray) {
     const toWire = toWireOf(schema.element);
@@ -70,7 +70,11 @@ function toWireOf(schema: z.core.$ZodType): ToWire {
   const fields = Object.entries(schema.shape).map(([name, field]) => [name, toWireOf(field)] as const);
   return (stored) => {
     const rendered: Record<string, unknown> = {};
-    for (const [name, toWire] of fields) rendered[name] = toWire((stored as Record<string, unknown>)[name]);
+    for (const [name, toWire] of fields) {
+      const value = toWire((stored as Record<string, unknown>)[name]);
+      // An absent optional field.
+      if (value !== undefined) rendered[name] = value;
+    }
     return rendered;
   };
 }

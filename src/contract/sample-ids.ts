@@ -16,6 +16,7 @@ export const SAMPLE_IDS = {
   pay: 'pay_01m7x0e9zb4c7r2k5v8q1w3n6t0y9f2d4h7j',
   inv: 'inv_01m7x0e9zd8n3m6x1c5v0b2k7q9r4t3w8y1z',
   ref: 'ref_01m7x0f1q3v6y9b2e5h8k1n4r7t0w3z6a9d2',
+  rev: 'rev_01m7x0f5n2r6t9w1y4b7d0g3j6m8p1s4v7x0',
   dis: 'dis_01m7x0f3t5w8z1b4e7h0k3n6q9s2v5y8a1c4',
   dlv: 'dlv_01m7x0e9zf2k6p9s3w7a1d5g8j4n0q6t2v5x',
   whe: 'whe_01m7x0c2r5v8y1b4e7h0k3n6q9t2w5z8a1d4',

@@ -3,6 +3,7 @@ import {
   ENDPOINT_SOURCES,
   EVERY_TYPE,
   type EventType,
+  STATUS_TYPES,
   type SealedSecret,
   type WebhookEndpoint,
 } from '../domain/webhook-endpoint.ts';
@@ -73,7 +74,7 @@ const description = field.described(
 export const createEndpointRequest = z.strictObject({
   url,
   environment,
-  events: events.default([...EVERY_TYPE]),
+  events: events.default([...STATUS_TYPES]),
   description: description.default(''),
 });
 export type CreateEndpointRequest = z.output<typeof createEndpointRequest>;
@@ -246,7 +247,7 @@ export const WEBHOOK_ENDPOINT_ENDPOINTS = endpoints('webhook endpoints', {
     route: 'POST /api/gateway/webhook-endpoints/{endpointId}/test',
     summary: 'Send a test delivery',
     description:
-      'Posts a sample payment.paid event to the endpoint at once, even if it is disabled, signed as its deliveries are, and answers the result. The sample is not of live mode and names a session that does not exist. Nothing is stored, and nothing is retried. Takes no body.',
+      'Posts a sample payment.paid event to the endpoint at once, even if it is disabled, signed as its deliveries are, and answers the result. The sample is not of live mode and names a session that does not exist. Nothing is stored or retried. Takes no body.',
     response: webhookTest,
     errors: ['invalid_state'],
   },

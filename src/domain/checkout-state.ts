@@ -24,6 +24,8 @@ const LONGEST_DELAY_MS = 6 * 60 * MINUTE_MS;
 export type Effect =
   | { type: 'post'; posting: Posting }
   | { type: 'announce'; status: ProviderStatus; payment: Payment }
+  | { type: 'announce_refund'; payment: Payment; refund: Refund }
+  | { type: 'announce_dispute'; payment: Payment; reversal: Reversal }
   | { type: 'cancel_at_provider' | 'capture_at_provider'; payment: Payment }
   | { type: 'settlement_recorded'; settlement: Settlement }
   /** `isForeign`: the provider reported it, and must not be asked for it. */

@@ -1,5 +1,6 @@
-import type { Instant, ProviderStatus } from './records.ts';
+import type { Instant } from './records.ts';
 import type { Environment } from './route.ts';
+import type { EventType } from './webhook-endpoint.ts';
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'dead'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
@@ -16,7 +17,7 @@ export interface Delivery {
   sessionId: string;
   environment: Environment;
   /** Type of the event, copied so that a list of deliveries reads one table. */
-  type: `payment.${ProviderStatus}`;
+  type: EventType;
   sequence: number;
   status: DeliveryStatus;
   /** Number of attempts begun: the fencing token of the attempt in progress. */

@@ -1,6 +1,5 @@
 import type { FailureCode, FailureSource, ProviderFailure } from './failure.ts';
 import type { FeeSplit } from './fees.ts';
-import { isId } from './id.ts';
 import type { Cents } from './money.ts';
 import type { Environment, PaymentRoute, RouteKind } from './route.ts';
 
@@ -218,17 +217,4 @@ export interface Checkout {
   payments: readonly Payment[];
   invoices: readonly Invoice[];
   discrepancies: readonly Discrepancy[];
-}
-
-/** Id of the merchant event of a session and a status, as the specification gives it. */
-export function eventId(sessionId: string, status: ProviderStatus): string {
-  return `evt_${sessionId}_${status}`;
-}
-
-const EVENT_ID = /^evt_(chk_[^_]+)_(\w+)$/;
-
-/** Session of an event id; undefined for ids that no event can have. */
-export function sessionOfEvent(id: string): string | undefined {
-  const [, sessionId = '', status = ''] = EVENT_ID.exec(id) ?? [];
-  return isId(sessionId, 'chk') && PROVIDER_STATUSES.some((known) => known === status) ? sessionId : undefined;
 }

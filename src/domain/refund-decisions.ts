@@ -115,6 +115,10 @@ export function applyRefundReport(
       : posting(headOf(refund, 'refund_paid', now), paidOutEntries(refund));
   const next = followRefund(withPayment(checkout, moved(payment, refund, refund.status, status)), after);
   const effects: Effect[] = [{ type: 'refund_changed', refund: after, from: refund.status }, ...posted(booked)];
+  // Money that was the buyer's before never was the merchant's: its refund is no news about the order.
+  if ((status === 'succeeded' || refund.status === 'succeeded') && !takesNothing(refund)) {
+    effects.push({ type: 'announce_refund', payment, refund: after });
+  }
   if (status === 'failed' && payment.surplusAccepted && refund.reason !== 'mismatch' && takesNothing(refund)) {
     effects.push({ type: 'post', posting: refundKeptPosting(refund, now) });
   }

@@ -41,6 +41,7 @@ export function applyReversal(
   return changed(checkout, next, 'applied', [
     ...(booked.entries.length === 0 ? [] : [{ type: 'post' as const, posting: booked }]),
     { type: 'reversal_changed', reversal, from: known?.revision ?? null },
+    { type: 'announce_dispute', payment, reversal },
   ]);
 }
 

@@ -1,9 +1,16 @@
 import { type Instant, PROVIDER_STATUSES, type ProviderStatus } from './records.ts';
 import type { Environment } from './route.ts';
 
-export type EventType = `payment.${ProviderStatus}`;
+export type StatusEventType = `payment.${ProviderStatus}`;
+export type EventType = StatusEventType | 'payment.refunded' | 'payment.disputed';
 
-export const EVERY_TYPE: readonly EventType[] = PROVIDER_STATUSES.map((status): EventType => `payment.${status}`);
+/** Events of the status of a payment: the types that an endpoint gets by default. */
+export const STATUS_TYPES: readonly StatusEventType[] = PROVIDER_STATUSES.map((status) => `payment.${status}` as const);
+export const EVERY_TYPE: readonly EventType[] = [...STATUS_TYPES, 'payment.refunded', 'payment.disputed'];
+
+export function statusOfType(type: StatusEventType): ProviderStatus {
+  return type.slice('payment.'.length) as ProviderStatus;
+}
 
 /** `deleting`: no event is sent any more, and pending deliveries are being cancelled; `deleted`: no delivery is pending. */
 export const ENDPOINT_STATUSES = ['active', 'disabled', 'deleting', 'deleted'] as const;
@@ -64,13 +71,13 @@ const DELETED_REASON = 'an operator deleted it';
 const ASKED_REASON = 'an operator disabled it';
 const SECRET_LOST_REASON = 'its secret could not be opened: rotate it, then enable it';
 
-/** An active endpoint of the configuration, for all events. */
+/** An active endpoint of the configuration, for the default events. */
 export function newEndpoint(
   fields: Pick<WebhookEndpoint, 'id' | 'environment' | 'url' | 'created'> & Partial<WebhookEndpoint>,
 ): WebhookEndpoint {
   return {
     source: 'configuration',
-    events: EVERY_TYPE,
+    events: STATUS_TYPES,
     description: '',
     status: 'active',
     disabledReason: null,

@@ -57,7 +57,7 @@ export function apiReference(app: FastifyInstance, deps: AppDeps): void {
 
 function samplesOf(deps: AppDeps): Reference['samples'] {
   const sampled = servedEndpoints(deps).map(
-    ({ operationId, response }) => [operationId, sampleOf(jsonSchemaOf(response, 'output'))] as const,
+    ({ operationId, response }) => [operationId, sampleOf(jsonSchemaOf(response, 'output'), 'required')] as const,
   );
   return new Map(sampled);
 }

@@ -160,24 +160,26 @@ function entrypointOf(base: string, endpoint: Endpoint): Entrypoint {
 
 /** Guide for receivers of webhooks. */
 const WEBHOOK_GUIDE: Record<string, unknown> = {
-  delivery: 'POST of the event to the URL your operator registered.',
+  delivery: 'POST to the URL your operator registered.',
   events: [
     { type: 'payment.provider_pending', meaning: 'Accepted by the provider.', fulfill: false },
     { type: 'payment.paid', meaning: 'Confirmed.', fulfill: true },
     { type: 'payment.failed', meaning: 'Failed, timed out or rejected.', fulfill: false },
   ],
+  // Sent only to endpoints that name them.
+  optionalEvents: 'payment.refunded, payment.disputed',
   headers: 'x-gateway-event and webhook-id: event id. webhook-timestamp: unix seconds.',
   signature: {
     header: 'x-gateway-signature',
-    format: 't=<unix seconds>,v1=<hex>; several v1 while a secret rotates',
+    format: 't=<unix seconds>,v1=<hex>; several v1 in a rotation',
     algorithm: 'HMAC-SHA256 (all here)',
     signedString: 't + "." + raw body',
-    key: 'the whole secret as text, whsec_ included',
+    key: 'the whole secret, whsec_ included',
     toleranceSeconds: 300,
   },
   standardWebhooks: {
     header: 'webhook-signature',
-    format: 'v1,<base64>; several, space-separated, while a secret rotates',
+    format: 'v1,<base64>; several, space-separated, in a rotation',
     signedString: 'webhook-id + "." + webhook-timestamp + "." + raw body',
     key: 'the part after whsec_, base64-decoded',
   },

@@ -1,8 +1,9 @@
-import { renderEvent } from '../contract/event-contract.ts';
+import assert from 'node:assert/strict';
+import { type EventFacts, renderEvent } from '../contract/event-contract.ts';
 import type { Decision, Effect } from '../domain/checkout-state.ts';
 import { outcomesOf } from '../domain/route-outcome.ts';
 import { newDelivery } from '../domain/delivery.ts';
-import type { Checkout, Instant } from '../domain/records.ts';
+import type { Checkout, Instant, Payment } from '../domain/records.ts';
 import { type WebhookEndpoint, acceptsEvent } from '../domain/webhook-endpoint.ts';
 import type { Change } from '../store/store.ts';
 import { currentOrigin } from '../telemetry/origin.ts';
@@ -77,7 +78,10 @@ async function changesOf(
     else changes.push({ type: 'discrepancy_opened', discrepancy });
   }
   for (const outcome of outcomesOf(before, next, now)) changes.push({ type: 'outcome_recorded', outcome });
-  const endpoints = effects.some(({ type }) => type === 'announce') ? await deps.store.endpoints() : [];
+  const announced = effects.filter(({ type }) => type.startsWith('announce')).length;
+  // Its sequence is the version of the session that the commit makes.
+  assert(announced <= 1, 'a decision announces more than one event');
+  const endpoints = announced > 0 ? await deps.store.endpoints() : [];
   for (const effect of effects) changes.push(...changesOfEffect(deps, next, effect, endpoints, now));
   return changes;
 }
@@ -112,21 +116,27 @@ function changesOfEffect(
     case 'settlement_recorded':
       return [effect];
     case 'announce':
-      return announcement(deps, session, effect, endpoints, now);
+      return announcement(deps, session, effect.payment, { status: effect.status }, endpoints, now);
+    // A refunded or disputed payment stays paid.
+    case 'announce_refund':
+      return announcement(deps, session, effect.payment, { status: 'paid', refund: effect.refund }, endpoints, now);
+    case 'announce_dispute':
+      return announcement(deps, session, effect.payment, { status: 'paid', dispute: effect.reversal }, endpoints, now);
   }
 }
 
 function announcement(
   deps: Deps,
   session: Checkout['session'],
-  { status, payment }: Extract<Effect, { type: 'announce' }>,
+  payment: Payment,
+  change: Pick<EventFacts, 'status' | 'refund' | 'dispute'>,
   endpoints: WebhookEndpoint[],
   now: Instant,
 ): Change[] {
   const event = renderEvent({
     sessionId: session.id,
     customerId: session.customerId,
-    status,
+    ...change,
     livemode: session.environment === 'production',
     amount: session.amount,
     fees: payment.fees,

@@ -3,8 +3,9 @@ import { SAMPLE_ROUTE_ID } from '../contract/sample-ids.ts';
 import type { WebhookExampleRequest, VerifySampleRequest } from '../contract/action-contract.ts';
 import { invalidField, GatewayError } from '../domain/gateway-error.ts';
 import { splitFees } from '../domain/fees.ts';
-import { type Instant, type ProviderStatus, CURRENCY } from '../domain/records.ts';
+import { type Instant, CURRENCY } from '../domain/records.ts';
 import type { Route } from '../domain/route.ts';
+import { statusOfType } from '../domain/webhook-endpoint.ts';
 import { deliveryHeaders, isCallbackSignature, verifyCallback } from '../webhooks/sign.ts';
 import { centsOf } from './cents-of.ts';
 import type { Deps } from './deps.ts';
@@ -36,7 +37,7 @@ export function webhookExample(
   const payload = renderEvent({
     sessionId: request.sessionId,
     customerId: request.customerId,
-    status: request.event.slice('payment.'.length) as ProviderStatus,
+    status: statusOfType(request.event),
     livemode: request.livemode,
     amount,
     fees: splitFees(amount, route),

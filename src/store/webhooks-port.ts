@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import type { AnswerClass, Delivery } from '../domain/delivery.ts';
 import { timeOfId } from '../domain/id.ts';
-import { type Instant, PROVIDER_STATUSES, type ProviderStatus, sessionOfEvent } from '../domain/records.ts';
+import { sessionOfEvent } from '../domain/event-id.ts';
+import type { Instant } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
+import type { EventType } from '../domain/webhook-endpoint.ts';
 import type { Origin } from '../telemetry/origin.ts';
 
 /** A merchant event: immutable; every delivery attempt sends the bytes of its body. */
@@ -12,7 +14,7 @@ export interface MerchantEvent {
   environment: Environment;
   /** Grows within a session: the order of its events. */
   sequence: number;
-  type: `payment.${ProviderStatus}`;
+  type: EventType;
   body: string;
   created: Instant;
   /** Request and trace that caused it, if known. */
@@ -40,8 +42,6 @@ export interface DeliveryFilter {
   createdUntil?: Instant;
   environment?: Environment;
 }
-
-export const EVENT_TYPES: readonly string[] = PROVIDER_STATUSES.map((status) => `payment.${status}`);
 
 export interface EventFilter {
   sessionId?: string;

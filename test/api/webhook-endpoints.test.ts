@@ -5,7 +5,7 @@ import { type TestContext, describe, test } from 'node:test';
 import type { DeliveryResource } from '../../src/contract/delivery-contract.ts';
 import type { WebhookEndpointResource, WebhookTestResource } from '../../src/contract/webhook-endpoint-contract.ts';
 import type { ProviderStatus } from '../../src/domain/records.ts';
-import { EVERY_TYPE } from '../../src/domain/webhook-endpoint.ts';
+import { STATUS_TYPES } from '../../src/domain/webhook-endpoint.ts';
 import { verifyCallback } from '../../src/webhooks/sign.ts';
 import { contentsOf } from '../support/database.ts';
 import { gatewayOf, pick } from '../support/gateway.ts';
@@ -79,9 +79,9 @@ describe('creating a webhook endpoint', () => {
     await api.remove(shown.id);
   });
 
-  test('defaults to sandbox and to every event type', async () => {
+  test('defaults to sandbox and to the event types of a status', async () => {
     const { id, environment, events, description } = await api.create();
-    assert.deepEqual([environment, events, description], ['sandbox', EVERY_TYPE, '']);
+    assert.deepEqual([environment, events, description], ['sandbox', STATUS_TYPES, '']);
     await api.remove(id);
   });
 
@@ -136,7 +136,7 @@ describe('creating a webhook endpoint', () => {
       [{ url: URL, events: [] }, 'events', /one or more/],
       [{ url: URL, events: 'payment.paid' }, 'events', /array/],
       [{ url: URL, events: ['payment.paid', 'payment.paid'] }, 'events', /once/],
-      [{ url: URL, events: ['payment.refunded'] }, 'events', /contain only/],
+      [{ url: URL, events: ['payment.settled'] }, 'events', /contain only/],
       [{ url: URL, description: 'a'.repeat(501) }, 'description', /500/],
       [{ url: URL, environment: 'test' }, 'environment', /sandbox/],
       [{ url: URL, secret: 'whsec_mine' }, 'secret', /not a field/],
@@ -176,7 +176,7 @@ describe('changing a webhook endpoint', () => {
     const events = ['payment.failed'];
     assert.deepEqual(await api.patch(id, { events }), { ...moved, events });
     const last = { ...moved, description: 'x' };
-    assert.deepEqual(await api.patch(id, { description: 'x', events: EVERY_TYPE }), last);
+    assert.deepEqual(await api.patch(id, { description: 'x', events: STATUS_TYPES }), last);
     assert.deepEqual(await api.get(id), last);
     await api.remove(id);
   });

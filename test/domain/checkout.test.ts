@@ -26,6 +26,7 @@ function effectsOf(decision: Decision<string>): string[] {
   return decision.effects.map((effect) => {
     if (effect.type === 'post') return `post ${effect.posting.kind}`;
     if (effect.type === 'announce') return `announce ${effect.status}`;
+    if (effect.type === 'announce_dispute') return `${effect.type} ${effect.reversal.id}`;
     if (effect.type === 'settlement_recorded') return `${effect.type} ${effect.settlement.paymentId}`;
     if ('refund' in effect) return `${effect.type} ${effect.refund.paymentId}`;
     return `${effect.type} ${'payment' in effect ? effect.payment.id : effect.reversal.paymentId}`;
@@ -314,7 +315,7 @@ describe('the ledger status of a payment', () => {
     for (const decision of [refunded, refund(settled.next, 1)]) {
       assert.deepEqual(
         [decision.outcome, effectsOf(decision)],
-        ['applied', [`refund_changed ${idOf('pay', 1)}`, 'post refund_paid']],
+        ['applied', [`refund_changed ${idOf('pay', 1)}`, 'post refund_paid', `announce_refund ${idOf('pay', 1)}`]],
       );
       assert.equal(decision.next.payments[0]?.ledgerStatus, 'refunded');
       assert.deepEqual(states(decision.next), ['paid', 'paid/paid']);
@@ -330,13 +331,37 @@ describe('the ledger status of a payment', () => {
       decision.next.payments.map(({ ledgerStatus }) => ledgerStatus),
       ['pending', 'refunded'],
     );
+    // The surplus never was the merchant's.
+    assert.deepEqual(effectsOf(decision), [`refund_changed ${idOf('pay', 2)}`, 'post refund_paid']);
   });
 });
 
-/** Requests a refund of the whole payment and applies the provider's report of its success. */
-function refund(checkout: Checkout, number: number) {
+describe('a refund', () => {
+  const refundOf = ({ effects }: Decision<string>) =>
+    effects.flatMap((effect) => (effect.type === 'announce_refund' ? [effect.refund.status] : []));
+
+  test('is announced when it succeeds and when it fails after that, each once', () => {
+    const succeeded = refund(paid, 1);
+    const record = succeeded.effects.flatMap((effect) =>
+      effect.type === 'announce_refund' ? [effect.refund] : [],
+    )[0]!;
+    const failed = { status: 'failed', reason: null } as const;
+    const later = applyRefundReport(succeeded.next, record, failed, NOW);
+    const repeated = applyRefundReport(succeeded.next, record, { status: 'succeeded', reason: null }, NOW);
+    const again = applyRefundReport(later.next, { ...record, status: 'failed' }, failed, NOW);
+    assert.deepEqual([succeeded, later, repeated, again].map(refundOf), [['succeeded'], ['failed'], [], []]);
+  });
+
+  test('that fails before it succeeded is not announced', () => {
+    const decision = refund(paid, 1, 'failed');
+    assert.deepEqual([decision.outcome, refundOf(decision)], ['applied', []]);
+  });
+});
+
+/** Requests a refund of the whole payment and applies the provider's report of its outcome. */
+function refund(checkout: Checkout, number: number, status: 'succeeded' | 'failed' = 'succeeded') {
   const order = { paymentId: idOf('pay', number), refundId: idOf('ref', number), amount: null, reason: null };
   const decision = requestRefund(checkout, { ...order, idempotencyKey: null, requestHash: null }, NOW);
   const [requested] = decision.effects.flatMap((effect) => (effect.type === 'refund_requested' ? [effect.refund] : []));
-  return applyRefundReport(decision.next, requested!, { status: 'succeeded', reason: null }, NOW);
+  return applyRefundReport(decision.next, requested!, { status, reason: null }, NOW);
 }

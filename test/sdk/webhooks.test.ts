@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { Stripe } from 'stripe';
 import { type WebhookHeaders, WebhookVerificationError, webhooks } from '../../sdk/src/index.ts';
+import { disputeEventId, refundEventId, sessionOfEvent } from '../../src/domain/event-id.ts';
 import { deliveryHeaders } from '../../src/webhooks/sign.ts';
 import { errorOf } from './recorder.ts';
 import { runs } from '../support/for-all.ts';
@@ -58,6 +59,22 @@ function without(headers: Record<string, string>, ...names: string[]): Record<st
 const gatewayOnly = (headers: Record<string, string>) =>
   without(headers, 'webhook-id', 'webhook-timestamp', 'webhook-signature');
 const standardOnly = (headers: Record<string, string>) => without(headers, 'x-gateway-signature', 'x-gateway-event');
+
+describe('a sample event', () => {
+  test('of a refund or a dispute is of a paid payment, and has the id that the service gives', () => {
+    const refunded = webhooks.sampleEvent('payment.refunded');
+    const { refund, session_id: sessionId, status } = refunded.data;
+    assert.deepEqual([refunded.id, status], [refundEventId({ ...refund, sessionId }), 'paid']);
+    const failure = { ...refund, status: 'failed' } as const;
+    const failed = webhooks.sampleEvent('payment.refunded', { data: { refund: failure } });
+    assert.deepEqual([failed.id, failed.data.refund], [refundEventId({ ...failure, sessionId }), failure]);
+    const disputed = webhooks.sampleEvent('payment.disputed', { data: { dispute: undefined } });
+    const { dispute } = disputed.data;
+    assert.equal(disputed.id, disputeEventId({ ...dispute, sessionId, revision: 1 }));
+    assert.equal(disputed.data.refund, undefined);
+    for (const { id } of [refunded, failed, disputed]) assert.equal(sessionOfEvent(id), sessionId);
+  });
+});
 
 describe('a signed webhook', () => {
   test('is accepted under either signature scheme, and only with its own secret, for random secrets, events and times', async () => {

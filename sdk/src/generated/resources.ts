@@ -570,7 +570,7 @@ export class WebhookEndpointsResource extends Resource {
     });
   }
 
-  /** Send a test delivery. Posts a sample payment.paid event to the endpoint at once, even if it is disabled, signed as its deliveries are, and answers the result. The sample is not of live mode and names a session that does not exist. Nothing is stored, and nothing is retried. Takes no body. */
+  /** Send a test delivery. Posts a sample payment.paid event to the endpoint at once, even if it is disabled, signed as its deliveries are, and answers the result. The sample is not of live mode and names a session that does not exist. Nothing is stored or retried. Takes no body. */
   test(endpointId: string, options?: RequestOptions): TillwayPromise<api.WebhookTest> {
     return call(this.transport, {
       method: 'POST',

@@ -273,7 +273,9 @@ export interface CreateWebhookEndpointParams {
   /** sandbox: test money; production: real money. Default: "sandbox". */
   environment?: 'sandbox' | 'production' | undefined;
   /** The types of events to send: at least one. Default: ["payment.provider_pending","payment.paid","payment.failed"]. */
-  events?: ('payment.provider_pending' | 'payment.paid' | 'payment.failed')[] | undefined;
+  events?:
+    | ('payment.provider_pending' | 'payment.paid' | 'payment.failed' | 'payment.refunded' | 'payment.disputed')[]
+    | undefined;
   /** Your own description of the endpoint, at most 500 characters. Default: "". */
   description?: string | undefined;
 }
@@ -351,7 +353,7 @@ export interface Delivery {
   /** Environment of the session and the endpoint. */
   environment: 'sandbox' | 'production';
   /** The type of the event. */
-  type: 'payment.provider_pending' | 'payment.paid' | 'payment.failed';
+  type: 'payment.provider_pending' | 'payment.paid' | 'payment.failed' | 'payment.refunded' | 'payment.disputed';
   /** pending: waits for its first or next attempt; delivered: acknowledged with 200; dead: not retried unless it is replayed. */
   status: 'pending' | 'delivered' | 'dead';
   /** Number of started attempts, including those before a replay. */
@@ -1258,7 +1260,9 @@ export interface UpdateWebhookEndpointParams {
   /** The URL to which events are posted: http or https, at most 2048 characters, no user name and no fragment; https in production. */
   url?: string | undefined;
   /** The types of events to send: at least one. */
-  events?: ('payment.provider_pending' | 'payment.paid' | 'payment.failed')[] | undefined;
+  events?:
+    | ('payment.provider_pending' | 'payment.paid' | 'payment.failed' | 'payment.refunded' | 'payment.disputed')[]
+    | undefined;
   /** Your own description of the endpoint, at most 500 characters. */
   description?: string | undefined;
   /** active enables the endpoint: pending deliveries are sent, and failingSince is reset. disabled disables it. */
@@ -1312,7 +1316,7 @@ export interface WebhookEndpoint {
   /** api: created through this API; configuration: WEBHOOK_URL of the service, which is changed there. */
   source: 'api' | 'configuration';
   /** The event types that the endpoint receives. */
-  events: ('payment.provider_pending' | 'payment.paid' | 'payment.failed')[];
+  events: ('payment.provider_pending' | 'payment.paid' | 'payment.failed' | 'payment.refunded' | 'payment.disputed')[];
   /** Your own description of the endpoint. */
   description: string;
   /** disabled: no new deliveries; pending deliveries wait. */
@@ -1345,7 +1349,7 @@ export interface AnyEvent {
   /** The event: process each id once. */
   id: string;
   /** Fulfil on payment.paid only. */
-  type: 'payment.provider_pending' | 'payment.paid' | 'payment.failed';
+  type: 'payment.provider_pending' | 'payment.paid' | 'payment.failed' | 'payment.refunded' | 'payment.disputed';
   /** true for production, false for sandbox. */
   livemode: boolean;
   /** Time of the state change. */
@@ -1381,6 +1385,34 @@ export interface AnyEvent {
     /** The provider's transaction reference, or null. */
     tx_hash: string | null;
     metadata: Metadata;
+    /** The refund: only in payment.refunded. */
+    refund?:
+      | {
+          /** The refund. */
+          id: string;
+          /** The refunded amount. In US dollars, not cents. */
+          amount: number;
+          /** failed: it had succeeded, and the money came back later. */
+          status: 'succeeded' | 'failed';
+          /** As given, or null. */
+          reason: 'requested_by_customer' | 'duplicate' | 'fraudulent' | 'surplus' | 'mismatch' | 'other' | null;
+        }
+      | undefined;
+    /** The dispute: only in payment.disputed. */
+    dispute?:
+      | {
+          /** The dispute. */
+          id: string;
+          /** won: the money stays with the merchant; lost: with the buyer. */
+          status: 'open' | 'won' | 'lost';
+          /** The amount that is taken back now. In US dollars, not cents. */
+          amount: number;
+          /** Its fee, as charged now. In US dollars, not cents. */
+          fee: number;
+          /** The provider's own reason, or null. */
+          reason: string | null;
+        }
+      | undefined;
   };
 }
 
@@ -1419,7 +1451,7 @@ export interface WebhookTest {
   /** Id of the sample event, whose session does not exist. */
   eventId: string;
   /** The type of the sample event. */
-  type: 'payment.provider_pending' | 'payment.paid' | 'payment.failed';
+  type: 'payment.provider_pending' | 'payment.paid' | 'payment.failed' | 'payment.refunded' | 'payment.disputed';
   /** True if the endpoint answered with 200. */
   delivered: boolean;
   /** HTTP status of the response, or null without a response. */
@@ -1655,7 +1687,13 @@ export interface ListEventsParams {
   /** Only events of this session: an id that starts with chk_. */
   sessionId?: string | undefined;
   /** Only events of this type. A type that does not exist matches nothing. */
-  type?: 'payment.provider_pending' | 'payment.paid' | 'payment.failed' | undefined;
+  type?:
+    | 'payment.provider_pending'
+    | 'payment.paid'
+    | 'payment.failed'
+    | 'payment.refunded'
+    | 'payment.disputed'
+    | undefined;
   /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
   /** Id of an event, for the feed: the events that became visible after it, oldest first. Empty: from the beginning. Not together with sessionId, startingAfter or endingBefore. */
@@ -1676,7 +1714,13 @@ export interface ListDeliveriesParams {
   /** Only deliveries of the event with exactly this id. */
   eventId?: string | undefined;
   /** Only deliveries of events of this type. An unknown type matches nothing. */
-  type?: 'payment.provider_pending' | 'payment.paid' | 'payment.failed' | undefined;
+  type?:
+    | 'payment.provider_pending'
+    | 'payment.paid'
+    | 'payment.failed'
+    | 'payment.refunded'
+    | 'payment.disputed'
+    | undefined;
   /** Only records with this status. An unknown status matches nothing. */
   status?: 'pending' | 'delivered' | 'dead' | undefined;
   /** Only deliveries whose last attempt got a response of this class; none: no response. Deliveries without an attempt match no class. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Tillway, WebhookEvent, WebhookEventType } from '../../../sdk/src/index.ts';
+import { EVERY_TYPE, STATUS_TYPES } from '../../domain/webhook-endpoint.ts';
 import { SECRET_FORM, isWebhookSecret } from '../../webhooks/secret-box.ts';
 import { dollars, plain } from '../cells.ts';
 import {
@@ -12,7 +13,7 @@ import {
   jsonLineOf,
 } from '../command-context.ts';
 import { followFeed } from '../feed-follower.ts';
-import { EVENT_TYPES, environmentOption, eventTypesOf, option } from '../options.ts';
+import { environmentOption, eventTypesOf, option } from '../options.ts';
 import type { Forwarded } from './forwarder.ts';
 
 interface ListenOptions {
@@ -62,7 +63,11 @@ export function listenCommand(context: CommandContext): Command {
     ],
     options: [
       option('--forward-to <url>', 'URL that receives the events'),
-      option('--events <types>', `event types to show, separated by commas: ${EVENT_TYPES.join(', ')}`, eventTypesOf),
+      option(
+        '--events <types>',
+        `event types to show, separated by commas: ${EVERY_TYPE.join(', ')}; default: the first three`,
+        eventTypesOf,
+      ),
       option('--since <event>', 'start with this past event'),
       option('--secret <secret>', 'signing secret: whsec_ and base64; default WEBHOOK_SECRET, else a random secret'),
       environmentOption('events of this environment; default both'),
@@ -70,7 +75,7 @@ export function listenCommand(context: CommandContext): Command {
     data: 'print one JSON document per line',
     lines: true,
   });
-  return command.action(async ({ events: types = EVENT_TYPES, since, environment, ...given }: ListenOptions) => {
+  return command.action(async ({ events: types = STATUS_TYPES, since, environment, ...given }: ListenOptions) => {
     const { terminal } = context;
     const forwardTo = given.forwardTo === undefined ? null : targetOf(given.forwardTo);
     const secret = given.secret ?? terminal.webhookSecret ?? newSecret(terminal);
@@ -109,7 +114,7 @@ export function listenCommand(context: CommandContext): Command {
     });
     function show(event: WebhookEvent): void {
       if (fault) throw fault.error;
-      if (!types.includes(event.type)) return;
+      if (!types.some((type) => type === event.type)) return;
       counts.events += 1;
       tell({ object: 'event', event });
       if (forwardTo === null) return;

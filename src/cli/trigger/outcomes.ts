@@ -1,5 +1,5 @@
 import type { WebhookEventType } from '../../../sdk/src/index.ts';
-import { EVENT_TYPES } from '../options.ts';
+import { STATUS_TYPES } from '../../domain/webhook-endpoint.ts';
 
 /** A possible outcome of a sandbox checkout, and the actions of the buyer that produce it. */
 export interface Outcome extends Choice {
@@ -78,7 +78,7 @@ const CHOICES: Readonly<Record<string, Choice>> = {
 };
 
 export const OUTCOMES: readonly Outcome[] = Object.entries(CHOICES).map(([name, choice]) => {
-  const ends = EVENT_TYPES.find((type) => name === type || name.startsWith(`${type}.`))!;
+  const ends = STATUS_TYPES.find((type) => name === type || name.startsWith(`${type}.`))!;
   return { name, ends, ...choice };
 });
 

@@ -1,5 +1,4 @@
-import { EVENT_TYPES } from '../webhooks-port.ts';
-import { MAX_EARLIER_SECRETS, MAX_ENDPOINTS } from '../../domain/webhook-endpoint.ts';
+import { EVERY_TYPE, MAX_EARLIER_SECRETS, MAX_ENDPOINTS, STATUS_TYPES } from '../../domain/webhook-endpoint.ts';
 import { duplicates, invariants, orphans, sqlList } from './invariant.ts';
 
 /** Sessions without an event that they must have, or with one that they cannot have. */
@@ -9,19 +8,36 @@ function eventSql(type: string, announced: string, possible: string): string {
     WHERE (${announced} AND event.id IS NULL) OR (event.id IS NOT NULL AND NOT (${possible}))`;
 }
 
+/** Place of the type of an event in the order of a session; disputes and refunds can alternate. */
+function rankOf(event: string): string {
+  return `CASE ${event}.type WHEN 'payment.provider_pending' THEN 1 WHEN 'payment.failed' THEN 2 WHEN 'payment.paid' THEN 3 ELSE 4 END`;
+}
+
+const STATUSES = sqlList(STATUS_TYPES);
 const DELETED = sqlList(['deleting', 'deleted']);
 
 /** Merchant events, their deliveries and endpoints, and the feed. */
 export const WEBHOOK_INVARIANTS = invariants({
   // Merchant events and their deliveries. An event commits together with the change of its session's status.
   event_id: {
-    says: 'The id of an event is evt_<session>_<status>, and its type is payment.<status>.',
+    says: 'The id of an event is evt_<session>_<status>, or has a refund or a dispute after evt_<session>_; its type agrees.',
     sql: `SELECT id FROM events
-      WHERE type NOT IN (${sqlList(EVENT_TYPES)}) OR id <> 'evt_' || session_id || '_' || SUBSTR(type, 9)`,
+      WHERE type NOT IN (${sqlList(EVERY_TYPE)})
+        OR CASE WHEN type IN (${STATUSES}) THEN id ELSE SUBSTR(id, 1, LENGTH(session_id) + 18) END
+          <> 'evt_' || session_id || '_' || SUBSTR(type, 9)
+            || CASE type WHEN 'payment.refunded' THEN '_ref_' WHEN 'payment.disputed' THEN '_rev_' ELSE '' END`,
+  },
+  refund_event: {
+    says: 'An event of a refund has a refund of its session that succeeded or failed; an event of its failure has one that failed.',
+    sql: `SELECT event.id AS id FROM events AS event
+      LEFT JOIN refunds AS refund ON refund.session_id = event.session_id AND refund.status <> 'pending'
+        AND (event.id = 'evt_' || event.session_id || '_refunded_' || refund.id
+          OR (event.id = 'evt_' || event.session_id || '_refunded_' || refund.id || '_failed' AND refund.status = 'failed'))
+      WHERE event.type = 'payment.refunded' AND refund.id IS NULL`,
   },
   one_event_per_status: {
     says: 'A session has at most one event per status.',
-    sql: duplicates('events', 'session_id, type'),
+    sql: duplicates('events', 'session_id, type', { where: `type IN (${STATUSES})` }),
   },
   event_session: {
     says: 'An event has a session with the same environment, and its sequence is a version that the session has reached.',
@@ -30,12 +46,11 @@ export const WEBHOOK_INVARIANTS = invariants({
     }),
   },
   event_order: {
-    says: 'The events of a session are in the order provider_pending, failed, paid.',
+    says: 'The events of a session are in the order provider_pending, failed, paid, refunded or disputed, each at another version.',
     sql: `SELECT DISTINCT later.id AS id FROM events AS later
-      JOIN events AS earlier ON earlier.session_id = later.session_id
-      WHERE later.sequence <= earlier.sequence
-        AND ((later.type = 'payment.paid' AND earlier.type <> 'payment.paid')
-          OR (later.type = 'payment.failed' AND earlier.type = 'payment.provider_pending'))`,
+      JOIN events AS earlier ON earlier.session_id = later.session_id AND earlier.id <> later.id
+      WHERE later.sequence <= earlier.sequence AND ${rankOf('later')} > ${rankOf('earlier')}
+        OR later.sequence = earlier.sequence AND later.id > earlier.id`,
   },
   event_body: {
     says: 'The body of an event begins with its id.',

@@ -1,6 +1,6 @@
 import { DISCREPANCY_KINDS, type Instant } from '../../domain/records.ts';
 import type { Environment } from '../../domain/route.ts';
-import { EVENT_TYPES } from '../webhooks-port.ts';
+import { EVERY_TYPE } from '../../domain/webhook-endpoint.ts';
 import type { Query, SelectEach, SqlValue } from '../keyset.ts';
 import { EARLIER_DELIVERY } from './deliveries-table.ts';
 
@@ -8,7 +8,7 @@ import { EARLIER_DELIVERY } from './deliveries-table.ts';
 const BACKLOG_COUNT_LIMIT = 10_000;
 
 // Each query reads one range of an index, or a table of few rows, as test/observability/backlog.test.ts verifies.
-const TYPES = quoted(EVENT_TYPES);
+const TYPES = quoted(EVERY_TYPE);
 const KINDS = quoted(DISCREPANCY_KINDS);
 const COUNT_DELIVERIES = counted(
   `SELECT 1 FROM deliveries WHERE environment = ?1 AND type IN (${TYPES}) AND status = ?2`,

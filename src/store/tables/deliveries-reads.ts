@@ -2,13 +2,8 @@ import { type AnswerClass, DELIVERY_STATUSES } from '../../domain/delivery.ts';
 import { firstIdAt } from '../../domain/id.ts';
 import type { Instant } from '../../domain/records.ts';
 import { ENVIRONMENTS } from '../../domain/route.ts';
-import {
-  type DeliveryFilter,
-  type DueDelivery,
-  EVENT_TYPES,
-  type EventFilter,
-  positionOfUnknownEvent,
-} from '../webhooks-port.ts';
+import { EVERY_TYPE } from '../../domain/webhook-endpoint.ts';
+import { type DeliveryFilter, type DueDelivery, type EventFilter, positionOfUnknownEvent } from '../webhooks-port.ts';
 import { type KeysetQuery, type Row, type Select, rowsNamed, splitColumns } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
 import { EMPTY_PAGE, pageWithin } from '../named-page.ts';
@@ -84,7 +79,7 @@ function dueDeliveryFromRow(row: Row): DueDelivery {
 
 function eventKeyset({ sessionId, type, environment }: EventFilter): KeysetQuery {
   const among = rowsNamed([SELECT_EVENTS_OF_SESSION, sessionId]);
-  const range = splitColumns({ environment, type }, among ? {} : { environment: ENVIRONMENTS, type: EVENT_TYPES });
+  const range = splitColumns({ environment, type }, among ? {} : { environment: ENVIRONMENTS, type: EVERY_TYPE });
   return { table: 'events', ...range, among, sortedBy: ['created', 'sequence', 'id'] };
 }
 
@@ -116,7 +111,7 @@ function deliveryKeysets(filter: DeliveryFilter): KeysetQuery[] {
   // An endpoint implies its environment.
   const place = endpoint_id === undefined ? { environment } : { endpoint_id };
   const named = among && { session_id: filter.sessionId };
-  const open = among ? {} : { ...(endpoint_id === undefined && { environment: ENVIRONMENTS }), type: EVENT_TYPES };
+  const open = among ? {} : { ...(endpoint_id === undefined && { environment: ENVIRONMENTS }), type: EVERY_TYPE };
   const ranges = (statuses: readonly string[], answer_class?: AnswerClass): KeysetQuery[] => {
     if (statuses.length === 0) return [];
     const only = statuses.length === 1 ? statuses[0] : undefined;

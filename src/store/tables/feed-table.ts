@@ -1,5 +1,5 @@
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
-import { EVENT_TYPES } from '../webhooks-port.ts';
+import { EVERY_TYPE } from '../../domain/webhook-endpoint.ts';
 import { type Select, filterKeyset, keysetQuery } from '../keyset.ts';
 import { createReader } from '../row-reader.ts';
 import { statement } from '../write-statement.ts';
@@ -43,7 +43,7 @@ export function createFeedReads(select: Select) {
     feedPosition: (eventId: string) => one((row) => row['feed_position'] as number | null, SELECT_POSITION, eventId),
     /** The events after a position, oldest first. No event appears later at a position that was already passed. */
     async listFeed(filter: FeedFilter, after: number, limit: number) {
-      const leading = { environment: ENVIRONMENTS, type: EVENT_TYPES };
+      const leading = { environment: ENVIRONMENTS, type: EVERY_TYPE };
       const keyset = { ...filterKeyset('events', { ...filter }, leading), sortedBy: ['feed_position'] };
       const { sql, params } = keysetQuery([keyset], { limit: limit + 1, direction: 'ASC', after: [after] });
       const events = await all(eventFromRow, sql, ...params);
