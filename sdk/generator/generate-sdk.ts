@@ -1,17 +1,6 @@
 import type { JsonSchema } from '../../src/contract/json-schema.ts';
 import { type OpenApi, parametersOf, resolveResponse } from '../../src/contract/openapi-document.ts';
 
-const TYPES_HEAD = `import type { RuleCondition } from '../rule-condition.ts';
-  import type { Timestamp, WebhookEvent } from '../webhook-event.ts';
-  export type * from '../webhook-event.ts';\n\n`;
-const RESOURCES_HEAD = `import { readEvent, readPage, readRoutes, resource, resultOf } from '../answers.ts';
-  import { Resource, call, listOf, withKey } from '../call.ts';
-  import type { Page, TillwayList } from '../list.ts';
-  import type { TillwayPromise } from '../promise.ts';
-  import type { RequestOptions } from '../transport.ts';
-  import type * as api from './types.ts';\n\n`;
-/** Operations whose methods are written by hand in `src/client.ts`. */
-const HAND_WRITTEN = ['capabilities', 'getSchema'];
 /** Methods, by operation, and resources that have another name in the path. */
 const METHODS: Record<string, string> = {
   createRefund: 'refunds.create',
@@ -22,31 +11,25 @@ const METHODS: Record<string, string> = {
   overrideRouteHealth: 'routing.overrideHealth',
 };
 const RESOURCES: Record<string, string> = { keys: 'apiKeys', webhook: 'webhooks' };
-/**
- * Methods that the client repeats after a 429 only. A second request would send an event or move the clock twice (`test`,
- * `replay`, `resend`, `advance`); or be rejected, which hides that the first one succeeded (`resolve`, `delete`,
- * `overrideHealth`); or leave two endpoints or keys, or an unknown secret (`create` without a key, `rotateSecret`).
- */
+// The client repeats these after a 429 only. A second request would take effect twice (an event, a step of the clock, an endpoint or
+// a key), lose the secret of the first one, or be rejected, which hides that the first one succeeded.
 const NOT_REPEATABLE = /^(?:test|replay|resend|advance|resolve|delete|overrideHealth|create|rotateSecret)$/;
 
 const capitalized = (name: string) => name[0]!.toUpperCase() + name.slice(1);
+const queryName = (operation: string) => `${capitalized(operation)}Params`;
 const docOf = (description?: string) => (description ? `/** ${description.replaceAll('\n', '\n * ')} */\n` : '');
 /** Public name of the type for a schema, by its name or a reference to it. */
 const typeName = (schema = '') => schema.replace(/.*\//, '').replace(/Request$/, 'Params');
 
-type Operation = ReturnType<typeof operationsOf>[number];
-
 function operationsOf(api: OpenApi) {
-  return Object.entries(api.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([verb, operation]) => ({
-      ...operation,
-      path,
-      verb,
-      queryName: `${capitalized(operation.operationId)}Params`,
-      query: parametersOf(api, operation).filter((parameter) => parameter.in === 'query'),
-      response: resolveResponse(api, operation.responses['200'])?.content?.['application/json']?.schema,
-    })),
+  const all = Object.entries(api.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([verb, operation]) => ({ ...operation, path, verb })),
   );
+  return all.map((operation) => ({
+    ...operation,
+    query: parametersOf(api, operation).filter((parameter) => parameter.in === 'query'),
+    response: resolveResponse(api, operation.responses['200'])?.content?.['application/json']?.schema,
+  }));
 }
 
 /** The properties of a schema, with those of the schemas that it refers to. */
@@ -58,21 +41,18 @@ function propertiesOf(api: OpenApi, { $ref, allOf = [], properties }: JsonSchema
 /** The source of the types of all schemas but envelopes, and of the query parameters of all operations. */
 export function typesText(api: OpenApi): string {
   const schemas = Object.entries(api.components.schemas).filter(([name]) => !/(?:List|Response)$/.test(name));
-  const queries = operationsOf(api)
-    .filter(({ query }) => query[0])
-    .map(({ query, queryName, response }): [string, JsonSchema] => {
-      const record = propertiesOf(api, propertiesOf(api, response).data?.items);
-      // The service accepts any text as a filter. The type has the values that can match.
-      const fields = query.map((each) => [each.name, { enum: record[each.name]?.enum, ...each.schema, ...each }]);
-      return [queryName, { properties: Object.fromEntries(fields) }];
-    });
+  const queries = operationsOf(api).flatMap(({ query, operationId, response }): [string, JsonSchema][] => {
+    const record = propertiesOf(api, propertiesOf(api, response).data?.items);
+    // The service accepts any text as a filter. The type has the values that can match.
+    const fields = query.map((each) => [each.name, { enum: record[each.name]?.enum, ...each.schema, ...each }]);
+    return query[0] ? [[queryName(operationId), { properties: Object.fromEntries(fields) }]] : [];
+  });
   const declarations = [...schemas, ...queries].map(([name, schema]) => {
     // `WebhookEvent`, the union of all events, is written by hand.
     const type = name === 'WebhookEvent' ? 'AnyEvent' : typeName(name);
-    const heading = schema.properties ? `interface ${type}` : `type ${type} =`;
-    return `${docOf(schema.description)}export ${heading} ${typeOf(schema)}`;
+    return `${docOf(schema.description)}export ${schema.properties ? `interface ${type}` : `type ${type} =`} ${typeOf(schema)}`;
   });
-  return TYPES_HEAD + declarations.join('\n\n');
+  return declarations.join('\n\n');
 }
 
 function typeOf(schema: JsonSchema): string {
@@ -92,31 +72,29 @@ function typeOf(schema: JsonSchema): string {
   if (typeof rest === 'object') return `Record<string, ${typeOf(rest)}>`;
   if (!properties) return schema.format === 'date-time' ? 'Timestamp' : type.replace('integer', 'number');
   const fields = Object.entries(properties).map(([name, field]) => {
-    const type = typeOf(field);
-    const optional = type === 'unknown' ? '?: unknown' : `?: ${type} | undefined`;
-    return `${docOf(field.description)}${name}${required?.includes(name) ? `: ${type}` : optional};`;
+    const optional = `?: ${typeOf(field)} | undefined`.replace('?: unknown | undefined', '?: unknown');
+    return `${docOf(field.description)}${name}${required?.includes(name) ? `: ${typeOf(field)}` : optional};`;
   });
   return `{\n${fields.join('\n')}\n}`;
 }
 
-/** The source of the classes with a method for each operation. */
 export function resourcesText(api: OpenApi): string {
   const methods: Record<string, string> = {};
-  for (const operation of operationsOf(api).filter(({ operationId }) => !HAND_WRITTEN.includes(operationId))) {
+  // src/client.ts has the methods of the other operations.
+  for (const operation of operationsOf(api).filter(({ operationId: id }) => !/^(?:capabilities|getSchema)$/.test(id))) {
     const [resource = '', name = ''] = methodName(operation).split('.');
     methods[resource] = `${methods[resource] ?? ''}\n\n${methodText(api, name, operation)}`;
   }
-  const names = Object.keys(methods);
-  const classOf = (name: string) => `${capitalized(name)}Resource`;
-  const classes = names.map((name) => `export class ${classOf(name)} extends Resource { ${methods[name]} }\n\n`);
-  const fields = names.map((name) => `readonly ${name}: ${classOf(name)} = new ${classOf(name)}(this.transport);`);
-  return `${RESOURCES_HEAD}${classes.join('')}
+  const all = Object.entries(methods).map(([name, text]) => ({ name, text, type: `${capitalized(name)}Resource` }));
+  const classes = all.map(({ text, type }) => `export class ${type} extends Resource { ${text} }\n\n`);
+  const fields = all.map(({ name, type }) => `readonly ${name}: ${type} = new ${type}(this.transport);`);
+  return `${classes.join('')}
     /** The resources of the API. */
     export class ApiResources extends Resource { ${fields.join('\n')} }`;
 }
 
 /** Resource and method of the client, for example `webhookEndpoints.rotateSecret`. */
-function methodName({ path, operationId: id }: Operation): string {
+function methodName({ path, operationId: id }: ReturnType<typeof operationsOf>[number]): string {
   const [resource = '', ...rest] = path
     .replaceAll(/^\/api\/\w+\/(?:actions\/)?|\/\{\w+\}/g, '')
     .replaceAll(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase())
@@ -124,8 +102,8 @@ function methodName({ path, operationId: id }: Operation): string {
   return METHODS[id] ?? `${RESOURCES[resource] ?? resource}.${rest.at(-1) ?? /^[a-z]+/.exec(id)![0]}`;
 }
 
-function methodText(api: OpenApi, name: string, operation: Operation): string {
-  const { path, verb, query, queryName, requestBody, summary, description } = operation;
+function methodText(api: OpenApi, name: string, operation: ReturnType<typeof operationsOf>[number]): string {
+  const { path, verb, query, operationId, requestBody, summary, description } = operation;
   const { 'application/json': json, 'text/csv': csv } = requestBody?.content ?? {};
   const ids = Array.from(path.matchAll(/\{(\w+)\}/g), ([, each]) => each!);
   const isOptional = !json || (!requestBody?.required && verb !== 'patch');
@@ -135,7 +113,8 @@ function methodText(api: OpenApi, name: string, operation: Operation): string {
   const parameters = [
     ...ids.map((id) => `${id}: string`),
     csv && 'csv: string',
-    (json ?? query[0]) && `params: api.${json ? typeName(json.schema.$ref) : queryName}${isOptional ? ' = {}' : ''}`,
+    (json ?? query[0]) &&
+      `params: api.${json ? typeName(json.schema.$ref) : queryName(operationId)}${isOptional ? ' = {}' : ''}`,
     'options?: RequestOptions',
   ];
   const request = [
@@ -153,7 +132,10 @@ function methodText(api: OpenApi, name: string, operation: Operation): string {
 }
 
 /** The type of a method, the function that it calls, and the property that describes the expected response. */
-function responseText(api: OpenApi, { response, verb }: Operation): [type: string, send: string, read: string] {
+function responseText(
+  api: OpenApi,
+  { response, verb }: ReturnType<typeof operationsOf>[number],
+): [type: string, send: string, read: string] {
   if (!response) return ['AsyncGenerator<string>', 'this.transport.stream(', "type: 'text/csv'"];
   const { object, data, routes, action, result } = propertiesOf(api, response);
   const list = object?.const === 'list' ? data : routes;
