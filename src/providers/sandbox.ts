@@ -1,32 +1,13 @@
-import type { Agent, Dispatcher } from 'undici';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { Payment } from '../domain/records.ts';
-import { traceHeaders } from '../telemetry/origin.ts';
 import { verifyCallback } from '../webhooks/sign.ts';
+import { CALL_TIMEOUT_MS, type HttpAnswer, NoAnswer, createHttpClient } from './provider-http.ts';
 import type { CallbackHeaders, HandoffRequest, HandoffResult, Provider, RefundRequest } from './provider.ts';
 import { chargeOf, readAnswer, readError, readEvent, readRefund, refundOf } from './sandbox-messages.ts';
 
 export const SIGNATURE_HEADER = 'x-provider-signature';
 const TOLERANCE_SECONDS = 300;
-const CALL_TIMEOUT_MS = 10_000;
-// The timeout of a call does not cover the time to connect; this one does.
-const CONNECT_TIMEOUT_MS = 2000;
-
-// Errors after which the request was certainly not sent: no connection, or no common version of TLS.
-const NOT_SENT = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-  'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
-  'ERR_SSL_UNSUPPORTED_PROTOCOL',
-]);
-// A certificate that was not accepted: https://nodejs.org/api/tls.html#x509-certificate-error-codes
-const CERTIFICATE_ERROR =
-  /^(?:CERT_|CRL_|UNABLE_TO_|ERROR_IN_C|(?:DEPTH_ZERO_)?SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_)/;
+const PAYMENTS = '/simulator/api/payments';
 
 export interface SandboxOptions {
   /** Origin of the simulated provider's API, without a trailing slash. */
@@ -39,21 +20,13 @@ export interface SandboxOptions {
 
 /** Adapter of the simulated provider, over HTTP like that of any other provider. It moves sandbox payments only. */
 export function createSandboxProvider({ url, apiKey, callbackSecret, now }: SandboxOptions): Provider {
-  let dispatcher: Agent | undefined;
-  const payments = `${url}/simulator/api/payments`;
-
-  async function ask(method: 'GET' | 'POST', path: string, timeoutMs: number, body?: unknown): Promise<Answer> {
-    const client = await import('undici');
-    dispatcher ??= new client.Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
-    const options: Parameters<typeof client.request>[1] = {
-      method,
-      dispatcher,
-      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', ...traceHeaders() },
-      signal: AbortSignal.timeout(timeoutMs),
-    };
-    if (body !== undefined) options.body = JSON.stringify(body);
-    return answerOf(await client.request(`${payments}${path}`, options));
-  }
+  const http = createHttpClient({
+    origin: url,
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    now,
+  });
+  const ask = (method: 'GET' | 'POST', path: string, timeoutMs: number, body?: unknown) =>
+    http({ method, path: `${PAYMENTS}${path}`, timeoutMs, ...(body !== undefined && { body: JSON.stringify(body) }) });
 
   return {
     id: 'sandbox',
@@ -67,8 +40,9 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
       try {
         return handoffResult(await ask('POST', '', handoff.timeoutMs, chargeOf(handoff)));
       } catch (error) {
-        const reason = String(error);
-        return wasSent(error)
+        if (!(error instanceof NoAnswer)) throw error;
+        const reason = error.message;
+        return error.wasSent
           ? { outcome: 'ambiguous', reason, isAnswered: false }
           : { outcome: 'refused', reason, providerReason: null };
       }
@@ -108,22 +82,7 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
   };
 }
 
-interface Answer {
-  status: number;
-  /** Undefined if the body is not JSON. */
-  json: unknown;
-}
-
-async function answerOf({ statusCode, body }: Pick<Dispatcher.ResponseData, 'statusCode' | 'body'>): Promise<Answer> {
-  const text = await body.text();
-  try {
-    return { status: statusCode, json: JSON.parse(text) };
-  } catch {
-    return { status: statusCode, json: undefined };
-  }
-}
-
-function handoffResult({ status, json }: Answer): HandoffResult {
+function handoffResult({ status, json }: HttpAnswer): HandoffResult {
   const answer = status === 200 ? readAnswer(json) : undefined;
   if (answer) return { outcome: 'accepted', reference: answer.reference, url: answer.url };
   const reason = `the provider answered ${status}`;
@@ -135,11 +94,6 @@ function handoffResult({ status, json }: Answer): HandoffResult {
 
 function refundsOf({ id }: Payment): string {
   return `/${encodeURIComponent(id)}/refunds`;
-}
-
-function wasSent(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code !== 'string' || !(NOT_SENT.has(code) || CERTIFICATE_ERROR.test(code));
 }
 
 /** The answer to a call; throws unless the status is 200 and the body could be read. */

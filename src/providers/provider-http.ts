@@ -1,0 +1,134 @@
+import type { Agent, Dispatcher } from 'undici';
+import { traceHeaders } from '../telemetry/origin.ts';
+
+export const CALL_TIMEOUT_MS = 10_000;
+// The timeout of a call does not cover the time to connect; this one does.
+const CONNECT_TIMEOUT_MS = 2000;
+const MAX_ANSWER_BYTES = 1024 * 1024;
+/** A provider cannot keep an instance from calling it for longer than this time. */
+const MAX_WAIT_MS = 5 * 60_000;
+
+// Errors after which the request was certainly not sent: no connection, or no common version of TLS.
+const NOT_SENT = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
+  'ERR_SSL_UNSUPPORTED_PROTOCOL',
+]);
+// A certificate that was not accepted: https://nodejs.org/api/tls.html#x509-certificate-error-codes
+const CERTIFICATE_ERROR =
+  /^(?:CERT_|CRL_|UNABLE_TO_|ERROR_IN_C|(?:DEPTH_ZERO_)?SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_)/;
+
+export interface HttpClientOptions {
+  /** Origin of the provider's API, without a trailing slash. No request goes anywhere else. */
+  origin: string;
+  /** Headers of every request, credentials included. */
+  headers: Record<string, string>;
+  /** Response header with the provider's id of a request, for the log. */
+  requestIdHeader?: string;
+  /** Milliseconds since 1970. */
+  now(): number;
+}
+
+interface HttpRequest {
+  method: 'GET' | 'POST' | 'PATCH';
+  /** Path with its query string. */
+  path: string;
+  headers?: Record<string, string>;
+  body?: string;
+  timeoutMs?: number;
+}
+
+export interface HttpAnswer {
+  status: number;
+  /** Undefined if the body is not JSON. */
+  json: unknown;
+  /** The provider's id of the request; null if it gave none. */
+  requestId: string | null;
+}
+
+/** A request without an answer. `wasSent` is false if the provider certainly does not have it. */
+export class NoAnswer extends Error {
+  readonly wasSent: boolean;
+
+  constructor(message: string, wasSent: boolean, options: { cause?: unknown } = {}) {
+    super(message, options);
+    this.name = 'NoAnswer';
+    this.wasSent = wasSent;
+  }
+}
+
+export type HttpClient = (request: HttpRequest) => Promise<HttpAnswer>;
+
+/**
+ * Client of one provider's API: a fixed origin, no redirects, TLS 1.2 or newer, answers of at most 1 MiB. Any status is an
+ * answer; without one it rejects with {@link NoAnswer}. After a 429 or 503 with `Retry-After` it sends nothing until that
+ * time has passed, for at most 5 minutes.
+ */
+export function createHttpClient({ origin, headers, requestIdHeader, now }: HttpClientOptions): HttpClient {
+  let dispatcher: Agent | undefined;
+  let waitUntil = 0;
+
+  return async ({ method, path, headers: more, body, timeoutMs = CALL_TIMEOUT_MS }) => {
+    const waitMs = waitUntil - now();
+    if (waitMs > 0) throw new NoAnswer(`the provider wants no request for ${Math.ceil(waitMs / 1000)} s`, false);
+    const client = await import('undici');
+    dispatcher ??= new client.Agent({
+      connect: { timeout: CONNECT_TIMEOUT_MS, minVersion: 'TLSv1.2' },
+      maxResponseSize: MAX_ANSWER_BYTES,
+    });
+    const options: Parameters<typeof client.request>[1] = {
+      method,
+      dispatcher,
+      headers: { ...headers, ...more, ...traceHeaders() },
+      signal: AbortSignal.timeout(timeoutMs),
+    };
+    if (body !== undefined) options.body = body;
+    try {
+      const answer = await client.request(`${origin}${path}`, options);
+      if (answer.statusCode === 429 || answer.statusCode === 503) {
+        waitUntil = Math.max(waitUntil, now() + retryAfterMs(textOf(answer.headers['retry-after']), now()));
+      }
+      return await answerOf(answer, requestIdHeader);
+    } catch (error) {
+      throw new NoAnswer(String(error), wasSent(error), { cause: error });
+    }
+  };
+}
+
+async function answerOf(
+  { statusCode, headers, body }: Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>,
+  requestIdHeader: string | undefined,
+): Promise<HttpAnswer> {
+  const requestId = requestIdHeader === undefined ? null : (textOf(headers[requestIdHeader]) ?? null);
+  return { status: statusCode, json: jsonOf(await body.text()), requestId };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function textOf(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : header?.[0];
+}
+
+/** Seconds or a date: https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3 */
+function retryAfterMs(header: string | undefined, now: number): number {
+  if (header === undefined) return 0;
+  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
+  return Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, 0), MAX_WAIT_MS);
+}
+
+function wasSent(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code !== 'string' || !(NOT_SENT.has(code) || CERTIFICATE_ERROR.test(code));
+}

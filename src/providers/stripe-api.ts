@@ -1,0 +1,89 @@
+import type { Logger } from 'pino';
+import type { Environment } from '../domain/route.ts';
+import { type HttpAnswer, createHttpClient } from './provider-http.ts';
+import { type StripeError, readError } from './stripe-objects.ts';
+import type { StripeSettings } from './stripe-settings.ts';
+
+/** Version of the API whose parameters and answers this adapter knows. */
+const API_VERSION = '2026-10-28.endive';
+const API_ORIGIN = 'https://api.stripe.com';
+const KEY = /\b(?:sk|rk)_(?:test|live)_[\w*]+/g;
+
+export interface StripeInstance {
+  id: string;
+  environment: Environment;
+  settings: StripeSettings;
+}
+
+export interface StripeContext {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** URL of this instance's callbacks, as registered at Stripe. */
+  callbackUrl: string;
+  log: Pick<Logger, 'info' | 'warn' | 'error'>;
+  /** Callback for an answer that refuses the API key, after which the instance is not ready; `reason` is a clause. */
+  onRefusedKey(reason: string): void;
+}
+
+interface CallOptions {
+  /** Parameters in form encoding: the body of a POST. */
+  form?: string;
+  idempotencyKey?: string;
+  timeoutMs?: number;
+}
+
+export type StripeCall = (method: 'GET' | 'POST', path: string, options?: CallOptions) => Promise<HttpAnswer>;
+
+/** Calls of Stripe's API with the credentials of an instance. Refused calls are logged with their request id, never a body. */
+export function createStripeCall({ id, settings }: StripeInstance, { now, log }: StripeContext): StripeCall {
+  const http = createHttpClient({
+    origin: settings.apiBase === undefined ? API_ORIGIN : new URL(settings.apiBase).origin,
+    headers: { authorization: `Bearer ${settings.secretKey}`, 'stripe-version': API_VERSION },
+    requestIdHeader: 'request-id',
+    now,
+  });
+  return async (method, path, { form, idempotencyKey, timeoutMs } = {}) => {
+    const answer = await http({
+      method,
+      path,
+      headers: {
+        ...(method === 'POST' && { 'content-type': 'application/x-www-form-urlencoded' }),
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+      },
+      ...(method === 'POST' && { body: form ?? '' }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    });
+    const { status, json, requestId } = answer;
+    if (status >= 400) {
+      const { type, code } = readError(json) ?? {};
+      const [resource] = path.split('?');
+      log.warn({ provider: id, method, path: resource, status, type, code, requestId }, 'Stripe refused a request');
+    }
+    return answer;
+  };
+}
+
+/** Stripe's error of an answer with its message, from which keys are removed, even masked ones. */
+export function errorOf({ json }: HttpAnswer): StripeError | undefined {
+  const error = readError(json);
+  return error && { ...error, message: error.message?.replace(KEY, '[key]') };
+}
+
+/** An answer that refuses the API key, or a permission that the key lacks, as a clause; undefined for other answers. */
+export function refusedKey(answer: HttpAnswer): string | undefined {
+  if (answer.status !== 401 && answer.status !== 403) return undefined;
+  return `the key was refused (${answer.status}): ${errorOf(answer)?.message ?? 'Stripe gives no reason'}`;
+}
+
+/** The answer to a call; throws unless the status is 200 and the body could be read. */
+export function expected<Answered>(
+  call: string,
+  answer: HttpAnswer,
+  read: (json: unknown) => Answered | undefined,
+): Answered {
+  const { status, requestId } = answer;
+  const value = status === 200 ? read(answer.json) : undefined;
+  if (value !== undefined) return value;
+  const problem = status === 200 ? 'without the required fields' : (errorOf(answer)?.message ?? '');
+  throw new Error(`Stripe answered ${status} to the ${call} (request ${requestId ?? 'without id'}) ${problem}`.trim());
+}

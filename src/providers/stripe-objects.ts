@@ -1,0 +1,142 @@
+import { z } from 'zod';
+
+// The parts of Stripe's objects that the adapter uses.
+
+const id = z.string().min(1).max(255);
+const cents = z.int();
+const metadata = z.record(z.string(), z.string()).nullish();
+const movement = z.object({
+  id,
+  amount: cents,
+  fee: cents,
+  net: cents,
+  currency: id,
+  type: id,
+  source: z.unknown().optional(),
+});
+const paymentError = z.object({ type: z.string(), code: z.string().nullish(), decline_code: z.string().nullish() });
+export type PaymentError = z.output<typeof paymentError>;
+export type BalanceMovement = z.output<typeof movement>;
+const charge = z.object({
+  created: z.int(),
+  failure_code: z.string().nullish(),
+  balance_transaction: z.union([z.string(), movement]).nullish(),
+});
+const intent = z.object({
+  id,
+  status: z.string(),
+  last_payment_error: paymentError.nullish(),
+  latest_charge: z.union([z.string(), charge]).nullish(),
+});
+const session = z.object({
+  id,
+  object: z.literal('checkout.session'),
+  livemode: z.boolean(),
+  status: z.string(),
+  payment_status: z.string(),
+  created: z.int(),
+  amount_total: cents,
+  currency: id,
+  url: z.url().nullish(),
+  /** The methods that the buyer can choose. */
+  payment_method_types: z.array(z.string()),
+  client_reference_id: z.string().nullish(),
+  metadata,
+  payment_intent: z.union([z.string(), intent]).nullish(),
+});
+export type CheckoutSession = z.output<typeof session>;
+const refund = z.object({
+  id,
+  object: z.literal('refund'),
+  status: z.string().nullable(),
+  amount: cents,
+  currency: id,
+  payment_intent: z.string().nullish(),
+  failure_reason: z.string().nullish(),
+  metadata,
+});
+export type StripeRefund = z.output<typeof refund>;
+export type StripeDispute = z.output<typeof dispute>;
+const dispute = z.object({
+  id,
+  object: z.literal('dispute'),
+  livemode: z.boolean(),
+  status: z.string(),
+  currency: id,
+  reason: z.string().nullish(),
+  payment_intent: z.string().nullish(),
+  balance_transactions: z.array(movement),
+});
+export type StripePayout = z.output<typeof payout>;
+const payout = z.object({
+  id,
+  object: z.literal('payout'),
+  livemode: z.boolean(),
+  automatic: z.boolean(),
+  status: z.string(),
+  arrival_date: z.int(),
+});
+const event = z.object({
+  id,
+  object: z.literal('event'),
+  type: z.string(),
+  livemode: z.boolean(),
+  account: z.string().nullish(),
+  data: z.object({
+    object: z.object({ id: z.string().optional(), client_reference_id: z.string().nullish(), metadata }),
+  }),
+});
+export type StripeEvent = z.output<typeof event>;
+const account = z.object({
+  id,
+  charges_enabled: z.boolean(),
+  default_currency: z.string().nullish(),
+  capabilities: z.record(z.string(), z.string()).nullish(),
+});
+export type StripeAccount = z.output<typeof account>;
+const endpoint = z.object({ url: z.string(), status: z.string(), enabled_events: z.array(z.string()) });
+const failure = z.object({
+  error: z.object({
+    type: z.string(),
+    code: z.string().nullish(),
+    message: z.string().nullish(),
+    param: z.string().nullish(),
+  }),
+});
+export type StripeError = z.output<typeof failure>['error'];
+const list = <Item extends z.ZodType>(item: Item) => z.object({ data: z.array(item), has_more: z.boolean() });
+
+/** A reader of answers of Stripe: undefined if the body is something else. */
+const reader =
+  <Schema extends z.ZodType>(schema: Schema) =>
+  (json: unknown): z.output<Schema> | undefined =>
+    schema.safeParse(json).data;
+
+export const readSession = reader(session);
+export const readRefund = reader(refund);
+export const readRefunds = reader(list(refund));
+export const readDispute = reader(dispute);
+export const readPayout = reader(payout);
+export const readMovements = reader(list(movement));
+export const readEvent = reader(event);
+export const readAccount = reader(account);
+export const readEndpoints = reader(list(endpoint));
+
+/** Stripe's own error in an answer; undefined if the answer is not Stripe's, for example a proxy's. */
+export function readError(json: unknown): StripeError | undefined {
+  return failure.safeParse(json).data?.error;
+}
+
+const TIME = /^t=(\d{1,12})$/;
+const SIGNATURE = /^v1=[0-9a-f]{64}$/;
+const MAX_SIGNATURES = 10;
+
+/** The time and the `v1` signatures of a `Stripe-Signature` header, in unix seconds; undefined if it has another form. */
+export function readSignatures(header: unknown): { time: number; signatures: string[] } | undefined {
+  if (typeof header !== 'string') return undefined;
+  const parts = header.split(',').map((part) => part.trim());
+  // Other schemes, such as `v0` of test events, prove nothing.
+  const signatures = parts.filter((part) => SIGNATURE.test(part)).slice(0, MAX_SIGNATURES);
+  const times = parts.flatMap((part) => TIME.exec(part)?.[1] ?? []);
+  return times.length === 1 && signatures.length > 0 ? { time: Number(times[0]), signatures } : undefined;
+}

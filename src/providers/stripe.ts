@@ -1,0 +1,194 @@
+import type { Payment } from '../domain/records.ts';
+import type { RefundOutcome } from '../domain/refund-record.ts';
+import { type HttpAnswer, NoAnswer } from './provider-http.ts';
+import type { HandoffRequest, HandoffResult, KnownPayment, Provider, RefundRequest } from './provider.ts';
+import {
+  type StripeCall,
+  type StripeContext,
+  type StripeInstance,
+  createStripeCall,
+  errorOf,
+  expected,
+  refusedKey,
+} from './stripe-api.ts';
+import { readSignedEvent } from './stripe-callbacks.ts';
+import { checkStripe } from './stripe-check.ts';
+import { refundRefusal } from './stripe-failures.ts';
+import {
+  formOf,
+  hintOf,
+  intentIdOf,
+  paymentIdOf,
+  paymentReport,
+  refundOutcome,
+  refundIdOf,
+  refundParams,
+  sessionParams,
+} from './stripe-messages.ts';
+import { type StripeRefund, readRefund, readSession } from './stripe-objects.ts';
+import { createStripeQueries, sessionPath } from './stripe-queries.ts';
+import { stripeMethodOf } from './stripe-settings.ts';
+
+const SESSIONS = '/v1/checkout/sessions';
+// Stripe forgets an idempotency key after 24 hours. From then on a repeated request would be a second refund.
+const KEY_LIFE_MS = 23 * 60 * 60_000;
+
+/** Adapter of Stripe: Checkout Sessions as payments. Its callbacks are hints, and only Stripe's answers move money. */
+export function createStripe(instance: StripeInstance, context: StripeContext): Provider {
+  const { id, environment, settings } = instance;
+  const { log, now } = context;
+  const plainCall = createStripeCall(instance, context);
+  const isLive = environment === 'production';
+
+  const call: StripeCall = async (method, path, options) => {
+    const answer = await plainCall(method, path, options);
+    const reason = refusedKey(answer);
+    // A permission that only a query lacks does not keep buyers from paying.
+    if (reason !== undefined && (answer.status === 401 || path === SESSIONS)) context.onRefusedKey(reason);
+    return answer;
+  };
+  const queries = createStripeQueries(call, instance, context);
+
+  /** The PaymentIntent of a payment; undefined if the buyer has not tried to pay. */
+  async function intentOf({ chargeReference, providerReference }: Payment): Promise<string | undefined> {
+    if (chargeReference !== null || providerReference === null) return chargeReference ?? undefined;
+    const session = await queries.session(providerReference);
+    return (session && intentIdOf(session)) ?? undefined;
+  }
+
+  async function findRefund(request: RefundRequest, intent: string): Promise<RefundOutcome | undefined> {
+    const found = await queries.refundOf(request.refundId, intent);
+    return found && ownOutcome(request, found);
+  }
+
+  async function readKnownRefund(request: RefundRequest, reference: string): Promise<RefundOutcome> {
+    const found = await queries.refund(reference);
+    if (!found) throw new Error(`Stripe does not know refund ${reference} in this account`);
+    return ownOutcome(request, found);
+  }
+
+  return {
+    id,
+    environment,
+    traits: { cancel: 'holds', lookup: 'reference', refunds: 'api', costRefundable: false, resend: 'no_answer' },
+
+    async handoff(request: HandoffRequest): Promise<HandoffResult> {
+      const { session, payment, timeoutMs } = request;
+      const params = session.environment === environment ? sessionParams(request, settings) : undefined;
+      if (!params) {
+        const reason = `this instance does not serve ${payment.route.network} in ${session.environment}`;
+        return { outcome: 'refused', reason, providerReason: null };
+      }
+      const options = { form: formOf(params), idempotencyKey: `${payment.id}:create`, timeoutMs };
+      try {
+        return handoffResult(await call('POST', SESSIONS, options), payment, isLive);
+      } catch (error) {
+        if (!(error instanceof NoAnswer)) throw error;
+        const reason = error.message;
+        if (error.wasSent) return { outcome: 'ambiguous', reason, isAnswered: false };
+        return { outcome: 'refused', reason, providerReason: null };
+      }
+    },
+
+    async readCallback(rawBody, headers) {
+      const event = readSignedEvent(rawBody, headers, { secrets: settings.webhookSecrets, nowMs: now() });
+      if (!event) return { signals: [], hints: [] };
+      const { id: eventId, livemode, account } = event;
+      if (livemode !== isLive || (account ?? settings.account) !== settings.account) {
+        log.warn({ provider: id, event: eventId, livemode, account }, 'a callback of another environment or account');
+        return { signals: [], hints: [] };
+      }
+      const hint = hintOf(event);
+      return { signals: [], hints: hint ? [{ ...hint, eventId }] : [] };
+    },
+
+    query: queries.answer,
+
+    returnHint({ providerReference }) {
+      return providerReference === null ? undefined : { about: 'payment', id: providerReference };
+    },
+
+    async inquire(payment, timeoutMs): Promise<KnownPayment | 'unknown' | 'cannot_tell'> {
+      // Nobody can pay at a page whose URL no answer has brought.
+      if (payment.providerReference === null) return 'unknown';
+      const session = await queries.session(payment.providerReference, timeoutMs);
+      // Stripe keeps its sessions: one that is missing belongs to another account, at which the buyer may still pay.
+      if (!session || paymentIdOf(session) !== payment.id) return 'cannot_tell';
+      const url = session.status === 'open' ? (session.url ?? null) : null;
+      return { report: paymentReport(session), reference: session.id, url };
+    },
+
+    async cancel({ providerReference }, timeoutMs): Promise<'cancelled' | 'unknown'> {
+      if (providerReference === null) return 'unknown';
+      const options = timeoutMs === undefined ? {} : { timeoutMs };
+      const answer = await call('POST', `${sessionPath(providerReference)}/expire`, options);
+      // Stripe expires open sessions only.
+      const isClosed = answer.status === 400;
+      const session = isClosed
+        ? await queries.session(providerReference, timeoutMs)
+        : expected('cancellation', answer, readSession);
+      const state = session && paymentReport(session).state;
+      if (state === 'paid' || state === 'failed') return 'cancelled';
+      throw new Error(`Stripe cannot cancel the payment: its session is ${session?.status ?? 'unknown'}`);
+    },
+
+    async refund(request): Promise<RefundOutcome | 'unknown'> {
+      if (request.reference !== null) return readKnownRefund(request, request.reference);
+      const intent = await intentOf(request.payment);
+      if (intent === undefined) return 'unknown';
+      const isKeyOld = now() - request.created > KEY_LIFE_MS;
+      const made = isKeyOld ? await findRefund(request, intent) : undefined;
+      if (made) return made;
+      const options = { form: formOf(refundParams(request, intent)), idempotencyKey: request.refundId };
+      const answer = await call('POST', '/v1/refunds', options);
+      const { status, json } = answer;
+      if (status === 404 && errorOf(answer)?.code === 'resource_missing') return 'unknown';
+      const refusal = refundRefusal(status, json);
+      if (refusal !== undefined) return { status: 'failed', reason: refusal, reference: null };
+      // Stripe repeats a 500 for as long as it keeps the key, although the refund may exist.
+      const found = status >= 500 ? await findRefund(request, intent) : undefined;
+      return found ?? ownOutcome(request, expected('refund', answer, readRefund));
+    },
+
+    async inquireRefund(request): Promise<RefundOutcome | undefined> {
+      if (request.reference !== null) return readKnownRefund(request, request.reference);
+      const intent = await intentOf(request.payment);
+      return intent === undefined ? undefined : findRefund(request, intent);
+    },
+
+    check: () => checkStripe(plainCall, instance, context),
+  };
+}
+
+/** The outcome of a refund, if it is the requested one; throws otherwise. A refund made in the dashboard names none of ours. */
+function ownOutcome({ refundId, amount }: RefundRequest, refund: StripeRefund): RefundOutcome {
+  const isOwn = (refundIdOf(refund) ?? refundId) === refundId && refund.amount === amount && refund.currency === 'usd';
+  if (isOwn) return refundOutcome(refund);
+  throw new Error(`Stripe answered with another refund than ${refundId}: ${refund.id}`);
+}
+
+function handoffResult(answer: HttpAnswer, { id, fees, route }: Payment, isLive: boolean): HandoffResult {
+  const { status, json } = answer;
+  const session = status === 200 ? readSession(json) : undefined;
+  const isRequested =
+    session?.livemode === isLive &&
+    session.amount_total === fees.total &&
+    session.currency === 'usd' &&
+    paymentIdOf(session) === id;
+  if (isRequested && session.url) {
+    const method = stripeMethodOf(route.network)!.type;
+    if (session.payment_method_types.includes(method)) {
+      return { outcome: 'accepted', reference: session.id, url: session.url };
+    }
+    // Nobody can pay at this page, because its URL is not handed out.
+    const reason = `Stripe does not offer ${method}: turn it on at https://dashboard.stripe.com/settings/payment_methods`;
+    return { outcome: 'refused', reason, providerReason: null };
+  }
+  const error = errorOf(answer);
+  const reason = `Stripe answered ${status} ${error?.code ?? error?.type ?? 'without the required fields'}`;
+  // The key was used before: with other parameters, or by a request that is still in progress.
+  const isConflict = status === 409 || error?.type === 'idempotency_error';
+  const isRefused = status >= 400 && status < 500 && !isConflict;
+  if (!isRefused) return { outcome: 'ambiguous', reason, isAnswered: true };
+  return { outcome: 'refused', reason, providerReason: error?.message ?? null };
+}

@@ -1,0 +1,93 @@
+import { GatewayError } from '../../src/domain/gateway-error.ts';
+import { NOW, idOf } from '../fixtures/checkout-records.ts';
+import type { Scenario } from '../faults/scenario.ts';
+import { type Forgery, type ScriptedStripe } from './scripted-stripe.ts';
+import { type StripeWorld, startStripeWorld } from './stripe-fixtures.ts';
+
+const FORGERIES: Forgery[] = ['other_secret', 'changed_body', 'old', 'future', 'other_scheme', 'unsigned'];
+const PER_CYCLE = 1000;
+
+/** A random number from 0 to below `limit`, of a generator that a seed makes repeatable (mulberry32). */
+export function randomOf(seed: number): (limit: number) => number {
+  let state = seed >>> 0;
+  return (limit) => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit;
+  };
+}
+
+/** A signed event about a payment of ours. */
+function anEvent(stripe: ScriptedStripe, number: number) {
+  const payment = idOf('pay', number);
+  const object = { id: `cs_test_${number}`, client_reference_id: payment, metadata: { payment } };
+  const event = { id: `evt_${number}`, object: 'event', type: 'checkout.session.completed', livemode: false } as const;
+  return stripe.callbackOf({ ...event, created: NOW / 1000, data: { object } });
+}
+
+/** A forgery of a signed callback: a fault of its signature, or random damage to its bytes or header. */
+function forged(stripe: ScriptedStripe, number: number, random: (limit: number) => number) {
+  const kind = random(FORGERIES.length + 3);
+  if (kind < FORGERIES.length) {
+    const data = { object: { id: `cs_test_${number}` } };
+    const event = {
+      id: `evt_${number}`,
+      object: 'event',
+      type: 'checkout.session.completed',
+      livemode: false,
+    } as const;
+    return stripe.callbackOf({ ...event, created: NOW / 1000, data }, FORGERIES[kind]);
+  }
+  const { body, headers } = anEvent(stripe, number);
+  const signature = headers['stripe-signature']!;
+  if (kind === FORGERIES.length) {
+    const bytes = Buffer.from(body);
+    bytes[random(bytes.length)]! ^= 1 << random(8);
+    return { body: bytes, headers };
+  }
+  if (kind === FORGERIES.length + 1) {
+    // One other digit of the signature or of its time.
+    const digits = [...signature.matchAll(/[0-9a-f](?=[0-9a-f,]*$)|\d/g)].map(({ index }) => index);
+    const at = digits[random(digits.length)]!;
+    const other = (Number.parseInt(signature[at]!, 16) + 1 + random(8)) % 10;
+    const changed = `${signature.slice(0, at)}${String(other)}${signature.slice(at + 1)}`;
+    return { body, headers: { ...headers, 'stripe-signature': changed === signature ? '' : changed } };
+  }
+  // The right time with random digits.
+  const digits = Array.from({ length: 64 }, () => random(16).toString(16)).join('');
+  return { body, headers: { ...headers, 'stripe-signature': signature.replace(/v1=.*/, `v1=${digits}`) } };
+}
+
+/** Sends forged callbacks to the adapter; returns a line for each one that was accepted or failed in another way. */
+export async function forgeCallbacks(
+  { stripe, provider }: StripeWorld,
+  count: number,
+  seed: number,
+): Promise<string[]> {
+  const random = randomOf(seed);
+  const problems: string[] = [];
+  for (let number = 0; number < count; number++) {
+    const { body, headers } = forged(stripe, number, random);
+    const outcome = await provider.readCallback(Buffer.from(body), headers).then(
+      () => 'was accepted',
+      (error: unknown) => (error instanceof GatewayError && error.code === 'unauthorized' ? undefined : String(error)),
+    );
+    if (outcome !== undefined) problems.push(`forgery ${number} of seed ${seed}: ${outcome}`);
+  }
+  return problems;
+}
+
+/** `npm run test:faults -- --cycles 10 stripe-forgeries` sends 100,000 forged callbacks. */
+export const STRIPE_FORGERIES: Scenario = {
+  name: 'forged callbacks of Stripe',
+  injected: 'a signing secret that a forger knows',
+  cycles: 10,
+  injectedCycles: 1,
+  async run({ cycles, injected }) {
+    await using world = await startStripeWorld(injected ? { webhookSecrets: ['whsec_other'] } : {});
+    const seed = Math.floor(performance.now() * 1000);
+    const problems = await forgeCallbacks(world, cycles * PER_CYCLE, seed);
+    return { cycles, load: `${cycles * PER_CYCLE} forgeries`, problems };
+  },
+};
