@@ -101,14 +101,14 @@ interface Traits {
 }
 
 /** Result of one line of a check. `todo` says what to do, for a problem. */
-interface Finding {
+export interface Finding {
   /** `error` keeps the instance from being ready. */
   level: 'ok' | 'warning' | 'error';
   message: string;
   todo?: string;
 }
 
-interface CheckResult {
+export interface CheckResult {
   ready: boolean;
   findings: Finding[];
   /** Reasons why single routes of the instance cannot be used although it is ready, by the network of the route. */
