@@ -132,6 +132,7 @@ function createProvider(charges: Map<string, Payment>): Provider {
     inquire: () => Promise.resolve(undefined),
     cancel: async () => 'cancelled',
     refund: () => Promise.resolve({ status: 'succeeded', reason: null }),
+    check: async () => ({ ready: true, findings: [] }),
     inquireRefund: () => Promise.resolve(undefined),
   };
 }

@@ -83,6 +83,21 @@ export interface RefundRequest {
   amount: number;
 }
 
+/** Result of one line of a check. `todo` says what to do, for a problem. */
+export interface Finding {
+  /** `error` keeps the instance from being ready. */
+  level: 'ok' | 'warning' | 'error';
+  message: string;
+  todo?: string;
+}
+
+export interface CheckResult {
+  ready: boolean;
+  findings: Finding[];
+  /** Reasons why single routes of the instance cannot be used although it is ready, by the network of the route. */
+  unavailable?: Record<string, string>;
+}
+
 export type CallbackHeaders = Record<string, string | string[] | undefined>;
 
 /** The port of every provider. Network calls fail by rejecting; only `handoff` sorts its failures. */
@@ -110,4 +125,6 @@ export interface Provider {
   refund(request: RefundRequest): Promise<RefundOutcome | 'unknown'>;
   /** The state of a refund; undefined if the provider does not know it. The timeout is 10 s. */
   inquireRefund(request: RefundRequest): Promise<RefundOutcome | undefined>;
+  /** Asks the provider whether this instance can take payments. Changes nothing and takes at most 10 s. */
+  check(): Promise<CheckResult>;
 }

@@ -108,6 +108,7 @@ function createScriptedProvider(id: string, now: () => number): ScriptedProvider
       if (answer !== 'success' || !outcome) throw lost();
       return outcome;
     },
+    check: async () => ({ ready: true, findings: [] }),
     async inquireRefund({ payment }) {
       on.requests.refund.push(payment.id);
       if ((on.next.cancelOrRefund.shift() ?? ANSWERED).answer !== 'success') throw lost();

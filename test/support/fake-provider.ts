@@ -58,6 +58,7 @@ export async function startFakeProvider(
     async refund() {
       return { status: 'succeeded', reason: null };
     },
+    check: async () => ({ ready: true, findings: [] }),
     async inquireRefund() {
       return undefined;
     },
