@@ -107,9 +107,10 @@ function stateOfAttempt({ session }: Checkout, payment: Payment, { routes }: Met
 
 function methodsOf(checkout: Checkout, deps: MethodDeps, now: Instant): Method[] {
   const { session } = checkout;
-  const { environment, preferredRoute: preferredKind } = session;
+  const { environment, amount, preferredRoute: preferredKind } = session;
   const effect = effectOf(deps, environment, () => factsOf(session, now));
-  return paymentMethods(deps, { environment, preferredKind, effect, barred: refusedRoutes(checkout) }).map((route) => ({
+  const request = { environment, amount, preferredKind, effect, barred: refusedRoutes(checkout) };
+  return paymentMethods(deps, request).map((route) => ({
     kind: route.kind,
     label: route.payerLabel,
     eta: route.eta,

@@ -36,6 +36,8 @@ export interface RoutingView {
   kinds: readonly RouteKind[];
   /** Routes, the best one first, without regard to a preferred kind. */
   ranked: readonly RouteView[];
+  /** The routes that do not take every amount. */
+  limited: readonly Route[];
   /** Quotes on this view, by their other input. */
   quotes: Map<string, Quote>;
   /** True once the snapshot is stored. */
@@ -93,6 +95,7 @@ export function buildView(source: ViewSource): RoutingView {
         b.summary.score - a.summary.score ||
         (a.route.id < b.route.id ? -1 : 1),
     ),
+    limited: routes.filter(({ minAmount, maxAmount }) => minAmount !== undefined || maxAmount !== undefined),
     quotes: new Map(),
     isRecorded: false,
     isProbed: false,
@@ -134,6 +137,7 @@ function knownRoute(source: ViewSource, route: Route, found: RouteEstimate): Rou
     buyerFeeRate: route.buyerFeeRate,
     gatewayFeeRate: route.gatewayFeeRate,
     providerCostRate: route.providerCostRate,
+    ...(route.providerCostFixed !== undefined && { providerCostFixed: route.providerCostFixed }),
     etaMinutes: route.etaMinutes,
     triedAt: found.lastOutcomeAt,
   };
