@@ -151,6 +151,7 @@ export const METHODS: Record<string, Record<string, string>> = {
     overrideHealth: 'overrideRouteHealth',
     transitions: 'listRoutingTransitions',
   },
+  providers: { list: 'listProviders' },
   webhooks: { example: 'webhook.example', verifySample: 'webhook.verify_sample' },
   testClock: { get: 'getTestClock', advance: 'advanceTestClock' },
   apiKeys: { create: 'createApiKey', list: 'listApiKeys', revoke: 'revokeApiKey' },

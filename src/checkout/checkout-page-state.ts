@@ -34,7 +34,8 @@ export interface Attempt {
 export type CheckoutState =
   /** `methods` is never empty; the best one is first. */
   | { name: 'choose'; methods: Method[]; setback: FailedAttempt | null }
-  | { name: 'no_method'; setback: FailedAttempt | null }
+  /** `reasons`: for the merchant, in sandbox only, the routes with the reasons for which they cannot be used. */
+  | { name: 'no_method'; setback: FailedAttempt | null; reasons: readonly string[] }
   /** The merchant accepts no payment from this customer, who is blocked or erased. The page does not show the reason. */
   | { name: 'not_taken'; isUntouched: boolean }
   | { name: 'waiting'; attempt: Attempt; url: string }
@@ -70,7 +71,8 @@ export function stateOf(checkout: Checkout, deps: MethodDeps, now: Instant): Che
   }
   const methods = methodsOf(checkout, deps, now);
   const setback = setbackOf(checkout, now);
-  return methods.length === 0 ? { name: 'no_method', setback } : { name: 'choose', methods, setback };
+  if (methods.length > 0) return { name: 'choose', methods, setback };
+  return { name: 'no_method', setback, reasons: session.environment === 'sandbox' ? offReasons(deps) : [] };
 }
 
 /** True if the provider reported, by callback or in answer to an inquiry, that it took no money. */
@@ -116,6 +118,11 @@ function methodsOf(checkout: Checkout, deps: MethodDeps, now: Instant): Method[]
     eta: route.eta,
     fees: splitFees(session.amount, route),
   }));
+}
+
+function offReasons({ router }: MethodDeps): string[] {
+  const off = router.view('sandbox').ranked.filter(({ facts }) => facts.off !== null);
+  return off.map(({ route, facts }) => `${route.id}: ${facts.off}`);
 }
 
 function setbackOf({ session, payments }: Checkout, now: Instant): FailedAttempt | null {

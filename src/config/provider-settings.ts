@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { ENVIRONMENTS, type Environment } from '../domain/route.ts';
-import { ADAPTERS, type ProviderInstance } from '../providers/all.ts';
+import { ADAPTERS, type ProviderInstance, SIMULATOR_ID } from '../providers/all.ts';
 import { PROVIDER_VARIABLES, type Variables, draftsOfVariables } from './provider-variables.ts';
 import { ConfigError, flag } from './setting-fields.ts';
 
@@ -23,8 +23,6 @@ export const providerFields = {
   SIMULATOR: flag.optional(),
 };
 
-// The provider of that id is a part of the service.
-const SIMULATOR_ID = 'sandbox';
 const ID = /^[a-z][a-z0-9_]{1,59}$/;
 const reference = z.union([z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })]);
 type Reference = z.output<typeof reference>;

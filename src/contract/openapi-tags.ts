@@ -15,6 +15,7 @@ export const TAGS = {
   settlement: 'Payouts of payments to the merchant, as reported by providers, files or by hand.',
   routing:
     'Which route a payment takes and why, the rules that the operator sets for it, and the health of the routes.',
+  providers: 'The payment providers that this service is connected to, and whether they can take payments.',
   'test clock':
     'The time of a sandbox that was started with TEST_CLOCK=true: moving it forward replaces waiting in tests.',
   keys: 'The keys that may use the API, and their permissions. A service is closed to others once it has a key.',

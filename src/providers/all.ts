@@ -4,6 +4,9 @@ import type { Environment } from '../domain/route.ts';
 import type { Provider } from './provider.ts';
 import { faultOfStripe, stripeRoutes, stripeSettings } from './stripe-settings.ts';
 
+/** Id of the simulated provider, which is a part of the service and is not configured. */
+export const SIMULATOR_ID = 'sandbox';
+
 /** Surroundings of an adapter. */
 export interface AdapterContext {
   /** Milliseconds since 1970. */
@@ -37,7 +40,7 @@ export interface ProviderInstance {
 }
 
 /** A fault of one setting; the message continues the name of the setting. */
-export interface SettingFault {
+interface SettingFault {
   setting: string | undefined;
   message: string;
 }

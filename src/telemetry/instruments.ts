@@ -114,6 +114,11 @@ function statesOf({ gauge }: Create) {
   const atMost = 'Counted up to 10000.';
   const environment = ['environment'];
   return {
+    providerReady: gauge(
+      'provider_ready',
+      'Whether the last check of a provider by this instance found no error: 1 or 0.',
+      ['provider'],
+    ),
     databaseUp: gauge('database_up', 'Whether the database answered this instance at the last look: 1 or 0.'),
     pending: ofDatabase('deliveries_pending', `Deliveries that wait for an attempt. ${atMost}`, environment),
     dead: ofDatabase(

@@ -40,6 +40,8 @@ import type {
   Payment,
   PaymentListParams,
   PaymentRefundListParams,
+  ProviderInstance,
+  ProviderListParams,
   RecoverParams,
   Recovery,
   Refund,
@@ -913,6 +915,19 @@ export class RoutingResource {
   }
 }
 
+export class ProvidersResource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** List the connected providers. Whether each can take payments, and what its last check found. */
+  list(params?: ProviderListParams, options?: RequestOptions): TillwayList<ProviderInstance> {
+    return listOf(this.#transport, { path: '/api/gateway/providers', options }, params);
+  }
+}
+
 export class WebhooksResource {
   readonly #transport: Transport;
 
@@ -1051,6 +1066,7 @@ export class ApiResources {
   readonly fees: FeesResource;
   readonly routes: RoutesResource;
   readonly routing: RoutingResource;
+  readonly providers: ProvidersResource;
   readonly apiKeys: ApiKeysResource;
 
   constructor(transport: Transport) {
@@ -1068,6 +1084,7 @@ export class ApiResources {
     this.fees = new FeesResource(transport);
     this.routes = new RoutesResource(transport);
     this.routing = new RoutingResource(transport);
+    this.providers = new ProvidersResource(transport);
     this.apiKeys = new ApiKeysResource(transport);
   }
 }

@@ -956,6 +956,37 @@ export interface Payment {
   environment: Environment;
 }
 
+export interface ProviderFinding {
+  /** error: keeps the instance from being ready. */
+  level: 'ok' | 'warning' | 'error';
+  /** The finding, as a clause. */
+  message: string;
+  /** What to do about it. */
+  todo?: string | undefined;
+}
+
+export interface ProviderInstance {
+  /** The instance. */
+  id: string;
+  object: 'provider';
+  /** The kind of provider. */
+  adapter: string;
+  /** The only environment whose payments it can move. */
+  environment: Environment;
+  /** The provider's id of the account, if it is configured. */
+  account?: string | undefined;
+  /** False: its routes are in standby. */
+  ready: boolean;
+  /** Why it is not ready; null if it is. */
+  reason: string | null;
+  /** Results of its last check by this process. */
+  findings: ProviderFinding[];
+  /** Time of that check, or null. */
+  checkedAt: Timestamp | null;
+  /** The routes that it carries. */
+  routes: string[];
+}
+
 export interface RecoverParams {
   /** Events made then or later. ISO 8601. */
   from: Timestamp;
@@ -1761,6 +1792,11 @@ export interface RoutingRouteListParams {
 export interface TransitionListParams extends PageParams {
   /** Only changes of this route. */
   routeId?: string | undefined;
+  /** Only records of this environment. Default: both; with an API key, its own. */
+  environment?: Environment | undefined;
+}
+
+export interface ProviderListParams {
   /** Only records of this environment. Default: both; with an API key, its own. */
   environment?: Environment | undefined;
 }

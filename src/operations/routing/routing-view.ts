@@ -60,7 +60,8 @@ export interface ViewSource {
   environment: Environment;
   at: Instant;
   routes: readonly Route[];
-  isConnected(route: Route): boolean;
+  /** Reason for which the provider of a route cannot be used; null if it can. */
+  providerReason(route: Route): string | null;
   healthOf(route: Route): HealthRecord;
   estimates: Estimates;
   rules: { compiled: CompiledRules; version: number };
@@ -149,13 +150,13 @@ function knownRoute(source: ViewSource, route: Route, found: RouteEstimate): Rou
   return { route, health, facts, summary: renderRoute({ ...route, health: facts.health }, score) };
 }
 
-function offWords({ at, isConnected }: ViewSource, route: Route, health: HealthRecord): string | null {
+function offWords({ at, providerReason }: ViewSource, route: Route, health: HealthRecord): string | null {
   if (isDisabled(health, at)) {
     return health.cause === 'disabled_in_catalogue'
       ? 'disabled in the catalogue'
       : `disabled by the operator: ${health.manual!.reason}`;
   }
-  return isConnected(route) ? null : `no provider is connected for ${route.integrationId}`;
+  return providerReason(route);
 }
 
 function sameRecords(before: RoutingView, known: readonly RouteView[]): boolean {
