@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Instant } from '../../domain/records.ts';
 import type { Environment, Route } from '../../domain/route.ts';
+import { SIMULATOR_ID } from '../../providers/all.ts';
 import type { CheckResult, Finding, Provider } from '../../providers/provider.ts';
 
 const SECOND_MS = 1000;
@@ -72,7 +73,7 @@ export function createReadiness({ instances, providers, now, log }: ReadinessDep
     const before = states.get(id)!;
     states.set(id, next);
     version++;
-    if (next.reason !== before.reason) {
+    if (next.reason !== before.reason && id !== SIMULATOR_ID) {
       if (next.reason === null) log.info({ provider: id }, `provider ${id} is ready`);
       else log.warn({ provider: id, reason: next.reason }, `provider ${id} is not ready: ${next.reason}`);
     }
