@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type Postgres, startPostgres } from '../test/support/postgres.ts';
-import { startShop } from './support/shop.ts';
+import { startBenchService } from './support/shop.ts';
 
 const PAYMENTS = Number(process.env['BENCH_PAYMENTS'] ?? 2000);
-/** Payments before the measurement, so that the measured payments reuse space freed by vacuum, as in a database of some age. */
+/** Payments before the measurement, so that the measured payments reuse space that vacuum has freed, as in an older database. */
 const WARM_UP = PAYMENTS / 2;
 const BATCHES = 4;
 const CONCURRENCY = 16;
@@ -30,7 +30,7 @@ interface Measured {
  * Measures the bytes of a paid payment in the database and in its write-ahead log: session, page, start, callback, two events
  * and their deliveries to one endpoint. The request has all fields, and nearly every buyer is new.
  */
-export async function run(): Promise<void> {
+export async function benchmarkFootprint(): Promise<void> {
   await measurePostgres();
   await measureSqlite();
 }
@@ -78,7 +78,7 @@ async function readPostgres(postgres: Postgres, database: string): Promise<Measu
     tables,
     sums: {
       'bytes of write-ahead log': Number(sums!['log']),
-      'whole pages in it': Number(sums!['images']),
+      'full-page images in the log': Number(sums!['images']),
       'syncs of the log': Number(sums!['syncs']),
     },
   };
@@ -92,8 +92,8 @@ async function measureSqlite(): Promise<void> {
     const before = readSqlite(path);
     const written = await payMany(`sqlite:${path}`, PAYMENTS);
     const after = readSqlite(path);
-    before.sums['bytes written to the log and from it to the file'] = 0;
-    after.sums['bytes written to the log and from it to the file'] = written;
+    before.sums['bytes written to the log and the file'] = 0;
+    after.sums['bytes written to the log and the file'] = written;
     report('SQLite', before, after);
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -123,7 +123,7 @@ function readSqlite(path: string): Measured {
 
 /** Makes `count` payments. Returns the bytes written by other threads of this process, that is by the SQLite writer. */
 async function payMany(url: string, count: number, betweenBatches?: () => Promise<void>): Promise<number> {
-  await using shop = await startShop(url);
+  await using shop = await startBenchService(url);
   for (let batch = 0; batch < BATCHES; batch++) {
     let left = count / BATCHES;
     const pays = async () => {
@@ -167,4 +167,4 @@ function report(title: string, before: Measured, after: Measured): void {
   }
 }
 
-if (import.meta.main) await run();
+if (import.meta.main) await benchmarkFootprint();

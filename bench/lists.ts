@@ -6,7 +6,7 @@ import { openSqlite } from '../src/store/sqlite.ts';
 import type { Page } from '../src/store/list-page.ts';
 import type { Store } from '../src/store/store.ts';
 import type { PaymentFilter } from '../src/store/tables/payments-table.ts';
-import { type Filled, fillPayments } from './support/fill.ts';
+import { type FilledDatabase, fillPayments } from './support/fill.ts';
 import { median } from './support/load.ts';
 
 const SMALL = 10_000;
@@ -21,7 +21,7 @@ interface Query {
 }
 
 /** Measures the time to read a page of payments from a large table, relative to the same page of a small table. */
-export async function run(): Promise<void> {
+export async function benchmarkLists(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   try {
     const small = await prepare(join(folder, 'small.db'), SMALL);
@@ -56,7 +56,7 @@ async function prepare(path: string, count: number): Promise<{ store: Store; que
   return { store, queries: queriesOf(filled) };
 }
 
-function queriesOf({ bigCustomer, ordinaryCustomer, middle }: Filled): Query[] {
+function queriesOf({ bigCustomer, ordinaryCustomer, middle }: FilledDatabase): Query[] {
   const first = { limit: 20 };
   const deep = { limit: 20, startingAfter: middle };
   return [
@@ -68,7 +68,7 @@ function queriesOf({ bigCustomer, ordinaryCustomer, middle }: Filled): Query[] {
     { name: 'big customer, deep page', filter: { customerId: bigCustomer }, page: deep },
     { name: 'usual customer', filter: { customerId: ordinaryCustomer }, page: first },
     {
-      name: 'big customer and a status it never had',
+      name: 'big customer and a status without a match',
       filter: { customerId: bigCustomer, status: 'pending' },
       page: first,
     },
@@ -81,4 +81,4 @@ async function time(store: Store, { filter, page }: Query): Promise<number> {
   return (performance.now() - started) / CALLS;
 }
 
-if (import.meta.main) await run();
+if (import.meta.main) await benchmarkLists();

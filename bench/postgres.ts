@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Postgres, startPostgres } from '../test/support/postgres.ts';
 import { httpRequest, median, runLoad } from './support/load.ts';
-import { type Server, startServer } from './support/process.ts';
+import { type ServerProcess, launchServer } from './support/process.ts';
 import { sessionBody } from './support/session-body.ts';
 
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 8);
@@ -15,19 +15,19 @@ const TICK_MS = 10;
 const NAMES = ['echo', 'twin', 'sqlite', 'postgres', 'postgres x2'] as const;
 type Name = (typeof NAMES)[number];
 /** For each measured configuration, the servers that share the load. */
-type Targets = Record<Name, Server[]>;
+type Targets = Record<Name, ServerProcess[]>;
 type Slice = Awaited<ReturnType<typeof slice>>;
 
 /**
  * Measures POST sessions on PostgreSQL, through one instance and through two instances with one database. Compares with SQLite
  * and with a server that only parses and validates the same body.
  */
-export async function run(): Promise<void> {
+export async function benchmarkPostgres(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   await using postgres = await startPostgres();
-  const servers: Server[] = [];
-  const start = async (file: string, variables: Record<string, string> = {}): Promise<Server> => {
-    const server = await startServer(new URL(file, import.meta.url), variables);
+  const servers: ServerProcess[] = [];
+  const start = async (file: string, variables: Record<string, string> = {}): Promise<ServerProcess> => {
+    const server = await launchServer(new URL(file, import.meta.url), variables);
     servers.push(server);
     return server;
   };
@@ -74,7 +74,7 @@ async function compare(postgres: Postgres, targets: Targets): Promise<void> {
 }
 
 /** Puts equal load on all `servers` at the same time. The latencies are those of the slower server. */
-async function slice(postgres: Postgres, servers: Server[], durationMs: number) {
+async function slice(postgres: Postgres, servers: ServerProcess[], durationMs: number) {
   const connections = CONNECTIONS / servers.length;
   const nextRequest = () => httpRequest('POST', '/api/gateway/sessions', JSON.stringify(sessionBody()));
   const cpuOfServers = () => servers.reduce((sum, server) => sum + server.cpuMs(), 0);
@@ -114,4 +114,4 @@ function statOf(pid: string): string[] {
   }
 }
 
-if (import.meta.main) await run();
+if (import.meta.main) await benchmarkPostgres();

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fillPayments } from './support/fill.ts';
 import { httpRequest, median, runLoad } from './support/load.ts';
-import { startServer } from './support/process.ts';
+import { launchServer } from './support/process.ts';
 
 const ROUNDS = 6;
 const SLICE_MS = 600;
@@ -12,12 +12,14 @@ const CONNECTIONS = 32;
 const PAYMENTS = 10_000;
 
 /** Measures GET of one payment and of 20 payments against a bare Fastify server that sends a prepared response of the same shape. */
-export async function run(): Promise<void> {
+export async function benchmarkReads(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   const path = join(folder, 'bench.db');
   const { middle } = await fillPayments(path, PAYMENTS);
-  const tillway = await startServer(new URL('../src/main.ts', import.meta.url), { DATABASE_URL: `sqlite:${path}` });
-  const echo = await startServer(new URL('./support/echo-server.ts', import.meta.url), {});
+  const tillway = await launchServer(new URL('../src/main.ts', import.meta.url), {
+    DATABASE_URL: `sqlite:${path}`,
+  });
+  const echo = await launchServer(new URL('./support/echo-server.ts', import.meta.url), {});
   try {
     process.stdout.write(`\nReads, ${CONNECTIONS} connections, ${ROUNDS} rounds of ${SLICE_MS} ms, alternating\n`);
     for (const [name, path, baseline] of [
@@ -51,4 +53,4 @@ async function load(port: number, path: string, durationMs: number) {
   return result;
 }
 
-if (import.meta.main) await run();
+if (import.meta.main) await benchmarkReads();

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startPostgres } from '../test/support/postgres.ts';
 import { type Counts, type TcpProxy, startProxy } from '../test/support/tcp-proxy.ts';
 import { median } from './support/load.ts';
-import { startServer } from './support/process.ts';
+import { launchServer } from './support/process.ts';
 import { sessionBody } from './support/session-body.ts';
-import { type Shop, startShop } from './support/shop.ts';
+import { type BenchService, startBenchService } from './support/shop.ts';
 
 const TIMES = 40;
 const CONCURRENCY = 64;
@@ -16,12 +16,12 @@ const CLOSE_MS = 200;
  * Counts the statements and round trips of each operation on the connection to PostgreSQL. The workers of the service are
  * stopped; the statements of an idle instance are counted separately.
  */
-export async function run(): Promise<void> {
+export async function benchmarkRoundTrips(): Promise<void> {
   await using postgres = await startPostgres();
   await using proxy = await startProxy(postgres.port);
   const url = postgres.url(await postgres.createDatabase(), proxy.port);
   {
-    await using shop = await startShop(url);
+    await using shop = await startBenchService(url);
     // Opens every connection of the pool and creates the buyer that most operations use.
     await Promise.all(Array.from({ length: CONCURRENCY }, () => shop.create()));
     await shop.pay();
@@ -31,7 +31,7 @@ export async function run(): Promise<void> {
   await countIdle(url, proxy);
 }
 
-async function countOperations(shop: Shop, proxy: TcpProxy): Promise<void> {
+async function countOperations(shop: BenchService, proxy: TcpProxy): Promise<void> {
   print(`\nOperations, one at a time, medians of ${TIMES}`.padEnd(64), 'statements', 'round trips');
   const customer = 'buyer1@example.com';
   let id = '';
@@ -76,7 +76,7 @@ async function countOperations(shop: Shop, proxy: TcpProxy): Promise<void> {
   await count('a whole payment: create, page, start, callback, two events', () => shop.pay());
 }
 
-async function countConcurrent(shop: Shop, proxy: TcpProxy): Promise<void> {
+async function countConcurrent(shop: BenchService, proxy: TcpProxy): Promise<void> {
   print(`\n${CONCURRENCY} at once`.padEnd(64), 'statements', 'round trips');
   const pays = async () => {
     const ids = await Promise.all(Array.from({ length: CONCURRENCY }, () => shop.create()));
@@ -103,7 +103,7 @@ async function countConcurrent(shop: Shop, proxy: TcpProxy): Promise<void> {
 
 /** Counts the statements of a service process with all its workers and without due work. */
 async function countIdle(url: string, proxy: TcpProxy): Promise<void> {
-  const server = await startServer(new URL('../src/main.ts', import.meta.url), { DATABASE_URL: url });
+  const server = await launchServer(new URL('../src/main.ts', import.meta.url), { DATABASE_URL: url });
   await sleep(SETTLE_MS);
   proxy.takeCounts();
   await sleep(IDLE_MS);
@@ -124,4 +124,4 @@ function print(...columns: string[]): void {
   process.stdout.write(`${columns.join('  ')}\n`);
 }
 
-if (import.meta.main) await run();
+if (import.meta.main) await benchmarkRoundTrips();

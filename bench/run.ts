@@ -1,18 +1,34 @@
-import { run as lists } from './lists.ts';
-import { run as footprint } from './footprint.ts';
-import { run as postgres } from './postgres.ts';
-import { run as reads } from './reads.ts';
-import { run as roundTrips } from './round-trips.ts';
-import { run as routing, runQuick as routingQuick } from './routing.ts';
-import { run as sessions } from './sessions.ts';
-import { run as slowloris } from './slowloris.ts';
-import { run as start } from './start.ts';
-import { run as telemetry } from './telemetry.ts';
-import { run as webhooks } from './webhooks.ts';
+import { benchmarkLists } from './lists.ts';
+import { benchmarkFootprint } from './footprint.ts';
+import { benchmarkPostgres } from './postgres.ts';
+import { benchmarkReads } from './reads.ts';
+import { benchmarkRoundTrips } from './round-trips.ts';
+import { benchmarkRouting, benchmarkRoutingQuick } from './routing.ts';
+import { benchmarkSessions } from './sessions.ts';
+import { benchmarkSlowloris } from './slowloris.ts';
+import { benchmarkStart } from './start.ts';
+import { benchmarkTelemetry } from './telemetry.ts';
+import { benchmarkWebhooks } from './webhooks.ts';
 
-// `npm run bench` runs the quick benchmarks, `npm run bench -- lists` the named ones. `lists` first inserts two million rows.
-const QUICK = { sessions, reads, webhooks, start, postgres, 'round-trips': roundTrips, 'routing-quick': routingQuick };
-const ALL: Record<string, () => Promise<void>> = { ...QUICK, footprint, lists, routing, slowloris, telemetry };
+/** Benchmarks of `npm run bench` without a name. */
+const QUICK = {
+  sessions: benchmarkSessions,
+  reads: benchmarkReads,
+  webhooks: benchmarkWebhooks,
+  start: benchmarkStart,
+  postgres: benchmarkPostgres,
+  'round-trips': benchmarkRoundTrips,
+  'routing-quick': benchmarkRoutingQuick,
+};
+/** Benchmarks by their names: `npm run bench -- lists`. `lists` first inserts two million rows. */
+const ALL: Record<string, () => Promise<void>> = {
+  ...QUICK,
+  footprint: benchmarkFootprint,
+  lists: benchmarkLists,
+  routing: benchmarkRouting,
+  slowloris: benchmarkSlowloris,
+  telemetry: benchmarkTelemetry,
+};
 
 const named = process.argv.slice(2);
 for (const name of named.length > 0 ? named : Object.keys(QUICK)) {

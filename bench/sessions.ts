@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { httpRequest, median, runLoad } from './support/load.ts';
-import { startServer } from './support/process.ts';
+import { launchServer } from './support/process.ts';
 import { sessionBody } from './support/session-body.ts';
 
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 8);
@@ -11,14 +11,14 @@ const WARM_UP_MS = 2000;
 const sessionRequest = () => httpRequest('POST', '/api/gateway/sessions', JSON.stringify(sessionBody()));
 
 /** Measures POST sessions, with durable writes, against a server that only parses and validates the same body. */
-export async function run(): Promise<void> {
+export async function benchmarkSessions(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   const servers = {
-    tillway: await startServer(new URL('../src/main.ts', import.meta.url), {
+    tillway: await launchServer(new URL('../src/main.ts', import.meta.url), {
       DATABASE_URL: `sqlite:${join(folder, 'bench.db')}`,
     }),
-    echo: await startServer(new URL('./support/echo-server.ts', import.meta.url), {}),
-    twin: await startServer(new URL('./support/echo-server.ts', import.meta.url), {}),
+    echo: await launchServer(new URL('./support/echo-server.ts', import.meta.url), {}),
+    twin: await launchServer(new URL('./support/echo-server.ts', import.meta.url), {}),
   };
   try {
     for (const connections of [64, 8]) {
@@ -31,7 +31,7 @@ export async function run(): Promise<void> {
   }
 }
 
-type Servers = Record<'tillway' | 'echo' | 'twin', Awaited<ReturnType<typeof startServer>>>;
+type Servers = Record<'tillway' | 'echo' | 'twin', Awaited<ReturnType<typeof launchServer>>>;
 
 async function compare(servers: Servers, connections: number, rounds: number): Promise<void> {
   const names = ['tillway', 'echo', 'twin'] as const;
@@ -69,4 +69,4 @@ async function slice(servers: Servers, name: keyof Servers, connections: number,
   return { ...result, cpuMicros: ((server.cpuMs() - cpuBefore) * 1000) / requests };
 }
 
-if (import.meta.main) await run();
+if (import.meta.main) await benchmarkSessions();

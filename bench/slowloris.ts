@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SLOW_BODY, SLOW_HEADERS, openSlowSockets } from '../test/support/slow-sockets.ts';
-import { type Server, startServer } from './support/process.ts';
+import { type ServerProcess, launchServer } from './support/process.ts';
 import { sessionBody } from './support/session-body.ts';
 
 /**
@@ -15,7 +15,7 @@ const ROUNDS = 4;
 const CALLS = 600;
 const SETTLE_MS = 500;
 
-export async function run(): Promise<void> {
+export async function benchmarkSlowloris(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-slow-'));
   try {
     await measure(folder);
@@ -25,7 +25,7 @@ export async function run(): Promise<void> {
 }
 
 async function measure(folder: string): Promise<void> {
-  const server = await startServer(new URL('../src/main.ts', import.meta.url), {
+  const server = await launchServer(new URL('../src/main.ts', import.meta.url), {
     DATABASE_URL: `sqlite:${join(folder, 'slow.db')}`,
   });
   const withoutSlowClients: number[] = [];
@@ -49,13 +49,13 @@ async function measure(folder: string): Promise<void> {
   for (const share of [0.5, 0.99]) {
     const [before, during] = [quantile(withoutSlowClients, share), quantile(withSlowClients, share)];
     process.stdout.write(
-      `p${share * 100}: ${before.toFixed(2)} ms without, ${during.toFixed(2)} ms with them: ratio ${(during / before).toFixed(2)}\n`,
+      `p${share * 100}: ${before.toFixed(2)} ms without slow clients, ${during.toFixed(2)} ms with slow clients: ratio ${(during / before).toFixed(2)}\n`,
     );
   }
 }
 
 /** Creates sessions one after the other, and adds the time of each call in milliseconds to `durations`. */
-async function measureCalls({ port }: Server, durations: number[]): Promise<void> {
+async function measureCalls({ port }: ServerProcess, durations: number[]): Promise<void> {
   for (let call = 0; call < CALLS; call++) {
     const startedAt = performance.now();
     const answer = await fetch(`http://127.0.0.1:${port}/api/gateway/sessions`, {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { median } from './support/load.ts';
-import { startServer } from './support/process.ts';
+import { launchServer } from './support/process.ts';
 
 const ROUNDS = 7;
 const IDLE_MS = 500;
@@ -16,7 +16,7 @@ const TILLWAY = new URL('../bin/tillway.js', import.meta.url);
  * Measures the time from process start to the first response, and the idle memory, against a bare Fastify process. Every start
  * of Tillway creates a database. The first start fills Node's compile cache, which the later starts use.
  */
-export async function run(): Promise<void> {
+export async function benchmarkStart(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   const variablesOf = (name: string) => ({
     DATABASE_URL: `sqlite:${join(folder, `${name}.db`)}`,
@@ -36,10 +36,10 @@ export async function run(): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  process.stdout.write(`\nStart and rest, against a bare Fastify process, ${ROUNDS} rounds\n`);
+  process.stdout.write(`\nStart time and idle memory, against a bare Fastify process, ${ROUNDS} rounds\n`);
   process.stdout.write(`  first start      ratio ${firstStart.toFixed(2)}\n`);
   process.stdout.write(`  later starts     ratio ${median(starts).toFixed(2)}\n`);
-  process.stdout.write(`  memory at rest   ratio ${median(memories).toFixed(2)}\n`);
+  process.stdout.write(`  idle memory      ratio ${median(memories).toFixed(2)}\n`);
 }
 
 async function ratios(variables: Record<string, string>): Promise<{ start: number; memory: number }> {
@@ -49,7 +49,7 @@ async function ratios(variables: Record<string, string>): Promise<{ start: numbe
 }
 
 async function measure(file: URL, variables: Record<string, string>) {
-  const server = await startServer(file, variables);
+  const server = await launchServer(file, variables);
   await sleep(IDLE_MS);
   const measured = { startMs: server.startMs, memoryMiB: server.memoryMiB() };
   // Node writes its compile cache only when the process exits by itself.
@@ -59,4 +59,4 @@ async function measure(file: URL, variables: Record<string, string>) {
   return measured;
 }
 
-if (import.meta.main) await run();
+if (import.meta.main) await benchmarkStart();

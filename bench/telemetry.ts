@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { httpRequest, median, runLoad } from './support/load.ts';
-import { startServer } from './support/process.ts';
+import { launchServer } from './support/process.ts';
 import { sessionBody } from './support/session-body.ts';
 
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 12);
@@ -13,8 +13,8 @@ const CONNECTIONS = 64;
 const NAMES = ['off', 'twin', 'metrics', 'traced', 'everything'] as const;
 type Name = (typeof NAMES)[number];
 
-/** Measures POST sessions with metrics and traces against none. `twin` is a second server without, which shows the noise. */
-export async function run(): Promise<void> {
+/** Measures POST sessions with metrics and traces against a service without telemetry (`off`). Its `twin` shows the noise. */
+export async function benchmarkTelemetry(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   const collector = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'));
@@ -31,13 +31,13 @@ export async function run(): Promise<void> {
     traced: { METRICS_PORT: '0', ...traces },
     everything: { METRICS_PORT: '0', ...traces, ...everything },
   };
-  const servers = new Map<Name, Awaited<ReturnType<typeof startServer>>>();
+  const servers = new Map<Name, Awaited<ReturnType<typeof launchServer>>>();
   try {
     for (const name of NAMES) {
       const DATABASE_URL = `sqlite:${join(folder, `${name}.db`)}`;
       servers.set(
         name,
-        await startServer(new URL('../src/main.ts', import.meta.url), { DATABASE_URL, ...variables[name] }),
+        await launchServer(new URL('../src/main.ts', import.meta.url), { DATABASE_URL, ...variables[name] }),
       );
     }
     await compare(servers);
@@ -49,7 +49,7 @@ export async function run(): Promise<void> {
   }
 }
 
-async function compare(servers: ReadonlyMap<Name, Awaited<ReturnType<typeof startServer>>>): Promise<void> {
+async function compare(servers: ReadonlyMap<Name, Awaited<ReturnType<typeof launchServer>>>): Promise<void> {
   async function slice(name: Name, durationMs: number): Promise<{ rate: number; cpuMicros: number }> {
     const server = servers.get(name)!;
     const cpuBefore = server.cpuMs();
@@ -67,7 +67,7 @@ async function compare(servers: ReadonlyMap<Name, Awaited<ReturnType<typeof star
     rounds.push(found as Record<Name, { rate: number; cpuMicros: number }>);
   }
   process.stdout.write(
-    `\nPOST sessions by what is measured, ${CONNECTIONS} connections, ${ROUNDS} rounds of ${SLICE_MS} ms\n`,
+    `\nPOST sessions with and without telemetry, ${CONNECTIONS} connections, ${ROUNDS} rounds of ${SLICE_MS} ms\n`,
   );
   for (const name of NAMES) {
     const ratio = median(rounds.map((each) => each[name].rate / each.off.rate));
@@ -79,4 +79,4 @@ async function compare(servers: ReadonlyMap<Name, Awaited<ReturnType<typeof star
   }
 }
 
-if (import.meta.main) await run();
+if (import.meta.main) await benchmarkTelemetry();

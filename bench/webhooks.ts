@@ -32,7 +32,7 @@ const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
  * Measures the deliveries per second of the dispatcher, with durable claims and outcomes in SQLite, against a loop that signs and
  * posts the same bodies to the same receiver with the same concurrency. The rounds of both alternate.
  */
-export async function run(): Promise<void> {
+export async function benchmarkWebhooks(): Promise<void> {
   const receiver = new Worker(new URL(import.meta.url), { workerData: RECEIVER });
   const [port]: number[] = await once(receiver, 'message');
   const directory = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
@@ -94,7 +94,7 @@ async function compare(store: Store, url: string): Promise<void> {
   const sorted = ratios.toSorted((a, b) => a - b);
   const [lowest, median, highest] = [sorted[0]!, sorted[Math.floor(ROUNDS / 2)]!, sorted.at(-1)!];
   print(
-    `webhooks: ${median.toFixed(2)} of a bare loop of signed POSTs (${lowest.toFixed(2)} to ${highest.toFixed(2)}, ${ROUNDS} rounds)`,
+    `webhooks: ratio ${median.toFixed(2)} to a bare loop of signed POSTs (${lowest.toFixed(2)} to ${highest.toFixed(2)}, ${ROUNDS} rounds)`,
   );
 }
 
@@ -206,4 +206,4 @@ async function receive(): Promise<void> {
 }
 
 if (!isMainThread && workerData === RECEIVER) await receive();
-else if (isMainThread && import.meta.main) await run();
+else if (isMainThread && import.meta.main) await benchmarkWebhooks();

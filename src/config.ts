@@ -18,7 +18,7 @@ import { TELEMETRY_VARIABLES, faultOfMetricsPort, telemetryOf } from './config/t
 import type { ProviderInstance } from './providers/all.ts';
 import type { DatabaseSettings } from './store/open.ts';
 import { type WebhookTargets, isLoopbackHost } from './webhooks/address.ts';
-import { isSecret } from './webhooks/secret-box.ts';
+import { isWebhookSecret } from './webhooks/secret-box.ts';
 
 const environmentSchema = z
   .object({
@@ -46,7 +46,7 @@ const environmentSchema = z
     WEBHOOK_URL: url.optional(),
     WEBHOOK_SECRET: z
       .string()
-      .refine(isSecret, 'must be whsec_ followed by base64 of 24 to 64 random bytes')
+      .refine(isWebhookSecret, 'must be whsec_ followed by base64 of 24 to 64 random bytes')
       .optional(),
     WEBHOOK_ENVIRONMENT: oneOf('sandbox', 'production').default('sandbox'),
     WEBHOOK_ALLOW_PRIVATE: flag.optional(),
@@ -155,7 +155,7 @@ function configOf(values: Values, providers: readonly ProviderInstance[]) {
     sandboxSettlementDelayMs: values.SANDBOX_SETTLEMENT_DELAY * 1000,
     webhook: url !== undefined && secret !== undefined ? { url, secret, environment } : undefined,
     webhookTargets: webhookTargets(values.WEBHOOK_ALLOW_PRIVATE, exposedBy !== undefined),
-    /** 32 bytes each; the first seals webhook secrets, all open them. */
+    /** Keys of 32 bytes; the first encrypts webhook secrets, all decrypt them. */
     encryptionKeys: values.ENCRYPTION_KEY as readonly Uint8Array[],
     /** True if the service listens on loopback only; a proxy on this machine may still forward requests of others. */
     loopbackOnly: isLoopbackHost(values.HOST),

@@ -2,12 +2,12 @@ import type { LocalCommands } from './cli/local-commands.ts';
 import type { Terminal } from './cli/command-context.ts';
 import type { Logger } from 'pino';
 
-/** Time for a slow reader of the log to read the last lines. */
+/** Time at exit for a slow reader of the log to read the last lines. */
 const LAST_LINES_MS = 1000;
 
-// Each command loads the modules that it needs, and no others.
+// Modules are imported dynamically, so that each command loads only what it needs.
 
-/** The process: command, settings, service, signals, exit code. */
+/** Runs the process: parses the command, reads settings, starts the service, and handles signals and the exit code. */
 async function main(...args: string[]): Promise<void> {
   if (args.length === 1 && args[0] === 'serve') return serve();
   const { runTillway } = await import('./cli/program.ts');
@@ -24,12 +24,12 @@ async function createTerminal(): Promise<Terminal> {
   let isClosed = false;
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     isClosed = true;
-    // EPIPE: the reader has closed the pipe. Other errors, such as a full disk, are failures.
+    // EPIPE is not a failure: the reader has closed the pipe. Other errors, such as a full disk, are failures.
     if (error.code === 'EPIPE') return;
     stderr.write(`tillway: the output could not be written: ${error.message}\n`);
     process.exit(1);
   });
-  // A closed error output is no reason to exit.
+  // Errors of standard error are ignored.
   stderr.on('error', () => undefined);
   return {
     write(text) {
@@ -111,7 +111,7 @@ async function serve(): Promise<void> {
   const config = readConfig(process.env);
   log.level = config.logLevel;
   process.once('uncaughtException', (error) => {
-    log.fatal({ err: error }, 'a fault of this program; stopping');
+    log.fatal({ err: error }, 'unexpected error; stopping');
     void leave(1);
   });
   const surroundings = {
@@ -133,12 +133,12 @@ async function serve(): Promise<void> {
   const webhooks = config.webhook ? new URL(config.webhook.url).host : 'none in WEBHOOK_URL';
   const shown = describeDatabase(config.database);
   const url = config.baseUrl ?? service.url;
-  // The log is for machines. This line is for a person at a terminal.
-  if (process.stdout.isTTY) say(`Tillway is ready: ${url}  (Ctrl-C ends)\n`);
+  // The log is for machines; a person at a terminal gets this line.
+  if (process.stdout.isTTY) say(`Tillway is ready: ${url}  (press Ctrl-C to stop)\n`);
   const { metricsUrl: metrics } = service;
   log.info({ url: service.url, database: shown, webhooks, metrics }, `Tillway is ready: open ${url}`);
 
-  // npm and terminals send a signal to the process and to its group, so a repeated signal does not mean kill.
+  // A repeated signal does not force the exit, because npm and terminals can send one signal twice.
   const received = new Set<string>();
   process.on('SIGTERM', () => void stop('SIGTERM', config.shutdownDelayMs));
   process.on('SIGINT', () => void stop('SIGINT', 0));
@@ -147,7 +147,7 @@ async function serve(): Promise<void> {
     if (received.has(signal)) return;
     received.add(signal);
     log.info({ signal }, 'stopping');
-    // A request that never ends must not keep the process alive.
+    // Exits even if a request never ends.
     setTimeout(() => void giveUp(), delayMs + config.shutdownTimeoutMs).unref();
     await service.stop(delayMs);
     log.info('stopped');
@@ -155,21 +155,21 @@ async function serve(): Promise<void> {
   }
 
   async function giveUp(): Promise<void> {
-    log.warn('requests or attempts in progress did not finish within SHUTDOWN_TIMEOUT; they are cut off');
+    log.warn('requests or delivery attempts did not finish within SHUTDOWN_TIMEOUT and are aborted');
     await leave(1);
   }
 }
 
 interface ServiceLog {
   log: Logger;
-  /** Writes a line for people between those of the log. */
+  /** Writes a line for people between the lines of the log. */
   say(line: string): void;
   flushed(): Promise<boolean>;
-  /** Exits once the last lines are written, or cannot be. */
+  /** Exits after the last lines are written or writing fails. */
   leave(code: number): Promise<never>;
 }
 
-/** The log on stdout. Nothing else writes there: writing to a terminal that is paused would block the service. */
+/** Creates the log on stdout. Only its thread writes there, because writing to a paused terminal would block the service. */
 async function openLog(): Promise<ServiceLog> {
   const [{ pino }, { originOfLine }, { createLogOutput }] = await Promise.all([
     import('pino'),
@@ -177,7 +177,7 @@ async function openLog(): Promise<ServiceLog> {
     import('./telemetry/log-output.ts'),
   ]);
   const output = createLogOutput(process.stdout.fd, (lines) =>
-    log.warn({ lines }, 'lines of the log are lost: it was not read, or could not be written'),
+    log.warn({ lines }, 'log lines were lost, because the log was not read or could not be written'),
   );
   const log = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime, mixin: originOfLine }, output);
   const flushed = () => output.settle(LAST_LINES_MS);
@@ -186,7 +186,7 @@ async function openLog(): Promise<ServiceLog> {
     say: output.write,
     flushed,
     async leave(code) {
-      // exit() waits for the writing thread, which waits for its reader: only SIGKILL ends that.
+      // SIGKILL, because exit() would wait for the writing thread, which waits for the reader.
       if (!(await flushed())) process.kill(process.pid, 'SIGKILL');
       return process.exit(code);
     },
@@ -196,7 +196,7 @@ async function openLog(): Promise<ServiceLog> {
 main(...process.argv.slice(2)).catch(async (error: Error) => {
   const { ConfigError } = await import('./config.ts');
   const [command] = process.argv.slice(2);
-  const fault = command === 'serve' ? 'Tillway cannot start' : 'tillway: a fault of this program';
+  const fault = command === 'serve' ? 'Tillway cannot start' : 'tillway: unexpected error';
   process.stderr.write(`${error instanceof ConfigError ? 'Configuration' : fault}: ${error.message}\n`);
   process.exit(1);
 });

@@ -38,14 +38,14 @@ const HANDOFF_LIMITS = { totalMs: 10_000, handoffMs: 5000, againMs: 2500, inquir
 // A provider that answers later than this does not delay the start.
 const FIRST_CHECK_MS = 2000;
 
-/** Dependencies of the service outside the program. */
+/** Dependencies on the machine and the process, which tests replace. */
 export interface ProcessDeps {
   /** Clock of this machine; stored records have the time of the store. */
   clock: Clock;
   randomBytes: RandomBytes;
   log: Logger;
   openStore: OpenStore;
-  /** Called when the service can acknowledge nothing any more: the process must exit. */
+  /** Called when the database is lost, after which the process must exit. */
   onFatal(error: Error): void;
   /** Providers in addition to the configured ones. */
   providers?: readonly ProviderInstance[];
@@ -61,7 +61,7 @@ export interface Service {
   deps: Deps;
   /** Runs every worker until no due work is left. */
   runDue(): Promise<void>;
-  /** Not ready at once; serves for `delayMs` more, then finishes and closes all. A second call can shorten the delay. */
+  /** Reports "not ready", serves for `delayMs` more, then finishes and closes all. A second call can shorten the delay. */
   stop(delayMs?: number): Promise<void>;
 }
 
@@ -104,6 +104,7 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
     urls,
     ...sessionSettings(config),
     webhooks,
+    countForeignSignal: telemetry.countForeignSignal,
     log,
     isReady: () => ready,
     demo: config.demo,

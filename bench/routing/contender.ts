@@ -27,7 +27,7 @@ export interface Contender {
 }
 
 /** The information about a world that a contender receives at the start. */
-export interface World {
+export interface WorldBriefing {
   arms: number;
   /** Cost of each arm, a fraction of the amount. */
   costs: readonly number[];
@@ -42,5 +42,5 @@ export interface World {
 export interface ContenderType {
   /** Name in the tables. */
   name: string;
-  create(world: World): Contender;
+  create(world: WorldBriefing): Contender;
 }

@@ -1,9 +1,9 @@
 import { type Candidate, choose } from '../../src/routing/choose.ts';
 import { drawsOf } from '../../src/routing/draw.ts';
-import { estimate, fold, type RouteEstimate, type RoutePrior } from '../../src/routing/estimate.ts';
+import { estimateRoutes, fold, type RouteEstimate, type RoutePrior } from '../../src/routing/estimate.ts';
 import { addTallies, bucketOf, emptyTally, type States, type Tally } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY, type Policy } from '../../src/routing/routing-policy.ts';
-import type { BenchOutcome, BenchPayment, Contender, ContenderType, World } from './contender.ts';
+import type { BenchOutcome, BenchPayment, Contender, ContenderType, WorldBriefing } from './contender.ts';
 
 export interface TillwayOptions {
   /** Maximum age of the estimates used for a choice; with 0, each choice computes new estimates. */
@@ -19,11 +19,11 @@ const LIVE = { health: 'live', etaMinutes: 0 } as const;
  * The router of `src/routing`, without rules and health: outcomes are summed in time buckets, and choices use their estimates.
  * Failures caused by buyers and issuers are neutral.
  */
-export function tillway(options: TillwayOptions = {}): ContenderType {
+export function tillwayRouter(options: TillwayOptions = {}): ContenderType {
   return { name: 'tillway', create: (world) => contender(world, options) };
 }
 
-function contender(world: World, { viewSeconds = 0, policy }: TillwayOptions): Contender {
+function contender(world: WorldBriefing, { viewSeconds = 0, policy }: TillwayOptions): Contender {
   const ownPolicy = forMargin(policy ?? DEFAULT_POLICY, world.margin);
   const routes = Array.from({ length: world.arms }, (_, arm) => `rt_${arm}`);
   const priors = routes.map((id): RoutePrior => ({ id, successRate: CONFIGURED_SUCCESS_RATE, group: 'card' }));
@@ -49,7 +49,7 @@ function contender(world: World, { viewSeconds = 0, policy }: TillwayOptions): C
     moveTo(bucket);
     const current = open.size > 0 ? fold(states, open, openBucket, priors, ownPolicy) : states;
     estimatedAt = at;
-    return (estimates = estimate(current, priors, at * 1000, ownPolicy));
+    return (estimates = estimateRoutes(current, priors, at * 1000, ownPolicy));
   };
 
   return {

@@ -12,7 +12,7 @@ const CUSTOMERS_PER_PAYMENT = 0.2;
 const BATCH = 10_000;
 const TEMPLATE = aPayment({ inquireAt: null });
 
-export interface Filled {
+export interface FilledDatabase {
   /** Id of a customer with 5 % of all payments, none of them pending. */
   bigCustomer: string;
   ordinaryCustomer: string;
@@ -21,7 +21,7 @@ export interface Filled {
 }
 
 /** Creates a database with `count` payments. It has no sessions, because lists of payments do not read them. */
-export async function fillPayments(path: string, count: number): Promise<Filled> {
+export async function fillPayments(path: string, count: number): Promise<FilledDatabase> {
   const store = await openSqlite({
     path,
     clock: systemClock,

@@ -1,6 +1,6 @@
 import { type Socket, connect } from 'node:net';
 
-export interface Load {
+export interface LoadOptions {
   port: number;
   connections: number;
   durationMs: number;
@@ -20,7 +20,7 @@ export interface LoadResult {
 const HEADER_END = Buffer.from('\r\n\r\n');
 
 /** Closed-loop load over plain sockets: every connection sends its next request after it has received a response. */
-export async function runLoad({ port, connections, durationMs, nextRequest }: Load): Promise<LoadResult> {
+export async function runLoad({ port, connections, durationMs, nextRequest }: LoadOptions): Promise<LoadResult> {
   const latencies: number[] = [];
   let failures = 0;
   const started = performance.now();

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { NO_RATE_LIMITS } from '../../test/support/rate-limits.ts';
 
-export interface Server {
+export interface ServerProcess {
   port: number;
   process: ChildProcess;
   /** Processor time of all threads so far, user and system, in milliseconds. */
@@ -19,7 +19,11 @@ const POLL_MS = 2;
 const TICKS_PER_SECOND = 100;
 
 /** Starts a server in a child process and waits for its first response. */
-export async function startServer(file: URL, variables: Record<string, string>, path = '/healthz'): Promise<Server> {
+export async function launchServer(
+  file: URL,
+  variables: Record<string, string>,
+  path = '/healthz',
+): Promise<ServerProcess> {
   const port = await freePort();
   const started = performance.now();
   const child = spawn(process.execPath, [file.pathname, 'serve'], {

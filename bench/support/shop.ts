@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import type { Payment } from '../../src/domain/records.ts';
-import type { Provider, ProviderCallback } from '../../src/providers/provider.ts';
+import type { Provider, Signal } from '../../src/providers/provider.ts';
 import { createRandomBytes, systemClock } from '../../src/runtime.ts';
 import { startService } from '../../src/service.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -18,7 +18,7 @@ const ANY_TOTAL = '99999999';
  * The service in this process, with one webhook endpoint and a provider that stores nothing in the database. The workers of the
  * service do not run by themselves, so only the methods below cause database statements.
  */
-export interface Shop extends AsyncDisposable {
+export interface BenchService extends AsyncDisposable {
   /** Creates a session; returns its id. */
   create(fields?: Record<string, unknown>): Promise<string>;
   get(path: string): Promise<void>;
@@ -32,7 +32,7 @@ export interface Shop extends AsyncDisposable {
   pay(): Promise<void>;
 }
 
-export async function startShop(databaseUrl: string): Promise<Shop> {
+export async function startBenchService(databaseUrl: string): Promise<BenchService> {
   const receiver = await startReceiver();
   const log = pino({ level: 'warn' });
   const random = () => Math.random();
@@ -69,7 +69,7 @@ export async function startShop(databaseUrl: string): Promise<Shop> {
     log,
   });
 
-  const shop: Shop = {
+  const shop: BenchService = {
     async create(fields = {}) {
       const answer = await send(
         `${url}/api/gateway/sessions`,
@@ -117,7 +117,7 @@ async function send(url: string, type: string, body: string): Promise<string> {
   return answer;
 }
 
-/** A provider that accepts every handoff and callback without checks, which do not use the database. */
+/** A provider that accepts every handoff and callback without checks and without database statements. */
 function createProvider(charges: Map<string, Payment>): Provider {
   return {
     id: 'sandbox',
@@ -127,21 +127,43 @@ function createProvider(charges: Map<string, Payment>): Provider {
       const reference = `sp_${payment.id}`;
       return Promise.resolve({ outcome: 'accepted', reference, url: `https://provider.example/pay/${reference}` });
     },
-    readCallback: (body) => ({ about: 'payment', callback: JSON.parse(String(body)) as ProviderCallback }),
-    readStored: (body) => ({ about: 'payment', callback: JSON.parse(body) as ProviderCallback }),
-    inquire: () => Promise.resolve(undefined),
+    traits: { cancel: 'holds', lookup: 'own_id', refunds: 'api', costRefundable: true, resend: 'always' },
+    readCallback: async (body) => ({ signals: [signalOf(JSON.parse(String(body)) as PaidCallback)], hints: [] }),
+    inquire: () => Promise.resolve('unknown'),
     cancel: async () => 'cancelled',
     refund: () => Promise.resolve({ status: 'succeeded', reason: null }),
-    check: async () => ({ ready: true, findings: [] }),
     inquireRefund: () => Promise.resolve(undefined),
+    check: async () => ({ ready: true, findings: [] }),
   };
 }
 
+type PaidCallback = ReturnType<typeof callbackOf>;
+
 /** A paid callback, about as long as a callback of the simulated provider. */
-function callbackOf({ id, sessionId, amount }: Payment): ProviderCallback {
-  const eventId = `ev_${id}`;
-  const paid = { status: 'paid', amount, currency: 'USD', txHash: `tx_${id}`, failure: null } as const;
-  return { ...paid, eventId, sessionId, paymentId: id };
+function callbackOf({ id: paymentId, sessionId, amount }: Payment) {
+  return {
+    status: 'paid',
+    amount,
+    currency: 'USD',
+    txHash: `tx_${paymentId}`,
+    eventId: `ev_${paymentId}`,
+    sessionId,
+    paymentId,
+  };
+}
+
+function signalOf({
+  eventId,
+  sessionId,
+  paymentId,
+  amount,
+  currency,
+  txHash,
+}: PaidCallback): Signal & { eventId: string } {
+  const received = { units: BigInt(amount), currency, exponent: 2, excludesBuyerFee: true };
+  const details = { decline: null, expectedBy: null, chargeReference: null, cost: null };
+  const report = { state: 'paid', received, txHash, ...details } as const;
+  return { eventId, about: 'payment', ref: { sessionId, paymentId }, report };
 }
 
 async function startReceiver(): Promise<{ url: string; stop(): Promise<void> }> {

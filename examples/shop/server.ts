@@ -7,7 +7,7 @@ const { PORT = 4000, TILLWAY_URL = 'http://127.0.0.1:3000', WEBHOOK_SECRET, FILE
 const SHOP_URL = `http://127.0.0.1:${PORT}`;
 if (!WEBHOOK_SECRET) throw new Error('Set WEBHOOK_SECRET to the secret that Tillway signs with.');
 
-// Raw payloads. With a database, store each of them and its effects in one transaction.
+// Ids of processed events, from the stored payloads. With a database, store payload and effects in one transaction.
 const stored = existsSync(FILE) ? readFileSync(FILE, 'utf8').split('\n').filter(Boolean) : [];
 const processed = new Set(stored.map((line) => JSON.parse(line).id));
 
@@ -23,11 +23,11 @@ async function answer({ method, url = '/', headers }: IncomingMessage, body: Buf
       const json = JSON.stringify({ ...sale, redirectUrl: `${SHOP_URL}/thanks`, idempotencyKey: `order-${orderId}` });
       const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: json };
       const { checkoutUrl } = await gateway('sessions', init);
-      return checkoutUrl ? Response.redirect(checkoutUrl, 303) : page('It cannot be paid just now.', 502);
+      return checkoutUrl ? Response.redirect(checkoutUrl, 303) : page('The checkout is not available now.', 502);
     }
     case 'GET /thanks': {
       const { status } = await gateway(`payments/${encodeURIComponent(searchParams.get('session_id') ?? '')}`);
-      return page(status === 'paid' ? 'Thank you, it is paid.' : 'It is not paid yet.');
+      return page(status === 'paid' ? 'Thank you, the order is paid.' : 'The order is not paid yet.');
     }
     case 'POST /webhooks': {
       if (!isGenuine(body, String(headers['x-gateway-signature']))) return page('wrong signature', 400);
@@ -39,7 +39,7 @@ async function answer({ method, url = '/', headers }: IncomingMessage, body: Buf
       return page('taken');
     }
   }
-  return page('There is nothing here.', 404);
+  return page('This page does not exist.', 404);
 }
 
 const page = (html: string, status = 200) => new Response(html, { status, headers: { 'content-type': 'text/html' } });

@@ -1,46 +1,40 @@
-import type { DeliveryDetails, Route, RouteList, WebhookEvent } from './generated/types.ts';
+import type { RouteSummary, WebhookEvent } from './generated/types.ts';
 import type { Page } from './list.ts';
 
-// A proxy or another service can also answer 200 with JSON. Read as a resource, it would have only undefined fields.
-// Therefore each response must identify itself.
+// Each response must identify itself, because a proxy or another service can also answer 200 with JSON, which would become
+// a resource with only undefined fields.
 
-/** Function that checks a response body. It throws TypeError if the body is not the expected response. */
+/** Function that checks a response body and returns it typed. Throws TypeError for an unexpected body. */
 export type Reader<Data> = (body: unknown) => Data;
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Reader of a resource, which has its name in `object`. */
+/** Creates a reader for a resource, whose `object` field must be `name`. */
 export function resource<Data extends { object: string }>(name: Data['object']): Reader<Data> {
   return (body) => {
     if (isObject(body) && body['object'] === name) return body as unknown as Data;
-    throw new TypeError(`the answer holds no ${name}`);
+    throw new TypeError(`the response contains no ${name}`);
   };
-}
-
-export function readDelivery(body: unknown): DeliveryDetails {
-  const delivery = resource<DeliveryDetails>('delivery')(body);
-  if (Array.isArray(delivery.log) && isEvent(delivery.payload)) return delivery;
-  throw new TypeError('the answer holds no log of a delivery');
 }
 
 export function readPage<Item extends { id: string }>(body: unknown): Page<Item> {
   const page = readFeedPage<Item>(body);
-  // Without a record there is no position to continue from, and ending the list would hide the rest.
-  if (page.hasMore && page.data.length === 0) throw new TypeError('the answer promises more records, and holds none');
+  // Rejected, because without a record there is no cursor for the next page, and ending the list would hide records.
+  if (page.hasMore && page.data.length === 0) throw new TypeError('the response has hasMore, but no records');
   return page;
 }
 
-/** A page of the feed, which can be empty although more follows. */
+/** Reads a page of the feed, which can be empty even if hasMore is true. */
 export function readFeedPage<Item extends { id: string }>(body: unknown): Page<Item> {
   const { data, hasMore } = resource<Page<Item>>('list')(body);
   return pageOf(data, hasMore);
 }
 
 /** The routes of an environment, as a list of one page. */
-export function readRoutes(body: unknown): Page<Route> {
-  const { routes } = fieldsOf<RouteList>('ok', 'routes')(body);
+export function readRoutes(body: unknown): Page<RouteSummary> {
+  const { routes } = fieldsOf<{ ok: true; routes: RouteSummary[] }>('ok', 'routes')(body);
   return pageOf(routes, false);
 }
 
@@ -49,35 +43,35 @@ function pageOf<Item>(data: unknown, hasMore: unknown): Page<Item> {
     typeof hasMore === 'boolean' &&
     Array.isArray(data) &&
     data.every((item) => isObject(item) && typeof item['id'] === 'string');
-  if (!isPage) throw new TypeError('the answer holds no page of a list');
+  if (!isPage) throw new TypeError('the response contains no list page');
   return { object: 'list', data, hasMore };
 }
 
-/** Reader of the `result` of an action. */
+/** Creates a reader for the `result` of an action. */
 export function resultOf<Result>(action: string): Reader<Result> {
   return (body) => {
     if (isObject(body) && body['ok'] === true && body['action'] === action && isObject(body['result'])) {
       return body['result'] as Result;
     }
-    throw new TypeError(`the answer holds no result of ${action}`);
+    throw new TypeError(`the response contains no result of ${action}`);
   };
 }
 
-/** Reader of a response that has no name, only these fields: each an object, an array or `true`. */
+/** Creates a reader for a response without `object`: each named field must be an object, an array or `true`. */
 export function fieldsOf<Data extends object>(...names: (keyof Data & string)[]): Reader<Data> {
   return (body) => {
     const has = (name: string) => isObject(body) && (body[name] === true || Object(body[name]) === body[name]);
     if (names.every(has)) return body as Data;
-    throw new TypeError(`the answer holds no ${names.join(', ')}`);
+    throw new TypeError(`the response lacks ${names.join(', ')}`);
   };
 }
 
 export function readEvent(body: unknown): WebhookEvent {
   if (isEvent(body)) return body;
-  throw new TypeError('the answer holds no event');
+  throw new TypeError('the response contains no event');
 }
 
-/** Tells whether a value has the fields that events of all types share. */
+/** Returns true if a value has the fields that events of all types share. */
 export function isEvent(value: unknown): value is WebhookEvent {
   if (!isObject(value) || !isObject(value['data'])) return false;
   const { id, type, livemode, created, data } = value;

@@ -1,9 +1,22 @@
-import { type Reader, isObject, readPage } from './answers.ts';
+import { isObject } from './answers.ts';
 import { type Page, TillwayList } from './list.ts';
 import { TillwayPromise } from './promise.ts';
-import type { Call, QueryValue, Transport } from './transport.ts';
+import type { Call, Transport } from './transport.ts';
 
-/** Sends a call at once. Rejects with TypeError, and sends nothing, if the parameters or the file are missing. */
+/** Methods that share a transport, which is not a field, so that logs do not print it. */
+export class Resource {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  protected get transport(): Transport {
+    return this.#transport;
+  }
+}
+
+/** Sends a request. Rejects with TypeError without sending if the parameters or the file are missing. */
 export function call<Data>(transport: Transport, request: Call<Data>): TillwayPromise<Data> {
   const problem = problemOf(request);
   const answered = problem === undefined ? transport.send(request) : Promise.reject(new TypeError(problem));
@@ -12,34 +25,26 @@ export function call<Data>(transport: Transport, request: Call<Data>): TillwayPr
 
 function problemOf(request: Call<unknown>): string | undefined {
   const { method, path, body, file } = request;
-  if (file && typeof file.text !== 'string') return `${method} ${path}: the file must be its text`;
+  if (file && typeof file.text !== 'string') return `${method} ${path}: the file must be a string with its content`;
   if (!('body' in request) || isObject(body)) return undefined;
   const kind = body === null ? 'null' : Array.isArray(body) ? 'an array' : typeof body;
-  return `${method} ${path}: its parameters must be an object, not ${kind}`;
+  return `${method} ${path}: the parameters must be an object, not ${kind}`;
 }
 
-/** A list that fetches its pages when they are read. */
+/** Creates a list that fetches pages when they are read. */
 export function listOf<Item extends { id: string }>(
   transport: Transport,
-  request: Pick<Call<Page<Item>>, 'path' | 'params' | 'options'> & { read?: Reader<Page<Item>> },
-  params: object = {},
+  { query = {}, ...request }: Call<Page<Item>>,
 ): TillwayList<Item> {
-  const fetchPage = (position: object) =>
-    transport.send({
-      read: readPage<Item>,
-      ...request,
-      method: 'GET',
-      query: { ...(params as Record<string, QueryValue>), ...position },
-      repeatable: true,
-    });
-  return new TillwayList(fetchPage, params);
+  const fetchPage = (position: object) => transport.send({ ...request, query: { ...query, ...position } });
+  return new TillwayList(fetchPage, query);
 }
 
-/** The parameters with an idempotency key, made for this call if the caller gives none. It makes retries safe. */
+/** Adds an idempotency key to the parameters if the caller gave none, so that retries are safe. */
 export function withKey<Params extends { idempotencyKey?: string | undefined }>(
   transport: Transport,
   params: Params,
 ): Params {
-  // Anything but an object is rejected with the call: adding a key would turn it into one.
+  // Other values stay unchanged, so that `call` rejects them; adding a key would turn them into an object.
   return isObject(params) ? { ...params, idempotencyKey: params.idempotencyKey ?? transport.newKey() } : params;
 }

@@ -1,43 +1,34 @@
 import { readFeedPage } from './answers.ts';
-import { listOf } from './call.ts';
 import { EventFeed } from './feed.ts';
 import { EventsResource, TestClockResource, WebhooksResource } from './generated/resources.ts';
-import type { EventQuery, TestClock, WebhookEvent } from './generated/types.ts';
+import type { ListEventsParams, TestClock, WebhookEvent } from './generated/types.ts';
 import type { TillwayList } from './list.ts';
-import type { RequestOptions, Transport } from './transport.ts';
+import type { RequestOptions } from './transport.ts';
 import { webhooks } from './webhooks.ts';
 
-const EVENTS_PATH = '/api/gateway/events';
 const POLL_MS = 100;
 
 /** Filters and page of `events.list`. */
-export type EventListParams = Omit<EventQuery, 'after'>;
+export type EventListParams = Omit<ListEventsParams, 'after'>;
 /** Start position, filters and page size of `events.feed`. Without `after`, the feed starts at the first event. */
-export type EventFeedParams = Omit<EventQuery, 'sessionId' | 'startingAfter' | 'endingBefore'>;
+export type EventFeedParams = Omit<ListEventsParams, 'sessionId' | 'startingAfter' | 'endingBefore'>;
 
 /** Events, as webhooks deliver them. */
 export class EventsWithFeed extends EventsResource {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    super(transport);
-    this.#transport = transport;
-  }
-
   /**
-   * Events, newest first by the time of the decision. A new event can appear below events that were read already: to
+   * Events, newest first by creation time. A new event can appear below events that you have already read: to
    * follow events, use webhooks or the `feed`.
    */
-  list(params?: EventListParams, options?: RequestOptions): TillwayList<WebhookEvent> {
-    return listOf(this.#transport, { path: EVENTS_PATH, options }, params);
+  override list(params?: EventListParams, options?: RequestOptions): TillwayList<WebhookEvent> {
+    return super.list(params, options);
   }
 
-  /** Events after the event `after`, oldest first, without gaps: instead of webhooks, or to read missed events. */
+  /** Events after the event `after`, oldest first and without gaps, as a replacement for webhooks or to read missed events. */
   feed({ after = '', ...params }: EventFeedParams = {}, options?: RequestOptions): EventFeed {
     const fetchPage = (position: { after?: string }) =>
-      this.#transport.send({
+      this.transport.send({
         method: 'GET',
-        path: EVENTS_PATH,
+        path: '/api/gateway/events',
         query: { ...params, ...position },
         repeatable: true,
         read: readFeedPage<WebhookEvent>,
@@ -47,7 +38,7 @@ export class EventsWithFeed extends EventsResource {
   }
 }
 
-/** The functions of `webhooks`, and samples that the service makes. */
+/** The functions of `webhooks`, and samples that the service creates. */
 export class WebhookHelpers extends WebhooksResource {
   readonly verify = webhooks.verify;
   readonly check = webhooks.check;
@@ -55,21 +46,14 @@ export class WebhookHelpers extends WebhooksResource {
   readonly sampleEvent = webhooks.sampleEvent;
 }
 
-/** The clock of a service with an enabled test clock. Every other service answers `forbidden`. */
+/** The clock of a service with TEST_CLOCK=true. Other services return `forbidden`. */
 export class WaitingTestClock extends TestClockResource {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    super(transport);
-    this.#transport = transport;
-  }
-
   /** Waits until the clock has reached its target and all work that became due on the way is done. */
   async ready(options?: RequestOptions): Promise<TestClock> {
     for (;;) {
       const clock = await this.get(options);
       if (clock.status === 'ready') return clock;
-      await this.#transport.sleep(POLL_MS, options?.signal);
+      await this.transport.sleep(POLL_MS, options?.signal);
     }
   }
 }

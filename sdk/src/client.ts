@@ -2,26 +2,19 @@ import { fieldsOf } from './answers.ts';
 import { call } from './call.ts';
 import { EventsWithFeed, WaitingTestClock, WebhookHelpers } from './client-resources.ts';
 import { ApiResources } from './generated/resources.ts';
-import type { Capabilities, OperationSchema } from './generated/types.ts';
+import type { Capabilities, OperationSchemas } from './generated/types.ts';
 import { TillwayPromise } from './promise.ts';
-import {
-  type Call,
-  type QueryValue,
-  type RequestOptions,
-  type TillwayOptions,
-  type Transport,
-  createTransport,
-} from './transport.ts';
+import { type Call, type QueryValue, type RequestOptions, type TillwayOptions, createTransport } from './transport.ts';
 
 /** A request to an endpoint without a method in this client. */
 export interface RawRequest extends RequestOptions {
   method: Call<unknown>['method'];
-  /** Path from the root of the service, for example `/api/gateway/sessions`. Values in it must be encoded. */
+  /** Path after the base URL, for example `/api/gateway/sessions`. Values in the path must be percent-encoded. */
   path: string;
   query?: Record<string, QueryValue> | undefined;
   /** Body of the request, sent as JSON. */
   body?: unknown;
-  /** Added to the body as `idempotencyKey`. A POST with a key is sent again after a failure, as a GET is. */
+  /** Added to the body as `idempotencyKey`. A POST with a key is retried after failures like a GET. */
   idempotencyKey?: string | undefined;
 }
 
@@ -36,24 +29,18 @@ export interface RawRequest extends RequestOptions {
  * Failed calls reject with a `TillwayError`. Temporary failures are retried if that is safe.
  */
 export class Tillway extends ApiResources {
-  readonly #transport: Transport;
-  readonly events: EventsWithFeed;
-  readonly webhooks: WebhookHelpers;
-  readonly testClock: WaitingTestClock;
+  override readonly events: EventsWithFeed = new EventsWithFeed(this.transport);
+  override readonly webhooks: WebhookHelpers = new WebhookHelpers(this.transport);
+  override readonly testClock: WaitingTestClock = new WaitingTestClock(this.transport);
 
   /** Throws TypeError for invalid options. */
   constructor(options: TillwayOptions = {}) {
-    const transport = createTransport(options);
-    super(transport);
-    this.#transport = transport;
-    this.events = new EventsWithFeed(transport);
-    this.webhooks = new WebhookHelpers(transport);
-    this.testClock = new WaitingTestClock(transport);
+    super(createTransport(options));
   }
 
-  /** The input and output schemas of one operation, for example `checkout.create`. */
-  schema(operation: string, options?: RequestOptions): TillwayPromise<OperationSchema> {
-    return call(this.#transport, {
+  /** Fetches the input and output schemas of one operation, for example `checkout.create`. */
+  schema(operation: string, options?: RequestOptions): TillwayPromise<OperationSchemas> {
+    return call(this.transport, {
       method: 'GET',
       path: '/api/agent/schema/{operation}',
       params: { operation },
@@ -63,9 +50,9 @@ export class Tillway extends ApiResources {
     });
   }
 
-  /** The description of the whole service for a program. */
+  /** Fetches the machine-readable description of the whole service. */
   capabilities(options?: RequestOptions): TillwayPromise<Capabilities> {
-    return call(this.#transport, {
+    return call(this.transport, {
       method: 'GET',
       path: '/api/agent/capabilities',
       repeatable: true,
@@ -75,12 +62,12 @@ export class Tillway extends ApiResources {
   }
 
   /**
-   * Sends any request, with the errors, timeouts and retries of all others. It resolves with the body, unchecked: any JSON
-   * except an error of the service.
+   * Sends any request, with the same errors, timeouts and retries as the other methods. Resolves with the unchecked body: any
+   * JSON except an error of the service.
    */
   request<Data = unknown>(request: RawRequest): TillwayPromise<Data> {
     const { method, path, query = {}, body, idempotencyKey, ...options } = request;
-    const answered = this.#transport.send<Data>({
+    const answered = this.transport.send<Data>({
       method,
       path,
       query,

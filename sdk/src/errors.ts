@@ -1,16 +1,18 @@
-import type { ServiceErrorCode } from './generated/types.ts';
+import type { ActionError } from './generated/types.ts';
 
-/** Codes of the client itself: no response, a response that is not from Tillway, or a webhook that is not genuine. */
+export type ServiceErrorCode = ActionError['code'];
+
+/** Error codes of the client: no response, a response that is not from Tillway, or a webhook that is not genuine. */
 export type ClientErrorCode = 'connection_failed' | 'timed_out' | 'unexpected_response' | 'webhook_not_verified';
 
-/** `(string & {})` leaves room for codes of later versions, and keeps the known ones in completion. */
+/** All error codes. `(string & {})` allows codes of later versions without losing completion for known codes. */
 export type TillwayErrorCode = ServiceErrorCode | ClientErrorCode | (string & {});
 
-/** One problem of one field. */
+/** A problem with one field. */
 export interface TillwayIssue {
-  /** Dotted, for example `payload.amount`. */
+  /** Dotted path, for example `payload.amount`. */
   path: string;
-  /** Kind of problem, for programs. */
+  /** Machine-readable code of the problem. */
   code: string;
   message: string;
 }
@@ -28,7 +30,7 @@ export interface TillwayErrorDetails {
 /** Error of a failed call. `message` is one sentence for people, `code` is for programs. */
 export class TillwayError extends Error {
   static {
-    // On the prototype, so that a stack starts with it and logs do not print it as a field.
+    // The name is on the prototype, so that stack traces start with it and logs do not print it as a field.
     this.prototype.name = 'TillwayError';
   }
 
@@ -39,9 +41,9 @@ export class TillwayError extends Error {
   declare readonly field: string | undefined;
   /** Problems of the input, one per field; empty if no field is invalid. */
   readonly issues: readonly TillwayIssue[];
-  /** A repair, in one sentence. */
+  /** Suggested solution, in one sentence. */
   declare readonly suggestion: string | undefined;
-  /** The `x-request-id` of the response, which is also in the log of the service. */
+  /** Header `x-request-id` of the response, which is also in the log of the service. */
   declare readonly requestId: string | undefined;
   /** Milliseconds from `Retry-After`: the wait before the next attempt. */
   declare readonly retryAfterMs: number | undefined;
@@ -51,7 +53,7 @@ export class TillwayError extends Error {
     this.code = code;
     this.issues = details.issues ?? [];
     const { status, field, suggestion, requestId, retryAfterMs } = details;
-    // Unknown fields are absent: logs print every field.
+    // Undefined fields are not set, because logs print every field.
     for (const [name, value] of Object.entries({ status, field, suggestion, requestId, retryAfterMs })) {
       if (value !== undefined) Object.defineProperty(this, name, { value, enumerable: true });
     }
@@ -77,9 +79,9 @@ export class TillwayConnectionError extends TillwayError {
 }
 
 /**
- * Reason for which a webhook was rejected. `missing_header`: it has no signature. `malformed_header`: the header cannot be
- * read. `stale`: correctly signed, but too long ago, or in the future. `wrong_signature`: other bytes, or another secret.
- * `invalid_secret`: the secret is not valid. `invalid_payload`: correctly signed, but not an event.
+ * Reason why a webhook was rejected. `missing_header`: it has no signature. `malformed_header`: the header cannot be
+ * parsed. `stale`: correctly signed, but too old or in the future. `wrong_signature`: the bytes or the secret differ.
+ * `invalid_secret`: the secret has the wrong format. `invalid_payload`: correctly signed, but not an event.
  */
 export type WebhookFailureReason =
   'missing_header' | 'malformed_header' | 'stale' | 'wrong_signature' | 'invalid_secret' | 'invalid_payload';

@@ -14,7 +14,7 @@ export type Fetch = (
   },
 ) => Promise<Response>;
 
-/** One HTTP request, as the client sends it. */
+/** One HTTP request. */
 export interface Exchange {
   fetch: Fetch;
   method: string;
@@ -25,33 +25,33 @@ export interface Exchange {
   signal: AbortSignal | undefined;
 }
 
-/** One response with its whole body. */
+/** One response with its complete body. */
 export interface Received {
   response: Response;
   text: string;
 }
 
-/** The longest time of a timer. A longer timeout means no timeout. */
+/** Longest delay of a timer. A longer timeout means no timeout. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const MAX_QUOTED_LENGTH = 120;
 
 /**
- * One attempt, which consists of parts such as the response and its body. All parts share one abort signal, and the
- * timeout applies to each part.
+ * One attempt of a request. It waits for several parts, such as the headers and the body. All parts share one abort signal,
+ * and the timeout applies to each part.
  */
 export interface Attempt {
   /** Sends the request. */
   fetch(): Promise<Response>;
   /**
-   * Waits for one part. Throws TillwayConnectionError if it does not arrive in time, and the reason of the caller's signal
-   * if that is aborted.
+   * Waits for one part. Throws TillwayConnectionError if the part does not arrive in time, and the reason of the caller's
+   * signal if the signal is aborted.
    */
   part<Part>(arrives: () => Promise<Part>): Promise<Part>;
-  /** Aborts the part that is still pending. */
+  /** Aborts the pending part. */
   end(): void;
 }
 
-/** Throws the reason of the caller's signal if that is aborted. */
+/** Starts an attempt. Throws the reason of the caller's signal if the signal is already aborted. */
 export function startAttempt(request: Exchange): Attempt {
   const { fetch, method, url, headers, body, timeoutMs, signal } = request;
   signal?.throwIfAborted();
@@ -65,7 +65,7 @@ export function startAttempt(request: Exchange): Attempt {
         headers,
         ...(body !== undefined && { body }),
         signal: controller.signal,
-        // A followed redirect would silently turn a POST into a GET.
+        // Redirects are not followed, because they could silently turn a POST into a GET.
         redirect: 'manual',
       }),
     async part(arrives) {
@@ -76,7 +76,7 @@ export function startAttempt(request: Exchange): Attempt {
       };
       const timer = timeoutMs > MAX_TIMER_MS ? undefined : setTimeout(expire, timeoutMs);
       try {
-        // Ends the part even if fetch ignores its signal.
+        // Ends the wait even if fetch ignores its signal.
         return await Promise.race([ended(controller.signal), arrives()]);
       } catch (cause) {
         if (isLate) throw timedOut(request, cause);
@@ -115,8 +115,8 @@ function ended(signal: AbortSignal): Promise<never> {
 }
 
 function timedOut({ method, url, timeoutMs }: Exchange, cause: unknown): TillwayConnectionError {
-  return new TillwayConnectionError('timed_out', `${method} ${url} was not answered within ${timeoutMs} ms.`, {
-    suggestion: 'Try again later, or raise timeoutMs.',
+  return new TillwayConnectionError('timed_out', `${method} ${url} got no response within ${timeoutMs} ms.`, {
+    suggestion: 'Try again later, or increase timeoutMs.',
     cause,
   });
 }
@@ -124,14 +124,14 @@ function timedOut({ method, url, timeoutMs }: Exchange, cause: unknown): Tillway
 function notReached({ method, url }: Exchange, cause: unknown): TillwayConnectionError {
   const { origin } = new URL(url);
   return new TillwayConnectionError('connection_failed', `${method} ${url}: ${reasonOf(cause)}.`, {
-    suggestion: `Check that the service runs at ${origin}, and that baseUrl is right.`,
+    suggestion: `Check that the service runs at ${origin}, and that baseUrl is correct.`,
     cause,
   });
 }
 
-/** The innermost cause as text: runtimes wrap the cause in an error with the message "fetch failed". */
+/** Message of the innermost cause, because runtimes wrap causes in an error with the message "fetch failed". */
 function reasonOf(error: unknown): string {
-  // Not by instanceof: the error can be from another realm.
+  // Not instanceof, because the error can come from another realm.
   const { cause, errors, code, name, message } = Object(error) as Record<string, unknown>;
   if (cause !== undefined) return reasonOf(cause);
   if (Array.isArray(errors) && errors.length > 0) return reasonOf(errors[0]);
@@ -163,7 +163,7 @@ export function problemOf(
   });
 }
 
-/** Tells whether a retry is safe and can succeed. */
+/** Returns true if a retry is safe and can succeed. */
 export function isRepeatable({ code, status }: TillwayError, repeatable: boolean): boolean {
   if (status === 429) return true;
   if (!repeatable) return false;
@@ -171,7 +171,7 @@ export function isRepeatable({ code, status }: TillwayError, repeatable: boolean
   return status === 500 || status === 502 || status === 503 || status === 504;
 }
 
-/** The data of a successful response. Throws TillwayError `unexpected_response` if it is not from Tillway. */
+/** Reads a successful response. Throws TillwayError `unexpected_response` if it is not from Tillway. */
 export function readAnswer<Data>(
   request: Exchange,
   received: Received | TillwayConnectionError,
@@ -188,8 +188,8 @@ export function readAnswer<Data>(
     attempts,
   };
   try {
-    // Tillway sends no error with a success status.
-    if (refusalOf(text)) throw new TypeError('the answer is an error');
+    // Tillway never sends an error with a success status, so the response is from another program.
+    if (refusalOf(text)) throw new TypeError('the response is an error');
     return { data: read(JSON.parse(text)), response: info };
   } catch (cause) {
     throw unexpected(request, received, 0, cause);
@@ -201,7 +201,7 @@ interface Refusal extends Pick<TillwayErrorDetails, 'field' | 'issues' | 'sugges
   message: string;
 }
 
-/** The `error` of a response `{ok: false, error}`, without fields of the wrong type. */
+/** Reads the `error` of a response `{ok: false, error}`; drops fields of the wrong type. */
 function refusalOf(text: string): Refusal | undefined {
   const error = errorIn(text);
   if (!isObject(error)) return undefined;
@@ -247,17 +247,17 @@ export function unexpected(
   };
   if (isRedirect) {
     const where = target === null ? 'elsewhere' : `to ${target}`;
-    const message = `${method} ${url} was redirected ${where}; requests are not sent on.`;
+    const message = `${method} ${url} was redirected ${where}; redirects are not followed.`;
     return new TillwayError('unexpected_response', message, {
       ...details,
-      suggestion: 'Set baseUrl to the place where the service itself answers.',
+      suggestion: 'Set baseUrl to the final URL of the service.',
     });
   }
   const type = response.headers.get('content-type')?.split(';')[0] ?? 'no content type';
   const message = `${method} ${url} answered ${response.status} with a response that is not from Tillway (${type}): ${quoted(text)}`;
   return new TillwayError('unexpected_response', message, {
     ...details,
-    suggestion: 'Check baseUrl, and any proxy or login page before the service.',
+    suggestion: 'Check baseUrl, and any proxy or login page in front of the service.',
   });
 }
 

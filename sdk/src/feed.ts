@@ -2,9 +2,9 @@ import type { WebhookEvent } from './generated/types.ts';
 import { type FetchPage, type Page, PagePromise } from './list.ts';
 
 /**
- * The feed: events oldest first, in the order in which they became visible, so that no event ever appears before one that
- * was read. `await` gives one page, `for await` every event up to the end. Store `cursor`, or the id of the last event
- * that was processed, and pass it as `after` the next time.
+ * The feed: events oldest first in a fixed order, so that new events always follow events that were already read. `await`
+ * returns one page, `for await` yields all events up to the end. Store `cursor`, or the id of the last event that you have
+ * processed, and pass it as `after` next time.
  */
 export class EventFeed extends PagePromise<WebhookEvent> implements AsyncIterable<WebhookEvent> {
   #cursor: string;
@@ -14,13 +14,13 @@ export class EventFeed extends PagePromise<WebhookEvent> implements AsyncIterabl
     this.#cursor = after;
   }
 
-  /** Id of the last event that was yielded; before the first one, the start position. */
+  /** Id of the last event that was yielded; initially the start position. */
   get cursor(): string {
     return this.#cursor;
   }
 
   protected override positionAfter({ data }: Page<WebhookEvent>): { after: string } {
-    // A page can be empty while the service puts older events in order. The next request has the same position.
+    // A page can be empty while the service still orders events. The next request then uses the same position.
     this.#cursor = data.at(-1)?.id ?? this.#cursor;
     return { after: this.#cursor };
   }

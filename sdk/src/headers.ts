@@ -1,6 +1,6 @@
 /**
- * Merges layers of headers; a header of a later layer replaces the same header of an earlier one. Names become lower
- * case, because `Content-Type` and `content-type` are one header. Throws TypeError for an invalid header, without its
+ * Merges headers; later arguments replace headers of earlier arguments. Names become lower
+ * case, because header names are case-insensitive. Throws TypeError for an invalid header, without its
  * value, which can be a secret.
  */
 export function mergedHeaders(...layers: (Readonly<Record<string, string>> | undefined)[]): Record<string, string> {
@@ -22,6 +22,6 @@ function assertSendable(name: string, value: unknown): void {
   try {
     new Headers().set(name, value);
   } catch {
-    throw new TypeError(`the header ${shown} cannot be sent: its name or value has characters that no header can have`);
+    throw new TypeError(`the header ${shown} cannot be sent: its name or value contains invalid characters`);
   }
 }

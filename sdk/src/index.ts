@@ -1,4 +1,4 @@
-import type { DeliveryListParams } from './generated/types.ts';
+import type { ListDeliveriesParams } from './generated/types.ts';
 
 export type { EventFeedParams, EventListParams } from './client-resources.ts';
 export { Tillway, type RawRequest } from './client.ts';
@@ -7,6 +7,7 @@ export {
   TillwayError,
   WebhookVerificationError,
   type ClientErrorCode,
+  type ServiceErrorCode,
   type TillwayErrorCode,
   type TillwayErrorDetails,
   type TillwayIssue,
@@ -31,4 +32,4 @@ export {
   webhooks,
 } from './webhooks.ts';
 
-export type AnswerClass = NonNullable<DeliveryListParams['statusClass']>;
+export type AnswerClass = NonNullable<ListDeliveriesParams['statusClass']>;

@@ -5,7 +5,7 @@ export interface Page<Item> {
   object: 'list';
   /** Records of this page, newest first. */
   data: Item[];
-  /** true if there are more records in the direction of the request. */
+  /** true if more records exist in the direction of the request. */
   hasMore: boolean;
 }
 
@@ -13,15 +13,15 @@ export interface Page<Item> {
 export interface PageParams {
   /** Records per page: 1 to 100; a larger number counts as 100. Default 20. Also the size of each fetch of `for await`. */
   limit?: number | undefined;
-  /** Id of a record: the page has older records. */
+  /** Id of a record; the page contains older records. */
   startingAfter?: string | undefined;
-  /** Id of a record: the page has newer records, and `for await` goes to the newest. Not with `startingAfter`. */
+  /** Id of a record; the page contains newer records, and `for await` goes to the newest. Not with `startingAfter`. */
   endingBefore?: string | undefined;
 }
 
 export type FetchPage<Item> = (position: PageParams & { after?: string }) => Promise<Answered<Page<Item>>>;
 
-/** Promise of the first page, which can also fetch the following pages. The first page is fetched once, when it is read. */
+/** Promise of the first page that can also fetch further pages. The first page is fetched once, when it is first read. */
 export abstract class PagePromise<Item extends { id: string }> extends TillwayPromise<Page<Item>> {
   readonly #first: () => Promise<Answered<Page<Item>>>;
   readonly #fetchPage: FetchPage<Item>;
@@ -34,7 +34,7 @@ export abstract class PagePromise<Item extends { id: string }> extends TillwayPr
     this.#fetchPage = fetchPage;
   }
 
-  /** Iterates over the pages. Nothing is fetched ahead. */
+  /** Iterates over the pages, without prefetching. */
   async *pages(): AsyncGenerator<Page<Item>, void, undefined> {
     let { data: page } = await this.#first();
     yield page;
@@ -44,13 +44,13 @@ export abstract class PagePromise<Item extends { id: string }> extends TillwayPr
     }
   }
 
-  /** Position of the page that follows. */
+  /** Returns the position of the next page. */
   protected abstract positionAfter(page: Page<Item>): Parameters<FetchPage<Item>>[0];
 }
 
 /**
- * A list: `await` gives one page, `for await` every record. Pages are fetched when they are read. `for await` goes from
- * the newest record, or from `startingAfter`, to the oldest. With `endingBefore` it goes from that record to the newest,
+ * A list: `await` returns one page, `for await` yields all records and fetches pages as needed. `for await` goes from
+ * the newest record, or from `startingAfter`, to the oldest. With `endingBefore` it goes from this record to the newest,
  * in the order of creation.
  */
 export class TillwayList<Item extends { id: string }> extends PagePromise<Item> implements AsyncIterable<Item> {
@@ -72,7 +72,7 @@ export class TillwayList<Item extends { id: string }> extends PagePromise<Item> 
     }
   }
 
-  /** All records in one array, or the first `max` of them. */
+  /** Collects all records, or the first `max` records, in an array. */
   async toArray({ max = Infinity }: { max?: number | undefined } = {}): Promise<Item[]> {
     const items: Item[] = [];
     if (max <= 0) return items;

@@ -1,13 +1,13 @@
-/** A response without its data. */
+/** Metadata of a response. */
 export interface ResponseInfo {
   /** HTTP status. */
   status: number;
   headers: Headers;
-  /** The `x-request-id`, which is also in the log of the service. */
+  /** Header `x-request-id`, which is also in the log of the service. */
   requestId: string | undefined;
-  /** true for the response of an earlier request with the same idempotency key: nothing was created now. */
+  /** true if an earlier request with the same idempotency key created the record, and this request created nothing. */
   replayed: boolean;
-  /** Number of requests, with retries. */
+  /** Number of requests, including retries. */
   attempts: number;
 }
 
@@ -16,7 +16,7 @@ export interface Answered<Data> {
   response: ResponseInfo;
 }
 
-/** A promise of the data only; `withResponse()` adds the rest of the response. */
+/** Promise of the response data; `withResponse()` also returns the metadata of the response. */
 export class TillwayPromise<Data> extends Promise<Data> {
   readonly #answered: () => Promise<Answered<Data>>;
 
@@ -26,7 +26,7 @@ export class TillwayPromise<Data> extends Promise<Data> {
   }
 
   constructor(answered: () => Promise<Answered<Data>>) {
-    // Never settled itself: `then` uses the inner promise, so that one rejection is not reported twice.
+    // Never settles itself: `then` uses the inner promise, so that a rejection is not reported twice.
     super(() => undefined);
     this.#answered = answered;
   }

@@ -1,5 +1,5 @@
 /**
- * Condition of a rule: every field and every connective in it must hold. Fields: amount (US dollars), currency,
+ * Condition of a rule: all its fields and connectives must hold. Fields: amount (US dollars), currency,
  * environment, preferredKind, product, customer, clientReferenceId, hour (0 to 23), weekday (`mon` to `sun`), and
  * `metadata.<key>`. A plain value must be equal, an array lists the accepted values, and an object contains operators.
  */

@@ -1,4 +1,4 @@
-import type { EventData, WebhookEvent, WebhookEventType } from './generated/types.ts';
+import type { WebhookEvent, WebhookEventType } from './generated/types.ts';
 
 /** Fields of a sample event that differ from the defaults. */
 export interface SampleOverrides {
@@ -6,11 +6,11 @@ export interface SampleOverrides {
   livemode?: boolean | undefined;
   /** Creation time of the event, ISO 8601. */
   created?: string | undefined;
-  data?: Partial<Omit<EventData, 'status'>> | undefined;
+  data?: Partial<Omit<WebhookEvent['data'], 'status'>> | undefined;
 }
 
 /**
- * A complete event for the tests of a webhook handler; sign it with `webhooks.sign`. As in a real event, the id follows
+ * Creates a complete event for tests of a webhook handler; sign it with `webhooks.sign`. As in a real event, the id is built
  * from the session and the type: `evt_<session id>_<status>`.
  */
 export function sampleEvent<Type extends WebhookEventType>(

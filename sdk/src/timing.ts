@@ -1,8 +1,8 @@
 /** Time and randomness, which tests replace. */
 export interface Timing {
-  /** Waits. Rejects with the reason of the signal as soon as that is aborted. */
+  /** Waits for `ms`. Rejects with the reason of the signal as soon as the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Random number from 0 to less than 1. */
+  /** Random number, at least 0 and less than 1. */
   random(): number;
   /** Current time in milliseconds since 1970. */
   now(): number;

@@ -8,28 +8,28 @@ import { streamText } from './stream.ts';
 import { VERSION } from './version.ts';
 
 export interface TillwayOptions {
-  /** Address of the service, with a path prefix if it has one. Default `http://127.0.0.1:3000`. */
+  /** URL of the service, including a path prefix if there is one. Default `http://127.0.0.1:3000`. */
   baseUrl?: string | undefined;
   /**
-   * `sk_sandbox_...` or `sk_live_...`, if the service has API keys. It is sent as a Bearer token with every request, and is
-   * never part of an error. Read it from the environment of the process, not from code or pages.
+   * API key `sk_sandbox_...` or `sk_live_...`, if the service requires one. Sent as a Bearer token with every request, and
+   * never part of an error. Read the key from an environment variable; never put it into source code or web pages.
    */
   apiKey?: string | undefined;
-  /** Headers of every request, for a proxy before the service for example. */
+  /** Additional headers of every request, for example for a proxy in front of the service. */
   headers?: Record<string, string> | undefined;
-  /** Timeout of one attempt with its body, in milliseconds. Default 30000; `Infinity` for no limit. */
+  /** Timeout of one attempt including the response body, in milliseconds. Default 30000; `Infinity` for no timeout. */
   timeoutMs?: number | undefined;
   /** Number of retries after temporary failures. Default 2. */
   maxRetries?: number | undefined;
   /** Default: the `fetch` of the runtime. */
   fetch?: Fetch | undefined;
-  /** Default `tillway-sdk/<version>`; browsers send their own. */
+  /** User-Agent header. Default `tillway-sdk/<version>`; browsers send their own. */
   userAgent?: string | undefined;
 }
 
-/** Settings of one call. They replace those of the client. */
+/** Settings of one call, which override the settings of the client. */
 export interface RequestOptions {
-  /** Aborts the call and its retries: it rejects with the reason of the signal, as `fetch` does. */
+  /** Aborts the call and its retries. The call then rejects with the reason of the signal, like `fetch`. */
   signal?: AbortSignal | undefined;
   /** Timeout of one attempt, in milliseconds. */
   timeoutMs?: number | undefined;
@@ -41,41 +41,41 @@ export type QueryValue = string | number | boolean | undefined;
 
 export interface Call<Data> {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
-  /** Path of the endpoint, with the placeholder `{name}` for each entry of `params`. */
+  /** Path of the endpoint, with a placeholder `{name}` for each entry of `params`. */
   path: string;
   params?: Record<string, string>;
   query?: Record<string, QueryValue>;
   body?: unknown;
-  /** Sent verbatim instead of a body. */
+  /** Content that is sent verbatim instead of a JSON body. */
   file?: { type: 'text/csv'; text: string };
   /**
-   * true if a second request has no further effect. Other requests are repeated after a 429 only, because only that
-   * status proves that the first request had no effect.
+   * true if repeating the request has no further effect. Other requests are retried only after a 429, because only a 429
+   * proves that the first request had no effect.
    */
   repeatable: boolean;
   options?: RequestOptions | undefined;
   read: Reader<Data>;
 }
 
-/** Sends calls, with retries. */
+/** Sends requests with retries. */
 export interface Transport {
   send<Data>(call: Call<Data>): Promise<Answered<Data>>;
-  /** The text of a file, part by part. The request is sent once, at the first read. */
-  stream(call: Pick<Call<never>, 'path' | 'query' | 'options'> & { type: 'text/csv' }): AsyncGenerator<string>;
-  /** A new idempotency key. */
+  /** Yields the text of a file in parts. The request is sent once, at the first read. */
+  stream(call: Omit<Call<never>, 'read'> & { type: 'text/csv' }): AsyncGenerator<string>;
+  /** Returns a new idempotency key. */
   newKey(): string;
-  /** Waits. Rejects with the reason of the signal as soon as that is aborted. */
+  /** Waits for `ms`. Rejects with the reason of the signal as soon as the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
 const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 8000;
-// A longer wait is an error for the caller, who would see a hanging call otherwise.
+// If Retry-After asks for a longer wait, the call fails instead of appearing to hang.
 const MAX_RETRY_AFTER_MS = 30_000;
-// A lone surrogate, which a URL cannot encode.
+// Lone surrogates, which a URL cannot encode.
 const HALF_CHARACTER = /\p{Cs}/u;
 
-/** Throws TypeError for invalid settings. */
+/** Creates the transport. Throws TypeError for invalid settings. */
 export function createTransport(options: TillwayOptions = {}, timing: Timing = realTiming): Transport {
   const base = baseOf(options.baseUrl ?? 'http://127.0.0.1:3000');
   const limits = limitsOf(options, { timeoutMs: 30_000, maxRetries: 2 });
@@ -101,7 +101,7 @@ export function createTransport(options: TillwayOptions = {}, timing: Timing = r
   }
 
   return {
-    stream: ({ type, ...call }) => streamText(requestOf({ method: 'GET', ...call }), type, timing.now),
+    stream: ({ type, ...call }) => streamText(requestOf(call), type, timing.now),
     newKey: () => `sdk-${timing.uuid()}`,
     sleep: timing.sleep,
     async send<Data>(call: Call<Data>): Promise<Answered<Data>> {
@@ -119,7 +119,7 @@ export function createTransport(options: TillwayOptions = {}, timing: Timing = r
   };
 }
 
-/** Milliseconds before the next attempt; undefined for no further attempt. */
+/** Delay before the next attempt in milliseconds; undefined if there is no further attempt. */
 function waitBefore(
   problem: TillwayError,
   call: Pick<Call<unknown>, 'repeatable'>,
@@ -130,7 +130,7 @@ function waitBefore(
   const { retryAfterMs = 0 } = problem;
   if (retryAfterMs > MAX_RETRY_AFTER_MS) return undefined;
   const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS);
-  // Jitter, so that clients that failed together do not retry together.
+  // Jitter, so that clients that failed at the same time do not retry at the same time.
   return Math.max(retryAfterMs, backoffMs * (0.5 + timing.random() / 2));
 }
 
@@ -148,9 +148,12 @@ function baseOf(text: string): string {
     throw new TypeError(problem, { cause });
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new TypeError(problem);
-  if (url.search !== '' || url.hash !== '') throw new TypeError(`baseUrl must have no query and no fragment: ${text}`);
+  if (url.search !== '' || url.hash !== '')
+    throw new TypeError(`baseUrl must not contain a query or fragment: ${text}`);
   if (url.username !== '' || url.password !== '') {
-    throw new TypeError('baseUrl must hold no user name or password: give an authorization header in headers');
+    throw new TypeError(
+      'baseUrl must not contain a user name or password: set an authorization header in headers instead',
+    );
   }
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
@@ -162,22 +165,22 @@ interface Limits {
 
 function limitsOf(given: { timeoutMs?: number | undefined; maxRetries?: number | undefined }, usual: Limits): Limits {
   const { timeoutMs = usual.timeoutMs, maxRetries = usual.maxRetries } = given;
-  if (!(timeoutMs > 0)) throw new TypeError(`timeoutMs must be milliseconds, more than 0, not ${String(timeoutMs)}`);
-  if (!(maxRetries >= 0)) throw new TypeError(`maxRetries must be a number, 0 or more, not ${String(maxRetries)}`);
+  if (!(timeoutMs > 0)) throw new TypeError(`timeoutMs must be more than 0 milliseconds, not ${String(timeoutMs)}`);
+  if (!(maxRetries >= 0)) throw new TypeError(`maxRetries must be 0 or more, not ${String(maxRetries)}`);
   return { timeoutMs, maxRetries };
 }
 
-/** Throws TypeError for an invalid key, without its text: it can be a key with a line break. */
+/** Authorization header. Throws TypeError for an invalid key, without the key, which can be a real key with a line break. */
 function keyHeader(apiKey: string | undefined): Record<string, string> {
   if (apiKey === undefined) return {};
   if (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey)) {
-    throw new TypeError('apiKey must be a key such as sk_sandbox_...: one word of ASCII without spaces or line breaks');
+    throw new TypeError('apiKey must be a key such as sk_sandbox_..., in ASCII without spaces or line breaks');
   }
   return { authorization: `Bearer ${apiKey}` };
 }
 
 function agentHeader(userAgent: string | undefined): Record<string, string> {
-  // Browsers send their own; another one would cost a preflight request.
+  // Not set in browsers, because a custom User-Agent would cause a preflight request.
   if (userAgent === undefined && 'document' in globalThis) return {};
   return { 'user-agent': userAgent ?? `tillway-sdk/${VERSION}` };
 }
@@ -191,11 +194,11 @@ function pathOf({ path, params = {} }: Pick<Call<unknown>, 'path' | 'params'>): 
   if (!path.startsWith('/')) throw new TypeError(`path must start with a slash: ${path}`);
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value: unknown = params[name];
-    // An empty id would address the list, and dots another endpoint.
+    // An empty id would lead to the list, and "." or ".." to another endpoint.
     if (typeof value !== 'string' || /^\.{0,2}$/.test(value)) {
-      throw new TypeError(`${name} must be a string that is not empty, not ${JSON.stringify(value) ?? 'undefined'}`);
+      throw new TypeError(`${name} must be a non-empty string, not ${JSON.stringify(value) ?? 'undefined'}`);
     }
-    if (HALF_CHARACTER.test(value)) throw new TypeError(`${name} holds half a character: ${JSON.stringify(value)}`);
+    if (HALF_CHARACTER.test(value)) throw new TypeError(`${name} contains a lone surrogate: ${JSON.stringify(value)}`);
     return encodeURIComponent(value);
   });
 }

@@ -1,16 +1,16 @@
 import type { WebhookFailureReason } from './errors.ts';
 
-// The two signature schemes, pure except for WebCrypto. See docs/webhooks.md of the service.
+// The two signature schemes, without side effects. docs/webhooks.md of the service describes them.
 
 const SECRET_PREFIX = 'whsec_';
 const SECRET = /^whsec_[A-Za-z0-9+/]+={0,2}$/;
 const HEX_SIGNATURE = /^[0-9a-f]{64}$/;
-// 32 bytes leave two unused bits, which must be zero, so that each signature has one form.
+// Base64 of 32 bytes has two unused bits, which must be zero, so that each signature has only one valid text.
 const BASE64_SIGNATURE = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 const UNIX_SECONDS = /^\d{1,12}$/;
-// A rotation has two; a header with thousands is not from Tillway.
+// Maximum number of signatures. A rotation has few; a header with thousands is not from Tillway.
 const MAX_SIGNATURES = 20;
-// Spaces. Servers join the values of a repeated header by a comma and a space.
+// Separators are spaces, also after a comma, because servers join repeated headers with a comma and a space.
 const BETWEEN_SIGNATURES = /,? +/;
 
 const GATEWAY_HEADER = 'x-gateway-signature';
@@ -19,11 +19,11 @@ export const STANDARD_ID = 'webhook-id';
 const STANDARD_TIMESTAMP = 'webhook-timestamp';
 const STANDARD_SIGNATURE = 'webhook-signature';
 
-/** Headers in a form of common servers: fetch `Headers`, a plain record, or an object with `get`. */
+/** Headers in the formats of common servers: fetch `Headers`, a plain record, or an object with `get`. */
 export type WebhookHeaders =
   { get(name: string): string | null | undefined } | Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Reason for the rejection of a signature, with the repair. */
+/** Reason for the rejection of a signature, with a suggested solution. */
 export interface Fault {
   reason: WebhookFailureReason;
   /** One sentence. */
@@ -32,19 +32,19 @@ export interface Fault {
   suggestion: string;
 }
 
-/** The signature in the headers. */
+/** Signature parsed from the headers. */
 export interface ReadSignature {
   scheme: 'gateway' | 'standard';
   /** Time of the signature, in Unix seconds. */
   timestamp: number;
-  /** Event id in the headers; undefined if they have none. */
+  /** Event id in the headers; undefined if the headers contain none. */
   eventId: string | undefined;
-  /** Signed text before the body. */
+  /** Text before the body in the signed content. */
   prefix: string;
   signatures: Uint8Array[];
 }
 
-/** The signature of `x-gateway-signature`, or of the Standard Webhooks headers if that is absent. */
+/** Reads the signature from `x-gateway-signature`, or if absent, from the Standard Webhooks headers. */
 export function readSignature(headers: WebhookHeaders): ReadSignature | Fault {
   if (typeof headers !== 'object' || headers === null) return noHeaders(headers);
   const gateway = headerOf(headers, GATEWAY_HEADER);
@@ -55,14 +55,14 @@ export function readSignature(headers: WebhookHeaders): ReadSignature | Fault {
   }
   return {
     reason: 'missing_header',
-    message: `The request carries no signature: neither ${GATEWAY_HEADER} nor ${STANDARD_SIGNATURE} is among its headers.`,
+    message: `The request has no signature: it has neither the header ${GATEWAY_HEADER} nor ${STANDARD_SIGNATURE}.`,
     suggestion:
-      'Pass the unchanged headers of the request, and have proxies forward them; a request without them is not from Tillway.',
+      'Pass the unchanged headers of the request, and check that proxies forward them; a request without these headers is not from Tillway.',
   };
 }
 
 /**
- * `t=<unix seconds>,v1=<hex>`, with several v1 during a rotation. Parts with other names are ignored, so that later
+ * Parses `t=<unix seconds>,v1=<hex>`, with several v1 during a rotation. Ignores parts with other names, so that later
  * versions can add them.
  */
 function readGateway(header: string, eventId: string | undefined): ReadSignature | Fault {
@@ -81,8 +81,8 @@ function readStandard(header: string, id: string | undefined, time: string | und
   if (id === undefined || time === undefined) {
     return {
       reason: 'missing_header',
-      message: `The request carries ${STANDARD_SIGNATURE}, but not ${id === undefined ? STANDARD_ID : STANDARD_TIMESTAMP}.`,
-      suggestion: 'Have proxies forward all headers: the three of Standard Webhooks belong together.',
+      message: `The request has ${STANDARD_SIGNATURE}, but not ${id === undefined ? STANDARD_ID : STANDARD_TIMESTAMP}.`,
+      suggestion: 'Check that proxies forward all three headers of Standard Webhooks.',
     };
   }
   if (!UNIX_SECONDS.test(time)) return malformed(STANDARD_TIMESTAMP, 'unix seconds', time);
@@ -110,7 +110,7 @@ function malformed(name: string, form: string, value: string): Fault {
   return {
     reason: 'malformed_header',
     message: `${name} must be ${form}, not ${JSON.stringify(shown)}.`,
-    suggestion: 'Pass the unchanged header; if the request had this one, it is not from Tillway.',
+    suggestion: 'Pass the unchanged header; if the request had this value, it is not from Tillway.',
   };
 }
 
@@ -124,14 +124,14 @@ function headerOf(headers: WebhookHeaders, name: string): string | undefined {
   return value?.join(name === STANDARD_SIGNATURE ? ' ' : ',');
 }
 
-/** The fault of an invalid secret; undefined for a valid one. */
+/** Returns the fault of an invalid secret; undefined for a valid secret. */
 export function secretFault(secret: unknown): Fault | undefined {
-  const suggestion = 'Pass the WEBHOOK_SECRET of the service: whsec_ and base64, without anything around it.';
+  const suggestion = 'Pass the WEBHOOK_SECRET of the service: whsec_ and base64, without any other characters.';
   const fault = (message: string): Fault => ({ reason: 'invalid_secret', message, suggestion });
   if (typeof secret !== 'string')
     return fault(`The secret must be a string, not ${secret === null ? 'null' : typeof secret}.`);
   if (secret === '') return fault('The secret is empty.');
-  if (secret !== secret.trim()) return fault('The secret has whitespace around it, such as the end of a line.');
+  if (secret !== secret.trim()) return fault('The secret has leading or trailing whitespace, such as a line break.');
   if (!secret.startsWith(SECRET_PREFIX)) return fault(`The secret must start with ${SECRET_PREFIX}.`);
   if (!SECRET.test(secret) || !isBase64(secret.slice(SECRET_PREFIX.length))) {
     return fault(`The part of the secret after ${SECRET_PREFIX} must be base64.`);
@@ -139,7 +139,7 @@ export function secretFault(secret: unknown): Fault | undefined {
   return undefined;
 }
 
-/** Tells whether one of the signatures matches these bytes under one of the secrets. */
+/** Returns true if one of the signatures matches these bytes with one of the secrets. */
 export async function isSigned(
   { scheme, prefix, signatures }: ReadSignature,
   body: Uint8Array,
@@ -156,7 +156,7 @@ export async function isSigned(
   return false;
 }
 
-/** The signature headers of both schemes. `timestamp` is in unix seconds. */
+/** Creates the signature headers of both schemes. `timestamp` is in unix seconds. */
 export async function signatureHeaders(
   eventId: string,
   body: Uint8Array,
@@ -177,7 +177,7 @@ export async function signatureHeaders(
 }
 
 function importKey(scheme: ReadSignature['scheme'], secret: string, use: 'sign' | 'verify') {
-  // The key of one scheme is the whole text, of the other the decoded part after the prefix.
+  // The key of the gateway scheme is the whole text; that of Standard Webhooks is the decoded part after the prefix.
   const bytes =
     scheme === 'gateway' ? new TextEncoder().encode(secret) : bytesOfBase64(secret.slice(SECRET_PREFIX.length));
   return subtle().importKey('raw', copyOf(bytes), { name: 'HMAC', hash: 'SHA-256' }, false, [use]);
@@ -213,7 +213,7 @@ function joined(prefix: string, body: Uint8Array) {
   return bytes;
 }
 
-/** A copy in unshared memory: WebCrypto accepts no shared memory. */
+/** Copies bytes to unshared memory, because WebCrypto rejects shared memory. */
 function copyOf(bytes: Uint8Array) {
   return new Uint8Array(bytes);
 }

@@ -14,13 +14,13 @@ import {
   signatureHeaders,
 } from './webhook-signature.ts';
 
-/** The raw body of a request, not parsed. */
+/** Raw, unparsed body of a request. */
 export type RawBody = string | Uint8Array | ArrayBuffer;
 
 export interface VerifyOptions {
-  /** The greatest age of a signature, or time ahead, in seconds. Default 300; `Infinity` for recorded requests. */
+  /** Maximum difference between signature time and current time, in seconds. Default 300; `Infinity` for recorded requests. */
   toleranceSeconds?: number | undefined;
-  /** The current time, in milliseconds since 1970. Default: the clock of the runtime. */
+  /** Current time in milliseconds since 1970. Default: the clock of the runtime. */
   now?: number | undefined;
 }
 
@@ -31,18 +31,18 @@ export type WebhookCheck =
       scheme: ReadSignature['scheme'];
       /** Time of the signature, in Unix seconds. */
       timestamp: number;
-      /** Event id in the headers; undefined if they have none. */
+      /** Event id in the headers; undefined if the headers contain none. */
       eventId: string | undefined;
     }
   | ({ ok: false } & Fault);
 
-/** Parameters of a signature: an event or its text, and the secrets. */
+/** Parameters of `sign`: an event or its text, and the secrets. */
 export interface SignParams {
-  /** The event; its compact JSON is the body. */
+  /** Event, whose compact JSON becomes the body. */
   payload?: WebhookEvent | undefined;
-  /** The body itself, instead of `payload`. */
+  /** Body text, instead of `payload`. */
   rawBody?: string | undefined;
-  /** `whsec_...`; several secrets as during a rotation. */
+  /** Signing secret `whsec_...`, or several secrets as during a rotation. */
   secret: string | readonly string[];
   /** Time of the signature, in Unix seconds. Default: now. */
   timestamp?: number | undefined;
@@ -50,7 +50,7 @@ export interface SignParams {
   eventId?: string | undefined;
 }
 
-/** A delivery in the form in which the service sends it. */
+/** Headers and body of a signed delivery. */
 export interface SignedWebhook {
   /** Content type, and the signatures of both schemes. */
   headers: Record<string, string>;
@@ -60,10 +60,10 @@ export interface SignedWebhook {
 const DEFAULT_TOLERANCE_SECONDS = 300;
 
 /**
- * The event of a genuine webhook request. Throws WebhookVerificationError for every other request; its `reason` is the
- * cause. `rawBody` is the raw body: JSON that was parsed and serialized again has other bytes. `headers` are those of the
- * request, in any form. Pass several secrets during a rotation. An event of a `type` that this version does not know is
- * returned unchanged: have a `default` that ignores it.
+ * Verifies a webhook request and returns its event. Throws WebhookVerificationError, whose `reason` is the cause, if the
+ * request is not genuine. `rawBody` must be the raw body, because JSON that was parsed and serialized again has other bytes.
+ * Pass several secrets during a rotation. Events of an unknown `type` are
+ * returned unchanged, so your handler should ignore unknown types.
  */
 export async function verify(
   rawBody: RawBody,
@@ -76,7 +76,7 @@ export async function verify(
   return eventOf(bytesOf(rawBody), checked.eventId);
 }
 
-/** The result of verifying the signature of a request, without an exception. The body is not read as an event. */
+/** Verifies the signature of a request and returns the result without throwing. Does not parse the body. */
 export async function check(
   rawBody: RawBody,
   headers: WebhookHeaders,
@@ -90,13 +90,13 @@ export async function check(
   if ('reason' in read) return { ok: false, ...read };
   if (!(await isSigned(read, bytesOf(rawBody), secrets))) return { ok: false, ...wrongSignature() };
   const ageSeconds = Math.floor(now / 1000) - read.timestamp;
-  // A negated comparison, so that a tolerance of NaN accepts no signature.
+  // Negated comparison, so that a tolerance of NaN rejects every signature.
   if (!(Math.abs(ageSeconds) <= toleranceSeconds)) return { ok: false, ...stale(ageSeconds, toleranceSeconds) };
   const { scheme, timestamp, eventId } = read;
   return { ok: true, scheme, timestamp, eventId };
 }
 
-/** A request in the form in which the service sends it, for the tests of a webhook handler. Throws TypeError for invalid arguments. */
+/** Signs a request like the service, for tests of a webhook handler. Throws TypeError for invalid arguments. */
 export async function sign({ payload, rawBody, secret, timestamp, eventId }: SignParams): Promise<SignedWebhook> {
   if ((payload === undefined) === (rawBody === undefined)) throw new TypeError('give either payload or rawBody');
   const secrets = secretsOf(secret);
@@ -117,7 +117,7 @@ function secretsOf(secret: string | readonly string[]): readonly string[] | Faul
   return fault ?? (secrets as readonly string[]);
 }
 
-// Not by instanceof: test runners have several realms.
+// Not instanceof, because test runners have several realms.
 function isRaw(body: unknown): body is RawBody {
   return typeof body === 'string' || ArrayBuffer.isView(body) || isBuffer(body);
 }
@@ -135,8 +135,7 @@ function parsedBody(body: unknown): Fault {
   return {
     reason: 'invalid_payload',
     message: `rawBody must be the raw body, a string or bytes, not ${body === null ? 'null' : typeof body}.`,
-    suggestion:
-      'Read the body before anything parses it: express.raw({ type: "application/json" }), or await request.text().',
+    suggestion: 'Read the body before any parser: express.raw({ type: "application/json" }), or await request.text().',
   };
 }
 
@@ -147,21 +146,21 @@ function stale(ageSeconds: number, toleranceSeconds: number): Fault {
     message: `The request was signed ${off}, and at most ${toleranceSeconds} seconds are accepted.`,
     suggestion:
       ageSeconds > 0
-        ? 'Set the clock of this machine; a request that was recorded needs a larger toleranceSeconds.'
-        : 'Set the clock of this machine, which is behind.',
+        ? 'Check the clock of this machine. Recorded requests need a larger toleranceSeconds.'
+        : 'Check the clock of this machine, which seems to be slow.',
   };
 }
 
 function wrongSignature(): Fault {
   return {
     reason: 'wrong_signature',
-    message: 'The signature does not match this body under this secret.',
+    message: 'The signature does not match this body and secret.',
     suggestion:
-      'Verify the raw bytes, not JSON that was parsed and serialized again; and compare the secret with WEBHOOK_SECRET of the service, or with the output of tillway listen.',
+      'Verify the raw bytes, not JSON that was parsed and serialized again. Compare the secret with WEBHOOK_SECRET of the service, or with the output of tillway listen.',
   };
 }
 
-/** The event in a body with a correct signature. */
+/** Reads the event from a body with a correct signature. */
 function eventOf(body: Uint8Array, namedId: string | undefined): WebhookEvent {
   let event: unknown;
   try {
@@ -172,7 +171,7 @@ function eventOf(body: Uint8Array, namedId: string | undefined): WebhookEvent {
   if (!isEvent(event)) throw invalidPayload('The signature is correct, but the body is not an event of Tillway.');
   if (namedId !== undefined && namedId !== event.id) {
     throw invalidPayload(
-      `The headers (${EVENT_HEADER}, ${STANDARD_ID}) name another event than the body, ${event.id}.`,
+      `The headers (${EVENT_HEADER}, ${STANDARD_ID}) contain another event id than the body (${event.id}).`,
     );
   }
   return event;
@@ -180,7 +179,7 @@ function eventOf(body: Uint8Array, namedId: string | undefined): WebhookEvent {
 
 function invalidPayload(message: string, cause?: unknown): WebhookVerificationError {
   return new WebhookVerificationError('invalid_payload', message, {
-    suggestion: 'Use this secret only for the webhooks of Tillway.',
+    suggestion: 'Use this secret only for webhooks from Tillway.',
     ...(cause !== undefined && { cause }),
   });
 }
@@ -192,5 +191,5 @@ function idIn(body: string): string {
   } catch {
     // A body that is not JSON has no id.
   }
-  throw new TypeError('rawBody has no id: give eventId');
+  throw new TypeError('rawBody has no id: set eventId');
 }

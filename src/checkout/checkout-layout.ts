@@ -3,7 +3,7 @@ import type { Asset } from '../html/assets.ts';
 import { renderFrame } from '../html/frame.ts';
 import { type Html, html } from '../html/html.ts';
 
-export type Step = 'pay' | 'switch' | 'cancel' | 'continue' | 'complete' | 'status';
+export type PageStep = 'pay' | 'switch' | 'cancel' | 'continue' | 'complete' | 'status';
 
 /** Paths of the buyer's pages as the browser sees them: a proxy may add a path in front of them. */
 export function createPaths(urls: Urls) {
@@ -11,7 +11,7 @@ export function createPaths(urls: Urls) {
   const checkout = (sessionId: string) => `${root}/checkout/${encodeURIComponent(sessionId)}`;
   return {
     checkout,
-    step: (sessionId: string, step: Step) => `${checkout(sessionId)}/${step}`,
+    step: (sessionId: string, step: PageStep) => `${checkout(sessionId)}/${step}`,
     asset: (path: string) => `${root}${path}`,
   };
 }

@@ -1,5 +1,5 @@
-import { leadingPayment, pendingPayment } from '../domain/checkout-state.ts';
-import { MAX_ATTEMPTS, canAbandon } from '../domain/checkout.ts';
+import { MAX_ATTEMPTS, leadingPayment, pendingPayment } from '../domain/checkout-state.ts';
+import { canAbandon } from '../domain/checkout.ts';
 import { type FeeSplit, splitFees } from '../domain/fees.ts';
 import { DECLINE_CODES, type DeclineCode, type FailureCode } from '../domain/failure.ts';
 import type { Checkout, Instant, Payment } from '../domain/records.ts';
@@ -8,7 +8,7 @@ import type { Deps } from '../operations/deps.ts';
 import { factsOf, refusedRoutes } from '../operations/routing/attempts.ts';
 import { effectOf, paymentMethods } from '../operations/routing/offers.ts';
 
-export interface Method {
+export interface MethodOption {
   kind: RouteKind;
   label: string;
   eta: string;
@@ -23,7 +23,7 @@ export interface FailedAttempt {
   minutesLeft: number;
 }
 
-export interface Attempt {
+export interface CurrentAttempt {
   payment: Payment;
   provider: string;
   eta: string | null;
@@ -33,14 +33,14 @@ export interface Attempt {
 
 export type CheckoutState =
   /** `methods` is never empty; the best one is first. */
-  | { name: 'choose'; methods: Method[]; setback: FailedAttempt | null }
-  /** `reasons`: for the merchant, in sandbox only, the routes with the reasons for which they cannot be used. */
+  | { name: 'choose'; methods: MethodOption[]; setback: FailedAttempt | null }
+  /** `reasons`: unavailable routes with their reasons, for the merchant; in sandbox only. */
   | { name: 'no_method'; setback: FailedAttempt | null; reasons: readonly string[] }
   /** The merchant accepts no payment from this customer, who is blocked or erased. The page does not show the reason. */
   | { name: 'not_taken'; isUntouched: boolean }
-  | { name: 'waiting'; attempt: Attempt; url: string }
-  /** The provider may have the payment, but has no page for the buyer, or none yet. */
-  | { name: 'confirming'; attempt: Attempt }
+  | { name: 'waiting'; attempt: CurrentAttempt; url: string }
+  /** The provider may have the payment, but Tillway has no provider page for the buyer, or none yet. */
+  | { name: 'confirming'; attempt: CurrentAttempt }
   /** `surplus` are second real payments of the same session. */
   | { name: 'paid'; payment: Payment; method: string; surplus: Payment[] }
   /** `certain`: no money can arrive any more. */
@@ -52,7 +52,7 @@ export type MethodDeps = Pick<Deps, 'routes' | 'router' | 'newId' | 'now'>;
 
 const MINUTE_MS = 60_000;
 
-export function stateOf(checkout: Checkout, deps: MethodDeps, now: Instant): CheckoutState {
+export function pageStateOf(checkout: Checkout, deps: MethodDeps, now: Instant): CheckoutState {
   const { session, payments } = checkout;
   switch (session.status) {
     case 'paid':
@@ -84,7 +84,7 @@ function isDecline(code: FailureCode): code is DeclineCode {
   return DECLINE_CODES.some((known) => known === code);
 }
 
-export function isFinal(state: CheckoutState): boolean {
+export function isFinalState(state: CheckoutState): boolean {
   return state.name === 'paid' || state.name === 'failed' || state.name === 'expired';
 }
 
@@ -97,7 +97,7 @@ function stateOfPaid(checkout: Checkout, { routes }: MethodDeps): CheckoutState 
 
 function stateOfAttempt({ session }: Checkout, payment: Payment, { routes }: MethodDeps): CheckoutState {
   const route = routes.find(({ id }) => id === payment.route.id);
-  const attempt: Attempt = {
+  const attempt: CurrentAttempt = {
     payment,
     provider: route?.integrationLabel ?? payment.route.label,
     eta: route?.eta ?? null,
@@ -107,7 +107,7 @@ function stateOfAttempt({ session }: Checkout, payment: Payment, { routes }: Met
   return { name: 'waiting', attempt, url: payment.providerUrl };
 }
 
-function methodsOf(checkout: Checkout, deps: MethodDeps, now: Instant): Method[] {
+function methodsOf(checkout: Checkout, deps: MethodDeps, now: Instant): MethodOption[] {
   const { session } = checkout;
   const { environment, amount, preferredRoute: preferredKind } = session;
   const effect = effectOf(deps, environment, () => factsOf(session, now));

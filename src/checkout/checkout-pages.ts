@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { leadingPayment } from '../domain/checkout-state.ts';
+import { leadingPayment, pendingPayment } from '../domain/checkout-state.ts';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { isId } from '../domain/id.ts';
 import type { Checkout } from '../domain/records.ts';
@@ -10,6 +10,7 @@ import { acceptForms, formOf, seeOther, sendPage } from '../html/html-page.ts';
 import { sessionNotFound } from '../operations/not-found.ts';
 import type { Deps } from '../operations/deps.ts';
 import { cancelCheckout, chooseAnotherMethod } from '../operations/leave-payment.ts';
+import { queueReturn } from '../operations/provider-hints.ts';
 import { type StartedPayment, startPayment } from '../operations/start-payment.ts';
 import {
   REFRESH_HEAD,
@@ -21,16 +22,16 @@ import {
 } from './open-pages.ts';
 import { type Page, type Shop, createPaths, renderDocument } from './checkout-layout.ts';
 import { type Notice, readNotice } from './checkout-parts.ts';
-import { PREVIEW, UNKNOWN, problemPage } from './plain-pages.ts';
+import { PREVIEW_PAGE, UNKNOWN_PAGE, problemPage } from './plain-pages.ts';
 import { renderExpired, renderFailed, renderPaid } from './result-page.ts';
-import { type CheckoutState, isFinal, stateOf } from './checkout-page-state.ts';
+import { type CheckoutState, isFinalState, pageStateOf } from './checkout-page-state.ts';
 
 interface Visit {
   Params: { id: string };
   Querystring: { notice?: unknown; preview?: unknown };
 }
 
-/** The buyer's pages. They work without JavaScript, and no GET or HEAD changes anything. */
+/** The buyer's pages. They work without JavaScript, and no GET or HEAD changes a checkout. */
 export function checkoutPages(app: FastifyInstance, deps: Deps): void {
   const style = loadStyle(new URL('assets/checkout.css', import.meta.url));
   const script = loadScript(new URL('assets/checkout.js', import.meta.url));
@@ -51,7 +52,7 @@ export function checkoutPages(app: FastifyInstance, deps: Deps): void {
   });
 }
 
-/** Throws GatewayError `not_found`, which the pages show as {@link UNKNOWN}. */
+/** Throws GatewayError `not_found`, which the pages show as {@link UNKNOWN_PAGE}. */
 async function checkoutOf({ store }: Deps, { params: { id } }: FastifyRequest<Visit>): Promise<Checkout> {
   const checkout = await store.checkout(id);
   if (!checkout) throw sessionNotFound(id);
@@ -62,13 +63,13 @@ function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
   scope.get<Visit>('/checkout/:id', async (request, reply) => {
     const { params, query } = request;
     const isPreview = query.preview === '1' && isId(params.id, 'chk') && !(await deps.store.checkout(params.id));
-    if (isPreview) return show(reply, shop, PREVIEW);
+    if (isPreview) return show(reply, shop, PREVIEW_PAGE);
     return show(reply, shop, await pageOf(deps, shop, await checkoutOf(deps, request), readNotice(query.notice)));
   });
 
   scope.get<Visit>('/checkout/:id/complete', async (request, reply) => {
     const checkout = await checkoutOf(deps, request);
-    const done = isFinal(stateOf(checkout, deps, deps.now()));
+    const done = isFinalState(pageStateOf(checkout, deps, deps.now()));
     if (!done) return seeOther(reply, shop.paths.checkout(checkout.session.id));
     return show(reply, shop, await pageOf(deps, shop, checkout, null));
   });
@@ -76,7 +77,7 @@ function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
   scope.get<Visit>('/checkout/:id/continue', async (request, reply) => {
     const checkout = await checkoutOf(deps, request);
     const { session } = checkout;
-    const state = stateOf(checkout, deps, deps.now());
+    const state = pageStateOf(checkout, deps, deps.now());
     if (state.name !== 'waiting') return seeOther(reply, shop.paths.checkout(session.id));
     return show(reply, shop, {
       title: 'Taking you to the provider',
@@ -86,9 +87,17 @@ function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
     });
   });
 
-  scope.get('/checkout/*', (_request, reply) => show(reply, shop, UNKNOWN, 404));
+  // Only brings the next question to the provider forward.
+  scope.get<Visit>('/checkout/:id/back', async (request, reply) => {
+    const checkout = await checkoutOf(deps, request);
+    const payment = pendingPayment(checkout);
+    if (payment) await queueReturn(deps, payment);
+    return seeOther(reply, shop.paths.checkout(checkout.session.id));
+  });
 
-  // A buyer may open the address of a form again.
+  scope.get('/checkout/*', (_request, reply) => show(reply, shop, UNKNOWN_PAGE, 404));
+
+  // A GET of a form's address, for example from the browser history, redirects to the checkout.
   for (const step of ['pay', 'switch', 'cancel'] as const) {
     scope.get<Visit>(`/checkout/:id/${step}`, (request, reply) =>
       seeOther(reply, shop.paths.checkout(request.params.id)),
@@ -139,7 +148,7 @@ function pathAfter(shop: Shop, id: string, started: StartedPayment): string {
 }
 
 async function pageOf(deps: Deps, shop: Shop, checkout: Checkout, notice: Notice | null): Promise<Page> {
-  const state = stateOf(checkout, deps, deps.now());
+  const state = pageStateOf(checkout, deps, deps.now());
   // A block affects only the choice of a payment method: a payment in progress continues, and the page of a finished
   // checkout is shown.
   if (state.name === 'choose') {
@@ -177,7 +186,7 @@ function sessionPage(shop: Shop, { session }: Checkout, state: CheckoutState, no
     live: {
       statusPath: shop.paths.step(session.id, 'status'),
       version: session.version,
-      final: isFinal(state),
+      final: isFinalState(state),
     },
     // The notice `not_stopped` belongs to a payment in progress, and every other notice to the other states.
     main: mainOf(shop, session, state, inProgress === (notice === 'not_stopped') ? notice : null),

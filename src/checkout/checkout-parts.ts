@@ -4,8 +4,8 @@ import { formatUsd } from '../domain/money.ts';
 import type { Session } from '../domain/records.ts';
 import type { RouteKind } from '../domain/route.ts';
 import { Html, html } from '../html/html.ts';
-import type { Shop, Step } from './checkout-layout.ts';
-import type { Method } from './checkout-page-state.ts';
+import type { PageStep, Shop } from './checkout-layout.ts';
+import type { MethodOption } from './checkout-page-state.ts';
 import { destinationOf, returnUrl } from './return-url.ts';
 
 /** Messages about the step that led to a page, by the code in `?notice=`. */
@@ -67,14 +67,14 @@ export function renderNotice(notice: Notice | null): Html | null {
   return html`<p class="notice" id="notice" tabindex="-1">${icon('stop')}<span>${NOTICES[notice]}</span></p>`;
 }
 
-export function stepForm(shop: Shop, session: Session, step: Step, label: string, look: 'quiet' | 'plain'): Html {
+export function stepForm(shop: Shop, session: Session, step: PageStep, label: string, look: 'quiet' | 'plain'): Html {
   return html`<form method="post" action="${shop.paths.step(session.id, step)}">
     <input type="hidden" name="attempt" value="${session.attempts}" />
     <button class="${look}">${label}</button>
   </form>`;
 }
 
-/** Link back to the merchant before anything was started; the session does not change. */
+/** Link back to the merchant before a payment was started; the session does not change. */
 export function leaveLink(shop: Shop, session: Session): Html | null {
   const redirectUrl = linkableUrl(shop, session);
   if (redirectUrl === null) return null;
@@ -97,7 +97,7 @@ export function returnPart(shop: Shop, session: Session, automatic: boolean): Ht
     ${automatic && renderReturning(destination)}`;
 }
 
-/** The redirectUrl; null if there is none, or if the current settings reject its scheme, which earlier ones may have allowed. */
+/** The redirectUrl; null if there is none, or if its scheme is no longer allowed by the settings. */
 export function linkableUrl({ redirectSchemes }: Shop, { redirectUrl }: Session): string | null {
   return redirectUrl !== null && redirectFault(redirectUrl, redirectSchemes) === undefined ? redirectUrl : null;
 }
@@ -142,7 +142,7 @@ export function renderSums(fees: FeeSplit): Html {
 }
 
 /** Fee and total of every payment method. The style sheet shows those of the chosen method, without a script. */
-export function renderSumsOfMethods(methods: readonly Method[]): Html {
+export function renderSumsOfMethods(methods: readonly MethodOption[]): Html {
   const fees = methods.map(({ kind, fees: split }) => renderFee(split, `for-${kind}`));
   const totals = methods.map(({ kind, fees: { total } }) => html`<span class="for-${kind}">${formatUsd(total)}</span>`);
   return html`${fees} ${renderTotal(html`<span class="for-any">see below</span>${totals}`)}`;

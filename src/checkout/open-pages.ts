@@ -14,7 +14,7 @@ import {
   renderSumsOfMethods,
   stepForm,
 } from './checkout-parts.ts';
-import type { Attempt, CheckoutState, FailedAttempt, Method } from './checkout-page-state.ts';
+import type { CurrentAttempt, CheckoutState, FailedAttempt, MethodOption } from './checkout-page-state.ts';
 
 type Choose = Extract<CheckoutState, { name: 'choose' }>;
 type NoMethod = Extract<CheckoutState, { name: 'no_method' }>;
@@ -83,7 +83,7 @@ function renderOpening(setback: FailedAttempt | null): Html {
   return html`${heading(title)} ${introduction(`${text} You can try ${tries} within the next ${minutes}.`)}`;
 }
 
-function renderMethod({ kind, label, eta, fees }: Method, chosen: boolean): Html {
+function renderMethod({ kind, label, eta, fees }: MethodOption, chosen: boolean): Html {
   const fee = fees.buyerFee === 0 ? 'no fee' : `${formatUsd(fees.buyerFee)} fee`;
   return html`<label class="way">
       <input type="radio" name="kind" id="way-${kind}" value="${kind}" required ${chosen && html`checked`} />
@@ -125,7 +125,7 @@ export function renderAttempt(shop: Shop, session: Session, state: InProgress, n
 export const REFRESH_HEAD = html`<noscript><meta http-equiv="refresh" content="${REFRESH_SECONDS}" /></noscript>`;
 
 /** Redirects to the provider from a page, because `form-action` also restricts redirects after a form. */
-export function renderContinue(attempt: Attempt, url: string): Html {
+export function renderContinue(attempt: CurrentAttempt, url: string): Html {
   return html`<div class="narrow panel">
     ${heading(html`Taking you to <bdi>${attempt.provider}</bdi>`)}
     ${introduction(`You pay ${formatUsd(attempt.payment.fees.total)} there and come back here afterwards.`)}
@@ -143,7 +143,7 @@ function renderLiveLine(shop: Shop, session: Session): Html {
   </p>`;
 }
 
-function renderWaysOut(shop: Shop, session: Session, attempt: Attempt): Html {
+function renderWaysOut(shop: Shop, session: Session, attempt: CurrentAttempt): Html {
   const other = stepForm(shop, session, 'switch', 'Choose another way to pay', 'quiet');
   return html`<div class="ways-out">
     ${attempt.canSwitch && other} ${stepForm(shop, session, 'cancel', 'Cancel this payment', 'plain')}

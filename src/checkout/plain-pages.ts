@@ -7,14 +7,14 @@ import { type Page, type Shop, renderDocument } from './checkout-layout.ts';
 import { heading, introduction } from './checkout-parts.ts';
 
 /** Pages that belong to no session. */
-export const PREVIEW: Page = plain('Preview', true, [
+export const PREVIEW_PAGE: Page = plain('Preview', true, [
   heading('This is a preview'),
   introduction('Nothing was created, and nothing can be paid here.'),
   html`<p>The checkout that opens at this address looks like it, and takes payments, once it is really created.</p>`,
 ]);
 
 /** The page for every unknown id, well formed or not. */
-export const UNKNOWN: Page = plain('Not found', false, [
+export const UNKNOWN_PAGE: Page = plain('Not found', false, [
   heading('There is no checkout here'),
   introduction('The address may be incomplete, or the checkout may be gone.'),
   html`<p>Go back to the shop that you came from and start the checkout again. You have not been charged here.</p>`,
@@ -75,7 +75,7 @@ const PROBLEMS: Partial<Record<ErrorCode, Problem>> = {
 /** Renders every failed request of the buyer's pages, with a link back to the checkout if the path names one. */
 export function problemPage(shop: Shop): ErrorPage {
   return ({ code }, request, reply) => {
-    if (code === 'not_found') return renderDocument(shop, UNKNOWN);
+    if (code === 'not_found') return renderDocument(shop, UNKNOWN_PAGE);
     const { id = '' } = request.params as { id?: string };
     const back = isId(id, 'chk') ? shop.paths.checkout(id) : null;
     const isLimited = code === 'rate_limited';

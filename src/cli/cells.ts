@@ -1,17 +1,17 @@
 import type { Style } from './command-context.ts';
 
-/** A text in a table, with an optional style. The table removes characters that control a terminal. */
+/** Text of one table cell, with an optional style. The table removes terminal control characters from it. */
 export type Cell = string | { text: string; style: Style };
 
-// Texts that other parties wrote can contain characters that control a terminal, or line ends.
+// Text from buyers, providers and merchants can contain terminal control characters or line breaks.
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
-/** A text of another party on one line, without characters that control a terminal. */
+/** Untrusted text on one line: terminal control characters and line breaks become spaces. */
 export function plain(text: string): string {
   return text.replace(UNPRINTABLE, ' ');
 }
 
-/** The reason without the leading health state, which has its own column. */
+/** The health reason without its leading state, which has its own column. */
 export function causeOf(words: string): string {
   return words.replace(/^(?:live|degraded|standby): /, '');
 }
@@ -21,7 +21,7 @@ export function secondsOf(time: string): string {
   return time.replace(/\.\d+Z$/, 'Z');
 }
 
-/** `91.2 %`. */
+/** The fraction as a percentage: `91.2 %`. */
 export function percent(fraction: number): string {
   return `${hundredths(fraction)} %`;
 }
@@ -31,7 +31,7 @@ export function hundredths(fraction: number): string {
   return (fraction * 100).toFixed(1);
 }
 
-/** A fee or cost, `1.45 %`: as exact as in the reasons of decisions. */
+/** A fee or cost rate, `1.45 %`, with the precision that the reasons of decisions use. */
 export function rate(fraction: number): string {
   return `${Math.round(fraction * 10_000) / 100} %`;
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CheckoutResult, Environment, FeeSplit, FeesEstimate, Route, RouteKind } from '../../sdk/src/index.ts';
+import type { CheckoutResult, Environment, FeeSplit, FeesEstimate, RouteSummary } from '../../sdk/src/index.ts';
 import { type Acted, act } from './actions.ts';
 import {
   type CommandContext,
@@ -21,7 +21,7 @@ import {
 import { dollars, plain, rate } from './cells.ts';
 
 interface CheckoutOptions {
-  kind?: RouteKind;
+  kind?: RouteSummary['kind'];
   reference?: string;
 }
 
@@ -29,14 +29,14 @@ export function checkoutCommand(context: CommandContext): Command {
   const example = '--product "Field guide" --amount 49.99 --customer buyer@example.com';
   const create = checkout(context, 'create', {
     summary: 'Create a checkout and print the URL for the buyer',
-    details: 'With --idempotency-key the same command can be sent again: it answers the first checkout.',
+    details: 'With --idempotency-key the command can be repeated safely: it returns the first checkout.',
     examples: [
       `tillway checkout create ${example}`,
       `tillway checkout create ${example} --metadata orderId=A-1001 --idempotency-key order-A-1001`,
     ],
   });
   const preview = checkout(context, 'preview', {
-    summary: 'Show route and fees of a checkout, and create nothing',
+    summary: 'Show the route and fees of a checkout without creating it',
     examples: [`tillway checkout preview ${example}`, `tillway checkout preview ${example} --kind local --json`],
   });
   return commandGroup('checkout', 'Create or preview a checkout', [create, preview]);
@@ -46,15 +46,15 @@ function checkout(context: CommandContext, name: 'create' | 'preview', descripti
   return serviceCommand(context, name, {
     ...description,
     options: [
-      option('--product <text>', 'what is sold').makeOptionMandatory(),
+      option('--product <text>', 'product name').makeOptionMandatory(),
       amountOption('--amount', 'US dollars, not cents: 49.99').makeOptionMandatory(),
-      option('--customer <email>', "the buyer's email address").makeOptionMandatory(),
+      option('--customer <email>', 'email address of the buyer').makeOptionMandatory(),
       kindOption('the preferred payment method'),
-      option('--redirect-url <url>', 'where the buyer returns'),
+      option('--redirect-url <url>', 'return URL of the buyer'),
       metadataOption(),
-      option('--idempotency-key <key>', 'your key of this order, 8 to 120 characters'),
+      option('--idempotency-key <key>', 'unique key of this request, 8 to 120 characters'),
       option('--reference <text>', 'your own id of the order'),
-      environmentOption('default: sandbox, which is test money'),
+      environmentOption('default: sandbox (test money)'),
     ],
     ask: (client, { kind: preferredRoute, reference: clientReferenceId, ...order }: CheckoutOptions) =>
       act<CheckoutResult>(client, `checkout.${name}`, { ...order, preferredRoute, clientReferenceId }),
@@ -72,24 +72,24 @@ function showCheckout({ result }: Acted<CheckoutResult>, paint: Paint): string {
     `${paint('green', 'Checkout created:')} ${order} (${money})\n`,
     `Send the buyer here to pay:\n\n  ${paint(['bold', 'cyan'], plain(checkoutUrl))}\n\n`,
     fees,
-    `\nSee its outcome: tillway sessions get ${plain(id)}\n`,
+    `\nSee the payment outcome: tillway sessions get ${plain(id)}\n`,
   ].join('');
 }
 
 interface FeesOptions {
-  kind?: RouteKind;
+  kind?: RouteSummary['kind'];
   route?: string;
   environment?: Environment;
 }
 
 export function feesCommand(context: CommandContext): Command {
   return serviceCommand(context, 'fees <amount>', {
-    summary: 'Show who pays what for an amount',
+    summary: 'Show the fee split for an amount',
     details: 'The amount is in US dollars, not cents.',
     examples: ['tillway fees 49.99', 'tillway fees 49.99 --kind wallet', 'tillway fees 1200 --json'],
     options: [
       kindOption('the preferred payment method'),
-      option('--route <id>', 'exactly this route'),
+      option('--route <id>', 'calculate the fees of this route'),
       usualEnvironmentOption(),
     ],
     ask: (client, { kind, route, environment = usualEnvironment(context) }: FeesOptions, text) =>
@@ -106,8 +106,8 @@ export function feesCommand(context: CommandContext): Command {
 
 const AMOUNT_WIDTH = 16;
 
-/** The fee split, a line for each part, with aligned amounts. */
-function tellFees(fees: FeeSplit, route: Route, paint: Paint): string {
+/** The fee split as text: one line per part, with aligned amounts. */
+function tellFees(fees: FeeSplit, route: RouteSummary, paint: Paint): string {
   const lines: [name: string, amount: number, rate?: number][] = [
     ['Buyer pays', fees.total],
     ...(fees.buyerFee > 0 ? [['  buyer fee', fees.buyerFee, route.buyerFeeRate] as [string, number, number]] : []),
@@ -122,7 +122,7 @@ function tellFees(fees: FeeSplit, route: Route, paint: Paint): string {
   return parts.join('');
 }
 
-/** `Card, simulated acquirer  sandbox_card_acquirer`. */
-function routeWords(route: Route, paint: Paint): string {
+/** Label, id and duration of a route: `Card, simulated acquirer  sandbox_card_acquirer, instant`. */
+function routeWords(route: RouteSummary, paint: Paint): string {
   return `${plain(route.label)}  ${paint('dim', `${plain(route.id)}, ${plain(route.eta)}`)}`;
 }

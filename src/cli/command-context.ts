@@ -4,19 +4,19 @@ import { Tillway } from '../../sdk/src/index.ts';
 import { environmentOfKey } from '../domain/api-key.ts';
 import type { Environment } from '../domain/route.ts';
 
-/** The surroundings of a command: a real terminal, a pipe, or a test. */
+/** Input, output and environment variables of a command: a real terminal, a pipe, or a test. */
 export interface Terminal {
-  /** Writes to the standard output. Throws {@link OutputClosedError} once the reader has closed it. */
+  /** Writes to standard output. Throws {@link OutputClosedError} once the reader has closed it. */
   write(text: string): void;
-  /** Writes to the standard error output. */
+  /** Writes to standard error. */
   complain(text: string): void;
-  /** The whole standard input. */
+  /** Reads all of standard input. */
   readInput(): Promise<Uint8Array>;
-  /** True for each stream that is a terminal with colours. */
+  /** For standard output and standard error, whether the stream is a terminal with colours. */
   colour: { output: boolean; errors: boolean };
   /** The width of the terminal in characters; undefined if the output is not a terminal. */
   columns: number | undefined;
-  /** TILLWAY_URL: the service if no --url names one. */
+  /** TILLWAY_URL: the base URL of the service if the command has no --url. */
   url: string | undefined;
   /** TILLWAY_API_KEY. It is not an option, because a command line would show it to every user of the machine. */
   apiKey: string | undefined;
@@ -28,11 +28,11 @@ export interface Terminal {
   randomBytes(size: number): Uint8Array;
   /** Resolves after that many milliseconds, or at once when the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** From the first call on, Ctrl-C aborts this signal instead of ending the process; a second Ctrl-C does end it. */
+  /** Makes Ctrl-C abort the returned signal instead of ending the process. A second Ctrl-C ends the process. */
   interruption(): AbortSignal;
 }
 
-/** A failed command: exit code 1 for a refusal or a failed check, 2 for misuse. `help` is shown below the message. */
+/** Error of a command: exit code 1 if the service refused or a check failed, 2 for wrong usage. `help` is shown below the message. */
 export class CommandError extends Error {
   readonly exitCode: 1 | 2;
   readonly help: string;
@@ -45,7 +45,7 @@ export class CommandError extends Error {
   }
 }
 
-/** The reader of the output has closed it, as `head` does after some lines. Commands that only print stop then. */
+/** Thrown when the reader closes the output, as `head` does after some lines. Commands that only print then exit. */
 export class OutputClosedError extends Error {
   constructor() {
     super('the reader of the output has closed it');
@@ -57,7 +57,7 @@ export type Style = Parameters<typeof styleText>[0];
 /** Applies a style to a text if the output is a terminal with colours. */
 export interface Paint {
   (style: Style, text: string): string;
-  /** The width of that terminal in characters; undefined without a limit. */
+  /** Width of the terminal in characters; undefined if lines can have any length. */
   columns?: number | undefined;
 }
 
@@ -71,7 +71,7 @@ function paintOf(hasStyle: boolean, columns: number | undefined): Paint {
 
 const DEFAULT_URL = 'http://127.0.0.1:3000';
 
-/** The helpers of every command. */
+/** Helpers that every command receives. */
 export type CommandContext = ReturnType<typeof createContext>;
 
 export function createContext(terminal: Terminal) {
@@ -81,19 +81,19 @@ export function createContext(terminal: Terminal) {
   const paint = (command: Command) => paintOf(terminal.colour.output && hasColour(command), terminal.columns);
   const isJson = (command: Command) => command.opts<CommonOptions>().json === true;
 
-  /** The address of the service that the options name, without a slash at the end. Throws {@link CommandError} if it is no URL. */
+  /** Base URL of the service from the options, without a trailing slash. Throws {@link CommandError} if it is not a URL. */
   const urlOf = (command: Command) => httpUrlOf(command.opts<CommonOptions>().url ?? urlOfEnvironment(terminal));
 
   function foreign(command: Command, cause?: unknown): CommandError {
-    return new CommandError(1, `${urlOf(command)} answered, but it is not Tillway`, '', cause);
+    return new CommandError(1, `${urlOf(command)} answered, but is not a Tillway service`, '', cause);
   }
 
-  /** The error to report for an error while an answer was read. A TypeError means that the answer is not from Tillway. */
+  /** Maps an error from reading a response to the error to report: a TypeError means that the response is not from Tillway. */
   function misread(command: Command, cause: unknown): unknown {
     return cause instanceof TypeError ? foreign(command, cause) : cause;
   }
 
-  /** Writes the answer: with --json the document, else the text of `inWords`, which ends with a newline. */
+  /** Writes the answer: as JSON with --json, otherwise as the text that `inWords` returns, which ends with a newline. */
   function tell<Answer>(command: Command, answer: Answer, inWords: (answer: Answer, paint: Paint) => string): void {
     if (typeof answer !== 'object' || answer === null || Object.keys(answer).length === 0) throw foreign(command);
     if (isJson(command)) return terminal.write(`${jsonOf(answer)}\n`);
@@ -108,16 +108,16 @@ export function createContext(terminal: Terminal) {
 
   return {
     terminal,
-    // No retries: a person at a terminal wants an immediate answer, and can ask again.
+    // No retries: a person at a terminal wants an immediate answer, and can repeat the command.
     client: (command: Command) => new Tillway({ baseUrl: urlOf(command), maxRetries: 0, apiKey: apiKeyOf(terminal) }),
     urlOf,
     isJson,
     paint,
-    /** The styles of the standard error output. */
+    /** Styles for standard error. */
     paintErrors: (command: Command) => paintOf(terminal.colour.errors && hasColour(command), terminal.columns),
     tell,
     misread,
-    /** Makes the program exit with that code although nothing was thrown, after a check that failed. */
+    /** Sets the exit code of a command that does not throw, for example after a failed check. */
     fail(code: 1 | 2 = 1): void {
       exitCode = code;
     },
@@ -130,39 +130,39 @@ function urlOfEnvironment({ url = DEFAULT_URL }: Pick<Terminal, 'url'>): string 
   return url;
 }
 
-/** The key of the environment. Throws {@link CommandError} 2 for an invalid one, without showing it. */
+/** API key from TILLWAY_API_KEY. Throws {@link CommandError} 2 if it is malformed, without showing it. */
 export function apiKeyOf({ apiKey }: Pick<Terminal, 'apiKey'>): string | undefined {
   if (apiKey === '') throw new CommandError(2, 'TILLWAY_API_KEY is set but empty: unset it, or give it a value');
   if (apiKey === undefined || environmentOfKey(apiKey) !== undefined) return apiKey;
-  throw new CommandError(2, 'TILLWAY_API_KEY is no API key: sk_sandbox_ or sk_live_ and 43 letters or digits');
+  throw new CommandError(2, 'TILLWAY_API_KEY must be sk_sandbox_ or sk_live_ and 43 letters or digits');
 }
 
-/** Environment of a request that names none: the key's, or sandbox. Throws {@link CommandError} 2 for an invalid key. */
+/** Default environment of a request: that of the API key, else sandbox. Throws {@link CommandError} 2 for an invalid key. */
 export function usualEnvironment({ terminal }: Pick<CommandContext, 'terminal'>): Environment {
   const key = apiKeyOf(terminal);
   return (key === undefined ? undefined : environmentOfKey(key)) ?? 'sandbox';
 }
 
-/** URL of a service without a final slash, and without a password, which could end up in logs. Throws {@link CommandError} 2. */
+/** URL of a service without a trailing slash. Throws {@link CommandError} 2 for a password, which could end up in logs. */
 function httpUrlOf(text: string): string {
   const url = URL.parse(text);
   const isHttp = url !== null && /^https?:$/.test(url.protocol);
   if (isHttp ? url.username !== '' || url.password !== '' : text.includes('@')) {
-    throw new CommandError(2, 'the URL of the service must hold no user name or password');
+    throw new CommandError(2, 'the URL of the service must not contain a user name or password');
   }
   if (!isHttp || url.search || url.hash) throw new CommandError(2, `${text} is not a URL such as ${DEFAULT_URL}`);
   return text.replace(/\/+$/, '');
 }
 
-// Characters that control a terminal: control characters, including C1, and those that change the direction of text.
+// Terminal control characters: C0 and C1 controls, and those that change the direction of text. Newlines are allowed.
 const OBEYED = /(?!\n)[\p{C}\p{Zl}\p{Zp}]/gu;
 
-/** The document as JSON, with the characters escaped that control a terminal. */
+/** The document as indented JSON, with terminal control characters escaped. */
 export function jsonOf(document: unknown): string {
   return harmlessJson(JSON.stringify(document, null, 2));
 }
 
-/** The document as JSON on one line, with the same characters escaped. */
+/** The document as JSON on one line, with terminal control characters escaped. */
 export function jsonLineOf(document: unknown): string {
   return harmlessJson(JSON.stringify(document));
 }
@@ -184,19 +184,19 @@ export interface CommandDescription {
   summary: string;
   /** Further sentences, shown above the options. */
   details?: string;
-  /** Whole command lines that work without changes, `tillway` included. */
+  /** Complete command lines that work as written, including `tillway`. */
   examples: readonly string[];
   /** The command's own options. */
   options?: readonly Option[];
-  /** True (default) if it asks a service, and so takes --url. */
+  /** True (default) if the command sends requests to a service and therefore takes --url. */
   remote?: boolean;
-  /** True (default) if it prints data, and so takes --json; or the help text of --json. */
+  /** True (default) if the command prints data and therefore takes --json; or the help text of --json. */
   data?: boolean | string;
-  /** True if it prints one document a line, errors included. */
+  /** True if --json prints one JSON document per line, including errors. */
   lines?: boolean;
 }
 
-/** A command with the options that all commands have. `usage` is its name with the operands: `fees <amount>`, `listen`. */
+/** Creates a command with the common options. `usage` is the name with the operands: `fees <amount>`, `listen`. */
 export function describedCommand(
   usage: string,
   { summary, details, examples, options = [], remote = true, data = true, lines = false }: CommandDescription,
@@ -205,8 +205,8 @@ export function describedCommand(
   const command = new Command(name).summary(summary).description(`${summary}.${details ? `\n\n${details}` : ''}`);
   if (operands.length > 0) command.arguments(operands.join(' '));
   for (const option of options) command.addOption(option);
-  if (remote) command.option('--url <url>', `the service; default TILLWAY_URL, else ${DEFAULT_URL}`);
-  const usual = remote ? 'print the answer of the API verbatim' : 'print JSON, for programs';
+  if (remote) command.option('--url <url>', `URL of the service; default TILLWAY_URL, else ${DEFAULT_URL}`);
+  const usual = remote ? 'print the API response as JSON' : 'print JSON';
   if (data !== false) command.option('--json', data === true ? usual : data);
   command.option('--no-color', 'print without colours');
   DETAILS.set(command, { examples, lines });
@@ -215,31 +215,31 @@ export function describedCommand(
 
 const DETAILS = new WeakMap<Command, { examples: readonly string[]; lines: boolean }>();
 
-/** True if the command prints one JSON document a line. */
+/** True if the command prints one JSON document per line. */
 export function printsLines(command: Command): boolean {
   return DETAILS.get(command)?.lines ?? false;
 }
 
-/** The own options of a command, without the common options. */
+/** Options of a command without the common options. */
 export function ownOptions(command: Command): Record<string, unknown> {
   const { url: _url, json: _json, color: _color, ...options } = command.opts();
   return options;
 }
 
-/** Whole command lines that work without changes. */
+/** Example command lines of a command. */
 export function examplesOf(command: Command): readonly string[] {
   return DETAILS.get(command)?.examples ?? [];
 }
 
 export interface ServiceCommand<Answer, Options> extends CommandDescription {
   ask(client: Tillway, options: Options, ...operands: string[]): PromiseLike<Answer>;
-  /** The answer as text; with --json the command prints the answer itself. */
+  /** Formats the answer as text; not used with --json. */
   show(answer: Answer, paint: Paint, options: Options): string;
-  /** True if the program exits with 1 after this answer. */
+  /** Returns true if the program must exit with 1 after this answer. */
   isFailure?(answer: Answer): boolean;
 }
 
-/** `usage` is the name with its operands: `fees <amount>`. */
+/** Creates a command that sends one request. `usage` is the name with the operands: `fees <amount>`. */
 export function serviceCommand<Answer, Options = unknown>(
   context: CommandContext,
   usage: string,

@@ -14,14 +14,14 @@ export function commandGroup(
   return group;
 }
 
-// Commander has default commands too, but takes every misspelt name as an operand of them.
+// Commander's own default commands are not used, because they take a misspelt command name as their operand.
 const DEFAULTS = new WeakMap<Command, string>();
 
 export function defaultOf(group: Command): Command | undefined {
   return group.commands.find((each) => each.name() === DEFAULTS.get(group));
 }
 
-/** The command that the first words name, and the number of those words. */
+/** Finds the command that the first arguments name, and the number of these arguments. */
 export function commandAt(program: Command, args: readonly string[]): { command: Command; depth: number } {
   let command = program;
   for (const [depth, word] of args.entries()) {
@@ -32,7 +32,7 @@ export function commandAt(program: Command, args: readonly string[]): { command:
   return { command, depth: args.length };
 }
 
-/** `help payments list` as `payments list --help`; unknown names stay, so that the parser refuses them. */
+/** Rewrites `help payments list` to `payments list --help`. Unknown names stay, so that the parser rejects them. */
 export function withHelp(program: Command, args: readonly string[]): readonly string[] {
   if (args[0] !== 'help') return args;
   const words = args.slice(1);
@@ -41,7 +41,7 @@ export function withHelp(program: Command, args: readonly string[]): readonly st
   return isUnknown ? words : [...words.slice(0, depth), '--help'];
 }
 
-/** The arguments, with the default command added after a group without a command. */
+/** Adds the default command to arguments that name only a group. */
 export function withDefaults(program: Command, args: readonly string[]): string[] {
   const { command, depth } = commandAt(program, args);
   const otherwise = defaultOf(command)?.name();
@@ -57,7 +57,7 @@ export function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 }
 
-/** A command and all below it. */
+/** A command and all commands below it. */
 export function commandsIn(command: Command): Command[] {
   return [command, ...command.commands.flatMap(commandsIn)];
 }

@@ -4,15 +4,15 @@ import { type Paint, CommandError, examplesOf } from './command-context.ts';
 import { pathOf } from './command-group.ts';
 import { plain } from './cells.ts';
 
-/** An error for people and for programs, with the exit code. */
+/** A reported error as text and as JSON, with the exit code. */
 export interface Complaint {
   exitCode: 1 | 2;
-  /** Text of the error, as whole lines. */
+  /** Text of the error; ends with a newline. */
   text: string;
   document: { ok: false; error: Record<string, unknown> };
 }
 
-/** The error that a command threw, in words; undefined for a fault of the program. */
+/** Describes an expected error of a command; returns undefined for a bug of the program. */
 export function complaintOf(
   error: unknown,
   { command, url, paint }: { command: Command; url(): string; paint: Paint },
@@ -37,38 +37,38 @@ function documentOf(error: Record<string, unknown>): Complaint['document'] {
   return { ok: false, error };
 }
 
-/** The advice about an error. The SDK names its own settings; a person has options instead. */
+/** Suggestion for an error: CLI options in place of the SDK settings that the SDK suggests. */
 function adviceOf(error: TillwayError): string | undefined {
-  if (error.code === 'connection_failed') return 'Start it with: tillway serve, or name another with --url.';
+  if (error.code === 'connection_failed') return 'Start the service with "tillway serve", or set its URL with --url.';
   if (error.code === 'timed_out') return 'Try again later.';
   if (error.code === 'unexpected_response') {
-    return 'Check --url, and any proxy or login page before the service.';
+    return 'Check --url, and any proxy or login page in front of the service.';
   }
   if (error.code === 'unauthorized') {
-    return 'Set TILLWAY_API_KEY to a key of that service: its operator creates one with tillway keys create.';
+    return 'Set TILLWAY_API_KEY to a key of this service. Its operator creates keys with "tillway keys create".';
   }
   return error.suggestion;
 }
 
-// The text names the command in place of the API request.
+// The CLI suggests the command in place of the API request.
 const SCHEMA = /\bGET \S+\/api\/agent\/schema\/([\w.]+)/g;
 
 function linesOf(error: TillwayError, url: string, paint: Paint): string[] {
   if (error.code === 'timed_out') return [`${url} did not answer in time`, paint('dim', plain(error.message))];
   if (error instanceof TillwayConnectionError) {
     return [
-      `${url} cannot be reached: is it running? Start it with: tillway serve, or name another with --url`,
+      `${url} cannot be reached. Start the service with "tillway serve", or set its URL with --url`,
       paint('dim', plain(error.message)),
     ];
   }
   const suggestion = adviceOf(error)?.replace(SCHEMA, 'tillway schema $1');
   if (error.code === 'unexpected_response') {
     const answered = error.status === undefined ? 'answered' : `answered ${error.status}`;
-    return [`${url} ${answered}, but it is not Tillway`, paint('dim', suggestion!)];
+    return [`${url} ${answered}, but is not a Tillway service`, paint('dim', suggestion!)];
   }
   const { message, issues, requestId } = error;
   return [
-    // The message names only the first of several problems; the lines below name all.
+    // The message names only the first problem, so several problems get one line each.
     issues.length > 1 ? `${issues.length} problems` : plain(message),
     ...(issues.length > 1 ? issues.map((issue) => `  ${plain(issue.path)}: ${plain(issue.message)}`) : []),
     ...(suggestion === undefined ? [] : [plain(suggestion)]),
@@ -76,12 +76,12 @@ function linesOf(error: TillwayError, url: string, paint: Paint): string[] {
   ];
 }
 
-/** The text can contain input, and so control characters. */
+/** Removes control characters, because error messages can contain user input. */
 function harmless(text: string): string {
   return text.split('\n').map(plain).join('\n');
 }
 
-/** The error of commander, with all missing options: commander names only the first one. */
+/** Message of a Commander error. Names all missing options, where Commander names only the first. */
 export function misuseMessage({ code, message }: CommanderError, command: Command): string {
   const missing = command.options.filter(
     (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
@@ -90,7 +90,7 @@ export function misuseMessage({ code, message }: CommanderError, command: Comman
   return `required options ${missing.map(({ flags }) => `'${flags}'`).join(', ')} not specified`;
 }
 
-/** The usage of a command, in three lines. */
+/** Usage, example and help command of a command, one line each. */
 function usageOf(command: Command): string {
   const [example] = examplesOf(command);
   return [

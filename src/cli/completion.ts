@@ -5,10 +5,10 @@ import { defaultOf } from './command-group.ts';
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
-/** `program` is a function, because the tree of commands includes this command. */
+/** The `completion` command. `program` is a function, because the command tree contains this command itself. */
 export function completionCommand(context: CommandContext, program: () => Command): Command {
   const command = describedCommand('completion', {
-    summary: 'Print a script that completes the commands of tillway in a shell',
+    summary: 'Print a shell completion script',
     details: [
       'bash: put  source <(tillway completion bash)  into ~/.bashrc',
       'zsh:  put  source <(tillway completion zsh)  into ~/.zshrc',
@@ -17,15 +17,15 @@ export function completionCommand(context: CommandContext, program: () => Comman
     examples: SHELLS.map((shell) => `tillway completion ${shell}`),
     remote: false,
     data: false,
-  }).addArgument(new Argument('<shell>', 'the shell to complete in').choices(SHELLS));
+  }).addArgument(new Argument('<shell>', 'shell of the script').choices(SHELLS));
   return command.action((shell: Shell) => context.terminal.write(SCRIPTS[shell](placesIn(program()))));
 }
 
-/** The words that can follow a command. */
+/** Completions after a command. */
 interface Place {
-  /** The command: `payments list`; empty for the program itself. */
+  /** Name of the command, such as `payments list`; empty for the program itself. */
   path: string;
-  /** Commands, or the values of an operand. */
+  /** Names of subcommands, or values of an operand. */
   words: Word[];
   /** True if the operand is a file. */
   takesFile: boolean;
@@ -63,7 +63,7 @@ function valueOf({ required, flags, argChoices }: Option): Place['options'][numb
 
 const SCRIPTS: Record<Shell, (places: readonly Place[]) => string> = { bash, zsh, fish };
 
-// The script contains everything: no shell starts the program while a user types, and none runs the typed words.
+// The scripts are static: completion neither starts this program nor executes the typed words.
 
 function bash(places: readonly Place[]): string {
   const reply = (choices: readonly string[]) => `COMPREPLY=($(compgen -W ${quoted(choices.join(' '))} -- "$current"))`;
@@ -83,7 +83,7 @@ function bash(places: readonly Place[]): string {
   return `# completion of tillway: source <(tillway completion bash)
 _tillway() {
   local at='' word i current=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]}
-  # bash takes the = of --kind=card for a word of its own
+  # bash treats the = of --kind=card as a separate word
   [[ $before == '=' ]] && before=\${COMP_WORDS[COMP_CWORD-2]}
   [[ $current == '=' ]] && current=''
   for ((i = 1; i < COMP_CWORD; i++)); do
@@ -101,7 +101,7 @@ complete -F _tillway tillway
 `;
 }
 
-/** zsh runs the completion of bash. */
+/** The zsh script loads the bash script through bashcompinit. */
 function zsh(places: readonly Place[]): string {
   return `autoload -Uz compinit bashcompinit && compinit && bashcompinit\n${bash(places)}`;
 }
@@ -143,7 +143,7 @@ ${lines.join('\n')}
 `;
 }
 
-/** The text as one word of bash or zsh. */
+/** The text quoted as one word for bash or zsh. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

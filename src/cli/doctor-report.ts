@@ -3,23 +3,23 @@ import type { ExaminedDatabase } from '../store/database.ts';
 import { jsonOf } from './command-context.ts';
 import { plain } from './cells.ts';
 
-/** The queries of the doctor; it writes nothing. */
+/** Read-only queries of `tillway doctor`. */
 export type Examined = Pick<ExaminedDatabase, 'violations' | 'integrity'>;
 
-/** `unread`: the database could not answer, for example because a table is damaged. `not_asked`: it has no such check. */
+/** Result of a check. `unread`: the query failed, for example on a damaged table. `not_asked`: the database has no such check. */
 type Outcome = 'ok' | 'broken' | 'unread' | 'not_asked';
 
 interface Finding {
   outcome: Outcome;
   name: string;
   says: string;
-  /** Ids, or messages of the database; empty if the invariant holds. */
+  /** Ids of violating records, or messages of the database; empty if the invariant holds. */
   violations: string[];
-  /** True if there can be more violations than the query asked for. */
+  /** True if the query found more violations than its limit. */
   more: boolean;
 }
 
-// The limit keeps a broken database from filling the memory; the text shows only some violations.
+// COUNTED limits the memory for a badly broken database; the text shows only SHOWN violations.
 const COUNTED = 1000;
 const SHOWN = 5;
 const INTEGRITY = {
@@ -30,7 +30,7 @@ const NAME_WIDTH = Math.max(...[INTEGRITY, ...INVARIANTS].map(({ name }) => name
 
 const WORD: Record<Outcome, string> = { ok: 'ok', broken: 'BROKEN', unread: 'UNREAD', not_asked: '-' };
 
-/** Checks every invariant. Exit code 0 if all hold, 1 if one is broken or cannot be read. Rejects if no check can run. */
+/** Checks all invariants. Returns exit code 0 if all hold, 1 if one is broken or its query fails. Rejects if all queries fail. */
 export async function doctor(
   store: Examined,
   write: (text: string) => void,
@@ -48,7 +48,7 @@ export async function doctor(
   return broken === 0 ? 0 : 1;
 }
 
-/** The integrity of the files comes first: if they are damaged, the other checks can be unreadable. */
+/** Runs all checks. File integrity comes first, because damaged files can make the other queries fail. */
 async function* examine(store: Examined): AsyncGenerator<Finding> {
   let answers = 0;
   let failure: unknown;
@@ -77,7 +77,7 @@ function isBroken({ outcome }: Finding): boolean {
 function lineOf(finding: Finding): string {
   const { outcome, name, says, violations, more } = finding;
   const line = `${WORD[outcome].padEnd(6)}  ${name.padEnd(NAME_WIDTH)}  ${says}\n`;
-  if (outcome === 'not_asked') return `${line}        ${name}: not checked, this database has its own tool for that\n`;
+  if (outcome === 'not_asked') return `${line}        ${name}: not checked; use the database server's own tools\n`;
   if (!isBroken(finding)) return line;
   const hidden = violations.length - SHOWN;
   const rest = hidden > 0 ? ` and ${more ? 'at least ' : ''}${hidden} more` : '';
@@ -86,7 +86,7 @@ function lineOf(finding: Finding): string {
 
 function summaryOf(checked: number, broken: number): string {
   if (broken === 0) return `All ${checked} invariants hold.`;
-  return `${broken} of ${checked} invariants ${broken === 1 ? 'is' : 'are'} broken. Nothing was changed. Read docs/doctor.md before you do anything.`;
+  return `${broken} of ${checked} invariants ${broken === 1 ? 'is' : 'are'} broken. Nothing was changed. Read docs/doctor.md before you repair anything.`;
 }
 
 function documentOf(summary: { database: string; asked: number; broken: number }, findings: Finding[]): string {

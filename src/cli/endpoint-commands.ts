@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type {
   Recovery,
   WebhookEndpoint,
-  WebhookEndpointParams,
+  CreateWebhookEndpointParams,
   WebhookEndpointWithSecret,
   WebhookEventType,
   WebhookTest,
@@ -39,9 +39,9 @@ interface EndpointOptions {
   description?: string;
 }
 
-const toOption = () => option('--to <url>', 'where events are posted to');
+const toOption = () => option('--to <url>', 'URL that receives the events');
 const fieldOptions = () => [
-  option('--events <types>', `only these, separated by commas: ${EVENT_TYPES.join(', ')}`, eventTypesOf),
+  option('--events <types>', `event types to send, separated by commas: ${EVENT_TYPES.join(', ')}`, eventTypesOf),
   option('--description <text>', 'your own description'),
 ];
 
@@ -54,7 +54,7 @@ const ACTIONS: Actions = {
     async run({ webhookEndpoints }, id, { to: url, ...options }: EndpointOptions) {
       const changes = { ...options, ...(url !== undefined && { url }) };
       if (Object.keys(changes).length > 0) return webhookEndpoints.update(id, changes);
-      throw new CommandError(2, 'name a change: --to, --events or --description');
+      throw new CommandError(2, 'nothing to change: give --to, --events or --description');
     },
   },
   enable: {
@@ -66,35 +66,35 @@ const ACTIONS: Actions = {
     run: ({ webhookEndpoints }, id) => webhookEndpoints.update(id, { status: 'disabled' }),
   },
   delete: {
-    summary: 'Delete a webhook endpoint for good',
+    summary: 'Delete a webhook endpoint permanently',
     details: 'Its secrets are erased, and its pending deliveries are cancelled.',
     show: ({ id }: { id: string }) => `Deleted ${plain(id)}.\n`,
   },
   'rotate-secret': {
     summary: 'Give a webhook endpoint a new secret',
     details:
-      'The new secret is shown once. Earlier secrets also sign for 24 hours, or for --expires-in-hours; 0 ends them at once.',
+      'The new secret is shown once. Earlier secrets also sign for 24 hours, or for --expires-in-hours; 0 revokes them at once.',
     examples: ['', '--expires-in-hours 0'],
-    options: [option('--expires-in-hours <hours>', 'how long earlier secrets still sign, 0 to 24', hoursOf)],
+    options: [option('--expires-in-hours <hours>', 'hours until earlier secrets expire, 0 to 24; default 24', hoursOf)],
     show: showWithSecret,
   },
   test: {
     summary: 'Send a sample event to a webhook endpoint now',
     details:
-      'Signed like a real event, but no sale: it is not live, and its session does not exist. Exit code 1 if it was not acknowledged.',
+      'The event is signed like a real one, but its session does not exist. Exit code 1 if the endpoint did not acknowledge it.',
     show: showTest,
     isFailure: ({ delivered }: WebhookTest) => !delivered,
   },
   recover: {
-    summary: 'Send an endpoint every event of a time range that it has not acknowledged',
+    summary: 'Resend all unacknowledged events of a time range to an endpoint',
     details:
-      'Sends each event once, in the order in which they happened. A failed delivery is retried as usual, and does not hold ' +
-      'up the others. Asking twice sends nothing twice.',
+      'Sends the events in their original order. A failed delivery is retried as usual and does not delay ' +
+      'the others. Repeating the command does not send an event twice.',
     examples: ['--from 2026-01-15T06:00:00Z', '--from 2026-01-15T06:00:00Z --until 2026-01-15T09:30:00Z --all'],
     options: [
-      timeOption('--from', 'events made then or later').makeOptionMandatory(),
-      timeOption('--until', 'events made before; default now'),
-      option('--all', 'also acknowledged events'),
+      timeOption('--from', 'start of the time range, inclusive').makeOptionMandatory(),
+      timeOption('--until', 'end of the time range, exclusive; default now'),
+      option('--all', 'include acknowledged events'),
     ],
     show: showRecovery,
   },
@@ -105,11 +105,11 @@ const ACTIONS: Actions = {
   },
 };
 
-/** `others` are further commands about endpoints. */
+/** The `endpoints` commands. `others` are additional commands of the group. */
 export function endpointsCommand(context: CommandContext, others: readonly Command[]): Command {
   const create = serviceCommand(context, 'create', {
     summary: 'Create a webhook endpoint',
-    details: 'Its secret is shown once: store it where the receiver can read it.',
+    details: 'The signing secret is shown only once: store it for the receiver.',
     examples: [
       'tillway endpoints create --to https://shop.example/webhooks --environment production',
       'tillway endpoints create --to http://127.0.0.1:4000/hook --events payment.paid,payment.failed',
@@ -117,11 +117,11 @@ export function endpointsCommand(context: CommandContext, others: readonly Comma
     options: [
       toOption().makeOptionMandatory(),
       ...fieldOptions(),
-      environmentOption('the events of this environment; default sandbox'),
+      environmentOption('environment whose events are sent; default sandbox'),
     ],
     ask: (
       { webhookEndpoints },
-      { to: url, ...options }: EndpointOptions & Pick<WebhookEndpointParams, 'environment'>,
+      { to: url, ...options }: EndpointOptions & Pick<CreateWebhookEndpointParams, 'environment'>,
     ) => webhookEndpoints.create({ url: url!, ...options }),
     show: showWithSecret,
   });
@@ -141,10 +141,10 @@ export function endpointsCommand(context: CommandContext, others: readonly Comma
 
 function hoursOf(text: string): number {
   if (/^\d{1,2}$/.test(text) && Number(text) <= MAX_OVERLAP_HOURS) return Number(text);
-  throw new CommandError(2, `--expires-in-hours takes whole hours, 0 to 24, such as 24, not ${JSON.stringify(text)}`);
+  throw new CommandError(2, `--expires-in-hours takes whole hours from 0 to 24, not ${JSON.stringify(text)}`);
 }
 
 function showWithSecret(endpoint: WebhookEndpointWithSecret, paint: Paint): string {
   const secret = paint('bold', plain(endpoint.secret));
-  return `${showRecord('endpoint', ENDPOINT)(endpoint, paint)}\nSecret, shown this once: ${secret}\n`;
+  return `${showRecord('endpoint', ENDPOINT)(endpoint, paint)}\nSecret (shown only once): ${secret}\n`;
 }

@@ -25,11 +25,11 @@ export function eventsCommand(context: CommandContext): Command {
     name: 'events',
     summary: 'List, follow, show and resend events',
     one: 'event',
-    filters: [choiceOption('--type <type>', 'only those of this type', EVENT_TYPES), ...idOptions('session')],
+    filters: [choiceOption('--type <type>', 'events of this type', EVENT_TYPES), ...idOptions('session')],
     examples: ['tillway events list --type payment.paid --all'],
     columns: EVENT_COLUMNS,
     cells: EVENT,
-    get: { summary: 'Show an event as webhooks send it' },
+    get: { summary: 'Show the event that webhooks send' },
     actions: {
       resend: {
         summary: 'Send an event again to every active endpoint of its environment',
@@ -66,11 +66,11 @@ export function deliveriesCommand(context: CommandContext): Command {
     one: 'delivery',
     filters: [
       statusOption(DELIVERY_STATUSES),
-      choiceOption('--status-class <class>', 'only those whose last attempt had such an answer', ANSWER_CLASSES),
-      choiceOption('--type <type>', 'only those of events of this type', EVENT_TYPES),
+      choiceOption('--status-class <class>', 'deliveries whose last response had this class', ANSWER_CLASSES),
+      choiceOption('--type <type>', 'deliveries of events of this type', EVENT_TYPES),
       ...idOptions('endpoint', 'session', 'event'),
-      timeOption('--created-from', 'only those made then or later'),
-      timeOption('--created-until', 'only those made before'),
+      timeOption('--created-from', 'deliveries created at or after this time'),
+      timeOption('--created-until', 'deliveries created before this time'),
     ],
     examples: [
       'tillway deliveries list --status dead',
@@ -83,7 +83,7 @@ export function deliveriesCommand(context: CommandContext): Command {
     actions: {
       replay: {
         summary: 'Send a webhook delivery again',
-        details: 'The bytes and the event id are those of the first attempt.',
+        details: 'Sends the same body and event id as the first attempt.',
       },
     },
   });

@@ -18,26 +18,26 @@ interface FeedOptions {
   follow?: boolean;
 }
 
-/** `events feed`: the events after a given one, without gaps, and with --follow new ones as they appear. */
+/** The `events feed` command: prints all events after a given one, and with --follow also new events. */
 export function feedCommand(context: CommandContext, columns: Fields<WebhookEvent>): Command {
   const command = describedCommand('feed', {
-    summary: 'Print the events since one of them, oldest first, without gaps',
+    summary: 'Print all events after a given event, oldest first',
     details:
-      'The order is the one in which events became visible: no event appears before one that was read. ' +
-      'The last id is where to go on from: --after.',
+      'Events have a fixed order without gaps: new events always follow events that were already read. ' +
+      'To continue later, give the last event id as --after.',
     examples: [
       'tillway events feed',
       `tillway events feed --after ${EXAMPLE.event} --json`,
       `tillway events feed --after ${EXAMPLE.event} --follow`,
     ],
     options: [
-      option('--after <event>', 'the last event that you know; default: from the beginning'),
-      choiceOption('--type <type>', 'only those of this type', EVENT_TYPES),
-      environmentOption('only those of this environment; left out, both'),
-      wholeNumberOption('--limit', 'how many at most; left out, all', '100'),
-      option('--follow', 'continue with new events until Ctrl-C'),
+      option('--after <event>', 'id of the last event that you have read; default: start of the feed'),
+      choiceOption('--type <type>', 'events of this type', EVENT_TYPES),
+      environmentOption('events of this environment; default both'),
+      wholeNumberOption('--limit', 'maximum number of events; default all', '100'),
+      option('--follow', 'wait for new events until Ctrl-C'),
     ],
-    data: 'print each event as a JSON document a line, for programs',
+    data: 'print one JSON document per line',
     lines: true,
   });
 
@@ -56,7 +56,7 @@ export function feedCommand(context: CommandContext, columns: Fields<WebhookEven
       signal,
       sleep: terminal.sleep,
       onReach: (reason) => {
-        const state = reason === null ? 'reachable again' : `unreachable: ${plain(reason)} Waiting for it`;
+        const state = reason === null ? 'reachable again' : `unreachable: ${plain(reason)} Retrying`;
         terminal.complain(`${context.urlOf(command)} is ${state}.\n`);
       },
     });
@@ -71,7 +71,7 @@ export function feedCommand(context: CommandContext, columns: Fields<WebhookEven
       throw context.misread(command, cause);
     } finally {
       if (!context.isJson(command) && position.after !== '') {
-        terminal.write(growing.end() + context.paint(command)('dim', `go on: --after ${plain(position.after)}\n`));
+        terminal.write(growing.end() + context.paint(command)('dim', `continue: --after ${plain(position.after)}\n`));
       }
     }
   });

@@ -7,20 +7,20 @@ type FeedQuery = Omit<NonNullable<Parameters<Tillway['events']['feed']>[0]>, 'af
 
 interface FollowOptions {
   client: Tillway;
-  /** The last event that was read; empty for the beginning. The follower moves it on. */
+  /** Id of the last event read; empty for the start of the feed. The follower updates it. */
   position: { after: string };
   query: FeedQuery;
-  /** True if the service has answered already; by default the first request must succeed. */
+  /** True if the service has answered before. If false (default), a failure of the first request rejects. */
   wasReached?: boolean;
-  /** Ends the follower; undefined to read once. */
+  /** Stops the follower; undefined to read the existing events and return. */
   signal: AbortSignal | undefined;
   requests?: RequestOptions;
   sleep: Terminal['sleep'];
-  /** The service became unreachable after it had answered once, or reachable again. */
+  /** Called with the reason when the service becomes unreachable, and with null when it is reachable again. */
   onReach(reason: string | null): void;
 }
 
-/** The events after a position, each once, in order; with a signal also new ones. Rejects if the service refuses a request. */
+/** Yields the events after a position, each once and in order; with a signal also new events. Rejects if a request is refused. */
 export async function* followFeed(options: FollowOptions): AsyncGenerator<WebhookEvent, void> {
   const { client, position, query, signal, requests, sleep, onReach } = options;
   let { wasReached = false } = options;
@@ -47,7 +47,7 @@ export async function* followFeed(options: FollowOptions): AsyncGenerator<Webhoo
   }
 }
 
-/** True if the failure can be over at the next poll: a restart, a deploy, too many calls. */
+/** True for temporary failures: connection errors, 429 and 5xx. */
 function isPassing(cause: unknown): cause is TillwayError {
   if (!(cause instanceof TillwayError)) return false;
   const { status = 0 } = cause;

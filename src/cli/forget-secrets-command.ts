@@ -10,21 +10,21 @@ interface Forgotten {
   endpoints: { id: string; url: string; environment: string; secrets: number; isDisabled: boolean }[];
 }
 
-/** `endpoints forget-secrets`: lets a service start again whose encryption key is lost. */
+/** The `endpoints forget-secrets` command: makes a service start again after the loss of its encryption key. */
 export function forgetSecretsCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('forget-secrets', {
-    summary: 'Drop webhook secrets whose encryption key is lost',
+    summary: 'Delete webhook secrets whose encryption key is lost',
     details:
-      'Works on the database of DATABASE_URL. Secrets that no key of ENCRYPTION_KEY and no .key file beside the database ' +
-      'opens are listed and, with --yes, dropped for good. An endpoint that loses its newest one so is disabled: rotate its ' +
-      'secret, give the new one to the receiver, and enable it; what waits for it is sent then. Set the ENCRYPTION_KEY ' +
-      'that the service has: without it, secrets that are not lost look as if they were.',
+      'Works on the database of DATABASE_URL. Lists the secrets that neither ENCRYPTION_KEY nor the .key file beside the database ' +
+      'can decrypt and, with --yes, deletes them permanently. An endpoint that loses its newest secret is disabled: rotate its ' +
+      'secret, give the new secret to the receiver, and enable the endpoint; pending deliveries are then sent. Set ENCRYPTION_KEY ' +
+      'to the value of the service; otherwise intact secrets are listed too.',
     examples: ['tillway endpoints forget-secrets', 'tillway endpoints forget-secrets --yes'],
-    options: [option('--yes', 'drop them')],
+    options: [option('--yes', 'delete the listed secrets')],
     remote: false,
   });
   return command.action(async ({ yes = false }: { yes?: boolean }) => {
-    // Loaded only by this command.
+    // Imported here, because only this command needs it.
     const { closedEndpoints, forgetSecrets } = await import('../operations/webhook-endpoints/endpoint-secrets.ts');
     const { secrets } = await local.database();
     const { secretBox, keys } = await secrets();
@@ -40,16 +40,16 @@ export function forgetSecretsCommand(context: CommandContext, local: LocalComman
     const result: Forgotten = { forgotten: yes && closed.length > 0, endpoints };
     context.tell(command, result, (answer, paint) => inWords(answer, keys, paint));
     if (closed.length > 0 && !yes)
-      throw new CommandError(1, 'Nothing was changed: --yes drops these secrets for good.');
+      throw new CommandError(1, 'Nothing was changed. Add --yes to delete these secrets permanently.');
   });
 }
 
 function inWords({ forgotten, endpoints }: Forgotten, keys: number, paint: Paint): string {
-  const tried = keys === 0 ? 'There is no key here' : keys === 1 ? 'One key was tried' : `${keys} keys were tried`;
-  if (endpoints.length === 0) return `${tried}. Every secret opens: there is nothing to forget.\n`;
+  const tried = keys === 0 ? 'No encryption key was found' : keys === 1 ? 'Tried one key' : `Tried ${keys} keys`;
+  if (endpoints.length === 0) return `${tried}. All secrets can be decrypted: there is nothing to delete.\n`;
   const next = forgotten
-    ? 'They are dropped. Start the service; then, for each that is disabled: tillway endpoints rotate-secret <endpoint>, ' +
-      'give the secret to the receiver, tillway endpoints enable <endpoint>.\n'
+    ? 'They were deleted. Start the service. Then, for each disabled endpoint: tillway endpoints rotate-secret <endpoint>, ' +
+      'give the new secret to the receiver, and tillway endpoints enable <endpoint>.\n'
     : '';
   const listed = showTable<Forgotten['endpoints'][number]>({
     ENDPOINT: 'id',
@@ -59,5 +59,5 @@ function inWords({ forgotten, endpoints }: Forgotten, keys: number, paint: Paint
       isDisabled ? 'disabled' : 'continues with its newest secret',
     URL: 'url',
   });
-  return `${tried} (ENCRYPTION_KEY and the .key file beside the database). These do not open:\n${listed(endpoints, paint)}${next}`;
+  return `${tried} (ENCRYPTION_KEY and the .key file beside the database). These secrets cannot be decrypted:\n${listed(endpoints, paint)}${next}`;
 }

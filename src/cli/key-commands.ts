@@ -25,7 +25,7 @@ interface NewKey {
   spendPerDay?: number;
 }
 
-/** `tillway keys`: works on the database, so that the first key needs no other key. */
+/** The `keys` commands. They access the database directly, because creating the first key through the API would need a key. */
 export function keysCommand(context: CommandContext, local: LocalCommands): Command {
   return commandGroup(
     'keys',
@@ -44,11 +44,11 @@ function createCommand(context: CommandContext, local: LocalCommands): Command {
       'tillway keys create --name "Buying agent" --scope agent --spend-per-checkout 50 --spend-per-day 200',
     ],
     options: [
-      option('--name <name>', 'what it is for').makeOptionMandatory(),
-      choiceOption('--scope <scope>', 'what it may do', KEY_SCOPES).makeOptionMandatory(),
-      environmentOption('the only one that it can see and change; default sandbox').default('sandbox'),
-      limitOption('--spend-per-checkout', 'of agents: what one checkout may cost, in US dollars'),
-      limitOption('--spend-per-day', 'of agents: what the checkouts of a day (UTC) may cost together'),
+      option('--name <name>', 'purpose of the key').makeOptionMandatory(),
+      choiceOption('--scope <scope>', 'permissions of the key', KEY_SCOPES).makeOptionMandatory(),
+      environmentOption('environment that the key can access; default sandbox').default('sandbox'),
+      limitOption('--spend-per-checkout', 'for scope agent: maximum total of one checkout, in US dollars'),
+      limitOption('--spend-per-day', 'for scope agent: maximum total of all checkouts of a UTC day, in US dollars'),
     ],
     remote: false,
   });
@@ -73,9 +73,9 @@ function createCommand(context: CommandContext, local: LocalCommands): Command {
 function listCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('list', {
     summary: 'List API keys, newest first',
-    details: `${DATABASE} Keys are stored as hashes only: ENDS shows their last four characters.`,
+    details: `${DATABASE} Keys are stored as hashes only: the column ENDS shows the last four characters.`,
     examples: ['tillway keys list', 'tillway keys list --environment production --json'],
-    options: [environmentOption('only those of this environment; left out, both')],
+    options: [environmentOption('keys of this environment; default both')],
     remote: false,
   });
   return command.action(async ({ environment }: { environment?: Environment }) => {
@@ -98,8 +98,8 @@ function listCommand(context: CommandContext, local: LocalCommands): Command {
 
 function revokeCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('revoke <key>', {
-    summary: 'Revoke an API key for good',
-    details: `${DATABASE} A running service refuses the key within a second, and still requires keys if it was the last one.`,
+    summary: 'Revoke an API key permanently',
+    details: `${DATABASE} A running service rejects the key within a second. It still requires keys after the last key is revoked.`,
     examples: [`tillway keys revoke ${EXAMPLE.key}`],
     remote: false,
   });
@@ -112,7 +112,7 @@ function revokeCommand(context: CommandContext, local: LocalCommands): Command {
   });
 }
 
-/** Loaded only by these commands. */
+/** Imported lazily, because only the key commands need these modules. */
 async function loadOperations() {
   const [operations, { renderApiKey }] = await Promise.all([
     import('../operations/api-keys.ts'),
@@ -121,14 +121,14 @@ async function loadOperations() {
   return { ...operations, renderApiKey };
 }
 
-/** Rejects impossible limits before a database is made for the key. Throws {@link CommandError} 2. */
+/** Throws {@link CommandError} 2 for limits that do not fit the scope, before a database is created for the key. */
 function checkLimits({ scope, spendPerCheckout, spendPerDay }: NewKey): void {
   const hasLimits = spendPerCheckout !== undefined || spendPerDay !== undefined;
   if (hasLimits === (scope === 'agent')) return;
   throw new CommandError(
     2,
     hasLimits
-      ? '--spend-per-checkout and --spend-per-day limit keys of scope agent only: leave them out, or take --scope agent'
+      ? '--spend-per-checkout and --spend-per-day apply only to keys with --scope agent'
       : '--scope agent needs --spend-per-checkout, --spend-per-day or both, in US dollars',
   );
 }
@@ -140,7 +140,7 @@ function nameOf(text: string): string {
   throw new CommandError(2, '--name takes 1 to 120 characters, such as "Shop backend"');
 }
 
-/** An amount in US dollars, read as cents. */
+/** Option for an amount in US dollars, converted to cents. */
 function limitOption(name: string, description: string) {
   return option(`${name} <amount>`, description, (text) => {
     const cents = centsFromAmount(amountOf(name, text));
@@ -158,8 +158,8 @@ function showCreated(created: ApiKeyResource & { key: string }, paint: Paint): s
     '',
     key,
     '',
-    'This is the only time that it is shown; the database keeps a hash. Send it as Authorization: Bearer, give it to',
-    'the SDK as apiKey and to this program as TILLWAY_API_KEY. A running service knows it within a second.',
+    'The key is shown only now; the database stores its hash. Send it as Authorization: Bearer, set it as apiKey of',
+    'the SDK, and as TILLWAY_API_KEY for this program. A running service accepts it within a second.',
     '',
   ].join('\n');
 }

@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import type { LedgerBalances, LedgerEntry, LedgerExportParams } from '../../sdk/src/index.ts';
+import type { LedgerBalances, LedgerEntry, ExportLedgerParams } from '../../sdk/src/index.ts';
 import { ACCOUNTS, POSTING_KINDS } from '../domain/ledger.ts';
 import { type CommandContext, type Paint, describedCommand, ownOptions, serviceCommand } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
@@ -13,11 +13,11 @@ export function ledgerCommand(context: CommandContext): Command {
   const balances = serviceCommand(context, 'balances', {
     summary: 'Show the balance of every account',
     details:
-      'Debits are positive: provider_clearing is what the provider holds for us, and a negative merchant_payable is what the merchant is owed.',
+      'Debits are positive: provider_clearing is the amount that providers hold; a negative merchant_payable is the amount owed to the merchant.',
     examples: ['tillway ledger balances', 'tillway ledger balances --at 2026-01-01T00:00:00Z --environment production'],
     options: [
-      timeOption('--at', 'what was booked before then; default now'),
-      environmentOption('only those of this environment; left out, both'),
+      timeOption('--at', 'time of the balances, exclusive; default now'),
+      environmentOption('accounts of this environment; default both'),
     ],
     ask: ({ ledger }, options: BalanceOptions) => ledger.balances(options),
     show: showBalances,
@@ -50,7 +50,7 @@ export function ledgerCommand(context: CommandContext): Command {
 
 interface BalanceOptions {
   at?: string;
-  environment?: LedgerExportParams['environment'];
+  environment?: ExportLedgerParams['environment'];
 }
 
 function showBalances({ at, environments }: LedgerBalances, paint: Paint): string {
@@ -58,7 +58,7 @@ function showBalances({ at, environments }: LedgerBalances, paint: Paint): strin
     ...accounts.map(({ account, ...sums }) => {
       return [environment, account, dollars(sums.debits), dollars(sums.credits), dollars(sums.balance)];
     }),
-    [environment, 'in all', '', '', { text: dollars(total), style: total === 0 ? 'green' : 'red' }],
+    [environment, 'total', '', '', { text: dollars(total), style: total === 0 ? 'green' : 'red' }],
   ]);
   return `At ${plain(secondsOf(at))}\n${table(['ENVIRONMENT', 'ACCOUNT', 'DEBITS', 'CREDITS', 'BALANCE'], rows, paint)}`;
 }
@@ -66,12 +66,12 @@ function showBalances({ at, environments }: LedgerBalances, paint: Paint): strin
 function exportCommand(context: CommandContext): Command {
   const command = describedCommand('export', {
     summary: 'Write the journal as CSV, oldest entry first',
-    details: 'The file is complete if the command exits with 0.',
+    details: 'The output is complete only if the exit code is 0.',
     examples: [
       'tillway ledger export --account merchant_payable',
       'tillway ledger export --from 2026-01-01T00:00:00Z | head',
     ],
-    options: [...filterOptions(), environmentOption('only entries of this environment; left out, both')],
+    options: [...filterOptions(), environmentOption('entries of this environment; default both')],
     data: false,
   });
   return command.action(async () => {
@@ -82,11 +82,11 @@ function exportCommand(context: CommandContext): Command {
 
 function filterOptions(): Option[] {
   return [
-    choiceOption('--account <account>', 'only entries of this account', ACCOUNTS),
-    choiceOption('--kind <kind>', 'only entries of this kind', POSTING_KINDS),
-    option('--session-id <id>', 'only entries of this session'),
-    option('--payment-id <id>', 'only entries of this payment'),
-    timeOption('--from', 'only entries booked then or later'),
-    timeOption('--until', 'only entries booked before'),
+    choiceOption('--account <account>', 'entries of this account', ACCOUNTS),
+    choiceOption('--kind <kind>', 'entries of this kind', POSTING_KINDS),
+    option('--session-id <id>', 'entries of this session'),
+    option('--payment-id <id>', 'entries of this payment'),
+    timeOption('--from', 'entries booked at or after this time'),
+    timeOption('--until', 'entries booked before this time'),
   ];
 }

@@ -7,13 +7,13 @@ import { growingTable } from './table.ts';
 import { environmentOption, option, wholeNumberOption } from './options.ts';
 import { plain } from './cells.ts';
 
-/** A kind of record that can be listed. */
+/** Description of a list command. */
 export interface Listing<Item extends { id: string }> {
-  /** In the plural: `payments`. */
+  /** Plural name of the records: `payments`. */
   name: string;
-  /** The command without `tillway`; default `<name> list`. */
+  /** Command path without `tillway`; default `<name> list`. */
   path?: string;
-  /** Filters in addition to --environment; their names are those of the API in kebab-case. */
+  /** Filters in addition to --environment; named like the API parameters, in kebab-case. */
   filters?: readonly Option[];
   examples: readonly string[];
   columns: Fields<Item>;
@@ -22,7 +22,7 @@ export interface Listing<Item extends { id: string }> {
 
 const ITEMS_PER_REQUEST = 100;
 
-/** A command such as `tillway payments list`: one page, or with --all everything as it arrives. */
+/** Creates a command such as `tillway payments list`, which prints one page, or all pages with --all. */
 export function listCommand<Item extends { id: string }>(
   context: CommandContext,
   { name, path = `${name} list`, filters = [], examples, columns, from }: Listing<Item>,
@@ -32,12 +32,12 @@ export function listCommand<Item extends { id: string }>(
     examples: [`tillway ${path}`, ...examples],
     options: [
       ...filters,
-      environmentOption('only those of this environment; left out, both'),
-      wholeNumberOption('--limit', 'how many on a page, 1 to 100; default 20', '20'),
-      option('--starting-after <id>', 'the page of records older than this one'),
-      option('--ending-before <id>', 'the page of records newer than this one').conflicts('startingAfter'),
-      // With --all, --limit could only be the size of a page, which has no visible effect.
-      option('--all', 'all of them, as they arrive').conflicts(['limit', 'endingBefore']),
+      environmentOption(`${name} of this environment; default both`),
+      wholeNumberOption('--limit', 'page size, 1 to 100; default 20', '20'),
+      option('--starting-after <id>', 'page after (older than) this record'),
+      option('--ending-before <id>', 'page before (newer than) this record').conflicts('startingAfter'),
+      // With --all, --limit would only set the page size of the requests, which has no visible effect.
+      option('--all', 'print all pages').conflicts(['limit', 'endingBefore']),
     ],
   });
   return command.action(async () => {
@@ -48,11 +48,11 @@ export function listCommand<Item extends { id: string }>(
     context.tell(command, page, ({ data }, paint) => showTable(columns)(data, paint));
     const next = nextPage(page, query['endingBefore'] === undefined ? 'starting-after' : 'ending-before');
     if (next !== undefined && !context.isJson(command))
-      context.terminal.write(context.paint(command)('dim', `more: ${next}\n`));
+      context.terminal.write(context.paint(command)('dim', `next page: ${next}\n`));
   });
 }
 
-/** The option for the next page in that direction; undefined on the last page. */
+/** Option that requests the next page in this direction; undefined on the last page. */
 function nextPage(
   { data, hasMore }: Page<{ id: string }>,
   direction: 'starting-after' | 'ending-before',
@@ -61,7 +61,7 @@ function nextPage(
   return hasMore && last !== undefined ? `--${direction} ${plain(last.id)}` : undefined;
 }
 
-/** Writes all pages as they arrive, with --json as one document, which has an `error` if a later page fails. */
+/** Writes all pages as they arrive; with --json as one document, with an `error` field if a later page fails. */
 async function writeAll<Item>(
   context: CommandContext,
   command: Command,
@@ -86,7 +86,7 @@ async function writeAll<Item>(
     const error = context.misread(command, cause);
     const url = () => context.urlOf(command);
     const complaint = complaintOf(error, { command, url, paint: context.paintErrors(command) });
-    // If the first page fails, the refusal itself is the document.
+    // If the first page fails, nothing was written yet: the error response is the whole document.
     if (!isJson || !isOpen || !complaint) throw error;
     write(`\n],"hasMore":true,"error":${jsonLineOf(complaint.document.error)}}\n`);
     complain(`tillway: ${complaint.text}`);

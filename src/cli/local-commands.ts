@@ -7,7 +7,7 @@ import type { SecretBox } from '../webhooks/secret-box.ts';
 import { type CommandContext, CommandError, OutputClosedError, describedCommand, jsonOf } from './command-context.ts';
 import { plain } from './cells.ts';
 
-/** Settings and database, for the commands that work on this machine instead of asking a service. */
+/** Actions for commands that run on this machine instead of sending requests to a service. */
 export interface LocalCommands {
   /** Resolves once the service is ready; the service runs until a signal stops it. */
   serve(): Promise<void>;
@@ -24,15 +24,15 @@ export interface LocalProvider {
   check(): Promise<CheckResult>;
 }
 
-/** The database of the settings. */
+/** Database that DATABASE_URL names. */
 interface LocalDatabase {
   /** Location of the database, without credentials. */
   name: string;
   /** Opens the database read-only. */
   examine(): Promise<ExaminedDatabase>;
-  /** Applies the missing migrations and answers them, oldest first. */
+  /** Applies the missing migrations and returns them, oldest first. */
   migrate(): Promise<readonly { version: number; name: string }[]>;
-  /** Opens the database to read and write, with all migrations applied. */
+  /** Opens the database for reading and writing, after applying missing migrations. */
   open(): Promise<Store>;
   /** The secret box for its webhook secrets, and the number of encryption keys. */
   secrets(): Promise<{ secretBox: SecretBox; keys: number }>;
@@ -51,9 +51,9 @@ export function serveCommand(local: LocalCommands): Command {
 
 export function migrateCommand(context: CommandContext, local: LocalCommands): Command {
   const command = describedCommand('migrate', {
-    summary: 'Bring the database up to this version',
+    summary: 'Apply missing database migrations',
     details:
-      'The service does so when it starts; use this command to migrate before the start. The database is that of DATABASE_URL.',
+      'Works on the database of DATABASE_URL. The service also migrates at its start; use this command to migrate earlier.',
     examples: ['tillway migrate', 'tillway migrate --json'],
     remote: false,
   });
@@ -63,7 +63,7 @@ export function migrateCommand(context: CommandContext, local: LocalCommands): C
     });
     context.tell(command, { ok: true, database, applied }, (_, paint) => {
       const lines = applied.map(({ version, name }) => `${paint('green', 'applied')}  ${version} ${name}\n`);
-      const state = applied.length === 0 ? 'It was up to date already.' : 'It is up to date.';
+      const state = applied.length === 0 ? 'No migration was missing.' : 'The database is up to date.';
       return `Database: ${database}\n${lines.join('')}${state}\n`;
     });
   });
@@ -78,14 +78,14 @@ export function doctorCommand(context: CommandContext, local: LocalCommands): Co
   const command = describedCommand('doctor', {
     summary: 'Check every invariant of the database',
     details:
-      'Changes nothing. Exit code 0: all hold; 1: one is broken; 2: the database could not be checked. The database is that of DATABASE_URL.',
+      'Reads the database of DATABASE_URL and changes nothing. Exit code 0: all invariants hold; 1: one is broken; 2: the database could not be checked.',
     examples: ['tillway doctor', 'tillway doctor --json'],
     remote: false,
   });
   return command.action(async () => {
     const json = context.isJson(command);
     const { terminal } = context;
-    // A closed output does not stop the check: the exit code still counts.
+    // A closed output does not stop the check, because callers may need only the exit code.
     const write = (text: string) => {
       try {
         terminal.write(text);

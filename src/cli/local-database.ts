@@ -5,7 +5,7 @@ import { type CommandContext, CommandError } from './command-context.ts';
 import type { LocalCommands } from './local-commands.ts';
 import { plain } from './cells.ts';
 
-/** Works on the database of DATABASE_URL. A missing one is an error (`refused`), or is created (`made`). */
+/** Runs `work` on the database of DATABASE_URL. A missing database is an error (`refused`) or is created (`made`). */
 export async function onDatabase<Result>(
   { context, command, local }: { context: CommandContext; command: Command; local: LocalCommands },
   absent: 'refused' | 'made',
@@ -19,8 +19,8 @@ export async function onDatabase<Result>(
   let isNew = false;
   if (absent === 'made') isNew = (await opened(migrate())).some(({ name }) => name === 'schema');
   else await opened(examine().then((database) => database.close()));
-  const line = `Database: ${plain(name)}${isNew ? ', which was made now' : ''}\n`;
-  // With --json the output is one document for programs.
+  const line = `Database: ${plain(name)}${isNew ? ' (created now)' : ''}\n`;
+  // With --json, standard output contains only the document.
   if (context.isJson(command)) context.terminal.complain(line);
   else context.terminal.write(line);
   const store = await opened(open());

@@ -1,19 +1,19 @@
 import type { Command } from 'commander';
 import { type CommandContext, apiKeyOf, describedCommand } from './command-context.ts';
 
-/** `tillway mcp`: the tools of a running service for a host that starts MCP servers as programs. */
+/** The `mcp` command: serves the tools of a running service to an MCP host over standard input and output. */
 export function mcpCommand(context: CommandContext): Command {
   const command = describedCommand('mcp', {
-    summary: 'Serve the tools of a service to an agent, over the standard input and output',
+    summary: 'Serve the tools of a service to an agent over standard input and output',
     details:
-      'For a host that starts MCP servers as programs. A host that takes a URL gets the address of the service with /mcp instead; --url accepts that too. Runs until the input is closed and every request is answered.',
+      'For MCP hosts that start servers as programs. Hosts that take a URL connect to /mcp of the service directly. --url accepts the address with or without /mcp. Runs until the input is closed and every request is answered.',
     examples: ['tillway mcp', 'tillway mcp --url https://pay.example'],
     data: false,
   });
   return command.action(async () => {
-    // Hosts that take a URL get the one with /mcp; the requests of this command go to the service itself.
+    // Users may give the /mcp address that other hosts use; this command adds the path itself.
     const url = context.urlOf(command).replace(/\/mcp$/, '');
-    // Loaded here, because the protocol takes a while to load.
+    // Imported here, because the MCP packages load slowly.
     const { serveMcp } = await import('./mcp-stdio.ts');
     const { complain, randomBytes } = context.terminal;
     const service = { url, apiKey: apiKeyOf(context.terminal) };

@@ -8,21 +8,21 @@ import { createTillwayMcp } from '../mcp/server.ts';
 import { TOOL_NAMES, toolName } from '../mcp/tool-names.ts';
 import { type Envelope, describeTools } from '../mcp/tools.ts';
 
-// The default of SESSION_TTL, for a service that does not answer.
+// Default of SESSION_TTL, described when the service does not answer.
 const LIFETIME = 'a limited time (24 hours by default)';
-// The timeout of a request; no call takes longer.
+// Timeout of a request; the service answers every call sooner.
 const TIMEOUT_MS = 30_000;
 const IDLE_CHECK_MS = 50;
 const PROTOCOL = '2026-07-28';
 const CAPABILITIES = 'gateway://capabilities';
 
-// The user configures the host; an agent cannot set the key.
+// Only the user can set the key, in the configuration of the MCP host.
 const KEY_NEEDED =
-  'Stop, and have the user set TILLWAY_API_KEY for "tillway mcp" to an active key of that service (tillway keys create --scope agent).';
+  'Stop, and ask the user to set TILLWAY_API_KEY for "tillway mcp" to an active key of this service (tillway keys create --scope agent).';
 
 interface Service {
   url: string;
-  /** Undefined if the service needs no key. */
+  /** Undefined if the service requires no key. */
   apiKey?: string | undefined;
 }
 
@@ -31,12 +31,12 @@ export interface Surroundings {
   complain(problem: string): void;
   /** Cryptographically secure random bytes. */
   randomBytes(size: number): Uint8Array;
-  /** Default: the standard input and output. */
+  /** Default: standard input. `output` defaults to standard output. */
   input?: Readable;
   output?: Writable;
 }
 
-/** Serves the tools of a service. Resolves when the host has closed the input and has all answers. */
+/** Serves the tools of a service. Resolves when the host has closed the input and all answers are written. */
 export async function serveMcp(
   service: Service,
   { complain, randomBytes, input = process.stdin, output }: Surroundings,
@@ -52,7 +52,7 @@ export async function serveMcp(
     tools,
     async list() {
       const { result } = await ask<{ tools: (typeof tools)[number]['listed'][] }>(service, 'tools/list');
-      // If the service cannot answer, all tools are listed: each call reports why.
+      // If the service does not answer, all tools are listed, and each call then returns the error.
       return result?.tools.filter(({ name }) => TOOL_NAMES.has(name)) ?? tools.map(({ listed }) => listed);
     },
     newKey: () => `mcp_${Buffer.from(randomBytes(16)).toString('hex')}`,
@@ -63,7 +63,7 @@ export async function serveMcp(
   };
   serveStdio(() => createTillwayMcp(backend), { transport, onerror: ({ message }) => complain(message) });
   const { onclose } = transport;
-  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the protocol's own property, and no event
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- an MCP property, not a DOM event
   transport.onclose = () => {
     onclose?.();
     closed.resolve();
@@ -92,7 +92,7 @@ async function run(service: Service, action: string, sent: unknown): Promise<Env
 
 type Answer<Result> = { result: Result; error?: undefined } | { result?: undefined; error: ActionError };
 
-/** Sends one request to the endpoint of the service. The agent decides about retries. */
+/** Sends one request to /mcp of the service. Does not retry: the agent decides about retries. */
 async function ask<Result>(
   { url, apiKey }: Service,
   method: string,
@@ -103,7 +103,7 @@ async function ask<Result>(
   const envelope = Object.fromEntries(
     Object.entries(meta).map(([key, value]) => [`io.modelcontextprotocol/${key}`, value]),
   );
-  let problem = 'another program answers.';
+  let problem = 'the response is not from Tillway.';
   try {
     const response = await fetch(`${url}/mcp`, {
       method: 'POST',
@@ -135,22 +135,22 @@ async function ask<Result>(
     error: {
       code: 'unavailable',
       message: `No Tillway service answers at ${url}: ${problem}`,
-      suggestion: `Check that ${url} is the address of the service itself, without a path of its API, and start it with "tillway serve"; another is named with --url or TILLWAY_URL when "tillway mcp" is started. Then send the same again.`,
+      suggestion: `Check that the service runs ("tillway serve") and that ${url} is its base URL, without an API path. --url or TILLWAY_URL of "tillway mcp" sets another URL. Then send the same request again.`,
     },
   };
 }
 
-/** Messages line by line over two streams. */
+/** Stdio transport that wraps tool arguments before the server validates them. */
 class WrappingTransport extends StdioServerTransport {
   override async start(): Promise<void> {
     const deliver = this.onmessage;
-    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the protocol's own property, and no event
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- an MCP property, not a DOM event
     this.onmessage = (message) => deliver?.(wrapArguments(message) as JSONRPCMessage);
     await super.start();
   }
 }
 
-/** The same input, which ends only once `isIdle`: the package drops the answers to open requests at the end of its input. */
+/** Delays the end of the input until `isIdle`, because the MCP package drops open requests when its input ends. */
 function endingLate(input: Readable, isIdle: () => boolean): PassThrough {
   const late = new PassThrough();
   input.pipe(late, { end: false });

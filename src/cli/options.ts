@@ -4,20 +4,20 @@ import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
 import { PROVIDER_STATUSES } from '../domain/records.ts';
 import { CommandError, type Terminal } from './command-context.ts';
 
-// Input of people is read strictly: every refusal is a CommandError with exit code 2 that names the option and an example.
+// Option values are parsed strictly: an invalid value throws CommandError 2 with the name of the option and an example.
 
 export const EVENT_TYPES = PROVIDER_STATUSES.map((status) => `payment.${status}` as const);
 
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/;
 const DECIMAL = /^-?(?:\d+|\d*\.\d+)$/;
 
-/** A number as people write it: no exponent, no hexadecimal, no separator. */
+/** Parses a decimal number; rejects exponents, hexadecimal and separators. */
 export function numberOf(option: string, text: string, example: string): number {
   if (!DECIMAL.test(text)) throw refused(option, 'a number', example, text);
   return Number(text);
 }
 
-/** US dollars with at most two decimals, because more would be rounded to another amount than the typed one. */
+/** Parses US dollars. Rejects more than two decimals, because rounding would change the amount. */
 export function amountOf(option: string, text: string): number {
   const number = numberOf(option, text, '49.99');
   if (/\.\d{3}/.test(text)) throw refused(option, 'US dollars with at most two decimals', '49.99', text);
@@ -51,7 +51,7 @@ export function wholeNumberOption(name: string, description: string, example: st
   return option(`${name} <number>`, description, (text) => wholeNumberOf(name, text, example));
 }
 
-/** A time of the API, ISO 8601 with its zone, as it was typed. */
+/** Option for an ISO 8601 time with a time zone; the value stays the typed text. */
 export function timeOption(name: string, description: string): Option {
   return option(`${name} <time>`, `${description}: 2026-01-15T09:30:00Z`, (text) => {
     if (ISO_TIME.test(text) && !Number.isNaN(Date.parse(text))) return text;
@@ -59,25 +59,25 @@ export function timeOption(name: string, description: string): Option {
   });
 }
 
-/** Event types, separated by commas. */
+/** Parses event types separated by commas. */
 export function eventTypesOf(text: string): (typeof EVENT_TYPES)[number][] {
   return text.split(',').map((each) => {
     const type = EVENT_TYPES.find((known) => known === each.trim());
     if (type !== undefined) return type;
-    throw new CommandError(2, `--events knows no ${JSON.stringify(each.trim())}; there are ${EVENT_TYPES.join(', ')}`);
+    throw new CommandError(2, `--events takes ${EVENT_TYPES.join(', ')}, not ${JSON.stringify(each.trim())}`);
   });
 }
 
 export function statusOption(statuses: readonly string[]): Option {
-  return choiceOption('--status <status>', 'only those with this status', statuses);
+  return choiceOption('--status <status>', 'records with this status', statuses);
 }
 
-/** Filters by the ids of these records: `--payment-id`. */
+/** Filters by the id of a related record, such as `--payment-id`. */
 export function idOptions(...records: string[]): Option[] {
-  return records.map((record) => option(`--${record}-id <id>`, `only those of this ${record}`));
+  return records.map((record) => option(`--${record}-id <id>`, `records of this ${record}`));
 }
 
-/** The content of a file, or of the standard input for `-`. Throws {@link CommandError} 2 if it cannot be read. */
+/** Reads a file, or standard input for `-`. Throws {@link CommandError} 2 if reading fails. */
 export async function contentOf(file: string, { readInput }: Pick<Terminal, 'readInput'>): Promise<Buffer> {
   try {
     return file === '-' ? Buffer.from(await readInput()) : readFileSync(file);
@@ -86,7 +86,7 @@ export async function contentOf(file: string, { readInput }: Pick<Terminal, 'rea
   }
 }
 
-/** The content of a JSON file. */
+/** Reads and parses a JSON file. */
 export function fileOf(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
@@ -99,18 +99,18 @@ export function environmentOption(description: string): Option {
   return choiceOption('--environment <environment>', description, ENVIRONMENTS);
 }
 
-/** Option of commands about one environment; `usualEnvironment` is its default. */
+/** Environment option for commands about exactly one environment; the default is `usualEnvironment`. */
 export function usualEnvironmentOption(): Option {
-  return environmentOption('default: that of the API key, else sandbox');
+  return environmentOption('default: environment of the API key, else sandbox');
 }
 
 export function kindOption(description: string): Option {
   return choiceOption('--kind <kind>', description, ROUTE_KINDS);
 }
 
-/** `KEY=VALUE` texts as an object; the value may contain further `=`, and may be empty. */
+/** Option that collects `KEY=VALUE` pairs in an object. A value may contain `=` and may be empty. */
 export function metadataOption(): Option {
-  return new Option('--metadata <key=value>', 'your own data; may be given several times')
+  return new Option('--metadata <key=value>', 'your own data; can be repeated')
     .argParser((text: string, before: Record<string, string>) => {
       const [, key, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
       if (key === undefined) throw refused('--metadata', 'KEY=VALUE', 'orderId=A-1001', text);

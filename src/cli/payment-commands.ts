@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CheckoutSession, Customer, Invoice, Payment, Refund, RefundParams } from '../../sdk/src/index.ts';
+import type { CheckoutSession, Customer, Invoice, Payment, Refund, CreateRefundParams } from '../../sdk/src/index.ts';
 import { CUSTOMER_STATUSES, INVOICE_STATUSES, PAYMENT_STATUSES, SESSION_STATUSES } from '../domain/records.ts';
 import { REFUND_STATUSES } from '../domain/refund-record.ts';
 import { type CommandContext, jsonOf } from './command-context.ts';
@@ -14,13 +14,13 @@ export function sessionsCommand(context: CommandContext): Command {
     summary: 'List, show and expire checkout sessions',
     one: 'session',
     filters: [
-      option('--customer <customer>', 'only those of this customer: email address or cus_ id'),
+      option('--customer <customer>', 'sessions of this customer: email address or cus_ id'),
       statusOption(SESSION_STATUSES),
-      option('--client-reference-id <text>', 'only those that carry this reference of yours'),
+      option('--client-reference-id <text>', 'sessions with this client reference id'),
     ],
     examples: ['tillway sessions list --status paid --customer buyer@example.com'],
     columns: ['id', 'status', 'amount', 'customer', 'product', 'created'],
-    actions: { expire: { summary: 'Withdraw a session that no buyer has started to pay' } },
+    actions: { expire: { summary: 'Expire a session that the buyer has not started to pay' } },
   });
 }
 
@@ -31,7 +31,7 @@ export function paymentsCommand(context: CommandContext): Command {
     one: 'payment',
     filters: [
       statusOption(PAYMENT_STATUSES),
-      option('--payment-id <id>', 'only this payment (pay_), or those of this session (chk_)'),
+      option('--payment-id <id>', 'this payment (pay_), or the payments of this session (chk_)'),
       ...idOptions('customer', 'invoice'),
     ],
     examples: ['tillway payments list --status paid --limit 5'],
@@ -50,7 +50,7 @@ export function paymentsCommand(context: CommandContext): Command {
     },
     get: {
       details:
-        'Takes a payment (pay_...) or a session (chk_...): then the payment that paid it, else the newest attempt.',
+        'Takes a payment id (pay_...) or a session id (chk_...). For a session, shows its paid payment, else the newest payment.',
       examples: [`tillway payments get ${EXAMPLE.payment}`, `tillway payments get ${EXAMPLE.session} --json`],
     },
   });
@@ -67,7 +67,7 @@ export function invoicesCommand(context: CommandContext): Command {
   });
 }
 
-const REASONS: readonly NonNullable<RefundParams['reason']>[] = [
+const REASONS: readonly NonNullable<CreateRefundParams['reason']>[] = [
   'requested_by_customer',
   'duplicate',
   'fraudulent',
@@ -87,12 +87,12 @@ export function refundsCommand(context: CommandContext): Command {
         on: 'payment',
         summary: 'Refund a payment to its buyer, fully or in part',
         details:
-          'Takes a payment (pay_...) or a session (chk_...). Without --amount, all that is left. With --idempotency-key the same command can be sent again: it answers the first refund.',
+          'Takes a payment id (pay_...) or a session id (chk_...). Without --amount, refunds the remaining amount. With --idempotency-key the command can be repeated safely: it returns the first refund.',
         examples: ['', '--amount 10 --reason requested_by_customer --idempotency-key refund-A-1001'],
         options: [
           amountOption('--amount', 'US dollars, not cents: 10.50'),
-          choiceOption('--reason <reason>', 'for your own records', REASONS),
-          option('--idempotency-key <key>', 'your key of this refund, 8 to 120 characters'),
+          choiceOption('--reason <reason>', 'reason of the refund', REASONS),
+          option('--idempotency-key <key>', 'unique key of this request, 8 to 120 characters'),
         ],
       },
     },
@@ -106,7 +106,7 @@ export function customersCommand(context: CommandContext): Command {
     summary: 'List, show, block, export and erase customers',
     one: 'customer',
     filters: [
-      option('--email <email>', 'only the customer of this address: the whole address'),
+      option('--email <email>', 'customer with exactly this email address'),
       statusOption(CUSTOMER_STATUSES),
       ...idOptions('customer'),
     ],
@@ -115,19 +115,18 @@ export function customersCommand(context: CommandContext): Command {
     actions: {
       block: {
         summary: 'Block new sessions and payments of a customer',
-        details:
-          'From now on no session is created and no payment begins. Payments in progress continue, and their money counts.',
+        details: 'New sessions and new payments are rejected. Payments in progress continue and can still be paid.',
         examples: ['--reason chargebacks'],
-        options: [option('--reason <text>', 'reason, for your own records: at most 500 characters')],
+        options: [option('--reason <text>', 'reason for your records, at most 500 characters')],
       },
-      unblock: { summary: 'Undo a block' },
-      export: { summary: 'Print all stored data about one buyer, as JSON', show: jsonOf },
+      unblock: { summary: 'Unblock a customer' },
+      export: { summary: 'Print all stored data about a buyer as JSON', show: jsonOf },
       erase: {
-        summary: 'Erase the personal data of a buyer for good; the money records stay',
+        summary: 'Erase the personal data of a buyer permanently; financial records stay',
         details:
-          'This cannot be undone: --confirm takes the id once more. With SQLite, remnants of the old text can lie in unused parts of the file until the service is started again.',
+          'This cannot be undone: repeat the id with --confirm. With SQLite, unused parts of the file can contain the erased text until the service restarts.',
         examples: [`--confirm ${EXAMPLE.customer}`],
-        options: [option('--confirm <id>', 'the id of the customer once more').makeOptionMandatory()],
+        options: [option('--confirm <id>', 'the same id again').makeOptionMandatory()],
       },
     },
   });

@@ -41,13 +41,13 @@ import { webhookExampleCommand, webhookVerifySampleCommand } from './webhook-sam
 import { webhookVerifyCommand } from './webhook-verify.ts';
 
 const MAX_HELP_WIDTH = 110;
-/** The exit code of a program that SIGPIPE ends, as shells report it: 128 and the number of the signal. */
+/** Exit code that shells report for SIGPIPE: 128 plus the signal number. */
 const UNREAD = 141;
 
 /**
- * Runs one command line, without the name of the program. Answers the exit code: 0 for success; 1 for a refusal, an
- * unreachable service or a failed check; 2 for misuse; 141 for a closed output. Rejects for faults of the program, its
- * settings and its database.
+ * Runs the command line `args`, without the program name. Returns the exit code: 0 for success; 1 for a refusal, an
+ * unreachable service or a failed check; 2 for wrong usage; 141 for a closed output. Rejects for bugs, and for errors of the
+ * settings or the database.
  */
 export async function runTillway(args: readonly string[], terminal: Terminal, local: LocalCommands): Promise<number> {
   const context = createContext(terminal);
@@ -68,7 +68,7 @@ export async function runTillway(args: readonly string[], terminal: Terminal, lo
   }
 }
 
-/** The tree of commands. A command asks the service only when it runs. */
+/** Creates the command tree. Creating it sends no request. */
 export function createProgram(context: CommandContext, local: LocalCommands): Command {
   const program = commandGroup('tillway', 'Hosted checkout and payment routing, self-hosted', [
     ...inGroup('Service:', [
@@ -96,7 +96,7 @@ export function createProgram(context: CommandContext, local: LocalCommands): Co
       eventsCommand(context),
       deliveriesCommand(context),
       endpointsCommand(context, [forgetSecretsCommand(context, local)]),
-      commandGroup('webhook', 'Verify a webhook, or see what one looks like', [
+      commandGroup('webhook', 'Verify a webhook, or show an example', [
         webhookVerifyCommand(context),
         webhookExampleCommand(context),
         webhookVerifySampleCommand(context),
@@ -115,16 +115,16 @@ export function createProgram(context: CommandContext, local: LocalCommands): Co
   };
   return (
     program
-      // After a command, --version can be an option of that command.
+      // Lets a command define its own --version option.
       .enablePositionalOptions()
-      .version(version, '-V, --version', 'the version of this program')
+      .version(version, '-V, --version', 'print the version')
       .addHelpText('after', () =>
         [
           '',
-          'A command that asks a service takes --url (default TILLWAY_URL, else http://127.0.0.1:3000) and --json.',
-          'Where the service asks for an API key, it is read from TILLWAY_API_KEY.',
-          'Exit codes: 0 done; 1 refused, not reached, or a check that said no; 2 misuse, and nothing was sent.',
-          'Settings of the service are environment variables: DATABASE_URL and others, see README.md.',
+          'Commands that send requests to a service take --url (default TILLWAY_URL, else http://127.0.0.1:3000) and --json.',
+          'If the service requires an API key, set TILLWAY_API_KEY.',
+          'Exit codes: 0 success; 1 request refused, service unreachable, or check failed; 2 wrong usage, nothing was sent.',
+          'The service is configured by environment variables such as DATABASE_URL, see README.md.',
           'Help with examples: tillway <command> --help',
         ].join('\n'),
       )
@@ -135,19 +135,19 @@ function inGroup(heading: string, commands: Command[]): Command[] {
   return commands.map((command) => command.helpGroup(heading));
 }
 
-/** The settings of every command: none ends the process, and all output goes to the terminal. */
+/** Configures a command to throw instead of ending the process, and to write through `terminal`. */
 function settle(command: Command, terminal: Terminal): void {
   const { colour, columns = MAX_HELP_WIDTH } = terminal;
   command
     .helpCommand(false)
-    .helpOption('-h, --help', 'this text')
+    .helpOption('-h, --help', 'show this help')
     .exitOverride((refusal) => {
       const isHelp = refusal.exitCode === 0 || refusal.code === 'commander.help';
       throw isHelp ? refusal : new CommandError(2, misuseMessage(refusal, command));
     })
     .configureOutput({
       writeOut: terminal.write,
-      // Commander writes the help of a group without a command here; `complain` writes all errors.
+      // Commander writes here only the help of a group without a command; `complain` writes all errors.
       writeErr: terminal.complain,
       outputError: () => undefined,
       getOutHelpWidth: () => Math.min(columns, MAX_HELP_WIDTH),
@@ -176,18 +176,18 @@ const FIRST_EXAMPLES = [
   'tillway listen --forward-to http://127.0.0.1:4000/webhooks',
 ];
 
-/** The examples of a command; for a group, the first one of each of its commands. */
+/** Examples of a command; for a group, the first example of each command. */
 function examplesIn(command: Command): readonly string[] {
   if (command.commands.length === 0) return examplesOf(command);
   return command.commands.flatMap((each) => examplesIn(each).slice(0, 1));
 }
 
-/** An empty operand, or dots, would be the path of another resource. */
+/** Rejects the operands "", "." and "..", which would change the path of the request. */
 function refuseEmpty(command: Command): void {
   for (const [index, word] of command.args.entries()) {
     const name = command.registeredArguments[index]?.name() ?? 'argument';
     if (/^\.{0,2}$/.test(word)) {
-      throw new CommandError(2, `${name} must be more than ${JSON.stringify(word)}`);
+      throw new CommandError(2, `${name} must not be ${JSON.stringify(word)}`);
     }
   }
 }

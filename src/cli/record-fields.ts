@@ -2,24 +2,24 @@ import type { Paint } from './command-context.ts';
 import { facts, table } from './table.ts';
 import { type Cell, dollars, secondsOf, statusCell } from './cells.ts';
 
-/** The value of a column or fact: a property in its usual format, or a function of the record. Null is an empty cell. */
+/** Source of a cell: the name of a property, shown in its usual format, or a function of the record. Null is an empty cell. */
 type Field<Item> = (keyof Item & string) | ((item: Item) => Cell | null | undefined);
 
-/** Columns of a table or facts about a record, by heading, in their order. */
+/** Columns of a table by heading, in display order. */
 export type Fields<Item> = Readonly<Record<string, Field<Item>>>;
 
-/** Cells by name: the name of a property replaces its usual format, any other name adds a cell. Null omits the cell. */
+/** Cells by name. The name of a property replaces its usual format, another name adds a cell, null omits the property. */
 export type Cells<Item> = Readonly<Record<string, ((item: Item) => Cell | null | undefined) | null>>;
 
 const AMOUNTS = new Set(['amount', 'expected', 'received', 'debit', 'credit', 'refundedAmount', 'refundPendingAmount']);
 const STATUSES = new Set(['status', 'ledgerStatus', 'health']);
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$/;
-/** Properties without a cell of their own. */
+/** Properties that are never shown. */
 const NOT_SHOWN = new Set(['object', 'currency']);
 const FIRST = ['id', 'status'];
 const LAST = ['metadata', 'environment', 'created', 'updated'];
 
-/** A property of a record in its usual format. */
+/** Formats a property of a record by its name and type. */
 export function usualCell(name: string, value: unknown): Cell {
   if (value === null || value === undefined) return '';
   if (Array.isArray(value)) return value.every((each) => typeof each === 'string') ? value.join(', ') : '';
@@ -38,13 +38,13 @@ function cellOf<Item>(item: Item, field: Field<Item>): Cell {
   return typeof field === 'function' ? (field(item) ?? '') : usualCell(field, item[field]);
 }
 
-/** `nextAttemptAt` as `Next attempt at`. */
+/** Label of a property: `nextAttemptAt` becomes `Next attempt at`. */
 function labelOf(name: string): string {
   const words = name.replaceAll(/_|(?=[A-Z])/g, ' ').toLowerCase();
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Facts about one record, a line each: its properties and further cells; empty ones are left out. `one` is the label of the id. */
+/** Creates a formatter that writes one record, a line for each non-empty property or cell. `one` is the label of the id. */
 export function showRecord<Item extends object>(
   one: string,
   cells: Cells<Item> = {},
@@ -62,7 +62,7 @@ export function showRecord<Item extends object>(
   };
 }
 
-/** Columns by the names of properties or of cells. */
+/** Table columns for the named properties and cells. */
 export function columnsOf<Item>(one: string, names: readonly string[], cells: Cells<Item> = {}): Fields<Item> {
   const columns = names.map((name) => [
     labelOf(name === 'id' ? one : name).toUpperCase(),
@@ -75,7 +75,7 @@ export function rowOf<Item>(columns: Fields<Item>, item: Item): Cell[] {
   return Object.values(columns).map((field) => cellOf(item, field));
 }
 
-/** A table of records. */
+/** Creates a formatter for a table of records. */
 export function showTable<Item>(columns: Fields<Item>): (items: readonly Item[], paint?: Paint) => string {
   return (items, paint) =>
     table(

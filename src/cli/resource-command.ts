@@ -8,41 +8,41 @@ import { type Listing, listCommand } from './list-command.ts';
 
 type Resources = { [Name in keyof Tillway]: Tillway[Name] extends { list: unknown; get: unknown } ? Name : never };
 
-/** A kind of record with its commands: list, get, and actions on one of them. */
+/** Description of a resource and its commands: list, get, and actions on one record. */
 export interface Resource<Item extends { id: string }, Details extends Item = Item> extends Pick<
   Listing<Item>,
   'filters' | 'examples'
 > {
-  /** In the plural: `payments`. */
+  /** Plural name: `payments`. */
   name: string;
-  /** The operand of its commands, and the name of its example id: `payment`. */
+  /** Singular name, also the operand and the key of the example id: `payment`. */
   one: keyof typeof EXAMPLE;
-  /** The resource of the SDK; default: the one of that name. */
+  /** Property of the SDK client; default `name`. */
   of?: Resources[keyof Tillway];
-  /** The line for the group in the list of commands. */
+  /** Summary of the command group. */
   summary: string;
   columns: readonly string[];
-  /** Cells of the table and facts about one record, in addition to its properties. */
+  /** Cells that replace or extend the properties of a record. */
   cells?: Cells<Details>;
   get?: Partial<Pick<CommandDescription, 'summary' | 'details' | 'examples'>>;
-  /** The text below the facts of one record. */
+  /** Returns additional text below one record. */
   more?(details: Details, paint: Paint): string;
   actions?: Actions;
-  /** Further commands, by name. */
+  /** Additional commands of the group. */
   others?: readonly Command[];
-  /** The first commands in the help; default: list and get. */
+  /** Commands that the help lists first; default: list and get. */
   order?: readonly string[];
 }
 
 /** A command on one record. */
 interface Action extends Pick<CommandDescription, 'summary' | 'details' | 'options'> {
-  /** The operand; default: that of the resource. */
+  /** Operand; default: the singular name of the resource. */
   on?: keyof typeof EXAMPLE;
-  /** The options of each example; default: one example without options. */
+  /** Options for each example; default: one example without options. */
   examples?: readonly string[];
-  /** Default: the method of that name. */
+  /** Default: the SDK method with the name of the action. */
   run?(client: Tillway, id: string, options: never): PromiseLike<unknown>;
-  /** Default: the facts, if the answer is the record. */
+  /** Default: shows the record, which the answer then must be. */
   show?(answer: never, paint: Paint): string;
   isFailure?(answer: never): boolean;
 }
@@ -52,7 +52,7 @@ export type Actions = Readonly<Record<string, Action>>;
 
 type Methods = Record<string, (id: string, options: unknown) => PromiseLike<never>>;
 
-/** The group of commands of a resource. Without a command, the group lists. */
+/** Creates the command group of a resource. Its default command is `list`. */
 export function resourceCommand<Item extends { id: string }, Details extends Item = Item>(
   context: CommandContext,
   resource: Resource<Item, Details>,

@@ -3,7 +3,7 @@ import { type CommandContext, type Paint, describedCommand } from './command-con
 import { table } from './table.ts';
 import { type Cell, plain } from './cells.ts';
 
-/** The keywords of JSON Schema that the command shows. */
+/** JSON Schema keywords that the command shows. */
 interface Schema {
   type?: string | string[];
   const?: unknown;
@@ -17,8 +17,8 @@ interface Schema {
 
 export function schemaCommand(context: CommandContext): Command {
   const command = describedCommand('schema [operation]', {
-    summary: 'Show the input and the output of an operation',
-    details: 'Without an operation, lists them. With --json, the JSON Schemas.',
+    summary: 'Show the input and output schema of an API operation',
+    details: 'Without an operation, lists all operations. With --json, prints the JSON Schemas.',
     examples: ['tillway schema', 'tillway schema checkout.create', 'tillway schema fees.estimate --json'],
   });
   return command.action(async (operation: string | undefined) => {
@@ -26,7 +26,7 @@ export function schemaCommand(context: CommandContext): Command {
     if (operation === undefined) {
       const { schemas } = await client.capabilities();
       return context.tell(command, schemas, ({ operations }) => {
-        return `${operations.map(plain).join('\n')}\n\nOne of them: tillway schema ${plain(operations[0]!)}\n`;
+        return `${operations.map(plain).join('\n')}\n\nShow a schema: tillway schema ${plain(operations[0]!)}\n`;
       });
     }
     context.tell(command, await client.schema(operation), ({ inputSchema, outputSchema }, paint) => {

@@ -2,10 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import type { Command } from 'commander';
 import type {
   Discrepancy,
-  SettleParams,
+  SettlePaymentParams,
   Settlement,
   SettlementImport,
-  SettlementImportParams,
+  ImportSettlementsParams,
 } from '../../sdk/src/index.ts';
 import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES } from '../domain/records.ts';
 import { type CommandContext, CommandError, type Paint, serviceCommand } from './command-context.ts';
@@ -32,13 +32,13 @@ export function discrepanciesCommand(context: CommandContext): Command {
     one: 'discrepancy',
     filters: [
       statusOption(DISCREPANCY_STATUSES),
-      choiceOption('--kind <kind>', 'only those of this kind', DISCREPANCY_KINDS),
+      choiceOption('--kind <kind>', 'discrepancies of this kind', DISCREPANCY_KINDS),
       ...idOptions('session'),
     ],
     examples: ['tillway discrepancies list --status open'],
     columns: ['id', 'status', 'kind', 'expected', 'received', 'actions', 'created'],
     cells: {
-      // An open discrepancy without actions waits for its refund, and no action is needed.
+      // An open discrepancy with a refund and no actions waits for the refund: the merchant need not act.
       status: ({ status, refundId, actions }) =>
         status !== 'open' || refundId === null || actions.length > 0
           ? statusCell(status)
@@ -47,14 +47,14 @@ export function discrepanciesCommand(context: CommandContext): Command {
     get: { summary: 'Show a discrepancy, such as a wrong amount' },
     actions: {
       resolve: {
-        summary: 'Refund the money, or accept it',
+        summary: 'Resolve a discrepancy by refund or acceptance',
         details:
-          'The actions that a discrepancy allows are shown with it. Accepting a wrong amount makes the order paid in full: ' +
-          'payment.paid is sent, the shop fulfils, and the merchant bears the difference. A refund leaves the discrepancy open ' +
-          'until it has succeeded. Where nothing can be booked, have the provider give the money back, and accept with a note of that.',
+          'The field "actions" of the discrepancy lists the allowed actions. Accepting a wrong amount makes the session paid: ' +
+          'payment.paid is sent, and the merchant bears the difference. With a refund, the discrepancy stays open ' +
+          'until the refund succeeds. If refund is not allowed, refund at the provider, then accept with a note about it.',
         examples: ['--action refund', '--action accept --note "agreed by phone"'],
         options: [
-          choiceOption('--action <action>', 'what is to become of it', ['refund', 'accept']).makeOptionMandatory(),
+          choiceOption('--action <action>', 'how to resolve it', ['refund', 'accept']).makeOptionMandatory(),
           option('--note <text>', 'your note, at most 500 characters'),
         ],
       },
@@ -64,35 +64,35 @@ export function discrepanciesCommand(context: CommandContext): Command {
 
 export function settlementsCommand(context: CommandContext): Command {
   const importFile = serviceCommand(context, 'import <file>', {
-    summary: 'Settle the payments that a CSV file names',
-    details: `Columns: payment_id or reference (the provider's id of the payment), amount, currency, and settled_at if it is there. The same file again changes nothing. - reads the standard input. Exit code 1 if a line did not match.`,
+    summary: 'Import settlements from a CSV file',
+    details: `Columns: payment_id or reference (the provider's payment id), amount, currency, and optionally settled_at. Importing a file again changes nothing. The file name - reads standard input. Exit code 1 if a line did not match a payment.`,
     examples: ['tillway settlements import payouts.csv --dry-run', 'tillway settlements import payouts.csv'],
     options: [
-      option('--dry-run', 'report what would be recorded, and record nothing'),
-      environmentOption('settle payments of this environment only; default: both'),
+      option('--dry-run', 'report the matches, but record nothing'),
+      environmentOption('settle payments of this environment; default both'),
     ],
-    ask: async ({ settlements }, options: SettlementImportParams, file) =>
+    ask: async ({ settlements }, options: ImportSettlementsParams, file) =>
       settlements.import(await textOf(context, file), options),
     show: showImport,
     isFailure: ({ notMatched }) => notMatched.lines > 0,
   });
   const record = serviceCommand(context, 'record <payment>', {
-    summary: 'Record that the rest of a payment was paid out',
-    details: 'Takes a payment (pay_...) or a session (chk_...). An earlier record is shown and stays.',
+    summary: 'Record the payout of the remaining amount of a payment',
+    details: 'Takes a payment id (pay_...) or session id (chk_...). Shows an existing settlement unchanged.',
     examples: [`tillway settlements record ${EXAMPLE.payment} --reference PO-2026-0115`],
     options: [
-      amountOption('--amount', 'refuse where it is not what is left, US dollars: 48.54'),
+      amountOption('--amount', 'expected remaining amount; fails if it differs. US dollars: 48.54'),
       option('--reference <text>', 'reference of the payout'),
-      timeOption('--settled-at', 'when it was paid out; default now'),
+      timeOption('--settled-at', 'time of the payout; default now'),
     ],
-    ask: ({ settlements }, options: SettleParams, id) => settlements.settle(id, options),
+    ask: ({ settlements }, options: SettlePaymentParams, id) => settlements.settle(id, options),
     show(settlement, paint, { reference }) {
       const isOther = reference !== undefined && settlement.reference !== reference;
-      const before = isOther ? `Recorded before, and left as it was: not as ${plain(reference)}.\n` : '';
+      const before = isOther ? `Already settled with another reference; ${plain(reference)} was not recorded.\n` : '';
       return before + showSettlement(settlement, paint);
     },
   });
-  return commandGroup('settlements', 'Record what was paid out to the merchant', [importFile, record]);
+  return commandGroup('settlements', 'Record payouts to the merchant', [importFile, record]);
 }
 
 async function textOf({ terminal }: CommandContext, file: string): Promise<string> {

@@ -3,13 +3,13 @@ import { type Cell, plain } from './cells.ts';
 
 type Row = readonly Cell[];
 
-// Amounts are aligned at their last digit.
+// Amounts are right-aligned.
 const AMOUNT = /^-?\d+\.\d\d USD$/;
-// Users copy ids into the next command, so they are never left out.
+// Ids are never omitted, because users copy them into the next command.
 const ID = /^[a-z]{2,4}_\w{16,}$/;
 const GAP = '  ';
 
-/** Rows under headings; columns are as wide as their widest entry, and empty columns are left out. */
+/** Formats rows under headings. Omits empty columns, and columns that do not fit the terminal. */
 export function table(headings: readonly string[], rows: readonly Row[], paint: Paint = withoutStyle): string {
   if (rows.length === 0) return 'None.\n';
   const growing = growingTable(headings, paint);
@@ -18,13 +18,13 @@ export function table(headings: readonly string[], rows: readonly Row[], paint: 
 
 /** A table that is printed while its rows arrive. */
 export interface GrowingTable {
-  /** The lines of these rows, with headings above the first ones; columns never get narrower. */
+  /** Formats these rows, with headings above the first rows. Columns can only grow wider. */
   add(rows: readonly Row[]): string;
-  /** The line below the table: the names of the columns that do not fit the terminal. */
+  /** Returns the line below the table, which names the columns that do not fit the terminal. */
   end(): string;
 }
 
-/** On a narrow terminal, columns are left out from the right, but never ids. */
+/** Creates a table that omits columns from the right if the terminal is too narrow, but never ids. */
 export function growingTable(headings: readonly string[], paint: Paint): GrowingTable {
   const titles = headings.map((text): Cell => ({ text, style: 'bold' }));
   let widths: number[] | undefined;
@@ -37,7 +37,7 @@ export function growingTable(headings: readonly string[], paint: Paint): Growing
         const isUsed = before > 0 || rows.some((row) => textOf(row[column]!) !== '');
         return isUsed ? Math.max(before, ...lines.map((row) => textOf(row[column]!).length)) : 0;
       });
-      // The columns of the first rows decide, so that later rows are aligned with them.
+      // The first rows decide which columns are omitted, so that later rows have the same columns.
       if (widths === undefined) leftOut = tooMany(grown, rows, paint.columns);
       widths = grown;
       const shown = grown.map((width, column) => (leftOut.has(column) ? 0 : width));
@@ -45,7 +45,7 @@ export function growingTable(headings: readonly string[], paint: Paint): Growing
     },
     end() {
       const names = headings.filter((_, column) => leftOut.has(column) && widths![column]! > 0);
-      return names.length === 0 ? '' : `${paint('dim', `wider terminal, or --json: ${names.join(' ')}`)}\n`;
+      return names.length === 0 ? '' : `${paint('dim', `omitted columns: ${names.join(' ')}`)}\n`;
     },
   };
 }
@@ -73,7 +73,7 @@ function aligned(cell: Cell, width: number, paint: Paint): string {
   return AMOUNT.test(text) ? `${space}${painted(cell, paint)}` : `${painted(cell, paint)}${space}`;
 }
 
-/** Facts about one record, one a line; empty facts are left out. */
+/** Formats name and value pairs, one per line; omits empty values. */
 export function facts(
   pairs: readonly (readonly [name: string, value: Cell | null | undefined])[],
   paint: Paint,

@@ -1,9 +1,9 @@
 import { type Environment, type WebhookCheck, WebhookVerificationError, webhooks } from '../../sdk/src/index.ts';
 import { durationText } from './duration.ts';
 
-/** A delivery as the endpoint received it, and what the endpoint expects. */
+/** A delivery as the endpoint received it, with the secret and limits of the endpoint. */
 export interface Received {
-  /** Headers by their names in lower case. */
+  /** Headers by lower-case name. */
   headers: Readonly<Record<string, string>>;
   body: Buffer;
   secret: string;
@@ -14,8 +14,8 @@ export interface Received {
 }
 
 /**
- * A reason for which the delivery is not genuine. `proven`: undoing the mistake makes the signature right, or the request
- * shows the mistake.
+ * A reason why the delivery is not genuine. `proven`: the signature is valid once the mistake is undone, or the request
+ * itself shows the mistake.
  */
 interface Finding {
   cause: string;
@@ -27,9 +27,9 @@ interface Finding {
 export interface Diagnosis {
   genuine: boolean;
   event: { id: string; type: string; environment: Environment | null } | null;
-  /** Age of the signature in seconds by the local clock, negative for the future; null if no time is known. */
+  /** Age of the signature in seconds by the local clock, negative for the future; null if the request has no timestamp. */
   ageSeconds: number | null;
-  /** Empty exactly if the delivery is genuine. */
+  /** Empty if and only if the delivery is genuine. */
   findings: Finding[];
 }
 
@@ -42,7 +42,7 @@ const CAUSES: Partial<Record<Fault['reason'], string>> = {
   missing_header: 'header_missing',
   malformed_header: 'header_changed',
 };
-const RAW = 'Verify the raw bytes of the request before anything parses, trims or decodes them.';
+const RAW = 'Verify the raw bytes of the request, before any parsing, trimming or decoding.';
 
 const finding =
   (certainty: Finding['certainty']) =>
@@ -50,13 +50,13 @@ const finding =
 const proven = finding('proven');
 const likely = finding('likely');
 
-/** Tells whether a delivery is genuine and, if not, which of the eight common causes explains it. The SDK judges each signature. */
+/** Checks whether a delivery is genuine and, if not, which of eight common causes explains it. The SDK verifies each signature. */
 export async function diagnose(received: Received): Promise<Diagnosis> {
   const { headers, body, secret, now, toleranceSeconds, environment } = received;
   const event = eventOf(body);
   const signed = [GATEWAY, STANDARD].filter((scheme) => headers[scheme] !== undefined);
   const wrong = new Map<string, Fault>();
-  // Without a signature, the SDK reports which headers are missing.
+  // Without any signature header, one check makes the SDK report which headers are missing.
   for (const scheme of signed.length === 0 ? [GATEWAY] : signed) {
     const checked = await check(received, scheme, body);
     if (!checked.ok) wrong.set(scheme, checked);
@@ -66,7 +66,7 @@ export async function diagnose(received: Received): Promise<Diagnosis> {
   const findings = scheme && fault ? [await explain(scheme, fault, right, received, event)] : [];
   const is = event?.environment;
   if (!fault && is && environment !== undefined && is !== environment) {
-    const message = `It is an event of ${is}, and ${environment} is expected.`;
+    const message = `The event is from ${is}, but ${environment} is expected.`;
     findings.push(proven('other_environment', message, 'Give each environment its own endpoint and secret.'));
   }
   const time = /\bt=(\d{1,12})(?!\d)/.exec(headers[GATEWAY] ?? '')?.[1] ?? headers['webhook-timestamp'];
@@ -87,23 +87,23 @@ export async function diagnose(received: Received): Promise<Diagnosis> {
   return { genuine: findings.length === 0, event, ageSeconds, findings };
 }
 
-/** The result of the SDK for the signature of one scheme. */
+/** Verifies the signature of one scheme with the SDK, whatever its age. */
 function check({ headers, secret }: Received, scheme: string, body: string | Buffer): Promise<WebhookCheck> {
   const { [GATEWAY]: gateway, [STANDARD]: standard, ...others } = headers;
   const own = { ...others, [scheme]: scheme === GATEWAY ? gateway : standard };
   return webhooks.check(body, own, secret, { toleranceSeconds: Infinity });
 }
 
-/** The body after one common mistake is undone. */
+/** Variants of the body, each with one common mistake undone. */
 function corrections(text: string): [cause: string, change: string, bytes: string | Buffer][] {
   return [
-    ['body_changed', 'given white space or a byte order mark around it', text.trim()],
-    ['body_changed', 'read as Latin-1 although it is UTF-8', Buffer.from(text, 'latin1')],
+    ['body_changed', 'surrounded with white space or a byte order mark', text.trim()],
+    ['body_changed', 'decoded as Latin-1 instead of UTF-8', Buffer.from(text, 'latin1')],
     ['body_rewritten', 'parsed and serialized again', serialized(text) ?? text],
   ];
 }
 
-/** The event as the service serializes it; undefined if the text is not JSON, or nested too deep to be written. */
+/** The event as the service serializes it; undefined if the text is not JSON or is nested too deeply. */
 function serialized(text: string): string | undefined {
   try {
     const json = JSON.parse(text) as unknown;
@@ -113,7 +113,7 @@ function serialized(text: string): string | undefined {
   }
 }
 
-/** The cause of a signature that the SDK rejects. */
+/** Finds the cause of a signature that the SDK rejects. */
 async function explain(
   scheme: string,
   fault: Fault,
@@ -128,36 +128,36 @@ async function explain(
   const text = body.toString();
   for (const [cause, change, bytes] of corrections(text)) {
     if (!(await check(received, scheme, bytes)).ok) continue;
-    return proven(cause, `The body is not the bytes that were signed: it was ${change}.`, RAW);
+    return proven(cause, `The body differs from the signed bytes: it was ${change}.`, RAW);
   }
   if (right !== undefined) {
-    const both = `One signature is wrong although body, secret and time are right: ${right} of the same delivery fits.`;
-    return likely('header_changed', both, 'Look for a proxy that changes the header or mixes those of two deliveries.');
+    const both = `One signature header is wrong, but body, secret and time are right, because ${right} of the same delivery is valid.`;
+    return likely('header_changed', both, 'Look for a proxy that changes headers or mixes them between deliveries.');
   }
   const announced = headers['content-length'] ?? String(body.length);
   if (text === '' || announced !== String(body.length)) {
-    return proven('body_changed', `The body has ${body.length} bytes, and Content-Length is ${announced}.`, RAW);
+    return proven('body_changed', `The body has ${body.length} bytes, but Content-Length is ${announced}.`, RAW);
   }
   const original = serialized(text);
   if (original === undefined) return likely('body_changed', 'The body is not JSON: it was cut off or decoded.', RAW);
-  if (original !== text) return likely('body_rewritten', 'The body is not compact JSON, as the service sends it.', RAW);
+  if (original !== text) return likely('body_rewritten', 'The body is not compact JSON as sent by the service.', RAW);
   const is = event?.environment;
   if (is && environment !== undefined && is !== environment) {
-    const other = `It is an event of ${is}, and the secret seems to be the one of ${environment}.`;
+    const other = `The event is from ${is}, but the secret seems to be from ${environment}.`;
     return likely('other_environment', other, `Verify events of ${is} with the secret of ${is}.`);
   }
   if (/v1=.*v1=|v1,.* v1,/.test(headers[scheme] ?? '')) {
-    const several = 'The service signs with several secrets while one is rotated, and the given one is none of them.';
-    return likely('rotated_secret', several, 'Use the secret that the rotation has shown; the others expire.');
+    const several = 'The delivery is signed with several secrets, as during a rotation, but not with the given secret.';
+    return likely('rotated_secret', several, 'Use the secret that the rotation printed; earlier secrets expire.');
   }
-  const message = `It was signed with another secret, or the content of the body was changed.${is ? ` It is an event of ${is}: is this the secret of ${is}?` : ''}`;
-  const fix = 'Compare the secret with WEBHOOK_SECRET of the service, or with the one that tillway listen printed.';
+  const message = `The delivery was signed with another secret, or its body was changed.${is ? ` The event is from ${is}: check that the secret is too.` : ''}`;
+  const fix = 'Compare the secret with WEBHOOK_SECRET of the service, or with the secret that tillway listen printed.';
   return likely('wrong_secret', message, fix);
 }
 
-/** `12 s ago`. */
+/** Age as text: `12 s ago`. */
 export function ageText(seconds: number): string {
-  return seconds < 0 ? `${durationText(-seconds)} ahead of the clock here` : `${durationText(seconds)} ago`;
+  return seconds < 0 ? `${durationText(-seconds)} ahead of the local clock` : `${durationText(seconds)} ago`;
 }
 
 function eventOf(body: Buffer): Diagnosis['event'] {

@@ -14,32 +14,32 @@ interface Options {
   tolerance: string;
 }
 
-/** `webhook verify`: tells whether a delivery is genuine, and the likely cause if it is not. Sends no request. */
+/** The `webhook verify` command: checks whether a delivery is genuine, and explains the likely cause if not. Sends no request. */
 export function webhookVerifyCommand(context: CommandContext): Command {
   const command = describedCommand('verify', {
-    summary: 'Verify a webhook, and explain why it is not genuine',
+    summary: 'Verify a webhook, and explain a failed verification',
     details:
-      'Takes the request as your endpoint received it. The standard input is the whole request: header lines, an empty ' +
-      'line, the body. With --headers and --body, two files are the request; a line end at the end of the standard input ' +
-      'is no part of the body, one at the end of --body is. If the signature is wrong, the eight common causes are ' +
-      'checked: wrong secret, secret of the other environment, rotated secret, body parsed and serialized again, body ' +
-      'trimmed or re-encoded, header missing, header changed, clock skew. Exit code 0: genuine, 1: not. No service is asked.',
+      'Takes the request that your endpoint received. Standard input is the whole request: header lines, an empty ' +
+      'line, the body. A newline at the end of standard input is not part of the body. With --headers and --body, the request ' +
+      'is read from two files, byte by byte. If the signature is wrong, the command checks eight common causes: ' +
+      'wrong secret, secret of the other environment, rotated secret, body parsed and serialized again, body ' +
+      'trimmed or re-encoded, header missing, header changed, clock skew. Exit code 0: genuine, 1: not genuine. Sends no request.',
     examples: [
       'tillway webhook verify --secret whsec_... < request.txt',
       'tillway webhook verify --secret whsec_... --headers headers.txt --body body.json',
     ],
     options: [
-      option('--secret <secret>', 'what it was signed with; default WEBHOOK_SECRET'),
-      option('--headers <file>', 'the headers, as "name: value" lines'),
-      option('--body <file>', 'the body as it was received'),
-      environmentOption('the one that you expect'),
-      option('--tolerance <time>', 'how old it may be; default 5m').default('5m'),
+      option('--secret <secret>', 'signing secret; default WEBHOOK_SECRET'),
+      option('--headers <file>', 'file with "name: value" lines'),
+      option('--body <file>', 'file with the raw body'),
+      environmentOption('expected environment of the event'),
+      option('--tolerance <time>', 'maximum age of the signature; default 5m').default('5m'),
     ],
     remote: false,
   });
   return command.action(async ({ secret = context.terminal.webhookSecret, environment, ...options }: Options) => {
     if (secret === undefined) {
-      throw new CommandError(2, 'name the signing secret: --secret whsec_..., or WEBHOOK_SECRET in this shell');
+      throw new CommandError(2, 'set the signing secret with --secret whsec_... or WEBHOOK_SECRET');
     }
     const toleranceSeconds = durationOf(options.tolerance, '--tolerance');
     const request = await requestOf(options, context.terminal);
@@ -67,16 +67,16 @@ function tellDiagnosis({ genuine, findings, event, ageSeconds }: Diagnosis, pain
   return `${paint(['bold', genuine ? 'green' : 'red'], genuine ? 'Genuine' : 'Not genuine')}\n${details}${reasons.join('')}`;
 }
 
-/** The request in two files or the standard input. Throws {@link CommandError} 2 if it has no header. */
+/** Reads the request from two files or from standard input. Throws {@link CommandError} 2 if it has no header. */
 async function requestOf(
   { headers: headersFile, body: bodyFile }: Pick<Options, 'headers' | 'body'>,
   terminal: Pick<Terminal, 'readInput'>,
 ): Promise<Pick<Received, 'headers' | 'body'>> {
   if ((headersFile === undefined) !== (bodyFile === undefined)) {
-    throw new CommandError(2, 'give both --headers and --body, or the whole request to the standard input');
+    throw new CommandError(2, 'give both --headers and --body, or the whole request on standard input');
   }
   const input = await contentOf(headersFile ?? '-', terminal);
-  // Latin-1 has one character a byte, so that positions in the text are positions in the bytes.
+  // Latin-1 has one character per byte, so positions in the text are byte positions.
   const [head, gap = ''] = input.toString('latin1').split(/(\r?\n\r?\n)/, 2) as [string, string?];
   const headers = readHeaders(head);
   if (Object.keys(headers).length === 0) {
@@ -84,13 +84,13 @@ async function requestOf(
   }
   if (bodyFile !== undefined) return { headers, body: await contentOf(bodyFile, terminal) };
   const body = input.subarray(head.length + gap.length);
-  // Editors and shells end a file with a line end, which is not sent, unless Content-Length counts it.
+  // Editors and shells add a final newline. It is removed unless Content-Length includes it.
   const end = /\r?\n$/.exec(body.toString('latin1'))?.[0] ?? '';
   const isWhole = headers['content-length'] === String(body.length);
   return { headers, body: isWhole ? body : body.subarray(0, body.length - end.length) };
 }
 
-/** Reads `name: value` lines; other lines, such as a request line, are skipped. */
+/** Parses `name: value` lines; skips other lines, such as the request line. */
 function readHeaders(text: string): Received['headers'] {
   const lines = text.split(/\r?\n/).map((line) => /^([\w-]+):\s*(.*)$/.exec(line));
   return Object.fromEntries(lines.flatMap((match) => (match ? [[match[1]!.toLowerCase(), match[2]!.trim()]] : [])));

@@ -6,7 +6,7 @@ import { oneOf, positive } from './setting-fields.ts';
 
 const MIN_CONNECTIONS = 10;
 
-/** A number of requests; null for `off`. */
+/** Field for a number of requests; null for `off`. */
 // `off` becomes null, because zod would replace undefined with the default.
 const rate = (unit: string) =>
   z.union([z.literal('off').transform(() => null), positive(unit)], {
@@ -57,12 +57,12 @@ export function faultOfTimes({ HEADERS_TIMEOUT: headers, REQUEST_TIMEOUT: reques
   return request < headers ? 'must be at least HEADERS_TIMEOUT: the headers are a part of the request' : undefined;
 }
 
-// The widest private networks: 10.0.0.0/8 and fc00::/7.
+// Prefix lengths of the widest private networks: 10.0.0.0/8 and fc00::/7.
 const MIN_PREFIX = { ipv4: 8, ipv6: 7 };
-// https://www.rfc-editor.org/rfc/rfc4291#section-2.5.5.2: IPv4 addresses, as IPv6 writes them.
+// IPv4-mapped IPv6 addresses: https://www.rfc-editor.org/rfc/rfc4291#section-2.5.5.2.
 const MAPPED = { address: ipaddr.IPv6.parse('::ffff:0:0'), prefix: 96 };
 
-/** Error message for an invalid proxy. A trusted proxy can name any client address, so wide networks are rejected. */
+/** Error message for an invalid proxy. Rejects wide networks, because a trusted proxy can claim any client address. */
 function faultOfProxy(entry: string): string | undefined {
   const [address = '', prefix, ...rest] = entry.split('/');
   const isWhole = prefix === undefined || /^(?:0|[1-9]\d{0,2})$/.test(prefix);
@@ -72,7 +72,7 @@ function faultOfProxy(entry: string): string | undefined {
   const bits = Number(prefix);
   const parsed = ipaddr.parse(address);
   if (bits > (parsed.kind() === 'ipv4' ? 32 : 128)) return NO_PROXY;
-  return bits < leastPrefix(parsed, bits) ? `must hold no network as wide as ${entry}` : undefined;
+  return bits < leastPrefix(parsed, bits) ? `must not contain a network as wide as ${entry}` : undefined;
 }
 
 const NO_PROXY = 'must be addresses or networks, for example 10.0.0.7,192.168.0.0/16';

@@ -6,7 +6,7 @@ import { environmentOfKey } from '../domain/api-key.ts';
 export class ConfigError extends Error {}
 
 export const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
-// Paths are appended to these URLs, and headers contain them: so they are normalised and end with their path.
+// Normalised and without trailing slash, because paths are appended to these URLs and headers contain them.
 export const origin = url
   .refine((value) => {
     const parsed = URL.parse(value);
@@ -36,7 +36,7 @@ export const encryptionKeys = z
   .transform((text) => text.split(',').map((key) => key.trim()))
   .refine(
     (keys) => keys.every((key) => KEY_FORM.test(key)),
-    'must be base64 of 32 random bytes, "openssl rand -base64 32"; several are separated by commas, the first one encrypts',
+    'must be base64 of 32 random bytes, "openssl rand -base64 32"; separate several keys by commas, the first one encrypts',
   )
   .transform((keys) => keys.map((key): Uint8Array => Buffer.from(key, 'base64')));
 
@@ -55,7 +55,7 @@ export const appSchemes = z
   .transform((text) => text.split(',').map((scheme) => scheme.trim().toLowerCase()))
   .refine(
     (schemes) => schemes.every(isNameableScheme),
-    'must be app schemes separated by commas, without a colon, such as myapp; https and http need no naming, and schemes that run code or open files or other programs cannot be named',
+    'must be app schemes separated by commas, without a colon, such as myapp; https and http are always allowed, and schemes that run code or open files or other programs are never allowed',
   );
 
 const SSL_MODES = ['verify-full', 'no-verify', 'disable'];
@@ -63,18 +63,18 @@ const SSL_MODES = ['verify-full', 'no-verify', 'disable'];
 /** Error message for an invalid database URL, without any part of its password. */
 export function faultOfDatabaseUrl(value: string): string | undefined {
   if (/^sqlite:(?:.*:memory:|file:)/.test(value)) {
-    return 'must name a file by its path, for example sqlite:./data/tillway.db: a database in memory ends with the process';
+    return 'must contain a file path, for example sqlite:./data/tillway.db: an in-memory database would be lost at exit';
   }
   if (/^sqlite:.+/.test(value)) return undefined;
   if (!/^postgres(?:ql)?:\/\//.test(value)) {
     return 'must be sqlite:<path>, for example sqlite:./data/tillway.db, or postgres://<user>:<password>@<host>:<port>/<database>';
   }
-  if (/^[^?]*,/.test(value)) return 'must name one host: the address of the primary, wherever that moves';
+  if (/^[^?]*,/.test(value)) return 'must contain one host: an address that always leads to the primary';
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (!url || url.hostname === '' || !/^\/[^/@]+$/.test(url.pathname) || url.hash !== '') {
-    return 'must be postgres://<user>:<password>@<host>:<port>/<database>; characters such as @ / # : of the password are percent-encoded';
+    return 'must be postgres://<user>:<password>@<host>:<port>/<database>; percent-encode characters such as @ / # : in the password';
   }
   const mode = url.searchParams.get('sslmode');
   if (mode === null || SSL_MODES.includes(mode)) return undefined;
-  return `must have sslmode ${SSL_MODES.join(', ')}: verify-full takes sslrootcert=<file> for an authority of your own, no-verify checks no certificate`;
+  return `must have sslmode ${SSL_MODES.join(', ')}: verify-full accepts sslrootcert=<file> for a private certificate authority, no-verify does not check certificates`;
 }

@@ -5,7 +5,7 @@ const PORT_ERROR = 'must be a port: 0 to 65535';
 const HEADERS_ERROR = 'must be name=value pairs, separated by commas, values percent-encoded';
 const HEADER = /^([\w!#$%&'*+.^`|~-]+)=(.*)$/;
 
-/** Settings of metrics and traces. Settings that OpenTelemetry defines have its names. */
+/** Settings for metrics and traces. Settings that OpenTelemetry defines keep their standard names. */
 export const TELEMETRY_VARIABLES = {
   METRICS_PORT: number(PORT_ERROR).pipe(z.number().int(PORT_ERROR).max(65_535, PORT_ERROR)).optional(),
   METRICS_HOST: z.string().min(1).default('127.0.0.1'),
@@ -55,10 +55,10 @@ interface TelemetrySettings {
     | undefined;
 }
 
-/** Error message for a metrics port that is also the port of the service. */
+/** Error message if the metrics port equals the port of the service. */
 export function faultOfMetricsPort(values: Pick<Values, 'METRICS_PORT'> & { PORT: number }): string | undefined {
   const isTaken = values.METRICS_PORT !== undefined && values.METRICS_PORT !== 0 && values.METRICS_PORT === values.PORT;
-  return isTaken ? 'must be another port than PORT: metrics are not for the public' : undefined;
+  return isTaken ? 'must differ from PORT, because metrics are not public' : undefined;
 }
 
 export function telemetryOf(values: Values): TelemetrySettings {

@@ -11,14 +11,14 @@ import { routeSummary } from './route-contract.ts';
 import { SAMPLE_CHECKOUT_URL, SAMPLE_IDS, SAMPLE_PROVIDER, SAMPLE_ROUTE_ID, SAMPLE_TX_HASH } from './sample-ids.ts';
 import { environment } from './session-contract.ts';
 
-// Inputs and results of the typed actions for agents.
+// Inputs and results of the agent API's actions.
 
 const SAMPLE_AMOUNT = 49.99;
 
 export const feesEstimateRequest = z.strictObject({
   amount: request.amount,
-  preferredRoute: request.routeKind.optional().describe('Way to pay to prefer; local is by bank.'),
-  routeId: field.optional(text(3, 120), 'Exactly this route, 3 to 120 characters.', SAMPLE_ROUTE_ID),
+  preferredRoute: request.routeKind.optional().describe('Preferred payment method; local is a bank method.'),
+  routeId: field.optional(text(3, 120), 'Id of the route to calculate for, 3 to 120 characters.', SAMPLE_ROUTE_ID),
   environment: request.environment,
 });
 export type FeesEstimateRequest = z.output<typeof feesEstimateRequest>;
@@ -28,18 +28,18 @@ const sampleText = (what: string, value: string) =>
 
 export const webhookExampleRequest = z.strictObject({
   event: field.choice(EVERY_TYPE, 'Event type of the sample.').default('payment.paid'),
-  provider: sampleText('Provider it names.', SAMPLE_PROVIDER),
-  sessionId: sampleText('Session it names.', SAMPLE_IDS.chk),
-  customerId: sampleText('Customer it names.', SAMPLE_IDS.cus),
+  provider: sampleText('Provider in the event.', SAMPLE_PROVIDER),
+  sessionId: sampleText('Session id in the event.', SAMPLE_IDS.chk),
+  customerId: sampleText('Customer id in the event.', SAMPLE_IDS.cus),
   amount: request.sampleAmount
     .default(SAMPLE_AMOUNT)
     .describe('US dollars, not cents: more than 0, at most 1000000, at most two decimals.'),
-  routeId: sampleText('Route it names.', SAMPLE_ROUTE_ID),
+  routeId: sampleText('Route in the event.', SAMPLE_ROUTE_ID),
   txHash: text(1, 200)
     .nullable()
     .default(SAMPLE_TX_HASH)
     .describe("Provider's reference, 1 to 200 characters, or null."),
-  livemode: z.boolean().default(false).describe('true: as in production.'),
+  livemode: z.boolean().default(false).describe('livemode of the event: true for production.'),
   metadata: request.sampleMetadata,
 });
 export type WebhookExampleRequest = z.output<typeof webhookExampleRequest>;
@@ -47,17 +47,17 @@ export type WebhookExampleRequest = z.output<typeof webhookExampleRequest>;
 export const verifySampleRequest = named(
   'VerifySampleRequest',
   z.strictObject({
-    provider: sampleText('Provider that calls.', SAMPLE_PROVIDER),
+    provider: sampleText('Provider that sends the callback.', SAMPLE_PROVIDER),
     signature: field.optional(
       text(0, 500),
-      'At most 500 characters. t=<unix>,v1=<64 hex> is verified; else a placeholder.',
+      'At most 500 characters. t=<unix>,v1=<64 hex> is verified; any other text is a placeholder.',
       'placeholder',
     ),
     payload: z
       .strictObject({
         eventId: field.described(
           text(1, 200),
-          "Provider's id of it, 1 to 200 characters; applied once.",
+          'Event id of the provider, 1 to 200 characters; each id is applied once.',
           'your-event-id',
         ),
         sessionId: field.described(text(1, 120), 'The checkout session, 1 to 120 characters.', SAMPLE_IDS.chk),
@@ -81,7 +81,7 @@ export const noInput = z.strictObject({});
 export const checkoutResult = named(
   'CheckoutResult',
   z.strictObject({
-    id: field.id('chk', 'The session; in a preview, the id of a session that does not exist.'),
+    id: field.id('chk', 'The session; in a preview, a sample id without a session.'),
     merchant: field.label('The merchant that the buyer sees.', 'Demo merchant'),
     product: field.label('The product.', 'Field guide'),
     amount: field.dollars("The merchant's price."),
@@ -89,15 +89,15 @@ export const checkoutResult = named(
     route: routeSummary,
     feeSplit,
     checkoutUrl: field.uri(
-      'Give this URL to the buyer. In a preview it opens a page that states that it is a preview.',
+      'URL of the checkout page for the buyer. In a preview, the page only says that it is a preview.',
       SAMPLE_CHECKOUT_URL,
     ),
     redirectUrl: field.uri('Return URL of the buyer.', 'https://shop.example/thanks'),
     status: z.literal('routed').describe('Always routed: created, waiting for the buyer.'),
     environment,
     dryRun: field.flag('true for a preview: nothing was written.', false),
-    idempotencyKey: field.label('The key given.', 'order-A-1001').optional(),
-    clientReferenceId: field.label('The reference given.', 'A-1001').optional(),
+    idempotencyKey: field.label('Idempotency key of the request.', 'order-A-1001').optional(),
+    clientReferenceId: field.label('Client reference id of the request.', 'A-1001').optional(),
   }),
 );
 export type CheckoutResult = z.output<typeof checkoutResult>;
@@ -111,7 +111,7 @@ export const webhookExampleResult = named(
       .record(z.string(), z.string())
       .describe('Headers of the delivery, signed with the sample webhook secret.')
       .meta({ examples: [{ 'x-gateway-event': SAMPLE_IDS.evt }] }),
-    payload: webhookEvent.describe('Body of the delivery: the signature is over its compact JSON.'),
+    payload: webhookEvent.describe('Body of the delivery; the signature covers its compact JSON.'),
   }),
 );
 
@@ -119,12 +119,12 @@ export const verifySampleResult = named(
   'VerifySampleResult',
   z.strictObject({
     accepted: z.literal(true).describe('Always true: a rejected sample is an error.'),
-    provider: field.label('The provider given.', 'sandbox'),
+    provider: field.label('Provider of the request.', 'sandbox'),
     eventId: field.label("The provider's id of the callback.", 'evt_provider_1'),
-    sessionId: field.label('The session given.', SAMPLE_IDS.chk),
+    sessionId: field.label('Session of the request.', SAMPLE_IDS.chk),
     status: providerStatus,
     merchantWebhookQueued: field.flag(
-      'true only if a verified sample of an existing sandbox session really queued a merchant event.',
+      'true if the callback was verified and applied to a sandbox session, and an event was queued for the merchant.',
       false,
     ),
     signatureVerified: field.flag('true for a valid signature; false for a placeholder or none.', true),

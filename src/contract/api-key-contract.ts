@@ -11,7 +11,7 @@ const scope = named(
   'ApiKeyScope',
   field.choice(
     KEY_SCOPES,
-    "read: the merchant's records; write: creates and changes them too; admin: keys and other settings of the operator too; agent: discovers, previews and creates checkouts within its limits, and reads single sessions and payments.",
+    "read: reads the merchant's records; write: also creates and changes records; admin: also manages keys and the operator's settings; agent: discovers, previews and creates checkouts within its limits, and reads single sessions and payments.",
     'write',
   ),
 );
@@ -19,15 +19,15 @@ const scope = named(
 const keyRequest = z.strictObject({
   name: field.described(text(1, 120), 'Purpose of the key.', 'Shop backend'),
   scope,
-  environment: z.optional(field.choice(ENVIRONMENTS, "The requesting key's environment, which is also the default.")),
+  environment: z.optional(field.choice(ENVIRONMENTS, 'Environment of the requesting key, which is the default.')),
   spendPerCheckout: field.optional(
     amount,
-    'Limit per checkout in US dollars, not cents. Only for agents, who need this, spendPerDay or both.',
+    'Limit per checkout in US dollars, not cents. Only for scope agent, which requires spendPerCheckout or spendPerDay or both.',
     50,
   ),
   spendPerDay: field.optional(
     sampleAmount,
-    'Limit for the checkouts of a day (UTC) together, in US dollars, not cents. Only for agents.',
+    'Limit for the sum of all checkouts of a UTC day, in US dollars, not cents. Only for scope agent.',
     200,
   ),
 });
@@ -35,12 +35,12 @@ const keyRequest = z.strictObject({
 const apiKeyResource = resource('ApiKey', 'api_key', {
   id: field.id('key', 'The key.'),
   name: field.label('Purpose of the key.', 'Shop backend'),
-  environment: field.environmentOf('The only environment that it can see and change.'),
+  environment: field.environmentOf('The only environment that the key can access.'),
   scope,
-  last4: field.label('The last four characters of its text.', '4fG9'),
-  status: field.choice(['active', 'revoked'], 'revoked: requests with it are rejected.'),
+  last4: field.label('The last four characters of the key.', '4fG9'),
+  status: field.choice(['active', 'revoked'], 'revoked: requests with this key are rejected.'),
   spendPerCheckout: field.orNull(field.dollars('Limit per checkout, or null.', 50)),
-  spendPerDay: field.orNull(field.dollars('Limit for the checkouts of a day (UTC) together, or null.', 200)),
+  spendPerDay: field.orNull(field.dollars('Limit for the sum of all checkouts of a UTC day, or null.', 200)),
   spentToday: field.orNull(field.dollars('Amount spent since 00:00 UTC; null for keys without limits.', 37.5)),
   source: field.choice(
     KEY_SOURCES,
@@ -48,16 +48,16 @@ const apiKeyResource = resource('ApiKey', 'api_key', {
     'command',
   ),
   created: field.time('Creation time.'),
-  lastUsedAt: field.time('Time of its last use, to the minute, or null.').nullable(),
+  lastUsedAt: field.time('Time of the last use, to the minute, or null.').nullable(),
   revokedAt: field.orNull(field.time('Time of revocation; null while it is active.')),
 });
 export type ApiKeyResource = z.output<typeof apiKeyResource>;
 
-/** A new key: the only response with its text. */
+/** A new key. Only this response contains the key itself. */
 const createdApiKey = named(
   'CreatedApiKey',
   apiKeyResource.extend({
-    key: field.label('The key itself, shown only now: the service stores a hash only.', `sk_sandbox_${'0'.repeat(43)}`),
+    key: field.label('The key itself, shown only now: the service stores only a hash.', `sk_sandbox_${'0'.repeat(43)}`),
   }),
 );
 
@@ -76,7 +76,7 @@ export const API_KEY_ENDPOINTS = endpoints('keys', {
     keys: 'required',
     summary: 'Create an API key',
     description:
-      "Makes a key of the requesting key's environment, and shows its text this once. The first key of a service is made with tillway keys create or named in BOOTSTRAP_API_KEYS: a request without a key is refused.",
+      'Creates a key in the environment of the requesting key. The key itself is shown only in this response. Requires an admin key: create the first key with tillway keys create or BOOTSTRAP_API_KEYS.',
     body: keyRequest,
     requestExample: { name: 'Shop backend', scope: 'write' },
     response: createdApiKey,
@@ -86,7 +86,7 @@ export const API_KEY_ENDPOINTS = endpoints('keys', {
     route: 'GET /api/gateway/keys',
     access: 'admin',
     summary: 'List API keys',
-    description: 'Newest first, including revoked keys. Only their owners know their texts.',
+    description: 'Newest first, including revoked keys. The keys themselves are not included.',
     query: keysQuery,
     response: listOf(apiKeyResource),
   },
@@ -95,7 +95,7 @@ export const API_KEY_ENDPOINTS = endpoints('keys', {
     access: 'admin',
     summary: 'Revoke an API key',
     description:
-      'Revokes a key permanently, within a second on every instance. A revoked key is answered unchanged. A service whose last key is revoked stays closed. Takes no body.',
+      'Revokes a key permanently, within a second on every instance. If the key is already revoked, returns it unchanged. The service still requires keys after the last key is revoked. Takes no body.',
     response: apiKeyResource,
   },
 });

@@ -19,7 +19,7 @@ const schemaResult = named(
     operation: field.label('The requested operation.', 'fees.estimate'),
     inputSchema: anything('JSON Schema, draft 2020-12, of the request body.', { type: 'object' }),
     outputSchema: anything(
-      'JSON Schema, draft 2020-12, of the `result` of an action, or of the whole answer of routes.list and capabilities.',
+      'JSON Schema, draft 2020-12, of the `result` of an action, or of the whole response of routes.list and capabilities.',
       { type: 'object' },
     ),
   }),
@@ -28,14 +28,14 @@ const schemaResult = named(
 const entrypoint = z.strictObject({
   id: field.label('Name of the endpoint.', 'getPayment'),
   method: z.enum(['GET', 'POST']).describe('HTTP method.'),
-  url: field.template('Absolute URL; fill in the parts in braces.', 'https://gateway.example/api/gateway/payments'),
+  url: field.template('Absolute URL; replace the parts in braces.', 'https://gateway.example/api/gateway/payments'),
   use: field.label('Its purpose and its query parameters.', 'List payments. Query: limit.'),
 });
 
 const action = z.strictObject({
   name: field.label('Name of the action.', 'fees.estimate'),
   description: field.label(
-    'Its effect, when to use it, when not, and the effects that it does not have.',
+    'Effect of the action, when to use it, when not to use it, and effects that it does not have.',
     'Splits an amount into fees.',
   ),
   method: z.literal('POST').describe('Always POST.'),
@@ -44,26 +44,26 @@ const action = z.strictObject({
     'https://gateway.example/api/agent/actions/fees.estimate',
   ),
   schemaUrl: field.uri(
-    'The URL of its input and output schemas.',
+    'URL of the input and output schemas.',
     'https://gateway.example/api/agent/schema/fees.estimate',
   ),
   annotations: z
     .strictObject({
-      readOnlyHint: flag('It changes nothing.'),
-      destructiveHint: flag('It can destroy or undo something.'),
-      idempotentHint: flag('Sending the same input again changes nothing more.'),
-      openWorldHint: flag('It can reach systems outside this service.'),
+      readOnlyHint: flag('True if the action changes nothing.'),
+      destructiveHint: flag('True if the action can destroy or undo something.'),
+      idempotentHint: flag('True if sending the same input again has no further effect.'),
+      openWorldHint: flag('True if the action can contact systems outside this service.'),
     })
-    .describe('Hints with the meaning that the Model Context Protocol gives them.'),
-  inputSchema: anything('JSON Schema of the input: the same as at schemaUrl.', { type: 'object' }),
+    .describe('Tool annotations as defined by the Model Context Protocol.'),
+  inputSchema: anything('JSON Schema of the input, as returned by schemaUrl.', { type: 'object' }),
   example: z
     .strictObject({
-      request: anything('An input that works unchanged.', { amount: 49.99 }),
-      response: anything('An excerpt of `result`; its schema is at schemaUrl.', { environment: 'sandbox' }),
+      request: anything('Input that works as written.', { amount: 49.99 }),
+      response: anything('Excerpt of `result`; schemaUrl has its schema.', { environment: 'sandbox' }),
     })
-    .describe('One call.'),
+    .describe('Example of a call.'),
   cli: field.label(
-    'The example as a command line for sh; prints the answer.',
+    'The example as a shell command that prints the response.',
     'tillway fees 49.99 --url https://gateway.example --json',
   ),
   errors: z
@@ -76,7 +76,7 @@ const action = z.strictObject({
         do: field.label('The remedy, in one sentence.', 'Do what suggestion says, then resend.'),
       }),
     )
-    .describe('Possible errors, besides those in the summary.'),
+    .describe('Possible errors, in addition to those in the summary.'),
   next: field.label('The next step after success.', 'Call checkout.create.'),
 });
 
@@ -84,13 +84,13 @@ export const capabilitiesResult = named(
   'Capabilities',
   z.strictObject({
     product: field.label('Name of the service.', 'Tillway'),
-    summary: field.label('Purpose and use of the service, and the units of every number.', 'Hosted checkout.'),
+    summary: field.label('Purpose and use of the service, and units of all numbers.', 'Hosted checkout.'),
     entrypoints: z.array(entrypoint).describe('Every endpoint.'),
-    webhooks: anything('Events, headers, signatures, retries and rules for a receiver.', { events: [] }),
+    webhooks: anything('Events, headers, signatures, retries, and rules for receivers.', { events: [] }),
     schemas: z
       .strictObject({
         url: field.template(
-          'Schema lookup; fill in one of operations.',
+          'URL template of the schema lookup; `operation` is one of `operations`.',
           'https://gateway.example/api/agent/schema/{operation}',
         ),
         operations: z.array(field.label('Name of an operation.', 'fees.estimate')).describe('Every operation.'),
@@ -121,16 +121,16 @@ const routesQuery = z.strictObject({
   ),
 });
 
-/** The agent endpoints that take no action; those of the actions follow from the operation registry. */
+/** Agent endpoints except the actions, whose endpoints are derived from the operation registry. */
 export const AGENT_ENDPOINTS = endpoints('agent', {
   capabilities: {
     route: 'GET /api/agent/capabilities',
     etag: true,
     access: 'look',
-    summary: 'Discover everything',
+    summary: 'Discover the API',
     description: 'Entry points, actions with their schemas and examples, routes and webhook events.',
     response: capabilitiesResult,
-    // On loopback any endpoint can answer `forbidden` for a foreign host name; here that is the only cause.
+    // Every endpoint can return `forbidden` for a foreign host name; for this endpoint it is the only cause.
     errors: ['forbidden'],
     errorExamples: {
       forbidden: {

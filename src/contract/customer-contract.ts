@@ -21,9 +21,9 @@ const customer = resource('Customer', 'customer', {
   email: field.mail('Email address, as first given.'),
   status: field.choice(
     CUSTOMER_STATUSES,
-    'active; blocked: no session can be created or paid; erased: no stored data names the buyer, and email is a placeholder.',
+    'active; blocked: no session can be created or paid; erased: personal data is removed, and email is a placeholder.',
   ),
-  statusReason: field.orNull(field.label('Reason of the block, as given then, or null.', 'chargebacks')),
+  statusReason: field.orNull(field.label('Reason given for the block, or null.', 'chargebacks')),
   created: field.time('Creation time.'),
   environment,
 });
@@ -32,7 +32,7 @@ export const renderCustomer = rendererOf(customer);
 
 const customersQuery = listQuery('cus', {
   customerId: idOf('Only this customer', 'cus'),
-  email: anyText('Only the customer of this address: the whole address, case aside.', 'buyer@example.com'),
+  email: anyText('Only the customer with exactly this email address, ignoring case.', 'buyer@example.com'),
   status,
   environment: environmentFilter,
 });
@@ -40,23 +40,23 @@ const customersQuery = listQuery('cus', {
 const blockRequest = z.strictObject({
   reason: field.optional(
     text(1, MAX_REASON),
-    `Reason, for your own records: 1 to ${MAX_REASON} characters. The buyer never sees it.`,
+    `Reason for your own records, 1 to ${MAX_REASON} characters. The buyer never sees it.`,
     'chargebacks',
   ),
 });
 
 const eraseRequest = z.strictObject({
-  confirm: field.label('The id of the customer once more: erasure cannot be undone.', SAMPLE_IDS.cus),
+  confirm: field.label('The same customer id again, as confirmation: erasure cannot be undone.', SAMPLE_IDS.cus),
 });
 
-const idempotencyKey = (example: string) => field.label('As given in the request, or null.', example).nullable();
+const idempotencyKey = (example: string) => field.label('Idempotency key of the request, or null.', example).nullable();
 
 const message = z.strictObject({
   provider: field.label('The sender.', SAMPLE_PROVIDER),
   eventId: field.label("The provider's id of the message.", 'ev_9c1f'),
   sessionId: field.id('chk', 'The checkout session.'),
   status: field.label('The reported status, normalised.', 'paid'),
-  outcome: field.label('Its effect: applied, ignored, or why it was flagged.', 'applied'),
+  outcome: field.label('Effect of the message: applied, ignored, or the reason why it was flagged.', 'applied'),
   body: field.label('The received body, unchanged.', '{"event":"ev_9c1f"}'),
   received: field.time('Arrival time.'),
 });
@@ -66,7 +66,7 @@ const exportedSession = named(
   'ExportedSession',
   checkoutSession.extend({
     idempotencyKey: idempotencyKey('order-A-1001'),
-    decisionId: field.label('The routing decision behind its offer, or null.', SAMPLE_IDS.dec).nullable(),
+    decisionId: field.label('The routing decision of the quote, or null.', SAMPLE_IDS.dec).nullable(),
   }),
 );
 
@@ -75,7 +75,7 @@ const exportedPayment = named(
   payment.extend({
     providerReference: field.label("The provider's own id of the payment, or null.", 'sbx_pay_9c1f').nullable(),
     providerUrl: field.label("The provider's page for the buyer, or null.", 'https://pay.example/9c1f').nullable(),
-    txHash: field.label('The transaction on a blockchain or at a bank, or null.', '0x9c1f').nullable(),
+    txHash: field.label('Id of the transaction on a blockchain or at a bank, or null.', '0x9c1f').nullable(),
   }),
 );
 
@@ -92,7 +92,7 @@ const customerExport = named(
     invoices: z.array(invoice),
     refunds: z.array(exportedRefund),
     events: z.array(webhookEvent),
-    deliveries: z.array(deliveryDetails).describe('With the log of their attempts, which includes the responses.'),
+    deliveries: z.array(deliveryDetails).describe('Webhook deliveries with their attempt logs, including responses.'),
     providerMessages: z.array(message).describe('Provider messages about payments and refunds.'),
     discrepancies: z.array(discrepancy),
   }),
@@ -110,7 +110,7 @@ export const CUSTOMER_ENDPOINTS = endpoints('customers', {
     route: 'POST /api/gateway/customers/{customerId}/block',
     summary: 'Block a customer',
     description:
-      'From now on no session is created for the customer, and no payment starts on existing sessions. Payments in progress continue, and money that arrives is booked. A blocked customer stays blocked. The body is optional.',
+      'Rejects new sessions of the customer, and new payments on existing sessions. Payments in progress continue, and their money is booked. Blocking a blocked customer changes nothing. The body is optional.',
     body: blockRequest,
     requestExample: { reason: 'chargebacks' },
     response: customer,
@@ -120,7 +120,7 @@ export const CUSTOMER_ENDPOINTS = endpoints('customers', {
   unblockCustomer: {
     route: 'POST /api/gateway/customers/{customerId}/unblock',
     summary: 'Unblock a customer',
-    description: 'Undoes a block; an active customer stays active. Takes no body.',
+    description: 'Undoes a block. Unblocking an active customer changes nothing. Takes no body.',
     response: customer,
     errors: ['not_found', 'invalid_state'],
     errorExamples: { invalid_state },
@@ -137,7 +137,7 @@ export const CUSTOMER_ENDPOINTS = endpoints('customers', {
     access: 'admin',
     summary: 'Erase a customer',
     description:
-      'Permanently removes the data that can name the buyer: the address, metadata, redirect URLs and references, the bodies of provider messages and the responses of receivers. Amounts, states, ids and the ledger stay; email becomes a placeholder. Sessions that no buyer has started expire, and idempotency keys stay used.\n\nRefused while a payment or refund is pending or an event is still to be delivered. Erasing once more removes data that arrived since. The same address is a new customer afterwards. With SQLite, remnants of the old text can lie in unused parts of the file until the service is started again.',
+      'Permanently removes personal data of the buyer: the address, metadata, redirect URLs and references, the bodies of provider messages and the responses of receivers. Amounts, states, ids and the ledger stay; email becomes a placeholder. Sessions whose payment has not started expire, and idempotency keys stay used.\n\nRejected while a payment or refund is pending or an event is not yet delivered. Erasing again removes data that arrived since. A new session with the same address creates a new customer. With SQLite, unused parts of the file can contain the erased text until the service restarts.',
     body: eraseRequest,
     requestExample: { confirm: SAMPLE_IDS.cus },
     response: customer,

@@ -18,35 +18,35 @@ import { SAMPLE_IDS } from './sample-ids.ts';
 const outcome = {
   durationMs: field.count('Duration in milliseconds.', 84),
   statusCode: field.count('HTTP status of the response, or null without a response.', 500).nullable(),
-  failure: field.label('Reason of the failure in words; null if it was acknowledged.', 'answered 500').nullable(),
+  failure: field.label('Reason of the failure as text; null for a success.', 'answered 500').nullable(),
 };
 
 const delivery = resource('Delivery', 'delivery', {
   id: field.id('dlv', 'The delivery.'),
   eventId: field.label('The event that is sent.', SAMPLE_IDS.evt),
-  endpointId: field.id('whe', 'The endpoint that it is sent to.'),
+  endpointId: field.id('whe', 'The endpoint that receives the event.'),
   sessionId: field.id('chk', 'The checkout session.'),
   environment: field.environmentOf('Environment of the session and the endpoint.'),
   type: field.choice(EVERY_TYPE, 'The type of the event.', 'payment.paid'),
   status: field.choice(
     DELIVERY_STATUSES,
-    'pending: to be sent, or sent again; delivered: acknowledged with 200; dead: abandoned, until it is replayed.',
+    'pending: waits for its first or next attempt; delivered: acknowledged with 200; dead: not retried unless it is replayed.',
     'dead',
   ),
-  attempts: field.count('Attempts begun, including those before a replay.', 5),
+  attempts: field.count('Number of started attempts, including those before a replay.', 5),
   nextAttemptAt: field.orNull(
-    field.time('Due time of the next attempt, or null; during an attempt, due time if that is lost.'),
+    field.time('Due time of the next attempt, or null; during an attempt, due time if the service crashes.'),
   ),
   lastAttempt: z
     .strictObject({ at: field.time('Start time.'), ...outcome })
     .nullable()
-    .describe('The last attempt that has ended, or null. A single delivery contains the whole log.'),
-  created: field.time('Creation time: that of its event, or of a later resend or recovery.'),
+    .describe('The last completed attempt, or null. "Get a webhook delivery" returns all attempts.'),
+  created: field.time('Creation time: the time of the event, or of a later resend or recovery.'),
 });
 export type DeliveryResource = z.output<typeof delivery>;
 
 const attempt = z.strictObject({
-  number: field.count('1 for the first attempt; continues to grow after a replay.', 5),
+  number: field.count('1 for the first attempt; a replay continues the numbering.', 5),
   started: field.time('Start time.'),
   ...outcome,
   responseBody: field.label('The first 16 KiB of the response, as text.', 'Internal Server Error'),
@@ -55,7 +55,7 @@ const attempt = z.strictObject({
 export const deliveryDetails = named(
   'DeliveryDetails',
   delivery.extend({
-    log: z.array(attempt).describe('Every attempt that has ended, oldest first.'),
+    log: z.array(attempt).describe('All completed attempts, oldest first.'),
     payload: webhookEvent.describe('The event as sent.'),
   }),
 );
@@ -68,54 +68,51 @@ export const renderDelivery = rendererFrom(delivery, (record: Delivery) => ({
   lastAttempt: record.lastAttempt && { ...record.lastAttempt, at: record.lastAttempt.started },
 }));
 
-/** `body` is the event's, as every attempt sends it. */
+/** Renders a delivery with its log. `body` is the JSON text of the event that every attempt sends. */
 export function renderDeliveryDetails(record: Delivery, log: readonly DeliveryAttempt[], body: string) {
   return { ...renderDelivery(record), log: log.map(renderAttempt), payload: JSON.parse(body) };
 }
 
-const typeFilter = anyText(
-  'Only deliveries of events of this type. A type that does not exist matches nothing.',
-  'payment.paid',
-);
+const typeFilter = anyText('Only deliveries of events of this type. An unknown type matches nothing.', 'payment.paid');
 
 const deliveriesQuery = listQuery('dlv', {
   endpointId: idOf('Only deliveries to this webhook endpoint', 'whe'),
   sessionId: idOf('Only deliveries of this session', 'chk'),
-  eventId: anyText('Only deliveries of this event: its whole id.', SAMPLE_IDS.evt),
+  eventId: anyText('Only deliveries of the event with exactly this id.', SAMPLE_IDS.evt),
   type: typeFilter,
   status: statusFilter.meta({ examples: ['dead'] }),
   statusClass: z.optional(
     field.choice(
       ANSWER_CLASSES,
-      'Only deliveries whose last attempt had such a response; none: no response. Deliveries without an attempt match no class.',
+      'Only deliveries whose last attempt got a response of this class; none: no response. Deliveries without an attempt match no class.',
     ),
   ),
-  createdFrom: z.optional(moment('Only deliveries made then or later: ISO 8601.')),
-  createdUntil: z.optional(moment('Only deliveries made before: ISO 8601.')),
+  createdFrom: z.optional(moment('Only deliveries created at or after this time: ISO 8601.')),
+  createdUntil: z.optional(moment('Only deliveries created before this time: ISO 8601.')),
   environment,
 });
 
 const recoverRequest = z.strictObject({
-  from: moment('Events made then or later. ISO 8601.').meta({ examples: ['2026-01-15T06:00:00.000Z'] }),
-  until: z.optional(moment('Events made before. Default, and limit: now. ISO 8601.')),
-  all: z.boolean().default(false).describe('true: also events that the endpoint has acknowledged. Default false.'),
+  from: moment('Start of the time range, inclusive. ISO 8601.').meta({ examples: ['2026-01-15T06:00:00.000Z'] }),
+  until: z.optional(moment('End of the time range, exclusive. Default and latest value: now. ISO 8601.')),
+  all: z.boolean().default(false).describe('true: also sends acknowledged events. Default false.'),
 });
 
 const recovery = resource('Recovery', 'recovery', {
   id: field.id('rcv', 'The recovery.'),
   endpointId: field.id('whe', 'The endpoint.'),
   environment: field.environmentOf('Environment of the endpoint.'),
-  from: field.time('Start of the range of events.', '2026-01-15T06:00:00.000Z'),
-  until: field.time('End of the range of events.'),
+  from: field.time('Start of the time range, inclusive.', '2026-01-15T06:00:00.000Z'),
+  until: field.time('End of the time range, exclusive.'),
   all: field.flag('True if acknowledged events are sent too.', false),
   status: field.choice(
     ['running', 'done', 'stopped'],
-    'running: the service is still reading a long range; done: it has read the whole range; stopped: the endpoint was disabled or deleted meanwhile.',
+    'running: the service is still reading the time range; done: the whole range was read; stopped: the endpoint was disabled or deleted during the recovery.',
     'done',
   ),
   queued: field.count('Events that the recovery sends.', 42),
-  pending: field.count('Events whose delivery was pending already.', 3),
-  delivered: field.count('Events that the endpoint has acknowledged, and that are not sent.', 117),
+  pending: field.count('Events whose delivery was already pending.', 3),
+  delivered: field.count('Events that are not sent because the endpoint has acknowledged them.', 117),
   created: field.time('Request time.'),
 });
 
@@ -126,21 +123,21 @@ export const EVENT_ENDPOINTS = endpoints('events', {
     route: 'GET /api/gateway/events',
     summary: 'List events',
     description:
-      'Newest first by created, whether or not a webhook endpoint is registered. Every item is the JSON text of its deliveries, byte for byte.\n\nTo follow events, take the feed: after=, with the id of the last event that you have read, or empty for all. It answers oldest first, in the order in which events became visible: none ever appears before one that you have read, however many are being made. Store the last id and ask with it again; hasMore says whether there is more at once. Lists by created have no such promise: an event can appear some seconds after its created, below newer ones.',
+      'Newest first by created, whether or not a webhook endpoint is registered. Every item has exactly the bytes that its deliveries send.\n\nTo read events without gaps, use the feed: after= with the id of the last event that you have read, or empty to start with the oldest. The feed returns events oldest first in a fixed order: new events always follow events that you have read. Store the last id and use it as after in the next request; hasMore tells whether more events exist now. A list by created has no fixed order: an event can appear some seconds after its created time, below newer events.',
     query: eventsQuery,
     response: listOf(webhookEvent),
   },
   getEvent: {
     route: 'GET /api/gateway/events/{eventId}',
     summary: 'Get an event',
-    description: 'One event: the JSON text that its deliveries send, byte for byte.',
+    description: 'One event, with exactly the bytes that its deliveries send.',
     response: webhookEvent,
   },
   resendEvent: {
     route: 'POST /api/gateway/events/{eventId}/resend',
     summary: 'Resend an event',
     description:
-      'Sends the event again to every active webhook endpoint of its environment, and answers with the deliveries. An existing delivery to the endpoint is replayed; an endpoint that was registered later gets one now. Takes no body.',
+      'Sends the event again to every active webhook endpoint of its environment, and returns the deliveries. Existing deliveries are replayed; an endpoint without a delivery of the event gets a new one. Takes no body.',
     response: listOf(delivery),
     errors: ['invalid_state'],
   },
@@ -151,21 +148,21 @@ export const DELIVERY_ENDPOINTS = endpoints('deliveries', {
     route: 'GET /api/gateway/deliveries',
     summary: 'List webhook deliveries',
     description:
-      'Newest first, each with its last attempt. status=dead lists deliveries that were abandoned after their last attempt; statusClass=5xx with endpointId lists the failures of one endpoint. All filters can be combined.',
+      'Newest first, each with its last attempt. status=dead lists deliveries whose attempts all failed; statusClass=5xx with endpointId lists the failures of one endpoint. All filters can be combined.',
     query: deliveriesQuery,
     response: listOf(delivery),
   },
   getDelivery: {
     route: 'GET /api/gateway/deliveries/{deliveryId}',
     summary: 'Get a webhook delivery',
-    description: 'One delivery with the log of its attempts and the event as sent.',
+    description: 'One delivery with its attempt log and the event that was sent.',
     response: deliveryDetails,
   },
   replayDelivery: {
     route: 'POST /api/gateway/deliveries/{deliveryId}/replay',
     summary: 'Replay a webhook delivery',
     description:
-      'Sends the event again. A dead or delivered delivery becomes pending, due now, with a new retry schedule; a pending one does not wait for its next attempt, and its schedule continues. The attempt log is preserved.\n\nThe bytes and the event id are those of the first attempt: a receiver that has processed the event will recognise it. Later events of the session that are still pending wait for it. Takes no body.',
+      'Sends the event again. A dead or delivered delivery becomes pending, is due now, and gets a new retry schedule; a pending delivery becomes due now and continues its schedule. The attempt log is preserved.\n\nThe replay sends the same bytes and event id as the first attempt, so a receiver can recognise an event that it has processed. Later pending events of the session wait for the replay. Takes no body.',
     response: delivery,
     errors: ['invalid_state'],
   },
@@ -173,7 +170,7 @@ export const DELIVERY_ENDPOINTS = endpoints('deliveries', {
     route: 'POST /api/gateway/webhook-endpoints/{endpointId}/recover',
     summary: 'Recover a time range',
     description:
-      'Sends an endpoint, for example after an outage, every event of a time range that it has not acknowledged: each once, the first attempts one after the other in the order of the events. A failed attempt is retried on the usual schedule without delaying the others; later events of its session wait for it.\n\nIncludes dead deliveries and events made while the endpoint did not exist or was disabled; pending deliveries are unchanged. Asking twice sends nothing twice. The service continues to read a long range by itself, also after restarts: get the recovery to see its progress.',
+      'Sends all unacknowledged events of a time range to an endpoint, for example after an outage. Each event is sent once, in the order of the events. A failed attempt is retried on the usual schedule and delays only later events of its session.\n\nIncludes dead deliveries, and events from times when the endpoint did not exist or was disabled; pending deliveries are unchanged. Repeating the request sends no event twice. The service reads a long range in the background, also after restarts: get the recovery to see its progress.',
     body: recoverRequest,
     requestExample: { from: '2026-01-15T06:00:00.000Z', until: '2026-01-15T09:30:00.000Z' },
     response: recovery,
@@ -188,8 +185,7 @@ export const DELIVERY_ENDPOINTS = endpoints('deliveries', {
   getRecovery: {
     route: 'GET /api/gateway/recoveries/{recoveryId}',
     summary: 'Get a recovery',
-    description:
-      'The progress of a recovery. The deliveries that it causes are in the list of deliveries of its endpoint.',
+    description: 'The progress of a recovery. To see its deliveries, list the deliveries of the endpoint.',
     response: recovery,
   },
 });

@@ -15,19 +15,19 @@ const MAX_NOTE = 500;
 const resolveRequest = z.strictObject({
   action: field.choice(
     ACTIONS,
-    'refund: the buyer gets the money back; accept: the money stays. One of the actions of the record.',
+    'refund: the buyer gets the money back; accept: the merchant keeps the money. Must be in the actions of the discrepancy.',
     'refund',
   ),
   note: field.optional(
     text(1, MAX_NOTE),
-    `Your note, 1 to ${MAX_NOTE} characters. Required if nothing can be booked; refused if the buyer was erased.`,
+    `Your note, 1 to ${MAX_NOTE} characters. Required for accept if the money cannot be booked; rejected if the buyer was erased.`,
     'agreed with the buyer by phone',
   ),
 });
 
 const discrepanciesQuery = listQuery('dis', {
   kind: z.optional(field.choice(DISCREPANCY_KINDS, 'Only discrepancies of this kind.')),
-  status: z.optional(field.choice(DISCREPANCY_STATUSES, 'Only open, or only resolved ones.')),
+  status: z.optional(field.choice(DISCREPANCY_STATUSES, 'Only open, or only resolved discrepancies.')),
   sessionId: idOf('Only discrepancies of this session', 'chk'),
   environment,
 });
@@ -36,35 +36,32 @@ export const discrepancy = resource('Discrepancy', 'discrepancy', {
   id: field.id('dis', 'The discrepancy.'),
   kind: field.choice(
     DISCREPANCY_KINDS,
-    'surplus: a second payment for a paid session. The other kinds are provider messages that were not booked. amount_mismatch, currency_mismatch: a wrong amount or currency; environment_mismatch, provider_mismatch: about a payment of the other environment, or of another provider; event_conflict: a reused event id with different content; unknown_payment: money for a payment that is not one of the session.',
+    'surplus: a second payment for a paid session. All other kinds are provider messages that were not booked. amount_mismatch, currency_mismatch: the amount or currency is wrong; environment_mismatch, provider_mismatch: the message refers to a payment of the other environment or of another provider; event_conflict: an event id was reused with different content; unknown_payment: the payment does not belong to the session.',
     'amount_mismatch',
   ),
-  status: field.choice(DISCREPANCY_STATUSES, 'open: until the money is where it should be.', 'open'),
+  status: field.choice(DISCREPANCY_STATUSES, 'open until the money is refunded or accepted, then resolved.', 'open'),
   environment: field.environmentOf('Environment of the session.'),
   sessionId: field.id('chk', 'The checkout session.'),
   customerId: field.id('cus', 'The customer.'),
-  paymentId: field.id('pay', 'The payment, or null if it is not one of ours.').nullable(),
+  paymentId: field.id('pay', 'The payment, or null if it is unknown.').nullable(),
   provider: field.label('The provider that has the money, or null if it is unknown.', SAMPLE_PROVIDER).nullable(),
-  providerEventId: field.label("Id of the provider's message that reported it, or null.", 'ev_9c1f').nullable(),
+  providerEventId: field.label("Id of the provider's message that reported the money, or null.", 'ev_9c1f').nullable(),
   expected: field.dollars(
-    "The expected part of the session's amount, without the buyer's fee. 0 if no more money was expected: for a surplus, for an event_conflict, and for money beyond an earlier decision.",
+    "The expected amount, without the buyer's fee. 0 if no more money was expected: for surplus, for event_conflict, and for money that arrived after an earlier resolution.",
     49.99,
   ),
   received: field.dollars(
-    'The received part of the expected amount; if expected is 0, all money received beyond it.',
+    "The received amount, without the buyer's fee; if expected is 0, all unexpected money.",
     48.99,
   ),
   currency: field.label('Currency of the received money, or null if it is unknown.', 'USD').nullable(),
   actions: z
     .array(z.enum(ACTIONS))
-    .describe('The actions that are possible now; none while a refund is in progress and after the resolution.')
+    .describe('The actions that are possible now; empty while a refund is in progress and after the resolution.')
     .meta({ examples: [['refund', 'accept']] }),
-  refundId: field.orNull(field.id('ref', 'Its newest refund, or null.')),
+  refundId: field.orNull(field.id('ref', 'The newest refund of the discrepancy, or null.')),
   resolution: field.orNull(
-    field.choice(
-      RESOLUTIONS,
-      'The resolution, or null. paid_in_full: the right amount arrived later, and includes this money.',
-    ),
+    field.choice(RESOLUTIONS, 'The resolution, or null. paid_in_full: later money completed the right amount.'),
   ),
   note: field.orNull(field.label('The note of the resolution, or null.', 'agreed with the buyer by phone')),
   created: field.time('Time of detection.'),
@@ -95,7 +92,7 @@ export const DISCREPANCY_ENDPOINTS = endpoints('discrepancies', {
     route: 'POST /api/gateway/discrepancies/{discrepancyId}/resolve',
     summary: 'Resolve a discrepancy',
     description:
-      'refund gives the money back: the record stays open until the refund has succeeded, and can be decided again if the refund fails. The service refunds a surplus by itself; use refund for a surplus if that refund has failed.\n\naccept of an amount_mismatch takes the received amount as payment in full: the session is paid, its event is sent, and the merchant bears the difference. accept of a surplus lets the merchant keep it. The other kinds cannot be booked: ask the provider to return any money that it took, and use accept with a note of that.',
+      'refund returns the money to the buyer. The discrepancy stays open until the refund succeeds, and can be resolved again if the refund fails. The service refunds a surplus automatically; use refund for a surplus only if that refund has failed.\n\naccept of an amount_mismatch treats the received amount as payment in full: the session becomes paid, its event is sent, and the merchant bears the difference. accept of a surplus lets the merchant keep the money. Money of all other kinds cannot be booked: ask the provider to return it, then use accept with a note about it.',
     body: resolveRequest,
     requestExample: { action: 'refund' },
     response: discrepancy,

@@ -6,12 +6,12 @@ import type { EndpointTag } from './openapi-tags.ts';
 import { SAMPLE_IDS, SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
 /**
- * Permission that a key needs: `look` belongs to every key; `create` is for new sessions (scopes agent, write and admin);
- * `read` and `write` are for the merchant's records; `admin` is for the operator's settings.
+ * Permission that an endpoint requires: `look` belongs to every key; `create` is for new sessions (scopes agent, write and
+ * admin); `read` and `write` are for the merchant's records; `admin` is for the operator's settings.
  */
-export type Access = 'look' | 'create' | 'read' | 'write' | 'admin';
+export type EndpointPermission = 'look' | 'create' | 'read' | 'write' | 'admin';
 
-const SCOPES: Record<Access, readonly KeyScope[]> = {
+const SCOPES: Record<EndpointPermission, readonly KeyScope[]> = {
   look: ['read', 'write', 'admin', 'agent'],
   create: ['write', 'admin', 'agent'],
   read: ['read', 'write', 'admin'],
@@ -19,27 +19,27 @@ const SCOPES: Record<Access, readonly KeyScope[]> = {
   admin: ['admin'],
 };
 
-export function scopesOf(access: Access): readonly KeyScope[] {
+export function scopesOf(access: EndpointPermission): readonly KeyScope[] {
   return SCOPES[access];
 }
 
-/** Example of an error: the error object of a response without its code. */
+/** Example of the error object in a response, without its code. */
 export type ErrorExample = { message: string } & ErrorDetails;
 
 interface PathParameter {
   description: string;
   example: string;
-  /** The values, if the set is closed. */
+  /** All possible values; undefined if any value is possible. */
   enum?: readonly string[];
 }
 
-/** The parts of an endpoint that its definition states. */
+/** Definition of an endpoint in a contract file. */
 interface EndpointDefinition {
   /** Method and path, with `{name}` for path parameters. */
   route: `${Endpoint['method']} /${string}`;
   /** Default: `read` for GET, else `write`. */
-  access?: Access;
-  /** Applies to every scope: `required` rejects callers without a key, an environment rejects keys of the other one. */
+  access?: EndpointPermission;
+  /** Restriction for all scopes: `required` rejects callers without a key; an environment rejects keys of the other environment. */
   keys?: 'required' | Environment;
   summary: string;
   description: string;
@@ -53,26 +53,26 @@ interface EndpointDefinition {
   responseType?: 'text/csv';
   /** The response has an ETag, and a request with a matching If-None-Match gets a 304. */
   etag?: true;
-  /** Property of errors besides `ok` and `error`: the name of the action or operation. */
+  /** Name of the additional error property that contains the name of the action or operation. */
   envelope?: 'action' | 'operation';
-  /** Error codes, besides those that `errorCodesOf` adds to every endpoint and `not_found` for paths with parameters. */
+  /** Error codes, except those that `errorCodesOf` adds, and `not_found`, which paths with parameters always have. */
   errors?: readonly ErrorCode[];
-  /** Examples of errors for which the usual example of the code would mislead. */
+  /** Examples that replace the usual example of an error code. */
   errorExamples?: Partial<Record<ErrorCode, ErrorExample>>;
 }
 
-/** One endpoint of the API, as the server serves it and the OpenAPI document describes it. */
+/** An endpoint of the API. The server and the OpenAPI document both use this definition. */
 export interface Endpoint extends Omit<EndpointDefinition, 'route'> {
   operationId: string;
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
   tag: EndpointTag;
-  access: Access;
+  access: EndpointPermission;
   params: Record<string, PathParameter>;
   errors: readonly ErrorCode[];
 }
 
-/** An endpoint with the types of its query and body. */
+/** Endpoint type that keeps the types of query and body. */
 type Defined<Definition> = Omit<Endpoint, 'query' | 'body'> &
   Pick<Definition, Extract<keyof Definition, 'query' | 'body'>>;
 
@@ -123,19 +123,19 @@ const PATH_PARAMETERS = {
   invoiceId: { description: 'An invoice: inv_...', example: SAMPLE_IDS.inv },
   refundId: { description: 'A refund: ref_...', example: SAMPLE_IDS.ref },
   discrepancyId: { description: 'A discrepancy: dis_...', example: SAMPLE_IDS.dis },
-  eventId: { description: 'An event: evt_, the id of its session, _ and a status.', example: SAMPLE_IDS.evt },
+  eventId: { description: 'An event: evt_<session id>_<status>.', example: SAMPLE_IDS.evt },
   deliveryId: { description: 'A delivery: dlv_...', example: SAMPLE_IDS.dlv },
   recoveryId: { description: 'A recovery: rcv_...', example: SAMPLE_IDS.rcv },
   endpointId: { description: 'A webhook endpoint: whe_...', example: SAMPLE_IDS.whe },
-  routeId: { description: 'A route, by its id.', example: SAMPLE_ROUTE_ID },
+  routeId: { description: 'The id of a route.', example: SAMPLE_ROUTE_ID },
   keyId: { description: 'An API key: key_...', example: SAMPLE_IDS.key },
   operation: { description: 'Name of an operation.', example: 'checkout.create' },
 } satisfies Record<string, PathParameter>;
 
-/** Error codes of authentication, limits and service failures, possible on every endpoint. */
+/** Error codes that every endpoint can return. */
 const EVERYWHERE: readonly ErrorCode[] = ['unauthorized', 'forbidden', 'rate_limited', 'internal_error', 'unavailable'];
 
-/** Error codes of a request body. The server reads a body if the method allows one, even if the endpoint ignores it. */
+/** Error codes for request bodies. The server reads every body that the method allows, even if the endpoint ignores it. */
 const OF_A_BODY: readonly ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
 
 export function errorCodesOf({ errors, method, bodyType }: Endpoint): ErrorCode[] {

@@ -7,19 +7,19 @@ import { named } from './resource.ts';
 const actionError = named(
   'ActionError',
   z.strictObject({
-    code: label('The error code, for programs.', 'invalid_input'),
+    code: label('Machine-readable error code.', 'invalid_input'),
     message: label('The error in one sentence.', 'customer must be an email address.'),
-    field: label('The first faulty field.', 'customer').optional(),
+    field: label('The first invalid field.', 'customer').optional(),
     suggestion: label('The next step, in one sentence.', 'Set customer to an email address, then resend.').optional(),
     issues: z
       .array(
         z.strictObject({
-          path: label('The field, dotted.', 'customer'),
-          code: label('The kind of problem.', 'invalid_format'),
-          message: label('The problem in words.', 'must be an email address'),
+          path: label('Dotted path of the field.', 'customer'),
+          code: label('Machine-readable code of the problem.', 'invalid_format'),
+          message: label('Description of the problem.', 'must be an email address'),
         }),
       )
-      .describe('Every problem found, one a field.')
+      .describe('All problems, one per field.')
       .meta({ examples: [[{ path: 'customer', code: 'invalid_format', message: 'must be an email address' }]] })
       .optional(),
   }),
@@ -32,7 +32,7 @@ const SCOPE_NEEDED: ErrorExample = {
 };
 
 const MALFORMED_REQUEST: ErrorExample = {
-  message: 'The query has a NUL character in it.',
+  message: 'The query contains a NUL character.',
   suggestion: 'Remove %00 from the query; then resend.',
 };
 
@@ -71,7 +71,7 @@ export const ERROR_EXAMPLES: Record<ErrorCode, ErrorExample> = {
     message: 'There is no operation "checkout.creat".',
     suggestion: 'Did you mean checkout.create? Use one of: checkout.preview, checkout.create, fees.estimate.',
   },
-  method_not_allowed: { message: 'This path takes GET only.', suggestion: 'Use one of GET.' },
+  method_not_allowed: { message: 'This path supports only GET.', suggestion: 'Use GET.' },
   invalid_state: {
     message: 'Session chk_... is paid, and only a routed one can expire.',
     suggestion: 'Leave it: a session that a buyer has started ends as paid or failed by itself.',
@@ -107,7 +107,7 @@ export const ERROR_EXAMPLES: Record<ErrorCode, ErrorExample> = {
     suggestion: 'Resend after the seconds in Retry-After.',
   },
   internal_error: {
-    message: 'Something failed on our side.',
+    message: 'An internal error occurred.',
     suggestion: 'Retry once with the same idempotencyKey; if it fails again, stop and report the x-request-id.',
   },
 };
@@ -116,7 +116,7 @@ export function fieldError(field: string, code: string, message: string, suggest
   return { message: `${field}: ${message}.`, field, suggestion, issues: [{ path: field, code, message }] };
 }
 
-/** Example of an error. An endpoint that does not list `forbidden` returns it only for keys without its scope. */
+/** Example of an error of this endpoint. An endpoint that does not list `forbidden` returns it only for insufficient scopes. */
 export function exampleOfError(code: ErrorCode, { errors, method }: Endpoint): ErrorExample {
   if (code === 'forbidden' && !errors.includes(code)) return SCOPE_NEEDED;
   // An endpoint without a body rejects only malformed queries.

@@ -23,7 +23,7 @@ export const webhookEvent = named(
   z.strictObject({
     id: field.label('The event: process each id once.', SAMPLE_IDS.evt),
     type: field.choice(EVERY_TYPE, 'Fulfil on payment.paid only.', 'payment.paid'),
-    livemode: field.flag('true exactly for production.', false),
+    livemode: field.flag('true for production, false for sandbox.', false),
     created: field.time('Time of the state change.'),
     data: z
       .strictObject({
@@ -33,7 +33,7 @@ export const webhookEvent = named(
         amount: field.dollars("The session's amount."),
         currency,
         asset: field.label('Settlement asset of the route.', 'USD'),
-        network: field.label('The network it settles on.', 'card_network'),
+        network: field.label('Settlement network of the route.', 'card_network'),
         route: z
           .strictObject({ ...carrierFields, provider: field.label('The provider.', 'sandbox') })
           .describe('The route of the payment.'),

@@ -4,23 +4,23 @@ import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 import { faultOfPair, fieldAt, isShare, remedyOf } from './input-remedies.ts';
 
 const MAX_QUOTED_LENGTH = 80;
-// More than any request has fields. The response to a body full of problems must not be many times its size.
+// More than any request has fields. Limits the size of the response to a body with very many problems.
 const MAX_NAMED = 50;
 const PLAIN_KEY = /^[A-Za-z0-9_-]{1,80}$/;
 
 interface Problem extends Issue {
-  /** Repair: `set amount to ..., for example 49.99`. */
+  /** Instruction that fixes the problem: `set amount to ..., for example 49.99`. */
   remedy: string;
 }
 
-/** Parser of input by one schema. It caches the JSON Schema for the texts of errors. */
+/** Parser of input by one schema. Caches the JSON Schema, which error texts use. */
 export interface InputReader<Output> {
-  /** The parsed input, or a GatewayError `invalid_input` with every problem. `hint` ends the suggestion. */
+  /** Returns the parsed input or throws GatewayError `invalid_input` with all problems. `hint` is appended to the suggestion. */
   read(input: unknown, hint?: string): Output;
 }
 
 export function inputReader<Schema extends z.ZodType>(schema: Schema): InputReader<z.output<Schema>> {
-  // Computed at the first error, because only errors need it.
+  // Computed at the first error, because valid input does not need it.
   let described: JsonSchema | undefined;
   return {
     read(input, hint = '') {
@@ -56,7 +56,7 @@ function problemsOf(issues: z.core.$ZodIssue[], schema: JsonSchema, input: unkno
   const removed = new Set(problems.filter(isRemoved).map(({ path }) => path));
   return problems.filter((problem) => {
     const { path, code } = problem;
-    // A field that must be removed needs no other repair.
+    // Other problems of a field that must be removed are not reported.
     if (removed.has(path) && !isRemoved(problem)) return false;
     const key = `${path} ${code}`;
     return seen.has(key) ? false : seen.add(key);
@@ -68,7 +68,7 @@ function unknownKey(keys: PropertyKey[]): Problem {
   return {
     path,
     code: 'unrecognized_keys',
-    message: 'is not a property of this request',
+    message: 'is not a field of this request',
     remedy: `remove ${path}`,
   };
 }
@@ -100,7 +100,7 @@ function codeOf(issue: z.core.$ZodIssue): string {
   return typeof issueCode === 'string' ? issueCode : issue.code;
 }
 
-/** The expectation in the message of one of our own checks, if it contains one. */
+/** The expected value from the message of a custom check that says "must be an ...". */
 function wordsOf(issue: z.core.$ZodIssue): string | undefined {
   const own = issue.code === 'invalid_format' && issue.format !== 'email';
   return own && issue.message.startsWith('must be an ') ? issue.message.slice('must be '.length) : undefined;
@@ -113,7 +113,7 @@ function reasonOf(issue: z.core.$ZodIssue, expected: string): string {
   return `must be ${expected}`;
 }
 
-/** The type and limits of a field in words: "a string of 1 to 120 characters". */
+/** Description of the type and limits of a field: "a string of 1 to 120 characters". */
 function expectation(schema: JsonSchema): string {
   if (schema.enum) return `one of ${schema.enum.map(String).join(', ')}`;
   const nullable = Array.isArray(schema.type) && schema.type.includes('null') ? ' or null' : '';
@@ -164,7 +164,7 @@ function valueAt(input: unknown, path: PropertyKey[]): unknown {
   return current;
 }
 
-// A short value helps. A long or nested one would put a third party's text into instructions for a program.
+// Quotes only short simple values, because longer ones could put third-party text into instructions for a program.
 function quoted(value: unknown): string {
   if (value === undefined) return '; it is missing';
   if (typeof value === 'object' && value !== null) return '';

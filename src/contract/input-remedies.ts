@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import type { z } from 'zod';
 import { type JsonSchema, sampleOf } from './json-schema.ts';
 
-// Suggestions for the problems of an `invalid_input`. A program may carry them out word by word, so no suggestion contains
-// an id that two orders would share, or a third party's URL.
+// Suggestions for the problems of an `invalid_input` error. Programs may apply them verbatim, so no suggestion contains
+// an id that two orders could share, or a third party's URL.
 
 const OWN_ID = /^(?:idempotencyKey|clientReferenceId|payload\.eventId|(?:payload\.)?txHash)$/;
 const MAX_ID_START = 40;
@@ -11,7 +11,7 @@ const MAX_ID_START = 40;
 export interface Field {
   schema: JsonSchema;
   isRequired: boolean;
-  /** False for a value of a record such as metadata. */
+  /** False for a value of a map such as metadata. */
   isDeclared: boolean;
 }
 
@@ -31,13 +31,13 @@ export function fieldAt(schema: JsonSchema, path: PropertyKey[]): Field {
 
 interface Faulty extends Field {
   path: string;
-  /** The type and limits of the field in words. */
+  /** Description of the type and limits of the field. */
   expected: string;
   received: unknown;
   input: unknown;
 }
 
-/** Repair of one problem. Its value is derived from the caller's input if possible. */
+/** Instruction that fixes one problem, with a value derived from the caller's input if possible. */
 export function remedyOf(issue: z.core.$ZodIssue, faulty: Faulty): string {
   const { path, schema, isRequired, expected } = faulty;
   if (isToBeRemoved(issue)) return `remove ${path}`;
@@ -46,7 +46,7 @@ export function remedyOf(issue: z.core.$ZodIssue, faulty: Faulty): string {
   if (ofPair === 'pairs') return `remove ${path}`;
   const set = `set ${path} to ${expected}`;
   const removeOrSet = `remove ${path}, or set it to ${expected}`;
-  // Two orders can have the same body, so an id without content is not derived from it.
+  // An empty id is not derived from the body, because two orders can have the same body.
   if (OWN_ID.test(path) && !hasContent(faulty.received)) {
     return isRequired ? `set ${path} to an id of your own: ${expected}` : removeOrSet;
   }
@@ -55,7 +55,7 @@ export function remedyOf(issue: z.core.$ZodIssue, faulty: Faulty): string {
   if (schema.format === 'uri') return isRequired ? `${set} of your own` : removeOrSet;
   if (isLongText(issue, faulty)) return `shorten ${path} to at most ${schema.maxLength} characters`;
   if (!isRequired && (schema.default === undefined || schema.type === 'object')) {
-    // Removing an optional number, such as the amount of a refund, would lift a limit: no suggestion removes one.
+    // Never suggests removing an optional number, because for example a refund without an amount is a full refund.
     if (isNumber(schema)) return set;
     if (schema.type !== 'array') return removeOrSet;
   }
@@ -63,12 +63,12 @@ export function remedyOf(issue: z.core.$ZodIssue, faulty: Faulty): string {
   return example === undefined ? set : `${set}, for example ${example}`;
 }
 
-/** Valid value derived from the received one; undefined if there is none. */
+/** Valid value derived from the received value; undefined if there is none. */
 function derivedValue(issue: z.core.$ZodIssue, faulty: Faulty): unknown {
   const { path, schema, isDeclared, received, input } = faulty;
   if (OWN_ID.test(path)) return ownId(received, input);
   const isPlain = typeof received === 'number' || typeof received === 'boolean';
-  // A value of metadata.
+  // Metadata values must be strings, so numbers and booleans are converted.
   if (!isDeclared && schema.type === 'string' && isPlain) return String(received);
   if (schema.type !== 'number' || isShare(schema)) return undefined;
   const number = typeof received === 'string' && /^\d{1,9}(?:\.\d{1,2})?$/.test(received) ? Number(received) : received;
@@ -78,7 +78,7 @@ function derivedValue(issue: z.core.$ZodIssue, faulty: Faulty): unknown {
   return rounded > exclusiveMinimum && rounded >= minimum && rounded <= maximum ? rounded : undefined;
 }
 
-/** An id unique to this input, which starts with the readable part of the received id. */
+/** An id derived from a hash of this input, which starts with the valid characters of the received id. */
 function ownId(received: unknown, input: unknown): string {
   const start = textOf(received)
     .replace(/[^A-Za-z0-9._]+/g, '-')
@@ -95,7 +95,7 @@ function textOf(received: unknown): string {
   return typeof received === 'string' || typeof received === 'number' ? String(received) : '';
 }
 
-/** Example from the schema as JSON, without ids of the caller; undefined if it contains a URL of a third party. */
+/** Example from the schema as JSON, without ids that the caller chooses; undefined if it contains a URL of a third party. */
 function exampleOf({ path, schema }: Faulty): string | undefined {
   const sample = sampleOf(schema, 'required');
   const ownIds = ownIdsIn(sample, path);
@@ -104,7 +104,7 @@ function exampleOf({ path, schema }: Faulty): string | undefined {
   return ownIds.length > 0 ? `${example}, with an ${ownIds.join(' and an ')} of your own` : example;
 }
 
-/** Names of the ids that the caller chooses, in a sample of the field at `path`. */
+/** Names of the fields in a sample of `path` whose ids the caller chooses. */
 function ownIdsIn(sample: unknown, path: string): string[] {
   if (typeof sample !== 'object' || sample === null) return [];
   const prefix = path === 'body' ? '' : `${path}.`;
@@ -117,12 +117,12 @@ function isNumber({ type }: JsonSchema): boolean {
   return type === 'number' || type === 'integer';
 }
 
-/** Predicate for texts that are too long and can be cut. The id of a record cannot: its start is another id. */
+/** True for a text that is too long and may be shortened. Ids may not be, because a shortened id is another id. */
 function isLongText(issue: z.core.$ZodIssue, { path, schema }: Faulty): boolean {
   return issue.code === 'too_big' && issue.origin === 'string' && schema.format === undefined && !path.endsWith('Id');
 }
 
-/** Part of metadata that an issue is about, if not a value: a `key`, or the number of `pairs`. */
+/** Part of metadata that an issue concerns: a `key`, or the number of `pairs`; undefined for a value. */
 export function faultOfPair(issue: z.core.$ZodIssue): 'key' | 'pairs' | undefined {
   if (issue.code === 'invalid_format') return issue.format === 'key' ? 'key' : undefined;
   if (issue.code !== 'too_small' && issue.code !== 'too_big') return undefined;
@@ -134,7 +134,7 @@ function isToBeRemoved(issue: z.core.$ZodIssue): boolean {
   return issue.code === 'custom' && issue.params?.['remedy'] === 'remove';
 }
 
-/** A fraction, which can have any decimals. Other numbers are amounts with two decimals. */
+/** True for a fraction from 0 to 1, which may have any number of decimals. Other numbers are amounts with two decimals. */
 export function isShare({ maximum }: JsonSchema): boolean {
   return maximum !== undefined && maximum <= 1;
 }

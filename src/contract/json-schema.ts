@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A JSON Schema, draft 2020-12, as far as this service uses it. */
+/** The keywords of JSON Schema draft 2020-12 that this service uses. */
 export interface JsonSchema {
   $schema?: string;
   $ref?: string;
@@ -31,13 +31,13 @@ export interface JsonSchema {
 export function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   return z.toJSONSchema(schema, {
     io,
-    // Custom checks, such as that of metadata, describe themselves.
+    // Zod cannot represent custom checks; their schemas come from `meta`.
     unrepresentable: 'any',
     override: ({ jsonSchema }) => simplify(jsonSchema as JsonSchema),
   }) as JsonSchema;
 }
 
-/** The schemas of a registry by name. One that is part of another becomes a reference to `#/components/schemas/`. */
+/** The schemas of a registry by name. A schema inside another schema becomes a reference to `#/components/schemas/`. */
 export function namedJsonSchemas(
   registry: z.core.$ZodRegistry<{ id: string }>,
   io: 'input' | 'output',
@@ -50,7 +50,7 @@ export function namedJsonSchemas(
       const schema = jsonSchema as JsonSchema;
       simplify(schema);
       describeDefault(schema);
-      // Each operation has an example of its whole request.
+      // Removed here, because each operation has an example of its whole request.
       delete schema.examples;
       if (io === 'output') abridge(schema);
     },
@@ -63,7 +63,7 @@ export function namedJsonSchemas(
   );
 }
 
-/** States the default in words: code generators turn a property with the keyword `default` into a required one. */
+/** Moves the default to the description, because code generators make properties with the keyword `default` required. */
 function describeDefault(schema: JsonSchema): void {
   if (schema.default === undefined) return;
   const { description = '' } = schema;
@@ -73,10 +73,10 @@ function describeDefault(schema: JsonSchema): void {
   delete schema.default;
 }
 
-/** Facts that the introduction of the document states for all fields. */
+/** End of a description that only repeats the introduction of the document. */
 const STATED_IN_INTRODUCTION = / (?:ISO 8601, UTC|Starts with [a-z]+_)\.$/;
 
-/** Removes what clients do not need. Objects stay open, because later versions add fields. */
+/** Removes details that clients do not need. Allows additional properties, because later versions add fields. */
 function abridge(schema: JsonSchema): void {
   if (schema.additionalProperties === false) delete schema.additionalProperties;
   if (schema.const !== undefined) delete schema.description;
@@ -85,12 +85,12 @@ function abridge(schema: JsonSchema): void {
 
 function simplify(schema: JsonSchema): void {
   if (schema.format !== undefined) delete schema.pattern;
-  // Every key in JSON is a string.
+  // Without a limit, `propertyNames` only says that keys are strings.
   if (schema.propertyNames?.maxLength === undefined) delete schema.propertyNames;
   nullableAsType(schema);
 }
 
-/** A value of this schema, made of the examples in it: with every property, or with the required ones only. */
+/** Sample value built from the examples in the schema, with all properties or only the required ones. */
 export function sampleOf(schema: JsonSchema, properties: 'all' | 'required' = 'all'): unknown {
   if (schema.examples) return schema.examples[0];
   if (schema.const !== undefined) return schema.const;
@@ -104,7 +104,7 @@ export function sampleOf(schema: JsonSchema, properties: 'all' | 'required' = 'a
   return schema.type === 'boolean' ? false : undefined;
 }
 
-// Clients understand `type: [string, null]` more often than `anyOf`.
+// More clients support `type: [string, null]` than `anyOf`.
 function nullableAsType(schema: JsonSchema): void {
   const [value, none, ...more] = schema.anyOf ?? [];
   if (!value || none?.type !== 'null' || more.length > 0 || typeof value.type !== 'string') return;

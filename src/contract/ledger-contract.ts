@@ -15,13 +15,13 @@ const account = field.choice(
 );
 const kind = field.choice(
   POSTING_KINDS,
-  'paid: a buyer has paid; settled: the merchant was paid out; refund: a refund was requested; refund_paid: it was paid out; refund_failed: it was not, and its posting is reversed; adjustment: money that was resolved by hand.',
+  'paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: a refund was paid out; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy.',
   'paid',
 );
 const environment = field.environmentOf('Environment of the payments.');
 
 const balancesQuery = z.strictObject({
-  at: z.optional(moment('The balances at the start of this moment: ISO 8601. Default: now, with everything booked.')),
+  at: z.optional(moment('Time of the balances, exclusive: ISO 8601. Default: now, including all postings.')),
   environment: environmentFilter,
 });
 
@@ -30,8 +30,8 @@ const journalFilter = {
   kind: kind.optional(),
   sessionId: idOf('Only entries of this session', 'chk'),
   paymentId: idOf('Only entries of this payment', 'pay'),
-  from: z.optional(moment('Only entries booked then or later: ISO 8601.')),
-  until: z.optional(moment('Only entries booked before: ISO 8601.')),
+  from: z.optional(moment('Only entries booked at or after this time: ISO 8601.')),
+  until: z.optional(moment('Only entries booked before this time: ISO 8601.')),
   environment: environmentFilter,
 };
 
@@ -40,7 +40,7 @@ export const exportQuery = z.strictObject(journalFilter);
 
 const ledgerBalances = resource('LedgerBalances', 'ledger_balances', {
   at: field.time(
-    'The time of the balances: they contain every earlier posting. Without at in the request, every posting.',
+    'The time of the balances, which include every earlier posting; if the request has no `at`, all postings.',
   ),
   currency: z.literal(CURRENCY).describe('Always USD.'),
   environments: z
@@ -53,19 +53,19 @@ const ledgerBalances = resource('LedgerBalances', 'ledger_balances', {
               account,
               debits: field.dollars('Sum of the debits.', 1250),
               credits: field.dollars('Sum of the credits.', 48.54),
-              balance: field.dollars('Debits minus credits: negative for money that the account owes.', 1201.46),
+              balance: field.dollars('Debits minus credits; negative if the account owes money.', 1201.46),
             }),
           )
           .describe('Every account.'),
-        total: field.dollars('The sum of the balances: always 0.', 0),
+        total: field.dollars('Sum of the balances; always 0.', 0),
       }),
     )
-    .describe('The requested environments: sandbox money and real money are never added.'),
+    .describe('One item per requested environment: sandbox and production money are never added together.'),
 });
 
 const ledgerEntry = resource('LedgerEntry', 'ledger_entry', {
-  id: field.label('The entry: the id of its posting, and its line there.', `${SAMPLE_IDS.pay}:paid:2`),
-  postingId: field.label('The posting: its entries sum to 0.', `${SAMPLE_IDS.pay}:paid`),
+  id: field.label('The entry: <posting id>:<line>.', `${SAMPLE_IDS.pay}:paid:2`),
+  postingId: field.label('The posting, whose entries sum to 0.', `${SAMPLE_IDS.pay}:paid`),
   kind,
   account,
   debit: field.dollars('Debit of the account; 0 for a credit.', 0),
@@ -107,7 +107,7 @@ export const LEDGER_ENDPOINTS = endpoints('ledger', {
     route: 'GET /api/gateway/ledger/balances',
     summary: 'Get the balances of the ledger',
     description:
-      'The balance of every account now, or at a given time; a UTC midnight is the fastest to answer. Debits are positive: provider_clearing is our money that the provider holds, and a negative merchant_payable is money owed to the merchant.',
+      'The balance of every account, now or at a given time; a UTC midnight is the fastest to compute. Debits are positive: provider_clearing is our money that the provider holds, and a negative merchant_payable is money owed to the merchant.',
     query: balancesQuery,
     response: ledgerBalances,
   },
@@ -116,13 +116,13 @@ export const LEDGER_ENDPOINTS = endpoints('ledger', {
     'List the entries of the ledger',
     entriesQuery,
     ledgerEntry,
-    'The journal, newest first. The entries of a posting stand together and sum to 0; none is ever changed or removed, a correction is another posting.',
+    'The journal, newest first. The entries of a posting are adjacent and sum to 0. Entries are never changed or removed; a correction is a new posting.',
   ),
   exportLedger: {
     route: 'GET /api/gateway/ledger/export',
     summary: 'Export the ledger as CSV',
     description:
-      'The journal until now as one CSV file, oldest first, sent while it is read. Columns: entry_id, posting_id, created, environment, kind, account, debit, credit (dollars with two decimals, one of both empty), currency, payment_id, session_id, refund_id.',
+      'The whole journal as one CSV file, oldest entry first, streamed. Columns: entry_id, posting_id, created, environment, kind, account, debit, credit (dollars with two decimals; one of the two is empty), currency, payment_id, session_id, refund_id.',
     query: exportQuery,
     response: ledgerExport,
     responseType: 'text/csv',

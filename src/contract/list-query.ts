@@ -14,10 +14,10 @@ const limit = checkedText('integer', (value) =>
   /^[1-9]\d*$/.test(value) ? undefined : 'must be a whole number of 1 or more',
 )
   .optional()
-  .describe('Maximum number of records: 1 to 100, larger counts as 100. Default 20.')
+  .describe('Page size, 1 to 100; larger values count as 100. Default 20.')
   .meta({ type: 'integer', minimum: 1, default: DEFAULT_LIMIT });
 
-/** A filter whose value is any text. */
+/** A filter that accepts any text. */
 export const anyText = (what: string, example: string) => label(what, example).optional();
 
 export function idOf(what: string, ...prefixes: IdPrefix[]) {
@@ -27,24 +27,22 @@ export function idOf(what: string, ...prefixes: IdPrefix[]) {
 }
 
 function eventIdOf(what: string) {
-  const form = 'evt_, the id of its session, _ and a status';
+  const form = 'evt_<session id>_<status>';
   const isEvent = (value: string) => sessionOfEvent(value) !== undefined;
   const id = checkedText('id', (value) => (isEvent(value) ? undefined : `must be the id of an event: ${form}`));
   return described(id, `${what}: ${form}.`, SAMPLE_IDS.evt).optional();
 }
 
 function entryIdOf(what: string) {
-  const id = z
-    .string()
-    .regex(/^\w{1,60}:\w{1,20}:\d{1,3}$/, 'must be the id of a ledger entry: that of its posting, and its line');
-  return described(id, `${what}: the id of its posting, and its line there.`, `${SAMPLE_IDS.pay}:paid:2`).optional();
+  const id = z.string().regex(/^\w{1,60}:\w{1,20}:\d{1,3}$/, 'must be the id of a ledger entry: <posting id>:<line>');
+  return described(id, `${what}: <posting id>:<line>.`, `${SAMPLE_IDS.pay}:paid:2`).optional();
 }
 
-export const status = anyText('Only records with this status. A status that does not exist matches nothing.', 'paid');
+export const status = anyText('Only records with this status. An unknown status matches nothing.', 'paid');
 export const environment = z
   .enum(ENVIRONMENTS as ['sandbox', 'production'])
   .optional()
-  .describe('Only records of this environment. Default: both; with an API key, its own.');
+  .describe('Only records of this environment. Default: that of the API key; without a key, both.');
 
 type CursorOf = IdPrefix | 'evt' | 'entry';
 
@@ -58,8 +56,8 @@ export function listQuery<Fields extends z.ZodRawShape>(prefix: CursorOf, fields
     .strictObject({
       ...fields,
       limit,
-      startingAfter: cursorOf(prefix, 'The page of records older than this one'),
-      endingBefore: cursorOf(prefix, 'The page of records newer than this one'),
+      startingAfter: cursorOf(prefix, 'Returns the page after (older than) this record'),
+      endingBefore: cursorOf(prefix, 'Returns the page before (newer than) this record'),
     })
     .refine(
       (query: { startingAfter?: unknown; endingBefore?: unknown }) =>
@@ -68,7 +66,7 @@ export function listQuery<Fields extends z.ZodRawShape>(prefix: CursorOf, fields
         path: ['endingBefore'],
         message: 'must not be given together with startingAfter',
         params: { issueCode: 'invalid_value', remedy: 'remove' },
-        // Zod skips this check after other problems by default, but the error must name every problem.
+        // By default Zod skips this check if other problems exist, but the error must name all problems.
         when: ({ value }) => typeof value === 'object' && value !== null,
       },
     );
@@ -89,7 +87,7 @@ export function pageOf({ limit: most = String(DEFAULT_LIMIT), startingAfter, end
   };
 }
 
-const hasMore = named('HasMore', flag('True if there are more in the requested direction.', false));
+const hasMore = named('HasMore', flag('True if more records exist in the requested direction.', false));
 
 /** The envelope of every list. */
 export function listOf<Item extends z.ZodType>(item: Item) {

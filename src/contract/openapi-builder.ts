@@ -21,38 +21,38 @@ export interface OpenApiOptions {
   baseUrl: string;
   version: string;
   endpoints: readonly Endpoint[];
-  statusOf(code: ErrorCode, envelope: Endpoint['envelope']): number;
+  httpStatusOf(code: ErrorCode, envelope: Endpoint['envelope']): number;
 }
 
 const JSON_TYPE = 'application/json';
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const CURSORS: Record<string, { description: string }> = {
-  startingAfter: { description: 'The id of a record of this list; the answer has older records.' },
-  endingBefore: { description: 'The id of a record of this list; the answer has newer records.' },
+  startingAfter: { description: 'Id of a record of this list; returns older records.' },
+  endingBefore: { description: 'Id of a record of this list; returns newer records.' },
 };
 const NAMED = { action: 'checkout.create', operation: 'checkout.creat' };
 
-const DESCRIPTION = `Create checkout sessions, send buyers to pay, and hear by webhook when they have.
+const DESCRIPTION = `Create checkout sessions, redirect buyers to the checkout page, and receive a webhook when they have paid.
 
-Requests and answers are JSON. Amounts are numbers in US dollars, not cents, with at most two decimals; rates are fractions (0.029 is 2.9 %); times are ISO 8601 in UTC. A prefix tells what an id is: \`chk_\` a session, \`cus_\` a customer, \`pay_\` a payment, \`inv_\` an invoice, \`ref_\` a refund, \`dis_\` a discrepancy, \`evt_\` an event, \`dlv_\` a webhook delivery, \`whe_\` a webhook endpoint, \`rcv_\` a recovery, \`key_\` an API key.
+Requests and responses are JSON. Amounts are numbers in US dollars, not cents, with at most two decimals; rates are fractions (0.029 is 2.9 %); times are ISO 8601 in UTC. The prefix of an id shows its type: \`chk_\` a session, \`cus_\` a customer, \`pay_\` a payment, \`inv_\` an invoice, \`ref_\` a refund, \`dis_\` a discrepancy, \`evt_\` an event, \`dlv_\` a webhook delivery, \`whe_\` a webhook endpoint, \`rcv_\` a recovery, \`key_\` an API key.
 
-There are two environments, \`sandbox\` (the default, with test money) and \`production\`; no record of one can touch the other.
+There are two environments, \`sandbox\` (the default, with test money) and \`production\`. Records of one environment never refer to the other.
 
-Where the service has API keys, every request carries one: \`Authorization: Bearer sk_sandbox_...\` or \`sk_live_...\`. A key is of one environment, and what is of the other does not exist for it. With a key of production, say \`"environment": "production"\` where a body has that field.
+If the service has API keys, every request needs one: \`Authorization: Bearer sk_sandbox_...\` or \`sk_live_...\`. A key belongs to one environment and cannot see records of the other. With a production key, set \`"environment": "production"\` in bodies that have this field.
 
-Every refusal is \`{"ok": false, "error": {...}}\`: \`code\` is for programs, \`message\` says what is wrong, \`suggestion\` what to do about it, and \`issues\` names every faulty field. Every answer carries \`x-request-id\`; a 429 or 503 also carries \`Retry-After\`.
+Every error is \`{"ok": false, "error": {...}}\`: \`code\` is machine-readable, \`message\` describes the problem, \`suggestion\` describes the solution, and \`issues\` lists every invalid field. Every response has the header \`x-request-id\`; 429 and 503 also have \`Retry-After\`.
 
-Lists are newest first. While \`hasMore\` is true, the next page is \`startingAfter=\` the last id of this one.
+Lists are sorted newest first. If \`hasMore\` is true, request the next page with the last id of this page as \`startingAfter\`.
 
-Send an \`idempotencyKey\` with a session, and it can be resent without fear: the same body answers the first session, with the header \`Idempotent-Replayed: true\`.`;
+If a request that creates a session has an \`idempotencyKey\`, it can be repeated safely: the same body returns the first session, with the header \`Idempotent-Replayed: true\`.`;
 
-/** The whole API as one document, made from the endpoints as they are served. */
-export function openApiOf({ baseUrl, version, endpoints, statusOf }: OpenApiOptions): OpenApi {
+/** Builds the OpenAPI document from the endpoints that the server serves. */
+export function openApiOf({ baseUrl, version, endpoints, httpStatusOf }: OpenApiOptions): OpenApi {
   const { schemas, refTo } = componentsOf(endpoints);
   const paths: OpenApi['paths'] = {};
   for (const endpoint of endpoints) {
     const method = endpoint.method.toLowerCase() as 'get' | 'post' | 'put';
-    paths[endpoint.path] = { ...paths[endpoint.path], [method]: operationOf(endpoint, refTo, statusOf) };
+    paths[endpoint.path] = { ...paths[endpoint.path], [method]: operationOf(endpoint, refTo, httpStatusOf) };
   }
   const webhooks = Object.fromEntries(EVERY_TYPE.map((type) => [type, { post: webhookOf(type, refTo) }]));
   const operations = [...Object.values(paths), ...Object.values(webhooks)].flatMap((methods) => Object.values(methods));
@@ -75,7 +75,7 @@ export function openApiOf({ baseUrl, version, endpoints, statusOf }: OpenApiOpti
     paths,
     webhooks,
     components: { schemas, ...shared, securitySchemes: SECURITY_SCHEMES },
-    // Requirements of webhooks, which have signatures. Every endpoint has its own.
+    // Webhooks need no API key, because they are signed. Each endpoint states its own requirements.
     security: [],
   };
 }
@@ -83,18 +83,18 @@ export function openApiOf({ baseUrl, version, endpoints, statusOf }: OpenApiOpti
 function operationOf(
   endpoint: Endpoint,
   refTo: Components['refTo'],
-  statusOf: OpenApiOptions['statusOf'],
+  httpStatusOf: OpenApiOptions['httpStatusOf'],
 ): OpenApiOperation {
   const { operationId, tag, summary, description, body, response, etag } = endpoint;
   const parameters = [...pathParameters(endpoint), ...queryParameters(endpoint)];
   const ok: OpenApiResponse = {
-    description: 'Done.',
+    description: 'Success.',
     content: { [endpoint.responseType ?? JSON_TYPE]: { schema: refTo(response) } },
   };
   if (endpoint.errors.includes('idempotency_conflict')) {
     ok.headers = {
       'Idempotent-Replayed': {
-        description: 'true where this is the answer to an earlier request with the same idempotencyKey; else absent.',
+        description: 'true for a repeated request with the same idempotencyKey; otherwise absent.',
         schema: { type: 'string', enum: ['true'] },
       },
     };
@@ -108,8 +108,8 @@ function operationOf(
     ...(body && { requestBody: requestBodyOf(body, endpoint, refTo) }),
     responses: {
       200: ok,
-      ...(etag && { 304: { description: 'Not modified: If-None-Match names the ETag of this response.' } }),
-      ...errorResponses(endpoint, statusOf),
+      ...(etag && { 304: { description: 'Not modified: If-None-Match contains the ETag of this response.' } }),
+      ...errorResponses(endpoint, httpStatusOf),
     },
     security: securityOf(endpoint),
   };
@@ -148,21 +148,24 @@ function queryParameters({ query }: Endpoint): OpenApiParameter[] {
       in: 'query',
       ...(required.includes(name) && { required: true }),
       schema,
-      // One description for the cursors of every list makes them one shared parameter.
+      // All lists use the same cursor description, so that they share one parameter component.
       ...(CURSORS[name] ?? { description, ...(example !== undefined && { example: example as string | number }) }),
     };
   });
 }
 
-/** One response for each status, with one example for each code. */
-function errorResponses(endpoint: Endpoint, statusOf: OpenApiOptions['statusOf']): Record<string, OpenApiResponse> {
+/** One response per status, with one example per error code. */
+function errorResponses(
+  endpoint: Endpoint,
+  httpStatusOf: OpenApiOptions['httpStatusOf'],
+): Record<string, OpenApiResponse> {
   const { envelope } = endpoint;
-  const byStatus = Map.groupBy(errorCodesOf(endpoint), (code) => statusOf(code, envelope));
+  const byStatus = Map.groupBy(errorCodesOf(endpoint), (code) => httpStatusOf(code, envelope));
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => {
       const schema = { $ref: refOf(errorSchemaOf(envelope)) };
       const response: OpenApiResponse = {
-        description: `Refused: ${codes.join(' or ')}.`,
+        description: `Error: ${codes.join(' or ')}.`,
         content: { [JSON_TYPE]: { schema, examples: errorExamples(endpoint, codes) } },
       };
       return [String(status), response];
@@ -190,13 +193,13 @@ const MEANINGS: Record<EventType, string> = {
 const WEBHOOK_HEADERS: Record<string, [description: string, example: string]> = {
   'x-gateway-event': ['The id of the event.', SAMPLE_IDS.evt],
   'x-gateway-signature': [
-    't=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and the raw body, keyed with your whole secret>. Two v1 while a secret is rotated.',
+    't=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and the raw body, keyed with your whole secret>. During a secret rotation there is one v1 per secret.',
     't=1768469400,v1=...',
   ],
   'webhook-id': ['The id of the event, for Standard Webhooks verifiers.', SAMPLE_IDS.evt],
   'webhook-timestamp': ['Unix seconds of this attempt.', '1768469400'],
   'webhook-signature': [
-    'v1,<base64 HMAC-SHA256 of id.timestamp.body, keyed with the decoded part behind whsec_>.',
+    'v1,<base64 HMAC-SHA256 of id.timestamp.body, keyed with the base64-decoded part after whsec_>.',
     'v1,...',
   ],
 };
@@ -209,12 +212,12 @@ function webhookOf(type: EventType, refTo: Components['refTo']): OpenApiOperatio
     operationId: type,
     tags: ['webhooks'],
     summary: type,
-    description: `${MEANINGS[type]} Verify the signature over the raw body before changing an order, process each event id once, and answer exactly 200: anything else is retried.`,
+    description: `${MEANINGS[type]} Verify the signature over the raw body before changing an order, process each event id once, and answer with status 200: every other response is retried.`,
     parameters: Object.entries(WEBHOOK_HEADERS).map(([name, [description, value]]) => {
       return { name, in: 'header', required: true, description, schema: { type: 'string' }, example: value };
     }),
     requestBody: { required: true, content: { [JSON_TYPE]: { schema: refTo(webhookEvent), example } } },
-    responses: { 200: { description: 'The only answer that acknowledges the delivery.' } },
+    responses: { 200: { description: 'The only response that acknowledges the delivery.' } },
   };
 }
 
@@ -228,15 +231,15 @@ const scheme = (bearerFormat: string, description: string): SecurityScheme => ({
 const SECURITY_SCHEMES: Record<string, SecurityScheme> = {
   apiKey: scheme(
     'sk_sandbox_... or sk_live_...',
-    'An API key, which the operator makes with `tillway keys create`. Required by every service that has one, and by every service that other machines can reach; a service without keys accepts requests of its own machine. A key sees and changes one environment only: `sk_sandbox_` the sandbox, `sk_live_` production. Its scope is its permission: `read`, `write`, `admin`, or `agent` with a spend limit for its checkouts.',
+    'An API key, which the operator creates with `tillway keys create`. Required if the service has any key, or if other machines can reach the service. Without keys, the service accepts requests from its own machine. A key can access one environment: `sk_sandbox_` the sandbox, `sk_live_` production. Its scope sets its permissions: `read`, `write`, `admin`, or `agent` with a spend limit for checkouts.',
   ),
   sandboxKey: scheme('sk_sandbox_...', 'A sandbox API key; production keys are rejected.'),
   productionKey: scheme('sk_live_...', 'A production API key; sandbox keys are rejected.'),
 };
 
 /**
- * Alternative requirements: no key, if the service has none, or a key of one of the scopes. Each scope is a requirement of
- * its own, because all scopes of one requirement are needed together. https://spec.openapis.org/oas/v3.1.1#security-requirement-object
+ * Alternative requirements: no key, if the service has none, or a key with one of the scopes. Each scope is a separate
+ * requirement, because a requirement needs all of its scopes. https://spec.openapis.org/oas/v3.1.1#security-requirement-object
  */
 function securityOf({ access, keys }: Pick<Endpoint, 'access' | 'keys'>): Security {
   const name = keys === undefined || keys === 'required' ? 'apiKey' : `${keys}Key`;

@@ -1,7 +1,7 @@
 import type { JsonSchema } from './json-schema.ts';
 import { pascalCase } from './openapi-schemas.ts';
 
-/** The part of OpenAPI 3.1 that is used here. https://spec.openapis.org/oas/v3.1.1 */
+/** The part of OpenAPI 3.1 that this service uses. https://spec.openapis.org/oas/v3.1.1 */
 export interface OpenApi {
   openapi: string;
   info: { title: string; version: string; summary: string; description: string; license: Record<string, string> };
@@ -68,7 +68,7 @@ export interface OpenApiResponse {
   content?: OpenApiContents;
 }
 
-/** The response, also if the operation refers to a shared one. */
+/** The response itself, with a reference to a shared response resolved. */
 export function resolveResponse(
   { components }: OpenApi,
   response: OpenApiResponse | OpenApiReference | undefined,
@@ -85,11 +85,11 @@ function nameIn({ $ref }: OpenApiReference): string {
   return $ref.slice($ref.lastIndexOf('/') + 1);
 }
 
-/** A part of an operation that others may share. */
+/** A parameter or response that several operations can share. */
 interface Use<Part> {
   part: Part;
   name: string;
-  /** Distinguishes another part of the same name. */
+  /** Suffix that distinguishes different parts of the same name. */
   suffix: string;
   replace(reference: OpenApiReference): void;
 }

@@ -4,7 +4,7 @@ import { ERROR_EXAMPLES } from './error-contract.ts';
 import { type JsonSchema, jsonSchemaOf, namedJsonSchemas } from './json-schema.ts';
 import { schemaNames } from './resource.ts';
 
-// Schemas with fewer properties share them with others by chance.
+// Schemas with fewer properties can be a subset of another schema by chance.
 const MIN_BASE_PROPERTIES = 5;
 
 export type Components = ReturnType<typeof componentsOf>;
@@ -17,7 +17,7 @@ export function componentsOf(endpoints: readonly Endpoint[]) {
   const add = (schema: z.core.$ZodType, name: string, ...directions: ('input' | 'output')[]) => {
     if (names.has(schema)) return;
     names.set(schema, name);
-    // Each list endpoint builds its own envelope; the envelopes of one resource are equal.
+    // Each list endpoint builds its own envelope, but the envelopes of one resource are equal and need only one name.
     if (taken.has(name)) return;
     taken.add(name);
     for (const direction of directions) registries[direction].add(schema, { id: name });
@@ -41,7 +41,7 @@ export function componentsOf(endpoints: readonly Endpoint[]) {
   schemas['ActionError']!.properties!['code']!.enum = Object.keys(ERROR_EXAMPLES);
   return {
     schemas: Object.fromEntries(Object.entries(schemas).toSorted(([a], [b]) => (a < b ? -1 : 1))),
-    /** A reference to the named schema; the whole schema for text that is not JSON. */
+    /** Reference to the named schema; the schema itself for text that is not JSON. */
     refTo(this: void, schema: z.ZodType): JsonSchema {
       const name = names.get(schema);
       if (name !== undefined) return { $ref: refOf(name) };
@@ -76,7 +76,7 @@ function envelopes(): Record<string, JsonSchema> {
   );
 }
 
-/** The schemas. A resource with every property of another one refers to that one and lists only its own properties. */
+/** The schemas. A resource that has all properties of another resource refers to it and lists only additional properties. */
 function extended(schemas: Record<string, JsonSchema>): Record<string, JsonSchema> {
   const plain = Object.entries(schemas);
   return Object.fromEntries(

@@ -1,26 +1,25 @@
-/** Descriptions of the groups of the reference, in its order. */
+/** Descriptions of the groups of the API reference, in display order. */
 export const TAGS = {
-  sessions: 'A checkout session is one sale: it is created here, and its buyer pays at its checkoutUrl.',
-  customers: 'A customer is made with the first session of an email address; there is one per environment and address.',
-  payments: 'One payment per attempt of a buyer. Fulfil an order once a payment of its session is paid, never earlier.',
-  refunds: 'Money of a paid payment that is refunded to its buyer, whole or in parts.',
+  sessions: 'A checkout session is one sale. The merchant creates it, and the buyer pays at its checkoutUrl.',
+  customers: 'A customer is created with the first session of an email address in an environment.',
+  payments: 'Each attempt of a buyer is a payment. Fulfil an order only after a payment of its session is paid.',
+  refunds: 'A refund returns money of a paid payment to its buyer, fully or in part.',
   discrepancies:
-    'Money that arrived twice, or with unexpected properties: listed until a person, or a refund, has resolved it.',
-  invoices: 'One invoice per payment: paid with it, void if the attempt failed.',
+    'A discrepancy is money that arrived twice or does not match the books. It stays open until a person or a refund resolves it.',
+  invoices: 'Each payment has one invoice, which becomes paid with the payment, or void if the payment fails.',
   events:
-    'One event per status that a session reaches, stored permanently: the content of webhooks, to read and to send again.',
-  deliveries: 'One delivery per event and webhook endpoint: its attempts, the responses, and the way to send it again.',
-  'webhook endpoints': 'The receivers of events: created, changed, tested and deleted here, each with its own secrets.',
-  ledger: 'The books: double entry, in cents, with nothing ever changed or removed.',
-  settlement: 'Payouts of payments to the merchant, as reported by providers, files or by hand.',
+    'A session has one event per status that it reaches. Events are stored permanently and are the content of webhooks.',
+  deliveries: 'A delivery sends one event to one webhook endpoint. It logs its attempts and can be replayed.',
+  'webhook endpoints': 'A webhook endpoint is a URL that receives events. Each endpoint has its own signing secrets.',
+  ledger: 'The double-entry books, in cents. Entries are never changed or removed.',
+  settlement: 'Records that payments were paid out to the merchant, reported by providers, files or requests.',
   routing:
-    'Which route a payment takes and why, the rules that the operator sets for it, and the health of the routes.',
-  providers: 'The payment providers that this service is connected to, and whether they can take payments.',
-  'test clock':
-    'The time of a sandbox that was started with TEST_CLOCK=true: moving it forward replaces waiting in tests.',
-  keys: 'The keys that may use the API, and their permissions. A service is closed to others once it has a key.',
+    'The routing decisions for payments with their reasons, the routing rules of the operator, and the health of the routes.',
+  providers: 'The connected payment providers, and whether they can take payments.',
+  'test clock': 'The clock of a sandbox service that runs with TEST_CLOCK=true. Tests advance it instead of waiting.',
+  keys: 'The API keys and their permissions. Once the service has a key, requests without a key are rejected.',
   agent: 'Endpoints for agents without prior knowledge of the service: discovery, schemas and typed actions.',
-  webhooks: 'Requests of this service to the merchant after the state of a payment has changed.',
+  webhooks: 'Requests from this service to the merchant when the state of a payment changes.',
 };
 
 export type EndpointTag = Exclude<keyof typeof TAGS, 'webhooks'>;

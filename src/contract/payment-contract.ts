@@ -37,7 +37,7 @@ export type FeeSplitResource = z.output<typeof feeSplit>;
 
 export const renderFeeSplit = rendererOf(feeSplit);
 
-/** The fee split under the names that payments and events use. */
+/** The fee split with the field names that payments and events use. */
 export function feesOf({ buyerFee, gatewayFee, merchantNet, total }: FeeSplit) {
   return { buyer_fee: buyerFee, gateway_fee: gatewayFee, merchant_net: merchantNet, total };
 }
@@ -46,14 +46,14 @@ export function feesOf({ buyerFee, gatewayFee, merchantNet, total }: FeeSplit) {
 export const carrierFields = {
   id: field.label('The route.', SAMPLE_ROUTE_ID),
   kind,
-  label: field.label('Its name.', 'Card, simulated acquirer'),
+  label: field.label('Name of the route.', 'Card, simulated acquirer'),
 };
 
 const paymentFailure = z
   .strictObject({
     code: field.choice(
       FAILURE_CODES,
-      'The cause, for programs. Later versions can add codes: treat an unknown code as declined.',
+      'Machine-readable cause. Later versions can add codes: treat an unknown code as declined.',
       'insufficient_funds',
     ),
     source: field.choice(
@@ -88,7 +88,7 @@ export const payment = resource('Payment', 'payment', {
   created: field.time('Start of this attempt by the buyer.'),
   route: z.strictObject(carrierFields).describe('The route of the payment.'),
   fees,
-  refundedAmount: field.dollars('The part of the total that is refunded.', 0),
+  refundedAmount: field.dollars('The refunded part of the total.', 0),
   refundPendingAmount: field.dollars('The part of the total whose refund is pending.', 0),
   metadata,
   environment,
@@ -103,7 +103,7 @@ export const renderPayment = rendererFrom(payment, (record: Payment) => ({
   refundPendingAmount: record.refundPending,
 }));
 
-/** The failure of a payment; null unless it failed. */
+/** The failure of a payment; null unless the payment failed. */
 export function renderFailure({
   failureCode: code,
   failureSource,
@@ -135,7 +135,7 @@ export const renderInvoice = rendererOf(invoice);
 export const paymentsQuery = listQuery('pay', {
   customerId: idOf('Only payments of this customer', 'cus'),
   invoiceId: idOf('Only the payment of this invoice', 'inv'),
-  paymentId: idOf('Only this payment, or only those of this session', 'pay', 'chk'),
+  paymentId: idOf('Only this payment, or only payments of this session', 'pay', 'chk'),
   status,
   environment: environmentFilter,
 });
@@ -154,14 +154,14 @@ export const PAYMENT_ENDPOINTS = endpoints('payments', {
     'List payments',
     paymentsQuery,
     payment,
-    'Newest first. paymentId takes a payment or a session.',
+    'Newest first. paymentId accepts a payment id or a session id.',
   ),
   getPayment: {
     route: 'GET /api/gateway/payments/{paymentId}',
     access: 'look',
     summary: 'Get a payment',
     description:
-      'One payment, by its own id or by that of its session: then the payment that paid it, else the newest attempt.',
+      'One payment by payment id or session id. For a session, returns its paid payment, otherwise the newest payment.',
     response: payment,
   },
 });

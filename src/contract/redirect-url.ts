@@ -3,7 +3,7 @@ import { codePoints } from './request-fields.ts';
 
 const MAX_LENGTH = 2048;
 
-// Schemes that run code, read files, install or open other programs on the buyer's machine (`ms-` belongs to Windows and
+// Schemes that run code, read files, install or open other programs on the buyer's machine (`ms-` for Windows and
 // Office), redirect to any address (Android's `intent`), or are internal to browsers and other clients.
 const NEVER =
   /^(?:javascript|data|vbscript|file|filesystem|blob|about|feed|view-source|jar|chrome|resource|search-ms|ms-.*|x-apple.*|intent|android-app|itms-.*|shell|ssh|telnet|smb|ftp|wss?)$/;
@@ -16,12 +16,12 @@ const UNSAFE = /[\u0000-\u0020\u007f-\u009f\\]/;
 const URI_CHARACTERS = /^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*$/;
 const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** Predicate for app schemes, in lower case and without a colon, that REDIRECT_SCHEMES may name. */
+/** True for an app scheme, in lower case and without a colon, that REDIRECT_SCHEMES may contain. */
 export function isNameableScheme(scheme: string): boolean {
   return SCHEME.test(scheme) && scheme !== 'http' && scheme !== 'https' && !NEVER.test(scheme);
 }
 
-/** An absolute URI to which a browser may be redirected; `named` are the app schemes that the operator allows. */
+/** Field for an absolute URI to which a browser may be redirected; `named` are the app schemes that the operator allows. */
 export function redirectUrlField(named: readonly string[]) {
   return z
     .string()
@@ -39,20 +39,20 @@ export function redirectUrlField(named: readonly string[]) {
 
 /** Reason why a browser may not be redirected to `value`; undefined if it may. */
 export function redirectFault(value: string, named: readonly string[]): string | undefined {
-  if (!value.isWellFormed() || UNSAFE.test(value)) return 'must hold no spaces, backslashes or control characters';
-  if (!URI_CHARACTERS.test(value)) return 'must be written in the characters of a URI, others percent-encoded';
+  if (!value.isWellFormed() || UNSAFE.test(value)) return 'must not contain spaces, backslashes or control characters';
+  if (!URI_CHARACTERS.test(value)) return 'must contain only URI characters; percent-encode others';
   if (!URL.canParse(value)) return 'must be an absolute URI';
   const scheme = new URL(value).protocol.slice(0, -1);
   const isWeb = scheme === 'http' || scheme === 'https';
   if (!isWeb && (NEVER.test(scheme) || !(DOTTED.test(scheme) || named.includes(scheme)))) {
     return 'must use https, http, an app scheme with a dot such as com.example.app, or a scheme that the operator allows';
   }
-  if (/^[^/?#]*\/\/[^/?#]*@/.test(value)) return 'must hold no user name or password';
+  if (/^[^/?#]*\/\/[^/?#]*@/.test(value)) return 'must not contain a user name or password';
   if (isWeb && !/^https?:\/\/[^/]/i.test(value)) return 'must be an absolute URI';
   return undefined;
 }
 
-/** Plain http beyond this machine. In production the redirect of a buyer must be encrypted. */
+/** True for http to another machine. Production sessions reject such URLs, so that the redirect is encrypted. */
 export function isPlainHttp(value: string): boolean {
   if (!URL.canParse(value)) return false;
   const url = new URL(value);

@@ -13,17 +13,17 @@ const status = statusFilter.meta({ examples: ['failed'] });
 export const refundRequest = z.strictObject({
   amount: field.optional(
     sampleAmount,
-    'US dollars, not cents: more than 0, at most what is left. Default: all that is left.',
+    'US dollars, not cents: more than 0, at most the remaining amount of the payment. Default: the remaining amount.',
     10,
   ),
   reason: z
     .optional(
-      field.choice(['requested_by_customer', 'duplicate', 'fraudulent', 'other'], 'Reason, for your own records.'),
+      field.choice(['requested_by_customer', 'duplicate', 'fraudulent', 'other'], 'Reason for your own records.'),
     )
     .meta({ examples: ['requested_by_customer'] }),
   idempotencyKey: field.optional(
     text(8, 120),
-    'Your key, 8 to 120 characters: a resend answers the same refund. Keys of sessions are separate.',
+    'Unique key, 8 to 120 characters: a repeated request returns the same refund. Keys of sessions are separate.',
     'your-refund-id',
   ),
 });
@@ -48,17 +48,17 @@ export const refund = resource('Refund', 'refund', {
   reason: field
     .choice(
       REFUND_REASONS,
-      'As given, or null. The service itself refunds surplus (a second payment of an order) and mismatch (money of another amount than requested).',
+      'Reason from the request, or null. The service itself refunds surplus (a second payment for a session) and mismatch (a wrong amount).',
     )
     .nullable()
     .meta({ examples: ['requested_by_customer'] }),
   status: field.choice(
     REFUND_STATUSES,
-    'pending: the provider has not reported yet; succeeded: it has paid the money out; failed: the buyer does not have it. A bank can return money days later: succeeded then becomes failed, which is final.',
+    'pending: the provider has not reported an outcome; succeeded: the provider paid the money out; failed: the buyer did not get the money. If a bank returns the money days later, succeeded becomes failed, which is final.',
     'pending',
   ),
   failureReason: field.orNull(
-    field.label('Reason of the failure in words, or null.', "the buyer's bank declined the refund"),
+    field.label('Reason of the failure as text, or null.', "the buyer's bank declined the refund"),
   ),
   created: field.time('Request time.'),
   updated: field.time('Time of the last status change.'),
@@ -71,7 +71,7 @@ export const REFUND_ENDPOINTS = endpoints('refunds', {
     route: 'POST /api/gateway/payments/{paymentId}/refunds',
     summary: 'Refund a payment',
     description:
-      "Refunds what the buyer paid, or a part of it, as often as something is left: the total, with the buyer's fee. Fees and costs are refunded in proportion. The refund is pending until the provider reports its outcome: read it again, or look at the payment's refundedAmount.\n\nWith an idempotencyKey, the same request can be sent again safely: it answers the first refund, with the header Idempotent-Replayed: true; the same key with another body or payment is refused. All fields are optional, and so is the body.",
+      "Refunds a payment to its buyer, fully or in part. Several partial refunds are possible, up to the total including the buyer's fee. Fees and costs are refunded in proportion. The refund is pending until the provider reports its outcome: get the refund again, or check refundedAmount of the payment.\n\nWith an idempotencyKey, the request can be repeated safely: it returns the first refund, with the header Idempotent-Replayed: true; the same key with another body or payment is rejected. All fields are optional, and so is the body.",
     body: refundRequest,
     requestExample: { amount: 10, reason: 'requested_by_customer' },
     response: refund,
@@ -107,7 +107,7 @@ export const REFUND_ENDPOINTS = endpoints('refunds', {
     'List refunds',
     refundsQuery,
     refund,
-    'Newest first. status=failed lists refunds whose money the buyer does not have.',
+    'Newest first. status=failed lists refunds that did not reach the buyer.',
   ),
-  getRefund: get('/api/gateway/refunds/{refundId}', 'Get a refund', refund, 'One refund with its present status.'),
+  getRefund: get('/api/gateway/refunds/{refundId}', 'Get a refund', refund, 'One refund with its current status.'),
 });

@@ -4,16 +4,16 @@ import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
 import { described } from './resource-fields.ts';
 import { SAMPLE_TIME } from './sample-ids.ts';
 
-/** Far above every session; sample amounts stay within exact integer arithmetic. */
+/** Limit for sample amounts: far above session amounts, but exact as integer cents. */
 const MAX_SAMPLE_AMOUNT = 1_000_000;
 const MAX_METADATA_PAIRS = 10;
 const MAX_METADATA_TEXT = 500;
 const METADATA_KEYS = `a key has 1 to ${MAX_METADATA_TEXT}`;
-// Bounds the work for a body full of faulty pairs.
+// Limits the work for a body with very many invalid pairs.
 const MAX_METADATA_ISSUES = 1000;
 const MAX_EMAIL_LENGTH = 254;
 
-/** A string of `min` to `max` Unicode code points, as JSON Schema counts; no NUL and no lone surrogate. */
+/** A string of `min` to `max` Unicode code points (the unit of JSON Schema) without NUL and lone surrogates. */
 export function text(min: number, max: number) {
   return z
     .string()
@@ -24,7 +24,7 @@ export function text(min: number, max: number) {
     .meta(min === 0 ? { maxLength: max } : { minLength: min, maxLength: max });
 }
 
-/** A string in which `faultOf` finds no fault; the message of a fault begins with "must". */
+/** A string for which `faultOf` returns undefined; otherwise it returns a message that starts with "must". */
 export function checkedText(format: string, faultOf: (value: string) => string | undefined) {
   return z.string().check((context) => {
     const message = faultOf(context.value);
@@ -32,7 +32,7 @@ export function checkedText(format: string, faultOf: (value: string) => string |
   });
 }
 
-/** A time that a caller sends. */
+/** Field for a time in a request. */
 export function moment(what: string) {
   return described(z.iso.datetime({ offset: true }), what, SAMPLE_TIME);
 }
@@ -56,7 +56,7 @@ function textFault(value: string, min: number, max: number): Fault | undefined {
   return undefined;
 }
 
-/** The length as JSON Schema counts it. */
+/** Length in Unicode code points, the unit of JSON Schema. */
 export function codePoints(value: string): number {
   let count = 0;
   for (const _ of value) count++;
@@ -83,10 +83,10 @@ export const amount = dollars(MAX_AMOUNT)
   .meta({ examples: [49.99] })
   .describe('US dollars, not cents: more than 0, at most 10000, at most two decimals.');
 
-/** An amount that is not bound to the limits of a session. */
+/** An amount without the limits of a session. */
 export const sampleAmount = dollars(MAX_SAMPLE_AMOUNT);
 
-/** An amount that a provider has moved: from 0 to the largest exact integer of cents. */
+/** An amount that a provider has transferred: from 0 to the largest safe integer of cents. */
 export const movedAmount = dollars(amountFromCents(Number.MAX_SAFE_INTEGER), { orZero: true });
 
 export const email = z
@@ -97,11 +97,11 @@ export const email = z
 export const environment = z
   .enum(ENVIRONMENTS as ['sandbox', 'production'])
   .default('sandbox')
-  .describe('sandbox: test money; production: real.');
+  .describe('sandbox: test money; production: real money.');
 
 export const routeKind = z.enum(ROUTE_KINDS as ['card', 'wallet', 'local']);
 
-/** String pairs of a session, its payments, invoices and events. */
+/** Key-value pairs of strings that a session passes to its payments, invoices and events. */
 export const metadata = metadataField(MAX_METADATA_PAIRS)
   .default({})
   .describe('Your own data: at most 10 pairs, keys of 1 to 500 and values of at most 500 characters.');
@@ -135,7 +135,7 @@ function metadataField(maxPairs: number) {
     });
 }
 
-// Characters that JSON can only write escaped. V8 can take a key with escapes for another one
+// Characters that JSON must escape. V8 can confuse keys that contain escapes
 // (https://github.com/nodejs/node/issues/63785), so such keys are rejected.
 const ESCAPED_IN_JSON = /["\\\u0000-\u001f]/;
 
@@ -144,7 +144,7 @@ function tooManyPairs({ length }: readonly string[], maximum: number): Fault {
   return { code: 'too_big', origin: 'pairs', maximum, inclusive: true, message };
 }
 
-/** Fault of a metadata key. Its `origin` or `format` is `key`, because the issue has the path of the pair. */
+/** Fault of a metadata key, marked by `key` as `origin` or `format`, because the path of the issue is that of the pair. */
 function metadataKeyFault(key: string): Fault | undefined {
   const fault = textFault(key, 1, MAX_METADATA_TEXT);
   if (fault?.code === 'too_small' || fault?.code === 'too_big') {

@@ -5,7 +5,7 @@ import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
 import { conversions } from './resource.ts';
 import { SAMPLE_IDS, SAMPLE_TIME } from './sample-ids.ts';
 
-// Fields of resources, each with its description, an example and the conversion from the stored value.
+// Field types of resources. Each has a description, an example and the conversion from the stored value.
 
 export function described<Schema extends z.ZodType>(
   schema: Schema,

@@ -6,7 +6,7 @@ export const conversions = z.registry<{ toWire: ToWire }>();
 /** Names of schemas in the OpenAPI document, and whether requests, responses or both contain them. */
 export const schemaNames = new Map<z.core.$ZodType, { name: string; io: 'input' | 'output' | 'both' }>();
 
-/** Gives a schema a name in the OpenAPI document. */
+/** Names a schema in the OpenAPI document. */
 export function named<Schema extends z.ZodType>(
   name: string,
   schema: Schema,
@@ -27,7 +27,7 @@ export function resource<const Type extends string, Fields extends z.ZodRawShape
   return named(name, z.strictObject(shape as unknown as { object: z.ZodLiteral<Type> } & Fields));
 }
 
-/** The stored values from which a rendered value is made: times are numbers, and constants are not stored. */
+/** Stored form of a rendered value: times are numbers, and constants are not stored. */
 type Stored<Rendered> = Rendered extends string
   ? string extends Rendered
     ? string | number
@@ -38,12 +38,12 @@ type Stored<Rendered> = Rendered extends string
       ? { [Key in keyof Rendered as Exclude<Key, 'object' | 'currency'>]: Stored<Rendered[Key]> }
       : Rendered;
 
-/** Renders records: each field of the resource from the property of the same name. */
+/** Creates a renderer that takes each field of the resource from the record property of the same name. */
 export function rendererOf<Schema extends z.ZodObject>(schema: Schema) {
   return toWireOf(schema) as (record: Stored<z.output<Schema>>) => z.output<Schema>;
 }
 
-/** Renders records with other properties than their resource: `recordOf` gives each field its stored value. */
+/** Creates a renderer for records whose properties differ from the resource: `recordOf` returns the stored value of each field. */
 export function rendererFrom<
   Schema extends z.ZodObject,
   Input extends unknown[],

@@ -12,17 +12,17 @@ import { routeHealth } from './route-contract.ts';
 import { estimate, environmentField, routeId, ruleWarnings } from './routing-decision-contract.ts';
 import { SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
-// Rules and health of the routes: the operator's part of routing.
+// Routing rules and route health, which the operator controls.
 
 named('RouteSelector', routeSelector, 'both');
 named('RuleSet', ruleSetSchema, 'both');
 
 export const rulesResource = resource('RoutingRules', 'routing_rules', {
-  version: field.count('Grows with every change; 0 if no rules were ever saved.', 3),
+  version: field.count('Version number, which grows with every change; 0 if no rules were ever saved.', 3),
   source: field.choice(['none', 'api', 'file'], 'Source of the rules.'),
   ruleSet: ruleSetSchema.describe('The rules.'),
   warnings: ruleWarnings.describe('Likely mistakes in the rules.'),
-  created: field.time('Time of saving this version; null for none.').nullable(),
+  created: field.time('Time when this version was saved; null for version 0.').nullable(),
 });
 
 export const renderRules = rendererOf(rulesResource);
@@ -30,16 +30,16 @@ export const renderRules = rendererOf(rulesResource);
 export const routeStanding = resource('RouteStanding', 'routing_route', {
   id: routeId('The route.'),
   environment: environmentField,
-  kind: routeKind.describe('Its kind.'),
-  health: routeHealth('Its health now.'),
-  words: field.label('Its health in words.', 'live: as configured in the catalogue'),
-  since: field.time('Since when.'),
-  retryAt: field.time('In standby: when it may be tried again; else null.').nullable(),
+  kind: routeKind.describe('Payment method of the route.'),
+  health: routeHealth('Current health.'),
+  words: field.label('Health and its cause, as text.', 'live: as configured in the catalogue'),
+  since: field.time('Start of the current health state.'),
+  retryAt: field.time('In standby: time of the next probe; otherwise null.').nullable(),
   override: z
     .strictObject({
-      health: routeHealth("The operator's setting."),
-      until: field.time('End of the override; null for none.').nullable(),
-      reason: field.label("The operator's reason.", 'maintenance at the provider'),
+      health: routeHealth('Health that the operator has set.'),
+      until: field.time('End of the override; null if it has no end.').nullable(),
+      reason: field.label('Reason of the operator.', 'maintenance at the provider'),
     })
     .nullable()
     .describe("The operator's override, or null."),
@@ -48,7 +48,7 @@ export const routeStanding = resource('RouteStanding', 'routing_route', {
   buyerFeeRate: field.rate("The buyer's fee.", 0),
   gatewayFeeRate: field.rate("The gateway's fee.", 0.029),
   providerCostRate: field.rate("The provider's charge.", 0.019),
-  lastOutcomeAt: field.time('About when an attempt over it last ended; null for never.').nullable(),
+  lastOutcomeAt: field.time('Approximate time of the last outcome of the route, or null.').nullable(),
 });
 
 /** A route with its estimate and health; `score` is 0 to 100. */
@@ -71,13 +71,13 @@ export const renderStanding = rendererFrom(
 const overrideRequest = z.strictObject({
   health: field.choice(
     ['live', 'degraded', 'standby', 'automatic'],
-    'standby takes the route out of use; automatic returns it to the health machine.',
+    'standby takes the route out of use; automatic ends the override.',
     'standby',
   ),
-  until: z.optional(moment('End of the override: ISO 8601, in the future. Default: none.')),
+  until: z.optional(moment('End of the override: ISO 8601, in the future. Default: no end.')),
   reason: text(1, 200)
     .default('no reason given')
-    .describe('Reason, for later readers: 1 to 200 characters.')
+    .describe('Reason, stored with the override: 1 to 200 characters.')
     .meta({ examples: ['maintenance at the provider'] }),
 });
 export type OverrideRequest = z.output<typeof overrideRequest>;
@@ -88,11 +88,11 @@ export const transitionResource = resource('RoutingTransition', 'routing_transit
   environment: environmentField,
   from: routeHealth('Before.'),
   to: routeHealth('After.'),
-  cause: field.label('The cause, for programs.', 'handoff_errors_in_a_row'),
-  words: field.label('The same for people.', 'standby: 3 handoff errors in a row'),
+  cause: field.label('Machine-readable cause.', 'handoff_errors_in_a_row'),
+  words: field.label('The new health and its cause, as text.', 'standby: 3 handoff errors in a row'),
   numbers: z
     .record(z.string(), z.number())
-    .describe('The numbers behind it; shares are 0 to 1.')
+    .describe('The numbers that caused the transition; shares are from 0 to 1.')
     .meta({ examples: [{ handoffErrors: 3 }] }),
   created: field.time('Time of the transition.'),
 });
@@ -111,7 +111,7 @@ const standingsQuery = z.strictObject({
 const rulesQuery = z.strictObject({
   version: checkedText('integer', (value) => (/^\d{1,9}$/.test(value) ? undefined : 'must be a whole number'))
     .optional()
-    .describe('This version instead of the one in force.')
+    .describe('Version to return. Default: the active version.')
     .meta({ type: 'integer', minimum: 0, examples: ['1'] }),
 });
 
@@ -119,7 +119,7 @@ export const ROUTING_ENDPOINTS = endpoints('routing', {
   getRoutingRules: {
     route: 'GET /api/gateway/routing/rules',
     summary: 'Get the routing rules',
-    description: 'The rules in force, or those of an earlier version.',
+    description: 'The active rules, or the rules of an earlier version.',
     query: rulesQuery,
     response: rulesResource,
     errors: ['not_found'],
@@ -130,11 +130,11 @@ export const ROUTING_ENDPOINTS = endpoints('routing', {
     keys: 'production',
     summary: 'Save the routing rules',
     description:
-      'Activates a rule set as a new version. The same set again changes nothing. If the set is invalid, the error names every problem and the previous rules stay active. If the rules come from a file, the request is rejected. The rules apply to both environments, so a sandbox API key is rejected.',
+      'Activates a rule set as a new version. Saving the active rule set again changes nothing. If the rule set is invalid, the error names all problems and the active rules stay. Rejected if the rules come from a file. The rules apply to both environments, so a sandbox API key is rejected.',
     body: ruleSetSchema,
     requestExample: {
       version: 1,
-      // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
+      // oxlint-disable-next-line unicorn/no-thenable -- a keyword of the rule language
       rules: [{ id: 'small-first', when: { amount: { lt: 10 } }, then: { explore: false } }],
     },
     response: rulesResource,
@@ -142,17 +142,17 @@ export const ROUTING_ENDPOINTS = endpoints('routing', {
   },
   listRoutingRoutes: list(
     '/api/gateway/routing/routes',
-    'List the routes as the router knows them',
+    'List the routes with health and estimates',
     standingsQuery,
     routeStanding,
-    "Health with its cause, expected success with its basis, and the operator's override. Best first.",
+    "Each route has its health and cause, expected success, and the operator's override. Best first.",
   ),
   overrideRouteHealth: {
     route: 'PUT /api/gateway/routing/routes/{routeId}/health',
     access: 'admin',
     summary: 'Override the health of a route',
     description:
-      'Takes a route out of use, or holds it in use, until a time or until health is set to automatic. A route that an override puts in standby is not used even if no other is left.',
+      'Takes a route out of use, or keeps it in use, until a given time or until health is set to automatic. A route with an override to standby is never used, even if it is the only route.',
     body: overrideRequest,
     requestExample: { health: 'standby', until: '2027-01-15T12:00:00Z', reason: 'maintenance at the provider' },
     response: routeStanding,
@@ -163,6 +163,6 @@ export const ROUTING_ENDPOINTS = endpoints('routing', {
     'List changes of route health',
     transitionsQuery,
     transitionResource,
-    'Newest first, each with its cause and the numbers behind it.',
+    'Newest first. Each transition has its cause and the numbers that caused it.',
   ),
 });

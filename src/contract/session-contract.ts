@@ -10,8 +10,8 @@ import * as field from './resource-fields.ts';
 import { named, rendererFrom, resource } from './resource.ts';
 import { SAMPLE_CHECKOUT_URL } from './sample-ids.ts';
 
-// Fields that the records of a sale share.
-export const currency = field.currency('Currency of every amount here: always USD.');
+// Fields shared by sessions, payments, invoices and refunds.
+export const currency = field.currency('Currency of all amounts of this record: always USD.');
 export const environment = named(
   'Environment',
   field.environmentOf('`sandbox` moves test money only, `production` real money.'),
@@ -20,13 +20,13 @@ export const metadata = named(
   'Metadata',
   z
     .record(z.string(), z.string())
-    .describe('Your own data as given at creation: values are strings of at most 500 characters.')
+    .describe('Your own data from the creation request: values are strings of at most 500 characters.')
     .meta({ examples: [{ orderId: 'A-1001' }] }),
 );
 
 export const checkoutSession = resource('CheckoutSession', 'checkout_session', {
   id: field.id('chk', 'The session.'),
-  checkoutUrl: field.uri('Send the buyer here to pay.', SAMPLE_CHECKOUT_URL),
+  checkoutUrl: field.uri('URL of the checkout page for the buyer.', SAMPLE_CHECKOUT_URL),
   status: field.choice(
     SESSION_STATUSES,
     'routed: waiting for the buyer; pending: payment in progress; paid: confirmed, safe to fulfil; failed; expired.',
@@ -44,7 +44,7 @@ export const checkoutSession = resource('CheckoutSession', 'checkout_session', {
   expiresAt: field.time('Expiry time if no buyer starts to pay.', '2026-01-16T09:30:00.000Z'),
 });
 
-/** Public URLs of the service: `base` for programs, `checkout` for buyers. Neither ends in a slash. */
+/** Public URLs of the service, without trailing slash: `base` for programs, `checkout` for buyers. */
 export interface Urls {
   base: string;
   checkout: string;
@@ -54,7 +54,12 @@ export function checkoutUrl(urls: Urls, sessionId: string): string {
   return `${urls.checkout}/checkout/${sessionId}`;
 }
 
-/** The page to which the buyer returns: the merchant's page, or our own status page. */
+/** URL to which a provider instance sends its callbacks. */
+export function callbackUrl(urls: Urls, provider: string): string {
+  return `${urls.base}/api/providers/${provider}/callbacks`;
+}
+
+/** URL to which the buyer returns: the merchant's page, or the status page of this service. */
 export function redirectUrlOf(urls: Urls, session: Pick<Session, 'id' | 'redirectUrl'>): string {
   return session.redirectUrl ?? `${checkoutUrl(urls, session.id)}/complete`;
 }
@@ -66,14 +71,14 @@ export const renderSession = rendererFrom(checkoutSession, (session: Session, ur
   customer: session.customerEmail,
 }));
 
-/** Body of the requests that create or preview a session. `appSchemes` are further schemes that the operator allows in `redirectUrl`. */
+/** Body of the requests that create or preview a session. `appSchemes` are additional schemes that the operator allows in `redirectUrl`. */
 export function sessionRequestWith(appSchemes: readonly string[]) {
   return z
     .strictObject({
       product: field.described(text(1, 120), 'The product, 1 to 120 characters.', 'Field guide'),
       amount: request.amount,
       customer: request.email.describe("The buyer's email address, at most 254 characters."),
-      preferredRoute: request.routeKind.optional().describe('Way to pay to prefer; local is by bank.'),
+      preferredRoute: request.routeKind.optional().describe('Preferred payment method; local is a bank method.'),
       redirectUrl: redirectUrlField(appSchemes)
         .optional()
         .describe(
@@ -82,7 +87,7 @@ export function sessionRequestWith(appSchemes: readonly string[]) {
       metadata: request.metadata,
       idempotencyKey: field.optional(
         text(8, 120),
-        'Your key, 8 to 120 characters: a resend answers the same session.',
+        'Unique key, 8 to 120 characters: a repeated request returns the same session.',
         'your-order-id',
       ),
       clientReferenceId: field.optional(text(3, 120), 'Your id of the order, 3 to 120 characters.', 'your-order-id'),
@@ -95,7 +100,7 @@ export function sessionRequestWith(appSchemes: readonly string[]) {
         path: ['redirectUrl'],
         message: 'must use https in production',
         params: { issueCode: 'invalid_format' },
-        // Along with the problems of other fields, not after them.
+        // Runs even if other fields have problems, so that the error names all problems.
         when: ({ value }) => typeof value === 'object' && value !== null,
       },
     );
@@ -110,10 +115,10 @@ const sessionsQuery = listQuery('chk', {
     value.includes('@') || isId(value, 'cus') ? undefined : 'must be an email address or an id that starts with cus_',
   )
     .optional()
-    .describe('Only sessions of this customer: an email address, case aside, or an id that starts with cus_.')
+    .describe('Only sessions of this customer: an email address, ignoring case, or an id that starts with cus_.')
     .meta({ examples: ['buyer@example.com'] }),
   status,
-  clientReferenceId: anyText('Only sessions that carry this reference of yours.', 'A-1001'),
+  clientReferenceId: anyText('Only sessions with this clientReferenceId.', 'A-1001'),
   environment: environmentFilter,
 });
 
@@ -123,7 +128,7 @@ export const SESSION_ENDPOINTS = endpoints('sessions', {
     access: 'create',
     summary: 'Create a checkout session',
     description:
-      'Creates a session and answers with the checkoutUrl to which the buyer is redirected. A customer is created if the email address is new.\n\nThe buyer returns to redirectUrl with session_id and status added to its query, or stays on a status page if none is given. A preferredRoute without a usable route is replaced by the best other.\n\nWith an idempotencyKey, the same request can be sent again safely: it answers the first session, with the header Idempotent-Replayed: true; the same key with another body is refused.',
+      'Creates a session and returns its checkoutUrl, to which you redirect the buyer. A customer is created if the email address is new.\n\nAfterwards the buyer returns to redirectUrl with session_id and status added to the query, or sees a status page if there is no redirectUrl. If no route of the preferredRoute method is usable, the best other route is used.\n\nWith an idempotencyKey, the request can be repeated safely: it returns the first session, with the header Idempotent-Replayed: true; the same key with another body is rejected.',
     body: sessionRequest,
     requestExample: { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' },
     response: checkoutSession,
@@ -134,14 +139,14 @@ export const SESSION_ENDPOINTS = endpoints('sessions', {
     route: 'GET /api/gateway/sessions/{sessionId}',
     access: 'look',
     summary: 'Get a checkout session',
-    description: 'One session with its present status.',
+    description: 'One session with its current status.',
     response: checkoutSession,
   },
   expireSession: {
     route: 'POST /api/gateway/sessions/{sessionId}/expire',
     summary: 'Expire a checkout session',
     description:
-      'Withdraws a session that no buyer has started. A session that has expired already is answered unchanged. Takes no body.',
+      'Expires a session whose payment has not started. If the session is already expired, returns it unchanged. Takes no body.',
     response: checkoutSession,
     errors: ['invalid_state'],
   },

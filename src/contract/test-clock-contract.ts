@@ -19,13 +19,13 @@ export const advanceRequest = z.strictObject({
 export const testClockResource = resource('TestClock', 'test_clock', {
   status: field.choice(
     ['ready', 'advancing'],
-    'advancing: time is moving forward, and the service does the work that falls due on the way.',
+    'advancing: time is moving forward, and the service does the work that becomes due.',
     'ready',
   ),
-  now: field.time('The time of this service, which passes by itself between advances.', '2026-01-16T09:30:00.000Z'),
+  now: field.time('The time of this service. Between advances it passes at normal speed.', '2026-01-16T09:30:00.000Z'),
   target: field.orNull(field.time('The end of the advance in progress, or null.')),
   advancedSeconds: field.count(
-    'Difference to the real time: the sum of all advances, including the one in progress so far.',
+    'Difference to real time: the sum of all advances, including the completed part of an advance in progress.',
     86_400,
   ),
 });
@@ -42,7 +42,7 @@ const errorExamples = {
   },
 };
 
-/** Time in a sandbox that was started with TEST_CLOCK=true. */
+/** Endpoints for the clock of a sandbox service that runs with TEST_CLOCK=true. */
 export const TEST_CLOCK_ENDPOINTS = endpoints('test clock', {
   getTestClock: {
     route: 'GET /api/gateway/test-clock',
@@ -55,9 +55,9 @@ export const TEST_CLOCK_ENDPOINTS = endpoints('test clock', {
   advanceTestClock: {
     route: 'POST /api/gateway/test-clock/advance',
     keys: 'sandbox',
-    summary: 'Move time forward',
+    summary: 'Advance the test clock',
     description:
-      'Moves the time of the whole service forward. Work that falls due on the way is done in its order, each at its own time: sessions expire, payments time out, webhooks are retried. Answers at once with status advancing; get the clock until it is ready.\n\nTime never goes back. One advance at a time.',
+      'Moves the time of the whole service forward. Work that becomes due runs in order, each at its due time: sessions expire, payments time out, webhooks are retried. Returns immediately with status advancing; get the clock until it is ready.\n\nTime never moves backwards. Only one advance can be in progress.',
     body: advanceRequest,
     requestExample: { seconds: 86_400 },
     response: testClockResource,

@@ -31,13 +31,13 @@ const url = checkedText('uri', urlFault)
 
 function urlFault(value: string): string | undefined {
   if (value.length > MAX_URL_LENGTH) return `must be a URL of at most ${MAX_URL_LENGTH} characters`;
-  if (!value.isWellFormed() || UNSAFE.test(value)) return 'must hold no spaces, backslashes or control characters';
+  if (!value.isWellFormed() || UNSAFE.test(value)) return 'must not contain spaces, backslashes or control characters';
   const parsed = URL.parse(value);
   if (!parsed || !/^https?:\/\/[^/]/i.test(value)) return 'must be an absolute http or https URL';
   if (parsed.username !== '' || parsed.password !== '' || /^[^/]*\/\/[^/?#]*@/.test(value)) {
-    return 'must hold no user name or password: the signature tells the receiver who sends';
+    return 'must not contain a user name or password: the signature authenticates deliveries';
   }
-  return value.includes('#') ? 'must hold no fragment, which is never sent' : undefined;
+  return value.includes('#') ? 'must not contain a fragment, which is never sent' : undefined;
 }
 
 const events = z
@@ -60,8 +60,8 @@ const events = z
 function faultOfEvents(value: unknown): string | undefined {
   const known: readonly unknown[] = EVERY_TYPE;
   if (!Array.isArray(value) || value.length === 0) return `must be an array of one or more of ${EVERY_TYPE.join(', ')}`;
-  if (value.some((type) => !known.includes(type))) return `must hold nothing but ${EVERY_TYPE.join(', ')}`;
-  return new Set(value).size === value.length ? undefined : 'must hold each type once';
+  if (value.some((type) => !known.includes(type))) return `must contain only ${EVERY_TYPE.join(', ')}`;
+  return new Set(value).size === value.length ? undefined : 'must contain each type once';
 }
 
 const description = field.described(
@@ -86,12 +86,12 @@ const changeEndpointRequest = z
     status: z.optional(
       field.choice(
         ['active', 'disabled'],
-        'active enables it: pending deliveries are sent, and its failures are forgotten. disabled disables it.',
+        'active enables the endpoint: pending deliveries are sent, and failingSince is reset. disabled disables it.',
       ),
     ),
   })
   .refine((fields: object) => Object.keys(fields).length > 0, {
-    message: 'must name something to change: url, events, description or status',
+    message: 'must contain a field to change: url, events, description or status',
     params: { issueCode: 'too_small' },
   });
 export type ChangeEndpointRequest = z.output<typeof changeEndpointRequest>;
@@ -111,7 +111,7 @@ const endpointsQuery = listQuery('whe', { environment: environmentFilter });
 const webhookEndpoint = resource('WebhookEndpoint', 'webhook_endpoint', {
   id: field.id('whe', 'The endpoint.'),
   url: field.uri('The URL to which events are posted.', SAMPLE_URL),
-  environment: field.environmentOf('It gets the events of this environment.'),
+  environment: field.environmentOf('Environment whose events the endpoint receives.'),
   source: field.choice(
     ENDPOINT_SOURCES,
     'api: created through this API; configuration: WEBHOOK_URL of the service, which is changed there.',
@@ -119,14 +119,14 @@ const webhookEndpoint = resource('WebhookEndpoint', 'webhook_endpoint', {
   ),
   events: z
     .array(z.enum(EVERY_TYPE))
-    .describe('The types of events that are sent to it.')
+    .describe('The event types that the endpoint receives.')
     .meta({ examples: [SAMPLE_TYPES] }),
   description: field.label('Your own description of the endpoint.', SAMPLE_DESCRIPTION),
-  status: field.choice(['active', 'disabled'], 'disabled: it gets no new deliveries, and pending ones wait.', 'active'),
-  disabledReason: field.orNull(field.label('Reason why it is disabled, in words; null while it is active.', '')),
+  status: field.choice(['active', 'disabled'], 'disabled: no new deliveries; pending deliveries wait.', 'active'),
+  disabledReason: field.orNull(field.label('Reason why it is disabled, as text; null while active.', '')),
   disabledAt: field.orNull(field.time('Time of disabling.')),
   failingSince: field.orNull(
-    field.time('The first failure since the last success, or null. After 120 hours the next failure disables it.'),
+    field.time('Time of the first failure since the last success, or null. Failing for 120 hours disables it.'),
   ),
   lastSuccessAt: field.time('Last acknowledged delivery, to the minute, or null.').nullable(),
   secrets: z
@@ -144,7 +144,7 @@ export type WebhookEndpointResource = z.output<typeof webhookEndpoint>;
 const webhookEndpointWithSecret = named(
   'WebhookEndpointWithSecret',
   webhookEndpoint.extend({
-    secret: field.label('The new secret, which is shown in this response and never again.', SAMPLE_SECRET),
+    secret: field.label('The new secret, which is shown only in this response.', SAMPLE_SECRET),
   }),
 );
 
@@ -155,9 +155,9 @@ const deletedEndpoint = named(
 
 const webhookTest = resource('WebhookTest', 'webhook_test', {
   endpointId: field.id('whe', 'The endpoint.'),
-  eventId: field.label('The id of the sample event, which no session has.', SAMPLE_IDS.evt),
+  eventId: field.label('Id of the sample event, whose session does not exist.', SAMPLE_IDS.evt),
   type: field.choice(EVERY_TYPE, 'The type of the sample event.', 'payment.paid'),
-  delivered: z.boolean().describe('True if it was answered with 200.'),
+  delivered: z.boolean().describe('True if the endpoint answered with 200.'),
   statusCode: field
     .count('HTTP status of the response, or null without a response.', 200)
     .nullable()
@@ -185,7 +185,7 @@ export const renderEndpoint = rendererFrom(webhookEndpoint, ({ endpoint, secrets
   secrets: secrets.toReversed(),
 }));
 
-/** Webhook endpoints. Changing one changes where reports of money are sent: only the operator may. */
+/** Endpoints that manage webhook endpoints. Only the operator may use them, because they redirect payment events. */
 export const WEBHOOK_ENDPOINT_ENDPOINTS = endpoints('webhook endpoints', {
   createWebhookEndpoint: {
     route: 'POST /api/gateway/webhook-endpoints',

@@ -4,22 +4,31 @@ import type { Posting } from './ledger.ts';
 import { shareOf } from './money.ts';
 import type { Checkout, Instant, Invoice, InvoiceStatus, Payment, ProviderStatus, Session } from './records.ts';
 import type { Refund, RefundStatus } from './refund-record.ts';
+import type { Reversal } from './reversal.ts';
 import type { Route } from './route.ts';
 import type { Settlement } from './settlement.ts';
 
+/** Limit of attempts of one session. */
+export const MAX_ATTEMPTS = 3;
 /** Time in which a buyer may try again after a failed attempt. */
 export const RETRY_WINDOW_MS = 15 * 60_000;
 
 const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
 const INQUIRY_DELAYS_MS = [30, 60, 120, 300, 600].map((seconds) => seconds * SECOND_MS);
+/** Inquiries between now and the time by which the money is expected. */
+const INQUIRIES_UNTIL_EXPECTED = 50;
+const LONGEST_DELAY_MS = 6 * 60 * MINUTE_MS;
 
 /** Effect of a decision besides new states. */
 export type Effect =
   | { type: 'post'; posting: Posting }
   | { type: 'announce'; status: ProviderStatus; payment: Payment }
-  | { type: 'cancel_at_provider'; payment: Payment }
+  | { type: 'cancel_at_provider' | 'capture_at_provider'; payment: Payment }
   | { type: 'settlement_recorded'; settlement: Settlement }
-  | { type: 'refund_requested'; refund: Refund }
+  /** `isForeign`: the provider reported it, and must not be asked for it. */
+  | { type: 'refund_requested'; refund: Refund; isForeign?: boolean }
+  | { type: 'reversal_changed'; reversal: Reversal; from: number | null }
   | { type: 'refund_changed'; refund: Refund; from: RefundStatus };
 
 /** The next checkout and the effects to commit with it. `next === checkout`, without effects, if nothing changes. */
@@ -34,6 +43,8 @@ export interface NewAttempt {
   paymentId: string;
   invoiceId: string;
   route: Route;
+  /** Whether the provider returns its charge with a refund; default: it does. */
+  costRefundable?: boolean;
   /** Whether the attempt probes a route in standby. */
   probe?: boolean;
 }
@@ -84,8 +95,11 @@ export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instan
     },
     fees: splitFees(session.amount, route),
     providerCost: shareOf(session.amount, route.providerCostRate) + (route.providerCostFixed ?? 0),
+    actualCost: null,
+    costRefundable: attempt.costRefundable ?? true,
     providerReference: null,
     providerUrl: null,
+    chargeReference: null,
     handoffUncertain: false,
     surplus: false,
     surplusAccepted: false,
@@ -93,15 +107,18 @@ export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instan
     shortfall: 0,
     mismatchRefunded: 0,
     mismatchRefundFailed: 0,
+    reversed: 0,
     refunded: 0,
     refundPending: 0,
     refundShares: { gateway: 0, cost: 0 },
     failureCode: null,
     failureSource: null,
     failureReason: null,
+    decline: null,
     probe: attempt.probe ?? false,
     txHash: null,
     timeoutAt: now + route.paymentTimeoutSeconds * SECOND_MS,
+    expectedBy: null,
     inquireAt: now + INQUIRY_DELAYS_MS[0]!,
     inquiries: 0,
   };
@@ -134,8 +151,15 @@ export function failPayment(
 
 export function withInquiry(payment: Payment, now: Instant): Payment {
   const inquiries = payment.inquiries + 1;
-  const delay = INQUIRY_DELAYS_MS[Math.min(inquiries, INQUIRY_DELAYS_MS.length - 1)]!;
-  return { ...payment, inquiries, inquireAt: now + delay };
+  return { ...payment, inquiries, inquireAt: now + inquiryDelayMs(inquiries, payment.expectedBy, now) };
+}
+
+/** Delay of the next inquiry. Money that is expected days later is asked about less often. */
+export function inquiryDelayMs(inquiries: number, expectedBy: Instant | null, now: Instant): number {
+  const usual = INQUIRY_DELAYS_MS[Math.min(inquiries, INQUIRY_DELAYS_MS.length - 1)]!;
+  if (expectedBy === null) return usual;
+  const slow = Math.floor((expectedBy - now) / INQUIRIES_UNTIL_EXPECTED);
+  return Math.min(Math.max(slow, 10 * MINUTE_MS), LONGEST_DELAY_MS);
 }
 
 export function unchanged<Outcome extends string>(checkout: Checkout, outcome: Outcome): Decision<Outcome> {
@@ -217,4 +241,15 @@ export function newSession(
     retryUntil: null,
     wakeAt: fields.expiresAt,
   };
+}
+
+/** Fails the checkout if no attempt is left; else the buyer may try again. */
+export function closeIfUsedUp<Outcome extends string>(
+  before: Checkout,
+  next: Checkout,
+  outcome: Outcome,
+  effects: Effect[] = [],
+): Decision<Outcome> {
+  const open = next.session.status === 'pending' && next.session.attempts < MAX_ATTEMPTS;
+  return open ? changed(before, next, outcome, effects) : failCheckout(before, next, outcome, effects);
 }

@@ -1,13 +1,14 @@
 import {
   type Decision,
   type Effect,
+  MAX_ATTEMPTS,
   type NewAttempt,
   announcePending,
   changed,
+  closeIfUsedUp,
   failCheckout,
   failPayment,
   withInquiry,
-  findReportedPayment,
   nextTimer,
   openAttempt,
   pendingPayment,
@@ -15,42 +16,15 @@ import {
   withPayment,
   withSession,
 } from './checkout-state.ts';
-import { type Failure, type ProviderFailure, TIMED_OUT } from './failure.ts';
+import { type Failure, TIMED_OUT } from './failure.ts';
 import { settledPosting } from './ledger.ts';
-import { CURRENCY, type Checkout, type Instant, type Payment, type ProviderStatus } from './records.ts';
-import { type SurplusIds, receiveReport } from './receipts.ts';
+import type { Checkout, Instant, Payment } from './records.ts';
 import { ledgerStatusOf } from './refund-record.ts';
-import type { Route } from './route.ts';
 import { type PayoutOutcome, type PayoutReport, judgePayout, payoutOf } from './settlement.ts';
-import { type OriginMismatch, type SignalOrigin, originMismatch } from './provider-message.ts';
-
-/** Limit of attempts of one session. */
-export const MAX_ATTEMPTS = 3;
 
 const REFUSED: Failure = { code: 'handoff_refused', source: 'route', reason: null };
 const NEVER_SENT: Failure = { code: 'handoff_refused', source: 'gateway', reason: null };
 const ABANDONED: Failure = { code: 'abandoned', source: 'buyer', reason: null };
-const DECLINED: Failure = { code: 'declined', source: 'route', reason: null };
-
-/** Normalised provider report on a payment. `amount` is the session's amount, in cents. */
-export interface ProviderEvent extends SignalOrigin {
-  /** The reported attempt; null if the provider names only the session. */
-  paymentId: string | null;
-  status: ProviderStatus;
-  amount: number;
-  currency: string;
-  txHash: string | null;
-  /** Failure of the payment; null if it did not fail or the provider gives no cause. */
-  failure: ProviderFailure | null;
-  /** True if a failure ends the checkout, not only the attempt. Providers report attempts; a sample ends the checkout. */
-  endsCheckout?: boolean;
-}
-
-/** Records that an event may create: an attempt that the buyer did not start here, or the refund of surplus money. */
-export interface UnstartedRecords extends Omit<NewAttempt, 'route'>, SurplusIds {
-  /** A route of the reporting provider in the session's environment; undefined if it has none. */
-  route: Route | undefined;
-}
 
 /** Starts an attempt of the buyer to pay. */
 export function startAttempt(
@@ -130,49 +104,12 @@ export function failUnknownHandoff(checkout: Checkout, paymentId: string, now: I
   return closeIfUsedUp(checkout, lost, 'lost', [{ type: 'cancel_at_provider', payment }]);
 }
 
-/** Applies a verified provider report, in any order, of any age, any number of times. */
-export function applyProviderEvent(
-  checkout: Checkout,
-  event: ProviderEvent,
-  unforeseen: UnstartedRecords,
-  now: Instant,
-): Decision<'applied' | 'ignored' | 'amount_mismatch' | OriginMismatch | 'unknown_payment'> {
-  const { session, payments } = checkout;
-  const reported = findReportedPayment(checkout, event);
-  const named = reported ?? payments.find(({ id }) => event.paymentId === null || id === event.paymentId);
-  const mismatch = originMismatch(session, named, event);
-  if (mismatch) return unchanged(checkout, mismatch);
-  // A report of money counts for its payment, whatever the amount.
-  const hasUsableAmount = event.amount === session.amount || (event.status === 'paid' && reported !== undefined);
-  if (!hasUsableAmount || event.currency !== CURRENCY) return unchanged(checkout, 'amount_mismatch');
-  const { route } = unforeseen;
-  if (!reported && (event.paymentId !== null || !route)) return unchanged(checkout, 'unknown_payment');
-  // A provider can know of a payment that the buyer did not start on our page.
-  if (!reported && session.status === 'expired' && event.status !== 'paid') return unchanged(checkout, 'ignored');
-
-  const started = reported || !route ? checkout : openUnstarted(checkout, { ...unforeseen, route }, now);
-  const payment = findReportedPayment(started, event)!;
-  switch (event.status) {
-    case 'provider_pending':
-      if (payment.status !== 'pending') return unchanged(checkout, 'ignored');
-      return announcePending(checkout, started, payment, 'applied');
-    case 'failed': {
-      const isOpen = payment.status === 'pending';
-      // The report proves that the provider has the payment.
-      const known: Payment = { ...payment, handoffUncertain: false };
-      const failed = isOpen ? failPayment(started, known, event.failure ?? DECLINED, now) : started;
-      const ends = event.endsCheckout === true && failed.session.status === 'pending' && !pendingPayment(failed);
-      if (ends) return failCheckout(checkout, failed, 'applied');
-      return isOpen ? closeIfUsedUp(checkout, failed, 'applied') : unchanged(checkout, 'ignored');
-    }
-    case 'paid':
-      return receiveReport(checkout, started, payment, event, unforeseen, now);
-  }
-}
-
-/** True if the buyer may abandon the attempt: while the handoff is uncertain, a second attempt could be paid too. */
-export function canAbandon({ providerReference }: Payment): boolean {
-  return providerReference !== null;
+/**
+ * True if the buyer may abandon the attempt. While the handoff is uncertain, or the money is on its way, a second attempt could be
+ * paid too.
+ */
+export function canAbandon({ providerReference, expectedBy }: Payment): boolean {
+  return providerReference !== null && expectedBy === null;
 }
 
 /** The buyer abandons the current attempt, to choose another payment method. */
@@ -188,6 +125,8 @@ export function abandonCheckout(checkout: Checkout, now: Instant): Decision<'fai
   if (checkout.session.status !== 'pending') return unchanged(checkout, 'ignored');
   const payment = pendingPayment(checkout);
   if (!payment) return failCheckout(checkout, checkout, 'failed');
+  // The money is on its way.
+  if (payment.expectedBy !== null) return unchanged(checkout, 'ignored');
   const failed = failPayment(checkout, payment, ABANDONED, now);
   return failCheckout(checkout, failed, 'failed', [{ type: 'cancel_at_provider', payment }]);
 }
@@ -218,7 +157,8 @@ export function applyElapsedTime(
     return failCheckout(checkout, checkout, 'retry_window_over');
   }
   if (now >= payment.timeoutAt) {
-    const failed = failPayment(checkout, payment, timeout, now);
+    const { source, reason } = payment.decline ?? timeout;
+    const failed = failPayment(checkout, payment, { ...timeout, source, reason }, now);
     return failCheckout(checkout, failed, 'timed_out', [{ type: 'cancel_at_provider', payment }]);
   }
   if (payment.inquireAt === null || now < payment.inquireAt) return unchanged(checkout, 'ignored');
@@ -229,7 +169,7 @@ export function applyElapsedTime(
 export function recordSettlement(
   checkout: Checkout,
   paymentId: string,
-  { amount: reported, source, reference, settledAt }: PayoutReport,
+  { amount: reported, source, reference, settledAt, isFromOperator = false }: PayoutReport,
   now: Instant,
 ): Decision<PayoutOutcome> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
@@ -238,27 +178,11 @@ export function recordSettlement(
   const { sessionId, environment } = payment;
   const amount = payoutOf(payment);
   const about = { paymentId, sessionId, environment, amount, source, reference };
+  const from = isFromOperator ? 'operator_cash' : 'provider_clearing';
   const settled: Payment = { ...payment, settled: true };
   const next = withPayment(checkout, { ...settled, ledgerStatus: ledgerStatusOf(settled) });
   return changed(checkout, next, outcome, [
-    { type: 'post', posting: settledPosting(payment, amount, now) },
+    { type: 'post', posting: settledPosting(payment, amount, now, from) },
     { type: 'settlement_recorded', settlement: { ...about, settledAt: settledAt ?? now, created: now } },
   ]);
-}
-
-/** Opens an attempt that the provider reported before the service knew of it. No inquiry is sent about such an attempt. */
-function openUnstarted(checkout: Checkout, attempt: NewAttempt, now: Instant): Checkout {
-  const counted = withSession(checkout, { attempts: checkout.session.attempts + 1 });
-  const opened = openAttempt(counted, attempt, now);
-  return withPayment(opened, { ...opened.payments.at(-1)!, inquireAt: null });
-}
-
-function closeIfUsedUp<Outcome extends string>(
-  before: Checkout,
-  next: Checkout,
-  outcome: Outcome,
-  effects: Effect[] = [],
-): Decision<Outcome> {
-  const open = next.session.status === 'pending' && next.session.attempts < MAX_ATTEMPTS;
-  return open ? changed(before, next, outcome, effects) : failCheckout(before, next, outcome, effects);
 }

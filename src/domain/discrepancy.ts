@@ -168,7 +168,8 @@ function isSameMoney(one: Discrepancy, found: Found): boolean {
 }
 
 function discrepancyOf(checkout: Checkout, message: ProviderMessage): Found | undefined {
-  const { provider, environment, eventId, paymentId, status, amount, currency, outcome, received } = message;
+  const { provider, environment, eventId, paymentId, status, currency, outcome, received } = message;
+  const amount = message.amount ?? 0;
   const { session, payments } = checkout;
   const found = {
     ...openDiscrepancy(session, provider, received),
@@ -187,6 +188,8 @@ function discrepancyOf(checkout: Checkout, message: ProviderMessage): Found | un
     case 'environment_mismatch':
     case 'provider_mismatch':
       return { ...found, kind: outcome };
+    case 'refund_excess':
+      return { ...found, kind: outcome, subject: subjectOf(eventId, currency), expected: 0, received: amount };
     case 'amount_mismatch':
     case 'unknown_payment': {
       if (status !== 'paid') return undefined;

@@ -8,10 +8,25 @@ export const ACCOUNTS = [
   'merchant_payable',
   'gateway_revenue',
   'buyer_refunds_payable',
+  'operator_cash',
 ] as const;
 export type Account = (typeof ACCOUNTS)[number];
-/** Reason of a posting. `refund` makes the money the buyer's, `refund_paid` is its payment, `refund_failed` reverses them. */
-export const POSTING_KINDS = ['paid', 'settled', 'refund', 'refund_paid', 'refund_failed', 'adjustment'] as const;
+/**
+ * Reason of a posting. `refund` makes the money the buyer's, `refund_paid` is its payment, `refund_failed` reverses them. `cost`
+ * corrects the estimated charge of the provider, `payout` moves money from the provider to the operator's bank account, and
+ * `reversal` books money that the provider has taken back or returned.
+ */
+export const POSTING_KINDS = [
+  'paid',
+  'settled',
+  'refund',
+  'refund_paid',
+  'refund_failed',
+  'adjustment',
+  'cost',
+  'payout',
+  'reversal',
+] as const;
 export type PostingKind = (typeof POSTING_KINDS)[number];
 
 /** Debits are positive, credits negative. */
@@ -22,7 +37,10 @@ export interface LedgerEntry {
 
 /** One balanced posting: never changed, never deleted, unique by its id. */
 export interface Posting {
-  /** `<payment>:paid`, `<payment>:settled`, `<refund>:refund` and its like, `<discrepancy>:adjustment`, `<discrepancy>:received`. */
+  /**
+   * `<payment>:paid`, `<payment>:settled`, `<payment>:cost`, `<payment>:payout:<balance transaction>`, `<refund>:refund` and its
+   * like, `<discrepancy>:adjustment`, `<discrepancy>:received`, `<reversal>:<revision>`.
+   */
   id: string;
   paymentId: string;
   sessionId: string;
@@ -86,11 +104,34 @@ export function paidPosting(payment: Payment, now: Instant): Posting {
   return posting(headOf(payment, 'paid', now), [...received, ...owed]);
 }
 
-/** Posting of a payout to the merchant. */
-export function settledPosting(payment: Payment, amount: Cents, now: Instant): Posting {
+/** Correction of the provider's estimated charge by the actual one. */
+export function costPosting(payment: Payment, actual: Cents, now: Instant): Posting {
+  const more = actual - payment.providerCost;
+  return posting(headOf(payment, 'cost', now), [
+    { account: 'provider_cost', amount: more },
+    { account: 'provider_clearing', amount: -more },
+  ]);
+}
+
+/** Money of a payment that the provider has paid out to the operator's bank account with a balance transaction; negative if it was withheld. */
+export function payoutPosting(payment: Payment, transaction: { id: string; net: Cents }, now: Instant): Posting {
+  const head = headOf(payment, 'payout', now);
+  return posting({ ...head, id: `${head.id}:${transaction.id}` }, [
+    { account: 'operator_cash', amount: transaction.net },
+    { account: 'provider_clearing', amount: -transaction.net },
+  ]);
+}
+
+/** Posting of a settlement: the merchant's share, from the provider or from the money that the provider has paid out. */
+export function settledPosting(
+  payment: Payment,
+  amount: Cents,
+  now: Instant,
+  from: 'provider_clearing' | 'operator_cash' = 'provider_clearing',
+): Posting {
   return posting(headOf(payment, 'settled', now), [
     { account: 'merchant_payable', amount },
-    { account: 'provider_clearing', amount: -amount },
+    { account: from, amount: -amount },
   ]);
 }
 
@@ -102,7 +143,11 @@ export function posting(head: Omit<Posting, 'entries'>, entries: readonly Ledger
   return { ...head, entries: moved };
 }
 
-function headOf(payment: Payment, kind: 'paid' | 'settled', created: Instant): Omit<Posting, 'entries'> {
+function headOf(
+  payment: Payment,
+  kind: 'paid' | 'settled' | 'cost' | 'payout',
+  created: Instant,
+): Omit<Posting, 'entries'> {
   const { id: paymentId, sessionId } = payment;
   return { id: `${paymentId}:${kind}`, paymentId, sessionId, kind, refundId: null, created };
 }

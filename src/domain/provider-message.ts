@@ -1,20 +1,25 @@
 import type { Cents } from './money.ts';
+import type { ReversalStatus } from './provider-report.ts';
 import type { Instant, ProviderStatus, Payment, Session } from './records.ts';
 import type { RefundStatus } from './refund-record.ts';
 import type { Environment } from './route.ts';
 
-/** Verified callback about a payment, a settlement or a refund, or an answer to an inquiry. */
+/** Verified callback about a payment, a settlement, a refund or a reversal, or a provider's answer to a question. */
 export interface ProviderMessage extends SignalOrigin {
   eventId: string;
+  about: 'payment' | 'refund' | 'settlement' | 'reversal';
   sessionId: string;
   /** The payment that the message names; for a refund its payment, or null if the message names another session. */
   paymentId: string | null;
   refundId: string | null;
   /** `settled`: the payment was paid out to the merchant. */
-  status: ProviderStatus | RefundStatus | 'settled';
-  amount: Cents;
-  /** Null for messages stored by versions that did not record it. */
+  status: ProviderStatus | RefundStatus | ReversalStatus | 'settled';
+  /** Null if the provider names no amount. */
+  amount: Cents | null;
+  /** Null if the provider names no amount, and for messages stored by versions that did not record it. */
   currency: string | null;
+  /** The normalized report as JSON; null for messages stored by versions that did not record it. */
+  signal: string | null;
   /** Effect of the message: `applied`, `ignored`, or the reason for the flag. */
   outcome: string;
   flagged: boolean;

@@ -1,4 +1,4 @@
-import type { FailureCode, FailureSource } from './failure.ts';
+import type { FailureCode, FailureSource, ProviderFailure } from './failure.ts';
 import type { FeeSplit } from './fees.ts';
 import { isId } from './id.ts';
 import type { Cents } from './money.ts';
@@ -27,6 +27,8 @@ export type ProviderStatus = (typeof PROVIDER_STATUSES)[number];
  * - `environment_mismatch`, `provider_mismatch`: a message about a record of another environment or provider. It changed
  *   nothing.
  * - `event_conflict`: a message that reuses an event id with different content. It changed nothing.
+ * - `refund_excess`: a refund that was made at the provider and exceeds the rest of the payment. It was not booked.
+ * - `reversal`: money that the provider has taken back, or may take back, from a paid payment. It is booked.
  */
 export const DISCREPANCY_KINDS = [
   'surplus',
@@ -36,6 +38,8 @@ export const DISCREPANCY_KINDS = [
   'provider_mismatch',
   'event_conflict',
   'unknown_payment',
+  'refund_excess',
+  'reversal',
 ] as const;
 export type DiscrepancyKind = (typeof DISCREPANCY_KINDS)[number];
 export const DISCREPANCY_STATUSES = ['open', 'resolved'] as const;
@@ -104,11 +108,18 @@ export interface Payment {
   ledgerStatus: LedgerStatus;
   route: PaymentRoute;
   fees: FeeSplit;
+  /** The provider's charge as the route estimates it. */
   providerCost: Cents;
+  /** The provider's charge as the provider reported it; null until then. */
+  actualCost: Cents | null;
+  /** True if the provider returns its charge with a refund. */
+  costRefundable: boolean;
   /** The provider's id of this attempt, once it has accepted the handoff. */
   providerReference: string | null;
   /** The provider's page for the buyer; null if it has none, or not yet. */
   providerUrl: string | null;
+  /** The id by which the provider's refunds, disputes and payouts name the payment; null if unknown. */
+  chargeReference: string | null;
   /** True after a handoff without a clear answer, until the provider reports in time. */
   handoffUncertain: boolean;
   /** Real money for a session that another payment had paid already; it is refunded. */
@@ -123,6 +134,8 @@ export interface Payment {
   mismatchRefunded: Cents;
   /** Not part of the total: failed refunds of wrong amounts, until an operator decides again. */
   mismatchRefundFailed: Cents;
+  /** Part of the total that the provider has taken back, for example in a dispute. */
+  reversed: Cents;
   /** Parts of the total in succeeded and in pending refunds. */
   refunded: Cents;
   refundPending: Cents;
@@ -134,6 +147,8 @@ export interface Payment {
   failureSource: FailureSource | null;
   /** The provider's own reason, bounded by `providerText`; null if it gave none. */
   failureReason: string | null;
+  /** The last soft decline of the attempt, after which the buyer could try again at the provider; null if there is none. */
+  decline: ProviderFailure | null;
   /** True if the attempt was made while the route was in standby. Its outcome shows whether the route works again. */
   probe: boolean;
   txHash: string | null;
@@ -141,6 +156,8 @@ export interface Payment {
   created: Instant;
   /** Timeout of the unconfirmed attempt. */
   timeoutAt: Instant;
+  /** Time by which the provider expects the money, after the buyer has done their part; null before. */
+  expectedBy: Instant | null;
   /** Next inquiry at the provider while the attempt is pending. */
   inquireAt: Instant | null;
   inquiries: number;

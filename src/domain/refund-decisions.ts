@@ -72,11 +72,34 @@ function requested(checkout: Checkout, payment: Payment, refund: Refund, now: In
   return { next, effects };
 }
 
+/**
+ * Records a refund that was made at the provider itself. More than the rest of the payment is not booked. The refund is pending
+ * until a report ends it.
+ */
+export function recordForeignRefund(
+  checkout: Checkout,
+  payment: Payment,
+  { refundId, amount, reference }: { refundId: string; amount: Cents; reference: string },
+  now: Instant,
+): Decision<'applied' | 'refund_excess'> {
+  if (payment.status !== 'paid' || amount <= 0 || amount > leftOf(payment).total) {
+    return unchanged(checkout, 'refund_excess');
+  }
+  const order = { refundId, paymentId: payment.id, amount, reason: 'other' as const };
+  const keys = { idempotencyKey: null, requestHash: null };
+  const made = newRefund(payment, { ...order, ...keys }, sharesOf(payment, amount), now);
+  const { next, effects } = requested(checkout, payment, { ...made, providerReference: reference }, now);
+  const foreign = effects.map((effect) =>
+    effect.type === 'refund_requested' ? { ...effect, isForeign: true } : effect,
+  );
+  return changed(checkout, next, 'applied', foreign);
+}
+
 /** Applies a report on a refund, in any order and repeatedly. A failure is final, and can follow a success. */
 export function applyRefundReport(
   checkout: Checkout,
   refund: Refund,
-  { status, reason }: RefundOutcome,
+  { status, reason, reference }: RefundOutcome,
   now: Instant,
 ): Decision<'applied' | 'ignored'> {
   const payment = checkout.payments.find(({ id }) => id === refund.paymentId);
@@ -84,7 +107,8 @@ export function applyRefundReport(
   if (!payment || !follows || status === refund.status) return unchanged(checkout, 'ignored');
 
   const failureReason = status === 'failed' ? (providerText(reason) ?? 'the provider gives no reason') : null;
-  const after: Refund = { ...refund, status, failureReason, updated: now };
+  const providerReference = refund.providerReference ?? reference ?? null;
+  const after: Refund = { ...refund, status, failureReason, providerReference, updated: now };
   const booked =
     status === 'failed'
       ? refundFailedPosting(refund, now)
@@ -109,7 +133,7 @@ function newRefund(
   now: Instant,
 ): Refund {
   const about = { id, paymentId, sessionId, environment, amount, shares, reason, idempotencyKey, requestHash };
-  return { ...about, status: 'pending', failureReason: null, created: now, updated: now };
+  return { ...about, status: 'pending', failureReason: null, providerReference: null, created: now, updated: now };
 }
 
 /** An empty posting is not booked. */

@@ -45,6 +45,8 @@ export interface Refund {
   idempotencyKey: string | null;
   /** A hash of the parsed input, to distinguish a replay from a conflict. */
   requestHash: string | null;
+  /** The provider's id of the refund, once it has answered a request or reported a refund of its own. */
+  providerReference: string | null;
   created: Instant;
   updated: Instant;
 }
@@ -64,16 +66,19 @@ export interface RefundOrder {
 export interface RefundOutcome {
   status: RefundStatus;
   reason: string | null;
+  /** The provider's id of the refund, if it gives one. */
+  reference?: string | null;
 }
 
-/** Rest of a payment that is in no refund, and its shares. */
+/** Rest of a payment that is in no refund and was not taken back, and its shares. */
 export function leftOf(payment: Payment): RefundShares & { total: Cents } {
-  const { fees, providerCost, surplus, surplusAccepted, shortfall, refunded, refundPending, refundShares } = payment;
-  const total = fees.total - shortfall - refunded - refundPending;
+  const { fees, surplus, surplusAccepted, shortfall, refunded, refundPending, refundShares } = payment;
+  const total = fees.total - shortfall - refunded - refundPending - payment.reversed;
   // No fee is earned on surplus money, which is the buyer's unless an operator accepted it for the merchant.
   const gateway = surplus ? 0 : fees.buyerFee + fees.gatewayFee - refundShares.gateway;
   const merchant = surplus && !surplusAccepted ? 0 : total - gateway;
-  return { total, merchant, gateway, cost: providerCost - refundShares.cost };
+  const cost = payment.costRefundable ? payment.providerCost - refundShares.cost : 0;
+  return { total, merchant, gateway, cost };
 }
 
 /** Ledger status of a paid payment: `refunded` only once the whole payment is refunded. */

@@ -31,6 +31,8 @@ export interface PayoutReport {
   reference: string | null;
   /** Time of the payout; null: now. */
   settledAt: Instant | null;
+  /** True if the provider's payouts to the operator's bank account are booked one by one. */
+  isFromOperator?: boolean;
 }
 
 /** Reason for not settling a payment. */

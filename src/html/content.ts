@@ -16,7 +16,7 @@ export interface Content {
 
 type Coding = 'br' | 'gzip';
 
-/** The method with its `preferred` option, which the installed types of an older version lack. */
+/** Type of the method with its `preferred` option, which the installed type package lacks. */
 interface EncodingNegotiator {
   encoding(available: readonly string[], options: { preferred: readonly string[] }): string | undefined;
 }
@@ -51,7 +51,7 @@ export async function sendContent(
   // Each encoding has its own tag. With a shared one, a cache would refresh one encoding by a 304 for another.
   const etag = coding === undefined ? `"${tag}"` : `"${tag}-${coding}"`;
   addVary(reply, 'accept-encoding').header('etag', etag);
-  if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
+  if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();
   // The body is a buffer: Fastify adds a charset to the type of a string, and some types have no such parameter.
   reply.type(type);
   if (coding === undefined) return reply.send(bytes);
@@ -73,7 +73,7 @@ function codingFor(request: FastifyRequest): Coding | undefined {
 }
 
 /** https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2, by weak comparison. */
-function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   const tags = (ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
   return tags.includes(etag) || tags.includes('*');
 }

@@ -3,7 +3,7 @@ import { GatewayError } from '../domain/gateway-error.ts';
 import { type Content, createContent, sendContent } from './content.ts';
 import type { Html } from './html.ts';
 
-// Nothing from other origins, nothing inline, no framing.
+// Allows no content of other origins, no inline content and no framing.
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "object-src 'none'",

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Access } from '../contract/endpoint.ts';
+import type { EndpointPermission } from '../contract/endpoint.ts';
 import type { ApiKey } from '../domain/api-key.ts';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { ENVIRONMENTS, type Environment } from '../domain/route.ts';
@@ -16,14 +16,14 @@ declare module 'fastify' {
 }
 
 interface Admission {
-  access: Access | ((request: FastifyRequest) => Access);
-  /** `refused`: this route refuses pages of other sites; `known`: an earlier hook has checked the origin. */
+  access: EndpointPermission | ((request: FastifyRequest) => EndpointPermission);
+  /** `refused`: this route rejects requests from pages of other sites; `known`: an earlier hook has checked the origin. */
   pages?: 'refused' | 'known';
 }
 
 const restricted = new WeakMap<AppDeps, Map<Environment, AppDeps>>();
 
-/** Admits callers before the body is read and again after it, because a slow sender's key can be revoked meanwhile. */
+/** Checks the key before the body is read and again afterwards, because it can be revoked while a slow body arrives. */
 export function admit(
   unrestricted: AppDeps,
   { access, pages = 'refused' }: Admission,
@@ -49,15 +49,15 @@ export function admit(
   };
 }
 
-/** Throws KeyRefusal if the key of an admitted request was revoked since. */
+/** Throws KeyRefusal if the key of an admitted request has been revoked. */
 export async function assertKeyActive({ gate }: AppDeps, request: FastifyRequest): Promise<void> {
   await gate.identify(authorizationOf(request));
 }
 
-/** Without keys, any page could make a browser send a plain request. Our pages send their origin, programs none. */
+/** Rejects requests from pages of other sites. Own pages send their origin, and programs send none. */
 function refuseForeignPage(request: FastifyRequest, ownOrigins: ReadonlySet<string>): void {
   if (isRead(request) || (request.headers.origin !== 'null' && !isFromForeignSite(request, ownOrigins))) return;
-  throw new GatewayError('forbidden', 'This request was sent by a page of another site.', {
+  throw new GatewayError('forbidden', 'The request was sent by a page of another site.', {
     suggestion: 'Send it from a program or from a page of this service. Pages of other sites need an API key.',
   });
 }
@@ -66,7 +66,7 @@ function isRead({ method }: FastifyRequest): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** The key of a request. Refused requests count against the limits of their address. */
+/** Verifies the key of a request. Rejected requests count against the rate limit of their address. */
 async function identify({ gate }: AppDeps, request: FastifyRequest, reply: FastifyReply): Promise<ApiKey | undefined> {
   const { server } = request;
   let caller;
@@ -80,13 +80,13 @@ async function identify({ gate }: AppDeps, request: FastifyRequest, reply: Fasti
   return caller;
 }
 
-/** Every Authorization header: Node's parsed headers contain only the first of two. */
+/** All Authorization headers. Node's parsed headers contain only the first. */
 function authorizationOf({ headers, raw: { rawHeaders } }: FastifyRequest): string[] {
   if (headers.authorization === undefined) return [];
   return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]!.toLowerCase() === 'authorization');
 }
 
-/** The dependencies with a store of one environment, created on first use. */
+/** Dependencies with the store restricted to one environment; created on first use. */
 function restrictTo(unrestricted: AppDeps, environment: Environment): AppDeps {
   const byEnvironment = restricted.get(unrestricted) ?? new Map<Environment, AppDeps>();
   restricted.set(unrestricted, byEnvironment);

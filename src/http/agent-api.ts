@@ -27,7 +27,7 @@ export const agentApi: Part = (app, unrestricted) => {
 
 function serveCapabilities(app: FastifyInstance, unrestricted: AppDeps): void {
   const { path, access } = AGENT_ENDPOINTS.capabilities;
-  // The capabilities of each environment, compressed again only after the health of a route has changed.
+  // Compressed capabilities per environment; compressed again only after the health of a route changes.
   const described = new Map<string | undefined, { body: string; content: Content }>();
   app.get(
     path,
@@ -44,7 +44,7 @@ function serveCapabilities(app: FastifyInstance, unrestricted: AppDeps): void {
 }
 
 const lookups = apiPart((serve) => {
-  // Schemas do not change while the process runs. Each is rendered on first use, so that it does not delay the start.
+  // Schemas never change while the process runs. Each is rendered on first use, which keeps the start fast.
   const schemas = new Map<string, string>();
   serve(AGENT_ENDPOINTS.listRoutes, async ({ deps, query }) => {
     const { environment = usualEnvironment(deps) } = query;
@@ -102,14 +102,14 @@ function actionOf(request: FastifyRequest): string {
   return param(request, 'action');
 }
 
-/** Reference to the schema of an operation's input. */
+/** Hint that refers to the schema of an operation's input. */
 export function hintOf(base: string, operation: string): string {
   return OPERATIONS.has(operation)
     ? `Schema: GET ${schemaUrl(base, operation)}`
     : `Parameters: GET ${base}/openapi.json`;
 }
 
-/** The error with a reference to the schema, if the body caused it. */
+/** Adds a reference to the schema to errors that the body caused. */
 export function withSchemaHint(error: unknown, operation: string, base: string): unknown {
   if (!(error instanceof GatewayError)) return error;
   if (error.code !== 'invalid_input' && error.code !== 'invalid_json') return error;

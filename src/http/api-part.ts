@@ -16,11 +16,11 @@ type ReadBy<Schema> = Schema extends z.ZodType ? z.output<Schema> : never;
 type QueryOf<Of> = Of extends { query: infer Schema } ? ReadBy<Schema> : never;
 type BodyOf<Of> = Of extends { body: infer Schema } ? ReadBy<Schema> : never;
 
-/** A request of an admitted caller. */
+/** Request of an admitted caller, as handlers receive it. */
 export interface Call<Of> {
   request: FastifyRequest;
   reply: FastifyReply;
-  /** The caller's dependencies, which see and change no more than the caller may. */
+  /** Dependencies restricted to the permissions and the environment of the caller. */
   deps: AppDeps;
   param(name: string): string;
   /** Parsed on access; throws GatewayError `invalid_input`. */
@@ -29,14 +29,14 @@ export interface Call<Of> {
   readonly body: BodyOf<Of>;
 }
 
-/** The filters of a query: its parameters without those that choose a page or are absent. */
+/** Query parameters without page parameters and undefined values. */
 type FilterOf<Query> = Defined<Omit<Query, keyof PageQuery>>;
 
-/** Serves an endpoint. `handler` returns the response: an object, or text or a stream in the endpoint's format. */
+/** Serves an endpoint. `handler` returns the response: an object, or text or a stream of the endpoint's `responseType`. */
 type Serve = <Of extends Endpoint>(endpoint: Of, handler: (call: Call<Of>) => Promise<unknown>) => void;
 type Page = ReturnType<typeof pageOf>;
 
-/** Handler of an operation on the record that a path parameter names. */
+/** Creates the handler of an operation on one record, whose id is a path parameter. */
 export function onRecord<Item>(
   parameter: string,
   operation: (deps: AppDeps, id: string) => Promise<Item>,
@@ -57,7 +57,7 @@ export function listing<Query extends PageQuery & Record<string, unknown>, Item>
   };
 }
 
-/** A part of the app that serves endpoints. Its handlers get the caller's dependencies and no others. */
+/** Creates a part of the app that serves endpoints. Its handlers receive only the caller's dependencies. */
 export function apiPart(define: (serve: Serve) => void): Part {
   return (app, unrestricted) => {
     define((endpoint, handler) => {
@@ -79,7 +79,7 @@ export function apiPart(define: (serve: Serve) => void): Part {
   };
 }
 
-/** A class, because V8 would keep the closures of each getter in an object literal until the next major collection. */
+/** A class and not an object literal, because V8 keeps the closures of literal getters until the next major collection. */
 class ReadCall<Of extends Endpoint> implements Call<Of> {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
@@ -116,7 +116,7 @@ function readersOf<Of extends Endpoint>({ query, body }: Of, base: string) {
   };
 }
 
-/** The parsed JSON of the body; `{}` for none. */
+/** Parsed JSON body; `{}` without a body. */
 export function sentBody({ body }: FastifyRequest): unknown {
   return body === undefined ? {} : body;
 }
@@ -129,14 +129,14 @@ export function renderList<Item, Rendered>({ items, hasMore }: PageResult<Item>,
   return { object: 'list', data: items.map((item) => render(item)), hasMore };
 }
 
-/** Marks the response to a repeated request. */
+/** Adds the header Idempotent-Replayed to the response of a repeated request. */
 export function markReplayed(reply: FastifyReply, replayed: boolean | undefined): void {
   if (replayed) reply.header('idempotent-replayed', 'true');
 }
 
 type Defined<Fields> = { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> };
 
-/** The same fields without those that are undefined. */
+/** Removes undefined fields. */
 export function defined<Fields extends Record<string, unknown>>(fields: Fields): Defined<Fields> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<Fields>;
 }

@@ -20,47 +20,47 @@ import { proxyMatcher } from './proxies.ts';
 import { createConnections } from './http-server.ts';
 import { closeGracefully } from './shutdown.ts';
 
-// A printable ASCII character, encoded once or more often.
+// A printable ASCII character, percent-encoded once or several times.
 const PERCENT_ENCODED = /%(?:25)*([2-7][0-9a-f])/gi;
 
-// Routes validate with zod. Without these, Fastify loads Ajv and its serializer at the start.
+// Routes validate with zod. These no-op compilers keep Fastify from loading Ajv and its serializer at the start.
 const NO_ROUTE_SCHEMAS = { buildValidator: rejectRouteSchema, buildSerializer: rejectRouteSchema };
 
-/** Dependencies of the HTTP side. */
+/** Dependencies of the HTTP layer. */
 export interface AppDeps extends Deps {
-  /** Becomes false before the process exits. */
+  /** Returns false from the start of the shutdown on. */
   isReady(): boolean;
   newRequestId(): string;
-  /** The front page offers a test checkout; `while_open`: as long as there is no API key. */
+  /** Whether the front page offers a test checkout; `while_open`: only while there is no API key. */
   demo: boolean | 'while_open';
   gate: Gate;
-  /** Cryptographically secure. */
+  /** Cryptographically secure random bytes. */
   randomBytes: RandomBytes;
   /** Accepted host names; undefined for any. */
   allowedHosts: ReadonlySet<string> | undefined;
   limits: Limits;
   /** Undefined without metrics. */
   requests: RequestObserver | undefined;
-  /** The clock of this machine: rate limits count real seconds. */
+  /** Clock of this machine, for rate limits, which count real seconds even with a test clock. */
   clock: Clock;
 }
 
-/** A part of the HTTP side: adds its routes to the app. */
+/** Adds the routes of one part of the HTTP layer to the app. */
 export type Part = (app: FastifyInstance, deps: AppDeps) => void;
 
-/** The whole HTTP side as a function of its dependencies; nothing listens yet. */
+/** Creates the whole HTTP layer from its dependencies, without listening. */
 export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<FastifyInstance> {
   const { limits } = deps;
   const headers = commonHeaders(deps.urls);
   const paths = createPathTable();
   const connections = createConnections({ ...deps, ...limits, headers, allowedAt: paths.methodsAt });
-  // Declared with Fastify's type of a logger; otherwise pino's type would be part of the app's type.
+  // Typed as Fastify's logger, so that pino's type does not become part of the app's type.
   const loggerInstance: FastifyBaseLogger = deps.log;
   const app = fastify({
     loggerInstance,
-    // One line for each request, with its path and without its query, which can contain email addresses.
+    // Logs one line per request, without the query, which can contain email addresses.
     logController: new LogController({ disableRequestLogging: true }),
-    // The mixin of the log adds the request id: a logger for each request would be expensive.
+    // The log mixin adds the request id, because a child logger per request would be expensive.
     childLoggerFactory: (logger) => logger,
     bodyLimit: MAX_BODY_BYTES,
     genReqId: requestIds(limits.trustedProxies, deps.newRequestId),
@@ -75,7 +75,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
     forceCloseConnections: true,
   });
 
-  /** Answers a request for which Fastify runs no hook. */
+  /** Answers a request outside Fastify's hooks. */
   async function refuseUnrouted(error: Error, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     reply.headers(headers).header('x-request-id', request.id);
     if (!deps.isReady()) reply.header('connection', 'close');
@@ -111,12 +111,12 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
   });
   closeGracefully(app, deps, connections);
   await limitRates(app, deps);
-  // After the rate limits, which also count the requests that this hook rejects.
+  // Added after the rate limits, so that they count requests that this hook rejects.
   app.addHook('onRequest', (request, _reply, done) => {
     done(addressFault(request) ?? hostFault(request, deps.allowedHosts));
   });
   for (const part of parts) part(app, deps);
-  // Before Fastify reads the body.
+  // Runs before Fastify reads the body.
   app.addHook('onRequest', (request, reply, done) => done(pathFault(request, reply, paths)));
   await app.ready();
   return app;
@@ -135,7 +135,7 @@ function createPathTable() {
       const source = url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, '[^/]+');
       served.push({ pattern: new RegExp(`^${source}$`), methods: [methods].flat() });
     },
-    /** In the format of the Allow header; empty for an unknown path. */
+    /** Methods of a path, in the format of the Allow header; empty for an unknown path. */
     methodsAt(this: void, url: string): string {
       const path = pathOf(url);
       const methods = served.filter(({ pattern }) => pattern.test(path)).flatMap((entry) => entry.methods);
@@ -144,7 +144,7 @@ function createPathTable() {
   };
 }
 
-/** 405 if the path is served with another method, else 404. */
+/** Returns 405 if the path exists with another method, otherwise 404. */
 function pathFault(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -158,16 +158,16 @@ function pathFault(
     });
   }
   reply.header('allow', methods);
-  return new GatewayError('method_not_allowed', `This path takes ${methods} only.`, {
-    suggestion: `Use one of ${methods}.`,
+  return new GatewayError('method_not_allowed', `This path supports only ${methods}.`, {
+    suggestion: `Use ${methods}.`,
   });
 }
 
-/** No id, address or reference contains a NUL character, and PostgreSQL stores none. */
+/** Rejects NUL characters, which no id or reference contains and PostgreSQL cannot store. */
 function addressFault({ url }: FastifyRequest): GatewayError | undefined {
   if (!url.includes('%00')) return undefined;
   if (pathOf(url).includes('%00')) return new GatewayError('not_found', 'There is nothing at this path.');
-  return new GatewayError('invalid_input', 'The query has a NUL character in it.', {
+  return new GatewayError('invalid_input', 'The query contains a NUL character.', {
     suggestion: 'Remove %00 from the query; then resend.',
   });
 }
@@ -176,20 +176,20 @@ function hostFault(request: FastifyRequest, allowed: AppDeps['allowedHosts']): G
   // https://www.rfc-editor.org/rfc/rfc9112#section-3.2
   if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
     return new GatewayError('invalid_input', 'The request has no Host header.', {
-      suggestion: 'Send a Host header, as HTTP/1.1 demands.',
+      suggestion: 'Send a Host header, which HTTP/1.1 requires.',
     });
   }
-  // Node uses the first; a proxy may have used another.
+  // Several Host headers are rejected, because Node uses the first, but a proxy may have used another.
   if (countOf(request, 'host') > 1) {
     return new GatewayError('invalid_input', 'The request has more than one Host header.', {
-      suggestion: 'Send one Host header, as HTTP/1.1 demands.',
+      suggestion: 'Send exactly one Host header, which HTTP/1.1 requires.',
     });
   }
   return allowed && !allowed.has(hostNameOf(request)) ? unknownHost() : undefined;
 }
 
-// Without API keys, every program that reaches the port may use it. An unknown host name indicates DNS rebinding: a page of
-// another site that makes a visitor's browser send requests to this machine.
+// Without API keys, any client that reaches the port may use it. An unknown host name indicates DNS rebinding: a page of
+// another site makes a visitor's browser send requests to this machine. Such requests are rejected.
 function unknownHost(): GatewayError {
   return new GatewayError('forbidden', 'This service is not known under that host name.', {
     suggestion: 'Use the address in BASE_URL, or set BASE_URL to the address that you use.',
@@ -209,7 +209,7 @@ function pathOf(url: string): string {
   return end === -1 ? url : url.slice(0, end);
 }
 
-/** A path for the log, without keys, secrets, email addresses and card numbers, which clients send in place of ids. */
+/** Path for the log. Removes keys, secrets, email addresses and card numbers that clients send in place of ids. */
 function loggedPath(url: string): string {
   return pathOf(url)
     .split('/')

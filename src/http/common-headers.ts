@@ -2,10 +2,10 @@ import type { Urls } from '../contract/session-contract.ts';
 
 const YEAR_SECONDS = 31_536_000;
 
-/** Responses that are not pages must not be shown, run or framed as pages. Pages have their own policy. */
+/** Content-Security-Policy of responses that are not pages: nothing in them may run, load or be framed. */
 const NOT_A_PAGE = "default-src 'none'; frame-ancestors 'none'";
 
-/** Headers of every response, also to bytes that never became a request. */
+/** Headers of every response, including responses to invalid HTTP. */
 export function commonHeaders(urls: Urls): Readonly<Record<string, string>> {
   const isHttps = Object.values(urls).some((url) => url.startsWith('https:'));
   return {

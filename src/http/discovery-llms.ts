@@ -3,24 +3,24 @@ import { actionUrl, schemaUrl, commandLine } from '../operations/capabilities.ts
 import type { Action, ExampleDeps } from '../operations/operation.ts';
 import { SAMPLE_PROVIDER_SECRET } from '../operations/webhook-samples.ts';
 
-export interface Described {
+export interface LlmsTextInput {
   deps: ExampleDeps;
   actions: readonly Action[];
   /** Names of operations, for the schema lookup. */
   operations: readonly string[];
-  /** Endpoints with their own path, unlike actions and operations. */
+  /** Endpoints to list in addition to actions and schemas. */
   endpoints: readonly Endpoint[];
 }
 
 type Line = [title: string, url: string, note: string];
 
-const GROUPS: Partial<Record<Endpoint['tag'], string>> & Record<'agent', string> = {
+const HEADINGS_BY_TAG: Partial<Record<Endpoint['tag'], string>> & Record<'agent', string> = {
   agent: 'Lookups for agents',
   routing: 'Routing, for operators',
 };
 
-/** The service in short, after https://llmstxt.org: a heading, a summary, the flow, and lists of links. */
-export function llmsText({ deps, actions, operations, endpoints }: Described): string {
+/** Text of /llms.txt (https://llmstxt.org): a heading, a summary, the steps of a sale, and lists of links. */
+export function llmsText({ deps, actions, operations, endpoints }: LlmsTextInput): string {
   const { base } = deps.urls;
   const sections: [heading: string, lines: Line[]][] = [
     ['Start here', startLines(base)],
@@ -84,7 +84,7 @@ function actionLine(deps: ExampleDeps, action: Action): Line {
 function endpointSections(base: string, endpoints: readonly Endpoint[]): [string, Line[]][] {
   const tags = [...new Set(endpoints.map(({ tag }) => tag))];
   return tags.map((tag) => [
-    GROUPS[tag] ?? capitalized(tag),
+    HEADINGS_BY_TAG[tag] ?? capitalized(tag),
     endpoints
       .filter((endpoint) => endpoint.tag === tag)
       .map(({ method, path, operationId, summary }) => [

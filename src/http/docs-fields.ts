@@ -12,7 +12,7 @@ interface Field {
 const MAX_DEPTH = 3;
 const PREFIX = '#/components/schemas/';
 
-/** The fields of an object and of its nested objects, one row each. */
+/** Table of the fields of an object and its nested objects, one row per field. */
 export function fieldTable(api: OpenApi, schema: JsonSchema, caption: 'Body' | 'Payload' | 'Answer'): Html | false {
   const fields = fieldsOf(api, schema, 0);
   return table(caption, caption === 'Answer' ? fields.map((field) => ({ ...field, required: false })) : fields);
@@ -27,7 +27,7 @@ export function parameterTable(parameters: readonly OpenApiParameter[], caption:
   );
 }
 
-/** The schema with its reference and its `allOf` resolved. */
+/** Resolves the reference and the `allOf` of a schema. */
 function resolve(api: OpenApi, schema: JsonSchema): JsonSchema {
   const { $ref, allOf, ...own } = schema;
   if ($ref !== undefined) return { ...resolve(api, api.components.schemas[$ref.slice(PREFIX.length)] ?? {}), ...own };
@@ -78,7 +78,7 @@ function typeOf(schema: JsonSchema): string {
   return schema.format === undefined ? named : `${named}, ${schema.format}`;
 }
 
-/** Values and defaults, which the description does not contain. */
+/** Allowed values and default, which descriptions do not repeat. */
 function limitsOf({ enum: own, items, const: only, default: preset }: JsonSchema): string[] {
   const values = own ?? items?.enum ?? (only === undefined ? [] : [only]);
   const shown = values.map((value) => JSON.stringify(value));

@@ -17,9 +17,9 @@ import { fieldTable, parameterTable } from './docs-fields.ts';
 import { describeApi, servedEndpoints } from './openapi-endpoint.ts';
 
 const STYLESHEET = loadStyle(new URL('assets/docs.css', import.meta.url));
-/** Option of curl that sends the key from the environment. */
+/** curl option that sends the API key from an environment variable. */
 export const KEY_OPTION = '-H "Authorization: Bearer $TILLWAY_API_KEY"';
-// The title of every other tag is its name.
+// Titles of the tags that are not shown under their own name.
 const TITLES: Record<string, string> = {
   sessions: 'Checkout sessions',
   deliveries: 'Webhook deliveries',
@@ -29,7 +29,7 @@ const TITLES: Record<string, string> = {
 
 interface Section {
   method: string;
-  /** With `{name}` for path parameters; the event's name for a webhook. */
+  /** Path with `{name}` for path parameters; for a webhook, the event type. */
   path: string;
   operation: OpenApiOperation;
 }
@@ -37,13 +37,13 @@ interface Section {
 interface Reference {
   api: OpenApi;
   asksForKey: boolean;
-  /** A sample of each successful response, by operation id. */
+  /** Sample of the successful response, by operation id. */
   samples: ReadonlyMap<string, unknown>;
 }
 
 /** The API reference for people: one page, readable without scripts. */
 export function apiReference(app: FastifyInstance, deps: AppDeps): void {
-  // The examples change when the first API key is created.
+  // Rendered again after the first API key is created, because the curl examples then contain a key.
   const pages = new Map<boolean, Content>();
   serveAssets(app, [STYLESHEET]);
   app.get('/docs', async (request, reply) => {
@@ -198,7 +198,7 @@ function inJson(value: unknown): string {
   return JSON.stringify(value, null, 2);
 }
 
-/** A request as a command line, one part a line. */
+/** curl command for a request, with one option per line. */
 function curlOf(
   method: string,
   { url, body, takesFile }: { url: string; body: unknown; takesFile: boolean },
@@ -234,7 +234,7 @@ function errorList(api: OpenApi, { responses }: OpenApiOperation): Html | false 
   </details>`;
 }
 
-/** With the examples of the path parameters filled in. */
+/** URL of an operation with its path parameters replaced by their examples. */
 function urlOf(base: string, path: string, parameters: readonly OpenApiParameter[]): string {
   const filled = path.replace(/\{(\w+)\}/g, (whole, name) =>
     String(parameters.find((parameter) => parameter.name === name)?.example ?? whole),
@@ -242,7 +242,7 @@ function urlOf(base: string, path: string, parameters: readonly OpenApiParameter
   return `${base}${filled}`;
 }
 
-/** A long path may break after its slashes. */
+/** Path with possible line breaks after its slashes. */
 function breakable(path: string): Html[] {
   return path.split(/(?<=\/)/).map((part) => html`${part}<wbr />`);
 }

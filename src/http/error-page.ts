@@ -6,27 +6,27 @@ import { type Html, html } from '../html/html.ts';
 import { HTTP_STATUS } from './error-responses.ts';
 import { sitePage } from './site.ts';
 
-// Only programs request these paths, so the answer is JSON whatever `Accept` contains.
+// Only programs request these paths, so errors are JSON whatever `Accept` contains.
 const FOR_PROGRAMS =
   /^\/(?:(?:api|mcp|simulator\/api|\.well-known|healthz|readyz)(?:[/?#]|$)|[\w-]+\.(?:json|txt|yaml)(?:[?#]|$))/;
 
 /** Title and text by error code; the text of other errors is their own message and suggestion. */
 const PAGES: Partial<Record<ErrorCode, [title: string, text?: string]>> = {
-  not_found: ['Page not found', 'There is nothing at this address. It may be mistyped, or the page may have moved.'],
+  not_found: ['Page not found', 'No page has this address. It may be mistyped, or the page may have moved.'],
   forbidden: ['Not allowed'],
   method_not_allowed: [
-    'This page cannot be opened that way',
-    'The address exists, but it cannot be used in this way. Start again from the page that led here.',
+    'This page cannot be opened directly',
+    'This address works only as part of a form. Start again from the page with the form.',
   ],
   rate_limited: ['Too many requests', 'Too many requests came from your network in a short time. Try again in {wait}.'],
   unavailable: ['Temporarily unavailable', 'The service cannot answer right now. Try again in a moment.'],
   internal_error: [
-    'Something failed on this server',
-    'The request could not be completed. If it happens again, tell the operator the reference below.',
+    'Server error',
+    'The request could not be completed. If the error occurs again, tell the operator the reference below.',
   ],
 };
 
-/** Makes errors pages for browsers; programs still get JSON. */
+/** Renders errors as pages for browsers, and as JSON for programs. */
 export function errorPages(app: FastifyInstance): void {
   app.decorate('errorPage', siteErrorPage);
 }
@@ -38,10 +38,10 @@ function siteErrorPage(
 ): Html | undefined {
   if (FOR_PROGRAMS.test(request.url)) return undefined;
   addVary(reply, 'accept');
-  // JSON first: a caller without a preference, such as curl, gets JSON.
+  // JSON is first, so that callers without a preference, such as curl, get JSON.
   const preferred = new Negotiator(request).mediaType(['application/json', 'text/html']);
   if (preferred !== 'text/html') return undefined;
-  const [title, text = `${message} ${details.suggestion ?? ''}`] = PAGES[code] ?? ['The request was refused'];
+  const [title, text = `${message} ${details.suggestion ?? ''}`] = PAGES[code] ?? ['The request was rejected'];
   const seconds = Number(reply.getHeader('retry-after'));
   const wait = seconds === 1 ? '1 second' : `${seconds} seconds`;
   return sitePage(

@@ -27,7 +27,7 @@ export const HTTP_STATUS: Record<ErrorCode, number> = {
 
 const RETRY_AFTER_SECONDS = 1;
 
-// The actions endpoint answers 400 for every failure of an action. These errors precede the action or are our own fault.
+// Action endpoints return 400 for every error except these, which occur before the action or in the service itself.
 const NOT_OF_THE_ACTION = new Set<ErrorCode>([
   'unauthorized',
   'payload_too_large',
@@ -38,15 +38,15 @@ const NOT_OF_THE_ACTION = new Set<ErrorCode>([
   'method_not_allowed',
 ]);
 
-/** Property of the errors of an agent endpoint besides `{ok, error}`. */
+/** Additional property of the error response of agent endpoints. */
 type Envelope = 'action' | 'operation' | undefined;
 
-/** The HTTP status of an error, on an endpoint with this envelope. */
-export function statusOf(code: ErrorCode, envelope: Envelope): number {
+/** HTTP status of an error on an endpoint with this envelope. */
+export function httpStatusOf(code: ErrorCode, envelope: Envelope): number {
   return envelope === 'action' && !NOT_OF_THE_ACTION.has(code) ? 400 : HTTP_STATUS[code];
 }
 
-/** The error for the caller. Details of internal errors are logged only. */
+/** Converts an error to the error for the caller. Logs details of internal errors, which callers do not see. */
 export function refusalOf(error: unknown, log: Pick<FastifyBaseLogger, 'error' | 'warn'>): GatewayError {
   const refusal = asGatewayError(error);
   if (refusal.code === 'internal_error') log.error({ err: error }, 'request failed');
@@ -58,15 +58,15 @@ export function refusalHeaders(refusal: GatewayError, reply: Pick<FastifyReply, 
   // https://www.rfc-editor.org/rfc/rfc6750#section-3
   if (refusal instanceof KeyRefusal) return { 'www-authenticate': 'Bearer' };
   const isForLater = refusal.code === 'unavailable' || refusal.code === 'rate_limited';
-  // A rate limit has set its own Retry-After.
+  // The rate limiter has already set a more exact Retry-After.
   return isForLater && !reply.hasHeader('retry-after') ? { 'retry-after': String(RETRY_AFTER_SECONDS) } : {};
 }
 
-/** Sends the response to an error: JSON, or the error page of the request's scope. */
+/** Sends an error response: JSON, or the error page of the request's scope. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = inOrigin(request, () => refusalOf(error, request.log));
   const { envelope, name } = namedIn(request);
-  const status = statusOf(refusal.code, envelope);
+  const status = httpStatusOf(refusal.code, envelope);
   reply.headers(refusalHeaders(refusal, reply));
   const page = request.server.errorPage?.(refusal, request, reply);
   if (page) return sendPage(reply, status, page);
@@ -79,7 +79,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 
 const AGENT_PATH = /^\/api\/agent\/(actions|schema)\/([^/?#]+)(?:[?#]|$)/;
 
-/** The action or operation in the path of a request, also for a wrong method, which has no route. */
+/** Finds the action or operation in the path, because a request with a wrong method has no route. */
 function namedIn({ url }: FastifyRequest): { envelope: Envelope; name: string } {
   const match = AGENT_PATH.exec(url);
   if (!match) return { envelope: undefined, name: '' };
@@ -117,7 +117,7 @@ function asGatewayError(error: unknown): GatewayError {
   }
 }
 
-/** The error with the texts that the contract shows for its code. */
+/** Creates an error with the example texts of the contract for its code. */
 function usualError(code: ErrorCode): GatewayError {
   const { message, ...details } = ERROR_EXAMPLES[code];
   return new GatewayError(code, message, details);

@@ -11,19 +11,19 @@ declare module 'fastify' {
   }
 }
 
-/** Observer of requests that were answered or whose clients disconnected. */
+/** Observer of completed requests, including those whose clients disconnected. */
 export interface RequestObserver {
   /** `route` is the template of the path. */
   request(route: string, method: string, status: number, seconds: number): void;
-  /** Bytes that never became a request were rejected. */
+  /** Called when invalid HTTP was rejected before it became a request. */
   refused(status: number): void;
 }
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-// Status of nginx for a client that disconnected before the response: https://nginx.org/en/docs/dev/development_guide.html#http_phases
+// Status that nginx logs for a client that disconnected before the response: https://nginx.org/en/docs/dev/development_guide.html#http_phases
 const CALLER_LEFT = 499;
 
-/** Runs the work for a request in its context. This hook must be added before every other hook. */
+/** Runs each request in the context of its origin. Must be added before all other hooks. */
 export function followRequests(
   app: FastifyInstance,
   { tracing, requests }: { tracing: Tracing | undefined; requests: RequestObserver | undefined },
@@ -35,14 +35,14 @@ export function followRequests(
     if (span ?? requests) reply.raw.once('close', () => finish(request, reply, span, requests));
     runWithOrigin(request.origin, done);
   });
-  // The body is read in events of its socket, outside the context of the request.
+  // Restores the context, because the body arrives in socket events outside it.
   app.addHook('preValidation', (request, _reply, done) => {
     if (request.origin === null || request.origin === currentOrigin()) done();
     else runWithOrigin(request.origin, done);
   });
 }
 
-/** Runs the work for a request that an event of its socket, outside the context of the request, has caused. */
+/** Runs work for a request from an event that occurs outside the context of the request. */
 export function inOrigin<Result>({ id, origin }: FastifyRequest, work: () => Result): Result {
   return runWithOrigin(origin ?? { requestId: id, traceParent: null }, work);
 }
@@ -55,7 +55,7 @@ function beginSpan(tracing: Tracing, request: FastifyRequest): Span {
     name: `${method} ${route}`,
     kind: 'server',
     parent: typeof parent === 'string' ? parent : null,
-    // Without path, query and address: the log has them under the request id.
+    // Path, query and address are omitted; the log has them under the request id.
     attributes: {
       'http.request.method': method,
       'http.route': route,
@@ -84,15 +84,15 @@ function routeOf({ routeOptions }: FastifyRequest): string {
   return routeOptions.url ?? '(none)';
 }
 
-/** The method by the semantic conventions, which have one name for all unknown methods. */
+/** Method name under the semantic conventions of OpenTelemetry, which use one name for all unknown methods. */
 function methodOf({ method }: FastifyRequest): string {
   return METHODS.has(method) ? method : '_OTHER';
 }
 
-// An id with letters: a plain number could be personal data.
+// Requires a letter, because a plain number could be personal data.
 const REQUEST_ID = /^(?=.*[A-Za-z])[\w-]{16,64}$/;
 
-/** Source of request ids: the id of a trusted proxy if its form is safe, else one of ours. */
+/** Returns a function for request ids: the id of a trusted proxy if its format is safe, otherwise a new id. */
 export function requestIds(
   trustedProxies: readonly string[],
   newRequestId: () => string,

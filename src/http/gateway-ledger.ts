@@ -18,7 +18,7 @@ export const ledgerApi = apiPart((serve) => {
 
   serve(LEDGER_ENDPOINTS.getLedgerBalances, async ({ deps, query: { environment, at } }) => {
     const read = () => ledgerBalances(deps, { environment, at: instantFrom(at) });
-    // Each read sums entries in parts, between other events. Concurrent reads would put several parts between two events.
+    // Only one at a time: a sum is computed in parts between other events, and concurrent sums would delay these events.
     return renderBalances(await (at === undefined ? read() : inTurn(read)));
   });
   serve(LEDGER_ENDPOINTS.listLedgerEntries, async ({ deps, query }) =>
@@ -28,14 +28,14 @@ export const ledgerApi = apiPart((serve) => {
     const parts = exportJournal(deps, filterOf(query));
     if (isExporting) throw exportInProgress(reply);
     isExporting = true;
-    // An error before the first part is an error response. A later one closes the connection, so that the client cannot
-    // take a part of the journal for all of it.
+    // An error before the first part gives an error response. A later error closes the connection, so that the client does
+    // not treat an incomplete journal as complete.
     const first = await parts.next().catch((error: unknown) => {
       isExporting = false;
       throw error;
     });
     const text = Readable.from(after(first, parts, () => assertKeyActive(deps, request)));
-    // The stream closes after it is sent, or when the client disconnects.
+    // Runs after the stream is sent, or when the client disconnects.
     text.once('close', () => (isExporting = false));
     reply.header('content-disposition', 'attachment; filename="tillway-ledger.csv"');
     return text;
@@ -57,7 +57,7 @@ function filterOf(query: z.output<typeof exportQuery>): JournalFilter {
   return defined({ account, kind, sessionId, paymentId, environment, ...range });
 }
 
-/** `assertAdmitted` throws once the key is revoked, so that a slow reader does not get the rest. */
+/** Streams the journal. `assertAdmitted` throws once the key is revoked, which ends the stream of a slow reader. */
 async function* after(
   first: IteratorResult<string>,
   rest: AsyncGenerator<string>,

@@ -19,7 +19,7 @@ export const routingApi = apiPart((serve) => {
   serve(ROUTING_ENDPOINTS.getRoutingRules, async ({ deps, query: { version } }) =>
     renderRules(await readRules(deps, version === undefined ? undefined : Number(version))),
   );
-  // The operation validates the rules and names every fault.
+  // The operation validates the rules and reports all problems.
   serve(ROUTING_ENDPOINTS.saveRoutingRules, async ({ deps, request }) =>
     renderRules(await saveRules(deps, request.body)),
   );
@@ -36,7 +36,7 @@ export const routingApi = apiPart((serve) => {
   );
 });
 
-/** Decisions: their reasons, and what other rules would decide. */
+/** Endpoints that explain, replay, dry-run and backtest routing decisions. */
 export const routingDecisionsApi = apiPart((serve) => {
   serve(ROUTING_DECISION_ENDPOINTS.listRoutingDecisions, async ({ deps, param }) => {
     const sessionId = param('sessionId');
@@ -63,7 +63,7 @@ export const routingDecisionsApi = apiPart((serve) => {
   serve(ROUTING_DECISION_ENDPOINTS.backtestRouting, async ({ deps, body }) => {
     const { different, ...totals } = await backtest(deps, body);
     const changes = different.slice(0, CHANGES_SHOWN).map(({ decided, again }) => ({
-      // A backtest repeats only decisions about attempts, which have a session and a payment.
+      // A backtest covers only decisions about attempts, which always have a session and a payment.
       sessionId: decided.sessionId!,
       paymentId: decided.paymentId!,
       created: decided.created,

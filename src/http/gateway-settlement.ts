@@ -38,7 +38,7 @@ const imports = apiPart((serve) => {
   });
 });
 
-/** The errors of the body parser in terms of a file, not of JSON. */
+/** Rewrites body parser errors for a CSV file. */
 function asFileError(error: FastifyError): Error {
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':

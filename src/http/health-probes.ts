@@ -2,11 +2,11 @@ import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { AppDeps } from './app.ts';
 
-/** `/healthz`: the process runs. `/readyz`: it takes requests, and its database answers. */
+/** `/healthz`: the process runs. `/readyz`: it accepts requests, and its database answers. */
 export function healthProbes(app: FastifyInstance, deps: AppDeps): void {
   app.get('/healthz', async () => ({ ok: true }));
   app.get('/readyz', async () => {
-    if (!deps.isReady()) throw new GatewayError('unavailable', 'The service is stopping.');
+    if (!deps.isReady()) throw new GatewayError('unavailable', 'The service is shutting down.');
     await deps.store.ping();
     return { ok: true };
   });

@@ -5,16 +5,16 @@ import { type ErrorCode, GatewayError } from '../domain/gateway-error.ts';
 import { renderError } from './error-responses.ts';
 import type { RequestObserver } from './follow.ts';
 
-// An import of node:http would also load Node's own HTTP client, which takes a tenth of the start.
+// Not imported from node:http, which would also load Node's HTTP client and lengthen the start by a tenth.
 const { STATUS_CODES, createServer } = process.getBuiltinModule('node:http');
 
-/** Time-out of an idle connection, and of one that transfers no byte while a request is in progress. */
+/** Timeout of idle connections, and of connections that transfer no byte while a request is in progress. */
 const IDLE_TIMEOUT_MS = 65_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 const CONNECTION_CHECK_MS = 1000;
-/** Return value of `onIncoming` that makes Node's parser skip the rest of its chunk. */
+/** Return value of `onIncoming` that makes Node's parser skip the rest of the chunk. */
 const STOP_PARSING = 2;
-// https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2, before a target and a version: a method that the parser does not know.
+// Request line with any method token, also one that Node's parser does not know: https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2
 const REQUEST_LINE = /^(?:\r\n)*[!#$%&'*+.^_`|~0-9A-Za-z-]+ (\S+) HTTP\/1\.[01]\r\n/;
 
 type Refusal = [code: ErrorCode, message: string, suggestion: string];
@@ -24,9 +24,9 @@ const REFUSALS: Record<number, Refusal> = {
   405: [
     'method_not_allowed',
     'This path does not support this method.',
-    'Use a method of the Allow header, in capitals.',
+    'Use a method of the Allow header, in upper case.',
   ],
-  408: ['invalid_input', 'The request did not arrive in time.', 'Send headers and body without a pause.'],
+  408: ['invalid_input', 'The request did not arrive in time.', 'Send headers and body without pauses.'],
   431: ['payload_too_large', 'The headers are larger than 16 KiB.', 'Send fewer or shorter headers.'],
 };
 const STATUS_OF_FAULT: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
@@ -35,19 +35,19 @@ export interface ServerOptions {
   maxConnections: number;
   headersTimeoutMs: number;
   requestTimeoutMs: number;
-  /** Headers of every answer. */
+  /** Headers of every response. */
   headers: Readonly<Record<string, string>>;
   newRequestId(): string;
   requests: RequestObserver | undefined;
   log: FastifyBaseLogger;
-  /** The methods of a path, in the format of the Allow header. */
+  /** Returns the methods of a path, in the format of the Allow header. */
   allowedAt(path: string): string;
 }
 
-/** The connections of an app: their limits, and the requests in progress on them. */
+/** Connections of an app with their limits and requests in progress. */
 export type Connections = ReturnType<typeof createConnections>;
 
-/** A socket of Node's HTTP server, with the parser callback that decides whether parsing continues. */
+/** Socket of Node's HTTP server, with the internal parser callback that decides whether parsing continues. */
 interface ParsedSocket extends Socket {
   parser?: { onIncoming(request: IncomingMessage, shouldKeepAlive: boolean): number };
 }
@@ -56,8 +56,8 @@ export function createConnections(options: ServerOptions) {
   const inProgress = new Map<Socket, ServerResponse>();
 
   /**
-   * Closes a connection that sends a request before the previous one is answered. No browser, proxy or common HTTP client
-   * does that, and Node would carry out all requests of a 64 KiB chunk, about 2,400, without returning to the event loop.
+   * Closes a connection that pipelines requests. No browser, proxy or common HTTP client sends a request before the previous
+   * one is answered, and Node would run all requests of a 64 KiB chunk, about 2,400, before it returns to the event loop.
    */
   function refusePipelining(socket: ParsedSocket): void {
     const { parser } = socket;
@@ -73,13 +73,13 @@ export function createConnections(options: ServerOptions) {
 
   function noteRefusal(status: number, requestId = options.newRequestId()): string {
     options.requests?.refused(status);
-    options.log.info({ requestId, status }, 'rejected bytes that are no valid request');
+    options.log.info({ requestId, status }, 'rejected invalid HTTP');
     return requestId;
   }
 
   function refuse(socket: Socket, status: number, headers: Record<string, string> = {}): void {
     const response = inProgress.get(socket);
-    // The client would take this answer for the answer to its complete request.
+    // No response is sent, because the client would treat it as the response to its complete earlier request.
     if (!socket.writable || response?.headersSent || response?.req.complete) return void socket.destroy();
     const requestId = noteRefusal(status);
     socket.end(rawAnswer(status, { ...options.headers, ...headers, 'x-request-id': requestId }));
@@ -94,7 +94,7 @@ export function createConnections(options: ServerOptions) {
         keepAliveTimeout: IDLE_TIMEOUT_MS,
         connectionsCheckingInterval: CONNECTION_CHECK_MS,
         maxHeaderSize: MAX_HEADER_BYTES,
-        // The app answers a missing Host header in the error envelope.
+        // The app itself rejects a missing Host header, with an error in the usual format.
         requireHostHeader: false,
       });
       server.maxConnections = options.maxConnections;
@@ -112,17 +112,17 @@ export function createConnections(options: ServerOptions) {
       server.on('drop', () => noteRefusal(503));
       return server;
     },
-    /** Answers, in the error envelope, requests that Node's parser rejects or that arrive too slowly. */
+    /** Answers requests that Node's parser rejects or that arrive too slowly, with errors in the usual format. */
     clientErrorHandler(this: void, error: Error & { code?: string }, socket: Socket): void {
       const { code = '' } = error;
-      // A connection that never sent a byte is closed without an answer.
+      // A connection that never sent a byte is closed without a response.
       if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return void socket.destroy();
       const target = code === 'HPE_INVALID_METHOD' ? targetIn(error) : undefined;
       if (target === undefined) refuse(socket, STATUS_OF_FAULT[code] ?? 400);
       else refuse(socket, 405, { allow: options.allowedAt(target) });
     },
     hasRequests: () => inProgress.size > 0,
-    /** Resolves once the requests now in progress are answered or their connections are closed. */
+    /** Resolves once all requests in progress are answered or their connections are closed. */
     async answered(): Promise<void> {
       const closed = (response: ServerResponse) => new Promise((resolve) => response.once('close', resolve));
       await Promise.all(Array.from(inProgress.values(), closed));
@@ -130,7 +130,7 @@ export function createConnections(options: ServerOptions) {
   };
 }
 
-/** Target of a request with an unknown method; undefined if the bytes are not such a request. */
+/** Target of a request with an unknown method; undefined if the bytes are not a request line. */
 function targetIn(error: object): string | undefined {
   if (!('rawPacket' in error) || !Buffer.isBuffer(error.rawPacket)) return undefined;
   return REQUEST_LINE.exec(error.rawPacket.toString('latin1'))?.[1];

@@ -21,7 +21,7 @@ import { VERSION } from '../domain/version.ts';
 import type { Action, ExampleDeps } from '../operations/operation.ts';
 import { ACTIONS, OPERATIONS } from '../operations/registry.ts';
 import type { AppDeps } from './app.ts';
-import { statusOf } from './error-responses.ts';
+import { httpStatusOf } from './error-responses.ts';
 
 const ENDPOINTS: readonly Endpoint[] = [
   SESSION_ENDPOINTS,
@@ -42,12 +42,12 @@ const ENDPOINTS: readonly Endpoint[] = [
   API_KEY_ENDPOINTS,
 ].flatMap((group) => Object.values<Endpoint>(group));
 
-/** Every endpoint that this process serves, with one endpoint for each action. */
+/** All endpoints that this process serves, with one endpoint per action. */
 export function servedEndpoints(deps: AppDeps): readonly Endpoint[] {
   return [...ENDPOINTS, ...agentEndpoints(deps)];
 }
 
-/** The agent endpoints, with the names of the operations and one endpoint per action from the registry. */
+/** Agent endpoints: the lookups, with the operation names as possible values, and one endpoint per action of the registry. */
 function agentEndpoints(deps: ExampleDeps): Endpoint[] {
   const { capabilities, listRoutes, getSchema } = AGENT_ENDPOINTS;
   return [
@@ -79,7 +79,7 @@ function actionEndpoint(deps: ExampleDeps, action: Action): Endpoint {
 
 const described = new WeakMap<AppDeps, OpenApi>();
 
-/** The API as this process serves it; built at the first request, so that it does not delay the start. */
+/** OpenAPI document of this process; built at the first request, which keeps the start fast. */
 export function describeApi(deps: AppDeps): OpenApi {
   let api = described.get(deps);
   if (!api) {
@@ -87,7 +87,7 @@ export function describeApi(deps: AppDeps): OpenApi {
       baseUrl: deps.urls.base,
       version: VERSION,
       endpoints: servedEndpoints(deps),
-      statusOf,
+      httpStatusOf,
     });
     described.set(deps, api);
   }

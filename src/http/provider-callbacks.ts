@@ -1,9 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '../domain/gateway-error.ts';
-import { type IncomingMessage, applyProviderMessage } from '../operations/apply-provider-message.ts';
-import { applyRefundMessage } from '../operations/refunds/apply-refund-report.ts';
-import { applySettlementMessage } from '../operations/settlement/settle-payment.ts';
-import type { Provider, ProviderSignal } from '../providers/provider.ts';
+import { applySignal } from '../operations/apply-signal.ts';
+import { queueHints } from '../operations/provider-hints.ts';
+import type { Callback, Provider } from '../providers/provider.ts';
 import type { AppDeps } from './app.ts';
 
 interface CallbackPath {
@@ -11,18 +10,22 @@ interface CallbackPath {
 }
 type CallbackRequest = FastifyRequest<CallbackPath>;
 
+/** Providers send several reports in one body. */
+const MAX_BODY_BYTES = 512 * 1024;
+
 /** Provider callbacks: the signature is verified over the raw bytes, and the response is sent after the commit. */
 export function providerCallbacks(app: FastifyInstance, deps: AppDeps): void {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-    scope.post<CallbackPath>('/api/providers/:provider/callbacks', async (request, reply) => {
-      const { provider, body, signal } = await verify(deps, request).catch(async (error: unknown) => {
+    const path = '/api/providers/:provider/callbacks';
+    scope.post<CallbackPath>(path, { bodyLimit: MAX_BODY_BYTES }, async (request, reply) => {
+      const { provider, body, callback } = await verify(deps, request).catch(async (error: unknown) => {
         if (error instanceof GatewayError && FORGED.has(error.code)) await app.limit('forged', request, reply);
         throw error;
       });
-      const message = { provider: provider.id, environment: provider.environment, body: body.toString('utf8') };
-      return reply.send({ ok: true, outcome: await apply(deps, signal, message) });
+      const outcome = await apply(deps, provider, callback, body);
+      return reply.send(callback.reply ?? { ok: true, outcome });
     });
   });
 }
@@ -33,7 +36,7 @@ const FORGED = new Set<GatewayError['code']>(['not_found', 'unauthorized']);
 interface Verified {
   provider: Provider;
   body: Buffer;
-  signal: ProviderSignal;
+  callback: Callback;
 }
 
 /** Throws GatewayError `not_found` for an unknown provider, and the errors of {@link Provider.readCallback}. */
@@ -41,21 +44,24 @@ async function verify({ providers }: AppDeps, request: CallbackRequest): Promise
   const provider = providers.get(request.params.provider);
   if (!provider) throw new GatewayError('not_found', 'No such provider is connected.');
   const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-  return { provider, body, signal: provider.readCallback(body, request.headers) };
+  return { provider, body, callback: await provider.readCallback(body, request.headers) };
 }
 
-/** Applies the message and returns its outcome. */
+/** Applies the signals and queues the hints of a callback; answers the outcomes, `queued` for hints, or `ignored` for nothing. */
 async function apply(
   deps: AppDeps,
-  signal: ProviderSignal,
-  message: Omit<IncomingMessage, 'callback'>,
+  { id: provider, environment }: Provider,
+  { signals, hints }: Callback,
+  body: Buffer,
 ): Promise<string> {
-  switch (signal.about) {
-    case 'payment':
-      return (await applyProviderMessage(deps, { ...message, callback: signal.callback })).outcome;
-    case 'refund':
-      return applyRefundMessage(deps, { ...message, callback: signal.callback });
-    case 'settlement':
-      return applySettlementMessage(deps, { ...message, callback: signal.callback });
+  const outcomes: string[] = [];
+  for (const { eventId, ...signal } of signals) {
+    const received = { provider, environment, eventId, signal, body: body.toString('utf8') };
+    outcomes.push((await applySignal(deps, received)).outcome);
   }
+  if (hints.length > 0) {
+    await queueHints(deps, { provider, environment }, hints);
+    outcomes.push('queued');
+  }
+  return outcomes.join(', ') || 'ignored';
 }

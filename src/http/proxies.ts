@@ -1,6 +1,6 @@
 import { BlockList, isIPv6 } from 'node:net';
 
-/** Predicate for addresses of trusted proxies; `entries` are addresses and networks (CIDR). */
+/** Creates a predicate for addresses of trusted proxies; `entries` are addresses and networks (CIDR). */
 export function proxyMatcher(entries: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const entry of entries) {
@@ -14,7 +14,7 @@ export function proxyMatcher(entries: readonly string[]): (address: string) => b
   };
 }
 
-/** An address from X-Forwarded-For without the port, brackets and quotation marks that some proxies add. */
+/** Removes the port, brackets and quotation marks that some proxies add to addresses in X-Forwarded-For. */
 export function bareAddress(named: string): string {
   const text = named.trim().replace(/^"(.*)"$/, '$1');
   const [, inBrackets, beforePort] = /^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/.exec(text) ?? [];

@@ -8,7 +8,7 @@ import type { Clock } from '../runtime.ts';
 import { bareAddress } from './proxies.ts';
 import { WindowStore } from './window-store.ts';
 
-/** Limits of one caller, and of all together. Undefined: unlimited. */
+/** Limits per caller and for all callers together; undefined means unlimited. */
 export interface Limits {
   /** Addresses and networks (CIDR) whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];
@@ -17,11 +17,11 @@ export interface Limits {
   requestTimeoutMs: number;
   /** `standard` limits calls of the API to {@link CALLS_PER_SECOND}. */
   api: 'off' | 'standard';
-  /** Requests for public pages per minute and address; status requests of open pages: {@link STATUS_POLLS_PER_PAGE} as many. */
+  /** Requests for public pages per minute and address. Status requests have a limit {@link STATUS_POLLS_PER_PAGE} times as high. */
   pages: number | undefined;
   /** Callbacks per minute and address that fail verification. */
   callbacks: number | undefined;
-  /** Payments begun per minute and address; also enables {@link PAYMENTS_PER_SESSION}. */
+  /** Started payments per minute and address; also enables {@link PAYMENTS_PER_SESSION}. */
   payments: number | undefined;
 }
 
@@ -33,20 +33,20 @@ interface LimitDeps {
 
 export const CALLS_PER_SECOND = { production: 100, sandbox: 25 } as const;
 export const PAYMENTS_PER_SESSION = 10;
-/** Status requests of open checkouts for each page that the address may open, counted separately. */
+/** Allowed status requests of open checkout pages per allowed page request; counted separately. */
 export const STATUS_POLLS_PER_PAGE = 10;
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
-// About 10 MB for each limit, at worst.
+// Limits the memory of each counter to about 10 MB.
 const PLACES = 50_000;
 
-/** `call` is a call of the API, `forged` a callback that no connected provider has signed. */
+/** Kind of a counted request: `call` is an API call, `look` a status request, `forged` a callback with an invalid signature. */
 type Kind = 'page' | 'look' | 'payment' | 'call' | 'forged';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Counts a request as one of this kind; throws GatewayError `rate_limited`. `caller` is the owner of the API key, if any. */
+    /** Counts a request of this kind; throws GatewayError `rate_limited` above the limit. `caller` is the owner of the API key. */
     limit(
       kind: Kind,
       request: FastifyRequest,
@@ -62,7 +62,7 @@ interface Limit {
   take: ReturnType<FastifyInstance['createRateLimit']>;
 }
 
-/** Limits the requests of one caller. Each process has its own counters. */
+/** Adds rate limits to the app. Each process has its own counters. */
 export async function limitRates(app: FastifyInstance, deps: LimitDeps): Promise<void> {
   const { limits, clock } = deps;
   const callers = new WeakMap<FastifyRequest, Parameters<FastifyInstance['limit']>[3]>();
@@ -83,7 +83,7 @@ export async function limitRates(app: FastifyInstance, deps: LimitDeps): Promise
     return [{ name, lengthMs, take: app.createRateLimit({ max, timeWindow: lengthMs, keyGenerator }) }];
   }
 
-  // The limits of the API apply to authenticated callers, which are known later than the address.
+  // API limits apply after authentication, because they count per API key.
   const maxOf = (request: FastifyRequest) => CALLS_PER_SECOND[callers.get(request)?.environment ?? 'production'];
   const callerOf = (request: FastifyRequest) => callers.get(request)?.id ?? addressOf(request);
   const calls = (name: string) => (limits.api === 'off' ? [] : limit(name, maxOf, callerOf, SECOND_MS));
@@ -123,7 +123,7 @@ async function takeAll(limits: readonly Limit[], request: FastifyRequest, reply:
     append(reply, 'ratelimit', `"${name}";r=${remaining};t=${seconds}`);
     if (!isExceeded) continue;
     reply.header('retry-after', String(seconds));
-    throw new GatewayError('rate_limited', 'There were too many requests in a short time.', {
+    throw new GatewayError('rate_limited', 'Too many requests were sent in a short time.', {
       suggestion: `Wait ${seconds} s, as the Retry-After header says; then resend the same request.`,
     });
   }
@@ -135,21 +135,21 @@ function append(reply: FastifyReply, name: string, item: string): void {
   reply.header(name, before === undefined ? item : `${String(before)}, ${item}`);
 }
 
-/** The kind by which the first hook counts a request; undefined if it counts later, or not at all. */
+/** Kind under which the first hook counts a request; undefined if the request is counted later or never. */
 function kindOf({ routeOptions: { url = '' }, method }: FastifyRequest): Kind | undefined {
   if (url === '/healthz' || url === '/readyz' || url.startsWith('/simulator/api/')) return undefined;
-  // A page that asks the buyer to wait needs its stylesheet, which browsers request once.
+  // Not counted, because the "too many requests" page needs its stylesheet, which browsers request once.
   if (url.startsWith('/assets/')) return undefined;
-  // Calls of the API count once the caller is known, and only forged callbacks count.
+  // API calls are counted after authentication, and callbacks only if their signature is invalid.
   if (url === '/mcp' || url.startsWith('/api/')) return undefined;
   if (url === '/checkout/:id/status') return 'look';
   return url === '/checkout/:id/pay' && method === 'POST' ? 'payment' : 'page';
 }
 
-/** The caller's IPv4 address, or the IPv6 network that a provider assigns to one customer. */
+/** IPv4 address of the caller, or the IPv6 network that internet providers assign to one customer. */
 function addressOf(request: FastifyRequest): string {
   const ip = bareAddress(request.ip);
-  // A proxy may forward any text in place of an address.
+  // X-Forwarded-For can contain any text; without a valid address, the address of the proxy counts.
   return normalizeIP(isIP(ip) === 0 ? (request.socket.remoteAddress ?? '') : ip);
 }
 
@@ -158,7 +158,7 @@ function sessionOf(request: FastifyRequest): string {
   return isId(id, 'chk') ? id : 'unknown';
 }
 
-/** Behind an untrusted proxy, or one that sends no address, all callers have one address and share its limits. */
+/** Warns once if a proxy is untrusted or sends no valid address, because all its callers then share one rate limit. */
 function warnOfProxies({
   limits,
   log,
@@ -174,6 +174,6 @@ function warnOfProxies({
   };
 }
 
-const NOT_TRUSTED = 'X-Forwarded-For is not trusted: if a proxy of yours sent it, name its address in TRUSTED_PROXIES';
+const NOT_TRUSTED = 'X-Forwarded-For is not trusted: if your own proxy sent it, add its address to TRUSTED_PROXIES';
 const NO_ADDRESS =
-  'X-Forwarded-For names no address: have your proxy send those of its callers, or they share the limits of one';
+  'X-Forwarded-For contains no address: configure your proxy to send client addresses, or all clients share one rate limit';

@@ -4,22 +4,22 @@ import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { Connections } from './http-server.ts';
 
-// Payments in progress and workers call the simulated provider of this process, which then sends callbacks.
+// Still served, because payments in progress and workers use the simulated provider of this process and its callbacks.
 const SERVED_WHILE_DRAINING = ['/simulator/api/', '/api/providers/', '/healthz', '/readyz'];
 
-/** Time for the last requests of clients that reconnect at once and do not watch `/readyz`. */
+/** Time for last requests of clients that reconnect immediately and do not watch `/readyz`. */
 const LAST_REQUESTS_MS = 200;
-/** Time in which a client sends its request after its connection was accepted. */
+/** Maximum time between an accepted connection and its request. */
 const FIRST_BYTES_MS = 1000;
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Rejects new requests from now on; resolves once the requests in progress are answered. */
+    /** Starts to reject new requests, and resolves once the requests in progress are answered. */
     drain(): Promise<void>;
   }
 }
 
-/** Makes `close` finish the requests in progress. While the app is not ready, every answer closes its connection. */
+/** Makes `close` finish the requests in progress. While the app is not ready, every response closes its connection. */
 export function closeGracefully(
   app: FastifyInstance,
   { isReady }: { isReady(): boolean },
@@ -42,7 +42,7 @@ export function closeGracefully(
     await portClosed;
     done(
       new GatewayError('unavailable', 'The service is shutting down.', {
-        suggestion: 'Send the same request again in a moment: it was not carried out.',
+        suggestion: 'Send the same request again in a moment: it had no effect.',
       }),
     );
   }
@@ -51,18 +51,18 @@ export function closeGracefully(
     done();
   });
   app.addHook('preClose', async () => {
-    // When the port closes, the kernel resets connections that wait to be accepted. So the last answers are sent after
-    // that, because clients open no other connection before they have their answer.
+    // When the port closes, the kernel resets connections that wait to be accepted. So the last responses are sent after
+    // the port is closed: clients open no new connection while they wait for a response.
     const closing = Promise.withResolvers<void>();
     portClosed = closing.promise;
     if (hasClients) await sleep(LAST_REQUESTS_MS);
-    // The event loop has just accepted every waiting connection.
+    // By now the event loop has accepted all waiting connections.
     await nextTurn();
-    // The same method of HTTP servers also closes the accepted connections that have sent nothing yet.
+    // Not the close method of the HTTP server, which also closes accepted connections that have sent nothing yet.
     Server.prototype.close.call(app.server);
     closing.resolve();
     if (hasClients) await sleep(FIRST_BYTES_MS);
     while (connections.hasRequests()) await connections.answered();
-    // Fastify then destroys the connections that have not sent a complete header section.
+    // Afterwards Fastify destroys connections without complete headers.
   });
 }

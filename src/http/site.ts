@@ -4,7 +4,7 @@ import { type Html, html } from '../html/html.ts';
 
 export const SITE_STYLE = loadStyle(new URL('./assets/site.css', import.meta.url));
 
-/** A page of the service itself, not of the checkout or the simulated provider. */
+/** Layout of pages that belong to neither the checkout nor the simulated provider. */
 export function sitePage(title: string, main: Html): Html {
   const body = html`<header>
       <a class="brand" href="/">Tillway</a>

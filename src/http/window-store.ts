@@ -6,11 +6,11 @@ interface Window {
   count: number;
 }
 
-/** Counts by key in windows that begin with the first request of a key. A new window evicts the one that ends first. */
+/** Counts requests per key in windows that start with the key's first request. If full, evicts the window that ends first. */
 export class WindowStore implements FastifyRateLimitStore {
   readonly #now: () => number;
   readonly #places: number;
-  // Windows in the order of their start, which is also the order of their end, because all have the same length.
+  // Windows ordered by start. All have the same length, so this is also the order of their ends.
   readonly #windows = new Map<string, Window>();
 
   constructor(now: () => number, places: number) {
@@ -30,7 +30,7 @@ export class WindowStore implements FastifyRateLimitStore {
     callback(null, { current: window.count, ttl: window.began + lengthMs - now });
   }
 
-  /** A separate store for each limit. */
+  /** Creates a separate store for each limit. */
   child(): WindowStore {
     return new WindowStore(this.#now, this.#places);
   }
@@ -47,7 +47,7 @@ export class WindowStore implements FastifyRateLimitStore {
   }
 }
 
-/** A clock that was set back must not extend a window. */
+/** True while a window is open. If the clock was set back, the window closes, so that it never lasts longer. */
 function isOpen({ began }: Window, now: number, lengthMs: number): boolean {
   return now >= began && now < began + lengthMs;
 }

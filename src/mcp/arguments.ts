@@ -2,7 +2,7 @@ import type { JsonSchema } from '../contract/json-schema.ts';
 
 const SENT = 'sent';
 
-/** Wraps tool arguments in an object: the package rejects others and drops `__proto__`, but the operation validates them. */
+/** Wraps tool arguments, because the MCP package rejects non-objects and drops `__proto__` before the operation can validate. */
 export function wrapArguments(message: unknown): unknown {
   if (!isRecord(message) || message['method'] !== 'tools/call') return message;
   const { params } = message;
@@ -10,12 +10,12 @@ export function wrapArguments(message: unknown): unknown {
   return { ...message, params: { ...params, arguments: { [SENT]: params['arguments'] } } };
 }
 
-/** The original input of a tool. Absent arguments are an empty input, as an absent body over REST. */
+/** Returns the original input of a tool. Absent arguments are `{}`, like an absent body over REST. */
 export function unwrapArguments(wrapped: unknown): unknown {
   return isRecord(wrapped) && SENT in wrapped ? wrapped[SENT] : {};
 }
 
-/** The input without the `null` that hosts with strict schemas send for every field that the model omits. */
+/** Removes null fields, which hosts with strict schemas send for every field that the model omits. */
 export function withoutNulls(input: unknown, { properties, additionalProperties }: JsonSchema): unknown {
   if (!isRecord(input)) return input;
   const others = typeof additionalProperties === 'object' ? additionalProperties : undefined;

@@ -5,14 +5,14 @@ import type { AppDeps } from '../http/app.ts';
 
 const LOOPBACK_NAMES = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** The error for a request from a foreign host name or page: a browser of a visitor could use the tools otherwise. */
+/** Error for a request with an unknown host name or from a foreign page, which could use the tools through a visitor's browser. */
 export function callerError(
   { headers }: Pick<FastifyRequest, 'headers'>,
   deps: Pick<AppDeps, 'allowedHosts' | 'urls'>,
 ): GatewayError | undefined {
   const ours = [deps.urls.base, deps.urls.checkout].map((url) => new URL(url));
   const host = (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
-  // On loopback the app has already checked the name. An IP address is safe from DNS rebinding.
+  // On loopback the app has already checked the host name. DNS rebinding cannot use an IP address.
   const isKnown =
     deps.allowedHosts !== undefined ||
     LOOPBACK_NAMES.has(host) ||
@@ -26,11 +26,11 @@ export function callerError(
     from !== null &&
     (ours.some((url) => url.origin === from.origin) ||
       (deps.allowedHosts !== undefined && LOOPBACK_NAMES.has(from.hostname) && /^https?:$/.test(from.protocol)));
-  return isOurs ? undefined : refusal('Pages of another site may not use this service.');
+  return isOurs ? undefined : refusal('Pages of other sites may not use this service.');
 }
 
 function refusal(message: string): GatewayError {
   return new GatewayError('forbidden', message, {
-    suggestion: 'Use the address in BASE_URL, from a program or from a page of that address.',
+    suggestion: 'Use the address in BASE_URL, from a program or from a page of this service.',
   });
 }

@@ -11,20 +11,20 @@ import type { Envelope } from './tools.ts';
 
 const PAYMENT = 'payment';
 
-/** A call of `checkout_create` whose host can open the checkout for its user. */
+/** A call of `checkout_create` from a host that can open the checkout for its user. */
 export interface PayableCall {
-  /** The input with an idempotency key, because the host repeats the call and must not create a second checkout. */
+  /** Input with an idempotency key, so that the host's repeated call does not create a second checkout. */
   input: unknown;
-  /** The request to open `checkoutUrl`; undefined once the user has answered it, or if the call created no checkout. */
+  /** Returns the request to open `checkoutUrl`; undefined if the user has answered it or no checkout was created. */
   request(envelope: Envelope): InputRequiredResult | undefined;
 }
 
 /**
- * The call, if the client has declared `elicitation.url`; else undefined. Clients of the 2025 protocol versions declare it when
- * they connect, so their stateless requests do not have the declaration.
+ * Returns the call if the client has declared `elicitation.url`, otherwise undefined. Clients of the 2025 protocol versions
+ * declare it when they connect, so their stateless requests lack the declaration.
  *
- * The state that the client returns is only the idempotency key, so it needs no signature: a client that changes it has sent
- * another key, which it could also have put into the input.
+ * The state that the client returns is only the idempotency key. It is not signed, because changing it is the same as
+ * sending another key in the input.
  */
 export function payableCall(
   { server }: McpServer,

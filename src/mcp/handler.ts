@@ -12,7 +12,7 @@ import { type Envelope, describeTools } from './tools.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Handles one request with its parsed `body` and the caller's own dependencies, for both protocol generations. */
+/** Creates a handler for requests of both protocol generations. `own` are the dependencies of the caller. */
 export function createHandler(deps: AppDeps): (request: Request, body: unknown, own: AppDeps) => Promise<Response> {
   const tools = describeTools(inWords(deps.sessionTtlMs));
   const { fetch } = createMcpHandler(
@@ -25,9 +25,9 @@ export function createHandler(deps: AppDeps): (request: Request, body: unknown, 
         run: (operation, sent) => run(own, operation, sent),
       });
     },
-    { onerror: (error) => deps.log.debug({ reason: error.message }, 'refused by the protocol') },
+    { onerror: (error) => deps.log.debug({ reason: error.message }, 'MCP request rejected') },
   );
-  // The package passes `authInfo` to the factory unread; the key itself is checked before.
+  // `authInfo` only carries the dependencies to the factory; the key is already checked.
   return (request, body, own) =>
     fetch(request, {
       parsedBody: wrapArguments(body),
@@ -48,7 +48,7 @@ async function run(deps: AppDeps, operation: Operation, sent: unknown): Promise<
   }
 }
 
-/** A duration in the largest unit with a whole number. */
+/** Duration as text, in the largest unit that gives a whole number. */
 function inWords(ms: number): string {
   if (ms % HOUR_MS === 0) return `${ms / HOUR_MS} hours`;
   return ms % MINUTE_MS === 0 ? `${ms / MINUTE_MS} minutes` : `${ms / 1000} seconds`;

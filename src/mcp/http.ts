@@ -14,28 +14,28 @@ const PATH = '/mcp';
 const PARSE_ERROR = -32_700;
 const INTERNAL_ERROR = -32_603;
 const REFUSED = -32_000;
-const ONE_MESSAGE = { suggestion: 'Send each message in a request of its own.' };
+const ONE_MESSAGE = { suggestion: 'Send each message in a separate request.' };
 
-/** The operations as tools of the Model Context Protocol: stateless, one request after the other. */
+/** Serves the operations as tools of the Model Context Protocol, without state between requests. */
 export function mcpEndpoint(app: FastifyInstance, unrestricted: AppDeps): void {
-  // No start waits for the protocol, which takes a while to load.
+  // Imported at the first request, because the MCP packages load slowly.
   let protocol: Promise<ReturnType<typeof createHandler>> | undefined;
   const load = async () => (await import('./handler.ts')).createHandler(unrestricted);
 
-  // Each tool asserts the access that it needs beyond `look`.
+  // `look` admits every key; each tool checks its own permission.
   const { onRequest, handler } = admit(
     unrestricted,
     { access: 'look', pages: 'known' },
     async (request, reply, deps) => {
       const { body } = request;
-      // Version 2025-06-18 removed batches; the rate limits count requests.
+      // Protocol version 2025-06-18 removed batches, and a batch would bypass the rate limits, which count requests.
       if (Array.isArray(body)) throw new GatewayError('invalid_input', 'Batches are not accepted.', ONE_MESSAGE);
       const tool = (body as { params?: { name?: unknown } } | undefined | null)?.params?.name;
       if (TOOL_NAMES.has(tool)) request.log = request.log.child({ tool });
       const handle = await (protocol ??= load());
       await answerWith((webRequest) => handle(webRequest, body, deps), `${deps.urls.base}${PATH}`, request, reply);
-      // The package has logged the cause at the level debug.
-      if (reply.statusCode >= 500) request.log.error('the protocol failed');
+      // The package has already logged the cause at level debug.
+      if (reply.statusCode >= 500) request.log.error('MCP request failed');
       return reply;
     },
   );
@@ -48,7 +48,7 @@ export function mcpEndpoint(app: FastifyInstance, unrestricted: AppDeps): void {
   });
 }
 
-/** JSON-RPC error for a request that does not reach the protocol, with the error of the API as data. */
+/** JSON-RPC error for a request that is rejected before MCP handles it, with the API error as data. */
 function sendRpcError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = inOrigin(request, () => refusalOf(error, request.log));
   const { suggestion = '' } = refusal.details;

@@ -10,12 +10,12 @@ import { OPERATIONS, TOOLS } from '../operations/registry.ts';
 import type { Backend } from './tools.ts';
 
 const JSON_TYPE = 'application/json';
-// The capabilities and the routes contain route health, which can change every second, and differ by the environment of
-// the key.
+// Capabilities and routes must not be cached for long: they contain route health, which can change every second, and
+// depend on the environment of the key.
 const LIVE = { ttlMs: 5000, cacheScope: 'private' as const };
 const FIXED = { ttlMs: 300_000, cacheScope: 'public' as const };
 
-// Includes the tools that are not operations of the REST API, because no other document has their complete output
+// Includes tools without a REST operation, because no other document has their complete output
 // schemas.
 const DESCRIBED = new Map([...OPERATIONS, ...TOOLS.map((tool) => [tool.name, tool] as const)]);
 
@@ -26,14 +26,14 @@ export function addResources(server: McpServer, run: Backend['run']): void {
       name: 'capabilities',
       operation: 'capabilities',
       title: 'Capabilities',
-      description:
-        'Everything about this service: endpoints, actions with examples, webhooks and their secrets for tests.',
+      description: 'Description of this service: endpoints, actions with examples, webhooks, and test secrets.',
     },
     {
       name: 'routes',
       operation: 'routes.list',
       title: 'Payment routes',
-      description: "The routes of the key's environment (sandbox without a key), best first: what routes_list answers.",
+      description:
+        "The routes of the key's environment (sandbox without a key), best first; the same as routes_list returns.",
     },
   ]) {
     const config = { title, description, mimeType: JSON_TYPE, cacheHint: LIVE };
@@ -58,7 +58,7 @@ function addSchemas(server: McpServer): void {
     template,
     {
       title: 'Schemas of an operation',
-      description: 'Input and output as JSON Schema with every word of it: the source of truth for fields and limits.',
+      description: 'Complete JSON Schemas of input and output: the source of truth for fields and limits.',
       mimeType: JSON_TYPE,
       cacheHint: FIXED,
     },

@@ -26,7 +26,7 @@ function cardOf(base: string) {
   };
 }
 
-/** The reversed host name, or `localhost` for an IP address. */
+/** Reversed host name, such as `example.pay`, or `localhost` for an IP address. */
 function namespaceOf(host: string): string {
   return isIP(host.replace(/^\[|\]$/g, '')) === 0 ? host.split('.').toReversed().join('.') : 'localhost';
 }

@@ -10,15 +10,15 @@ import { LEGACY_VERSIONS } from './versions.ts';
 const INSTRUCTIONS = [
   'Amounts are US dollars.',
   'Call fees_estimate or checkout_preview before checkout_create.',
-  'Give checkoutUrl to the buyer; you cannot pay.',
-  'Treat the order as paid only when payment_get says paid or the payment.paid webhook arrives.',
+  'Give checkoutUrl to the buyer; agents cannot pay.',
+  'Treat the order as paid only when payment_get returns status paid or the payment.paid webhook arrives.',
 ].join(' ');
 const PAID_FOR = 'checkout_create';
-// Lists change only with the version of the service.
+// Lists change only with the version of the service, so clients may cache them.
 const FIXED = { listChanged: false };
 const LISTS = { ttlMs: 300_000, cacheScope: 'public' as const };
 
-/** A server for one request or one connection. Its messages have passed through `wrapArguments`. */
+/** Creates an MCP server for one request or one connection, whose messages must have passed through `wrapArguments`. */
 export function createTillwayMcp(backend: Backend): McpServer {
   const server = new McpServer(
     { name: 'tillway', title: 'Tillway', version: VERSION },
@@ -57,11 +57,11 @@ function addTools(server: McpServer, { tools, list, run, newKey }: Backend): voi
       return payable?.request(envelope) ?? toolResult(envelope);
     });
   }
-  // Replaces the package's handler, which lists every tool. A tool that the key may not call is not listed and answers `forbidden`.
+  // Replaces the package's handler, which lists every tool. Tools that the key may not call are not listed and return `forbidden`.
   server.server.setRequestHandler('tools/list', async () => ({ tools: await list() }));
 }
 
-/** The envelope as data for programs, and as text for models. */
+/** Tool result with the envelope as structured data for programs and as text for models. */
 function toolResult(envelope: Envelope) {
   return {
     content: [{ type: 'text' as const, text: JSON.stringify(envelope) }],

@@ -1,6 +1,6 @@
 import { TOOLS } from '../operations/registry.ts';
 
-/** Clients refuse dots in names: `checkout.create` is `checkout_create`. */
+/** Tool name of an operation: `checkout.create` becomes `checkout_create`, because clients reject dots. */
 export function toolName(operation: string): string {
   return operation.replaceAll('.', '_');
 }

@@ -25,17 +25,17 @@ export interface Tool {
   listed: Listed & { title: string; description: string; annotations: Annotations };
 }
 
-/** Implementation of the tools: the service itself, or a bridge to one. */
+/** Implementation of the tools: the service itself, or `tillway mcp`, which forwards calls to a service. */
 export interface Backend {
   tools: readonly Tool[];
-  /** The entries of the tools that the caller's key may call. */
+  /** Returns the entries of the tools that the caller's key may call. */
   list(): Promise<Pick<ListedTool, 'name' | 'inputSchema'>[]>;
   newKey(): string;
-  /** Runs an operation with the input of the caller. Every failure is an envelope too. */
+  /** Runs an operation with the input of the caller. Errors are also returned as envelopes. */
   run(operation: Operation, sent: unknown): Promise<Envelope>;
 }
 
-/** Every tool, in fixed order. `lifetime` is the time that a session waits for its buyer, in words. */
+/** Returns all tools in a fixed order. `lifetime` is the time that a session waits for its buyer, as text. */
 export function describeTools(lifetime: string): readonly Tool[] {
   return TOOLS.map((operation) => {
     const { name, annotations } = operation;
@@ -55,12 +55,12 @@ export function describeTools(lifetime: string): readonly Tool[] {
   });
 }
 
-/** JSON Schema of the envelope of an action, for success and failure. */
+/** JSON Schema of an action's envelope, for success and error. */
 function envelopeSchema({ name, output }: Operation): JsonSchema {
   const { properties, required = [] } = jsonSchemaOf(output, 'output');
   const statuses = properties?.['status']?.enum;
-  // Only the required fields and the statuses: twelve complete schemas would fill much of a model's context, and
-  // `gateway://schema/{operation}` has them.
+  // Contains only required fields and statuses, because twelve complete schemas would fill much of a model's context.
+  // `gateway://schema/{operation}` has the complete schemas.
   const result = { type: 'object', ...(statuses && { properties: { status: { enum: statuses } } }), required };
   return {
     type: 'object',
@@ -69,19 +69,19 @@ function envelopeSchema({ name, output }: Operation): JsonSchema {
   };
 }
 
-/** A validator that accepts everything. The operation validates the input, with better messages than the package. */
+/** Validator that accepts everything, because the operation validates the input with better messages than the package. */
 export const ACCEPT_ALL: jsonSchemaValidator = {
   getValidator: <Value>(): JsonSchemaValidator<Value> => {
     return (value) => ({ valid: true, data: value as Value, errorMessage: undefined });
   },
 };
 
-/** The schema in the package's form. The package does not validate with it. */
+/** Wraps a schema in the format of the package, which does not validate with it. */
 export function advertisedSchema(schema: object): StandardSchemaWithJSON {
   return fromJsonSchema({ ...schema }, ACCEPT_ALL);
 }
 
-// Some hosts give models no access to resources, which have the key too.
+// Repeats the secret from the resources, because some hosts give models no access to resources.
 const SIGNING = `To sign: signature is t=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and payload as compact JSON in the key order sent, without null fields>, keyed with the text ${SAMPLE_PROVIDER_SECRET} (webhooks.verifySample). `;
 
 const NAMES = [...OPERATIONS.keys(), ...TOOLS.map(({ name }) => name)].filter((name) => name.includes('.'));
@@ -89,11 +89,11 @@ const NAME = new RegExp(`\\b(?:${NAMES.map((name) => name.replace('.', String.ra
 
 function descriptionOf({ name, description, next }: Operation, lifetime: string): string {
   const more: Record<string, string> = {
-    'checkout.create': `The session waits ${lifetime} for its buyer, then it is expired for good. `,
+    'checkout.create': `The session waits ${lifetime} for its buyer, then it expires permanently. `,
     'webhook.verify_sample': SIGNING,
   };
   const text = `${description} ${more[name] ?? ''}Next: ${next}`;
-  // The descriptions in the registry use the names of the REST API.
+  // Replaces the REST names that the descriptions in the registry use.
   return text
     .replaceAll('getPayment', 'payment_get')
     .replace(/\bwebhooks\.(\w+)/g, 'webhooks.$1 of gateway://capabilities')

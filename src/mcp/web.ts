@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-// Node manages the connection, and the app sets Cache-Control for every path.
+// Headers that are not copied: Node manages the connection headers, and the app sets Cache-Control.
 const NOT_COPIED = new Set(
   'cache-control connection keep-alive proxy-connection te trailer transfer-encoding upgrade'.split(' '),
 );
 
-/** Answers a request with a fetch handler. `url` is the public address of the request. */
+/** Answers a Fastify request with a fetch handler. `url` is the public URL of the request. */
 export async function answerWith(
   handle: (request: Request) => Promise<Response>,
   url: string,
@@ -20,7 +20,7 @@ export async function answerWith(
     .send(isStream ? answer.body : await answer.text());
 }
 
-/** The request without its body, which is already parsed. It is aborted when the client disconnects. */
+/** Web request without a body, which is already parsed. Aborted when the client disconnects. */
 function webRequest(url: string, request: FastifyRequest, reply: FastifyReply): Request {
   const disconnected = new AbortController();
   reply.raw.once('close', () => {

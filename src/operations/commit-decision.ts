@@ -41,7 +41,7 @@ export async function commitDecision<Outcome extends string>(
     return { changes, result: { outcome, checkout: next, effects } };
   });
   for (const effect of committed.effects) {
-    if (effect.type !== 'refund_requested') continue;
+    if (effect.type !== 'refund_requested' || effect.isForeign === true) continue;
     const { id: refundId, paymentId } = effect.refund;
     // A worker sends the refund to the provider later, outside this request. This log line has the ids of both.
     deps.log.info({ refundId, paymentId }, 'refund requested');
@@ -98,14 +98,17 @@ function changesOfEffect(
   switch (effect.type) {
     case 'post':
       return [{ type: 'ledger_posted', posting: effect.posting, environment: session.environment }];
-    case 'cancel_at_provider': {
+    case 'cancel_at_provider':
+    case 'capture_at_provider': {
       const paymentId = effect.payment.id;
-      const task = { paymentId, kind: 'cancel', sessionId: session.id, attempts: 0, dueAt: now } as const;
+      const kind = effect.type === 'cancel_at_provider' ? 'cancel' : 'capture';
+      const task = { paymentId, kind, sessionId: session.id, attempts: 0, dueAt: now } as const;
       return [{ type: 'task_queued', task: { ...task, status: 'pending', created: now } }];
     }
     case 'refund_requested':
       return [{ type: 'refund_created', refund: effect.refund, dueAt: now }];
     case 'refund_changed':
+    case 'reversal_changed':
     case 'settlement_recorded':
       return [effect];
     case 'announce':

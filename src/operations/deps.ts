@@ -71,6 +71,8 @@ export interface Deps {
   /** Time until a session expires. */
   sessionTtlMs: number;
   webhooks: WebhookDeps;
+  /** Counts a verified signal of a provider that names nothing of ours. */
+  countForeignSignal(provider: string): void;
   log: Logger;
   tracing: Tracing | undefined;
 }

@@ -1,8 +1,7 @@
-import { MAX_ATTEMPTS, abandonAttempt, canAbandon, abandonCheckout } from '../domain/checkout.ts';
-import { pendingPayment, unchanged } from '../domain/checkout-state.ts';
+import { abandonAttempt, canAbandon, abandonCheckout } from '../domain/checkout.ts';
+import { MAX_ATTEMPTS, pendingPayment, unchanged } from '../domain/checkout-state.ts';
 import type { Checkout, Payment } from '../domain/records.ts';
-import type { ProviderReport } from '../providers/provider.ts';
-import { applyReport } from './apply-provider-message.ts';
+import { applyReport } from './apply-signal.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 import { foundSession } from './not-found.ts';
@@ -52,10 +51,12 @@ export async function cancelCheckout(deps: Deps, sessionId: string, attempt: num
 async function stop(deps: Deps, payment: Payment): Promise<boolean> {
   const provider = deps.providers.get(payment.route.provider);
   if (!provider) return false;
-  let report: ProviderReport | undefined;
   try {
     await provider.cancel(payment, ASK_MS);
-    report = await provider.inquire(payment, ASK_MS);
+    const answer = await provider.inquire(payment, ASK_MS);
+    if (typeof answer === 'string') return answer === 'unknown';
+    if (answer.report.state === 'paid') await applyReport(deps, provider, payment, answer.report);
+    return answer.report.state === 'failed';
   } catch (error) {
     deps.log.warn(
       { err: error, paymentId: payment.id, provider: provider.id },
@@ -63,6 +64,4 @@ async function stop(deps: Deps, payment: Payment): Promise<boolean> {
     );
     return false;
   }
-  if (report?.status === 'paid') await applyReport(deps, provider, payment, report);
-  return report === undefined || report.status === 'failed';
 }

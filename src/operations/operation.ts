@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Access } from '../contract/endpoint.ts';
+import type { EndpointPermission } from '../contract/endpoint.ts';
 import { type InputReader, inputReader } from '../contract/input-problems.ts';
 import type { ErrorCode } from '../domain/gateway-error.ts';
 import { traced } from '../telemetry/tracing.ts';
@@ -33,8 +33,8 @@ interface Description {
   /** Its effect, when to use it, when not, and its limits. */
   description: string;
   annotations: Annotations;
-  /** Access that a key needs. */
-  access: Access;
+  /** Permission that the caller needs. */
+  access: EndpointPermission;
   /** Next step after success. */
   next: string;
 }

@@ -1,14 +1,15 @@
 import type { Payment } from '../domain/records.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { ProviderTask } from '../store/tables/provider-tables.ts';
-import { applyReport } from './apply-provider-message.ts';
+import { applyReport } from './apply-signal.ts';
 import type { Deps } from './deps.ts';
+import { LEASE_MS, providerDelayMs } from './provider-delays.ts';
 
 // A delayed request may still create an unknown payment, so the provider is asked again 30 s, then 2, 10 and 60 minutes
 // later. The values are times since the first question, because failed calls in between take time too.
 const ARRIVAL_CHECKS_MS = [0.5, 2.5, 12.5, 72.5].map((minutes) => minutes * 60_000);
 
-/** Asks a provider to cancel a payment until it has done so. Of several instances that find the task due, one asks. */
+/** Asks a provider to cancel or capture a payment until it has done so. Of several instances that find the task due, one asks. */
 export async function runProviderTask(deps: Deps, due: ProviderTask): Promise<void> {
   const task: ProviderTask = { ...due, attempts: due.attempts + 1, dueAt: deps.now() + LEASE_MS };
   const claim = await deps.store.commit([{ type: 'task_claimed', task }]);
@@ -17,7 +18,7 @@ export async function runProviderTask(deps: Deps, due: ProviderTask): Promise<vo
   const provider = payment && deps.providers.get(payment.route.provider);
   if (!payment || !provider) return postpone(deps, task, new Error('the provider is not connected'));
   try {
-    const known = await cancel(deps, provider, payment);
+    const known = await (task.kind === 'cancel' ? cancel : capture)(deps, provider, payment);
     const after: ProviderTask = known ? { ...task, status: 'done' } : askedAgain(deps, task);
     await deps.store.commit([{ type: 'task_finished', task: after }]);
   } catch (error) {
@@ -28,8 +29,17 @@ export async function runProviderTask(deps: Deps, due: ProviderTask): Promise<vo
 /** Answers whether the provider knows the payment. A payment that was captured before the cancellation is late money. */
 async function cancel(deps: Deps, provider: Provider, payment: Payment): Promise<boolean> {
   if ((await provider.cancel(payment)) === 'unknown') return false;
-  const report = await provider.inquire(payment);
-  if (report?.status === 'paid') await applyReport(deps, provider, payment, report);
+  const answer = await provider.inquire(payment);
+  if (typeof answer !== 'string' && answer.report.state === 'paid') {
+    await applyReport(deps, provider, payment, answer.report);
+  }
+  return true;
+}
+
+/** Takes the money of an approved payment. */
+async function capture(deps: Deps, provider: Provider, payment: Payment): Promise<boolean> {
+  if (!provider.capture) throw new Error(`${provider.id} reported a payment to capture, and cannot capture one`);
+  await applyReport(deps, provider, payment, await provider.capture(payment));
   return true;
 }
 
@@ -42,17 +52,8 @@ function askedAgain(deps: Deps, task: ProviderTask): ProviderTask {
 }
 
 async function postpone(deps: Deps, task: ProviderTask, error: unknown): Promise<void> {
-  deps.log.warn({ err: error, paymentId: task.paymentId, attempts: task.attempts }, 'cancellation failed');
+  const { kind, paymentId, attempts } = task;
+  deps.log.warn({ err: error, paymentId, attempts }, kind === 'cancel' ? 'cancellation failed' : 'capture failed');
   const later: ProviderTask = { ...task, dueAt: deps.now() + providerDelayMs(task.attempts) };
   await deps.store.commit([{ type: 'task_finished', task: later }]);
-}
-
-/** Lease of a question to a provider, longer than its answers may take. */
-export const LEASE_MS = 60_000;
-const FIRST_DELAY_MS = 5000;
-const LONGEST_DELAY_MS = 60 * 60_000;
-
-/** Delay before the next question to a provider after so many. */
-export function providerDelayMs(attempts: number): number {
-  return Math.min(FIRST_DELAY_MS * 2 ** (attempts - 1), LONGEST_DELAY_MS);
 }

@@ -1,4 +1,4 @@
-import { checkoutUrl } from '../contract/session-contract.ts';
+import { callbackUrl, checkoutUrl } from '../contract/session-contract.ts';
 import { pendingPayment, unchanged } from '../domain/checkout-state.ts';
 import { acceptHandoff, markHandoffUncertain, rejectHandoff, startAttempt } from '../domain/checkout.ts';
 import type { Cents } from '../domain/money.ts';
@@ -69,7 +69,7 @@ async function start(
     async (checkout, now) => {
       const customer = await deps.store.customer(checkout.session.customerId);
       if (customer?.status !== 'active') return unchanged(checkout, 'not_taken');
-      return startAttempt(checkout, attemptOn(ids, chosen), now);
+      return startAttempt(checkout, attemptOn(deps, ids, chosen), now);
     },
     ({ outcome }) => (outcome === 'started' ? [{ type: 'customer_active', sessionId }, ...chosen.changes] : []),
   );
@@ -110,7 +110,9 @@ async function handOffUntilTaken(
       session: checkout.session,
       payment,
       merchant: deps.merchantName,
-      returnUrl: checkoutUrl(deps.urls, checkout.session.id),
+      returnUrl: `${checkoutUrl(deps.urls, checkout.session.id)}/back`,
+      cancelUrl: checkoutUrl(deps.urls, checkout.session.id),
+      callbackUrl: callbackUrl(deps.urls, route.integrationId),
     };
     const result = await handOff(deps, deps.providers.get(route.integrationId), handoff, giveUpAt);
     if (result.outcome === 'accepted') {
@@ -136,7 +138,7 @@ async function handOffUntilTaken(
     // A handoff that is cut off by the deadline would say nothing about the route.
     const isTime = deps.realNow() + deps.handoffLimits.leastMs <= giveUpAt;
     const next = isTime ? chooseForAttempt(deps, request) : 'no_route';
-    const retry = typeof next === 'string' ? undefined : attemptOn(ids, next);
+    const retry = typeof next === 'string' ? undefined : attemptOn(deps, ids, next);
     const { mayArrive, providerReason } = result;
     const failed = await commitDecision(
       deps,
@@ -157,8 +159,9 @@ async function handOffUntilTaken(
   }
 }
 
-function attemptOn(ids: ReturnType<typeof newAttemptIds>, { known, isProbe }: ChosenRoute) {
-  return { ...ids, route: known.route, probe: isProbe };
+function attemptOn({ providers }: Deps, ids: ReturnType<typeof newAttemptIds>, { known, isProbe }: ChosenRoute) {
+  const costRefundable = providers.get(known.route.integrationId)?.traits.costRefundable ?? true;
+  return { ...ids, route: known.route, probe: isProbe, costRefundable };
 }
 
 function newAttemptIds(deps: Deps) {
@@ -172,8 +175,8 @@ type Handoff =
   | { outcome: 'ambiguous'; reason: string };
 
 /**
- * Hands a payment to its provider. After an ambiguous answer, it repeats the request, which the provider carries out only
- * once, and then sends an inquiry. A refusal of the repeated request proves nothing about the first one; only the answer
+ * Hands a payment to its provider. After an ambiguous answer, it repeats the request if the provider allows that and carries it
+ * out only once, and then sends an inquiry. A refusal of the repeated request proves nothing about the first one; only the answer
  * "no such payment" to the inquiry does.
  */
 async function handOff(
@@ -192,15 +195,19 @@ async function handOff(
   if (first.outcome === 'refused') return { ...first, mayArrive: false };
   if (first.outcome === 'accepted') return first;
 
-  const second = await provider.handoff({ ...request, timeoutMs: within(againMs) });
-  if (second.outcome === 'accepted') return second;
+  const { resend } = provider.traits;
+  if (resend === 'always' || (resend === 'no_answer' && !first.isAnswered)) {
+    const second = await provider.handoff({ ...request, timeoutMs: within(againMs) });
+    if (second.outcome === 'accepted') return second;
+  }
   try {
-    const known = await provider.inquire(request.payment, within(inquiryMs));
-    if (known && known.status !== 'failed') {
-      return { outcome: 'accepted', reference: known.reference, url: known.url };
+    const answer = await provider.inquire(request.payment, within(inquiryMs));
+    if (answer === 'cannot_tell') return first;
+    if (answer !== 'unknown' && answer.report.state !== 'failed') {
+      return { outcome: 'accepted', reference: answer.reference, url: answer.url };
     }
-    const found = known ? 'it has failed there' : 'it is not known there';
-    const providerReason = known?.failure?.reason ?? null;
+    const found = answer === 'unknown' ? 'it is not known there' : 'it has failed there';
+    const providerReason = answer === 'unknown' ? null : (answer.report.decline?.reason ?? null);
     return { outcome: 'refused', reason: `${first.reason}, and ${found}`, providerReason, mayArrive: true };
   } catch (error) {
     return { outcome: 'ambiguous', reason: `${first.reason}; inquiry: ${String(error)}` };

@@ -2,8 +2,8 @@ import { pendingPayment } from '../domain/checkout-state.ts';
 import { acceptHandoff, failUnknownHandoff, applyElapsedTime } from '../domain/checkout.ts';
 import { type Failure, TIMED_OUT } from '../domain/failure.ts';
 import type { Checkout, Payment } from '../domain/records.ts';
-import type { ProviderAnswer } from '../providers/provider.ts';
-import { applyReport } from './apply-provider-message.ts';
+import type { ProviderReport } from '../domain/provider-report.ts';
+import { applyReport } from './apply-signal.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 import { foundSession } from './not-found.ts';
@@ -15,7 +15,7 @@ export async function wakeCheckout(deps: Deps, sessionId: string): Promise<void>
   let awaitsBuyer = false;
   if (payment && Math.min(payment.inquireAt ?? payment.timeoutAt, payment.timeoutAt) <= deps.now()) {
     const report = await inquire(deps, checkout, payment);
-    awaitsBuyer = report?.awaitsBuyer ?? false;
+    awaitsBuyer = report?.state === 'awaiting_buyer';
   }
   await commitDecision(deps, sessionId, (current, now) =>
     applyElapsedTime(current, now, timeoutOf(current, awaitsBuyer)),
@@ -32,28 +32,35 @@ function timeoutOf(checkout: Checkout, awaitsBuyer: boolean): Failure {
   return awaitsBuyer ? { ...TIMED_OUT, source: 'buyer' } : TIMED_OUT;
 }
 
-async function inquire(deps: Deps, { session }: Checkout, payment: Payment): Promise<ProviderAnswer | undefined> {
+async function inquire(deps: Deps, { session }: Checkout, payment: Payment): Promise<ProviderReport | undefined> {
   const provider = deps.providers.get(payment.route.provider);
   if (!provider) return undefined;
-  let report;
+  let answer;
   try {
-    report = await provider.inquire(payment);
+    answer = await provider.inquire(payment);
   } catch (error) {
     // A later inquiry may succeed.
     deps.log.warn({ err: error, paymentId: payment.id, provider: provider.id }, 'inquiry failed');
     return undefined;
   }
-  if (!report) {
+  if (answer === 'cannot_tell') return undefined;
+  if (answer === 'unknown') {
     // The handoff has not arrived, and is cancelled in case it still does. An accepted payment cannot be unknown, and a
     // payment that the provider reported first was never handed off.
     if (payment.providerReference !== null || payment.inquireAt === null) return undefined;
     await commitDecision(deps, session.id, (current, now) => failUnknownHandoff(current, payment.id, now));
     return undefined;
   }
-  const { reference, url } = report;
+  const { report, reference, url } = answer;
   await commitDecision(deps, session.id, (current) =>
     acceptHandoff(current, { paymentId: payment.id, reference, url }),
   );
-  if (report.status !== 'provider_pending') await applyReport(deps, provider, payment, report);
+  if (isNews(report)) await applyReport(deps, provider, payment, report);
   return report;
+}
+
+/** False for a payment that only waits: nothing is stored about it. */
+function isNews({ state, decline, expectedBy }: ProviderReport): boolean {
+  const isWaiting = state === 'awaiting_buyer' || state === 'processing';
+  return !isWaiting || decline !== null || expectedBy !== null;
 }

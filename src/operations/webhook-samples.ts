@@ -5,10 +5,10 @@ import { invalidField, GatewayError } from '../domain/gateway-error.ts';
 import { splitFees } from '../domain/fees.ts';
 import { type Instant, type ProviderStatus, CURRENCY } from '../domain/records.ts';
 import type { Route } from '../domain/route.ts';
-import { deliveryHeaders, isSignature, verifyCallback } from '../webhooks/sign.ts';
+import { deliveryHeaders, isCallbackSignature, verifyCallback } from '../webhooks/sign.ts';
 import { centsOf } from './cents-of.ts';
 import type { Deps } from './deps.ts';
-import { applyProviderMessage } from './apply-provider-message.ts';
+import { applySignal } from './apply-signal.ts';
 
 /** Public secret that signs only `webhook.example`: `whsec_` and base64 of 32 bytes. */
 export const SAMPLE_WEBHOOK_SECRET = 'whsec_dGlsbHdheSBzYW1wbGUgd2ViaG9vayBzZWNyZXQgIzE=';
@@ -74,7 +74,7 @@ function namedRoute(routes: readonly Route[], routeId: string): Route {
 export async function verifySample(deps: Deps, request: VerifySampleRequest, sent: unknown) {
   const { provider, signature, payload } = request;
   const body = JSON.stringify((sent as { payload: unknown }).payload);
-  const signatureVerified = signature !== undefined && isSignature(signature);
+  const signatureVerified = signature !== undefined && isCallbackSignature(signature);
   if (signatureVerified && !verifyCallback(SAMPLE_PROVIDER_SECRET, signature, body)) throw wrongSignature(deps);
   return {
     accepted: true as const,
@@ -91,19 +91,24 @@ export async function verifySample(deps: Deps, request: VerifySampleRequest, sen
 async function applySample(deps: Deps, { provider, payload }: VerifySampleRequest, body: string): Promise<boolean> {
   const session = await deps.store.session(payload.sessionId);
   if (session?.environment !== 'sandbox') return false;
-  const { queued } = await applyProviderMessage(deps, {
+  const isFailed = payload.status === 'failed';
+  const { queued } = await applySignal(deps, {
     provider: 'sandbox',
     environment: 'sandbox',
-    callback: {
-      eventId: SAMPLE_EVENT_PREFIX + JSON.stringify([provider, payload.eventId]),
-      sessionId: payload.sessionId,
-      paymentId: null,
-      status: payload.status,
-      amount: centsOf(payload.amount),
-      currency: CURRENCY,
-      txHash: payload.txHash ?? null,
-      // A sample is no evidence about a route.
-      failure: payload.status === 'failed' ? { code: 'declined', source: 'buyer', reason: null } : null,
+    eventId: SAMPLE_EVENT_PREFIX + JSON.stringify([provider, payload.eventId]),
+    signal: {
+      about: 'payment',
+      ref: { sessionId: payload.sessionId },
+      report: {
+        state: payload.status === 'provider_pending' ? 'processing' : payload.status,
+        received: { units: BigInt(centsOf(payload.amount)), currency: CURRENCY, exponent: 2, excludesBuyerFee: true },
+        txHash: payload.txHash ?? null,
+        // A sample is no evidence about a route.
+        decline: isFailed ? { code: 'declined', source: 'buyer', reason: null } : null,
+        expectedBy: null,
+        chargeReference: null,
+        cost: null,
+      },
     },
     // Developers send `failed` to receive payment.failed, and a failed attempt alone sends no event.
     endsCheckout: true,

@@ -1,17 +1,17 @@
 import { type Tracing, traced } from '../telemetry/tracing.ts';
 import type { Provider } from './provider.ts';
 
-type ProviderCall = 'handoff' | 'inquire' | 'cancel' | 'refund';
+type ProviderCall = 'handoff' | 'query' | 'inquire' | 'cancel' | 'capture' | 'refund' | 'inquireRefund';
 
 /** Callback after every call to a provider. `result` has few values, so that it can label a metric. */
 export type OnProviderCall = (provider: string, call: ProviderCall, result: string, seconds: number) => void;
 
 /** The same provider, with its calls measured and traced. */
-export function observeProvider<Observed extends Provider>(
-  provider: Observed,
+export function observeProvider(
+  provider: Provider,
   tracing: Tracing | undefined,
   onCall: OnProviderCall | undefined,
-): Observed {
+): Provider {
   function observed<Args extends unknown[], Answer>(
     call: ProviderCall,
     ask: (...args: Args) => Promise<Answer>,
@@ -34,11 +34,41 @@ export function observeProvider<Observed extends Provider>(
       });
   }
 
+  const { query, capture, returnHint } = provider;
+  // Every method is named: an adapter can be a class, whose methods a spread would lose.
   return {
-    ...provider,
-    handoff: observed('handoff', provider.handoff, ({ outcome }) => outcome),
-    inquire: observed('inquire', provider.inquire, (report) => (report ? report.status : 'unknown')),
-    cancel: observed('cancel', provider.cancel, (answer) => answer),
-    refund: observed('refund', provider.refund, (answer) => (answer === 'unknown' ? answer : 'accepted')),
+    id: provider.id,
+    environment: provider.environment,
+    traits: provider.traits,
+    handoff: observed(
+      'handoff',
+      (request) => provider.handoff(request),
+      ({ outcome }) => outcome,
+    ),
+    readCallback: (rawBody, headers) => provider.readCallback(rawBody, headers),
+    ...(query && { query: observed('query', query.bind(provider), () => 'answered') }),
+    ...(returnHint && { returnHint: returnHint.bind(provider) }),
+    inquire: observed(
+      'inquire',
+      (payment, timeoutMs) => provider.inquire(payment, timeoutMs),
+      (answer) => (typeof answer === 'string' ? answer : answer.report.state),
+    ),
+    cancel: observed(
+      'cancel',
+      (payment, timeoutMs) => provider.cancel(payment, timeoutMs),
+      (answer) => answer,
+    ),
+    ...(capture && { capture: observed('capture', capture.bind(provider), ({ state }) => state) }),
+    refund: observed(
+      'refund',
+      (request) => provider.refund(request),
+      (answer) => (answer === 'unknown' ? answer : 'accepted'),
+    ),
+    inquireRefund: observed(
+      'inquireRefund',
+      (request) => provider.inquireRefund(request),
+      (answer) => (answer ? answer.status : 'unknown'),
+    ),
+    check: () => provider.check(),
   };
 }

@@ -1,5 +1,5 @@
-import type { ProviderFailure } from '../domain/failure.ts';
-import type { Payment, ProviderStatus, Session } from '../domain/records.ts';
+import type { Payment, Session } from '../domain/records.ts';
+import type { Hint, PayoutEntry, ProviderReport, RefundReport, ReversalReport } from '../domain/provider-report.ts';
 import type { RefundOutcome } from '../domain/refund-record.ts';
 import type { Environment } from '../domain/route.ts';
 
@@ -7,8 +7,12 @@ export interface HandoffRequest {
   session: Session;
   payment: Payment;
   merchant: string;
-  /** URL to which the provider sends the buyer back. */
+  /** URL to which the provider sends the buyer after the payment. */
   returnUrl: string;
+  /** URL to which the provider sends a buyer who does not pay there: the checkout page. */
+  cancelUrl: string;
+  /** URL for the provider's callbacks about this payment. */
+  callbackUrl: string;
   /** Timeout of the handoff in milliseconds, after which its result is ambiguous. */
   timeoutMs: number;
 }
@@ -18,61 +22,54 @@ export interface HandoffRequest {
  * - `refused`: the provider certainly does not have the payment, so another route may be tried. `reason` is for the log.
  *   `providerReason` is the provider's own, verbatim; null if it gave none.
  * - `ambiguous`: no clear answer; the provider may have the payment, so no other route is tried before an inquiry.
+ *   `isAnswered` is true if there was an answer, for example a 500.
  */
 export type HandoffResult =
   | { outcome: 'accepted'; reference: string; url: string | null }
   | { outcome: 'refused'; reason: string; providerReason: string | null }
-  | { outcome: 'ambiguous'; reason: string };
+  | { outcome: 'ambiguous'; reason: string; isAnswered: boolean };
 
-/** A provider's report on a payment. `amount` is the session's amount in cents, `currency` its ISO code. */
-export interface ProviderReport {
-  /** Our own id of the payment; null if the provider does not name it. */
-  paymentId: string | null;
-  status: ProviderStatus;
-  amount: number;
-  currency: string;
-  txHash: string | null;
-  /** Failure of the payment; null if it did not fail, or if the provider gives no cause, which counts against the route. */
-  failure: ProviderFailure | null;
+/** Names of a payment in a message of a provider: at least one. If there are several, all of them must name the payment. */
+export interface PaymentRef {
+  sessionId?: string;
+  paymentId?: string;
+  /** The provider's own id of the payment or of its charge. */
+  reference?: string;
 }
 
-export interface ProviderAnswer extends ProviderReport {
+/** What a provider reports, in a callback or in an answer. */
+export type Signal =
+  | { about: 'payment'; ref: PaymentRef; report: ProviderReport }
+  | { about: 'refund'; ref: PaymentRef; refund: RefundReport }
+  | { about: 'settlement'; ref: PaymentRef; entry: PayoutEntry }
+  | { about: 'reversal'; ref: PaymentRef; reversal: ReversalReport };
+
+/** A verified callback. Both lists are empty if it is about nothing of ours. */
+export interface Callback {
+  /** Each with the provider's id of the event, which is applied once. */
+  signals: (Signal & { eventId: string })[];
+  hints: (Hint & { eventId: string })[];
+  /** Body that the provider expects as the acknowledgement; default: ours, in JSON. */
+  reply?: string;
+}
+
+/** Answer to a hint. */
+export interface HintAnswer {
+  signals: Signal[];
+  /** Position of the next page of a long answer; null on the last one. */
+  next: string | null;
+  /** True if the provider will know more later, such as the cost of a payment: it is asked again after 1 h and 24 h. */
+  isIncomplete?: boolean;
+}
+
+/** Answer to an inquiry about a payment that the provider knows. */
+export interface KnownPayment {
+  report: ProviderReport;
   /** The provider's own id of the payment. */
   reference: string;
   /** Page on which the buyer pays; null if there is none. */
   url: string | null;
-  /** True while the provider waits for the buyer; false if it is processing the payment. */
-  awaitsBuyer: boolean;
 }
-
-/** Normalised part of every verified callback. `amount` is in cents. */
-interface VerifiedCallback {
-  eventId: string;
-  sessionId: string;
-  amount: number;
-  currency: string;
-}
-
-export type ProviderCallback = VerifiedCallback & ProviderReport;
-
-/** A callback about a refund. `amount` is the refund's; `reason` is a sentence. */
-export interface ProviderRefundCallback extends VerifiedCallback, RefundOutcome {
-  refundId: string;
-}
-
-/** A callback about the payout of a payment to the merchant. `amount` is the session's amount. */
-export interface SettlementCallback extends VerifiedCallback {
-  paymentId: string;
-  /** The provider's own id of the payout; null if it gives none. */
-  reference: string | null;
-  /** Null if the provider gives no time. */
-  settledAt: number | null;
-}
-
-export type ProviderSignal =
-  | { about: 'payment'; callback: ProviderCallback }
-  | { about: 'refund'; callback: ProviderRefundCallback }
-  | { about: 'settlement'; callback: SettlementCallback };
 
 /** Request that a provider refunds a part of a payment. */
 export interface RefundRequest {
@@ -81,6 +78,26 @@ export interface RefundRequest {
   payment: Payment;
   /** In cents. */
   amount: number;
+  /** The provider's own id of the refund, once it has answered a request. */
+  reference: string | null;
+  /** Time of the first request. */
+  created: number;
+}
+
+export type CallbackHeaders = Record<string, string | string[] | undefined>;
+
+/** Properties of an adapter that the service depends on. */
+interface Traits {
+  /** `holds`: no money can arrive after a cancellation. `best_effort`: the buyer can still pay. */
+  cancel: 'holds' | 'best_effort';
+  /** `own_id`: the provider finds a payment by our id. `reference`: only by the id that it gave in the handoff. */
+  lookup: 'own_id' | 'reference';
+  /** `manual`: an operator refunds outside this service. */
+  refunds: 'api' | 'manual';
+  /** True if the provider returns its cost with a refund. */
+  costRefundable: boolean;
+  /** When an ambiguous handoff is sent again: `no_answer`: not after an answer such as a 500, which the provider would repeat. */
+  resend: 'always' | 'no_answer' | 'never';
 }
 
 /** Result of one line of a check. `todo` says what to do, for a problem. */
@@ -98,32 +115,41 @@ export interface CheckResult {
   unavailable?: Record<string, string>;
 }
 
-export type CallbackHeaders = Record<string, string | string[] | undefined>;
-
-/** The port of every provider. Network calls fail by rejecting; only `handoff` sorts its failures. */
+/**
+ * The port of every provider: one configured instance of an adapter. Network calls fail by rejecting; only `handoff` sorts its
+ * failures. Timeouts are 10 s by default.
+ */
 export interface Provider {
+  /** Name of the instance. */
   id: string;
   /** The only environment whose payments it can move. */
   environment: Environment;
+  traits: Traits;
   handoff(request: HandoffRequest): Promise<HandoffResult>;
   /** Verifies the signature of the raw bytes before it parses them. Throws GatewayError `unauthorized`, `invalid_input`. */
-  readCallback(rawBody: Buffer, headers: CallbackHeaders): ProviderSignal;
-  /** Reads a stored body, which was verified when it arrived. Throws GatewayError `invalid_input` if it is not a callback. */
-  readStored(body: string): ProviderSignal;
-  /** The provider's report on a payment; undefined if it does not know the payment. The timeout is 10 s by default. */
-  inquire(payment: Payment, timeoutMs?: number): Promise<ProviderAnswer | undefined>;
+  readCallback(rawBody: Buffer, headers: CallbackHeaders): Promise<Callback>;
+  /** Reads the object of a hint; required of adapters whose callbacks contain hints. */
+  query?(hint: Hint, page: string | null): Promise<HintAnswer>;
+  /** The hint for the return of a buyer; undefined if the provider has nothing to ask about. */
+  returnHint?(payment: Payment): Hint | undefined;
+  /**
+   * The provider's report on a payment. `unknown`: it does not have the payment, and nobody can pay it. `cannot_tell`: the
+   * provider cannot answer that.
+   */
+  inquire(payment: Payment, timeoutMs?: number): Promise<KnownPayment | 'unknown' | 'cannot_tell'>;
   /**
    * `cancelled`: the provider has the payment and takes no money for it any more; only an inquiry tells whether it took some before.
-   * `unknown`: it does not know the payment, though a request may be in flight. The timeout is 10 s by default.
+   * `unknown`: it does not know the payment, though a request may be in flight. Rejects if it cannot be cancelled now.
    */
   cancel(payment: Payment, timeoutMs?: number): Promise<'cancelled' | 'unknown'>;
+  /** Takes the money of an approved payment, once; required of adapters that report `requires_capture`. */
+  capture?(payment: Payment, timeoutMs?: number): Promise<ProviderReport>;
   /**
    * Refunds money, once for each id however often it is called. `failed` is the provider's clear refusal, `unknown` its
    * clear statement that it does not know the payment. Rejects if it is unclear whether the provider has the request.
-   * The timeout is 10 s.
    */
   refund(request: RefundRequest): Promise<RefundOutcome | 'unknown'>;
-  /** The state of a refund; undefined if the provider does not know it. The timeout is 10 s. */
+  /** The state of a refund; undefined if the provider does not know it. */
   inquireRefund(request: RefundRequest): Promise<RefundOutcome | undefined>;
   /** Asks the provider whether this instance can take payments. Changes nothing and takes at most 10 s. */
   check(): Promise<CheckResult>;

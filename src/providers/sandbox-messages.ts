@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { DeclineCode, ProviderFailure, ProviderFault } from '../domain/failure.ts';
-import type { ProviderStatus } from '../domain/records.ts';
+import type { PaymentState, ProviderAmount, ProviderReport } from '../domain/provider-report.ts';
 import type { RefundOutcome } from '../domain/refund-record.ts';
-import type { HandoffRequest, ProviderAnswer, ProviderReport, ProviderSignal, RefundRequest } from './provider.ts';
+import type { HandoffRequest, KnownPayment, RefundRequest, Signal } from './provider.ts';
 
 // Only an explicit success is money; a payment of an unknown state is in progress.
-const STATUS = new Map<string, ProviderStatus>([
+const STATES = new Map<string, PaymentState>([
+  ['CREATED', 'awaiting_buyer'],
   ['CAPTURED', 'paid'],
   ['DECLINED', 'failed'],
   ['CANCELLED', 'failed'],
@@ -77,7 +78,7 @@ const REFUND_FAILURE = new Map([
 ]);
 
 /** A handoff in the words of the simulated provider. */
-export function chargeOf({ session, payment, merchant, returnUrl }: HandoffRequest): Record<string, unknown> {
+export function chargeOf({ session, payment, merchant, cancelUrl }: HandoffRequest): Record<string, unknown> {
   return {
     charge: payment.id,
     order: session.id,
@@ -88,16 +89,17 @@ export function chargeOf({ session, payment, merchant, returnUrl }: HandoffReque
     merchant,
     product: session.product,
     buyer_email: session.customerEmail,
-    return_url: returnUrl,
+    // Its callback arrives before the buyer returns, so no question is needed then.
+    return_url: cancelUrl,
   };
 }
 
 /** The API's answer about one charge; undefined if the body is something else. */
-export function readAnswer(json: unknown): ProviderAnswer | undefined {
+export function readAnswer(json: unknown): KnownPayment | undefined {
   const { success, data } = chargeAnswer.safeParse(json);
   if (!success) return undefined;
-  const { reference, page: url, state } = data;
-  return { ...reportOf(data), reference, url, awaitsBuyer: state === 'CREATED' };
+  const { reference, page: url } = data;
+  return { report: reportOf(data), reference, url };
 }
 
 /** The provider's own error in an answer; undefined if the answer is not the provider's, for example a proxy's. */
@@ -120,24 +122,31 @@ export function readRefund(json: unknown, { refundId, amount }: RefundRequest): 
 
 function outcomeOf(state: string, reason: string | null | undefined): RefundOutcome {
   const status = REFUND_STATUS.get(state) ?? 'pending';
-  if (status !== 'failed') return { status, reason: null };
-  if (typeof reason !== 'string') return { status, reason: 'the provider gives no reason' };
-  return { status, reason: REFUND_FAILURE.get(reason) ?? `the provider reports ${reason}` };
+  const outcome = { status, reason: null };
+  if (status !== 'failed') return outcome;
+  if (typeof reason !== 'string') return { ...outcome, reason: 'the provider gives no reason' };
+  return { ...outcome, reason: REFUND_FAILURE.get(reason) ?? `the provider reports ${reason}` };
 }
 
 /** Reads a verified callback. Throws GatewayError `invalid_input` if it is not one of this provider. */
-export function readEvent(rawBody: Buffer): ProviderSignal {
+export function readEvent(rawBody: Buffer): Signal & { eventId: string } {
   const json = jsonOf(rawBody);
   const refunded = refundEvent.safeParse(json);
   if (refunded.success) {
-    const { event: eventId, type, order: sessionId, refund: refundId, reason, ...money } = refunded.data;
-    return { about: 'refund', callback: { eventId, sessionId, refundId, ...money, ...outcomeOf(type, reason) } };
+    const { event: eventId, type, order: sessionId, refund: ours, reason, ...money } = refunded.data;
+    const amount = { units: BigInt(money.amount), currency: money.currency, exponent: 2 };
+    return {
+      about: 'refund',
+      eventId,
+      ref: { sessionId },
+      refund: { ours, reference: null, amount, ...outcomeOf(type, reason) },
+    };
   }
   const settled = settledEvent.safeParse(json);
   if (settled.success) {
-    const { event: eventId, order: sessionId, charge: paymentId, payout, created, ...money } = settled.data;
-    const details = { reference: payout ?? null, settledAt: created * 1000 };
-    return { about: 'settlement', callback: { eventId, sessionId, paymentId, ...money, ...details } };
+    const { event: eventId, order: sessionId, charge: paymentId, payout = null, created, ...money } = settled.data;
+    const entry = { payout, settledAt: created * 1000, amount: amountOf(money), moved: null };
+    return { about: 'settlement', eventId, ref: { sessionId, paymentId }, entry };
   }
   const result = chargeEvent.safeParse(json);
   if (!result.success) {
@@ -146,17 +155,23 @@ export function readEvent(rawBody: Buffer): ProviderSignal {
       suggestion: 'Send event, type, order, charge, state, amount and currency, as docs/testing.md shows.',
     });
   }
-  const { event, type, order, ...rest } = result.data;
+  const { event: eventId, type, order: sessionId, ...rest } = result.data;
   // An event of another type has no state that this adapter knows.
   const report = reportOf(type === CHARGE_EVENT ? rest : { ...rest, state: type });
-  return { about: 'payment', callback: { ...report, eventId: event, sessionId: order } };
+  return { about: 'payment', eventId, ref: { sessionId, paymentId: rest.charge }, report };
 }
 
-function reportOf(data: Omit<z.output<typeof charge>, 'order'>): ProviderReport {
-  const { charge: paymentId, state, reason, amount, currency, transaction } = data;
-  const status = STATUS.get(state) ?? 'provider_pending';
-  const failure = status === 'failed' ? failureOf(state, reason ?? null) : null;
-  return { paymentId, status, amount, currency, txHash: transaction ?? null, failure };
+function reportOf(data: Omit<z.output<typeof charge>, 'order' | 'charge'>): ProviderReport {
+  const { state: code, reason, transaction } = data;
+  const state = STATES.get(code) ?? 'processing';
+  const decline = state === 'failed' ? failureOf(code, reason ?? null) : null;
+  const received = amountOf(data);
+  return { state, received, txHash: transaction ?? null, decline, expectedBy: null, chargeReference: null, cost: null };
+}
+
+/** The simulated provider names the session's amount. */
+function amountOf({ amount, currency }: { amount: number; currency: string }): ProviderAmount {
+  return { units: BigInt(amount), currency, exponent: 2, excludesBuyerFee: true };
 }
 
 /** A cancelled charge was cancelled by its buyer. */

@@ -58,6 +58,7 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
   return {
     id: 'sandbox',
     environment: 'sandbox',
+    traits: { cancel: 'holds', lookup: 'own_id', refunds: 'api', costRefundable: true, resend: 'always' },
     async handoff(handoff: HandoffRequest): Promise<HandoffResult> {
       // A catalogue may name this provider for production routes by mistake.
       if (handoff.session.environment !== 'sandbox') {
@@ -67,23 +68,24 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
         return handoffResult(await ask('POST', '', handoff.timeoutMs, chargeOf(handoff)));
       } catch (error) {
         const reason = String(error);
-        return wasSent(error) ? { outcome: 'ambiguous', reason } : { outcome: 'refused', reason, providerReason: null };
+        return wasSent(error)
+          ? { outcome: 'ambiguous', reason, isAnswered: false }
+          : { outcome: 'refused', reason, providerReason: null };
       }
     },
-    readCallback(rawBody: Buffer, headers: CallbackHeaders) {
+    async readCallback(rawBody: Buffer, headers: CallbackHeaders) {
       const signature = headers[SIGNATURE_HEADER];
       const replay = { now: Math.floor(now() / 1000), toleranceSeconds: TOLERANCE_SECONDS };
       if (typeof signature === 'string' && verifyCallback(callbackSecret, signature, rawBody, replay)) {
-        return readEvent(rawBody);
+        return { signals: [readEvent(rawBody)], hints: [] };
       }
       throw new GatewayError('unauthorized', `The header ${SIGNATURE_HEADER} does not sign this body, or is too old.`, {
         suggestion: 'Sign the exact bytes sent as t=<unix seconds>,v1=<hex HMAC-SHA256 of t.body>, at most 300 s ago.',
       });
     },
-    readStored: (body: string) => readEvent(Buffer.from(body)),
     async inquire(payment: Payment, timeoutMs = CALL_TIMEOUT_MS) {
       const { status, json } = await ask('GET', `/${encodeURIComponent(payment.id)}`, timeoutMs);
-      return status === 404 ? undefined : expected('inquiry', status, readAnswer(json));
+      return status === 404 ? 'unknown' : expected('inquiry', status, readAnswer(json));
     },
     async cancel(payment: Payment, timeoutMs = CALL_TIMEOUT_MS) {
       const { status } = await ask('POST', `/${encodeURIComponent(payment.id)}/cancel`, timeoutMs);
@@ -101,11 +103,8 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
       const { status, json } = await ask('GET', path, CALL_TIMEOUT_MS);
       return status === 404 ? undefined : expected('inquiry about a refund', status, readRefund(json, refund));
     },
-    // It runs in this process.
-    check: async () => ({
-      ready: true,
-      findings: [{ level: 'ok', message: 'the simulated provider is a part of this service' }],
-    }),
+    // It runs in the same process.
+    check: async () => ({ ready: true, findings: [] }),
   };
 }
 
@@ -130,7 +129,7 @@ function handoffResult({ status, json }: Answer): HandoffResult {
   const reason = `the provider answered ${status}`;
   // 4xx and 503 mean that the provider does not have the payment; other failures leave that open.
   const refused = (status >= 400 && status < 500) || status === 503;
-  if (!refused) return { outcome: 'ambiguous', reason };
+  if (!refused) return { outcome: 'ambiguous', reason, isAnswered: true };
   return { outcome: 'refused', reason, providerReason: readError(json)?.message ?? null };
 }
 

@@ -8,13 +8,9 @@ export function createStripe({ id, environment }: Instance<StripeSettings>, _con
   return {
     id,
     environment,
+    traits: { cancel: 'holds', lookup: 'reference', refunds: 'api', costRefundable: false, resend: 'no_answer' },
     handoff: missing,
-    readCallback() {
-      throw new Error('the adapter for Stripe is missing');
-    },
-    readStored() {
-      throw new Error('the adapter for Stripe is missing');
-    },
+    readCallback: missing,
     inquire: missing,
     cancel: missing,
     refund: missing,

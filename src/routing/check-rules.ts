@@ -2,7 +2,7 @@ import type { Issue } from '../domain/gateway-error.ts';
 import { ENVIRONMENTS, type Environment, type Route } from '../domain/route.ts';
 import { exclusionsOf, orderingOf } from './evaluate-rules.ts';
 import type { RuleFault } from './rule-fields.ts';
-import { certainty } from './rule-matching.ts';
+import { conditionCertainty } from './rule-matching.ts';
 import { faultsOf, issueOf, refusalOf } from './rule-problems.ts';
 import { idFaults, selectorCatalogueFaults } from './rule-selectors.ts';
 import { MAX_RULES, ORDERINGS, type Rule, type RuleSet, ruleSchema, ruleSetSchema } from './rule-set.ts';
@@ -67,7 +67,7 @@ function splitFaults(split: NonNullable<Rule['then']['split']>, routes: readonly
   const faults = split.flatMap(({ route }, index): RuleFault[] => {
     const place = [...path, index, 'route'];
     if (split.findIndex((share) => share.route === route) === index) return idFaults(route, place, routes);
-    return [{ path: place, code: 'duplicate_route', message: 'is named before', remedy: 'give each route one share' }];
+    return [{ path: place, code: 'duplicate_route', message: 'is a duplicate', remedy: 'give each route one share' }];
   });
   const sum = split.reduce((total, { pct }) => total + pct, 0);
   if (sum !== 100) {
@@ -76,7 +76,7 @@ function splitFaults(split: NonNullable<Rule['then']['split']>, routes: readonly
   }
   const named = routes.filter(({ id }) => split.some(({ route }) => route === id));
   if (new Set(named.map(({ environment }) => environment)).size > 1) {
-    const message = 'has routes of both environments, of which a session can use one';
+    const message = 'has routes of both environments, but a session can use only one environment';
     faults.push({ path, code: 'mixed_environments', message, remedy: 'make a rule for each environment' });
   }
   return faults;
@@ -101,7 +101,7 @@ function surveyOf(rules: readonly Rule[], environment: Environment, routes: read
   let rejectedBy: string | undefined;
   let orderedBy: string | undefined;
   for (const [index, { id, when, then }] of rules.entries()) {
-    const certain = certainty(when, environment);
+    const certain = conditionCertainty(when, environment);
     if (certain === false) continue;
     survey.rules.set(index, rejectedBy);
     const taken = exclusionsOf(then, all);
@@ -109,7 +109,7 @@ function surveyOf(rules: readonly Rule[], environment: Environment, routes: read
     if (certain) for (const route of taken) excluded.add(route);
     if (excluded.size === all.length && before < all.length) survey.faults.push(exhaustion(index, then, environment));
     if (taken.length === all.length) {
-      const message = `leaves no route of ${environment} where it applies: such sessions are refused`;
+      const message = `leaves no route of ${environment} if it applies, so that such sessions are refused`;
       survey.warnings.push({ path: ['rules', index, 'then'], code: 'no_route_left', message });
     }
     const orders = orderingOf(id, then, all) !== undefined;
@@ -125,7 +125,7 @@ function surveyOf(rules: readonly Rule[], environment: Environment, routes: read
 
 function exhaustion(index: number, then: Rule['then'], environment: Environment): RuleFault {
   const path = ['rules', index, 'then', then.only === undefined ? 'exclude' : 'only'];
-  const remedy = `leave a route of ${environment}, or say in "when" for which sessions this is meant`;
+  const remedy = `leave a route of ${environment}, or limit the rule to some sessions with "when"`;
   return { path, code: 'no_route_left', message: `leaves no route of ${environment}, for any session`, remedy };
 }
 
@@ -144,12 +144,12 @@ function deadParts(rules: readonly Rule[], surveys: readonly Survey[]): RuleFaul
     if (!name) return [];
     const dead = { path: [...path, 'then', name], code: 'dead_ordering' };
     if (!orderings.some((ordering) => ordering.has(index))) {
-      return [{ ...dead, message: 'never orders: none of its routes is available when the rule applies' }];
+      return [{ ...dead, message: 'has no effect: none of its routes is available when the rule applies' }];
     }
     const orderedBy = supersededBy(orderings, index);
     return orderedBy === undefined
       ? []
-      : [{ ...dead, message: `never orders: rule ${orderedBy} always does before it` }];
+      : [{ ...dead, message: `has no effect: rule ${orderedBy} always orders the routes before it` }];
   });
 }
 

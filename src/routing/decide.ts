@@ -69,7 +69,7 @@ function verdictOf(contestants: DecisionCandidate[], input: DecisionInput, polic
   return ordered(contestants, input, policy, nothing);
 }
 
-/** Routes that are off but that no rule excludes. */
+/** Unavailable routes that no rule excludes, from which a quote can be chosen. */
 function quotable(contestants: readonly DecisionCandidate[], input: DecisionInput): DecisionCandidate[] {
   const { effect, kind, preferredKind, barred } = input;
   if (effect.rejected !== null) return [];

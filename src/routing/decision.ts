@@ -16,7 +16,7 @@ type RouteParts =
 
 /** Facts of one route at one time. Rates are parts per million. */
 export interface RouteFacts extends Pick<Route, RouteParts> {
-  /** Reason for which the route cannot be used at all; null if it can. */
+  /** Reason why the route is unavailable; null if it is available. */
   off: string | null;
   /** Description of its health. */
   words: string;
@@ -44,7 +44,7 @@ export interface DecisionInput {
   /** `offer`: the quote of a new session. `attempt`: the route of a payment. */
   purpose: 'offer' | 'attempt';
   at: Instant;
-  /** Seed of the draws and the budget of exploring; null for an offer, which draws nothing. */
+  /** Seed of the draws and the exploration budget; null for an offer, which has no draws. */
   draw: { seed: string; sessionId: string; attempt: number; tokens: number; mayProbe: boolean } | null;
   /** The buyer's choice. */
   kind: RouteKind | null;
@@ -63,7 +63,7 @@ export interface DecidedCandidate {
   route: string;
   score: number;
   cost: number;
-  /** Expected value, and the same with the draw, as fractions of the amount; null if nothing was drawn. */
+  /** Expected value, and the value with the drawn success rate (null without a draw), as fractions of the amount. */
   value: number;
   index: number | null;
   /** 1 is the chosen route; null if the route was excluded. */

@@ -30,9 +30,9 @@ export interface RouteEstimate {
   /** Bounds of its 80 % interval. */
   low: number;
   high: number;
-  /** Level of about the last quarter of an hour; with n = 0 the mean is the slow one. */
+  /** Success rate of about the last 15 minutes; with n = 0, `mean` is that of `slow`. */
   fast: { mean: number; n: number };
-  /** Usual level, over hours, combined with the prior from other routes and the configuration. */
+  /** Usual success rate, over hours, combined with the prior from other routes and the configuration. */
   slow: { mean: number; n: number };
   /** Probability that the route is disturbed, 4 decimals. */
   disturbance: number;
@@ -49,16 +49,16 @@ export interface RouteEstimate {
 // A route that has always failed must keep a positive rate: a rate of 0 would never be tried again.
 const LOWEST_PUBLISHED = 0.0001;
 const HIGHEST_PUBLISHED = 0.9999;
-// The smallest number of payment times with a spread. The estimate contains the counts.
+// The smallest number of payment times from which a spread can be computed.
 const LEAST_TIMED = 2;
 /** Quantiles of a Gaussian in standard deviations: of the central 80 %, and of the lower 95 %. */
 const EIGHTY_PERCENT = 1.2816;
 const NINETY_FIFTH = 1.6449;
 
 /**
- * The states after one bucket, which must be later than all folded buckets. It takes the tallies of all routes at once, because
- * each is compared with the level of all. Routes that are not in `priors` are ignored. All instances must use the same order of
- * `priors`, because the last bit of a sum depends on it.
+ * Adds the tallies of one bucket, which must be later than all folded buckets, to the states. Takes the tallies of all routes at
+ * once, because it compares each route with all routes. Ignores routes that are not in `priors`. All instances must use the same
+ * order of `priors`, because the last bit of a sum depends on it.
  */
 export function fold(
   states: States,
@@ -76,7 +76,7 @@ export function fold(
 }
 
 /** Estimates of the routes of `priors` at a time in ms since 1970. They are constant within a bucket. */
-export function estimate(
+export function estimateRoutes(
   states: States,
   priors: readonly RoutePrior[],
   nowMs: number,

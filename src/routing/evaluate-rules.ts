@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { ENVIRONMENTS, type Environment, type Route } from '../domain/route.ts';
 import { uniformOf } from './draw.ts';
-import { type ObjectiveName, frozen } from './routing-policy.ts';
-import { type Matcher, type RuleFacts, matcherOf } from './rule-matching.ts';
-import { type RouteSelector, listed, routesOf, selectorInWords } from './rule-selectors.ts';
+import { type ObjectiveName, deepFrozen } from './routing-policy.ts';
+import { type RuleMatcher, type RuleFacts, matcherOf } from './rule-matching.ts';
+import { type RouteSelector, firstFew, routesOf, selectorInWords } from './rule-selectors.ts';
 import type { Failover, Rule, RuleActions, RuleSet } from './rule-set.ts';
 
 export type { RuleFacts };
@@ -26,7 +26,7 @@ export interface RuleEffect {
   explore: boolean;
   maxAttempts: number;
   failover: Failover;
-  /** null: the policy's. */
+  /** Null for the margin of the policy. */
   margin: number | null;
   objective: ObjectiveName | null;
   ordering: RuleOrdering;
@@ -48,7 +48,7 @@ interface CompiledEnvironment {
 interface CompiledRule {
   id: string;
   /** Undefined: the rule always applies. */
-  matches: Matcher | undefined;
+  matches: RuleMatcher | undefined;
   actions: RuleActions;
   excluded: readonly string[];
   ordering: CompiledOrdering | undefined;
@@ -64,10 +64,10 @@ interface CompiledOrdering {
   draw: ((facts: RuleFacts) => number) | undefined;
 }
 
-export const NO_RULES: CompiledRules = frozen({ environments: undefined });
+export const NO_RULES: CompiledRules = deepFrozen({ environments: undefined });
 
 /** The effect without rules: the router orders, may explore, and tries at most three routes of the same kind. */
-export const NO_EFFECT = frozen<RuleEffect>({
+export const NO_EFFECT = deepFrozen<RuleEffect>({
   rejected: null,
   excluded: [],
   explore: true,
@@ -79,7 +79,7 @@ export const NO_EFFECT = frozen<RuleEffect>({
   matched: [],
 });
 
-// Effects are few unless many rules match independently; then the cache is cleared often.
+// Clears a full cache. Only rule sets of which many rules match independently have this many effects.
 const MAX_CACHED_EFFECTS = 1000;
 const SHARE_STEPS = 10_000;
 
@@ -170,7 +170,7 @@ function effectOf(rules: readonly CompiledRule[], applied: number[], orderedBy: 
     };
     matched.push({ id, effect: [words, order?.words ?? ''].filter((each) => each !== '').join('; ') });
   }
-  return frozen({ ...effect, excluded: [...excluded].map(([route, rule]) => ({ route, rule })), matched });
+  return deepFrozen({ ...effect, excluded: [...excluded].map(([route, rule]) => ({ route, rule })), matched });
 }
 
 function compileRule({ id, when, then }: Rule, routes: readonly Route[]): CompiledRule {
@@ -212,7 +212,7 @@ function splitOf(id: string, { split = [], by }: RuleActions, routes: readonly R
   let sum = 0;
   const ends = shares.map(({ pct }) => (sum += pct));
   return {
-    words: `split ${listed(shares.map(({ route, pct }) => `${pct}% ${route}`))}`,
+    words: `split ${firstFew(shares.map(({ route, pct }) => `${pct}% ${route}`))}`,
     outcomes: shares.map(({ route }) => ({ type: 'split', head: route, rule: id })),
     draw: ({ customer, sessionId }) => {
       const splitKey = by === 'customer' ? customer.toLowerCase() : sessionId;

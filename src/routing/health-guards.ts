@@ -4,14 +4,14 @@ import { type HealthCause, type HealthRecord, timeInWords } from './health-recor
 import { type HealthSignals, trailingCount, isUntried, resultsSince } from './health-signals.ts';
 
 /** A transition that the signals cause. */
-export interface Move {
+export interface HealthMove {
   to: RouteHealth;
   cause: HealthCause;
   because: string;
   numbers: Record<string, number>;
 }
 
-export function toStandbyByHandoffs(record: HealthRecord, signals: HealthSignals): Move | undefined {
+export function toStandbyByHandoffs(record: HealthRecord, signals: HealthSignals): HealthMove | undefined {
   const results = resultsSince(record, signals);
   const inARow = trailingCount(results, ['handoff_error'], ['handoff_accepted', 'success']);
   if (inARow >= policy.standbyHandoffErrorsInARow) {
@@ -32,7 +32,7 @@ export function toStandbyByHandoffs(record: HealthRecord, signals: HealthSignals
   };
 }
 
-export function toStandbyBySuccess(signals: HealthSignals): Move | undefined {
+export function toStandbyBySuccess(signals: HealthSignals): HealthMove | undefined {
   if (!isFailing(signals)) return undefined;
   const { fast, peers } = signals;
   const allowed = Math.floor(peers.routesOfKind * policy.standbyShareOfKind);
@@ -42,7 +42,7 @@ export function toStandbyBySuccess(signals: HealthSignals): Move | undefined {
   return { to: 'standby', cause: 'low_success', because, numbers: { successShare: fast.mean, outcomes: fast.n } };
 }
 
-export function toDegraded(record: HealthRecord, signals: HealthSignals): Move | undefined {
+export function toDegraded(record: HealthRecord, signals: HealthSignals): HealthMove | undefined {
   const { now, shiftedAt, fast, slow, latency } = signals;
   if (now - record.since < policy.minimumStateSeconds * 1000) return undefined;
   const numbers = { successShare: fast.mean, usualSuccessShare: slow.mean, outcomes: fast.n };
@@ -60,14 +60,14 @@ export function toDegraded(record: HealthRecord, signals: HealthSignals): Move |
   return { to: 'degraded', cause: 'latency', because, numbers: { fastP95Seconds, slowP95Seconds } };
 }
 
-export function toLive(record: HealthRecord, signals: HealthSignals): Move | undefined {
+export function toLive(record: HealthRecord, signals: HealthSignals): HealthMove | undefined {
   const { now, fast, slow, recent } = signals;
   const { successes, failures } = record;
   const outcomes = successes + failures;
   const inStateMs = now - record.since;
   // A route that the catalogue sets to degraded needs outcomes to become live.
   if (record.cause !== 'configured' && isUntried(record, signals) && !isSuspect(signals)) {
-    const because = 'no payment for 2 hours, and nothing is known against it';
+    const because = 'no payment for 2 hours, and no sign of a problem';
     return { to: 'live', cause: 'recovered_quietly', because, numbers: { successes, failures } };
   }
   if (outcomes < policy.quietRecoveryMinimumOutcomes || inStateMs < policy.minimumStateSeconds * 1000) return undefined;

@@ -1,6 +1,6 @@
 import type { Instant } from '../domain/records.ts';
 import type { RouteHealth } from '../domain/route.ts';
-import { type Move, toDegraded, toLive, toStandbyByHandoffs, toStandbyBySuccess } from './health-guards.ts';
+import { type HealthMove, toDegraded, toLive, toStandbyByHandoffs, toStandbyBySuccess } from './health-guards.ts';
 import { endOverride } from './health-override.ts';
 import { HEALTH_POLICY as policy } from './health-policy.ts';
 import {
@@ -60,11 +60,11 @@ function fromStandby(
   const inARow = trailingCount(results, ['success'], ['failure', 'handoff_error']);
   if (inARow >= policy.probeSuccessesInARow) {
     const because = `${inARow} successes in a row in standby`;
-    const move: Move = { to: 'degraded', cause: 'probes_succeeded', because, numbers: { successes: inARow } };
+    const move: HealthMove = { to: 'degraded', cause: 'probes_succeeded', because, numbers: { successes: inARow } };
     return moved(record, move, now, jitter);
   }
   if (isUntried(record, signals)) {
-    const because = 'nothing was tried for 2 hours, so that it is tried in earnest';
+    const because = 'no payment was tried for 2 hours, so the route is used again';
     return moved(record, { to: 'degraded', cause: 'untried', because, numbers: {} }, now, jitter);
   }
   // Failures before the probe was due belong to the known disturbance. The next probe is later than every failure so far, so
@@ -85,7 +85,7 @@ const STANDBY_CAUSES: Partial<Record<HealthCause, string>> = {
   low_success: 'a low success rate',
 };
 
-function moved(record: HealthRecord, move: Move, now: Instant, jitter: number): HealthChange {
+function moved(record: HealthRecord, move: HealthMove, now: Instant, jitter: number): HealthChange {
   const { to, cause, because, numbers } = move;
   const entry: HealthEntry = { state: to, cause, words: `${to}: ${because}`, backoffs: backoffsAfter(record, to) };
   if (to === 'standby') {

@@ -12,7 +12,7 @@ import {
 } from './health-record.ts';
 
 /** Sets an override, or ends it with null. Undefined if there is none to end, or the catalogue disables the route. */
-export function override(record: HealthRecord, manual: HealthOverride | null, now: Instant): HealthChange | undefined {
+export function setOverride(record: HealthRecord, manual: HealthOverride | null, now: Instant) {
   if (record.cause === 'disabled_in_catalogue') return undefined;
   if (manual === null) return record.manual === null ? undefined : endOverride(record, now);
   const { state, until, reason } = manual;
@@ -30,7 +30,7 @@ export function endOverride(record: HealthRecord, now: Instant): HealthChange {
 }
 
 /** `standby` in the catalogue disables a route, any other state enables it again. A route in use keeps its state. */
-export function reconfigure(record: HealthRecord, configured: RouteHealth, now: Instant): HealthChange | undefined {
+export function reconfigureHealth(record: HealthRecord, configured: RouteHealth, now: Instant) {
   const isDisabledThere = record.cause === 'disabled_in_catalogue';
   if (isDisabledThere === (configured === 'standby')) return undefined;
   return changed(effectiveState(record, now), configuredHealth(record.version + 1, configured, now), {});

@@ -34,7 +34,7 @@ export function valueOf(p: number, cost: number, etaMinutes: number, objective: 
   return p * (objective.margin - cost) - objective.waitPerHour * hours;
 }
 
-/** The value less the penalty of the route's health; a factor would improve a negative value. */
+/** The value less the penalty of the route's health. Subtracts, because a factor would improve a negative value. */
 export function indexOf(value: number, health: RouteHealth, objective: Objective): number {
   return value - objective.healthPenalty[health] * objective.margin;
 }

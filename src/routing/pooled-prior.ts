@@ -43,7 +43,7 @@ function pooledShiftOf(
   counts.push(pooledPriorWeight);
   const seen = sum(memories.map(({ faded }) => faded.slowSuccesses)) + pooledPriorWeight * logistic(logits.at(-1)!);
   const outcomes = sum(counts);
-  // Exact if all are configured alike; Newton's method does the rest.
+  // Exact if all routes have the same configuration; otherwise Newton's method refines it.
   let shift = logit(seen / outcomes) - logit(sum(counts.map((count, i) => count * logistic(logits[i]!))) / outcomes);
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
     let [excess, slope] = [-seen, 0];

@@ -55,7 +55,7 @@ export interface Expectation {
 /** States of the routes of one environment, by route id. A route without a state has no outcome yet. */
 export type States = ReadonlyMap<string, RouteState>;
 
-// Bounds that keep every outcome inconclusive and every estimate reversible.
+// Bounds of success rates, so that no single outcome is conclusive and every estimate can change back.
 const LOWEST_RATE = 0.02;
 const HIGHEST_RATE = 0.98;
 const LEAST_DISTURBANCE = 1e-6;
@@ -221,7 +221,7 @@ function power(base: number, exponent: number): number {
   return result;
 }
 
-// Negative outcomes are corrections, which fade nothing.
+// Negative outcomes are corrections, which do not fade the memory.
 function wholeCount(outcomes: number): number {
   return Math.max(0, Math.round(outcomes));
 }

@@ -6,7 +6,7 @@ export interface ObjectiveWeights {
 }
 
 /** Weights from the point of view of the merchant, of all parties together, and of the gateway's operator. */
-export const OBJECTIVES = frozen({
+export const OBJECTIVES = deepFrozen({
   merchant: { buyerFee: 1, gatewayFee: 1, providerCost: 0 },
   total: { buyerFee: 0, gatewayFee: 0, providerCost: 1 },
   operator: { buyerFee: -1, gatewayFee: -1, providerCost: 1 },
@@ -26,9 +26,9 @@ export type ObjectiveName = keyof typeof OBJECTIVES;
  * - exploring without a budget: 0.67, 4.03, 1.55; without the floor: 0.75, 3.76, 1.78
  * - with the variance of textbooks (sharpening 1): 0.75, 3.76, 1.91
  *
- * Differences below 0.1 are within the noise of so many seeds.
+ * Differences below 0.1 are within the noise of this number of seeds.
  */
-export const DEFAULT_POLICY = frozen({
+export const DEFAULT_POLICY = deepFrozen({
   /** Version, stored with each decision; it changes whenever the same numbers would give another choice. */
   algorithm: 'sdts/1',
   /** Length of the buckets in which outcomes are summed, so that all instances compute with the same sums. */
@@ -36,7 +36,7 @@ export const DEFAULT_POLICY = frozen({
   estimate: {
     fastHalfLifeSeconds: 900,
     slowHalfLifeSeconds: 4 * 3600,
-    /** Each outcome fades the memory by 1 part in so many, which limits the memory of busy routes. */
+    /** Each outcome fades the memory by 1 divided by this number, which limits the memory of busy routes. */
     fastMemoryOutcomes: 1000,
     slowMemoryOutcomes: 20_000,
     /** Weight, in outcomes, of the configured success rates against the outcomes of all routes of the environment. */
@@ -67,13 +67,13 @@ export const DEFAULT_POLICY = frozen({
     budgetCap: 1,
     /** Cents; larger payments do not explore. */
     maxAmount: 50_000,
-    /** One decision in so many goes to the route that was tried least recently. */
+    /** One of this many decisions takes the route that was tried least recently. */
     floorEvery: 200,
   },
   objective: {
     /** Value of a paid payment to the merchant, as a share of its amount. */
     margin: 1,
-    /** Cost of an hour until the payment arrives, as a share of its amount; longer waits cost the same. */
+    /** Cost per hour of waiting for the payment, as a share of its amount; waits count up to one hour. */
     waitPerHour: 0.005,
     weights: OBJECTIVES.merchant,
     /** Deduction from the value of a route by its health, as shares of the margin. */
@@ -91,7 +91,7 @@ export const DEFAULT_POLICY = frozen({
 export type Policy = typeof DEFAULT_POLICY;
 
 /** Freezes an object and all objects in it. */
-export function frozen<T extends object>(value: T): T {
-  for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) frozen(inner);
+export function deepFrozen<T extends object>(value: T): T {
+  for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) deepFrozen(inner);
   return Object.freeze(value);
 }

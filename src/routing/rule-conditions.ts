@@ -1,9 +1,9 @@
-import { FIELD_NAMES, type Operator, type RuleFault, type RuleField, fieldNamed, isText } from './rule-fields.ts';
+import { FIELD_NAMES, type Operator, type RuleFault, type RuleField, fieldNamed, isRuleText } from './rule-fields.ts';
 
 export type RuleValue = string | number;
 export type RuleTest = RuleValue | readonly RuleValue[] | RuleOperators;
 
-/** Operators of a field, which must all hold. Amounts are in dollars, as in the API. */
+/** Operators of a field, all of which must hold. Amounts are in dollars, as in the API. */
 export interface RuleOperators {
   eq?: RuleValue;
   ne?: RuleValue;
@@ -58,8 +58,8 @@ function inspectCondition(value: unknown, path: Path, depth: number, faults: Rul
 function inspectPart(key: string, part: unknown, path: Path, depth: number, faults: RuleFault[]): void {
   if (key === 'all' || key === 'any' || key === 'not') {
     if (depth >= MAX_NESTING) {
-      const message = `is nested too deep: all, any and not may stand ${MAX_NESTING} deep`;
-      faults.push({ path, code: 'too_big', message, remedy: 'say it with less nesting, or in several rules' });
+      const message = `is nested too deep: all, any and not may be nested ${MAX_NESTING} deep`;
+      faults.push({ path, code: 'too_big', message, remedy: 'use less nesting, or several rules' });
     } else if (key === 'not') {
       inspectCondition(part, path, depth + 1, faults);
     } else {
@@ -107,7 +107,7 @@ function inspectOperand(field: RuleField, operator: Operator, value: unknown, pa
   else if (operator === 'exists') {
     if (typeof value !== 'boolean') faults.push({ path, code: 'invalid_type', message: 'must be true or false' });
   } else if (operator === 'prefix' || operator === 'suffix') {
-    if (typeof value === 'string' && isText(value, 1)) return;
+    if (typeof value === 'string' && isRuleText(value, 1)) return;
     faults.push({ path, code: codeOf(value, 'string'), message: 'must be a string of 1 to 500 characters' });
   } else inspectValue(field, value, path, faults);
 }

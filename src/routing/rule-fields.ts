@@ -6,7 +6,7 @@ export interface RuleFault {
   path: (string | number)[];
   code: string;
   message: string;
-  /** Remedy, unless it is to set the field to the value of `must be`; for example `remove it`. */
+  /** Remedy, such as `remove it`. By default, to set the field to what follows `must be` in the message. */
   remedy?: string;
 }
 
@@ -39,7 +39,7 @@ const oneOf = (values: readonly string[]): RuleField => ({
 const freeText: RuleField = {
   wanted: `a string of at most ${MAX_TEXT} characters`,
   operators: TEXT,
-  accepts: (value) => typeof value === 'string' && isText(value, 0),
+  accepts: (value) => typeof value === 'string' && isRuleText(value, 0),
 };
 
 const optional = (field: RuleField): RuleField => ({ ...field, operators: [...field.operators, 'exists'] });
@@ -75,12 +75,12 @@ export const FIELD_NAMES: readonly string[] = Object.keys(FIELDS);
 
 export function fieldNamed(name: string): RuleField | undefined {
   if (Object.hasOwn(FIELDS, name)) return FIELDS[name];
-  const isMetadata = name.startsWith(METADATA_PREFIX) && isText(name.slice(METADATA_PREFIX.length), 1);
+  const isMetadata = name.startsWith(METADATA_PREFIX) && isRuleText(name.slice(METADATA_PREFIX.length), 1);
   return isMetadata ? METADATA : undefined;
 }
 
 /** True if a text has `min` to 500 characters, all of which a session can contain. */
-export function isText(value: string, min: number): boolean {
+export function isRuleText(value: string, min: number): boolean {
   // A character has at most two UTF-16 units, so a longer text need not be counted.
   if (value.length < min || value.length > MAX_TEXT * 2) return false;
   return value.isWellFormed() && !value.includes('\0') && Array.from(value).length <= MAX_TEXT;

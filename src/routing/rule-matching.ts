@@ -20,7 +20,7 @@ export interface RuleFacts {
   sessionId: string;
 }
 
-export type Matcher = (facts: RuleFacts) => boolean;
+export type RuleMatcher = (facts: RuleFacts) => boolean;
 /** A value in comparable form; null if the session does not have it. */
 type Comparable = string | number | null;
 type Comparison = (value: Comparable) => boolean;
@@ -65,11 +65,11 @@ function readingOf(field: string): Reading {
 }
 
 /** A condition as a function. It never throws, and its time depends on the size of the condition only. */
-export function matcherOf(condition: Condition): Matcher {
+export function matcherOf(condition: Condition): RuleMatcher {
   return every(Object.entries(condition).map(([key, part]) => matcherOfPart(key, part)));
 }
 
-function matcherOfPart(key: string, part: Condition[string]): Matcher {
+function matcherOfPart(key: string, part: Condition[string]): RuleMatcher {
   if (key === 'not') {
     const inner = matcherOf(part as Condition);
     return (facts) => !inner(facts);
@@ -126,13 +126,13 @@ function comparisonBy(operator: keyof RuleOperators, operand: unknown, reading: 
 }
 
 /** True if a condition holds for every session of an environment, false if for none, undefined if it depends on the session. */
-export function certainty(condition: Condition | undefined, environment: Environment): boolean | undefined {
+export function conditionCertainty(condition: Condition | undefined, environment: Environment): boolean | undefined {
   if (!condition) return true;
   const parts = Object.entries(condition).map(([key, part]) => {
-    if (key === 'all') return allOf((part as Condition[]).map((each) => certainty(each, environment)));
+    if (key === 'all') return allOf((part as Condition[]).map((each) => conditionCertainty(each, environment)));
     if (key === 'any')
-      return negated(allOf((part as Condition[]).map((each) => negated(certainty(each, environment)))));
-    if (key === 'not') return negated(certainty(part as Condition, environment));
+      return negated(allOf((part as Condition[]).map((each) => negated(conditionCertainty(each, environment)))));
+    if (key === 'not') return negated(conditionCertainty(part as Condition, environment));
     if (key === 'environment') return comparisonOf(part as RuleTest, readingOf(key))(environment);
     return undefined;
   });

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { GatewayError, type Issue } from '../domain/gateway-error.ts';
 import type { RuleFault } from './rule-fields.ts';
 
-// The same limit as for every other request body.
+// Maximum number of faults in an answer, the same as for other request bodies.
 const MAX_NAMED = 50;
 const MAX_QUOTED_LENGTH = 80;
 const PLAIN_KEY = /^[A-Za-z0-9_-]{1,80}$/;
@@ -61,7 +61,7 @@ function valueAt(input: unknown, path: RuleFault['path']): unknown {
   return current;
 }
 
-// A short value helps. A long or nested one could carry instructions to an agent that reads the message.
+// Quotes only short values: a long or nested value could carry instructions to an agent that reads the message.
 function quoted(value: unknown, joint: string): string {
   if (value === undefined) return '; it is missing';
   if (typeof value === 'object' && value !== null) return '';

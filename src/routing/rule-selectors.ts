@@ -1,6 +1,6 @@
 import { type KycPolicy, ROUTE_KINDS, type Route, type RouteKind } from '../domain/route.ts';
 import { MAX_VALUES } from './rule-conditions.ts';
-import { MAX_TEXT, type RuleFault, isText } from './rule-fields.ts';
+import { MAX_TEXT, type RuleFault, isRuleText } from './rule-fields.ts';
 
 /** Routes by id or by attributes. Every attribute must match, by one of its values. */
 export type RouteSelector = string | readonly string[] | RouteAttributes;
@@ -17,7 +17,7 @@ export const KYC_POLICIES: readonly KycPolicy[] = ['none', 'light', 'full', 'pro
 const ATTRIBUTES = ['kind', 'integrationId', 'network', 'asset', 'kycPolicy'] as const;
 type Attribute = (typeof ATTRIBUTES)[number];
 const CHOICES: Partial<Record<Attribute, readonly string[]>> = { kind: ROUTE_KINDS, kycPolicy: KYC_POLICIES };
-// The description of a selector stays one line, however many routes it names.
+// Maximum number of named values in the one-line description of a selector.
 const MAX_NAMED = 5;
 
 /** Faults of the shape of a selector, without looking at the catalogue; none for a `RouteSelector`. */
@@ -40,13 +40,13 @@ export function selectorShapeFaults(value: unknown): RuleFault[] {
   });
 }
 
-/** Parts of a selector that match no route of the catalogue, or are repeated. */
+/** Faults of the parts of a selector that match no route of the catalogue, or are repeated. */
 export function selectorCatalogueFaults(selector: RouteSelector, routes: readonly Route[]): RuleFault[] {
   if (typeof selector === 'string') return idFaults(selector, [], routes);
   if (isIdList(selector)) {
     return selector.flatMap((id, index) => {
       if (selector.indexOf(id) === index) return idFaults(id, [index], routes);
-      return [{ path: [index], code: 'duplicate_route', message: 'is named before', remedy: 'remove it' }];
+      return [{ path: [index], code: 'duplicate_route', message: 'is a duplicate', remedy: 'remove it' }];
     });
   }
   const faults = Object.entries(selector).flatMap(([name, wanted]: [string, string | readonly string[]]) => {
@@ -54,19 +54,19 @@ export function selectorCatalogueFaults(selector: RouteSelector, routes: readonl
     return [wanted].flat().flatMap((value, index): RuleFault[] => {
       if (known.some((each) => each === value)) return [];
       const path = typeof wanted === 'string' ? [name] : [name, index];
-      const remedy = `set it to one of ${listed(known)}`;
-      return [{ path, code: 'unknown_attribute', message: `is the ${name} of no route`, remedy }];
+      const remedy = `set it to one of ${firstFew(known)}`;
+      return [{ path, code: 'unknown_attribute', message: `is not the ${name} of any route`, remedy }];
     });
   });
   if (faults.length > 0 || routesOf(selector, routes).length > 0) return faults;
   const remedy = 'remove an attribute, or name the routes by id';
-  return [{ path: [], code: 'no_such_route', message: 'fits no route: none has all of these', remedy }];
+  return [{ path: [], code: 'no_such_route', message: 'matches no route: none has all attributes', remedy }];
 }
 
 export function idFaults(id: string, path: (string | number)[], routes: readonly Route[]): RuleFault[] {
   if (routes.some((route) => route.id === id)) return [];
-  const remedy = `set it to one of ${listed(routes.map((route) => route.id))}`;
-  return [{ path, code: 'unknown_route', message: 'is no route of the catalogue', remedy }];
+  const remedy = `set it to one of ${firstFew(routes.map((route) => route.id))}`;
+  return [{ path, code: 'unknown_route', message: 'is not a route of the catalogue', remedy }];
 }
 
 /** The selected routes among `routes`: by id in the order of the selector, by attributes in that of `routes`. */
@@ -83,14 +83,14 @@ export function routesOf(selector: RouteSelector, routes: readonly Route[]): Rou
 /** "rt_a, rt_b", "kind card or wallet, network sepa". */
 export function selectorInWords(selector: RouteSelector): string {
   if (typeof selector === 'string') return selector;
-  if (isIdList(selector)) return listed(selector);
+  if (isIdList(selector)) return firstFew(selector);
   return Object.entries(selector)
-    .map(([name, values]: [string, string | readonly string[]]) => `${name} ${listed([values].flat(), ' or ')}`)
+    .map(([name, values]: [string, string | readonly string[]]) => `${name} ${firstFew([values].flat(), ' or ')}`)
     .join(', ');
 }
 
 /** The first few values, and the number of the others. */
-export function listed(values: readonly string[], separator = ', '): string {
+export function firstFew(values: readonly string[], separator = ', '): string {
   const rest = values.length - MAX_NAMED;
   const named = values.slice(0, MAX_NAMED).join(separator);
   return rest > 0 ? `${named} and ${rest} more` : named;
@@ -118,7 +118,7 @@ function listFaults(
 }
 
 function textFaults(value: unknown, path: (string | number)[], what: string): RuleFault[] {
-  if (typeof value === 'string' && isText(value, 1)) return [];
+  if (typeof value === 'string' && isRuleText(value, 1)) return [];
   const code = typeof value === 'string' ? 'invalid_value' : 'invalid_type';
   return [{ path, code, message: `must be ${what}, a string of 1 to ${MAX_TEXT} characters` }];
 }

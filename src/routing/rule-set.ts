@@ -23,7 +23,7 @@ const condition = z
   .custom<Condition>()
   .check(checkedBy(conditionFaults))
   .describe(
-    'Condition of the rule; without it, always. Fields are joined by and. A value is equality, an array is one of, an object holds operators: eq ne in nin gt gte lt lte prefix suffix exists. all, any and not combine conditions, at most 8 deep.',
+    'Condition of the rule; without it, the rule always applies. All fields must hold. A value means equal, an array one of, an object holds operators: eq ne in nin gt gte lt lte prefix suffix exists. all, any and not combine conditions, at most 8 deep.',
   )
   .meta({
     type: 'object',
@@ -44,7 +44,7 @@ const oneOrMore = (value: object) => ({ anyOf: [value, { type: 'array', minItems
 export const routeSelector = z
   .custom<RouteSelector>()
   .check(checkedBy(selectorShapeFaults))
-  .describe('A route id, an array of them, or attributes that routes have.')
+  .describe('A route id, an array of route ids, or route attributes.')
   .meta({
     anyOf: [
       { type: 'string' },
@@ -66,7 +66,7 @@ export const routeSelector = z
   });
 
 const selector = (what: string) =>
-  routeSelector.describe(`${what} A route id, an array of them, or attributes that routes have.`);
+  routeSelector.describe(`${what} A route id, an array of route ids, or route attributes.`);
 
 const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` });
@@ -107,7 +107,7 @@ const split = z
   .min(1, { error: SHARES })
   .max(MAX_SHARES, { error: SHARES });
 
-/** Options of a check of all effects together, which runs along with the checks of each effect, not after them. */
+/** Options of a check of all effects together, which runs even if the check of a single effect has failed. */
 function together(error: string, issueCode: string, remedy: string) {
   const when = ({ value }: { value: unknown }) => typeof value === 'object' && value !== null && !Array.isArray(value);
   return { error, params: { issueCode, remedy }, when };
@@ -118,27 +118,27 @@ const actions = z
     {
       exclude: selector('Routes that must not be used.').optional(),
       only: selector('The only routes that may be used.').optional(),
-      explore: flag.optional().describe('false: always the best known route, never one tried out to learn.'),
+      explore: flag.optional().describe('false: no exploration, always the best known route.'),
       maxAttempts: whole(1, 3).optional().describe('Maximum number of routes for one start of a payment, 1 to 3.'),
       failover: choice(['same_kind', 'any', 'none'])
         .optional()
-        .describe('Routes allowed after a refusal: of the same kind, of any, none.'),
+        .describe('Routes allowed after a refused handoff: of the same kind, of any kind, or none.'),
       margin: margin
         .optional()
-        .describe('Margin of a paid order, as a share of its amount: 0.15 lets fees weigh more.'),
+        .describe('Margin of a paid order, as a share of its amount; the lower, the more fees weigh.'),
       objective: choice(['merchant', 'total', 'operator'])
         .optional()
-        .describe('Cost to minimise: that of buyer and merchant, of the provider, or of the gateway.'),
-      priority: selector('Strict order.').optional(),
-      prefer: selector('These before all others.').optional(),
+        .describe('Cost to minimise: of buyer and merchant, of the provider, or of the gateway operator.'),
+      priority: selector('Strict order of the routes.').optional(),
+      prefer: selector('Routes that come before all others.').optional(),
       split: split.optional().describe('Shares of sessions that go to a route first; they add up to 100.'),
       by: choice(['session', 'customer'])
         .optional()
-        .describe('Unit of the draw: each session (the default), or each customer.'),
+        .describe('Unit of the split: each session (the default), or each customer.'),
       smart: z
         .literal(true, { error: 'must be true' })
         .optional()
-        .describe('The router orders; what happens without any ordering rule.'),
+        .describe('Lets the router order the routes, as without any ordering rule.'),
       reject: reason
         .optional()
         .describe('Refuses the session with this code.')
@@ -159,7 +159,7 @@ const actions = z
     together('has other effects besides reject, which ends the checkout', 'too_big', 'keep reject alone'),
   )
   .refine((then) => then.by === undefined || then.split !== undefined, {
-    ...together('belongs to split, which is not there', 'unrecognized_keys', 'remove it, or add split'),
+    ...together('requires split, which is missing', 'unrecognized_keys', 'remove it, or add split'),
     path: ['by'],
   });
 
@@ -170,7 +170,7 @@ export const ruleSchema = z.strictObject(
     id: z
       .string({ error: ID })
       .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, { error: ID })
-      .describe('Names the rule in every explanation; each only once.')
+      .describe('Unique name of the rule, shown in explanations.')
       .meta({ examples: ['cards-first'] }),
     when: condition.optional(),
     // oxlint-disable-next-line unicorn/no-thenable -- a keyword of the rule language; a schema is never awaited
@@ -188,11 +188,11 @@ const RULES = `must be an array of at most ${MAX_RULES} rules`;
 /** An operator's rules about routes, first to last. `checkRules` parses a set with all checks. */
 export const ruleSetSchema = z.strictObject(
   {
-    version: z.literal(1, { error: 'must be 1' }).describe('The language of the rules: 1.'),
+    version: z.literal(1, { error: 'must be 1' }).describe('Version of the rule language: 1.'),
     rules: z
       .array(ruleSchema, { error: RULES })
       .max(MAX_RULES, { error: RULES })
-      .describe('First to last, at most 200.'),
+      .describe('Rules in the order of evaluation, at most 200.'),
   },
   { error: 'must be an object with version and rules' },
 );

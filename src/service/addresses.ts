@@ -3,14 +3,14 @@ import { type AddressInfo, type Server as NetServer, createServer } from 'node:n
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
 
-/** Address to listen at, with the names of its settings. */
+/** Address to listen on, with the names of its settings for error messages. */
 interface ListenAddress {
   setting: string;
   host: string;
   portSetting: string;
 }
 
-/** Host names of a service on a loopback address. */
+/** Accepted host names of a service on a loopback address. */
 export function knownHosts(config: Config, localUrl: string): ReadonlySet<string> {
   const urls = [localUrl, config.baseUrl, config.checkoutUrl].filter((url) => url !== undefined);
   return new Set(['localhost', '127.0.0.1', '[::1]', ...urls.map((url) => new URL(url).hostname)]);
@@ -20,20 +20,20 @@ export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-// Lowest candidate for a free port. It is below the range from which systems assign ports, because another program could
-// get such a port before the service listens.
+// Lowest candidate for a free port. Candidates are below the range from which systems assign ports, because another program
+// could get a port of that range before the service listens.
 const FIRST_FREE_PORT = 20_000;
 const FREE_PORTS = 12_000;
 const MOST_PROBES = 100;
-/** Connections that may wait to be accepted. With Node's 511 the kernel drops part of a burst, which retries after 1 s. */
+/** Length of the accept queue. With Node's default of 511, the kernel drops connections of a burst, which retry after 1 s. */
 const BACKLOG = 4096;
 
-/** Address whose port is reserved until just before the service listens, so that no other service that starts takes it. */
+/** Address whose port stays reserved until just before the service listens, so that no other starting service takes it. */
 interface ReservedAddress extends ListenAddress, AsyncDisposable {
   port: number;
 }
 
-/** Reserves the configured port, or a free one for port 0: the service needs its URLs before it listens. Throws as {@link listenAt}. */
+/** Reserves the configured port, or a free port for 0, because the service needs its URLs before it listens. Throws like {@link listenAt}. */
 export async function reservePort(
   { host, port: wanted }: Pick<Config, 'host' | 'port'>,
   randomBytes: (count: number) => Uint8Array,
@@ -53,7 +53,7 @@ export async function reservePort(
   throw last!;
 }
 
-/** Error of listening; undefined once the server listens. */
+/** Resolves with the error of listening, or with undefined once the server listens. */
 function faultAt(server: NetServer, host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
   return new Promise((resolve) => {
     server.once('error', resolve);
@@ -61,7 +61,7 @@ function faultAt(server: NetServer, host: string, port: number): Promise<NodeJS.
   });
 }
 
-/** Answers the port, a free one for port 0. Throws an error that names the setting if it cannot listen there. */
+/** Listens and returns the port, a free one for 0. Throws an error that names the setting if listening fails. */
 export async function listenAt(
   app: FastifyInstance,
   address: ListenAddress & { port: number } & Partial<AsyncDisposable>,
@@ -77,7 +77,7 @@ export async function listenAt(
   }
 }
 
-/** The first address of `localhost`; Fastify would start a server without our limits for each of the others. */
+/** First address of `localhost`. For further addresses, Fastify would start servers without our limits. */
 async function addressOf(host: string): Promise<string> {
   return host === 'localhost' ? (await lookup(host)).address : host;
 }
@@ -89,7 +89,9 @@ function listenError(
 ): Error {
   const where = `${hostInUrl(host)}:${port}`;
   if (cause.code === 'EADDRINUSE') {
-    return new Error(`${portSetting} must be a port that is free: another program listens at ${where}`, { cause });
+    return new Error(`${portSetting} must be a free port: another program listens at ${where}`, { cause });
   }
-  return new Error(`${setting} must be an address or a name of this machine, not ${host}: ${cause.message}`, { cause });
+  return new Error(`${setting} must be an address or name of this machine, not ${host}: ${cause.message}`, {
+    cause,
+  });
 }

@@ -13,7 +13,7 @@ import { type Instruments, createInstruments } from '../telemetry/instruments.ts
 
 const HANDOFF_RESULTS = ['accepted', 'refused', 'ambiguous', 'error'];
 
-/** Counters of this instance. */
+/** Observers that update the counters of this instance. */
 export interface Metrics {
   instruments: Instruments;
   requests: RequestObserver;
@@ -24,7 +24,7 @@ export interface Metrics {
 export function createMetrics(): Metrics {
   const instruments = createInstruments();
   instruments.buildInfo.labels(VERSION).set(1);
-  // The look-up of a series by its labels costs more than counting.
+  // Caches the series, because finding a series by its labels costs more than counting.
   const series = new Map<string, { observe(seconds: number): void }>();
   return {
     instruments,
@@ -51,7 +51,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** Starts the series of alerts at 0: a query cannot see that a series grew if it begins at 1. */
+/** Starts the series that alerts use at 0, because `increase` does not see growth of a series that starts at 1. */
 export function startSeries(instruments: Instruments, { routes, providers }: Pick<Deps, 'routes' | 'providers'>): void {
   const { sessionTransitions, paymentTransitions, refundTransitions, attempts, ended } = instruments;
   for (const environment of ENVIRONMENTS) {
@@ -72,7 +72,7 @@ export function startSeries(instruments: Instruments, { routes, providers }: Pic
   }
 }
 
-/** Counts a durable change. */
+/** Updates counters for a committed change. */
 function count(instruments: Instruments, change: Change): void {
   const { sessionTransitions, paymentTransitions, refundTransitions } = instruments;
   switch (change.type) {
@@ -114,7 +114,7 @@ function countAttempt(
 ): void {
   const { environment, status, created } = delivery;
   if (unmade) {
-    // No receiver has failed, so this is no dead letter.
+    // Counted as given_up, because no receiver has failed.
     if (status === 'dead') ended.labels(environment, 'given_up').inc();
     return;
   }

@@ -12,30 +12,31 @@ import { isLoopbackHost } from '../webhooks/address.ts';
 import { hostInUrl, listenAt } from './addresses.ts';
 import type { Metrics } from './count-metrics.ts';
 
-// The process exits soon after, with or without an answer of the collector.
+// Limits the last export at exit: the process does not wait longer for the collector.
 const LAST_SPANS_MS = 2000;
 
-/** Metrics and traces of this process. Without either, stores and providers stay unwrapped. */
+/** Metrics and traces of this process. If neither is enabled, stores and providers are not wrapped. */
 export interface Telemetry {
   tracing: Tracing | undefined;
   requests: AppDeps['requests'];
   onBatch: OnBatch | undefined;
   store(store: OpenedStore): OpenedStore;
-  provider<Observed extends Provider>(provider: Observed): Observed;
-  /** Opens the port for metrics, if there is one. */
+  provider(provider: Provider): Provider;
+  countForeignSignal(provider: string): void;
+  /** Opens the metrics port, if one is configured. */
   open(deps: AppDeps): Promise<OpenTelemetry>;
 }
 
 interface OpenTelemetry {
   /** URL of the metrics port without a trailing slash. */
   metricsUrl: string | undefined;
-  /** Closes the port for metrics. */
+  /** Closes the metrics port. */
   close(): Promise<void>;
-  /** Sends the last spans, after everything else has ended. */
+  /** Sends the last spans; called after everything else is closed. */
   flush(): Promise<void>;
 }
 
-/** Loads the libraries of metrics and traces only if they are configured. */
+/** Creates telemetry. Loads the libraries for metrics and traces only if they are configured. */
 export async function createTelemetry({ telemetry, database }: Config, log: Logger): Promise<Telemetry> {
   const { metrics: address, traces } = telemetry;
   const tracing = traces && (await import('../telemetry/otlp.ts')).createTracing(traces, VERSION, log);
@@ -48,6 +49,7 @@ export async function createTelemetry({ telemetry, database }: Config, log: Logg
     onBatch: watch?.onBatch,
     store: (store) => watch?.observed(store) ?? store,
     provider: (provider) => (watch ? observeProvider(provider, tracing, metrics?.onProviderCall) : provider),
+    countForeignSignal: (provider) => metrics?.instruments.foreignSignals.labels(provider).inc(),
     async open(deps) {
       const served = metrics && address ? await serveMetrics(deps, metrics, address) : undefined;
       return {
@@ -68,11 +70,11 @@ async function serveMetrics(
   const watch = createWatch(deps, instruments);
   startSeries(instruments, deps);
   const { register } = instruments;
-  // Like the service itself, but scrapes are not measured, not traced and not logged.
+  // Like the app of the service, but scrapes are not measured, traced or logged.
   const log = deps.log.child({}, { level: deps.log.isLevelEnabled('debug') ? deps.log.level : 'warn' });
   const limits = { ...deps.limits, api: 'off', pages: undefined, callbacks: undefined, payments: undefined } as const;
   const own: AppDeps = { ...deps, log, limits, requests: undefined, tracing: undefined };
-  // Scrapers on other machines use host names that this process does not know.
+  // Accepts any host name, because scrapers on other machines use names that this process does not know.
   if (!isLoopbackHost(host)) own.allowedHosts = undefined;
   const app = await createApp(own, [(served) => metricsEndpoint(served, register.contentType, watch.read)]);
   const bound = await listenAt(app, { setting: 'METRICS_HOST', host, portSetting: 'METRICS_PORT', port });

@@ -13,7 +13,7 @@ import { createQueueWorkers } from '../workers/queue-workers.ts';
 import { createTestClockWorker } from '../workers/test-clock-worker.ts';
 import type { Worker } from '../workers/worker.ts';
 
-// A shutdown cuts off attempts that take longer. They are repeated later.
+// A shutdown aborts attempts that take longer; they are repeated later.
 const DELIVERY_GRACE_MS = 5000;
 
 export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Worker[] {
@@ -52,7 +52,7 @@ interface Stoppable {
 
 /** Finishes the requests and attempts in progress, then closes the port, the connections and the database. */
 export async function stopAll({ app, workers, observed, store }: Stoppable): Promise<void> {
-  // The app must stay open meanwhile: requests and workers call its simulated provider.
+  // The app must stay open until then, because requests and workers call its simulated provider.
   await Promise.all([app.drain(), ...workers.map((worker) => worker.stop())]);
   await app.close();
   await observed.close();

@@ -5,12 +5,12 @@ import { SIMULATOR_ID } from '../providers/all.ts';
 
 const UNEXPOSED: Record<ExposingSetting, string> = {
   HOST: 'must be a loopback address',
-  BASE_URL: 'must be of a loopback address',
-  CHECKOUT_URL: 'must be of a loopback address',
-  TRUSTED_PROXIES: 'must be left out',
+  BASE_URL: 'must have a loopback address',
+  CHECKOUT_URL: 'must have a loopback address',
+  TRUSTED_PROXIES: 'must be unset',
 };
 
-/** Registers the configured keys. Throws if other machines could reach the service without a key. */
+/** Registers the configured keys. Throws if other machines could use the service without a key. */
 export async function prepareAccess(deps: Pick<Deps, 'store' | 'now' | 'log'>, config: Config): Promise<void> {
   await registerConfiguredKeys(deps, config.bootstrapKeys);
   const known = await deps.store.apiKeysKnown();
@@ -23,7 +23,7 @@ export async function prepareAccess(deps: Pick<Deps, 'store' | 'now' | 'log'>, c
   const { exposedBy } = config;
   if (exposedBy !== undefined && !config.allowUnauthenticated && known !== 'active') {
     throw new Error(
-      `${exposedBy} ${UNEXPOSED[exposedBy]} while there is no active API key: make one with "tillway keys create", name one in BOOTSTRAP_API_KEYS, or set ALLOW_UNAUTHENTICATED=true to open the API to everyone who reaches it`,
+      `${exposedBy} ${UNEXPOSED[exposedBy]} while there is no active API key: create one with "tillway keys create", set BOOTSTRAP_API_KEYS, or set ALLOW_UNAUTHENTICATED=true to open the API to every client`,
     );
   }
 }
@@ -43,8 +43,8 @@ export function warnOfRoutes({ routes, readiness, log }: Deps, { routesFile }: C
   }
 }
 
-/** Logs that a started service has no API key. */
+/** Warns that the service has no API key. */
 export function warnOfNoKey({ exposedBy }: Config, log: Deps['log']): void {
-  const clients = exposedBy === undefined ? 'every program of this machine' : 'everyone who reaches it';
-  log.warn(`there is no API key: the API is open to ${clients}; "tillway keys create" closes it`);
+  const clients = exposedBy === undefined ? 'every program on this machine' : 'every client that can reach it';
+  log.warn(`there is no API key: the API is open to ${clients}; restrict it with "tillway keys create"`);
 }

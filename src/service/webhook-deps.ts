@@ -11,7 +11,7 @@ import { dirname } from 'node:path';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { DatabaseSettings } from '../store/open.ts';
 
-/** Webhook dependencies from the settings. Throws if the key file cannot be read. */
+/** Creates the webhook dependencies from the settings. Throws if the key file cannot be read. */
 export function webhookDepsOf(
   config: Config,
   { clock, randomBytes, log }: { clock: Clock; randomBytes: RandomBytes; log: Deps['log'] },
@@ -37,8 +37,8 @@ interface KeyOptions {
 }
 
 /**
- * The keys of ENCRYPTION_KEY, then the key in the file next to an SQLite database. Without any key, the first sealing
- * creates the file; a database that several machines share has no folder for a key file. Throws if the file holds no key.
+ * Returns the keys of ENCRYPTION_KEY, then the key in the file next to an SQLite database. If there is no key, the first
+ * encryption creates the file; PostgreSQL has no such file. Throws if the file contains no valid key.
  */
 export function loadEncryptionKeys({ database, configured, randomBytes, log }: KeyOptions): EncryptionKeys {
   const file = database.kind === 'sqlite' ? `${database.path}.key` : undefined;
@@ -56,12 +56,12 @@ export function loadEncryptionKeys({ database, configured, randomBytes, log }: K
   };
 }
 
-/** Creates the key file. If another process has just created it, answers the key in it. */
+/** Creates the key file and returns its key, also if another process has just created the file. */
 function createKey(file: string, randomBytes: RandomBytes, log: KeyOptions['log']): Uint8Array {
-  // Copied: these bytes are part of a pool.
+  // Copied, because the bytes are part of a shared pool.
   const key = Uint8Array.from(randomBytes(KEY_BYTES));
   try {
-    // The key must be on the disk before anything that is sealed with it.
+    // The key must be on disk before anything is encrypted with it.
     const options = { flag: 'wx', mode: OWNER_ONLY, flush: true };
     writeFileSync(file, `${Buffer.from(key).toString('base64')}\n`, options);
   } catch (error) {
@@ -72,7 +72,7 @@ function createKey(file: string, randomBytes: RandomBytes, log: KeyOptions['log'
   syncFolder(file);
   log.warn(
     { file },
-    'ENCRYPTION_KEY is not set: webhook secrets are sealed with a key in this file; back it up separately',
+    'ENCRYPTION_KEY is not set: webhook secrets are encrypted with the key in this file; back it up separately',
   );
   return key;
 }
@@ -96,14 +96,14 @@ function readKey(file: string): Uint8Array | undefined {
   }
   if (KEY_TEXT.test(text)) return Buffer.from(text, 'base64');
   throw new Error(
-    `${file} holds no key: restore it from a backup; it is the base64 of ${KEY_BYTES} bytes; where it is lost, move the file away and run "tillway endpoints forget-secrets"`,
+    `${file} contains no valid key (base64 of ${KEY_BYTES} bytes): restore it from a backup; if the key is lost, move the file away and run "tillway endpoints forget-secrets"`,
   );
 }
 
 function keyMissing(): GatewayError {
-  const message = 'ENCRYPTION_KEY is not set: there is no key to encrypt a webhook secret with.';
+  const message = 'ENCRYPTION_KEY is not set, so webhook secrets cannot be encrypted.';
   return new GatewayError('invalid_state', message, {
     suggestion:
-      'Have the operator start every instance with the same ENCRYPTION_KEY, the base64 of 32 random bytes (openssl rand -base64 32); then resend. An endpoint in WEBHOOK_URL and WEBHOOK_SECRET needs none.',
+      'Ask the operator to start every instance with the same ENCRYPTION_KEY, base64 of 32 random bytes (openssl rand -base64 32); then resend. An endpoint from WEBHOOK_URL and WEBHOOK_SECRET needs no key.',
   });
 }

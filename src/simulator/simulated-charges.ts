@@ -4,7 +4,7 @@ import type { RandomBytes } from '../domain/id.ts';
 import type { Instant } from '../domain/records.ts';
 import type { CommitResult } from '../store/store.ts';
 import type { Write } from '../store/write-statement.ts';
-import { type Instrument, type Script, type Step, handoffTagOf } from './test-instruments.ts';
+import { type Instrument, type InstrumentScript, type CallbackStep, handoffTagOf } from './test-instruments.ts';
 import { type ChargeOrder, type SimulatorEvent, chargeUpdated, eventBody } from './simulator-messages.ts';
 import { type Charge, type SimulatorStore, insertCallback, insertCharge, updateCharge } from './simulator-store.ts';
 
@@ -23,7 +23,7 @@ export interface SimulatorDeps {
 
 type NewCharge = Omit<ChargeOrder, 'currency' | 'buyer_email'>;
 
-/** Takes a charge over once for each id. Throws GatewayError `invalid_state` if it is, or was, refused. */
+/** Accepts a charge, once per id. Throws GatewayError `invalid_state` if the charge is refused, or was refused before. */
 export async function acceptCharge(deps: SimulatorDeps, order: ChargeOrder): Promise<Charge> {
   const tag = handoffTagOf(order.buyer_email);
   if (tag === 'handoff_down')
@@ -86,7 +86,7 @@ export function cancelCharge(deps: SimulatorDeps, charge: Charge): Promise<void>
   });
 }
 
-/** Captures the charge before its callback reports that. Returns false if the charge was cancelled: then no callback is due. */
+/** Captures the charge before its callback is sent. Returns false if the charge was cancelled: no callback must be sent. */
 export async function captureLate(deps: SimulatorDeps, charge: Charge): Promise<boolean> {
   let isCancelled = false;
   await changeCharge(deps, charge, (current) => {
@@ -128,7 +128,7 @@ export function queueEvent(
   );
 }
 
-function queueUpdate(deps: SimulatorDeps, charge: Charge, step: Step): Write[] {
+function queueUpdate(deps: SimulatorDeps, charge: Charge, step: CallbackStep): Write[] {
   const { state, afterMs, agedMs = 0, shortBy = 0, copies } = step;
   const dueAt = deps.now() + afterMs;
   const event = chargeUpdated(charge, state, Math.max(0, charge.amount - shortBy));
@@ -137,7 +137,7 @@ function queueUpdate(deps: SimulatorDeps, charge: Charge, step: Step): Write[] {
 
 function queuePayout(deps: SimulatorDeps, charge: Charge): Write[] {
   if (deps.settlementDelayMs === 0) return [];
-  // In full: the gateway's own fee is not this provider's business.
+  // The full amount, because the provider does not deduct the gateway's fee.
   const event = { type: 'charge.settled', payout: `po_${hex(deps, EVENT_BYTES)}`, amount: charge.amount } as const;
   return queueEvent(deps, charge, event, { dueAt: deps.now() + deps.settlementDelayMs });
 }
@@ -168,8 +168,8 @@ function newCharge(deps: SimulatorDeps, order: NewCharge, status: Charge['status
   };
 }
 
-/** Cents that the provider captures at once, of a short payment too. */
-function capturedBy({ status, callbacks }: Script, { total }: Charge): number {
+/** Cents that the provider captures at once, which for a short payment are less than the total. */
+function capturedBy({ status, callbacks }: InstrumentScript, { total }: Charge): number {
   const short = callbacks.find(({ shortBy }) => shortBy !== undefined)?.shortBy;
   if (short !== undefined) return Math.max(0, total - short);
   return status === 'paid' ? total : 0;

@@ -59,7 +59,7 @@ interface AcceptedRefund {
   answer?: RefundScript['firstAnswer'];
 }
 
-/** Refunds once for each id of the caller. Throws GatewayError `invalid_state` for too much, or an id used otherwise. */
+/** Refunds once per id. Throws GatewayError `invalid_state` for too high an amount, or an id of a different refund. */
 export async function acceptRefund(deps: SimulatorDeps, charge: Charge, order: RefundOrder): Promise<AcceptedRefund> {
   const { refund: id, amount } = order;
   let taken: AcceptedRefund | undefined;

@@ -85,7 +85,7 @@ export function createCallbackWorker(
   return createWorker({ name: 'simulator', log, runOnce, onWake: store.onWrite, pollMs: POLL_MS });
 }
 
-/** Makes an event true before its callback reports it. Returns false if it must not be reported any more. */
+/** Applies an event to its charge before the callback reports it. Returns false if the callback must not be sent any more. */
 async function takeEffect(deps: SimulatorDeps, charge: Charge, event: SimulatorEvent): Promise<boolean> {
   switch (event.type) {
     case 'charge.settled':

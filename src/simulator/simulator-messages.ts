@@ -9,9 +9,9 @@ import type { Charge, ChargeRefund } from './simulator-store.ts';
 const MAX_NAME = 254;
 const cents = z.int().min(1);
 
-/** Request body of a handoff: a merchant's gateway has a charge taken over. */
+/** Request body of a handoff, in which the merchant's gateway creates a charge. */
 const charge = z.strictObject({
-  charge: text(1, MAX_NAME).describe("The caller's id of the charge; the same one is taken over once."),
+  charge: text(1, MAX_NAME).describe("The caller's id of the charge; the same id creates one charge only."),
   order: text(1, MAX_NAME),
   kind: routeKind,
   amount: cents,

@@ -55,7 +55,7 @@ export interface SimulatorStore {
   /** Oldest first. */
   chargesOfSession(sessionId: string): Promise<Charge[]>;
   refund(id: string): Promise<ChargeRefund | undefined>;
-  /** Pending callbacks whose time has come, the longest due first. */
+  /** Pending callbacks that are due, the longest due first. */
   callbacksDue(now: Instant, limit: number): Promise<QueuedCallback[]>;
   /** Writes to the records of one charge, all or none. Returns false if a record had changed since it was read. */
   write(reference: string, writes: Write[]): Promise<boolean>;
@@ -104,7 +104,7 @@ export const insertCharge = (charge: Charge): Write => insert('simulated_payment
 export const insertRefund = (refund: ChargeRefund): Write => insert('simulated_refunds', refund);
 export const insertCallback = (callback: QueuedCallback): Write => insert('simulated_callbacks', callback);
 
-/** Requires that nothing happened to the charge since it was read as `before`. */
+/** Requires that the charge has not changed since it was read as `before`. */
 export function updateCharge({ reference, status, reason, captured, refunded }: Charge, before: Charge): Write {
   const params = [reference, status, reason, captured, refunded, before.status, before.refunded];
   return { sql: UPDATE_CHARGE, params, guard: 'overtaken' };

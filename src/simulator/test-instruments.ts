@@ -2,11 +2,11 @@
 export type ChargeState = 'CREATED' | 'PROCESSING' | 'CAPTURED' | 'DECLINED' | 'CANCELLED' | 'REFUNDED';
 
 /** One callback of a test outcome. */
-export interface Step {
+export interface CallbackStep {
   state: ChargeState;
   /** Time from the buyer's click until the callback is sent, in milliseconds. */
   afterMs: number;
-  /** Age of the event by then, in milliseconds. */
+  /** Age of the event when the callback is sent, in milliseconds. */
   agedMs?: number;
   /** Cents missing from the amount. */
   shortBy?: number;
@@ -14,12 +14,12 @@ export interface Step {
   copies?: number;
 }
 
-export interface Script {
+export interface InstrumentScript {
   /** Status of the charge right after the click. A full capture that is sent later makes it `paid` then. */
   status: 'pending' | 'paid' | 'failed';
   /** Reason of a decline, as the simulated provider's own code; by default the code for that payment method. */
   reason?: string;
-  callbacks: readonly Step[];
+  callbacks: readonly CallbackStep[];
 }
 
 /** A test outcome, chosen by card number, or by name on the wallet and bank pages. */
@@ -28,9 +28,9 @@ export interface Instrument {
   label: string;
   outcome: string;
   cardNumber: string;
-  script: Script;
+  script: InstrumentScript;
   /** Script after an earlier payment of the same session was declined. */
-  afterDecline?: Script;
+  afterDecline?: InstrumentScript;
 }
 
 const SECOND_MS = 1000;
@@ -138,11 +138,11 @@ export const HANDOFF_TAGS = [
   },
 ];
 
-function script(status: Script['status'], ...callbacks: Step[]): Script {
+function script(status: InstrumentScript['status'], ...callbacks: CallbackStep[]): InstrumentScript {
   return { status, callbacks };
 }
 
-function step(state: ChargeState, afterSeconds = 0, more: Omit<Step, 'state' | 'afterMs'> = {}): Step {
+function step(state: ChargeState, afterSeconds = 0, more: Omit<CallbackStep, 'state' | 'afterMs'> = {}): CallbackStep {
   return { state, afterMs: afterSeconds * SECOND_MS, ...more };
 }
 

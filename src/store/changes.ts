@@ -15,7 +15,7 @@ import { sessionWrites } from './tables/sessions-table.ts';
 import { endpointWrites } from './tables/webhook-endpoints-table.ts';
 import type { Write } from './write-statement.ts';
 
-/** The statements of each type of change: the same for every database. */
+/** Builders of the statements of each type of change, the same for SQLite and PostgreSQL. */
 const WRITES = {
   ...apiKeyWrites,
   ...clockWrites,
@@ -36,7 +36,7 @@ const WRITES = {
 
 type Writes = typeof WRITES;
 
-/** One change. A change set is applied whole, under the guards of its changes, or not at all. */
+/** One change. The store applies a change set completely, or not at all if the guard of one of its changes fails. */
 export type Change = { [Type in keyof Writes]: { type: Type } & Parameters<Writes[Type]>[0] }[keyof Writes];
 
 /** The statements of a change set, in order. */
@@ -52,27 +52,28 @@ const WORK = new Set<Change['type']>([
   'delivery_finished',
   'delivery_replayed',
   'endpoint_changed',
+  'hint_queued',
   'task_queued',
   'task_finished',
   'refund_created',
   'refund_postponed',
 ]);
 
-/** Whether these changes can leave work for a worker. */
+/** Returns whether these changes can create work for a worker. */
 export function createsWork(changes: Change[]): boolean {
   return changes.some(({ type }) => WORK.has(type));
 }
 
 const LAST = '\u{ffff}';
 
-/** Whether these changes erase personal data, which must then be in no file of the database. */
+/** Returns whether these changes erase personal data, which the store then also removes from unused parts of its files. */
 export function erasesPersonalData(changes: Change[]): boolean {
   return changes.some(({ type }) => type === 'customer_erased' || type === 'session_erased');
 }
 
-/** The order of change sets in a transaction, by the locks that they take, so that two never wait crosswise. */
+/** Sort key of a change set in a transaction, by the locks that it takes, so that two transactions never deadlock. */
 export function lockOrderOf(changes: Change[]): string {
-  // Last of a batch: locks rows of many sessions, or rows that all instances write.
+  // These sets are last in a batch: they lock rows of many sessions, or rows that all instances write.
   if (changes.some(({ type }) => type === 'recovery_saved' || type === 'events_placed')) return LAST;
   for (const change of changes) {
     if (change.type === 'session_created') return change.session.idempotencyKey ?? '';

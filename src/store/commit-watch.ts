@@ -3,7 +3,7 @@ import { type Tracing, traced } from '../telemetry/tracing.ts';
 import type { Change, CommitResult, Conflict, Store } from './store.ts';
 
 export interface CommitObserver {
-  /** `seconds`: from the call until the commit is durable, with its time in the queue. */
+  /** `seconds`: time from the call until the commit is durable, including the wait in the queue. */
   commit(changes: readonly Change[], outcome: 'done' | 'failed' | Conflict, seconds: number): void;
   /** Number of change sets in one transaction. */
   batch(sets: number): void;
@@ -41,7 +41,7 @@ export function watchCommits(
     observed: (store) => ({
       ...store,
       commit(changes) {
-        // The work of workers begins no trace.
+        // A commit outside a trace, such as one of a worker, starts no new trace.
         if (!tracing || currentOrigin().traceParent === null) return measured(store, changes);
         const attributes = { 'db.system.name': database, 'tillway.commit.changes': changes.length };
         return traced(tracing, { name: 'commit', kind: 'client', attributes }, async (span) => {

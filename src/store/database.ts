@@ -2,7 +2,7 @@ import type { Select } from './keyset.ts';
 import type { Store } from './store.ts';
 import type { Write } from './write-statement.ts';
 
-/** Direct access to the tables of a database, for the simulated provider, whose records are no part of the store's port. */
+/** Direct access to the tables of a database, for the simulated provider, whose records are not part of the store port. */
 export interface Database {
   select: Select;
   /** Applies the statements in one durable transaction, in `lockOrder`. Returns false if a guard did not hold. */
@@ -16,7 +16,7 @@ export interface OpenedStore extends Store {
 
 /** A database opened read-only, without migrating it. */
 export interface ExaminedDatabase {
-  /** At most `limit` ids that violate an invariant. Reads one snapshot, also while a service runs; can take long. */
+  /** Returns at most `limit` ids that violate an invariant. Reads one snapshot, even of a running service; can take long. */
   violations(sql: string, limit: number): Promise<string[]>;
   /** Faults that the database itself finds in its files and references; undefined if it has no such check. */
   integrity(): Promise<string[] | undefined>;

@@ -16,31 +16,31 @@ export type SelectEach = (queries: readonly Query[]) => Promise<Row[][]>;
 /** A range of one table, by an index whose columns are `equals`, then `oneOf`, then `sortedBy`. */
 export interface KeysetQuery {
   table: string;
-  /** Columns of the result; default: all. */
+  /** Columns of the result; all by default. */
   select?: string;
   equals: Record<string, SqlValue>;
-  /** Selects the few rows of an id or an address by their own index; the range is then filtered and sorted among them. */
+  /** Query of the few rows of an id or an address; if set, the range filters and sorts only these rows. */
   among?: Query | undefined;
-  /** Leading index columns that no filter fixes, with all their values: each value is one range. */
+  /** Leading index columns without a filter, with all their possible values; each value is one range. */
   oneOf: Record<string, readonly string[]>;
-  /** The column by which the index is partial. */
+  /** Column of a partial index, which has only the rows with a value in this column. */
   notNull?: string;
-  /** Columns that sort the range; default: `id`. */
+  /** Columns that sort the range; `id` by default. */
   sortedBy?: readonly string[];
   /** Bounds of the id, for pages sorted by the id alone; ids sort by their creation time. */
   ids?: { from: string | undefined; below: string | undefined };
-  /** Further conditions, which few rows of those ids fail: `created >= ` and its value. */
+  /** Further conditions, such as `created >= ` with its value, that most rows of the range meet. */
   also?: readonly (readonly [condition: string, value: SqlValue])[];
 }
 
-/** At most `limit` rows, sorted in one direction, after the row with these values in the columns that sort. */
+/** Part of a range: at most `limit` rows in one direction, after the row with these values in the sort columns. */
 export interface KeysetRange {
   limit: number;
   direction: 'ASC' | 'DESC';
   after: readonly SqlValue[] | undefined;
 }
 
-/** Splits the leading columns of an index, with all their values, into those that a filter fixes and those it leaves open. */
+/** Splits the leading columns of an index, given with all their values, by whether the filter has a value for them. */
 export function splitColumns(
   filter: Record<string, string | undefined>,
   leading: Record<string, readonly string[]>,
@@ -50,7 +50,7 @@ export function splitColumns(
   return { equals, oneOf: Object.fromEntries(Object.entries(leading).filter(([column]) => !(column in equals))) };
 }
 
-/** A page of a table, or `among` some of its rows, by `filter`; by the id alone if the filter fixes no column. */
+/** Range of a table, or of its rows in `among`, by `filter`; without a filter, the range is sorted by the id alone. */
 export function filterKeyset(
   table: string,
   filter: Record<string, string | undefined>,
@@ -61,13 +61,13 @@ export function filterKeyset(
   return { table, equals, oneOf: among || Object.keys(equals).length === 0 ? {} : oneOf, among };
 }
 
-/** The statement of the first id that is given. */
+/** Query of the first entry whose id is defined; undefined if none is. */
 export function rowsNamed(...named: readonly [sql: string, id: string | undefined][]): Query | undefined {
   const found = named.find(([, id]) => id !== undefined);
   return found && { sql: found[0], params: [found[1]!] };
 }
 
-/** The range of a page and one row more, for `hasMore`; `place` has the cursor's sort values before the id. */
+/** Range of a page plus one row for `hasMore`; `place` has the cursor's sort values other than the id. */
 export function rangeOf({ limit, startingAfter, endingBefore }: Page, place: readonly SqlValue[] = []): KeysetRange {
   const cursor = endingBefore ?? startingAfter;
   const direction = endingBefore === undefined ? 'DESC' : 'ASC';
@@ -75,8 +75,8 @@ export function rangeOf({ limit, startingAfter, endingBefore }: Page, place: rea
 }
 
 /**
- * Several disjoint ranges of one table, sorted alike: one range scan per combination of `oneOf` values, each at most `limit`
- * rows long, merged. The cost grows neither with the table nor with the depth of the page.
+ * Query for several disjoint ranges of one table with the same sort columns. Merges one range scan of at most `limit` rows per
+ * combination of `oneOf` values. The cost grows neither with the table nor with the depth of the page.
  */
 export function keysetQuery(queries: readonly [KeysetQuery, ...KeysetQuery[]], range: KeysetRange): Query {
   const { among, sortedBy: columns = ['id'] } = queries[0];
@@ -118,7 +118,7 @@ function branchesOf(query: KeysetQuery, { range, columns, order, bind }: Branchi
   });
 }
 
-/** One bound at each end of a range: given two bounds at one end, a database uses one and reads in vain up to the other. */
+/** Conditions with one bound per end of a range: of two bounds, a database would search by one and skip rows one by one. */
 function idRange(
   { from, below }: NonNullable<KeysetQuery['ids']>,
   range: KeysetRange,
@@ -132,7 +132,7 @@ function idRange(
   return [lower, upper === undefined ? '' : `id < ${bind(upper)}`].filter((condition) => condition !== '');
 }
 
-/** Row values are compared column by column, and an index that has the columns in this order is one range of them. */
+/** SQL row value. An index with the columns in this order serves a comparison of row values as one range. */
 function tuple(parts: readonly string[]): string {
   return parts.length === 1 ? parts[0]! : `(${parts.join(', ')})`;
 }

@@ -14,14 +14,14 @@ export interface JournalFilter {
   until?: Instant;
 }
 
-/** A range of the journal: at most `limit` entries, older or newer than a place, or from the end of the journal without one. */
+/** A range of the journal: at most `limit` entries before or after a position; without a position, the newest ones. */
 export interface JournalRange {
   limit: number;
   order: 'newest_first' | 'oldest_first';
   after: EntryPosition | undefined;
 }
 
-/** Length of a day of the running sums, which starts at midnight UTC. */
+/** Length of a day of the running sums; days start at midnight UTC. */
 export const DAY_MS = 86_400_000;
 
 /** Partition of the journal: the entries of one kind in one account. */
@@ -31,7 +31,7 @@ export interface LedgerPartition {
   kind: PostingKind;
 }
 
-/** The known partitions of an environment. */
+/** All partitions of an environment. */
 export function partitionsOf(environment: Environment): LedgerPartition[] {
   return ACCOUNTS.flatMap((account) => POSTING_KINDS.map((kind) => ({ environment, account, kind })));
 }

@@ -27,10 +27,10 @@ export function missingMigrations(history: readonly Row[]): readonly Migration[]
   return MIGRATIONS.slice(applied.length);
 }
 
-/** Hash of the last of the 14 migrations that the first one of this version replaces. */
+/** Hash of the last of the 14 migrations that the first migration of this program replaces. */
 const LAST_REPLACED = '379e797aebaec6d97ff38ef9927505ed7653f34d22389d8af02d4616930d7f9b';
 
-/** Counts the replaced migrations as the first one of this version if all of them were applied. */
+/** Replaces the 14 old migrations in a history by the first migration of this program; throws if some were not applied. */
 function withoutReplaced(history: readonly Row[]): readonly Row[] {
   const [first] = MIGRATIONS;
   if (Number(history[0]?.['version'] ?? first!.version) >= first!.version) return history;
@@ -61,12 +61,12 @@ export function rejectOutdatedProgram(applied: readonly Row[]): void {
 
 const SHOWN_TABLES = 3;
 
-/** Throws if a database has the tables of another program, because ours would be mixed with them. */
+/** Throws if a database has the tables of another program, which Tillway's tables must not be mixed with. */
 export function refuseForeign(tables: readonly string[]): void {
   if (tables.length === 0 || tables.includes('schema_migrations')) return;
   const hidden = tables.length - SHOWN_TABLES;
   const shown = `${tables.slice(0, SHOWN_TABLES).join(', ')}${hidden > 0 ? ` and ${hidden} more` : ''}`;
-  throw new Error(`the database holds the tables of another program (${shown}): name one that is Tillway's alone`);
+  throw new Error(`the database holds the tables of another program (${shown}): use one for Tillway alone`);
 }
 
 export function migrationRow(migration: Migration): SqlValue[] {

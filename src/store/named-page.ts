@@ -19,7 +19,7 @@ export function pageOfItems<Item extends Place, Place>(
   return { items: older.slice(0, limit), hasMore: older.length > limit };
 }
 
-/** The page of a list whose filter implies an environment, such as a customer's; empty if `environment` is the other one. */
+/** Page of a list whose filter, such as a customer, implies an environment; empty if `environment` is the other one. */
 export function pageWithin<Item extends { environment: Environment }>(
   page: PageResult<Item>,
   environment: Environment | undefined,

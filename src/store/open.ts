@@ -38,7 +38,7 @@ export function examineDatabase(database: DatabaseSettings): Promise<ExaminedDat
   );
 }
 
-/** Names the database in the error of a use that fails. */
+/** Adds the address of the database to the error if `use` fails. */
 async function naming<Result>(database: DatabaseSettings, use: () => Promise<Result>): Promise<Result> {
   try {
     return await use();
@@ -47,7 +47,7 @@ async function naming<Result>(database: DatabaseSettings, use: () => Promise<Res
   }
 }
 
-/** A host name with several addresses gives one error for each. */
+/** Message of an error, or of all errors of a host name with several addresses. */
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
   return error instanceof Error ? error.message : String(error);

@@ -1,11 +1,11 @@
 import type { Connection, PoolClient, Submittable } from 'pg';
 import type { Row, SqlValue } from './keyset.ts';
-import { isAnswer, types } from './postgres-connection.ts';
+import { isServerAnswer, pgTypes } from './postgres-connection.ts';
 
 export interface Statement {
   sql: string;
   params: SqlValue[];
-  /** Whether the result needs the rows, and not only their number. */
+  /** True if the result needs the rows, not only their number. */
   answersRows?: boolean;
 }
 
@@ -14,7 +14,7 @@ export interface BatchResult {
   counts: number[];
   /** Rows of each statement with `answersRows`, in order. */
   rows: Row[][];
-  /** Error of the statement `counts.length`; the server has then rolled back the whole batch. */
+  /** Error of the statement with the index `counts.length`; the server has then rolled back the whole batch. */
   refusal?: Error;
 }
 
@@ -27,7 +27,7 @@ interface Prepared {
 /** Interface of `pg` for the protocol: it calls `submit`, then a handler for each message of the response. */
 interface Exchange extends Submittable {
   query_timeout: number;
-  /** `pg` wraps it to end the timeout. */
+  /** `pg` wraps this callback to clear its timeout. */
   callback(error: Error | null): void;
   handleCommandComplete(message: { text: string }): void;
   handleError(error: Error): void;
@@ -40,9 +40,9 @@ interface Exchange extends Submittable {
 const prepared = new WeakMap<PoolClient, Prepared>();
 
 /**
- * Sends all statements in one round trip. They are one transaction, which is durable when this resolves without `refusal`:
- * the statements between two Sync messages of the protocol form one, so that neither BEGIN nor COMMIT is sent, and no
- * transaction waits for this process, however long it is paused. Rejects if the outcome is unknown.
+ * Sends all statements in one round trip, as one transaction, which is durable when this resolves without `refusal`. The
+ * protocol makes one transaction of the statements between two Sync messages. Without BEGIN and COMMIT, no transaction stays
+ * open while this process is paused. Rejects if the outcome is unknown.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
  */
 export function runBatch(
@@ -72,7 +72,7 @@ function exchange(
     for (const [index, { sql, params, answersRows }] of statements.entries()) {
       let name = known.names.get(sql) ?? fresh.get(sql)?.name;
       if (name === undefined) {
-        // A new name each time: a refusal does not say whether the statement had been prepared before.
+        // A new name each time, because an error does not tell whether the server has prepared the statement.
         name = `write_${known.made++}`;
         fresh.set(sql, { name, index });
         connection.parse({ name, text: sql, types: [] }, true);
@@ -96,15 +96,15 @@ function exchange(
       },
       handleCommandComplete: ({ text }) => counts.push(Number(text.slice(text.lastIndexOf(' ') + 1))),
       handleError(error) {
-        // Otherwise the connection is lost or silent, or the server ends it: the outcome of the batch is unknown.
-        if (isAnswer(error)) result.refusal = error;
-        this.callback(isAnswer(error) ? null : error);
+        // Any other error is the loss of the connection, so the outcome of the batch is unknown and the promise rejects.
+        if (isServerAnswer(error)) result.refusal = error;
+        this.callback(isServerAnswer(error) ? null : error);
       },
       handleReadyForQuery() {
         this.callback(null);
       },
       handleRowDescription({ fields }) {
-        columns = fields.map(({ name, dataTypeID }) => ({ name, parse: types.getTypeParser(dataTypeID) }));
+        columns = fields.map(({ name, dataTypeID }) => ({ name, parse: pgTypes.getTypeParser(dataTypeID) }));
         rows.push([]);
       },
       handleDataRow({ fields }) {
@@ -113,7 +113,7 @@ function exchange(
           const text = fields[index]!;
           row[name] = text === null ? null : parse(text);
         }
-        // The rows of a statement without `answersRows` are not described, and are dropped.
+        // Drops the rows of statements without `answersRows`, because the server does not describe their columns.
         rows.at(-1)?.push(row);
       },
       handleEmptyQuery: () => undefined,

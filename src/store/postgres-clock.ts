@@ -3,12 +3,12 @@ import type { Select } from './store-reads.ts';
 
 const LOOK_EVERY_MS = 10_000;
 const FIRST_LOOKS = 3;
-/** Longest duration of a clock reading; a longer one is too inaccurate. */
+/** Longest duration of a clock reading; slower readings are too inaccurate and are ignored. */
 const LONGEST_LOOK_MS = 1000;
 
 const SELECT_TIME = 'SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now';
 
-/** The time of the database, carried on by the monotonic clock: all instances agree on the end of a lease. */
+/** Clock of the database, continued by the monotonic clock, so that all instances agree on the end of a lease. */
 export async function startDatabaseClock(select: Select) {
   let origin = Number.NaN;
 
@@ -20,7 +20,7 @@ export async function startDatabaseClock(select: Select) {
     if (took <= LONGEST_LOOK_MS || Number.isNaN(origin)) origin = Number(row!['now']) - (sentAt + answeredAt) / 2;
   }
 
-  // The first reading opens a connection, which takes longer than a round trip.
+  // Reads several times, because the first reading includes the time to open a connection.
   for (let count = 0; count < FIRST_LOOKS; count++) await look();
   const timer = setInterval(() => {
     // Until the database is available again, the time continues from the last reading.

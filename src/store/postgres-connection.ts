@@ -15,7 +15,7 @@ export const DEADLINE_MS = 4500;
 export const CONNECT_TIMEOUT_MS = 2000;
 /** Time limit of a read, without the wait for a connection. */
 export const READ_TIMEOUT_MS = DEADLINE_MS - CONNECT_TIMEOUT_MS;
-// Less than a caller waits: a slow statement is then an answer of the server, and no reason to distrust the connection.
+// Shorter than READ_TIMEOUT_MS, so that the server reports a slow statement before the client gives up the connection.
 const STATEMENT_TIMEOUT_MS = 2250;
 /** Limits for a lock in a shared transaction, and for a change set that is sent alone. */
 const LOCK_TIMEOUT_MS = 250;
@@ -26,7 +26,7 @@ const KEEP_ALIVE_AFTER_MS = 10_000;
 const NUMERIC_TYPES = new Set<number>([20, 23, 1700]);
 const asNumber = (text: string) => Number(text);
 const asText = (text: string) => text;
-export const types = { getTypeParser: (type: number) => (NUMERIC_TYPES.has(type) ? asNumber : asText) };
+export const pgTypes = { getTypeParser: (type: number) => (NUMERIC_TYPES.has(type) ? asNumber : asText) };
 
 /** Options of every connection. */
 export function connectionOptions(url: string) {
@@ -36,7 +36,7 @@ export function connectionOptions(url: string) {
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
-    types,
+    types: pgTypes,
   };
 }
 
@@ -67,7 +67,7 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
   );
   // If a connection is lost while in use, its query fails. Without a listener its error event would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
-  /** Time of the last answer of each connection, and the time before which no answer is trusted, by the monotonic clock. */
+  /** Time of the last answer of each connection. Connections whose answer is before `suspectUntil` are closed. */
   const answered = new WeakMap<PoolClient, number>();
   let suspectUntil = 0;
   let awaySince: number | undefined;
@@ -88,7 +88,7 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
     for (;;) {
       const client = await pool.connect();
       if ((answered.get(client) ?? Infinity) >= suspectUntil) return client;
-      // Another connection went silent, so that this older one may be half-open as well.
+      // Another connection was lost after the last answer of this one, which may be half-open too.
       client.release(true);
     }
   }
@@ -105,11 +105,11 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
           note();
           return result;
         } catch (error) {
-          const [answer, stale] = [isAnswer(error), codeOf(error) === STALE_PLAN];
+          const [answer, stale] = [isServerAnswer(error), sqlStateOf(error) === STALE_PLAN];
           if (client && !answer) suspectUntil = performance.now();
           client?.release(!answer || stale);
           if (!answer) note(error);
-          // The caller never causes a failure to open a connection.
+          // A failure to open a connection is never a defect of the caller.
           if (!client) throw unavailable(error);
           if (!stale || attempt === poolSize) throw asUnavailable(error);
         }
@@ -120,37 +120,37 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
 }
 
 /** SQLSTATE of an error that the server sent; empty for every other error. */
-export function codeOf(error: unknown): string {
+export function sqlStateOf(error: unknown): string {
   const code = (error as { code?: unknown }).code;
   return error instanceof Error && 'severity' in error && typeof code === 'string' ? code : '';
 }
 
-// Connection and login, the end of a session by an operator or by one of its limits, and a server that became a standby:
-// the next query needs another connection.
+// Errors of the connection or the login, sessions ended by an operator or by a limit, and a server that became a standby:
+// the next query needs a new connection.
 const NO_MORE = /^(?:08|28|3D|57P|25P03|25P04|25006)/;
 
-/** Whether the server answered and the connection is still usable; the refused statement then left nothing behind. */
-export function isAnswer(error: unknown): boolean {
-  const code = codeOf(error);
+/** Returns whether the server answered and the connection is usable; the refused statement has then changed nothing. */
+export function isServerAnswer(error: unknown): boolean {
+  const code = sqlStateOf(error);
   return code !== '' && !NO_MORE.test(code);
 }
 
 // Another instance's migration has changed the table of a prepared SELECT; a new connection prepares it again.
 const STALE_PLAN = '0A000';
-// https://www.postgresql.org/docs/current/errcodes-appendix.html: resources (such as a full disk), operator, system, a
-// temporary state, lock timeout, serialization and deadlock.
+// https://www.postgresql.org/docs/current/errcodes-appendix.html: lack of resources (such as a full disk), operator
+// intervention, system errors, temporary states, lock timeouts, serialization failures and deadlocks.
 const AWAY = /^(?:53|55|57|58|40001|40P01|0A000)/;
 
-/** The error of the store's port: a defect stays a defect, every other error is `unavailable`. */
+/** Converts an error to one of the store port: a defect to an Error, every other error to `unavailable`. */
 export function asUnavailable(error: unknown): unknown {
   if (error instanceof GatewayError) return error;
-  if (isAnswer(error) && !AWAY.test(codeOf(error)))
+  if (isServerAnswer(error) && !AWAY.test(sqlStateOf(error)))
     return new Error(`database: ${(error as Error).message}`, { cause: error });
   return unavailable(error);
 }
 
 function unavailable(cause: unknown): GatewayError {
   const message = 'The database cannot be reached, or does not answer in time.';
-  const suggestion = 'Send it again after the seconds of Retry-After, with the same idempotencyKey.';
+  const suggestion = 'Send the request again after the seconds in Retry-After, with the same idempotencyKey.';
   return new GatewayError('unavailable', message, { suggestion }, { cause });
 }

@@ -1,6 +1,6 @@
 const cache = new Map<string, string>();
 
-/** A statement with PostgreSQL's placeholders, `$1` for `?1`, and with its parts for PostgreSQL alone. No statement has a literal `?`. */
+/** Converts a statement to PostgreSQL: `$1` for `?1`, and the parts for PostgreSQL only. No statement has a literal `?`. */
 export function forPostgres(sql: string): string {
   let text = cache.get(sql);
   if (text === undefined) {
@@ -12,6 +12,6 @@ export function forPostgres(sql: string): string {
 
 /** A migration with byte order for every text: ids sort by it, and pages are ranges of ids. */
 export function migrationForPostgres(sql: string): string {
-  // A cast takes no collation.
+  // Skips casts, in which a type has no collation.
   return sql.replaceAll(/(?<!AS )\bTEXT\b/g, 'TEXT COLLATE "C"');
 }

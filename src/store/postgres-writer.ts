@@ -9,7 +9,7 @@ import {
   DEADLINE_MS,
   PATIENT_LOCK_TIMEOUT_MS,
   asUnavailable,
-  codeOf,
+  sqlStateOf,
 } from './postgres-connection.ts';
 import { forPostgres } from './postgres-sql.ts';
 import type { OnBatch } from './commit-watch.ts';
@@ -18,7 +18,7 @@ import type { Write } from './write-statement.ts';
 
 /** Limit of change sets in one batch. */
 const MAX_BATCH = 200;
-/** The next batch waits for the one in flight, but no longer than this. At most this many are in flight. */
+/** Longest wait of a batch for the one in flight, and the maximum number of batches in flight. */
 const SLOW_AFTER_MS = 5;
 const MAX_IN_FLIGHT = 3;
 /** Change sets that were refused in a batch are sent alone, at most this many at once; other sets do not wait for them. */
@@ -42,10 +42,10 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** The statements of a change set, each with the conflict that it means if it affects no row. */
+/** The statements of a change set, each with the conflict to report if it affects no row. */
 type StatementSet = (Statement & { guard: Conflict | undefined; locks: string | undefined })[];
 
-/** A statement of a batch, and the number of its set. */
+/** A statement of a batch, and the index of its change set. */
 interface Sent {
   set: number;
   statement: StatementSet[number];
@@ -53,7 +53,7 @@ interface Sent {
 
 export interface WriterOptions {
   connections: Connections;
-  /** From 0 up to, not including, 1. */
+  /** Random number from 0 up to, not including, 1. */
   random(): number;
   onBatch?: OnBatch | undefined;
 }
@@ -65,7 +65,7 @@ export function createWriter(options: WriterOptions) {
   let waiting: Waiting[] = [];
   let inFlight = 0;
   let slow = 0;
-  /** Sets that are committed one by one, and the number of them in flight. They wait longer for a lock than a batch. */
+  /** Sets that are sent alone, and the number of them in flight. They wait longer for a lock than a batch. */
   const alone: Waiting[] = [];
   let goingAlone = 0;
   let onIdle: (() => void) | undefined;
@@ -117,9 +117,9 @@ export function createWriter(options: WriterOptions) {
       settle(batch, sent, counts);
       return;
     }
-    // After the last statement the server refused the commit itself.
+    // Undefined if all statements succeeded and the server refused the commit itself.
     const refused = sent[counts.length];
-    const isLocked = codeOf(refusal) === LOCKED;
+    const isLocked = sqlStateOf(refusal) === LOCKED;
     const [only] = batch;
     if (batch.length > 1 && refused === undefined) alone.push(...batch);
     else if (batch.length > 1) await commitOthers(batch, batch[refused!.set]!, isLocked, repeats);
@@ -135,14 +135,14 @@ export function createWriter(options: WriterOptions) {
     const others = batch.filter((set) => !isRefused(set));
     if (repeats === 0) alone.push(...others);
     else if (others.length > 0) await commitTogether(others, { repeats: repeats - 1 });
-    // The refused set follows the other sets, which may have caused the refusal.
+    // Sent after the other sets, because a conflict with one of them may have caused the refusal.
     alone.push(...batch.filter(isRefused));
   }
 
   function settle(batch: Waiting[], sent: Sent[], counts: number[]): void {
     const conflicts = new Map<number, Conflict>();
     for (const [index, { set, statement }] of sent.entries()) {
-      // With other statements in its set the server would have refused it.
+      // In a set of several statements, the server reports a failed guard as an error (see `statementsOf`).
       const failed = batch[set]!.statements.length === 1 && counts[index] === 0;
       if (failed && statement.guard !== undefined) conflicts.set(set, statement.guard);
     }
@@ -157,14 +157,14 @@ export function createWriter(options: WriterOptions) {
   }
 
   function settleRefusal({ resolve, reject }: Waiting, guard: Conflict | undefined, refusal: Error): void {
-    if (guard !== undefined && codeOf(refusal) === DIVISION_BY_ZERO) resolve({ done: false, conflict: guard });
+    if (guard !== undefined && sqlStateOf(refusal) === DIVISION_BY_ZERO) resolve({ done: false, conflict: guard });
     else reject(asUnavailable(refusal));
   }
 
-  /** One round trip, repeated if the server rolled it back for another transaction, or if a patient set waits for a lock. */
+  /** Sends a batch. Repeats if the server rolled it back for another transaction, or if a `patient` set waited for a lock. */
   async function send(statements: Statement[], deadline: number, patient: boolean): Promise<BatchResult> {
     for (let attempt = 1; ; attempt++) {
-      // Opening a connection can take the rest of the time, and no caller waits longer than the deadline.
+      // Opening a connection can take this long, and no caller waits longer than the deadline.
       if (deadline - performance.now() < CONNECT_TIMEOUT_MS)
         throw new GatewayError('unavailable', 'The database does not keep up with the requests.');
       const result = await connections.use(async (client) => {
@@ -173,7 +173,7 @@ export function createWriter(options: WriterOptions) {
         const { counts, ...rest } = await runBatch(client, [PATIENCE, ...statements], left);
         return { ...rest, counts: counts.slice(1) };
       });
-      const code = result.refusal ? codeOf(result.refusal) : '';
+      const code = result.refusal ? sqlStateOf(result.refusal) : '';
       const again = ROLLED_BACK.has(code) || (code === LOCKED && patient);
       if (!again || attempt === MAX_TRIES) return result;
       await sleep(random() * LONGEST_PAUSE_MS * attempt);
@@ -204,7 +204,7 @@ export function createWriter(options: WriterOptions) {
   };
 }
 
-/** For a set that is sent alone: it can wait longer for a lock, because no other set waits with it. */
+/** Longer lock timeout for a set that is sent alone, because no other set waits with it. */
 const PATIENCE: Statement = {
   sql: "SELECT set_config('lock_timeout', $1, true)",
   params: [String(PATIENT_LOCK_TIMEOUT_MS)],
@@ -212,7 +212,7 @@ const PATIENCE: Statement = {
 
 /** Throws TypeError for an undefined value. */
 function statementsOf(writes: Write[]): StatementSet {
-  // A single statement whose guard does not hold has written nothing. With others it must roll them back, and so be an error.
+  // A single statement whose guard fails has written nothing. One of several must be an error, to roll back the others.
   const strict = writes.length > 1;
   return writes.map(({ sql, params, guard, locks }) => {
     if ((params as unknown[]).includes(undefined)) throw new TypeError(`a value is undefined: ${sql}`);
@@ -221,7 +221,7 @@ function statementsOf(writes: Write[]): StatementSet {
   });
 }
 
-/** Makes a statement fail that affects no row, because a client cannot check the count within one round trip. */
+/** Makes a statement fail if it affects no row, because a client cannot check the count within one round trip. */
 function failingOnNone(sql: string): string {
   return `WITH touched AS (${sql} RETURNING 1) SELECT 1 / COUNT(*) FROM touched`;
 }

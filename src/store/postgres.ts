@@ -26,7 +26,7 @@ import { createReads } from './store-reads.ts';
 import type { ExaminedDatabase, OpenedStore } from './database.ts';
 
 export interface PostgresOptions extends PostgresSettings {
-  /** From 0 up to, not including, 1. */
+  /** Random number from 0 up to, not including, 1. */
   random(): number;
   log: StoreLog;
   onBatch?: OnBatch | undefined;
@@ -59,7 +59,7 @@ export async function openPostgres(options: PostgresOptions): Promise<OpenedStor
   function selectEach(queries: readonly Query[]): Promise<Row[][]> {
     const selects = queries.map(({ sql, params }) => ({ sql: forPostgres(sql), params, answersRows: true }));
     return connections.use(async (client) => {
-      // One snapshot for all: other transactions can commit between two of them.
+      // One snapshot for all queries, because another transaction can commit between two queries.
       const { rows, refusal } = await runBatch(client, [BEGIN_SNAPSHOT, ...selects, COMMIT], READ_TIMEOUT_MS);
       if (!refusal) return rows;
       await client.query('ROLLBACK');
@@ -80,7 +80,7 @@ export async function openPostgres(options: PostgresOptions): Promise<OpenedStor
     database: { select, write: async (writes, lockOrder) => (await writer.write(writes, lockOrder)).done },
     async ping() {
       await connections.use(async (client) => {
-        // It answers as a standby: the next call needs a connection to the new primary.
+        // The server became a standby: the error closes this connection, so that the next call connects to the new primary.
         if ((await setting(client, 'transaction_read_only')) === 'on') throw new Error('the database is read only');
       });
     },
@@ -115,7 +115,7 @@ export async function examinePostgres(url: string): Promise<ExaminedDatabase> {
       const { rows } = await client.query<{ id: string }>(forPostgres(sql), [limit]);
       return rows.map(({ id }) => id);
     },
-    // Its own tools do: https://www.postgresql.org/docs/current/app-pgamcheck.html
+    // PostgreSQL has a separate tool for this: https://www.postgresql.org/docs/current/app-pgamcheck.html
     integrity: () => Promise.resolve(undefined),
     close: () => client.end(),
   };
@@ -124,7 +124,7 @@ export async function examinePostgres(url: string): Promise<ExaminedDatabase> {
 /** A connection without time limits, for long statements. */
 async function connectAlone(url: string): Promise<Client> {
   const client = new Client(connectionOptions(url));
-  // A query in progress reports the error itself.
+  // Without a listener the event would end the process; a query in progress reports the error itself.
   client.on('error', () => undefined);
   await client.connect();
   return client;
@@ -152,7 +152,7 @@ async function refuseUnusable(client: Client): Promise<void> {
     throw new Error(`the database's encoding is ${encoding}: create it with ENCODING 'UTF8' TEMPLATE template0`);
   }
   if ((await setting(client, 'transaction_read_only')) === 'on') {
-    throw new Error('the database is read only, as a standby is: name the primary');
+    throw new Error('the database is read-only, like a standby: use the address of the primary');
   }
 }
 
@@ -160,11 +160,11 @@ async function refuseUnusable(client: Client): Promise<void> {
 const RISKS: readonly { name: string; values: readonly string[]; risk: string; ifStandbys?: true }[] = [
   { name: 'fsync', values: ['off'], risk: 'a power cut can lose everything' },
   { name: 'full_page_writes', values: ['off'], risk: 'a power cut can corrupt the database' },
-  { name: 'synchronous_commit', values: ['off'], risk: 'a crash of the database loses what was acknowledged last' },
+  { name: 'synchronous_commit', values: ['off'], risk: 'a crash of the database can lose the last commits' },
   {
     name: 'synchronous_commit',
     values: ['local', 'remote_write'],
-    risk: 'a commit does not wait for the disk of a standby, and a failover can lose what was acknowledged last',
+    risk: 'a commit does not wait for the disk of a standby, and a failover can lose the last commits',
     ifStandbys: true,
   },
 ];

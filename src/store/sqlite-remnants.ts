@@ -3,14 +3,14 @@ import { DatabaseSync } from 'node:sqlite';
 import type { StoreLog } from './postgres-connection.ts';
 import { describeSqliteError, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
 
-/** Marks in the header of the file, in the erasing transaction, that erased text can remain in unused parts of pages. */
+/** Marks the file header, within the erasing transaction: unused parts of pages can still contain erased text. */
 export const NOTE_REMNANTS = 'PRAGMA user_version = 1';
 const NO_REMNANTS = 'PRAGMA user_version = 0';
 
 /**
- * Rewrites the file after an erasure, without the old text between its rows: SQLite overwrites deleted rows, but not the copies
- * that moving rows from page to page has left. Needs exclusive access to the file. A failure is logged, and the next start tries
- * again.
+ * Rewrites the file after an erasure, to remove erased text from unused parts of pages: SQLite overwrites deleted rows, but
+ * leaves copies behind when it moves rows between pages. Needs exclusive access to the file. A failure is logged, and the next
+ * start tries again.
  */
 export function clearRemnants(path: string, log: StoreLog): void {
   const since = performance.now();
@@ -48,7 +48,7 @@ function rewrite(path: string): void {
     if (copied?.['busy'] !== 0) throw new Error('the write-ahead log could not be emptied');
     database.exec(NO_REMNANTS);
   } finally {
-    // The setting belongs to the whole process.
+    // Resets the folder, because the setting applies to the whole process.
     useFolder(database, '');
     database.close();
   }

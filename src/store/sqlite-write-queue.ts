@@ -36,7 +36,7 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
   let isRefused = false;
   let onIdle: (() => void) | undefined;
 
-  // Answers come in the order of the change sets, of one batch or of several.
+  // The writer answers in the order of the change sets; one message can answer several batches.
   worker.on('message', (results: SetResult[]) => {
     if (isDead) return;
     const settled = inFlight.slice(0, results.length);
@@ -101,7 +101,7 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
 
   return {
     commit: (changes: Change[]) => write(changes, writesOf(changes)),
-    /** Commits statements that are no changes of the store's port. */
+    /** Commits statements that are not changes of the store port. */
     write: (writes: Write[]) => write([], writes),
     onCommit(listener: () => void) {
       listeners.push(listener);
@@ -115,7 +115,7 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
       if (!isRefused) return;
       await write([], [{ sql: REWRITE_HEADER, params: [] }]);
       const { bavail, bsize } = statfsSync(path);
-      if (bavail * bsize < LEAST_ROOM_BYTES) throw unwritable('little room is left on its disk');
+      if (bavail * bsize < LEAST_ROOM_BYTES) throw unwritable('its disk is almost full');
       isRefused = false;
     },
     /** Rejects every write from now on. */

@@ -5,14 +5,14 @@ import { isDamage, isUnavailable, isUnwritable, sqliteCodeOf } from './sqlite-fa
 import { NOTE_REMNANTS } from './sqlite-remnants.ts';
 import type { Conflict } from './store.ts';
 
-/** A statement by its number, its values, and the conflict if it affects no row. */
+/** Number of a statement, its values, and the conflict to report if it affects no row. */
 export type PackedWrite = [statement: number, params: SqlValue[], guard?: Conflict];
 
-/** One batch: new statements since the last, and the change sets to apply. */
+/** One batch: the statements that are new since the last batch, and the change sets to apply. */
 export interface Batch {
   define: [number, string][];
   sets: PackedWrite[][];
-  /** Whether personal data is erased: also from the write-ahead log at once, and from unused parts of the file at the next start. */
+  /** True to erase text also from the write-ahead log at once, and from unused parts of the file at the next start. */
   forget: boolean;
 }
 
@@ -22,7 +22,7 @@ export type SetResult = 0 | Conflict | { error: string; code: number };
 /** The only writer of the file, in its own thread: commits all waiting change sets at once, with one fsync. */
 function runWriter(path: string): void {
   const database = new DatabaseSync(path);
-  // The timeout first: switching to WAL may have to wait for another process that starts.
+  // Sets the timeout first, because switching to WAL may have to wait for another starting process.
   database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
   // Overwrites erased text with zeros instead of only marking it as free.
   database.exec('PRAGMA secure_delete = ON');
@@ -64,7 +64,7 @@ function runWriter(path: string): void {
     if (batches.length === 0) return;
     const forget = batches.some((batch) => batch.forget);
     const sets = batches.flatMap((batch) => batch.sets);
-    // The disk may have room again. The log can be many times as long as its live pages, so truncating it frees the most room.
+    // After a refused write, truncates the log to free disk space: it can be many times as long as its live pages.
     if (isRefused) isRefused = !emptyLog();
     const results = applyBatch(sets, forget);
     if (forget) emptyLog();
@@ -94,9 +94,9 @@ function runWriter(path: string): void {
   }
 
   /**
-   * All change sets in one transaction, each under a savepoint if `isApart`, so that a failing one does not fail its neighbours.
-   * Savepoints cost three times as much as the rows. Without them, undefined, with nothing written, if a set failed after it had
-   * written something; a failing guard at the start has written nothing.
+   * Applies all change sets in one transaction. With `isApart`, each set has a savepoint, so that a failing set does not fail
+   * the others; savepoints take three times as long as the rows. Without `isApart`, rolls back and returns undefined if a set
+   * failed after it had written something.
    */
   function applySets(sets: PackedWrite[][], forget: boolean, isApart: boolean): SetResult[] | undefined {
     begin.run();
@@ -121,7 +121,7 @@ function runWriter(path: string): void {
     return (statements[number] ??= database.prepare(texts[number]!));
   }
 
-  /** Result of a change set, and the number of statements executed, with a failing one that may have written something. */
+  /** Result of a change set, and the number of its statements that may have written something. */
   function applyWrites(writes: PackedWrite[]): { result: SetResult; written: number } {
     let written = 0;
     try {
@@ -132,14 +132,14 @@ function runWriter(path: string): void {
       }
       return { result: 0, written };
     } catch (error) {
-      // A full disk, or a write that failed, can end the whole transaction.
+      // A full disk or a failed write can end the whole transaction.
       if (!database.isTransaction) throw error;
       return { result: refusalOf(error), written: written + 1 };
     }
   }
 }
 
-/** Throws if the database does not wait for the disk: no write could be acknowledged. */
+/** Throws if SQLite would acknowledge writes before they are on disk. */
 function assertDurable(database: DatabaseSync): void {
   const mode = database.prepare('PRAGMA journal_mode').get()?.['journal_mode'];
   const level = database.prepare('PRAGMA synchronous').get()?.['synchronous'];

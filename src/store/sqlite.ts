@@ -69,7 +69,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
   }
 
   async function selectEach(queries: readonly Query[]): Promise<Row[][]> {
-    // One snapshot for all: the writer can commit between two of them.
+    // One snapshot for all queries, because the writer can commit between two queries.
     reader.exec('BEGIN');
     try {
       return queries.map(({ sql, params }) => rowsOf(sql, params));
@@ -97,7 +97,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
   };
 }
 
-/** Reads the whole file after an unclean shutdown, which a log next to it shows, and throws if it is damaged. */
+/** Checks the whole file if a leftover write-ahead log shows an unclean shutdown; throws if the file is damaged. */
 function checkAfterUncleanEnd(path: string, log: StoreLog): void {
   if (!existsSync(`${path}-wal`) || !existsSync(path)) return;
   const since = performance.now();
@@ -120,7 +120,7 @@ function checkAfterUncleanEnd(path: string, log: StoreLog): void {
   );
 }
 
-/** SQLite syncs the folder of its files; a new folder's own name is durable once the folder above it is synced. */
+/** Creates a folder and syncs its parent folders, because SQLite syncs only the folder that contains its files. */
 function makeFolder(folder: string): void {
   const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (first === undefined) return;
@@ -198,7 +198,7 @@ function migrate(path: string): readonly Migration[] {
       database.exec(migration.sql + (migration.only?.sqlite ?? ''));
       record.run(...migrationRow(migration));
     }
-    // SQLite opens a file without write permission read-only, and starts a write transaction on it without an error.
+    // Fails on a file without write permission, which SQLite opens read-only without an error, even for a write transaction.
     database.exec(REWRITE_HEADER);
     database.exec('COMMIT');
     return missing;

@@ -31,7 +31,7 @@ export type { Select, SelectEach } from './keyset.ts';
 
 export type Reads = ReturnType<typeof createReads>;
 
-/** Every read of the store's port, over whichever database `select` and `selectEach` ask. */
+/** Creates all reads of the store port from the query functions of a database driver. */
 export function createReads(select: Select, selectEach: SelectEach) {
   return {
     ...createApiKeyReads(select),

@@ -8,7 +8,7 @@ export type { Conflict } from './write-statement.ts';
 
 export type CommitResult = { done: true } | { done: false; conflict: Conflict };
 
-/** The port of every database. Reads see durable data only; every call fails with GatewayError `unavailable` while it is away. */
+/** Port of the database. Reads see durable data only. Calls fail with GatewayError `unavailable` while it is unavailable. */
 export interface Store extends Reads {
   /** Clock of the database, the same for all instances. */
   now(): Instant;

@@ -63,7 +63,7 @@ export function orNull<Column extends Stored>(column: Column): Typed<ValueOf<Col
   return column;
 }
 
-/** The same column under another name than the property's. */
+/** The same column under a name that differs from the property's. */
 export function named<Column extends Stored>(column: string, stored: Column): Column {
   return { ...stored, column };
 }
@@ -83,7 +83,7 @@ interface InsertOptions {
 interface UpdateOptions<Item> {
   key: readonly (keyof Item)[];
   set: readonly (keyof Item)[];
-  /** True if an update requires the version before the item's in the row. */
+  /** True if an update requires that the row has the version before the item's. */
   versioned?: boolean;
   guard?: Conflict;
 }
@@ -137,7 +137,7 @@ export function describeTable<Item extends object>(name: string, columns: Column
   };
 }
 
-/** Describes a table that is the only description of its items. */
+/** Describes a table, and derives the type of its items from the description. */
 export function defineTable<const Described extends Record<string, Stored>>(
   name: string,
   columns: Described,

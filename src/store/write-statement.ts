@@ -7,7 +7,7 @@ export type Conflict =
   /** The key is taken, or the customer is not active or has another address. */
   | 'session_refused'
   | 'key_revoked'
-  /** The key is revoked, or would have spent more than it may. */
+  /** The key is revoked, or would exceed its spend limit. */
   | 'spend_limit'
   /** Another refund has the idempotency key. */
   | 'refund_exists'
@@ -21,7 +21,7 @@ export interface Write {
   sql: string;
   params: SqlValue[];
   guard?: Conflict | undefined;
-  /** A lock for which the creation of a session can wait. A batch takes these first, by name, so that none wait crosswise. */
+  /** Name of a lock for which the creation of a session can wait. A batch takes these locks first, sorted by name. */
   locks?: string | undefined;
 }
 

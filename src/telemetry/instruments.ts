@@ -9,7 +9,7 @@ const LAG_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600];
 const BATCH_SETS = [1, 2, 5, 10, 20, 50, 100, 200];
 
 const BY_INSTANCE = 'Counted by this instance since its start: sum over instances.';
-const OF_DATABASE = 'Of the database, the same from every instance: take the maximum over instances, not the sum.';
+const OF_DATABASE = 'Read from the database, so equal on all instances: take the maximum over instances, not the sum.';
 
 /** All metrics of Tillway and of the process, in a separate registry. */
 export function createInstruments() {
@@ -36,24 +36,24 @@ function requestsOf({ counter, histogram }: Create) {
   return {
     requestSeconds: histogram(
       'http_request_duration_seconds',
-      "Time from a request's first byte to the end of its answer, by path template; status 4xx includes callers that left.",
+      "Time from a request's first byte to the end of its answer, by path template; disconnected callers have status 4xx.",
       ['route', 'method', 'status'],
       HTTP_SECONDS,
     ),
     refused: counter(
       'http_refused_total',
-      'Connections refused before there was a request: bad HTTP, too slow, too many.',
+      'Connections refused before a complete request: invalid HTTP, too slow, or too many.',
       ['status'],
     ),
     commitSeconds: histogram(
       'commit_duration_seconds',
-      'Time until a change set was durable or refused, waiting included.',
+      'Time until a change set was durable or refused, including the wait in the queue.',
       ['outcome'],
       COMMIT_SECONDS,
     ),
     conflicts: counter(
       'commit_conflicts_total',
-      'Change sets whose guard did not hold, so that they were decided again.',
+      'Change sets that were refused because a guard did not hold; the operation then decides again.',
       ['conflict'],
     ),
     batchSets: histogram('commit_batch_change_sets', 'Change sets that shared one transaction.', [], BATCH_SETS),
@@ -63,33 +63,38 @@ function requestsOf({ counter, histogram }: Create) {
 function paymentsOf({ counter, histogram }: Create) {
   const environment = ['environment'];
   return {
-    sessionTransitions: counter('session_transitions_total', 'Sessions that came into a state; routed: created.', [
+    sessionTransitions: counter('session_transitions_total', 'Sessions that entered a state; routed means created.', [
       'environment',
       'state',
     ]),
     paymentTransitions: counter(
       'payment_transitions_total',
-      'Payment attempts that came into a state; source: the origin of a failure (buyer, issuer, route, gateway), none otherwise.',
+      'Payments that entered a state; source is the origin of a failure (buyer, issuer, route, gateway), otherwise none.',
       ['environment', 'route', 'state', 'source'],
     ),
-    refundTransitions: counter('refund_transitions_total', 'Refunds that came into a state; pending: created.', [
+    refundTransitions: counter('refund_transitions_total', 'Refunds that entered a state; pending means created.', [
       'environment',
       'state',
     ]),
     callSeconds: histogram(
       'provider_call_duration_seconds',
-      'Calls to providers.',
+      'Duration of calls to providers.',
       ['provider', 'call', 'result'],
       CALL_SECONDS,
     ),
+    foreignSignals: counter(
+      'provider_foreign_signals_total',
+      'Verified reports of providers about payments, refunds or sessions that this service does not have.',
+      ['provider'],
+    ),
     attempts: counter(
       'delivery_attempts_total',
-      'Attempts to deliver an event; status: class of the answer, none without an answer.',
+      'Delivery attempts; status is the class of the answer, or none without an answer.',
       ['environment', 'status'],
     ),
     attemptSeconds: histogram(
       'delivery_attempt_duration_seconds',
-      'Time that receivers took to answer.',
+      'Time until the receiver of a webhook answered.',
       environment,
       CALL_SECONDS,
     ),
@@ -101,7 +106,7 @@ function paymentsOf({ counter, histogram }: Create) {
     ),
     ended: counter(
       'deliveries_ended_total',
-      'Deliveries that ended; dead: failed for good, a dead letter; given_up: pending when their endpoint was deleted.',
+      'Finished deliveries; dead: the last attempt failed (dead letter); given_up: the endpoint was deleted.',
       ['environment', 'state'],
     ),
   };
@@ -119,43 +124,46 @@ function statesOf({ gauge }: Create) {
       'Whether the last check of a provider by this instance found no error: 1 or 0.',
       ['provider'],
     ),
-    databaseUp: gauge('database_up', 'Whether the database answered this instance at the last look: 1 or 0.'),
+    databaseUp: gauge('database_up', '1 if the database answered the last check of this instance, otherwise 0.'),
     pending: ofDatabase('deliveries_pending', `Deliveries that wait for an attempt. ${atMost}`, environment),
     dead: ofDatabase(
       'deliveries_dead',
-      `Dead letters that were not sent again, except those of deleted endpoints. ${atMost}`,
+      `Dead letters that were not replayed, except those of deleted endpoints. ${atMost}`,
       environment,
     ),
     lag: ofDatabase('delivery_overdue_seconds', 'Age of the oldest due delivery; 0 for none.', environment),
     endpoints: ofDatabase('webhook_endpoints', 'Webhook endpoints by state.', ['environment', 'state']),
     sessionsPending: ofDatabase('sessions_pending', `Sessions with a payment in progress. ${atMost}`, environment),
-    refundsPending: ofDatabase('refunds_pending', `Refunds that have not ended. ${atMost}`, environment),
+    refundsPending: ofDatabase('refunds_pending', `Pending refunds. ${atMost}`, environment),
     refundAge: ofDatabase(
       'refund_pending_oldest_seconds',
-      'Age of the oldest refund that has not ended; 0 for none.',
+      'Age of the oldest pending refund; 0 for none.',
       environment,
     ),
     discrepancies: ofDatabase('discrepancies_open', `Discrepancies that wait for a decision. ${atMost}`, environment),
     wakesDue: ofDatabase('session_wakes_due', `Sessions whose expiry, timeout or inquiry is due. ${atMost}`),
-    tasks: ofDatabase('provider_tasks_pending', `Cancellations that providers have not received yet. ${atMost}`),
+    tasks: ofDatabase(
+      'provider_tasks_pending',
+      `Cancellations and captures that providers have not received yet. ${atMost}`,
+    ),
     imbalance: ofDatabase(
       'ledger_imbalance_cents',
-      'The sum of all ledger entries, which is 0 or the books are wrong.',
+      'Sum of all ledger entries; any value other than 0 is an error in the books.',
       environment,
     ),
     ledgerChecked: ofDatabase(
       'ledger_checked_timestamp_seconds',
-      'Time of the last sum of the ledger, as Unix time.',
+      'Unix time at which the ledger entries were last summed.',
       environment,
     ),
     routeState: gauge(
       'route_state',
-      'The health of a route as this instance knows it: 1 for the state that it is in, 0 for others.',
+      'Health of a route as known to this instance: 1 for its current state, 0 for the other states.',
       ['environment', 'route', 'state'],
     ),
     routeEstimate: gauge(
       'route_success_estimate_ratio',
-      "The router's estimate of how many payments succeed on a route, from 0 to 1, as this instance knows it.",
+      'Estimated success rate of a route, from 0 to 1, as known to this instance.',
       ['environment', 'route'],
     ),
     buildInfo: gauge('build_info', 'Always 1; the version is a label.', ['version']),

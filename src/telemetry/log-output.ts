@@ -35,7 +35,7 @@ export function createLogOutput(fd: number, onLost: (lines: number) => void) {
     /** Waits at most `ms` until all lines are written. False if a write still runs, which only its reader or SIGKILL ends. */
     settle(ms: number): Promise<boolean> {
       return new Promise((resolve) => {
-        // If this process was blocked, the outcome of a write arrives after the timers.
+        // Waits one more turn, because after a blocked event loop the result of a write arrives after the timers.
         const patience = setTimeout(() => setImmediate(() => resolve(isFull)), ms);
         output.flush(() => {
           clearTimeout(patience);

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** Request and trace that caused something. Both may be stored and logged: they hold no personal data. */
+/** Request and trace that caused a change or a log line. Both contain no personal data, so they may be stored. */
 export interface Origin {
   /** Id of the HTTP request; null without one. */
   readonly requestId: string | null;

@@ -95,7 +95,7 @@ function asSpan(span: ApiSpan): Span {
     traceParent: textOf(span.spanContext()),
     set: (attributes) => void span.setAttributes(attributes),
     fail: (kind) => void span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', kind),
-    // The processor's timer outlives the request that starts it.
+    // Without an origin, because the timer that the processor starts outlives the request.
     end: () => runWithoutOrigin(() => span.end()),
   };
 }

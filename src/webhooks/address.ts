@@ -11,13 +11,13 @@ export function targetsOf(environment: Environment, targets: WebhookTargets): We
   return environment === 'production' && targets === 'loopback' ? 'public' : targets;
 }
 
-/** Answers whether a host is this machine: the name `localhost`, or a loopback address without brackets. */
+/** Returns whether a host is this machine: the name `localhost`, or a loopback address without brackets. */
 export function isLoopbackHost(host: string): boolean {
   return host.toLowerCase() === 'localhost' || (isIP(host) !== 0 && isLoopback(parse(host)));
 }
 
 /** Resolves all addresses of a host name. Rejects if there are none. */
-export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
+export type ResolveHost = (hostname: string) => Promise<LookupAddress[]>;
 
 /** Rejection of an address before a connection is made. */
 export class BlockedDestination extends Error {
@@ -26,7 +26,7 @@ export class BlockedDestination extends Error {
   }
 }
 
-// The instance metadata and agent service of one cloud, on an address that looks like any other.
+// The instance metadata and agent service of Azure, whose address is in no special range.
 // https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
 const CLOUD_HOST_ADDRESS = '168.63.129.16';
 // https://www.rfc-editor.org/rfc/rfc4291#section-2.4: the only IPv6 unicast space in use.
@@ -43,8 +43,8 @@ export function blockReason(address: string, targets: WebhookTargets): string | 
   return parsed instanceof ipaddr.IPv4 ? blockedIpv4(parsed) : blockedIpv6(parsed);
 }
 
-/** Name resolution that answers only allowed addresses. The socket connects to exactly those. */
-export function guardedLookup(targets: WebhookTargets, resolve: Resolve): LookupFunction {
+/** Name resolution that returns only allowed addresses, to one of which the socket then connects. */
+export function guardedLookup(targets: WebhookTargets, resolve: ResolveHost): LookupFunction {
   async function allowedAddresses(hostname: string, family: number): Promise<LookupAddress[]> {
     const all = await resolve(hostname);
     const found = family === 4 || family === 6 ? all.filter((entry) => entry.family === family) : all;
@@ -76,7 +76,7 @@ const LOCAL_NAME = /^[^.]*\.?$|\.(?:localhost|local)\.?$/i;
  * Resolver that queries the name servers directly. The system's resolver has four threads, and four names whose servers do not
  * answer would delay all others. Local names, and names that DNS does not know, go to the system (hosts file, search domains).
  */
-export function createResolve(): Resolve {
+export function createResolve(): ResolveHost {
   const resolver = new dns.Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
   return async (hostname) => {
     if (LOCAL_NAME.test(hostname)) return dns.lookup(hostname, { all: true });
@@ -94,7 +94,7 @@ export function createResolve(): Resolve {
 
 function parse(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
   if (isIP(address) === 4) return ipaddr.IPv4.parse(address);
-  // ipaddr.js reads the long deprecated `::8.8.8.8` as if it were `::ffff:8.8.8.8`: hexadecimal has one meaning.
+  // Converts to hexadecimal, because ipaddr.js reads the deprecated form `::8.8.8.8` as `::ffff:8.8.8.8`.
   const [unscoped] = address.split('%');
   return ipaddr.IPv6.parse(new URL(`http://[${unscoped}]`).hostname.slice(1, -1));
 }

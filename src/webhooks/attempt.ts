@@ -15,7 +15,7 @@ import {
 const SUCCESS_STORED_EVERY_MS = 60_000;
 
 /** Makes one attempt in a separate span. The receiver may continue the trace: no signature covers the trace header. */
-export async function send(
+export async function sendAttempt(
   { deliverer, tracing }: { deliverer: Deliverer; tracing: Tracing | undefined },
   delivery: Delivery,
   url: string,
@@ -25,7 +25,7 @@ export async function send(
   if (!tracing) return deliverer.deliver(url, headers, body);
   const attributes = {
     'http.request.method': 'POST',
-    // A path or a query can hold a secret.
+    // Only the host, because a path or a query can contain a secret.
     'server.address': URL.parse(url)?.hostname ?? '',
     'tillway.session.id': delivery.sessionId,
     'tillway.event.id': delivery.eventId,
@@ -42,15 +42,15 @@ export async function send(
   });
 }
 
-/** Outcome of an attempt, to be written. */
-export type Finished = Extract<Change, { type: 'delivery_finished' }>;
+/** Change that stores the outcome of an attempt. */
+export type FinishedDelivery = Extract<Change, { type: 'delivery_finished' }>;
 
 export function attemptOf(delivery: Delivery, exchange: Exchange, started: Instant, ended: Instant): DeliveryAttempt {
   return {
     deliveryId: delivery.id,
     number: delivery.attempts,
     started,
-    // At most until now: the next event of the session becomes due when this attempt ends.
+    // At most the time until `ended`, because the next event of the session becomes due when this attempt ends.
     durationMs: Math.min(exchange.durationMs, Math.max(0, ended - started)),
     statusCode: exchange.statusCode,
     failure: exchange.failure,
@@ -58,8 +58,8 @@ export function attemptOf(delivery: Delivery, exchange: Exchange, started: Insta
   };
 }
 
-/** Outcome of an attempt that a shutdown cut off: it does not count, and the next may begin at once. */
-export function cutOffOutcome(delivery: Delivery, attempt: DeliveryAttempt, now: Instant): Finished {
+/** Outcome of an attempt that a shutdown cut off: it does not count, and the next attempt may begin at once. */
+export function cutOffOutcome(delivery: Delivery, attempt: DeliveryAttempt, now: Instant): FinishedDelivery {
   return {
     type: 'delivery_finished',
     delivery: { ...delivery, status: 'pending', scheduleStart: delivery.scheduleStart + 1, dueAt: now },
@@ -72,19 +72,19 @@ interface AttemptOutcome {
   /** The endpoint when the attempt began. */
   endpoint: WebhookEndpoint;
   succeeded: boolean;
-  /** True if the receiver answered 410: it takes no events any more. */
+  /** True if the receiver answered 410: it accepts no events any more. */
   gone: boolean;
   /** End of the attempt. */
   at: Instant;
 }
 
-export type HealthChange = Extract<Change, { type: 'endpoint_succeeded' | 'endpoint_failed' | 'endpoint_disabled' }>;
+export type EndpointHealthChange = Extract<Change, { type: `endpoint_${'succeeded' | 'failed' | 'disabled'}` }>;
 
-/** Updates an endpoint after an attempt. Answers the endpoint and the change, if one must be stored. */
+/** Updates an endpoint after an attempt. Returns the endpoint, and the change if one must be stored. */
 export function learnFromAttempt(
   known: WebhookEndpoint,
   { endpoint: attempted, succeeded, gone, at }: AttemptOutcome,
-): { endpoint: WebhookEndpoint; change?: HealthChange } {
+): { endpoint: WebhookEndpoint; change?: EndpointHealthChange } {
   // An attempt to an earlier URL is no evidence about the present one.
   if (known.url !== attempted.url || known.status !== 'active') return { endpoint: known };
   const { id: endpointId, url, failingSince, lastSuccessAt } = known;
@@ -120,7 +120,7 @@ export async function cancelPendingDeliveries(
   for (;;) {
     const waiting = await store.pendingDeliveries(endpoint.id, now, PAGE);
     const results = await Promise.all(waiting.map((delivery) => store.commit(endOf(delivery, now))));
-    // If other instances have changed all of them, the next call sees the result.
+    // Stops if other instances have changed all of these deliveries; the next call sees the result.
     if (waiting.length < PAGE || results.every(({ done }) => !done)) break;
   }
   if (now < (endpoint.disabledAt ?? 0) + settledMs) return;
@@ -128,7 +128,7 @@ export async function cancelPendingDeliveries(
   await store.commit([{ type: 'endpoint_changed', endpoint: deleted }]);
 }
 
-/** Changes of an attempt that begins and ends at once, under the guards of both. */
+/** Changes that begin and end an attempt at once, with the guards of both. */
 function endOf(delivery: Delivery, now: Instant): Parameters<Store['commit']>[0] {
   const claimed: Delivery = { ...delivery, attempts: delivery.attempts + 1, dueAt: now };
   const attempt = attemptOf(claimed, notSent('not attempted: the endpoint was deleted'), now, now);

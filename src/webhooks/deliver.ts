@@ -6,7 +6,7 @@ import type { Instant } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
 import {
   BlockedDestination,
-  type Resolve,
+  type ResolveHost,
   type WebhookTargets,
   blockReason,
   guardedLookup,
@@ -24,7 +24,7 @@ export interface DeliveryLimits {
   connectMs: number;
   /** Limit from DNS to the last byte of the answer. */
   totalMs: number;
-  /** Stored part of the answer. The socket of a longer answer is destroyed. */
+  /** Maximum stored size of the answer. The socket of a longer answer is destroyed. */
   bodyBytes: number;
 }
 
@@ -47,7 +47,7 @@ const USER_AGENT = 'Tillway-Webhooks/1';
 
 interface DelivererOptions {
   targets: WebhookTargets;
-  resolve: Resolve;
+  resolve: ResolveHost;
   now: () => Instant;
   limits?: DeliveryLimits;
 }
@@ -67,7 +67,7 @@ export function createDeliverers(options: DelivererOptions): Deliverers {
 export function createDeliverer(options: DelivererOptions): Deliverer {
   const { targets, resolve, now, limits = DELIVERY_LIMITS } = options;
   let connect: buildConnector.connector | undefined;
-  // A few kilobytes for each URL since the start; idle connections close.
+  // Never evicts an entry: a URL takes a few kilobytes, and its idle connections close.
   const receivers = new Map<string, Receiver>();
 
   // Each URL has its own connections, without a limit, so that endpoints on one host never wait for each other.
@@ -147,7 +147,7 @@ function exchange(
       const retryAfterMs = retryAfter === undefined ? undefined : parseRetryAfter(retryAfter, now());
       resolve({
         statusCode,
-        // A status 200 acknowledges even if the rest of the answer fails.
+        // Status 200 acknowledges the event, even if the rest of the answer cannot be read.
         failure: statusCode === null ? reason : failureOfStatus(statusCode),
         responseBody: storableText(stored),
         durationMs: Math.floor(performance.now() - began),
@@ -158,7 +158,7 @@ function exchange(
     pool.dispatch(request, {
       onRequestStart(started) {
         controller = started;
-        // The deadline has passed before there was a connection.
+        // The deadline passed before the connection was open.
         if (ended) started.abort(new Error('too late'));
       },
       onResponseStart(_, status, headers) {
@@ -194,7 +194,7 @@ function failureOfStatus(status: number): string | null {
   return `answered ${status}`;
 }
 
-/** The message of Node or undici, which names the cause: `connection refused` also stands for several refused addresses. */
+/** Message of Node or undici, which names the cause; the same text for one or several addresses that refuse a connection. */
 function failureOfError(error: Error, limits: DeliveryLimits): string {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (code === 'ECONNREFUSED') return 'connection refused';
@@ -206,7 +206,7 @@ function seconds(ms: number): string {
   return `${ms / 1000} s`;
 }
 
-// A message can contain text of the receiver, for example the names in a certificate.
+// Limits characters and length, because a message can contain text of the receiver, such as the names in a certificate.
 function printable(message: string): string {
   return message.replaceAll(/[^\x20-\x7e]+/g, ' ').slice(0, 200);
 }

@@ -7,11 +7,11 @@ import type { DueDelivery } from '../store/webhooks-port.ts';
 import { NO_ORIGIN, runWithOrigin, runWithoutOrigin } from '../telemetry/origin.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import {
-  type Finished,
+  type FinishedDelivery,
   attemptOf,
   cutOffOutcome,
-  send,
-  type HealthChange,
+  sendAttempt,
+  type EndpointHealthChange,
   learnFromAttempt,
   cancelPendingDeliveries,
 } from './attempt.ts';
@@ -25,12 +25,12 @@ export const LEASE_MS = 60_000;
 const ERROR_PAUSE_MS = 1000;
 const FIRST_WINDOW = 8;
 const MAX_WINDOW = 32;
-// Wide enough for healthy sessions to pass those whose events fail.
+// Wide enough that sessions with failing events do not block the other sessions of the endpoint.
 const MIN_WINDOW = 4;
 // An attempt that takes longer leaves its place in the window, so that a session that hangs does not delay other sessions of the
 // endpoint.
 const PATIENCE_MS = 1000;
-// Number of windows claimed ahead: claims wait for the disk, and attempts begin at once when a place becomes free.
+// Number of windows claimed in advance, so that an attempt begins without a commit when a place becomes free.
 const AHEAD = 3;
 
 /** Decrypted signing secret. */
@@ -39,7 +39,7 @@ export interface SigningSecret extends Pick<SealedSecret, 'expiresAt'> {
   secret: string;
 }
 
-/** The secrets that sign at that time. */
+/** The secrets that are valid at `now`. */
 export function liveSecrets(secrets: readonly SigningSecret[], now: Instant): string[] {
   return secrets.filter((one) => isSigningSecret(one, now)).map(({ secret }) => secret);
 }
@@ -56,7 +56,7 @@ export interface DeliveryDeps {
   now: () => Instant;
   /** Real time, for the timestamps of signatures. */
   realNow: () => Instant;
-  /** From 0 up to, not including, 1. */
+  /** Random number from 0 up to, not including, 1. */
   random: () => number;
   /** Secrets of an endpoint version, the newest first; several during a rotation. Without any, nothing is sent. */
   secretsOf: (endpoint: WebhookEndpoint) => Promise<readonly SigningSecret[]>;
@@ -67,13 +67,13 @@ export interface DeliveryDeps {
 
 export interface LaneContext extends DeliveryDeps {
   deliverer: Deliverer;
-  /** Aborted when nothing more may begin. */
+  /** Aborted when no more attempts may begin. */
   stopping: AbortSignal;
-  /** Answers whether this process has cut off the attempts in progress, so that their failure is not the receiver's. */
+  /** Returns whether this process has cut off the attempts in progress, whose failure is then not the receiver's. */
   isCutOff(): boolean;
   /** Latest due time of a delivery that may begin: the present, or earlier; -Infinity if none may. */
   dueBy(): Instant;
-  /** Registers work that must end before the process may. */
+  /** Registers work that must end before the process exits. */
   track(work: Promise<void>): void;
   /** Counts an attempt, or a failure to begin any. */
   count(): void;
@@ -81,9 +81,9 @@ export interface LaneContext extends DeliveryDeps {
 
 /** The deliveries of one endpoint. Lanes share nothing, so that no endpoint delays another. */
 export interface Lane {
-  /** The endpoint as last read, with what attempts have shown since. */
+  /** The endpoint as last read, updated with the results of later attempts. */
   endpoint: WebhookEndpoint;
-  /** Claims and begins due deliveries, as far as there are places. Failures are logged. */
+  /** Claims and begins due deliveries if places are free. Failures are logged. */
   fill(): void;
   /** Returns claimed deliveries whose attempt has not begun. Never rejects. */
   release(reason: string): Promise<void>;
@@ -96,9 +96,9 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
   let window = FIRST_WINDOW;
   /** Start of each attempt in progress, by the monotonic clock. */
   const inProgress = new Set<{ since: number }>();
-  /** Deliveries claimed ahead. */
+  /** Deliveries claimed in advance. */
   let ready: DueDelivery[] = [];
-  /** Secrets of the endpoint's present version. */
+  /** Secrets of the endpoint's current version. */
   let signing: { version: number; secrets: readonly SigningSecret[] } | undefined;
   let claiming = false;
   let again = false;
@@ -135,7 +135,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     return Math.min(window - quick, maxInProgress() - inProgress.size);
   }
 
-  /** Bounds the sockets of a hanging endpoint, and the claims, so that all begin well within their lease. */
+  /** Limit for the sockets of a hanging endpoint, and for claims, so that each attempt begins well within its lease. */
   function maxInProgress(): number {
     return Math.max(window, FIRST_WINDOW) * (1 + AHEAD);
   }
@@ -158,7 +158,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
   async function claim({ delivery, ...due }: DueDelivery): Promise<void> {
     const claimed: Delivery = { ...delivery, attempts: delivery.attempts + 1, dueAt: now() + LEASE_MS };
     const result = await store.commit([{ type: 'delivery_claimed', delivery: claimed }]);
-    // A conflict: another instance has claimed it.
+    // On a conflict, another instance has claimed the delivery.
     if (!result.done) return;
     ready.push({ ...due, delivery: claimed });
     beginReady();
@@ -167,7 +167,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
   function beginReady(): void {
     if (ready.length === 0) return;
     if (stopping.aborted) {
-      // Before the cut-off, later claims can still arrive; all are then released together.
+      // Releases all claimed deliveries together at the cut-off, because claims in progress can still succeed before it.
       if (context.isCutOff()) context.track(release('not attempted: the service stopped'));
       return;
     }
@@ -200,11 +200,11 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     const timestamp = Math.floor(context.realNow() / 1000);
     const secrets = liveSecrets(signing!.secrets, started);
     const headers = deliveryHeaders({ eventId: delivery.eventId, body, timestamp, secrets });
-    const exchange = await send(context, delivery, endpoint.url, headers, body);
+    const exchange = await sendAttempt(context, delivery, endpoint.url, headers, body);
     inProgress.delete(place);
     window =
       exchange.statusCode === 200 ? Math.min(window + 1, MAX_WINDOW) : Math.max(Math.floor(window / 2), MIN_WINDOW);
-    // First, so that this outcome and the claims for the free places share one commit of the database.
+    // Started before the next claims, so that this outcome and the claims share one commit of the database.
     const finished = finish(endpoint, delivery, exchange, started);
     lane.fill();
     await finished;
@@ -252,7 +252,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
   }
 
   /** Writes an outcome. After the lease, if another instance has begun, this is a conflict and changes nothing. */
-  async function write(change: Finished): Promise<void> {
+  async function write(change: FinishedDelivery): Promise<void> {
     const leaseEnd = now() + LEASE_MS;
     // A lost outcome costs an unneeded attempt, so writing is retried for about as long as a lease.
     for (;;) {
@@ -268,14 +268,14 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     }
   }
 
-  async function writeHealth(change: HealthChange): Promise<void> {
+  async function writeHealth(change: EndpointHealthChange): Promise<void> {
     const { endpointId } = change;
     try {
       const { done } = await store.commit([change]);
       const isDisabled = done && change.type === 'endpoint_disabled';
       if (isDisabled) log.warn({ endpointId, reason: change.reason }, 'webhook endpoint is disabled');
     } catch (error) {
-      // The next attempt reports it again.
+      // The next attempt reports the state again.
       log.error({ err: error, endpointId }, 'the state of a webhook endpoint could not be written');
     }
   }

@@ -33,18 +33,18 @@ export type Verdict =
   | { status: 'delivered' }
   /** The next attempt follows in `delayMs`. */
   | { status: 'pending'; delayMs: number }
-  /** `gone`: the receiver answered 410, so it takes no events any more. */
+  /** `gone`: the receiver answered 410, so it accepts no events any more. */
   | { status: 'dead'; gone: boolean };
 
 /** Judges an attempt. Only status 200 acknowledges. */
 export function judgeAttempt(attempt: {
   environment: Environment;
-  /** Attempts made under the present schedule, this one included. */
+  /** Attempts of the current schedule, including this one. */
   attempts: number;
   /** Null without an answer. */
   statusCode: number | null;
   retryAfterMs?: number | undefined;
-  /** From 0 up to, not including, 1. */
+  /** Random number from 0 up to, not including, 1. */
   random: number;
 }): Verdict {
   if (attempt.statusCode === OK) return { status: 'delivered' };
@@ -62,7 +62,7 @@ const SECONDS = /^\d{1,9}$/;
 export function parseRetryAfter(header: string, now: Instant): number | undefined {
   const value = header.trim();
   if (SECONDS.test(value)) return Number(value) * SECOND_MS;
-  // Date.parse takes almost anything; the dates of HTTP end like this.
+  // Requires ` GMT`, with which every HTTP date ends, because Date.parse accepts almost any text.
   const instant = value.endsWith(' GMT') ? Date.parse(value) : Number.NaN;
   return Number.isNaN(instant) ? undefined : Math.max(0, instant - now);
 }

@@ -4,7 +4,7 @@ import { createCipheriv, createDecipheriv } from 'node:crypto';
 
 /** Keys for sealing secrets. */
 export interface EncryptionKeys {
-  /** The present keys: the first one seals, all open. */
+  /** The current keys: the first key seals, and every key can open. */
   known(): readonly Uint8Array[];
   /** The key to seal with, created if possible. Throws without one. */
   forSealing(): Uint8Array;
@@ -29,21 +29,21 @@ export function createSecretBox(keys: EncryptionKeys, randomBytes: RandomBytes):
     newSecret(place) {
       const key = keys.forSealing();
       const secret = `whsec_${Buffer.from(randomBytes(SECRET_BYTES)).toString('base64')}`;
-      return { secret, sealed: seal(secret, key, contextOf(place), randomBytes) };
+      return { secret, sealed: sealText(secret, key, contextOf(place), randomBytes) };
     },
     open: (sealed) => openWithAny(keys.known(), sealed),
     resealed(sealed) {
       const [first, ...others] = keys.known();
       if (!first || openWithAny([first], sealed) !== undefined) return undefined;
       const secret = openWithAny(others, sealed);
-      return secret === undefined ? undefined : seal(secret, first, contextOf(sealed), randomBytes);
+      return secret === undefined ? undefined : sealText(secret, first, contextOf(sealed), randomBytes);
     },
   };
 }
 
 function openWithAny(keys: readonly Uint8Array[], sealed: SealedSecret): string | undefined {
   for (const key of keys) {
-    const secret = open(sealed.sealed, key, contextOf(sealed));
+    const secret = openSealed(sealed.sealed, key, contextOf(sealed));
     if (secret !== undefined) return secret;
   }
   return undefined;
@@ -62,9 +62,9 @@ const TAG_BYTES = 16;
 /** Length of an encryption key in bytes. */
 export const KEY_BYTES = 32;
 
-/** Encrypts a text under the key, bound to `context`: it opens with both, or not at all. */
-export function seal(text: string, key: Uint8Array, context: string, randomBytes: RandomBytes): string {
-  // Copied: these bytes are part of a pool.
+/** Encrypts a text under the key, bound to `context`: it opens only with both. */
+export function sealText(text: string, key: Uint8Array, context: string, randomBytes: RandomBytes): string {
+  // Copied, because the random bytes are a view of a shared pool.
   const nonce = Uint8Array.from(randomBytes(NONCE_BYTES));
   const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(context));
   const encrypted = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
@@ -72,11 +72,11 @@ export function seal(text: string, key: Uint8Array, context: string, randomBytes
 }
 
 /** The text that was sealed with that key and context; undefined for anything else. Never throws. */
-export function open(sealed: string, key: Uint8Array, context: string): string | undefined {
+export function openSealed(sealed: string, key: Uint8Array, context: string): string | undefined {
   if (!sealed.startsWith(VERSION)) return undefined;
   const encoded = sealed.slice(VERSION.length);
   const bytes = Buffer.from(encoded, 'base64url');
-  // The same bytes have several base64url texts, and only the original one opens.
+  // Accepts only the original text, because the same bytes have several base64url texts.
   if (bytes.length < NONCE_BYTES + TAG_BYTES || bytes.toString('base64url') !== encoded) return undefined;
   const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
     .setAAD(Buffer.from(context))
@@ -96,8 +96,8 @@ const MAX_BYTES = 64;
 /** Form of a webhook secret, for messages. */
 export const SECRET_FORM = 'whsec_ and the base64 of 24 to 64 bytes';
 
-/** Answers whether a text can be the secret of an endpoint. */
-export function isSecret(text: string): boolean {
+/** Returns whether a text has the form of a webhook secret. */
+export function isWebhookSecret(text: string): boolean {
   const { length } = Buffer.from(text.slice('whsec_'.length), 'base64');
   return FORM.test(text) && length >= MIN_BYTES && length <= MAX_BYTES;
 }

@@ -31,12 +31,12 @@ export function signCallback(secret: string, timestamp: number, body: string): s
   return `t=${timestamp},v1=${hmacHex(secret, `${timestamp}.${body}`)}`;
 }
 
-/** Answers whether a text has the form of a signature, `t=...,v1=...`; only such a text can be right or wrong. */
-export function isSignature(value: string): boolean {
+/** Returns whether a text has the form of a callback signature, `t=...,v1=...`, valid or not. */
+export function isCallbackSignature(value: string): boolean {
   return MEANT_AS_SIGNATURE.test(value);
 }
 
-/** True if `signature` is right and, with `now` (unix seconds), within `toleranceSeconds` of it. Never throws. */
+/** True if `signature` is valid and, if `now` (unix seconds) is given, at most `toleranceSeconds` from it. Never throws. */
 export function verifyCallback(
   secret: string,
   signature: string,
@@ -48,17 +48,17 @@ export function verifyCallback(
   const timestamp = Number(match[1]);
   if (replay && Math.abs(replay.now - timestamp) > replay.toleranceSeconds) return false;
   const expected = createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest();
-  // There are several during a rotation, and one of them must be right.
+  // A callback has several signatures during a rotation, of which one must be valid.
   const given = match[2]!.split(',v1=').slice(1);
   return given.some((hex) => timingSafeEqual(expected, Buffer.from(hex, 'hex')));
 }
 
-// The key is the whole `whsec_...` string, as Stripe-style verifiers take it.
+// The key is the whole `whsec_...` string, as Stripe-style verifiers use it.
 function hmacHex(secret: string, content: string): string {
   return createHmac('sha256', secret).update(content).digest('hex');
 }
 
-// The key is the decoded text after `whsec_`, as Standard Webhooks verifiers take it.
+// The key is the decoded text after `whsec_`, as Standard Webhooks verifiers use it.
 function hmacBase64(secret: string, content: string): string {
   const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
   return createHmac('sha256', key).update(content).digest('base64');

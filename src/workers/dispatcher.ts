@@ -7,7 +7,7 @@ import { type Worker, createWorker } from './worker.ts';
 const POLL_MS = 500;
 // One poll takes about 10 us per endpoint: this pause limits polling to a tenth of the time.
 const LOOK_PAUSE_MS_PER_ENDPOINT = 0.1;
-// Time for the last outcomes to be written after the cut-off.
+// Time for the last commits of outcomes after the cut-off.
 const LAST_COMMITS_MS = 1000;
 
 export interface DispatcherOptions extends DeliveryDeps {
@@ -16,9 +16,9 @@ export interface DispatcherOptions extends DeliveryDeps {
 }
 
 export interface Dispatcher extends Worker {
-  /** Attempts all due deliveries and waits for the attempts. Answers their number, failures to begin included. */
+  /** Attempts all due deliveries and waits for the attempts. Returns their number, including failures to begin. */
   runOnce(): Promise<number>;
-  /** Begins no more attempts. Those in progress have `graceMs` to end; then they are cut off, and repeated later. */
+  /** Begins no more attempts. Attempts in progress have `graceMs` to end; then they are cut off, and repeated later. */
   stop(graceMs?: number): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const worker = createWorker({ name: 'deliveries', log, runOnce: look, onWake: store.onCommit, pollMs: POLL_MS });
   let isCutOff = false;
   let isPaused = false;
-  /** Deliveries that are due later are not begun. Bounds each round of a paused dispatcher. */
+  /** Latest due time of deliveries that may begin. Bounds each round of a paused dispatcher. */
   let dueBy = Infinity;
   let counted = 0;
 

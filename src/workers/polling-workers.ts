@@ -3,7 +3,7 @@ import { placeEvents } from '../operations/read-feed.ts';
 import { continueRecovery } from '../operations/redeliver.ts';
 import { type Worker, createWorker, forEachOf } from './worker.ts';
 
-// Readers of the feed assign positions too: this loop only keeps their backlog small, and many events share a round.
+// A long interval, because readers of the feed assign positions too; this loop only keeps their backlog small.
 const FEED_POLL_MS = 1000;
 const RECOVERY_POLL_MS = 1000;
 /** After this time without progress, another instance continues a recovery. */
@@ -12,8 +12,8 @@ const RECOVERIES = 10;
 /** Time slice of a recovery, after which the worker checks for a shutdown. */
 const TURN_MS = 500;
 
-// Commits do not wake the routing worker: every payment has several, and some seconds of delay cost nothing:
-// docs/routing-benchmark/README.md.
+// Commits do not wake the routing worker, because every payment has several, and a delay of some seconds has no cost (see
+// docs/routing-benchmark/README.md).
 const ROUTING_POLL_MS = 1000;
 const READINESS_POLL_MS = 1000;
 

@@ -1,4 +1,5 @@
 import type { Deps } from '../operations/deps.ts';
+import { answerHint } from '../operations/provider-hints.ts';
 import { requestProviderRefund } from '../operations/refunds/apply-refund-report.ts';
 import { runProviderTask } from '../operations/run-provider-task.ts';
 import { wakeCheckout } from '../operations/wake-checkout.ts';
@@ -17,11 +18,11 @@ interface Queue<Item> {
   /** Reads due items, the oldest first. */
   due(now: number, limit: number): Promise<readonly Item[]>;
   handle(item: Item): Promise<void>;
-  /** Message and fields of the log line for a failure. The next try follows when the claim has expired. */
+  /** Message and fields of the log line for a failure. The next attempt follows when the claim has expired. */
   failure(item: Item): [message: string, fields: object];
 }
 
-/** Workers over tables with due times: wakes of checkouts, provider tasks and refunds. */
+/** Workers over tables with due times: wakes of checkouts, provider tasks, refunds and hints. */
 export function createQueueWorkers(deps: Deps): Worker[] {
   const { store, tracing } = deps;
 
@@ -33,6 +34,7 @@ export function createQueueWorkers(deps: Deps): Worker[] {
     await traced(tracing, start, () => wakeCheckout(deps, due.sessionId));
   }
 
+  const asksProviders = [...deps.providers.values()].some(({ query }) => query !== undefined);
   return [
     queueWorker(deps, {
       name: 'checkouts',
@@ -53,7 +55,19 @@ export function createQueueWorkers(deps: Deps): Worker[] {
       handle: (refund) => requestProviderRefund(deps, refund),
       failure: ({ refund }) => ['refund request failed', { refundId: refund.id }],
     }),
+    ...(asksProviders ? [inboxWorker(deps)] : []),
   ];
+}
+
+/** Asks providers about the hints of their callbacks. */
+function inboxWorker(deps: Deps): Worker {
+  return queueWorker(deps, {
+    name: 'inbox',
+    due: (now, limit) => deps.store.hintsDue(now, limit),
+    handle: (hint) =>
+      traced(deps.tracing, { name: `answerHint ${hint.about}`, parent: null }, () => answerHint(deps, hint)),
+    failure: ({ eventId }) => ['hint could not be answered', { eventId }],
+  });
 }
 
 function queueWorker<Item>({ store, log, now }: Deps, { name, due, handle, failure }: Queue<Item>): Worker {

@@ -6,7 +6,7 @@ import { type Worker, createWorker } from './worker.ts';
 
 const POLL_MS = 1000;
 const PAUSE_MS = 5;
-/** Longest stay at one instant. Work that remains then is done at the next one. */
+/** Longest stay at one instant. Remaining work is done at the next instant. */
 const LONGEST_STAY_MS = 30_000;
 
 interface TestClockWorkerOptions {
@@ -18,7 +18,7 @@ interface TestClockWorkerOptions {
   log: Logger;
 }
 
-/** Moves time from one due instant to the next and does all work there, so that it happens in order and at its time. */
+/** Moves time from one due instant to the next and does all work at each, so that work is done in order and at its time. */
 export function createTestClockWorker({ clock, store, workers, routing, log }: TestClockWorkerOptions): Worker {
   async function runOnce(isStopped: () => boolean): Promise<number> {
     if (clock.record().target === null) return 0;
@@ -48,7 +48,7 @@ export function createTestClockWorker({ clock, store, workers, routing, log }: T
     }
   }
 
-  /** Moves time to the next due instant after `doneUntil`, or to the target. False if something has fallen due meanwhile. */
+  /** Moves time to the next due instant after `doneUntil`, or to the target. False if more work has become due meanwhile. */
   async function moveOn(doneUntil: number): Promise<boolean> {
     const { offsetMs, goalMs, target } = clock.record();
     const due = await store.nextDue(doneUntil);

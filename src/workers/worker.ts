@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { Log } from '../webhooks/lane.ts';
 
-// A caller that repeats while work remains must not do so a thousand times a second.
+// Slows down a caller that repeats while work remains.
 const ERROR_PAUSE_MS = 200;
 
 export interface Worker {
-  /** Does all due work and answers the number of items. */
+  /** Does all due work and returns the number of items. */
   runOnce(): Promise<number>;
   start(): void;
-  /** Stops the loop until `resume` and waits for work in progress. `runOnce` works meanwhile. */
+  /** Stops the loop until `resume` and waits for work in progress. `runOnce` can be called meanwhile. */
   pause(): Promise<void>;
   resume(): void;
   /** Begins no more work and waits for work in progress. */
@@ -19,7 +19,7 @@ export interface Worker {
 interface WorkerOptions {
   name: string;
   log: Log;
-  /** Does all due work and answers the number of items; begins no more once `isStopped` answers true. */
+  /** Does all due work and returns the number of items; begins no more once `isStopped` returns true. */
   runOnce(isStopped: () => boolean): Promise<number>;
   /** Registers a function that wakes the worker before its next poll. Workers without it only poll. */
   onWake?(wake: () => void): void;
@@ -34,7 +34,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
   let again = false;
   let timer: NodeJS.Timeout | undefined;
   let lastError: string | undefined;
-  // Set by `stop` only: a worker that was never started can still run once for a caller.
+  // Set only by `stop`, so that `runOnce` also works on a worker that was never started.
   let isEnding = false;
   const isStopped = () => isEnding;
 
@@ -54,7 +54,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
         lastError = undefined;
       }
     } catch (error) {
-      // The next poll tries again. A database that is unavailable for a while is worth one line, not two a second.
+      // The next poll tries again. An unavailable database is logged once, not at every poll.
       const isAway = error instanceof GatewayError && error.code === 'unavailable';
       const isRepeated = lastError === String(error);
       if (isAway && !isRepeated) log.warn({ worker: name, reason: error.message }, 'worker waits for the database');

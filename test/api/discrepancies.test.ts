@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Discrepancy } from '../../sdk/src/index.ts';
-import { applyReport } from '../../src/operations/apply-provider-message.ts';
+import { applyReport } from '../../src/operations/apply-signal.ts';
+import { aReport } from '../fixtures/provider-reports.ts';
 import { applyRefundAnswer } from '../../src/operations/refunds/apply-refund-report.ts';
 import { attempt, createSession, start, stateOf } from '../simulator/buyer.ts';
 import { booksOf, gatewayOf, paymentsOf, pick } from '../support/gateway.ts';
@@ -121,7 +122,7 @@ describe('discrepancies about a wrong received amount', () => {
     const [payment] = await paymentsOf(service, session);
     const outcomes: string[] = [];
     for (const amount of [2000, 2000, 3000, 4999, 4999]) {
-      const answer = { paymentId: null, status: 'paid', amount, currency: 'USD', txHash: null, failure: null } as const;
+      const answer = aReport({ status: 'paid', amount });
       outcomes.push((await applyReport(deps, deps.providers.get('sandbox')!, payment!, answer)).outcome);
     }
     assert.deepEqual(outcomes, ['amount_mismatch', 'duplicate', 'amount_mismatch', 'applied', 'duplicate']);

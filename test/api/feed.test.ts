@@ -72,7 +72,7 @@ describe('the event feed (GET events?after=)', () => {
 
   it('is printed by the command line, with the cursor for the next page', async () => {
     const { stdout } = await runIn(tillway, 'events', 'feed', '--after', eventIds[1]!, '--limit', '2');
-    assert.match(stdout, new RegExp(`${eventIds[2]}[^]*${eventIds[3]}[^]*go on: --after ${eventIds[3]}\n$`));
+    assert.match(stdout, new RegExp(`${eventIds[2]}[^]*${eventIds[3]}[^]*continue: --after ${eventIds[3]}\n$`));
     assert.doesNotMatch(stdout, new RegExp(eventIds[4]!));
     const json = await runIn(tillway, 'events', 'feed', '--after', eventIds[4]!, '--json');
     const lines = json.stdout.trimEnd().split('\n');

@@ -2,8 +2,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { Customer, CustomerExport } from '../../sdk/src/index.ts';
-import { applyRefundMessage } from '../../src/operations/refunds/apply-refund-report.ts';
-import { applySettlementMessage } from '../../src/operations/settlement/settle-payment.ts';
 import { attempt, createSession, start, stateOf } from '../simulator/buyer.ts';
 import { contentsOf, runSql } from '../support/database.ts';
 import { everyText } from '../support/every-text.ts';
@@ -14,6 +12,7 @@ import { type TestService, call, sessionBody } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
 import { suiteInstances } from '../support/suite.ts';
 import { SECRET } from '../webhooks/fixtures.ts';
+import { applySandboxSignal, refundSignal, settlementSignal } from '../fixtures/provider-reports.ts';
 
 const EMAIL = 'Ada.Lovelace@buyers.example';
 const NAME = 'Countess Lovelace';
@@ -69,7 +68,7 @@ async function createBuyer() {
   const [flagged] = await api.ids(`discrepancies?sessionId=${short}`);
   await api.post(`discrepancies/${flagged}/resolve`, { action: 'accept', note: 'letter-from-ada' });
   const body = `{"cardholder":"${NAME}"}`;
-  await runSql(service.databaseUrl, `UPDATE provider_messages SET body = '${body}' WHERE session_id = '${paid}'`);
+  await runSql(service.databaseUrl, `UPDATE provider_inbox SET body = '${body}' WHERE session_id = '${paid}'`);
   for (let minutes = 0; minutes < 6; minutes++) await service.pass(600_000);
   return { routed, paid, late, short, id: await customerOf(paid) };
 }
@@ -190,15 +189,11 @@ describe('personal data of one buyer', () => {
       const [payment] = await paymentsOf(service, buyer.paid);
       const [refund] = (await deps.store.listRefunds({ sessionId: buyer.paid }, { limit: 1 })).items;
       const { id: paymentId, sessionId, amount } = payment!;
-      const from = { provider: 'sandbox', environment: payment!.environment, body };
-      const settled = { eventId: 'late_payout', sessionId, paymentId, amount, currency: 'USD' };
-      const payout = { ...settled, status: 'settled', settledAt: null, reference: null } as const;
-      assert.equal(await applySettlementMessage(deps, { ...from, callback: payout }), 'applied');
-      const unknown = { ...payout, eventId: 'odd_payout', paymentId: 'pay_x' };
-      assert.equal(await applySettlementMessage(deps, { ...from, callback: unknown }), 'unknown_payment');
-      const about = { refundId: refund!.id, sessionId, amount: refund!.amount, currency: 'USD' };
-      const succeeded = { ...about, eventId: 'late_refund', status: 'succeeded', reason: null } as const;
-      await applyRefundMessage(deps, { ...from, callback: succeeded });
+      const payout = settlementSignal({ sessionId, paymentId, amount });
+      assert.equal(await applySandboxSignal(deps, payout, { body }), 'applied');
+      const unknown = settlementSignal({ sessionId, paymentId: 'pay_x', amount });
+      assert.equal(await applySandboxSignal(deps, unknown, { body }), 'unknown_payment');
+      await applySandboxSignal(deps, refundSignal(refund!, 'succeeded'), { body });
       assert.deepEqual(await columnsNaming([/Countess/, /letter-from-ada/]), []);
       await assertSound(service.databaseUrl);
     });

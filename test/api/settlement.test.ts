@@ -4,13 +4,13 @@ import { describe, test } from 'node:test';
 import type { Settlement, SettlementImport } from '../../sdk/src/index.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import { applyRefundAnswer } from '../../src/operations/refunds/apply-refund-report.ts';
-import { applySettlementMessage } from '../../src/operations/settlement/settle-payment.ts';
 import { attempt, createSession, start } from '../simulator/buyer.ts';
 import { booksOf, gatewayOf, paymentsOf, pick } from '../support/gateway.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { refusal, refused } from '../support/refusal.ts';
 import { call, startTestService } from '../support/service.ts';
 import { suiteService } from '../support/suite.ts';
+import { applySandboxSignal, settlementSignal } from '../fixtures/provider-reports.ts';
 
 const DELAY_MS = 3_600_000;
 const PAID_OUT = 48.54;
@@ -159,19 +159,19 @@ describe('settlement reported by the provider', () => {
       const { sessionId, paymentId } = await pay();
       const refundRecord = (await deps.store.refund((await refund(paymentId)).id))!;
       if (status === 'succeeded') await applyRefundAnswer(deps, refundRecord, { status, reason: null });
-      const event = { event: `kept_${paymentId}`, order: sessionId, charge: paymentId, amount: 4999, currency: 'USD' };
-      const created = Date.parse('2026-02-27') / 1000;
-      const body = JSON.stringify({ ...event, type: 'charge.settled', payout: 'po_early', created });
-      const signal = deps.providers.get('sandbox')!.readStored(body);
-      assert(signal.about === 'settlement');
-      const message = { provider: 'sandbox', environment: 'sandbox', callback: signal.callback, body } as const;
-      assert.equal(await applySettlementMessage(deps, message), 'refunded');
+      const settledAt = Date.parse('2026-02-27');
+      const signal = settlementSignal({ sessionId, paymentId, amount: 4999, reference: 'po_early', settledAt });
+      const event = { eventId: `kept_${paymentId}` };
+      assert.equal(await applySandboxSignal(deps, signal, event), 'refunded');
       assert.equal(await settlementOf(paymentId), undefined);
       await applyRefundAnswer(deps, refundRecord, { status: 'failed', reason: 'no account' });
-      const { amount, source, reference, settledAt } = (await settlementOf(paymentId))!;
-      assert.deepEqual([amount, source, await ledgerStatusOf(paymentId)], [4854, 'provider', 'settled']);
-      assert.deepEqual([reference, settledAt], ['po_early', created * 1000]);
-      assert.equal(await applySettlementMessage(deps, message), 'duplicate');
+      const recorded = (await settlementOf(paymentId))!;
+      assert.deepEqual(
+        [recorded.amount, recorded.source, await ledgerStatusOf(paymentId)],
+        [4854, 'provider', 'settled'],
+      );
+      assert.deepEqual([recorded.reference, recorded.settledAt], ['po_early', settledAt]);
+      assert.equal(await applySandboxSignal(deps, signal, event), 'duplicate');
     });
   }
 

@@ -112,7 +112,7 @@ function faultsOf(limit: number, created: number[], refused: number[], spent: nu
   return [
     ...(sum > limit ? [`${sum} was spent of ${limit}`] : []),
     ...(sum === spent ? [] : [`${spent} was counted where ${sum} was spent`]),
-    // The spent amount never decreases, so an amount within the final rest was also within the rest before.
+    // The spent amount never decreases, so an amount that fits the limit at the end has fitted it at any time.
     ...refused
       .filter((amount) => amount <= limit - sum)
       .map((amount) => `${amount} was refused with ${limit - sum} left`),

@@ -136,10 +136,10 @@ describe('creating a webhook endpoint', () => {
       [{ url: URL, events: [] }, 'events', /one or more/],
       [{ url: URL, events: 'payment.paid' }, 'events', /array/],
       [{ url: URL, events: ['payment.paid', 'payment.paid'] }, 'events', /once/],
-      [{ url: URL, events: ['payment.refunded'] }, 'events', /nothing but/],
+      [{ url: URL, events: ['payment.refunded'] }, 'events', /contain only/],
       [{ url: URL, description: 'a'.repeat(501) }, 'description', /500/],
       [{ url: URL, environment: 'test' }, 'environment', /sandbox/],
-      [{ url: URL, secret: 'whsec_mine' }, 'secret', /not a property/],
+      [{ url: URL, secret: 'whsec_mine' }, 'secret', /not a field/],
     ];
     for (const [fields, expected, fault] of [
       ...urls.map(([url, message]) => [{ url }, 'url', message] as const),

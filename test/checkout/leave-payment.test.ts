@@ -1,12 +1,12 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, test } from 'node:test';
-import type { Payment } from '../../src/domain/records.ts';
+import type { Payment, ProviderStatus } from '../../src/domain/records.ts';
 import { startPayment } from '../../src/operations/start-payment.ts';
-import type { ProviderReport } from '../../src/providers/provider.ts';
 import { createSession } from '../simulator/buyer.ts';
 import type { FakeProvider } from '../support/fake-provider.ts';
 import { startStage } from './stage.ts';
+import { aKnownPayment } from '../fixtures/provider-reports.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -15,7 +15,7 @@ const NOT_STOPPED = '?notice=not_stopped';
 const { service: on, fake, stage, end } = await startStage();
 after(end);
 
-type Answer = ProviderReport['status'] | 'unknown' | 'no_answer';
+type Answer = ProviderStatus | 'unknown' | 'no_answer';
 /** Answers of the fake provider by payment id. */
 let answers: Map<string, Answer>;
 /** Answer for all other payments. */
@@ -26,9 +26,7 @@ let requests: string[];
 function inquiryResult({ id, amount }: Payment) {
   const status = answers.get(id) ?? defaultAnswer;
   if (status === 'no_answer') throw new Error('the provider does not answer');
-  if (status === 'unknown') return undefined;
-  const report = { paymentId: id, status, amount, currency: 'USD', txHash: null, failure: null };
-  return { ...report, reference: `fake_${id}`, url: null, awaitsBuyer: false };
+  return status === 'unknown' ? status : aKnownPayment(id, { status, amount });
 }
 
 fake.inquire = async (payment, timeoutMs) => {
@@ -37,7 +35,7 @@ fake.inquire = async (payment, timeoutMs) => {
 };
 fake.cancel = async (payment, timeoutMs) => {
   requests.push(`cancel ${timeoutMs}`);
-  return inquiryResult(payment) ? 'cancelled' : 'unknown';
+  return inquiryResult(payment) === 'unknown' ? 'unknown' : 'cancelled';
 };
 beforeEach(() => {
   [answers, defaultAnswer, requests] = [new Map(), 'provider_pending', []];

@@ -65,9 +65,9 @@ describe('tillway clock', () => {
 
   it('rejects an invalid duration', async () => {
     const REFUSED: [time: string, message: RegExp][] = [
-      ['1x', /^tillway: a time is written 90s, 15m, 24h, 2d or 1h30m, not "1x"\n/],
-      ['0s', /is moved by 1s at least/],
-      ['400d', /is moved by at most 30d at a time, not by 400d/],
+      ['1x', /^tillway: expected a time such as 90s, 24h, 2d or 1h30m, not "1x"\n/],
+      ['0s', /by at least 1s/],
+      ['400d', /by at most 30d at a time, not by 400d/],
       ['--foward', /unknown option '--foward'/],
     ];
     for (const [time, message] of REFUSED) {

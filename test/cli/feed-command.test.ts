@@ -44,13 +44,13 @@ describe('tillway events feed --follow', () => {
     assert.equal(code, 0);
     assert.deepEqual(cursors, ['', FIRST.id, FIRST.id, FIRST.id, SECOND.id]);
     assert.equal(stderr.match(/is unreachable/g)?.length, 1);
-    assert.match(stdout, new RegExp(`${FIRST.id}[^]*${SECOND.id}[^]*go on: --after ${SECOND.id}\n$`));
+    assert.match(stdout, new RegExp(`${FIRST.id}[^]*${SECOND.id}[^]*continue: --after ${SECOND.id}\n$`));
   });
 
   it('exits if the service rejects a request, and prints the position to continue from', async () => {
     const { code, stdout, stderr } = await followFeed([page(FIRST), UNAUTHORIZED]);
     assert.equal(code, 1);
-    assert.match(stdout, new RegExp(`go on: --after ${FIRST.id}\n$`));
+    assert.match(stdout, new RegExp(`continue: --after ${FIRST.id}\n$`));
     assert.match(stderr, /No key\./);
   });
 

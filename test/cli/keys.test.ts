@@ -24,7 +24,7 @@ describe('TILLWAY_API_KEY', () => {
     for (const given of [undefined, apiKey]) {
       const { code, stderr } = await runWith({ url: service.url, apiKey: given }, 'sessions', 'list');
       assert.equal(code, 1);
-      assert.match(stderr, /Set TILLWAY_API_KEY to a key of that service/);
+      assert.match(stderr, /Set TILLWAY_API_KEY to a key of this service/);
       assert.ok(!stderr.includes(apiKey));
     }
   });
@@ -32,7 +32,7 @@ describe('TILLWAY_API_KEY', () => {
   it('with a production key is rejected by trigger, and for --environment sandbox', async () => {
     const live = { url: service.url, apiKey: ADMIN.production };
     const { code, stderr } = await runWith(live, 'trigger', 'payment.paid');
-    assert.deepEqual([code, /makes sandbox checkouts.*sk_sandbox_/.test(stderr)], [1, true], stderr);
+    assert.deepEqual([code, /creates sandbox checkouts.*sk_sandbox_/.test(stderr)], [1, true], stderr);
     const listed = await runWith(live, 'payments', 'list', '--environment', 'sandbox');
     assert.match(listed.stderr, /--environment production\), or use a key of sandbox/);
   });
@@ -71,7 +71,7 @@ describe('TILLWAY_API_KEY', () => {
     for (const apiKey of ['sk_live_mine', `${ADMIN.sandbox}\n`, 'whsec_abc']) {
       const { code, stderr } = await runWith({ url: service.url, apiKey }, 'sessions', 'list');
       assert.equal(code, 2);
-      assert.match(stderr, /TILLWAY_API_KEY is no API key/);
+      assert.match(stderr, /TILLWAY_API_KEY must be sk_sandbox_/);
       assert.ok(!stderr.includes(apiKey.trim()));
     }
   });

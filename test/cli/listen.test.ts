@@ -73,10 +73,10 @@ describe('the follower of the event feed', () => {
 describe('the advice of tillway listen about a failed delivery', () => {
   const ADVICE: [failure: string, status: number | null, message: RegExp][] = [
     ['connection refused', null, /start your server/],
-    ['no complete answer within 15 s', null, /200 first/],
+    ['no complete answer within 15 s', null, /send 200 first/],
     ['answered 400', 400, /the secret shown above/],
-    ['answered 404', 404, /nothing at that path/],
-    ['answered 204, and only 200 acknowledges', 204, /exactly 200/],
+    ['answered 404', 404, /no route at this path/],
+    ['answered 204, and only 200 acknowledges', 204, /with status 200/],
     ['answered 302, and redirects are not followed', 302, /redirects are not followed/],
     ['answered 500', 500, /log of your server/],
   ];
@@ -241,12 +241,12 @@ describe('tillway listen', { concurrency: 4 }, () => {
   it('prints events while a slow target does not answer', async () => {
     await using silentTarget = await startServer(() => undefined);
     await using listening = listen(on.url, '--forward-to', silentTarget.url);
-    await listening.waitForOutput('They are signed with');
+    await listening.waitForOutput('The events are signed with');
     // The order of events of different sessions is not defined.
     for (const id of [await pay(on), await pay(on)])
       await listening.waitForOutput(new RegExp(`payment\\.paid .*${id}`));
     assert.equal(await listening.stop(), 0);
-    assert.match(listening.stdout(), /\d+ events, 0 forwarded\. Forward the rest again with --since evt_/);
+    assert.match(listening.stdout(), /\d+ events, 0 forwarded\. To forward the remaining events, use --since evt_/);
   });
 
   it('forwards the events to an unavailable target as soon as it is available', async () => {
@@ -258,10 +258,10 @@ describe('tillway listen', { concurrency: 4 }, () => {
       if (ms >= 5000) await isAvailable.promise;
     };
     await using listening = listen(on.url, { sleep }, '--forward-to', `http://127.0.0.1:${port}/hook`);
-    await listening.waitForOutput('They are signed with');
+    await listening.waitForOutput('The events are signed with');
     const sessionId = await pay(on);
     await listening.waitForOutput(/-> connection refused, next try in 5 s/);
-    assert.match(listening.stdout(), /Nothing listens there: start your server, or correct --forward-to\./);
+    assert.match(listening.stdout(), /No server listens there: start your server, or correct --forward-to\./);
     await using receiver = await openReceiver({ port });
     isAvailable.resolve();
     await until(() => receiver.receivedIds().includes(`evt_${sessionId}_paid`));
@@ -311,7 +311,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     });
     await using second = await startTestService({ live: true, beside: other, variables: { PORT: port } });
     assert.equal(second.url, first.url);
-    await listening.waitForOutput(' is back.');
+    await listening.waitForOutput(' is reachable again.');
     for (const id of paidDuringOutage) await listening.waitForOutput(new RegExp(`payment\\.paid .*${id}`));
     await listening.stop();
     const text = listening.stdout();
@@ -325,7 +325,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     const port = await freePort();
     const target = `http://127.0.0.1:${port}/hook`;
     await using first = listen(on.url, '--forward-to', target);
-    await first.waitForOutput('They are signed with');
+    await first.waitForOutput('The events are signed with');
     const sessionId = await pay(on);
     await first.waitForOutput(new RegExp(`payment\\.paid .*${sessionId}`));
     await first.stop();
@@ -403,12 +403,12 @@ describe('tillway listen', { concurrency: 4 }, () => {
     const REFUSED: [options: string, code: number, message: RegExp][] = [
       ['--forward-to ftp://localhost', 2, /takes a URL such as/],
       ['--since evt_chk_1_paid', 1, /evt_chk_1_paid/],
-      ['--events payment.paid,payment.lost', 2, /knows no "payment\.lost"; there are payment\.provider_pending/],
+      ['--events payment.paid,payment.lost', 2, /takes payment\.provider_pending[^]* not "payment\.lost"/],
       ['--forward-to http://127.0.0.1:1 --secret whsec_c2hvcnQ=', 2, /base64 of 24 to 64 bytes/],
       ['--environment test', 2, /sandbox, production/],
     ];
     for (const target of ['http://me:hunter2@localhost:4000', 'me:hunter2@localhost:4000', 'me:hunter2@']) {
-      REFUSED.push([`--forward-to ${target}`, 2, /^(?![^]*hunter2)[^]*without user and password/]);
+      REFUSED.push([`--forward-to ${target}`, 2, /^(?![^]*hunter2)[^]*without user name and password/]);
     }
     for (const [options, code, message] of REFUSED) {
       const ended = await runIn(on, `listen ${options}`);

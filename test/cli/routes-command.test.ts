@@ -197,7 +197,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     [['nothing'], /^tillway: unknown command 'nothing'\n\nUsage: +tillway routes \[options\] \[command\]/],
     [['__proto__'], /^tillway: unknown command '__proto__'\n/],
     [['rules', 'lint'], /^tillway: unknown command 'lint'\n/],
-    [['why', ''], /^tillway: session must be more than ""\n/],
+    [['why', ''], /^tillway: session must not be ""\n/],
     [['override', 'sandbox_card_backup'], /^tillway: missing required argument 'health'\n/],
     [['override', 'sandbox_card_backup', 'broken'], /Allowed choices are live, degraded, standby, automatic/],
     [['dry-run', 'NaN'], /^tillway: amount takes a number, such as 49\.99, not "NaN"\n/],

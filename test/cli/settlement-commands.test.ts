@@ -23,7 +23,7 @@ describe('tillway discrepancies resolve', () => {
     await on.pass(60_000);
     assert.match((await runIn(on, 'discrepancies', 'get', id)).stdout, /^Status +resolved$/m);
     const help = (await runIn(on, 'discrepancies', 'resolve', '--help')).stdout.replaceAll(/\s+/g, ' ');
-    assert.match(help, /payment\.paid is sent, the shop fulfils, and the merchant bears the difference/);
+    assert.match(help, /payment\.paid is sent, and the merchant bears the difference/);
   });
 });
 
@@ -38,7 +38,7 @@ describe('tillway settlements', () => {
     assert.match(await record('PO-1'), /^Payment/);
     assert.match(
       await record('PO-2'),
-      /^Recorded before, and left as it was: not as PO-2\.\nPayment[^]+^Reference +PO-1$/m,
+      /^Already settled with another reference; PO-2 was not recorded\.\nPayment[^]+^Reference +PO-1$/m,
     );
   });
 

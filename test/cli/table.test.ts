@@ -16,18 +16,18 @@ describe('a table on a narrow terminal', () => {
   it('omits whole columns from the right, and names them', () => {
     assert.equal(
       table(headings, [row], wide(70)),
-      `SESSION${' '.repeat(35)}STATUS  CUSTOMER\n${ID}  routed  buyer@example.com\nwider terminal, or --json: CREATED\n`,
+      `SESSION${' '.repeat(35)}STATUS  CUSTOMER\n${ID}  routed  buyer@example.com\nomitted columns: CREATED\n`,
     );
     assert.equal(
       table(headings, [row], wide(50)),
-      `SESSION${' '.repeat(35)}STATUS\n${ID}  routed\nwider terminal, or --json: CUSTOMER CREATED\n`,
+      `SESSION${' '.repeat(35)}STATUS\n${ID}  routed\nomitted columns: CUSTOMER CREATED\n`,
     );
   });
 
   it('never omits an id', () => {
     assert.equal(
       table(['TIME', 'WHAT', 'OF', 'HOW'], [['12:00:00', 'expired', ID, 'answered 200']], wide(20)),
-      `TIME      OF\n12:00:00  ${ID}\nwider terminal, or --json: WHAT HOW\n`,
+      `TIME      OF\n12:00:00  ${ID}\nomitted columns: WHAT HOW\n`,
     );
   });
 
@@ -42,6 +42,6 @@ describe('a table on a narrow terminal', () => {
     const growing = growingTable(headings, wide(70));
     growing.add([row]);
     assert.equal(growing.add([row]), `${ID}  routed  buyer@example.com\n`);
-    assert.equal(growing.end(), 'wider terminal, or --json: CREATED\n');
+    assert.equal(growing.end(), 'omitted columns: CREATED\n');
   });
 });

@@ -124,7 +124,7 @@ describe('tillway trigger', { concurrency: 4 }, () => {
     const REFUSED: [args: string[], code: number, message: RegExp][] = [
       [[], 2, /name an event; tillway trigger --list[^]*payment\.failed\.cancelled/],
       [['payment.pad'], 2, /^tillway: there is no event "payment\.pad" \(did you mean payment\.paid\?\); .*--list/],
-      [['nothing'], 2, /^tillway: there is no event "nothing"; tillway trigger --list shows all\n/],
+      [['nothing'], 2, /^tillway: there is no event "nothing"; tillway trigger --list shows all events\n/],
       [['payment.paid --amount much'], 2, /--amount takes a number, such as 49\.99/],
       [['payment.paid --amount -1'], 1, /amount/],
       [['payment.paid --customer nobody'], 1, /customer/],
@@ -194,7 +194,7 @@ describe('tillway trigger --session', () => {
       [`payment.paid --amount 10 --session ${id}`, 2, /(?=[^]*--amount)(?=[^]*--session)[^]*cannot be used with/],
       ['payment.paid --session pay_1', 2, /chk_/],
       [`payment.paid --session ${id.slice(0, -4)}0000`, 1, /exists|There is no/],
-      [`payment.paid.failover --session ${expired.id}`, 2, /leave --session out/],
+      [`payment.paid.failover --session ${expired.id}`, 2, /omit --session/],
       [`payment.paid --session ${expired.id}`, 1, /is expired/],
       [`payment.paid --session ${live.id}`, 1, /production/],
     ] as const) {
@@ -244,7 +244,7 @@ describe('tillway trigger with an untrusted service', () => {
     await using linking = await openService((response) => response.end(link));
     const { code, stderr } = await trigger(linking, 'payment.failed');
     assert.equal(code, 1);
-    assert.ok(stderr.includes(`the buyer is led to ${victim.url}/_shutdown, and nothing was sent there`), stderr);
+    assert.ok(stderr.includes(`links to ${victim.url}/_shutdown, which is not the simulated provider`), stderr);
     const location = `${victim.url}/_shutdown`;
     await using redirecting = await openService((response) => response.writeHead(303, { location }).end());
     assert.match((await trigger(redirecting, 'payment.failed')).stderr, /answered 303/);
@@ -259,7 +259,7 @@ describe('tillway trigger with an untrusted service', () => {
     assert.deepEqual(posts, [{ method: 'POST', url: '/checkout/chk_1/pay', origin: service.url }]);
     const { code, stdout, stderr } = await trigger(service, 'payment.failed');
     assert.equal(code, 1);
-    assert.match(stderr, /was to end with payment\.failed, but there is payment\.paid in session chk_1/);
+    assert.match(stderr, /should end with payment\.failed, but session chk_1[^]*has payment\.paid/);
     // oxlint-disable-next-line no-control-regex -- the output must not contain these
     assert.doesNotMatch(stdout + stderr, /[\u001b\u0007]/);
   });
@@ -268,6 +268,6 @@ describe('tillway trigger with an untrusted service', () => {
     await using service = await openService((response) => response.end(), { checkout: 'nowhere' });
     const { code, stderr } = await trigger(service, 'payment.paid');
     assert.equal(code, 1);
-    assert.match(stderr, /has no checkoutUrl/);
+    assert.match(stderr, /without checkoutUrl/);
   });
 });

@@ -107,7 +107,7 @@ describe('a program that is not Tillway', () => {
         for (const option of ['', ' --json']) {
           const { code, stderr } = await runWith({ url: other.url }, line + option);
           assert.equal(code, 1, line + option);
-          assert.match(stderr, /^tillway: \S+ answered(?: 200)?, but it is not Tillway\n/, line);
+          assert.match(stderr, /^tillway: \S+ answered(?: 200)?, but is not a Tillway service\n/, line);
         }
       }
     });
@@ -122,7 +122,7 @@ describe('a program that is not Tillway', () => {
       await using other = await startAnswering(status, body);
       const { code, stderr } = await runWith({ url: other.url }, 'routes', 'list');
       assert.equal(code, 1);
-      assert.ok(stderr.startsWith(`tillway: ${other.url} answered ${status}, but it is not Tillway\n`), stderr);
+      assert.ok(stderr.startsWith(`tillway: ${other.url} answered ${status}, but is not a Tillway service\n`), stderr);
     });
   }
 
@@ -131,7 +131,7 @@ describe('a program that is not Tillway', () => {
     for (const line of ['payments', 'payments --all', 'payments --all --json']) {
       const { code, stderr } = await runWith({ url: other.url }, line);
       assert.equal(code, 1);
-      assert.match(stderr, /but it is not Tillway\n/);
+      assert.match(stderr, /but is not a Tillway service\n/);
     }
   });
 

@@ -232,7 +232,7 @@ describe('an advance of the test clock', () => {
       },
       async inquire() {
         steps.push('inquired');
-        return undefined;
+        return 'unknown';
       },
     });
     const id = await createSession(on);

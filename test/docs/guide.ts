@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { COMPILED, SERVICE, freePort, statusOf } from '../process/program.ts';
+import { CACHE_ENV, SERVICE_FILE, freePort, httpStatusOf } from '../process/program.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -15,7 +15,7 @@ import { until } from '../support/until.ts';
  * - `json` must have the same fields as the output of the command before it, with any values; `json sample` must be JSON.
  * - `text` contains lines of the output, in order; `...` stands for any text.
  */
-export interface Block {
+export interface GuideBlock {
   language: string;
   words: string[];
   text: string;
@@ -25,15 +25,15 @@ export interface Block {
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FENCE = /^( *)```(\S*)(?: (.*))?\n([\s\S]*?)\n\1```$/gm;
-/** Generous limits: on a busy machine the start of a process alone can take 20 s. */
+/** Long timeouts, because on a busy machine the start of a process alone can take 20 s. */
 const COMMAND_LIMIT_MS = 120_000;
 const TIMEOUT_MS = 60_000;
-// Ports in the guides, which the runner replaces by free ports.
+// Ports in the guides. The runner replaces them with free ports.
 const SERVICE_PORT = /(?<=127\.0\.0\.1:|localhost:)3000\b/g;
 const SHOP_PORT = /(?<=127\.0\.0\.1:|localhost:|PORT=|listen\()4000\b/g;
 
 /** All fenced blocks of a guide, in order. */
-export function blocksOf(markdown: string): Block[] {
+export function guideBlocksOf(markdown: string): GuideBlock[] {
   return Array.from(
     markdown.matchAll(FENCE),
     ({ 1: indent = '', 2: language = '', 3: words = '', 4: text = '', index }) => ({
@@ -51,7 +51,7 @@ export function blocksOf(markdown: string): Block[] {
 /** Runs every block, and resolves with the number of blocks. Rejects at the first block that fails. */
 export async function runGuide(markdown: string, { timeoutMs = TIMEOUT_MS } = {}): Promise<number> {
   await using runner = await createRunner(timeoutMs);
-  const blocks = blocksOf(markdown);
+  const blocks = guideBlocksOf(markdown);
   for (const block of blocks) {
     try {
       await runner.runBlock(block);
@@ -78,7 +78,7 @@ interface Server {
 }
 
 interface Runner extends AsyncDisposable {
-  runBlock(block: Block): Promise<void>;
+  runBlock(block: GuideBlock): Promise<void>;
 }
 
 async function createRunner(timeoutMs: number): Promise<Runner> {
@@ -121,7 +121,7 @@ async function createRunner(timeoutMs: number): Promise<Runner> {
     const output = outputOf(child);
     servers.push({ command, process: child, output: output.stdout });
     const ready = () =>
-      command === 'npm start' ? statusOf(`${url}/readyz`).then((status) => status === 200) : output.stdout() !== '';
+      command === 'npm start' ? httpStatusOf(`${url}/readyz`).then((status) => status === 200) : output.stdout() !== '';
     await until(
       () => child.exitCode !== null || ready(),
       () => `the server did not get ready: ${output.stdout()}${output.stderr()}`,
@@ -146,7 +146,7 @@ async function createRunner(timeoutMs: number): Promise<Runner> {
     );
   }
 
-  async function runBlock(block: Block): Promise<void> {
+  async function runBlock(block: GuideBlock): Promise<void> {
     const { language, words } = block;
     const text = withFreePorts(block.text);
     const file = words.find((word) => word.startsWith('file='))?.slice('file='.length);
@@ -182,7 +182,7 @@ function environmentOf(home: string, variables: Record<string, string>): Record<
   const programs = join(home, '.programs');
   mkdirSync(programs);
   const scripts = {
-    tillway: `exec '${process.execPath}' '${fileURLToPath(SERVICE)}' "$@"`,
+    tillway: `exec '${process.execPath}' '${fileURLToPath(SERVICE_FILE)}' "$@"`,
     // The real npx takes half a second; test/process/commands.test.ts runs it once.
     npx: '[ "$1" = tillway ] || { echo "npx $1?" >&2; exit 1; }\nexec "$@"',
     // A rejected request must fail the block.
@@ -192,7 +192,7 @@ function environmentOf(home: string, variables: Record<string, string>): Record<
     writeFileSync(join(programs, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   }
   return {
-    ...COMPILED,
+    ...CACHE_ENV,
     HOME: home,
     PATH: [programs, dirname(process.execPath), process.env['PATH']].join(delimiter),
     DATABASE_URL: `sqlite:${join(home, '.tillway.db')}`,

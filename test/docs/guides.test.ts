@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { readEvent } from '../../src/providers/sandbox-messages.ts';
 import { parsedAs } from '../cli/parsed-as.ts';
-import { blocksOf, runGuide } from './guide.ts';
+import { guideBlocksOf, runGuide } from './guide.ts';
 
 const GUIDES = ['integrate', 'webhooks', 'agents', 'testing'];
 
@@ -65,7 +65,7 @@ describe('commands and samples in the guides', () => {
 
   // oxlint-disable-next-line typescript/no-explicit-any -- the samples have different shapes, which the tests check
   function samples(name: string): any[] {
-    return blocksOf(guide(name))
+    return guideBlocksOf(guide(name))
       .filter(({ language, words }) => language === 'json' && words.includes('sample'))
       .map(({ text }) => JSON.parse(text) as unknown);
   }
@@ -113,7 +113,7 @@ describe('the guide runner', { concurrency: 2 }, () => {
   });
 });
 
-test('blocksOf removes the indentation of a list from the blocks inside it', () => {
-  const found = blocksOf('1. Do:\n\n   ```sh server\n   one\n     two\n   ```\n');
+test('guideBlocksOf removes the indentation of a list from the blocks inside it', () => {
+  const found = guideBlocksOf('1. Do:\n\n   ```sh server\n   one\n     two\n   ```\n');
   assert.deepEqual(found, [{ language: 'sh', words: ['server'], text: 'one\n  two', line: 3 }]);
 });

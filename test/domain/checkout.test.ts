@@ -8,9 +8,7 @@ import {
   pendingPayment,
 } from '../../src/domain/checkout-state.ts';
 import {
-  type ProviderEvent,
   acceptHandoff,
-  applyProviderEvent,
   expireSession,
   abandonCheckout,
   applyElapsedTime,
@@ -18,6 +16,7 @@ import {
   rejectHandoff,
   startAttempt,
 } from '../../src/domain/checkout.ts';
+import { type ProviderEvent, applyProviderEvent } from '../../src/domain/provider-event.ts';
 import type { Checkout } from '../../src/domain/records.ts';
 import { applyRefundReport, requestRefund } from '../../src/domain/refund-decisions.ts';
 import { DAY, MINUTE, NOW, PAYOUT, SECOND, aCheckout, aRoute, anAttempt, idOf } from '../fixtures/checkout-records.ts';
@@ -28,8 +27,8 @@ function effectsOf(decision: Decision<string>): string[] {
     if (effect.type === 'post') return `post ${effect.posting.kind}`;
     if (effect.type === 'announce') return `announce ${effect.status}`;
     if (effect.type === 'settlement_recorded') return `${effect.type} ${effect.settlement.paymentId}`;
-    if (effect.type !== 'cancel_at_provider') return `${effect.type} ${effect.refund.paymentId}`;
-    return `${effect.type} ${effect.payment.id}`;
+    if ('refund' in effect) return `${effect.type} ${effect.refund.paymentId}`;
+    return `${effect.type} ${'payment' in effect ? effect.payment.id : effect.reversal.paymentId}`;
   });
 }
 

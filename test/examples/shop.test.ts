@@ -10,7 +10,7 @@ import {
   freePort,
   startProgram,
   startServiceProgram,
-  statusOf,
+  httpStatusOf,
   temporaryFolder,
 } from '../process/program.ts';
 import { until } from '../support/until.ts';
@@ -125,7 +125,7 @@ describe('the example shop', () => {
       FILE: folder.path('events.jsonl'),
     });
     await until(
-      async () => (await statusOf(shopUrl)) === 200,
+      async () => (await httpStatusOf(shopUrl)) === 200,
       () => program.stderr(),
     );
     return program;

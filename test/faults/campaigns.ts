@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { startFuzzedService } from './fuzzed-service.ts';
-import { fuzz } from './fuzz.ts';
+import { fuzzBytes } from './fuzz.ts';
 import { startFuzzedApi } from './openapi-fuzz.ts';
 import { runPowerLoss } from './power-loss.ts';
 import { whyNotRecordable } from './power-record.ts';
@@ -43,7 +43,7 @@ export const CAMPAIGNS: Readonly<Record<string, Scenario>> = {
               ),
             options,
           )
-        : await fuzz(service, options);
+        : await fuzzBytes(service, options);
       return { cycles, load: `${sent} requests`, problems: failures };
     },
   },

@@ -1,28 +1,28 @@
 // @run on=postgres needs=process
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { NO_LOAD } from './load.ts';
+import { NO_LOAD_PROBLEM } from './load.ts';
 import { SCENARIOS } from './scenarios.ts';
 
-/** If each kill meets the fault with a chance of one in two, all tries miss it in one of 256 runs. */
+/** Maximum number of tries. If every second kill exposes the injected fault, all tries miss it in one of 256 runs. */
 const MOST_TRIES = 8;
 
 for (const { name, cycles, injected, injectedCycles, unavailable, run } of Object.values(SCENARIOS)) {
   const skip = (await unavailable?.()) ?? false;
 
   describe(`fault: ${name}`, { skip }, () => {
-    it('breaks no promise', async (test) => {
+    it('loses no acknowledged record and breaks no invariant', async (test) => {
       const report = await run({ cycles, injected: false });
       test.diagnostic(report.load);
       assert.deepEqual(report.problems, [], report.problems.join('\n'));
     });
 
-    it(`is caught with ${injected}`, async (test) => {
-      // A kill meets the fault only at some moments.
+    it(`is detected as a problem if the service has an injected fault: ${injected}`, async (test) => {
+      // A kill exposes the injected fault only at some moments.
       let noticed: string | undefined;
       for (let tries = 0; tries < MOST_TRIES && noticed === undefined; tries++) {
         const { problems } = await run({ cycles: injectedCycles, injected: true });
-        noticed = problems.find((problem) => problem !== NO_LOAD);
+        noticed = problems.find((problem) => problem !== NO_LOAD_PROBLEM);
       }
       assert.ok(noticed, 'the injected fault was not caught');
       test.diagnostic(noticed);

@@ -66,7 +66,7 @@ const FAULTS = {
 
 export type FaultName = keyof typeof FAULTS;
 
-/** The store responds before it commits. It waits for its own commits before it reads, so that only a crash shows it. */
+/** The store responds before it commits. It waits for its own commits before it reads, so only a crash reveals the fault. */
 function answerEarly(store: Store): Partial<Store> {
   const pending = new Set<Promise<unknown>>();
   const settled = () => Promise.all(pending);

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { HTTP_STATUS } from '../../src/http/error-responses.ts';
 import { type RawAnswer, createRawClient } from './raw-client.ts';
-import { createRandom } from './random.ts';
-import { type RawRequest, type World, rawRequest } from './raw-requests.ts';
+import { createSeededRandom } from './random.ts';
+import { type RawRequest, type FuzzWorld, rawRequest } from './raw-requests.ts';
 
 /** A service to send requests to. */
-export interface Target {
+export interface FuzzTarget {
   port: number;
-  world: World;
+  world: FuzzWorld;
   /** All log lines, as JSON. */
   logged: readonly string[];
 }
@@ -22,7 +22,7 @@ export interface FuzzOptions {
 const SHOWN_BYTES = 2000;
 
 /** Sends generated requests over several connections and checks every response and log line, until the first failure. */
-export async function fuzz(target: Target, options: FuzzOptions) {
+export async function fuzzBytes(target: FuzzTarget, options: FuzzOptions) {
   const { seed, requests, connections = 32, timeoutMs = 10_000 } = options;
   /** Number of responses by status; 0 counts closed connections. */
   const statuses = new Map<number, number>();
@@ -35,7 +35,7 @@ export async function fuzz(target: Target, options: FuzzOptions) {
     const client = createRawClient(target.port, timeoutMs);
     for (const index of indexes) {
       if (failures.length > 0) break;
-      const request = rawRequest(createRandom(seed, index), target.world);
+      const request = rawRequest(createSeededRandom(seed, index), target.world);
       sent++;
       const answer = await client.exchange(request.bytes, request);
       const status = typeof answer === 'string' ? 0 : answer.status;

@@ -3,13 +3,13 @@ import { type AppDeps, type Part, createApp } from '../../src/http/app.ts';
 import { healthProbes } from '../../src/http/health-probes.ts';
 import { createRandomBytes } from '../../src/runtime.ts';
 import { call, sessionBody, startTestService } from '../support/service.ts';
-import { type FuzzOptions, type Target, fuzz } from './fuzz.ts';
+import { type FuzzOptions, type FuzzTarget, fuzzBytes } from './fuzz.ts';
 import { createKnownIds } from './known-ids.ts';
 
-export interface FuzzedService extends Target, AsyncDisposable {
+export interface FuzzedService extends FuzzTarget, AsyncDisposable {
   deps: AppDeps;
   /** Fuzzes an app with an injected fault. */
-  fuzzInjected(part: Part, options: FuzzOptions, isReady?: () => boolean): ReturnType<typeof fuzz>;
+  fuzzInjected(part: Part, options: FuzzOptions, isReady?: () => boolean): ReturnType<typeof fuzzBytes>;
 }
 
 const SECRET_BYTES = 32;
@@ -52,7 +52,7 @@ export async function startFuzzedService(): Promise<FuzzedService> {
       const injected = new URL(app.listeningOrigin);
       try {
         const world = { ...target.world, host: injected.host };
-        return await fuzz({ ...target, port: Number(injected.port), world }, options);
+        return await fuzzBytes({ ...target, port: Number(injected.port), world }, options);
       } finally {
         await app.close();
       }

@@ -1,6 +1,6 @@
 import { Pool } from 'undici';
 import type { DatabaseSettings } from '../../src/store/open.ts';
-import { type Program, SERVICE, freePort, startUntilReady } from '../process/program.ts';
+import { type Program, SERVICE_FILE, freePort, startUntilReady } from '../process/program.ts';
 import { createServiceDatabase, settingsOf } from '../support/database.ts';
 import { sharedPostgres } from '../support/postgres.ts';
 import { startServer } from '../support/http-server.ts';
@@ -15,7 +15,7 @@ const BASE_URL = 'http://localhost:3000';
 const FAULTY_SERVER = new URL('./faulty-server.ts', import.meta.url);
 
 /** A response of the API; `text` is its raw body. */
-export interface Answer<Body> {
+export interface ApiAnswer<Body> {
   status: number;
   text: string;
   body: Body;
@@ -26,15 +26,15 @@ export interface Instance {
   url: string;
   /** False from the moment before the process is killed until it is ready again. */
   isUp(): boolean;
-  /** Number of kills. */
+  /** Number of times that the process was killed. */
   deaths(): number;
-  /** The end of the output of the process. */
+  /** The last part of the output of the process. */
   lastOutput(): string;
   start(): Promise<void>;
   signal(signal: NodeJS.Signals): void;
   kill(): Promise<void>;
-  get<Body>(path: string): Promise<Answer<Body>>;
-  post<Body>(path: string, body: unknown): Promise<Answer<Body>>;
+  get<Body>(path: string): Promise<ApiAnswer<Body>>;
+  post<Body>(path: string, body: unknown): Promise<ApiAnswer<Body>>;
   /** Opens all connections, so that requests that are sent together arrive together. */
   warmUp(): Promise<void>;
 }
@@ -49,7 +49,7 @@ async function createInstance(fault: FaultName | undefined, variables: Record<st
   let up = false;
   let deaths = 0;
 
-  async function request<Body>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer<Body>> {
+  async function request<Body>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<ApiAnswer<Body>> {
     pool ??= new Pool(url, { connections: CONNECTIONS, headersTimeout: 20_000 });
     const json = body !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
     const answer = await pool.request({ method, path, ...json });
@@ -65,7 +65,7 @@ async function createInstance(fault: FaultName | undefined, variables: Record<st
     async start() {
       starting =
         fault === undefined
-          ? startUntilReady(SERVICE, settings, url)
+          ? startUntilReady(SERVICE_FILE, settings, url)
           : startUntilReady(FAULTY_SERVER, { ...settings, INJECTED_FAULT: fault }, url);
       program = await starting;
       up = true;
@@ -91,7 +91,7 @@ async function createInstance(fault: FaultName | undefined, variables: Record<st
 }
 
 /** Instances of the service over one database, and the merchant that receives their events. */
-export interface Rig extends AsyncDisposable {
+export interface InstanceRig extends AsyncDisposable {
   settings: DatabaseSettings;
   instances: readonly Instance[];
   /** Number of attempts that the merchant has received, by event id. */
@@ -101,10 +101,10 @@ export interface Rig extends AsyncDisposable {
 }
 
 /**
- * Starts the instances and waits until all are ready. `ways` has the value of `DATABASE_URL` for each instance: the database or
- * a proxy before it. `await using` kills the instances.
+ * Starts the instances and waits until all are ready. `ways` has the `DATABASE_URL` of each instance: the URL of the database or
+ * of a proxy in front of it. `await using` kills the instances.
  */
-export async function startRig(databaseUrl: string, ways: readonly string[], fault?: FaultName): Promise<Rig> {
+export async function startRig(databaseUrl: string, ways: readonly string[], fault?: FaultName): Promise<InstanceRig> {
   await using stack = new AsyncDisposableStack();
   const merchant = stack.use(await startReceiver(() => 200));
   const prepare = async (name: FaultName | undefined, way: string): Promise<Instance> =>
@@ -127,8 +127,8 @@ export async function startRig(databaseUrl: string, ways: readonly string[], fau
   };
 }
 
-/** The URL of a database through a proxy. */
-export function through(proxyPort: number, databaseUrl: string): string {
+/** The URL of a database with the port of a proxy on this machine. */
+export function urlThroughProxy(proxyPort: number, databaseUrl: string): string {
   return Object.assign(new URL(databaseUrl), { port: String(proxyPort) }).href;
 }
 
@@ -159,8 +159,8 @@ export async function createSharedDatabase(): Promise<SharedDatabase> {
   };
 }
 
-/** Response body of `CALLBACKS`. */
-export interface Verified {
+/** Response body of the callback endpoint. */
+export interface CallbackResult {
   result: { merchantWebhookQueued: boolean };
 }
 
@@ -170,7 +170,7 @@ export function sampleCallback(sessionId: string, status: 'paid' | 'failed') {
 }
 
 /** A webhook attempt that has arrived. */
-export interface Attempt {
+export interface WebhookAttempt {
   eventId: string;
   /** Number of attempts for this event so far, including this one. */
   number: number;
@@ -187,7 +187,7 @@ export interface Receiver extends AsyncDisposable {
 }
 
 /** Starts an endpoint that responds to each attempt with the status from `answer`. */
-export async function startReceiver(answer: (attempt: Attempt) => number | Promise<number>): Promise<Receiver> {
+export async function startReceiver(answer: (attempt: WebhookAttempt) => number | Promise<number>): Promise<Receiver> {
   const arrived = new Map<string, number>();
   const server = await startServer(async (request, response) => {
     const eventId = String(request.headers['x-gateway-event']);

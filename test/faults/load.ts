@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Instance, Rig } from './instances.ts';
+import type { Instance, InstanceRig } from './instances.ts';
 import { type Answer, CALLBACKS, SESSIONS, ask, askInstance, callbackBody, sessionBody, inLanes } from './requests.ts';
-import { type Problems, type FaultReport, createProblems } from './scenario.ts';
+import { type RunProblems, type FaultReport, createProblems } from './scenario.ts';
 import { until } from '../support/until.ts';
 import { brokenInvariants } from '../support/sound.ts';
 
 /** Acknowledgements of the service, recorded by its clients. */
-export interface Journal {
-  /** Every key that was sent, with the session of its response, if any. */
+export interface AcknowledgedRecords {
+  /** Every idempotency key that was sent, with the session id in its response, if any. */
   keys: Map<string, string | undefined>;
   /** Sessions whose payment was acknowledged. */
   paid: Set<string>;
 }
 
-export type Load = ReturnType<typeof startLoad>;
+export type ClientLoad = ReturnType<typeof startLoad>;
 
 const PAUSE_MS = 50;
 /** Long enough for a busy machine. Under an injected fault, the wait can time out. */
@@ -26,9 +26,9 @@ let loads = 0;
  * Starts clients that buy repeatedly at any instance that is up, and repeat each request until the response is 200.
  * `mayBeUnavailable` is true if the fault excuses 503.
  */
-export function startLoad({ instances }: Rig, clients: number, mayBeUnavailable = true) {
+export function startLoad({ instances }: InstanceRig, clients: number, mayBeUnavailable = true) {
   const name = `load${loads++}`;
-  const journal: Journal = { keys: new Map(), paid: new Set() };
+  const journal: AcknowledgedRecords = { keys: new Map(), paid: new Set() };
   const problems = createProblems();
   const counts = new Map(instances.map((instance) => [instance, { done: 0, acknowledged: 0, unavailable: 0 }]));
   let stopping = false;
@@ -97,11 +97,11 @@ function pick<Item>(items: readonly Item[]): Item | undefined {
   return items[Math.floor(Math.random() * items.length)];
 }
 
-/** Problem of a run that proves nothing. */
-export const NO_LOAD = 'there was hardly any load';
+/** Problem of a run that proves nothing, because the clients got too few responses. */
+export const NO_LOAD_PROBLEM = 'there was hardly any load';
 
 /** Waits until every instance has responded and the merchant has received another event. */
-export async function untilBusy({ instances, events }: Rig, load: Load): Promise<void> {
+export async function untilBusy({ instances, events }: InstanceRig, load: ClientLoad): Promise<void> {
   const before = instances.map((instance) => load.answers(instance).done);
   const received = events.size;
   const areBusy = () => instances.every((instance, index) => load.answers(instance).done > before[index]!);
@@ -109,26 +109,26 @@ export async function untilBusy({ instances, events }: Rig, load: Load): Promise
 }
 
 /** Waits for the next session or payment that an instance acknowledges. A crash right after it must not lose the record. */
-export async function untilAcknowledged(instance: Instance, load: Load): Promise<void> {
+export async function untilAcknowledged(instance: Instance, load: ClientLoad): Promise<void> {
   const before = load.answers(instance).acknowledged;
   await patiently(load, () => load.answers(instance).acknowledged > before, 'an instance acknowledges nothing');
 }
 
 /** Waits until the instances respond to requests sent from now on: each client has at most one older request in flight. */
-export async function untilAnswered(instances: readonly Instance[], load: Load): Promise<void> {
+export async function untilAnswered(instances: readonly Instance[], load: ClientLoad): Promise<void> {
   const enough = instances.map((instance) => load.answers(instance).done + load.clients);
   const haveAnswered = () => instances.every((instance, index) => load.answers(instance).done > enough[index]!);
   await patiently(load, haveAnswered, 'while one instance was down, the other did nothing');
 }
 
 /** Waits until the condition holds, or until there is a problem, which decides the run. */
-async function patiently({ problems }: Load, holds: () => boolean, complaint: string): Promise<void> {
+async function patiently({ problems }: ClientLoad, holds: () => boolean, complaint: string): Promise<void> {
   const isDecided = () => problems.list().length > 0;
   await until(() => isDecided() || holds(), undefined, PATIENCE_MS).catch(() => problems.add(complaint));
 }
 
 /** Stops the load and the instances; then compares the stored records with the acknowledged ones. */
-export async function concluded(rig: Rig, load: Load, cycles: number): Promise<FaultReport> {
+export async function concludeRun(rig: InstanceRig, load: ClientLoad, cycles: number): Promise<FaultReport> {
   await load.stop();
   const { journal, problems } = load;
   // A store that responds too early must be caught by lost data, not because its commits are late.
@@ -139,11 +139,11 @@ export async function concluded(rig: Rig, load: Load, cycles: number): Promise<F
   if (problems.list().length === 0) await awaitEvents(rig, journal, problems);
   problems.add(...(await brokenInvariants(rig.settings)));
   const acknowledged = [...journal.keys.values()].filter((id) => id !== undefined).length;
-  if (acknowledged < cycles || journal.paid.size === 0) problems.add(NO_LOAD);
+  if (acknowledged < cycles || journal.paid.size === 0) problems.add(NO_LOAD_PROBLEM);
   return { cycles, load: `${acknowledged} sessions, ${journal.paid.size} of them paid`, problems: problems.list() };
 }
 
-async function awaitEvents(rig: Rig, { paid }: Journal, problems: Problems): Promise<void> {
+async function awaitEvents(rig: InstanceRig, { paid }: AcknowledgedRecords, problems: RunProblems): Promise<void> {
   const queued = [...paid].map((id) => `evt_${id}_paid`);
   const later = await rig.startLater();
   await until(() => queued.every((id) => rig.events.has(id))).catch(() => undefined);
@@ -153,11 +153,11 @@ async function awaitEvents(rig: Rig, { paid }: Journal, problems: Problems): Pro
 
 /** Compares the responses of every instance about a key and its session with the journal. */
 async function compare(
-  { instances }: Rig,
-  { paid }: Journal,
+  { instances }: InstanceRig,
+  { paid }: AcknowledgedRecords,
   key: string,
   id: string | undefined,
-  problems: Problems,
+  problems: RunProblems,
 ): Promise<void> {
   for (const { url } of id === undefined ? [] : instances) {
     const { status, body } = await ask(`${url}${SESSIONS}/${id}`);

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Part } from '../../src/http/app.ts';
 import { type FuzzedApi, startFuzzedApi } from './openapi-fuzz.ts';
 
-// A short run with new requests each time; `npm run test:faults -- fuzz-api` has more.
+// A short run with new random requests each time; `npm run test:faults -- fuzz-api` sends more requests.
 const requests = 200;
 const seed = randomInt(2 ** 31);
 type Reply = Parameters<Parameters<FastifyInstance['setErrorHandler']>[0]>[2];
@@ -22,14 +22,14 @@ describe(`responses to ${requests} generated requests, seed ${seed}`, () => {
     await open[Symbol.asyncDispose]();
   });
 
-  it('are documented by a service with API keys: status, content type and body', async () => {
+  it('have a documented status, content type and body, with API keys', async () => {
     const { failure, answers } = await keyed.run({ seed, requests });
     assert.equal(failure, undefined);
     const succeeded = [...answers.keys()].filter((name) => name.endsWith(' 200'));
     assert.ok(succeeded.length >= 25, `${succeeded.length} operations succeeded: ${succeeded.join(', ')}`);
   });
 
-  it('are documented by a service without API keys: status, content type and body', async () => {
+  it('have a documented status, content type and body, without API keys', async () => {
     assert.equal((await open.run({ seed, requests })).failure, undefined);
   });
 
@@ -43,7 +43,7 @@ describe(`responses to ${requests} generated requests, seed ${seed}`, () => {
       (_, payload) => payload.replace('"invalid_input"', '"not_found"'),
     ],
   ] satisfies [string, RegExp, (reply: Reply, payload: string) => string | void][]) {
-    it(`are rejected with ${fault} in the responses of one operation`, async () => {
+    it(`fail the check if one operation responds with ${fault}`, async () => {
       const injected: Part = (app) =>
         void app.addHook('onSend', async (request, reply, payload) =>
           request.routeOptions.url === '/api/gateway/sessions' && request.method === 'POST'

@@ -77,7 +77,7 @@ export async function startFuzzedApi({ hasKeys }: { hasKeys: boolean }) {
     variables: { ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'), ...settings },
   });
   const { sandbox, production } = hasKeys ? await makeKeys(service.url) : {};
-  // The sandbox admin key is the most likely to be accepted.
+  // The sandbox admin key is accepted by most operations.
   const keys = sandbox
     ? [...Array<string>(8).fill(sandbox.admin), ...Object.values(sandbox), ...Object.values(production ?? {})]
     : [];

@@ -10,7 +10,7 @@ export interface ApiRequest {
   url: string;
   operation: OpenApiOperation;
   headers: Record<string, string>;
-  /** Index of one of the keys of the run; undefined for none. */
+  /** Index of the API key of the run; undefined for a request without a key. */
   key: number | undefined;
   body: string | undefined;
 }
@@ -22,7 +22,7 @@ const HOSTILE_QUERIES = ['?%00=1', '?%ff=%fe', '?&&==&', '?limit[]=1', '?environ
 const text = fc.oneof(fc.string({ unit: anyCodePoint, maxLength: 40 }), fc.constantFrom(...HOSTILE_TEXTS));
 const json = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constantFrom<unknown>(null, '\0', 1e308, -0, {}, [], [[[]]]));
 const knownId = (prefix: string) => fc.nat(99).map((n) => `{known:${prefix}:${n}}`);
-// Only a few keys, so that requests reuse them.
+// Only a few idempotency keys, so that requests reuse them.
 const idempotencyKey = fc.nat(9).map((n) => `fuzz-key-${n}`);
 const anyKnownId = fc.constantFrom('chk', 'cus', 'pay', 'inv', 'ref', 'whe').chain(knownId);
 

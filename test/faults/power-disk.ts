@@ -1,15 +1,15 @@
 import type { FileChange, TraceEvent } from './power-trace.ts';
-import type { Random } from './random.ts';
+import type { SeededRandom } from './random.ts';
 
 /**
  * Content of unsynced writes after a power loss: none of them, any part of them, or all except half of the last write to
  * each file. `whole` is the disk without a power loss.
  */
-export type Loss = 'synced only' | 'some unsynced' | 'last torn' | 'whole';
+export type PowerLossKind = 'synced only' | 'some unsynced' | 'last torn' | 'whole';
 
 type ContentChange = FileChange & { kind: 'write' | 'truncate' };
 
-/** A file without its name: a later file of the same name is another one. */
+/** A file independent of its name: a later file of the same name has a new inode. */
 interface Inode {
   durable: Buffer;
   pending: ContentChange[];
@@ -22,7 +22,7 @@ interface NameChange {
 }
 
 /** A simulated disk, which distinguishes durable changes from pending ones. */
-export function createDisk() {
+export function createSimulatedDisk() {
   const current = new Map<string, Inode>();
   const durableNames = new Map<string, Inode>();
   // The names in a folder are durable after a sync of the folder, not of the file.
@@ -59,7 +59,7 @@ export function createDisk() {
       }
     },
     /** The files after a power loss at this moment. */
-    after(loss: Loss, random: Random): Map<string, Buffer> {
+    after(loss: PowerLossKind, random: SeededRandom): Map<string, Buffer> {
       // The share of surviving writes differs each time.
       const share = random.int(100) / 100;
       const survives = () =>

@@ -23,7 +23,7 @@ describe('a simulated power loss', { skip }, () => {
     assert.ok(logResets >= 2, 'the log did not restart');
   });
 
-  it('is detected as data loss with a log that is not synced at each commit', async () => {
+  it('is detected as data loss if the log is not synced at each commit', async () => {
     const { problems } = await runPowerLoss({ sessions: 20, syncsCommits: false, cutPoints: 20, seed: SEED });
     assert.match(problems.join('\n'), /synced only\): \d+ of \d+ acknowledged are lost/);
     assert.match(problems.join('\n'), /answers were sent before a sync/);

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { type Loss, createDisk } from './power-disk.ts';
-import { type RecordOptions, type Recording, record } from './power-record.ts';
+import { type PowerLossKind, createSimulatedDisk } from './power-disk.ts';
+import { type RecordOptions, type Recording, recordRun } from './power-record.ts';
 import type { TraceEvent } from './power-trace.ts';
-import { createRandom } from './random.ts';
+import { createSeededRandom } from './random.ts';
 
 export interface PowerOptions extends RecordOptions {
   /** Number of moments at which the power is cut; at each, unsynced writes are lost in three ways. */
@@ -22,7 +22,7 @@ interface Acknowledgement {
   key: string | undefined;
 }
 
-const LOSSES: Loss[] = ['synced only', 'some unsynced', 'last torn'];
+const LOSSES: PowerLossKind[] = ['synced only', 'some unsynced', 'last torn'];
 const DATABASE = 'power.db';
 const LOG = `${DATABASE}-wal`;
 /** Share of the cuts within checkpoints, at writes to the database file. The other cuts are at responses. */
@@ -33,7 +33,7 @@ const CHECKPOINT_SHARE = 0.25;
  * and looks for every record that the service had acknowledged before.
  */
 export async function runPowerLoss({ cutPoints, seed, ...options }: PowerOptions) {
-  const recording = await record(options);
+  const recording = await recordRun(options);
   const { events } = recording;
   const acknowledged = acknowledgementsIn(events);
   const inCheckpoints = spread(checkpointWrites(events, acknowledged), Math.floor(cutPoints * CHECKPOINT_SHARE));
@@ -91,9 +91,9 @@ function gapsInRecording({ events, files, answered }: Recording, acknowledged: A
   // The end of the run may have interrupted a call before or after its execution.
   const settled = events.filter((event) => !('done' in event) || event.done !== Infinity);
   const simulated = [events, settled].map((some) => {
-    const disk = createDisk();
+    const disk = createSimulatedDisk();
     for (const event of some) disk.apply(event);
-    return disk.after('whole', createRandom(0, 0));
+    return disk.after('whole', createSeededRandom(0, 0));
   });
   const problems: string[] = [];
   for (const name of [DATABASE, LOG]) {
@@ -130,14 +130,14 @@ function answeredBeforeSync(events: TraceEvent[], acknowledged: Acknowledgement[
 function cutPower(events: TraceEvent[], acknowledged: Acknowledgement[], cuts: number[], seed: number): string[] {
   const problems: string[] = [];
   const folder = mkdtempSync(join(tmpdir(), 'tillway-power-'));
-  const disk = createDisk();
+  const disk = createSimulatedDisk();
   let applied = 0;
   try {
     for (const [index, cut] of cuts.entries()) {
       for (; applied < cut; applied++) disk.apply(events[applied]!);
       const promised = acknowledged.filter(({ at }) => at <= cut);
       for (const [way, loss] of LOSSES.entries()) {
-        const files = disk.after(loss, createRandom(seed, index * LOSSES.length + way));
+        const files = disk.after(loss, createSeededRandom(seed, index * LOSSES.length + way));
         const copy = mkdtempSync(join(folder, 'cut-'));
         for (const [name, bytes] of files) writeFileSync(join(copy, name), bytes);
         const found = brokenPromises(join(copy, DATABASE), promised);

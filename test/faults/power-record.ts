@@ -4,14 +4,14 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort, statusOf } from '../process/program.ts';
+import { freePort, httpStatusOf } from '../process/program.ts';
 import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
-import { TRACED, type TraceEvent, readTrace } from './power-trace.ts';
+import { TRACED_CALLS, type TraceEvent, readTrace } from './power-trace.ts';
 import { type Answer, CALLBACKS, SESSIONS, ask, callbackBody, sessionBody, inLanes } from './requests.ts';
 import { until } from '../support/until.ts';
 
 const CLIENTS = 6;
-/** One in this number of sessions is also paid, which writes three times as much. */
+/** Every session with this interval is also paid, which writes three times as much. */
 const PAID_EVERY = 3;
 const SERVER = fileURLToPath(new URL('./power-server.ts', import.meta.url));
 // Strings up to this length are printed in full: more than the largest page.
@@ -40,13 +40,13 @@ export interface RecordOptions {
 }
 
 /** Runs the service under strace while clients create sessions and pay some, and then kills it. */
-export async function record({ sessions, syncsCommits }: RecordOptions): Promise<Recording> {
+export async function recordRun({ sessions, syncsCommits }: RecordOptions): Promise<Recording> {
   const base = mkdtempSync(join(tmpdir(), 'tillway-power-'));
   const folder = mkdtempSync(join(base, 'data-'));
   const trace = join(base, 'trace');
   const port = await freePort();
   const options = ['-f', '--seccomp-bpf', '-y', '-xx', '-s', String(STRING_LIMIT), '-e', 'signal=none', '-o', trace];
-  const program = spawn('strace', [...options, '-e', `trace=${TRACED}`, process.execPath, SERVER, 'serve'], {
+  const program = spawn('strace', [...options, '-e', `trace=${TRACED_CALLS}`, process.execPath, SERVER, 'serve'], {
     env: {
       ...process.env,
       ...NO_RATE_LIMITS,
@@ -57,11 +57,11 @@ export async function record({ sessions, syncsCommits }: RecordOptions): Promise
     stdio: ['pipe', 'ignore', 'inherit'],
   });
   const ended = once(program, 'exit');
-  // If the reader is gone, `ended` reports it.
+  // If the program has exited, `ended` reports it.
   program.stdin.on('error', () => {});
   try {
     const url = `http://127.0.0.1:${port}`;
-    await until(async () => program.exitCode !== null || (await statusOf(`${url}/readyz`)) === 200);
+    await until(async () => program.exitCode !== null || (await httpStatusOf(`${url}/readyz`)) === 200);
     if (program.exitCode !== null) throw new Error('the server exited while starting');
     const answered = await createAndPay(url, sessions);
     program.stdin.end();
@@ -80,7 +80,7 @@ function settings(folder: string): Record<string, string> {
   return {
     DATABASE_URL: `sqlite:${join(folder, 'power.db')}`,
     LOG_LEVEL: 'error',
-    // Nothing listens there: events and their deliveries stay pending.
+    // No server listens on this port, so events and their deliveries stay pending.
     WEBHOOK_URL: 'http://127.0.0.1:9/webhooks',
     WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
   };

@@ -2,26 +2,26 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 /** System calls that change database files, make them durable, or answer a client; strace ignores unknown calls with `?`. */
-export const TRACED = [
+export const TRACED_CALLS = [
   'pwrite64,pwritev,pwritev2,write,writev,sendto,sendmsg,fsync,fdatasync',
   'ftruncate,?truncate,fallocate,copy_file_range,sendfile,msync,?open,openat,?creat',
   '?unlink,unlinkat,?rename,?renameat,renameat2,?link,linkat',
 ].join(',');
 
-/** A change of a database file, complete by event `done`; Infinity if it was interrupted. */
+/** A change of a database file. `done` is the index of the event at which it was complete; Infinity if it was interrupted. */
 export type FileChange =
   | { kind: 'create' | 'unlink'; file: string; done: number }
   | { kind: 'write'; file: string; done: number; offset: number; data: Buffer }
   | { kind: 'truncate'; file: string; done: number; size: number };
 
-/** One event of the trace. Its index is its start; a sync has the index of its end. */
+/** One event of the trace, at the index of its start; a sync is at the index of its end. */
 export type TraceEvent =
   | FileChange
   /** All changes of the file before `start` are durable; an empty `file` stands for the names in the folder. */
   | { kind: 'sync'; file: string; start: number }
   /** The service starts to send a response with 200. */
   | { kind: 'answer'; body: string }
-  /** The start of a call whose effect is another event, or that has no effect. */
+  /** The start of a call that has no effect, or whose effect is a separate event. */
   | { kind: 'nothing' };
 
 const NOTHING: TraceEvent = { kind: 'nothing' };

@@ -1,5 +1,5 @@
 /** A small seeded generator (mulberry32): the same seed gives the same values everywhere. */
-export interface Random {
+export interface SeededRandom {
   /** A whole number from 0 to `limit` - 1. */
   int(limit: number): number;
   chance(share: number): boolean;
@@ -7,7 +7,7 @@ export interface Random {
 }
 
 /** The generator of the item with this index: an item can be generated again without the items before it. */
-export function createRandom(seed: number, index: number): Random {
+export function createSeededRandom(seed: number, index: number): SeededRandom {
   let state = (seed ^ Math.imul(index + 1, 0x9e3779b1)) | 0;
   function next(): number {
     state = (state + 0x6d2b79f5) | 0;

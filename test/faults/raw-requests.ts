@@ -6,10 +6,10 @@ import { INSTRUMENTS } from '../../src/simulator/test-instruments.ts';
 import { anyCodePoint } from '../support/code-point.ts';
 import { HOSTILE_CONTENT_TYPES, HOSTILE_HEADERS, HOSTILE_HOSTS } from './hostile-text.ts';
 import type { KnownIds } from './known-ids.ts';
-import type { Random } from './random.ts';
+import type { SeededRandom } from './random.ts';
 
 /** Records and secrets that the generated requests refer to. */
-export interface World {
+export interface FuzzWorld {
   host: string;
   ids: KnownIds;
   /** Secrets of the simulated provider; without them, its API would reject every request. */
@@ -22,9 +22,9 @@ export interface RawRequest {
   method: string;
   /** Path and query as sent. */
   url: string;
-  /** True for valid HTTP: closing the connection is no response to it. */
+  /** True for valid HTTP, which the service must answer instead of only closing the connection. */
   mustAnswer: boolean;
-  /** True if the connection is closed after it. */
+  /** True if the server closes the connection after this request. */
   last: boolean;
 }
 
@@ -52,24 +52,24 @@ const HOSTILE_JSON = [
 const HOSTILE_PATHS = [...'%00 %ff % %zz %ED%A0%80 %0d%0a %2e%2e%2f .. * {id} \xff'.split(' '), 'x'.repeat(3000)];
 const jsonValue = fc.jsonValue({ maxDepth: 3, stringUnit: anyCodePoint });
 
-function randomBytes({ int }: Random): string {
+function randomBytes({ int }: SeededRandom): string {
   return Buffer.from(Array.from({ length: 1 + int(200) }, () => int(256))).toString('latin1');
 }
 
 /** JSON text with hostile content, or text that is nearly JSON. */
-function hostileJson({ int, chance, pick }: Random): string {
+function hostileJson({ int, chance, pick }: SeededRandom): string {
   if (chance(0.6)) return pick(HOSTILE_JSON);
   const [value] = fc.sample(jsonValue, { seed: int(2 ** 31), numRuns: 1 });
   return Buffer.from(JSON.stringify(value), 'utf8').toString('latin1');
 }
 
 /** Text for a path or a query. */
-function hostilePath(random: Random): string {
+function hostilePath(random: SeededRandom): string {
   return random.chance(0.5) ? random.pick(HOSTILE_PATHS) : escape(randomBytes(random).slice(0, 20));
 }
 
 /** Truncates a text, inserts or overwrites bytes, or repeats it. */
-function garble(text: string, random: Random): string {
+function garble(text: string, random: SeededRandom): string {
   const at = random.int(text.length + 1);
   const [before, after] = [text.slice(0, at), text.slice(at)];
   const extra = randomBytes(random);
@@ -77,7 +77,7 @@ function garble(text: string, random: Random): string {
 }
 
 /** A JSON body from valid members, some of them missing, repeated or with another value. */
-function jsonBody(members: Record<string, unknown>, random: Random): string {
+function jsonBody(members: Record<string, unknown>, random: SeededRandom): string {
   const pairs = Object.entries(members).flatMap(([name, value]) => {
     const valid = `"${name}":${JSON.stringify(value)}`;
     switch (random.int(53)) {
@@ -97,7 +97,7 @@ function jsonBody(members: Record<string, unknown>, random: Random): string {
 }
 
 /** A request before it is damaged: to a page, the simulated provider, a callback, or the API. */
-function draftOf(random: Random, { ids, apiKey }: World): Draft {
+function draftOf(random: SeededRandom, { ids, apiKey }: FuzzWorld): Draft {
   const { int, chance, pick } = random;
   const id = (...prefixes: string[]) => ids.at(pick(prefixes), int(40));
   const get = (path: string): Draft => {
@@ -193,7 +193,7 @@ function draftOf(random: Random, { ids, apiKey }: World): Draft {
 }
 
 /** Replaces one part of a request: its method, its body, its host, its content type or another header. */
-function withFlaw(draft: Draft, random: Random): Draft {
+function withFlaw(draft: Draft, random: SeededRandom): Draft {
   const { pick } = random;
   const { headers } = draft;
   const untyped = headers.filter(([name]) => name !== 'content-type');
@@ -208,7 +208,7 @@ function withFlaw(draft: Draft, random: Random): Draft {
 }
 
 /** Damages the text of a request so that it is hardly HTTP. */
-function damaged(text: string, random: Random): string {
+function damaged(text: string, random: SeededRandom): string {
   const { pick } = random;
   const lengths = ['content-length: -1', 'content-length: 1e9', '$&\r\n$&', '$&\r\ntransfer-encoding: chunked'];
   return pick([
@@ -221,8 +221,8 @@ function damaged(text: string, random: Random): string {
   ])();
 }
 
-/** A generated request: valid in its bytes, with a flaw outside its JSON in one of four, hardly HTTP in one of thirty. */
-export function rawRequest(random: Random, world: World): RawRequest {
+/** A generated request. One in four has a defect outside its JSON body, and one in thirty is hardly HTTP. */
+export function rawRequest(random: SeededRandom, world: FuzzWorld): RawRequest {
   const valid = draftOf(random, world);
   const { method, url, headers, body } = random.chance(0.25) ? withFlaw(valid, random) : valid;
   const isChunked = body !== undefined && random.chance(0.125);
@@ -246,7 +246,7 @@ export function rawRequest(random: Random, world: World): RawRequest {
   };
 }
 
-function sign({ callbackSecret }: World, body: string): string {
+function sign({ callbackSecret }: FuzzWorld, body: string): string {
   const now = Math.floor(Date.now() / 1000);
   const hmac = createHmac('sha256', callbackSecret).update(Buffer.from(`${now}.${body}`, 'latin1'));
   return `t=${now},v1=${hmac.digest('hex')}`;

@@ -2,9 +2,9 @@ import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/webhook-samples.ts'
 import { DEADLINE_MS } from '../../src/store/postgres-connection.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 import type { Instance } from './instances.ts';
-import type { Problems } from './scenario.ts';
+import type { RunProblems } from './scenario.ts';
 
-/** Limit for the time to a response under every fault: the deadline of the service, and some time for a busy machine. */
+/** Maximum response time under every fault: the deadline of the service, plus some time for a busy machine. */
 const LIMIT_MS = DEADLINE_MS + 3500;
 
 export const SESSIONS = '/api/gateway/sessions';
@@ -47,7 +47,7 @@ export async function ask(url: string, body?: unknown): Promise<Answer> {
 /** Sends a request to an instance; adds a problem for a failure that is neither an excused 503 nor caused by a kill. */
 export async function askInstance(
   instance: Instance,
-  problems: Problems,
+  problems: RunProblems,
   path: string,
   body?: unknown,
   mayBeUnavailable = true,
@@ -60,7 +60,7 @@ export async function askInstance(
   return answer;
 }
 
-/** The complaint about a response, which must arrive in time with 200 or with an excused failure. */
+/** Describes the problem of a response. A response must arrive in time, with 200 or with an excused failure. */
 function complaintOf(
   { status, reason, late, retryAfter, body }: Answer,
   excuses: { unavailable: boolean; dropped: boolean },
@@ -96,7 +96,7 @@ export function callbackBody(eventId: string, sessionId: string, status: 'paid' 
   return { payload, signature: signCallback(SAMPLE_PROVIDER_SECRET, now, JSON.stringify(payload)) };
 }
 
-/** Handles all items, at most `lanes` at a time. */
+/** Handles all items, at most `lanes` of them concurrently. */
 export async function inLanes<Item>(
   lanes: number,
   items: Iterable<Item>,

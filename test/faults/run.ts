@@ -1,6 +1,6 @@
 import { Console } from 'node:console';
 import { parseArgs } from 'node:util';
-import { NO_LOAD } from './load.ts';
+import { NO_LOAD_PROBLEM } from './load.ts';
 import { CAMPAIGNS } from './campaigns.ts';
 import type { FaultReport, Scenario } from './scenario.ts';
 import { SCENARIOS } from './scenarios.ts';
@@ -10,7 +10,7 @@ import { SCENARIOS } from './scenarios.ts';
  * fault. Exits with 1 if the service broke a promise or an injected fault was not caught.
  */
 
-/** From this number of cycles in `npm test` on, cycles are short: `--cycles` multiplies the number. */
+/** Scenarios with at least this many cycles in `npm test` have short cycles, so `--cycles` multiplies their number. */
 const SHORT_CYCLES = 10;
 
 /** A row of the table of results. */
@@ -58,8 +58,8 @@ async function runLong(name: string, scenario: Scenario): Promise<Outcome> {
   for (const problem of report.problems) process.stdout.write(`  ${problem}\n`);
   process.stdout.write(`${name}, with ${injected}\n`);
   const { problems } = await reportOf(scenario, { cycles: injectedCycles, injected: true });
-  const caught = problems.find((problem) => problem !== NO_LOAD);
-  process.stdout.write(`  ${caught ?? 'nothing was noticed'}\n`);
+  const caught = problems.find((problem) => problem !== NO_LOAD_PROBLEM);
+  process.stdout.write(`  ${caught ?? 'the injected fault was not detected'}\n`);
   const results = { cycles: report.cycles, load: report.load, problems: report.problems.length, seconds };
   return { ...results, 'injected fault caught': caught !== undefined };
 }

@@ -1,4 +1,4 @@
-/** Result of a run; `problems` is empty if the service kept every promise. */
+/** Result of a run; `problems` is empty if the service behaved correctly. */
 export interface FaultReport {
   cycles: number;
   /** Summary of the acknowledgements under the fault: "1204 sessions, 311 of them paid". */
@@ -20,15 +20,15 @@ export interface Scenario {
   run(options: { cycles: number; injected: boolean }): Promise<FaultReport>;
 }
 
-/** The problems of a run. Only the first are listed, because a fault breaks the same promise many times. */
-export interface Problems {
+/** The problems of a run. Only the first ones are listed, because a fault causes the same problem many times. */
+export interface RunProblems {
   add(...problems: string[]): void;
   list(): string[];
 }
 
 const MOST_LISTED = 20;
 
-export function createProblems(): Problems {
+export function createProblems(): RunProblems {
   const problems: string[] = [];
   return {
     add: (...added) => void problems.push(...added),

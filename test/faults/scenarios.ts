@@ -1,13 +1,13 @@
 import type { Scenario } from './scenario.ts';
-import { scenario as callbackRace } from './scenarios/callback-race.ts';
-import { scenario as clock } from './scenarios/clock.ts';
+import { callbackRace } from './scenarios/callback-race.ts';
+import { wrongClocks } from './scenarios/clock.ts';
 import { killInstance, killSqlite, postgresRestart } from './scenarios/crashes.ts';
-import { scenario as cutCommit } from './scenarios/cut-commit.ts';
-import { scenario as diskFull } from './scenarios/disk-full.ts';
-import { scenario as halfOpen } from './scenarios/half-open.ts';
-import { scenario as idempotency } from './scenarios/idempotency.ts';
-import { scenario as paused } from './scenarios/paused.ts';
-import { scenario as routeOutcomes } from './scenarios/route-outcomes.ts';
+import { cutCommit } from './scenarios/cut-commit.ts';
+import { diskFull } from './scenarios/disk-full.ts';
+import { halfOpen } from './scenarios/half-open.ts';
+import { sharedIdempotencyKey } from './scenarios/idempotency.ts';
+import { pausedInstance } from './scenarios/paused.ts';
+import { killedDuringOutcomes } from './scenarios/route-outcomes.ts';
 
 /** All faults that the service must survive, by name on the command line. */
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
@@ -16,10 +16,10 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'postgres-restart': postgresRestart,
   'cut-commit': cutCommit,
   'half-open': halfOpen,
-  paused,
+  paused: pausedInstance,
   'disk-full': diskFull,
-  clock,
-  idempotency,
+  clock: wrongClocks,
+  idempotency: sharedIdempotencyKey,
   'callback-race': callbackRace,
-  'route-outcomes': routeOutcomes,
+  'route-outcomes': killedDuringOutcomes,
 };

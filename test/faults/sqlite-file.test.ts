@@ -6,10 +6,10 @@ import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import {
   type RunningService,
-  SERVICE,
+  SERVICE_FILE,
   startProgram,
   startServiceProgram,
-  statusOf,
+  httpStatusOf,
   temporaryFolder,
 } from '../process/program.ts';
 import { assertSound } from '../support/sound.ts';
@@ -26,7 +26,7 @@ const NOBODY = 65_534;
 const noDisk = await whyNoDisk();
 
 const start = (path: string) => startServiceProgram({ DATABASE_URL: `sqlite:${path}`, SHUTDOWN_DELAY: '0' });
-const readiness = ({ url }: RunningService) => statusOf(`${url}/readyz`);
+const readiness = ({ url }: RunningService) => httpStatusOf(`${url}/readyz`);
 const create = ({ url }: RunningService, key: string) => ask(url + SESSIONS, sessionBody(key));
 const linesWith = ({ stdout }: RunningService, text: string) =>
   stdout()
@@ -57,7 +57,7 @@ async function killAfterWrite(path: string): Promise<void> {
 
 /** Asserts that the service refuses to start with one line on stderr that matches. */
 async function assertRefused(path: string, line: RegExp): Promise<void> {
-  await using program = startProgram(SERVICE, { DATABASE_URL: `sqlite:${path}`, PORT: '0' });
+  await using program = startProgram(SERVICE_FILE, { DATABASE_URL: `sqlite:${path}`, PORT: '0' });
   assert.equal(await program.exited, 1);
   assert.match(program.stderr(), /^Tillway cannot start: DATABASE_URL sqlite:[^\n]+\n$/);
   assert.match(program.stderr(), line);
@@ -80,7 +80,7 @@ async function createUntilRefused(service: RunningService): Promise<string[]> {
 async function expectRecovery(service: RunningService, path: string, acknowledged: string[]): Promise<void> {
   await until(async () => (await readiness(service)) === 200);
   assert.equal((await create(service, 'disk-key-after')).status, 200);
-  for (const id of acknowledged) assert.equal(await statusOf(`${service.url}${SESSIONS}/${id}`), 200, id);
+  for (const id of acknowledged) assert.equal(await httpStatusOf(`${service.url}${SESSIONS}/${id}`), 200, id);
   await stop(service);
   await assertSound(`sqlite:${path}`);
 }
@@ -93,8 +93,8 @@ describe('a full disk', { skip: noDisk ?? false }, () => {
     disk.fill(3 * MEGABYTE);
     const acknowledged = await createUntilRefused(service);
     assert.equal(await readiness(service), 503);
-    assert.equal(await statusOf(`${service.url}/healthz`), 200);
-    assert.equal(await statusOf(`${service.url}${SESSIONS}?limit=3`), 200);
+    assert.equal(await httpStatusOf(`${service.url}/healthz`), 200);
+    assert.equal(await httpStatusOf(`${service.url}${SESSIONS}?limit=3`), 200);
     assert.ok(statSync(`${path}-wal`).size > 2 * MEGABYTE);
     disk.fill(2 * MEGABYTE);
     await until(async () => (await readiness(service)) === 200);
@@ -120,7 +120,7 @@ describe('a limit on the size of files', () => {
     limitFiles(service.pid, '4096');
     const acknowledged = await createUntilRefused(service);
     assert.deepEqual([acknowledged, await readiness(service), await readiness(service)], [[], 503, 503]);
-    assert.equal(await statusOf(`${service.url}${SESSIONS}?limit=3`), 200);
+    assert.equal(await httpStatusOf(`${service.url}${SESSIONS}?limit=3`), 200);
     limitFiles(service.pid, 'unlimited');
     await expectRecovery(service, path, acknowledged);
   });

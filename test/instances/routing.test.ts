@@ -8,7 +8,7 @@ import { type Estimates, emptyEstimates, readEstimates } from '../../src/operati
 import { saveRules } from '../../src/operations/routing/saved-rules.ts';
 import { startPayment } from '../../src/operations/start-payment.ts';
 import type { HealthRecord } from '../../src/routing/health-record.ts';
-import { type Random, createRandom } from '../faults/random.ts';
+import { type SeededRandom, createSeededRandom } from '../faults/random.ts';
 import { createSession, stateOf } from '../simulator/buyer.ts';
 import { runSql } from '../support/database.ts';
 import { connect, report, startFakeProvider } from '../support/fake-provider.ts';
@@ -53,7 +53,7 @@ async function start(instance: TestService, kind: RouteKind = 'card', fields = {
 }
 
 /** Makes a payment with a random outcome on random instances. */
-async function payAtRandom({ instances, fake }: Fleet, random: Random): Promise<void> {
+async function payAtRandom({ instances, fake }: Fleet, random: SeededRandom): Promise<void> {
   const instance = random.pick(instances);
   fake.answer = random.chance(0.1) ? 'refuse' : 'accept';
   const { sessionId, payment } = await start(instance, random.pick(ROUTE_KINDS));
@@ -93,7 +93,7 @@ describe('the estimates of the routes, on two instances', () => {
   for (const seed of [1, 2, 3]) {
     test(`are identical on both instances for any order of reads and updates (seed ${seed})`, async () => {
       await using fleet = await openFleet();
-      const random = createRandom(seed, 0);
+      const random = createSeededRandom(seed, 0);
       const known = fleet.instances.map(() => emptyEstimates('sandbox'));
       let folds = 0;
       for (let step = 0; step < 60; step++) {

@@ -9,6 +9,7 @@ import { connect, startFakeProvider } from '../support/fake-provider.ts';
 import { providerSays } from '../support/money-arrives.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
+import { aKnownPayment } from '../fixtures/provider-reports.ts';
 
 const SESSIONS = 30;
 const CALLERS = 30;
@@ -113,8 +114,7 @@ describe('two instances with the same due work', () => {
     };
     fake.inquire = async ({ id: paymentId, amount }) => {
       await record(`inquire ${paymentId}`);
-      const report = { status: 'provider_pending', amount, currency: 'USD', txHash: null, failure: null } as const;
-      return { ...report, paymentId, reference: `fake_${paymentId}`, url: null, awaitsBuyer: false };
+      return aKnownPayment(paymentId, { status: 'provider_pending', amount });
     };
     for (const { service } of instances) connect(service, fake);
     stage = createStage(instances[0], fake);

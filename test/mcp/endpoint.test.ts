@@ -146,7 +146,7 @@ test('the prompt contains its arguments as JSON, with the amount as a number if 
     assert(text.includes(JSON.stringify(product)));
     assert(text.includes(`"amount":${expected}}`), amount);
     for (const name of ['checkout_preview', 'checkout_create', 'payment_get']) assert(text.includes(name), name);
-    assert.match(text, /do not create another checkout for it/);
+    assert.match(text, /do not create another checkout for this sale/);
   }
   assert.equal((await prompt({ product })).error?.code, -32_602);
 });

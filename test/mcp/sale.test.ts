@@ -22,7 +22,7 @@ test('an agent that knows only the URL of /mcp sells one item by each payment me
   await using service = await startTestService();
   await using agent = await connect(service.url);
   const { client, run } = agent;
-  assert.match(client.getInstructions()!, /payment_get says paid/);
+  assert.match(client.getInstructions()!, /payment_get returns status paid/);
   const { tools } = await client.listTools();
   assert.equal(tools.length, 12);
   for (const kind of ['card', 'wallet', 'local'] satisfies RouteKind[]) {

@@ -57,13 +57,13 @@ describe('every tool of tillway mcp returns unavailable', () => {
   });
 
   test('if the URL has a path that the service does not have', () =>
-    assertUnavailable(`${service.url}/api`, /Check that http.* is the address/));
+    assertUnavailable(`${service.url}/api`, /Check that the service runs .* its base URL/));
 
   test('if the URL leads to a web page', async () => {
     await using page = await startServer((_request, response) =>
       response.setHeader('content-type', 'text/html').end('<title>Welcome</title>'),
     );
-    await assertUnavailable(page.url, /Check that http.* is the address/);
+    await assertUnavailable(page.url, /Check that the service runs .* its base URL/);
   });
 
   test('if the service does not have the operation, but not_found for a missing record', async () => {
@@ -71,7 +71,7 @@ describe('every tool of tillway mcp returns unavailable', () => {
     await using other = await startServer((_request, response) =>
       response.writeHead(404).end(JSON.stringify({ error })),
     );
-    await assertUnavailable(other.url, /Check that http.* is the address/, CALLS.slice(0, 2));
+    await assertUnavailable(other.url, /Check that the service runs .* its base URL/, CALLS.slice(0, 2));
     await using bridge = startBridge(service.url);
     const { structuredContent } = await bridge.callTool('payment_get', { paymentId: SAMPLE_IDS.chk });
     assert.equal(structuredContent.error!.code, 'not_found');

@@ -4,7 +4,7 @@ import { type ChildProcess, type StdioOptions, execFileSync, spawn } from 'node:
 import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { createLogOutput } from '../../src/telemetry/log-output.ts';
-import { COMPILED, SERVICE, freePort, statusOf, temporaryFolder } from '../process/program.ts';
+import { CACHE_ENV, SERVICE_FILE, freePort, httpStatusOf, temporaryFolder } from '../process/program.ts';
 import { createServiceDatabase } from '../support/database.ts';
 import { call, sessionBody } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -15,7 +15,7 @@ const FAULT_ON_SIGNAL = { NODE_OPTIONS: `--import=data:text/javascript,${encodeU
 
 /** Exit code of `script` after SIGKILL of its program. */
 const KILLED = 128 + 9;
-/** Upper limit of a wait, which no test measures. */
+/** Maximum wait for a condition; no test measures this time. */
 const TIMEOUT_MS = 60_000;
 const LIFETIME = { timeout: 4 * TIMEOUT_MS, killSignal: 'SIGKILL' } as const;
 /** Terminal input: Ctrl-S pauses the output, and the line end lets `read` start the program. */
@@ -48,7 +48,7 @@ describe('the log output', { concurrency: 4 }, () => {
       const log = createLogOutput(1);
       await new Promise((resolve) => process.stdin.once('end', resolve).resume());
       log.write('one'); log.write('two'); process.exit(0);`;
-    const options = { ...LIFETIME, env: COMPILED, stdio: ['pipe', 'pipe', 'inherit'] as ['pipe', 'pipe', 'inherit'] };
+    const options = { ...LIFETIME, env: CACHE_ENV, stdio: ['pipe', 'pipe', 'inherit'] as ['pipe', 'pipe', 'inherit'] };
     const child = spawn(process.execPath, ['--input-type=module', '-e', program], options);
     child.stdout.destroy();
     child.stdin.end();
@@ -107,14 +107,14 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
   const database = await createServiceDatabase();
   const port = String(await freePort());
   const variables = { DATABASE_URL: database.url, PORT: port, LOG_LEVEL: 'trace', SHUTDOWN_DELAY: '0', ...more };
-  const [program, ...args] = command ?? [process.execPath, SERVICE.pathname, 'serve'];
+  const [program, ...args] = command ?? [process.execPath, SERVICE_FILE.pathname, 'serve'];
   const { PATH = '' } = process.env;
-  const child = spawn(program!, args, { ...LIFETIME, env: { ...COMPILED, PATH, ...variables }, stdio });
+  const child = spawn(program!, args, { ...LIFETIME, env: { ...CACHE_ENV, PATH, ...variables }, stdio });
   const ended = endOf(child);
   child.stdin?.write(PAUSE_OUTPUT);
   const url = `http://127.0.0.1:${port}`;
   try {
-    await until(async () => (await statusOf(`${url}/readyz`)) === 200);
+    await until(async () => (await httpStatusOf(`${url}/readyz`)) === 200);
   } catch (error) {
     // A remaining process would keep the test run from ending.
     child.kill('SIGKILL');
@@ -135,7 +135,7 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
 /** A service at a terminal that is paused, as after Ctrl-S. */
 async function startAtPausedTerminal(more: Record<string, string> = {}) {
   // `script` creates a terminal and exits with the exit code of its program.
-  const program = `read -r line && exec ${process.execPath} ${SERVICE.pathname} serve`;
+  const program = `read -r line && exec ${process.execPath} ${SERVICE_FILE.pathname} serve`;
   const command = ['script', '-qefc', program, '/dev/null'];
   const service = await startWith(['pipe', 'ignore', 'inherit'], more, command);
   return {

@@ -9,7 +9,7 @@ import { attempt, createSession } from '../simulator/buyer.ts';
 import { parsedAs } from '../cli/parsed-as.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
 import { type MerchantServer, startMerchant } from '../support/http-server.ts';
-import { type Exposed, faultsOf, readExposition } from './promql.ts';
+import { type ExposedMetrics, expressionFaults, readExposition } from './promql.ts';
 import { until } from '../support/until.ts';
 
 const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
@@ -51,7 +51,7 @@ describe('the metrics of a service', () => {
   let service: TestService;
   let receiver: MerchantServer;
   let text: string;
-  let exposed: Exposed;
+  let exposed: ExposedMetrics;
   before(async () => {
     receiver = await startMerchant();
     service = await startTestService({
@@ -152,7 +152,7 @@ describe('the metrics of a service', () => {
     assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
     assert.ok(rules.length >= 15);
     for (const { alert, expr, annotations, labels } of rules) {
-      assert.deepEqual(faultsOf(expr, labelsIn(annotations.summary + annotations.runbook), exposed), [], alert);
+      assert.deepEqual(expressionFaults(expr, labelsIn(annotations.summary + annotations.runbook), exposed), [], alert);
       assert.match(labels.severity, /^(?:page|ticket)$/, alert);
       assert.match(annotations.runbook, /`[^`]+`/, alert);
     }
@@ -161,7 +161,7 @@ describe('the metrics of a service', () => {
   test('include the series of every panel and variable of the dashboard', () => {
     for (const { title, targets = [] } of graphs) {
       for (const { expr, legendFormat } of targets)
-        assert.deepEqual(faultsOf(expr, labelsIn(legendFormat), exposed), [], title);
+        assert.deepEqual(expressionFaults(expr, labelsIn(legendFormat), exposed), [], title);
     }
     for (const { definition } of dashboard.templating.list) {
       const metric = /\((\w+)/.exec(definition ?? '')?.[1];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { parser } from '@prometheus-io/lezer-promql';
 
 /** Content of `/metrics`: for each metric, the values of each label. */
-export type Exposed = ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>;
+export type ExposedMetrics = ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>;
 
 /** Labels that Prometheus adds to every scraped series. */
 const SCRAPE_LABELS = new Set(['job', 'instance']);
@@ -14,7 +14,7 @@ const HTTP_CLASS = /^[1-5]xx$/;
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? \S+$/;
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
 
-export function readExposition(text: string): Exposed {
+export function readExposition(text: string): ExposedMetrics {
   const metrics = new Map<string, Map<string, Set<string>>>();
   for (const line of text.split('\n').filter((each) => each !== '' && !each.startsWith('#'))) {
     const [, name, labels = ''] = LINE.exec(line) ?? [];
@@ -61,8 +61,8 @@ function parse(text: string) {
   return found;
 }
 
-/** Faults of an expression, checked against the metrics of a service; `shown` are the labels in its legend or alert text. */
-export function faultsOf(expression: string, shown: readonly string[], exposed: Exposed): string[] {
+/** Errors of an expression, checked against the metrics of a service; `shown` are the labels in its legend or alert text. */
+export function expressionFaults(expression: string, shown: readonly string[], exposed: ExposedMetrics): string[] {
   const { isValid, selectors, grouping } = parse(withVariableValues(expression));
   if (!isValid) return [`not PromQL: ${expression}`];
   if (selectors.length === 0) return [`names no metric: ${expression}`];
@@ -78,7 +78,7 @@ export function faultsOf(expression: string, shown: readonly string[], exposed: 
   ];
 }
 
-function faultsOfSelector({ metric, matchers }: Selector, exposed: Exposed): string[] {
+function faultsOfSelector({ metric, matchers }: Selector, exposed: ExposedMetrics): string[] {
   const labels = exposed.get(metric);
   if (!labels && metric !== UP) return [`there is no metric ${metric}`];
   return matchers.flatMap(({ label, operator, value }) => {

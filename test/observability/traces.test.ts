@@ -95,7 +95,7 @@ describe('traces over OTLP', () => {
     const delivered = deliveriesWithStatus(200).find(isOfPaid)!;
     const trace = spans.filter(({ traceId }) => traceId === delivered.traceId);
     const callback = onlySpan('POST /api/providers/:provider/callbacks', trace);
-    const applied = onlySpan('applyProviderMessage', trace);
+    const applied = onlySpan('applySignal', trace);
     assert.equal(applied.parentSpanId, callback.spanId);
     assert.ok(spansNamed('commit', trace).some(({ parentSpanId }) => parentSpanId === applied.spanId));
     assert.equal(delivered.parentSpanId, applied.spanId);

@@ -24,7 +24,7 @@ const LOG = { debug() {}, warn() {}, error() {} };
 const ROUTER = { view: () => ({ ranked: [] }) };
 const READINESS = { list: () => [] };
 
-/** A watch of a database with a given backlog query; the result is cached for `keptMs`. */
+/** Metrics of a database with the given backlog query, whose result is cached for `keptMs`. */
 function watchOf(
   backlog: Store['backlog'],
   keptMs = 60_000,
@@ -42,7 +42,7 @@ function seriesIn(text: string, name: string): string[] {
 }
 
 describe('the metrics of the database', () => {
-  test('are read with one query per environment and minute, however many scrapes there are', async () => {
+  test('are read with one query per environment and minute, independent of the number of scrapes', async () => {
     let queryCount = 0;
     const watch = watchOf(async () => {
       queryCount += 1;

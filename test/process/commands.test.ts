@@ -17,7 +17,7 @@ import {
   runSql,
 } from '../support/database.ts';
 import { startTestService } from '../support/service.ts';
-import { type CommandResult, SERVICE, temporaryFolder, tillway } from './program.ts';
+import { type CommandResult, SERVICE_FILE, temporaryFolder, tillway } from './program.ts';
 
 async function databaseWithSession(): Promise<TestDatabase> {
   const database = await createServiceDatabase();
@@ -121,7 +121,7 @@ describe('the command tillway', () => {
 
   async function runWithClosedOutput(variables: Record<string, string>, command: string): Promise<CommandResult> {
     // `true` exits without reading before the program starts.
-    const line = `exec 3> >(true); wait $!; exec "${process.execPath}" "${SERVICE.pathname}" ${command} >&3`;
+    const line = `exec 3> >(true); wait $!; exec "${process.execPath}" "${SERVICE_FILE.pathname}" ${command} >&3`;
     const env = { PATH: process.env['PATH'], ...variables };
     return promisify(execFile)('bash', ['--norc', '-c', line], { env }).then(
       (result) => ({ code: 0, ...result }),
@@ -147,7 +147,7 @@ describe('the command tillway', () => {
     const path = folder.path('notes.db');
     const other = new DatabaseSync(path);
     other.exec('CREATE TABLE notes (text TEXT)');
-    const refusal = /: the database holds the tables of another program \(notes\): name one that is Tillway's alone\n$/;
+    const refusal = /: the database holds the tables of another program \(notes\): use one for Tillway alone\n$/;
     for (const [command, expected] of [
       ['migrate', 1],
       ['doctor', 2],

@@ -25,7 +25,7 @@ const requestEndpoint = <Body = Endpoint>(on: TestService, method: string, rest:
   call<Body>(method, `${on.url}/api/gateway/webhook-endpoints${rest}`, body);
 
 describe('tillway endpoints forget-secrets', () => {
-  it('deletes the secrets that no key opens and disables their endpoints; a rotated secret allows enabling them again', async () => {
+  it('deletes the secrets that no key decrypts and disables their endpoints, which can be enabled after a rotation', async () => {
     await using before = await startTestService({ variables: { ENCRYPTION_KEY: KEY } });
     const { id, secret } = (await requestEndpoint(before, 'POST', '', { url: 'https://shop.example/webhooks' })).body;
     const withOtherKey = { beside: before, variables: { ENCRYPTION_KEY: OTHER } };
@@ -35,12 +35,12 @@ describe('tillway endpoints forget-secrets', () => {
 
     const nothing = await forget(before, KEY, '--yes');
     assert.deepEqual([nothing.code, nothing.stderr], [0, '']);
-    assert.match(nothing.stdout, /^Database: .*\nOne key was tried\. Every secret opens/);
+    assert.match(nothing.stdout, /^Database: .*\nTried one key\. All secrets can be decrypted/);
 
     const withoutYes = await forget(before, OTHER);
     assert.equal(withoutYes.code, 1);
     assert.match(withoutYes.stdout, new RegExp(`^${id} +sandbox +1 +disabled +https://shop\\.example/webhooks`, 'm'));
-    assert.match(withoutYes.stderr, /Nothing was changed: --yes/);
+    assert.match(withoutYes.stderr, /Nothing was changed\. Add --yes/);
     await assert.rejects(startTestService(withOtherKey), new RegExp(START));
 
     const done = await forget(before, OTHER, '--yes', '--json');
@@ -68,7 +68,7 @@ describe('tillway endpoints forget-secrets', () => {
     assert.equal((await requestEndpoint(after, 'PATCH', `/${id}`, { status: 'active' })).body.status, 'active');
   });
 
-  it('deletes only an earlier secret if the newest one opens, and leaves the endpoint active', async () => {
+  it('deletes only an earlier secret if a key decrypts the newest one, and leaves the endpoint active', async () => {
     await using first = await startTestService({ variables: { ENCRYPTION_KEY: KEY } });
     const { id } = (await requestEndpoint(first, 'POST', '', { url: 'https://shop.example/webhooks' })).body;
     // The first instance has one key, the second instance has the same key and another one.

@@ -24,8 +24,8 @@ describe('the commands of tillway keys', () => {
     assert.deepEqual([created.code, created.stderr], [0, ''], created.stderr);
     const [first = '', ...more] = created.stdout.match(KEY) ?? [];
     assert.deepEqual(more, []);
-    assert.match(created.stdout, /^Database: .*, which was made now\n/);
-    assert.match(created.stdout, /only time that it is shown/);
+    assert.match(created.stdout, /^Database: .* \(created now\)\n/);
+    assert.match(created.stdout, /The key is shown only now/);
 
     await using service = await startServiceProgram({ ...local, HOST: '127.0.0.1' });
     const sessions = (key: string) =>
@@ -69,7 +69,7 @@ describe('the commands of tillway keys', () => {
     const local = { DATABASE_URL: database.url };
     const wrong: [args: string[], message: RegExp][] = [
       [['--scope', 'agent'], /--scope agent needs --spend-per-checkout, --spend-per-day or both/],
-      [['--scope', 'write', '--spend-per-day', '5'], /limit keys of scope agent only/],
+      [['--scope', 'write', '--spend-per-day', '5'], /apply only to keys with --scope agent/],
       [['--scope', 'agent', '--spend-per-day', '0'], /--spend-per-day takes more than 0/],
       [['--scope', 'owner'], /Allowed choices are read, write, admin, agent/],
     ];

@@ -25,7 +25,7 @@ const HIDDEN: Record<string, RegExp> = {
 };
 
 describe('the log at the level trace', () => {
-  it('is searched by a check that detects every form of the secrets', () => {
+  it('is checked by patterns that match every form of the secrets', () => {
     for (const line of [EMAIL, encodeURIComponent(EMAIL), CARD, SPACED_CARD, SECRET, `"Bearer ${API_KEY}"`]) {
       assert.equal(leaksIn(`{"level":30}\n{"msg":"${line}"}\n`).length, 1, line);
     }

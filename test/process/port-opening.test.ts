@@ -9,7 +9,7 @@ import { type OpenStore, openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createServiceDatabase } from '../support/database.ts';
 import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
-import { freePort, statusOf, takenPort } from './program.ts';
+import { freePort, httpStatusOf, takenPort } from './program.ts';
 
 /** A call of the store and the HTTP status of a request at the same time; 0 if the port is closed. */
 type StoreCall = [read: string, status: number];
@@ -40,13 +40,13 @@ describe('the port of a starting service', () => {
           // `now` and `onCommit` do not call the database.
           if (typeof part !== 'function' || name === 'now' || name === 'onCommit') return part;
           return async (...args: unknown[]) => {
-            calls.push([name, await statusOf(url)]);
+            calls.push([name, await httpStatusOf(url)]);
             return part.apply(target, args);
           };
         },
       });
     });
-    assert.equal(await statusOf(url), 200);
+    assert.equal(await httpStatusOf(url), 200);
     const duringStart = calls.splice(0);
     await service.stop();
     assert.ok(duringStart.length > 0);
@@ -63,7 +63,7 @@ describe('the port of a starting service', () => {
       { PORT: String(PORT), METRICS_PORT: String(taken.port) },
       /^METRICS_PORT must be a port that is free/,
     );
-    assert.equal(await statusOf(`http://127.0.0.1:${PORT}/healthz`), 0);
+    assert.equal(await httpStatusOf(`http://127.0.0.1:${PORT}/healthz`), 0);
   });
 
   it('opens last: if it is taken, the service closes the store and the port for metrics', async () => {
@@ -73,7 +73,7 @@ describe('the port of a starting service', () => {
       { PORT: String(taken.port), METRICS_PORT: String(METRICS_PORT) },
       /^PORT must be a port that is free/,
     );
-    assert.equal(await statusOf(`http://127.0.0.1:${METRICS_PORT}/metrics`), 0);
+    assert.equal(await httpStatusOf(`http://127.0.0.1:${METRICS_PORT}/metrics`), 0);
   });
 
   /** Asserts that the service does not start and closes its store. */

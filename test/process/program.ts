@@ -20,11 +20,11 @@ export interface Program extends AsyncDisposable {
   signal(signal: NodeJS.Signals): void;
 }
 
-export const SERVICE = new URL('../../src/main.ts', import.meta.url);
+export const SERVICE_FILE = new URL('../../src/main.ts', import.meta.url);
 
 const { NODE_COMPILE_CACHE } = process.env;
 /** Makes child processes share the compile cache of the test run. */
-export const COMPILED = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
+export const CACHE_ENV = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
 export interface CommandResult {
   code: number;
@@ -34,9 +34,9 @@ export interface CommandResult {
 
 /** Runs a `tillway` command with only these environment variables. */
 export async function tillway(variables: Record<string, string>, ...args: string[]): Promise<CommandResult> {
-  const env = { ...COMPILED, ...variables };
+  const env = { ...CACHE_ENV, ...variables };
   try {
-    return { code: 0, ...(await promisify(execFile)(process.execPath, [SERVICE.pathname, ...args], { env })) };
+    return { code: 0, ...(await promisify(execFile)(process.execPath, [SERVICE_FILE.pathname, ...args], { env })) };
   } catch (error) {
     return error as CommandResult;
   }
@@ -48,7 +48,7 @@ export async function tillway(variables: Record<string, string>, ...args: string
  */
 export function startProgram(file: URL, variables: Record<string, string>): Program {
   const child = spawn(process.execPath, [file.pathname, 'serve'], {
-    env: { ...COMPILED, ...variables },
+    env: { ...CACHE_ENV, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';
@@ -78,7 +78,7 @@ export interface RunningService extends Program {
 export async function startServiceProgram(variables: Record<string, string>): Promise<RunningService> {
   const port = variables['PORT'] ?? String(await freePort());
   const url = `http://127.0.0.1:${port}`;
-  return { ...(await startUntilReady(SERVICE, { ...NO_RATE_LIMITS, ...variables, PORT: port }, url)), url };
+  return { ...(await startUntilReady(SERVICE_FILE, { ...NO_RATE_LIMITS, ...variables, PORT: port }, url)), url };
 }
 
 /** Starts a server file and waits until it is ready at this URL. Throws if the process exits or is not ready in time. */
@@ -88,7 +88,7 @@ export async function startUntilReady(file: URL, variables: Record<string, strin
   let hasExited = false;
   void program.exited.then(() => (hasExited = true));
   try {
-    await until(async () => hasExited || (await statusOf(`${url}/readyz`)) === 200, message);
+    await until(async () => hasExited || (await httpStatusOf(`${url}/readyz`)) === 200, message);
     if (hasExited) throw new Error(message());
     return program;
   } catch (error) {
@@ -99,7 +99,7 @@ export async function startUntilReady(file: URL, variables: Record<string, strin
 }
 
 /** HTTP status of a GET; 0 without a response. */
-export function statusOf(url: string): Promise<number> {
+export function httpStatusOf(url: string): Promise<number> {
   return fetch(url, { headers: { connection: 'close' } }).then(
     async (response) => {
       await response.arrayBuffer();

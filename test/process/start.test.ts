@@ -7,11 +7,11 @@ import { promisify } from 'node:util';
 import { startTestService } from '../support/service.ts';
 import {
   type CommandResult,
-  SERVICE,
+  SERVICE_FILE,
   freePort,
   startProgram,
   startServiceProgram,
-  statusOf,
+  httpStatusOf,
   takenPort,
   temporaryFolder,
 } from './program.ts';
@@ -54,7 +54,7 @@ describe('the service process at its start', { concurrency: 2 }, () => {
 
   /** The line on stderr of a process whose start must fail. */
   async function startError(variables: Record<string, string>): Promise<string> {
-    await using program = startProgram(SERVICE, variables);
+    await using program = startProgram(SERVICE_FILE, variables);
     assert.equal(await program.exited, 1);
     // stdout may contain the log line about a new database.
     assert.match(program.stdout(), /^(?:\{[^\n]*created a new, empty database[^\n]*\n)?$/);
@@ -140,7 +140,7 @@ describe('bin/tillway.js, which npm starts', () => {
       child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
       const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
       try {
-        await until(async () => (await statusOf(`http://127.0.0.1:${port}/readyz`)) === 200);
+        await until(async () => (await httpStatusOf(`http://127.0.0.1:${port}/readyz`)) === 200);
         child.kill('SIGINT');
         assert.equal(await exited, 0);
         assert.match(stdout, /"msg":"stopped"/);

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
 import { sessionBody } from '../support/service.ts';
 import { type TestDatabase, createServiceDatabase } from '../support/database.ts';
-import { type RunningService, startServiceProgram, statusOf } from './program.ts';
+import { type RunningService, startServiceProgram, httpStatusOf } from './program.ts';
 import { until } from '../support/until.ts';
 
 /** The largest SHUTDOWN_DELAY, in seconds. */
@@ -29,10 +29,10 @@ describe('the service process at a shutdown', { concurrency: 2 }, () => {
     const early = await startSlowRequest(service);
     const half = await openHalfRequest(service);
     service.signal('SIGTERM');
-    await until(async () => (await statusOf(`${service.url}/readyz`)) === 503);
+    await until(async () => (await httpStatusOf(`${service.url}/readyz`)) === 503);
     // Some programs send a signal twice: to a process and to its process group.
     service.signal('SIGTERM');
-    assert.equal(await statusOf(`${service.url}/healthz`), 200);
+    assert.equal(await httpStatusOf(`${service.url}/healthz`), 200);
     const created = await createSession(service.url);
     assert.deepEqual([created.status, created.headers.get('connection')], [200, 'close']);
     for (const path of ['/nowhere', '/%zz']) {
@@ -108,7 +108,7 @@ describe('the service process at a shutdown', { concurrency: 2 }, () => {
     const stuck = await startSlowRequest(service);
     service.signal('SIGTERM');
     assert.equal(await service.exited, 1);
-    assert.match(service.stdout(), /"level":40,.*SHUTDOWN_TIMEOUT; they are cut off/);
+    assert.match(service.stdout(), /"level":40,.*SHUTDOWN_TIMEOUT and are aborted/);
     stuck.socket.destroy();
   });
 });

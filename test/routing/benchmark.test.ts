@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { ORACLE, ORACLE_BY_VALUE, RANDOM } from '../../bench/routing/baselines/fixed.ts';
-import { type Figures, figuresOf, measure, type Measured } from '../../bench/routing/report/measure.ts';
-import { entriesOf, OURS, OURS_UNATTRIBUTED, type Results } from '../../bench/routing/report/plan.ts';
+import { type RouterFigures, figuresOf, measure, type ScenarioResult } from '../../bench/routing/report/measure.ts';
+import { entriesOf, TILLWAY, TILLWAY_UNATTRIBUTED, type BenchmarkResults } from '../../bench/routing/report/plan.ts';
 import {
   gapVerdict,
   REGRET_TARGETS,
@@ -12,17 +12,17 @@ import {
   valueVerdict,
 } from '../../bench/routing/report/targets.ts';
 import { SCENARIOS, type Scenario, type ScenarioName } from '../../bench/routing/world/scenarios.ts';
-import type { Entry } from '../../bench/routing/world/simulate.ts';
+import type { BenchRouter } from '../../bench/routing/world/simulate.ts';
 
 const SLACK = 0.2;
-/** Worlds that take little time; a test below repeats STATIC with costs. */
+/** Scenarios that run quickly; a test below repeats STATIC with costs. */
 const REPEATED: readonly ScenarioName[] = ['PAYLOW', 'SWITCH'];
 
 const published = JSON.parse(
   readFileSync(new URL('../../docs/routing-benchmark/results.json', import.meta.url), 'utf8'),
-) as Results;
+) as BenchmarkResults;
 
-function publishedOf(scenario: string): Measured {
+function publishedOf(scenario: string): ScenarioResult {
   return published.scenarios.find((each) => each.scenario === scenario)!;
 }
 
@@ -31,16 +31,16 @@ describe('the published results of our router', () => {
     test(`${name}: the router’s regret is within a fifth of the target, and the regret of random choice is not`, () => {
       const regretOf = (contender: string) =>
         regretVerdict(publishedOf(name), figuresOf(publishedOf(name), contender), SLACK);
-      assert.partialDeepStrictEqual(regretOf(OURS.name), { isMet: true });
+      assert.partialDeepStrictEqual(regretOf(TILLWAY.name), { isMet: true });
       assert.equal(regretOf(RANDOM.name).isMet, false);
       // A router that counts buyers' failures against the routes misses the target.
-      if (name === 'PAYATTR') assert.equal(regretOf(OURS_UNATTRIBUTED.name).isMet, false);
+      if (name === 'PAYATTR') assert.equal(regretOf(TILLWAY_UNATTRIBUTED.name).isMet, false);
     });
   }
 
   test('PAY: our router captures its target share of the gap between random choice and oracle', () => {
     const gapOf = (contender: string) => gapVerdict(publishedOf('PAY'), figuresOf(publishedOf('PAY'), contender));
-    assert.partialDeepStrictEqual(gapOf(OURS.name), { isMet: true });
+    assert.partialDeepStrictEqual(gapOf(TILLWAY.name), { isMet: true });
     assert.equal(gapOf(RANDOM.name).isMet, false);
   });
 
@@ -49,7 +49,7 @@ describe('the published results of our router', () => {
       (each) => each.scenario === 'PAY' && each.margin === VALUE_TARGET_MARGIN,
     )!;
     const valueOf = (contender: string) => valueVerdict(economics, figuresOf(economics, contender));
-    assert.partialDeepStrictEqual(valueOf(OURS.name), { isMet: true });
+    assert.partialDeepStrictEqual(valueOf(TILLWAY.name), { isMet: true });
     assert.equal(valueOf('cheapest').isMet, false);
   });
 });
@@ -58,10 +58,10 @@ describe('our router in a world of the benchmark', () => {
   for (const name of REPEATED) {
     test(`${name}: the router’s regret exceeds the published regret by at most a fifth, and random choice exceeds it by more`, () => {
       const seed = publishedOf(name).seeds[0]!;
-      const measured = measure(SCENARIOS[name], [seed], [OURS, RANDOM]);
+      const measured = measure(SCENARIOS[name], [seed], [TILLWAY, RANDOM]);
       const [expected, regret, chance] = [
-        figuresOf(publishedOf(name), OURS.name),
-        figuresOf(measured, OURS.name),
+        figuresOf(publishedOf(name), TILLWAY.name),
+        figuresOf(measured, TILLWAY.name),
         figuresOf(measured, RANDOM.name),
       ].map((figures) => figures.regret[0]!);
       assert.ok(regret! <= expected! * (1 + SLACK), `${regret}, published: ${expected}`);
@@ -71,18 +71,18 @@ describe('our router in a world of the benchmark', () => {
 
   test('STATIC with costs: our router captures its target share of the value; random choice and an oracle without costs do not', () => {
     const options = { payments: SCENARIOS.STATIC.payments / 2, margin: VALUE_TARGET_MARGIN, failover: true };
-    const measured = measure(SCENARIOS.STATIC, [401], [OURS, ORACLE, RANDOM, ORACLE_BY_VALUE], options);
+    const measured = measure(SCENARIOS.STATIC, [401], [TILLWAY, ORACLE, RANDOM, ORACLE_BY_VALUE], options);
     const isMet = ({ name }: { name: string }) => valueVerdict(measured, figuresOf(measured, name), SLACK).isMet;
-    assert.deepEqual([OURS, ORACLE, RANDOM].map(isMet), [true, false, false]);
+    assert.deepEqual([TILLWAY, ORACLE, RANDOM].map(isMet), [true, false, false]);
   });
 });
 
 /** The published figures depend on every number of a world and on every choice of a contender. */
 describe('the first published world', () => {
-  function assertRepeated(scenario: Scenario, entries: readonly Entry[]): void {
+  function assertRepeated(scenario: Scenario, entries: readonly BenchRouter[]): void {
     const expected = publishedOf(scenario.name);
     const measured = measure(scenario, [expected.seeds[0]!], entries);
-    const firstOf = ({ name, successRate, regret, cost }: Figures) => [
+    const firstOf = ({ name, successRate, regret, cost }: RouterFigures) => [
       name,
       ...[successRate, regret, cost].map(([first]) => first!.toFixed(6)),
     ];
@@ -101,7 +101,7 @@ describe('the first published world', () => {
   test('GM11: every baseline has the published figures', () => {
     assertRepeated(
       SCENARIOS.GM11,
-      entriesOf(SCENARIOS.GM11).filter(({ name }) => name !== OURS.name),
+      entriesOf(SCENARIOS.GM11).filter(({ name }) => name !== TILLWAY.name),
     );
   });
 });

@@ -16,7 +16,7 @@ const { exploration } = DEFAULT_POLICY;
 const EAGER: Policy = { ...DEFAULT_POLICY, exploration: { ...exploration, floorEvery: 4, sharpening: 0.05 } };
 const RUNS = 500;
 
-// The last one is a property of every object.
+// `constructor` is a property of every object.
 const IDS = ['rt_a', 'rt_b', 'rt_c', 'rt_d', 'rt_e', 'rt_f', 'rt_g', 'constructor'];
 const anyId = fc.constantFrom(...IDS);
 const someIds = (most: number, least = 0) => fc.uniqueArray(anyId, { minLength: least, maxLength: most });
@@ -95,7 +95,7 @@ function holds(property: (snapshot: Snapshot, input: DecisionInput, output: Deci
   });
 }
 
-/** Tells whether operator, rules, this attempt and the buyer allow a route. */
+/** Returns whether the operator, the rules, this attempt and the buyer allow a route. */
 function isAllowed(route: RouteFacts, input: DecisionInput): boolean {
   return route.off === null && !Object.keys(input.barred).includes(route.id) && isRequested(route, input);
 }

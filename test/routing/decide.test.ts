@@ -65,7 +65,7 @@ describe('the choice among routes that can take a payment', () => {
     assert.equal(decided([GOOD, cheap], byTotalCost).chosen, 'cheap');
   });
 
-  test('gives the numbers that decided as its reason', () => {
+  test('states the compared numbers in its reason', () => {
     const { reason } = decided([FAIR, { ...GOOD, buyerFeeRate: 6_000 }]);
     assert.equal(reason, 'good over fair: expected success 95 % against 90 %, cost 3.5 % against 3.4 %');
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { type RoutePrior, estimate, fold } from '../../src/routing/estimate.ts';
+import { type RoutePrior, estimateRoutes, fold } from '../../src/routing/estimate.ts';
 import { type States, type Tally, addTallies, emptyTally } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 import { forAll } from '../support/for-all.ts';
@@ -67,7 +67,7 @@ function endOf(history: readonly Bucket[]): number {
 }
 
 function estimates(states: States, priors: readonly RoutePrior[], nowMs: number) {
-  return estimate(states, priors, nowMs, DEFAULT_POLICY);
+  return estimateRoutes(states, priors, nowMs, DEFAULT_POLICY);
 }
 
 /** Checks `property` for histories, configurations and a random number. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type RouteEstimate, type RoutePrior, estimate, fold } from '../../src/routing/estimate.ts';
+import { type RouteEstimate, type RoutePrior, estimateRoutes, fold } from '../../src/routing/estimate.ts';
 import { type States, type Tally, emptyTally, withFastCleared } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 
@@ -29,7 +29,7 @@ function statesAfter(periods: Period[], priors = THREE, states: States = new Map
 }
 
 function at(bucket: number, states: States, priors = THREE): Record<string, RouteEstimate> {
-  return Object.fromEntries(estimate(states, priors, bucket * BUCKET_MS, DEFAULT_POLICY));
+  return Object.fromEntries(estimateRoutes(states, priors, bucket * BUCKET_MS, DEFAULT_POLICY));
 }
 
 /** Estimates at the end of consecutive periods. */
@@ -192,20 +192,20 @@ describe('neutral outcomes', () => {
   const busy = { successes: 7, neutrals: 1 };
   const suspect = { successes: 5, neutrals: 5 };
 
-  test('do not count against routes with about the same share of them', () => {
+  test('do not count against routes with about equal shares of neutral outcomes', () => {
     const { p, neutralsCounted } = after([[50, { rt_a: { successes: 7, neutrals: 2 }, rt_b: busy }]])['rt_a']!;
     const without = after([[50, { rt_a: { successes: 7 }, rt_b: { successes: 7 } }]])['rt_a']!;
     assert.deepEqual([p, neutralsCounted], [without.p, false]);
   });
 
-  test('count against a route with more than twice the share of its peers, as far as they exceed that share', () => {
+  test('above the share of the peers count against a route with more than twice that share', () => {
     const { rt_a, rt_b } = after([[50, { rt_a: suspect, rt_b: busy, rt_c: busy }]]);
     assert.deepEqual([rt_a!.neutralsCounted, rt_b!.neutralsCounted], [true, false]);
     near(rt_a!.p, 5 / (10 - 10 / 8), 0.05);
     assert.ok(rt_b!.p > 0.95);
   });
 
-  test('are not suspected without a peer of the same group, or with too few outcomes', () => {
+  test('do not count against a route without a peer in its group, or with too few outcomes', () => {
     const priors = [...priorsOf({ rt_a: 0.85 }, 'wallet'), ...priorsOf({ rt_b: 0.85 }, 'card')];
     assert.equal(after([[50, { rt_a: suspect, rt_b: busy }]], priors)['rt_a']!.neutralsCounted, false);
     assert.equal(after([[4, { rt_a: suspect, rt_b: busy, rt_c: busy }]])['rt_a']!.neutralsCounted, false);

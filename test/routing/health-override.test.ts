@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { override, reconfigure } from '../../src/routing/health-override.ts';
+import { setOverride, reconfigureHealth } from '../../src/routing/health-override.ts';
 import { canProbe, leaseProbe, releaseProbe } from '../../src/routing/health-probe.ts';
 import { effectiveState, healthPeers, initialHealth, isDisabled } from '../../src/routing/health-record.ts';
 import { SECOND } from '../fixtures/checkout-records.ts';
@@ -12,7 +12,7 @@ const LATER = NOON + 1000 * HOUR;
 
 const disabled = initialHealth('standby', NOON);
 const maintenance = { state: 'standby', until: ONE, reason: 'maintenance at the acquirer' } as const;
-const underMaintenance = override(live, maintenance, NOON)!.record;
+const underMaintenance = setOverride(live, maintenance, NOON)!.record;
 
 describe('the first record of a route', () => {
   test('has the state of the catalogue', () => {
@@ -34,13 +34,13 @@ describe('an override', () => {
   const beforeEnd = { now: ONE - 1, recent: results('eee', ONE - SECOND) };
 
   test('applies against every signal until it ends', () => {
-    const forced = override(live, { state: 'live', until: ONE, reason: 'test' }, NOON)!.record;
+    const forced = setOverride(live, { state: 'live', until: ONE, reason: 'test' }, NOON)!.record;
     assert.equal(evaluate(forced, beforeEnd), undefined);
     assert.equal(evaluate(live, beforeEnd)?.record.state, 'standby');
   });
 
   test('with the state standby disables the route', () => {
-    assert.deepEqual(override(live, maintenance, NOON)?.transition, {
+    assert.deepEqual(setOverride(live, maintenance, NOON)?.transition, {
       from: 'live',
       to: 'standby',
       cause: 'override',
@@ -63,44 +63,44 @@ describe('an override', () => {
   });
 
   test('with another state leaves the route in that state when it ends', () => {
-    const { record } = override(standby, { state: 'live', until: ONE, reason: 'repaired' }, NOON)!;
+    const { record } = setOverride(standby, { state: 'live', until: ONE, reason: 'repaired' }, NOON)!;
     assert.equal(effectiveState(record, ONE), 'live');
     const back = evaluate(record, { ...beforeEnd, now: ONE })!.record;
     assert.deepEqual([back.state, back.manual, back.since], ['live', null, ONE]);
   });
 
   test('without an end applies until it is removed', () => {
-    const { record, transition } = override(live, { state: 'standby', until: null, reason: 'off' }, NOON)!;
+    const { record, transition } = setOverride(live, { state: 'standby', until: null, reason: 'off' }, NOON)!;
     assert.equal(transition?.words, 'standby: set by the operator (off)');
     assert.equal(evaluate(record, { now: LATER }), undefined);
-    const back = override(record, null, ONE)!;
+    const back = setOverride(record, null, ONE)!;
     assert.deepEqual([back.record.state, back.record.version], ['degraded', live.version + 2]);
   });
 
   test('can replace another override, and shows the date of an end that is not today', () => {
-    const second = override(underMaintenance, { ...maintenance, until: NOON + 24 * HOUR }, NOON)!;
+    const second = setOverride(underMaintenance, { ...maintenance, until: NOON + 24 * HOUR }, NOON)!;
     assert.deepEqual([second.transition?.from, second.transition?.to], ['standby', 'standby']);
     assert.match(second.record.words, /, until 2026-01-16 12:00:00 UTC$/);
   });
 
   test('can neither be removed if there is none, nor enable a route that the catalogue disables', () => {
-    assert.equal(override(live, null, NOON), undefined);
-    assert.equal(override(disabled, { state: 'live', until: null, reason: 'please' }, NOON), undefined);
-    assert.equal(override(disabled, null, NOON), undefined);
+    assert.equal(setOverride(live, null, NOON), undefined);
+    assert.equal(setOverride(disabled, { state: 'live', until: null, reason: 'please' }, NOON), undefined);
+    assert.equal(setOverride(disabled, null, NOON), undefined);
   });
 });
 
 describe('a changed catalogue', () => {
   test('enables a route that the catalogue had disabled, in its new state', () => {
-    const change = reconfigure(disabled, 'live', ONE);
+    const change = reconfigureHealth(disabled, 'live', ONE);
     assert.deepEqual([change?.transition?.from, change?.transition?.to], ['standby', 'live']);
     assert.equal(isDisabled(change!.record, ONE), false);
   });
 
   test('disables a route in any state and with any override', () => {
-    const forced = override(live, { state: 'live', until: null, reason: 'test' }, NOON)!.record;
+    const forced = setOverride(live, { state: 'live', until: null, reason: 'test' }, NOON)!.record;
     for (const record of [live, standby, forced]) {
-      const change = reconfigure(record, 'standby', ONE)!;
+      const change = reconfigureHealth(record, 'standby', ONE)!;
       assert.equal(isDisabled(change.record, ONE), true);
       assert.equal(change.record.version, record.version + 1);
     }
@@ -108,8 +108,8 @@ describe('a changed catalogue', () => {
 
   test('changes neither a route in use nor a route that the catalogue still disables', () => {
     for (const configured of ['live', 'degraded'] as const)
-      assert.equal(reconfigure(standby, configured, ONE), undefined);
-    assert.equal(reconfigure(disabled, 'standby', ONE), undefined);
+      assert.equal(reconfigureHealth(standby, configured, ONE), undefined);
+    assert.equal(reconfigureHealth(disabled, 'standby', ONE), undefined);
   });
 });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { RouteHealth } from '../../src/domain/route.ts';
-import { override } from '../../src/routing/health-override.ts';
+import { setOverride } from '../../src/routing/health-override.ts';
 import { canProbe, leaseProbe, releaseProbe } from '../../src/routing/health-probe.ts';
 import {
   type HealthChange,
@@ -175,7 +175,7 @@ function take(step: Step, kind: Watched[], now: number): number {
   if (step.type === 'override') {
     const until = step.seconds === null ? null : now + step.seconds * SECOND;
     const manual = step.state && { state: step.state, until, reason: 'a test' };
-    const change = override(record, manual, now);
+    const change = setOverride(record, manual, now);
     if (change) checkChange(record, change, now);
     watched.record = change?.record ?? record;
     // The operator may move a route at any time, so the intervals start anew.

@@ -224,17 +224,17 @@ describe('rejected rules', () => {
     });
     const amount = 'US dollars, not cents: 0 to 10000, at most two decimals';
     assert.deepEqual(error?.details.issues, [
-      { path: 'rules.0.then.prefer', code: 'unknown_route', message: 'is no route of the catalogue: "rt_no"' },
+      { path: 'rules.0.then.prefer', code: 'unknown_route', message: 'is not a route of the catalogue: "rt_no"' },
       { path: 'rules.1.when.amount.gt', code: 'invalid_type', message: `must be ${amount}, not "5"` },
       { path: 'rules.1.then.extra', code: 'unrecognized_keys', message: 'is not a property of this object' },
       { path: 'rules.1.id', code: 'duplicate_id', message: 'is the id of an earlier rule: "r"' },
       {
         path: 'rules.2.then.exclude.network',
         code: 'unknown_attribute',
-        message: 'is the network of no route: "sepa"',
+        message: 'is not the network of any route: "sepa"',
       },
     ]);
-    assert.equal(error.message, 'rules.0.then.prefer: is no route of the catalogue: "rt_no" (5 problems in all).');
+    assert.equal(error.message, 'rules.0.then.prefer: is not a route of the catalogue: "rt_no" (5 problems in all).');
     assert.equal(error.details.field, 'rules.0.then.prefer');
     assert.equal(
       error.details.suggestion,
@@ -251,14 +251,14 @@ describe('rejected rules', () => {
     assert.equal(error?.details.issues?.length, 50);
     assert.match(error.message, /\(200 problems in all\)/);
     const [issue] = issuesOf(then({ prefer: 'x'.repeat(400) }));
-    assert.equal(issue?.message, 'is no route of the catalogue');
+    assert.equal(issue?.message, 'is not a route of the catalogue');
   });
 });
 
 describe('a warning', () => {
   const sandboxFirst = { id: 'one', when: { environment: 'sandbox' }, then: { smart: true } };
   const closed = { id: 'stop', when: { environment: 'production' }, then: { reject: 'closed' } };
-  const never = (reason: string) => ({ code: 'dead_ordering', message: `never orders: ${reason}` });
+  const never = (reason: string) => ({ code: 'dead_ordering', message: `has no effect: ${reason}` });
   const unreached = { code: 'dead_rule', message: 'is never reached: rule stop rejects every session before it' };
   const cases: [title: string, rules: object[], warnings: Issue[]][] = [
     [
@@ -279,8 +279,8 @@ describe('a warning', () => {
         { id: 'fourth', then: { prefer: 'rt_a' } },
       ],
       [
-        { path: 'rules.1.then.smart', ...never('rule first always does before it') },
-        { path: 'rules.3.then.prefer', ...never('rule first always does before it') },
+        { path: 'rules.1.then.smart', ...never('rule first always orders the routes before it') },
+        { path: 'rules.3.then.prefer', ...never('rule first always orders the routes before it') },
       ],
     ],
     [
@@ -291,7 +291,7 @@ describe('a warning', () => {
     [
       'names an ordering that applies only in the environment of an earlier ordering',
       [sandboxFirst, { id: 'two', then: { prefer: 'rt_a' } }],
-      [{ path: 'rules.1.then.prefer', ...never('rule one always does before it') }],
+      [{ path: 'rules.1.then.prefer', ...never('rule one always orders the routes before it') }],
     ],
     [
       'names an ordering without a route in the environment of its rule',
@@ -305,7 +305,7 @@ describe('a warning', () => {
         {
           path: 'rules.0.then',
           code: 'no_route_left',
-          message: 'leaves no route of production where it applies: such sessions are refused',
+          message: 'leaves no route of production if it applies, so that such sessions are refused',
         },
       ],
     ],

@@ -147,7 +147,7 @@ describe('an ordering', () => {
     assert.deepEqual(preference, { type: 'prefer', routes: ['rt_a', 'rt_b'], rule: 'r' });
   });
 
-  test('is the first that matches, and later rules still add modifiers', () => {
+  test('comes from the first matching rule that has one; later rules can still add modifiers', () => {
     const effect = effectOf([
       { id: 'big', when: { amount: { gt: 100 } }, then: { prefer: 'rt_local' } },
       { id: 'cards', then: { prefer: { kind: 'card' }, explore: false } },

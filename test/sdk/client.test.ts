@@ -44,8 +44,9 @@ async function attemptsOf(call: (tillway: Tillway) => Promise<unknown>, body: un
 function methodNames(value: object): string[] {
   const prototype = Object.getPrototypeOf(value) as object | null;
   if (prototype === null || prototype === Object.prototype) return [];
-  const own = Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor');
-  return [...own, ...methodNames(prototype)];
+  const members = Object.entries(Object.getOwnPropertyDescriptors(prototype));
+  const own = members.filter(([name, { value: member }]) => name !== 'constructor' && typeof member === 'function');
+  return [...new Set([...own.map(([name]) => name), ...methodNames(prototype)])];
 }
 
 describe('the SDK client', () => {
@@ -131,9 +132,9 @@ describe('the SDK client', () => {
     await tillway.customers.get('a/b?c#d é');
     assert.equal(sent.pop()!.target, '/api/gateway/customers/a%2Fb%3Fc%23d%20%C3%A9');
     for (const id of ['', '.', '..', undefined as unknown as string, null as unknown as string]) {
-      await assert.rejects(tillway.sessions.get(id), { name: 'TypeError', message: /^sessionId must be a string/ });
+      await assert.rejects(tillway.sessions.get(id), { name: 'TypeError', message: /^sessionId must be / });
     }
-    await assert.rejects(tillway.sessions.get('chk_\ud800'), { name: 'TypeError', message: /half a character/ });
+    await assert.rejects(tillway.sessions.get('chk_\ud800'), { name: 'TypeError', message: /lone surrogate/ });
     assert.deepEqual(sent, []);
   });
 
@@ -143,7 +144,7 @@ describe('the SDK client', () => {
     for (const given of [undefined, null, 'Field guide', [BODY]]) {
       const params = given as unknown as typeof BODY;
       for (const promise of [tillway.sessions.create(params), tillway.checkout.create(params)]) {
-        await assert.rejects(promise, { name: 'TypeError', message: /its parameters must be an object, not / });
+        await assert.rejects(promise, { name: 'TypeError', message: /parameters must be an object, not / });
       }
     }
     await assert.rejects(tillway.fees.estimate(undefined as unknown as { amount: number }), { name: 'TypeError' });

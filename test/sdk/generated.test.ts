@@ -2,10 +2,9 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import type { z } from 'zod';
-import type { ApiDocument } from '../../sdk/generator/document.ts';
-import { resourcesText } from '../../sdk/generator/generate-resources.ts';
-import { typesText } from '../../sdk/generator/generate-types.ts';
-import type { RuleSet, ServiceErrorCode, TillwayIssue, WebhookEvent } from '../../sdk/src/index.ts';
+import { resourcesText, typesText } from '../../sdk/generator/generate-sdk.ts';
+import type { AnyEvent, RuleSet, ServiceErrorCode, TillwayIssue, WebhookEvent } from '../../sdk/src/index.ts';
+import type { OpenApi } from '../../src/contract/openapi-document.ts';
 import type { webhookEvent } from '../../src/contract/event-contract.ts';
 import type { ErrorCode, Issue } from '../../src/domain/gateway-error.ts';
 import type { ruleSetSchema } from '../../src/routing/rule-set.ts';
@@ -20,6 +19,7 @@ type IsAssignable<Left, Right> = [Left] extends [Right] ? true : false;
 export type HandWritten = [
   AssertTrue<IsAssignable<z.output<typeof ruleSetSchema>, RuleSet>>,
   AssertTrue<IsAssignable<WebhookEvent, z.output<typeof webhookEvent>>>,
+  AssertTrue<IsAssignable<AnyEvent['type'], WebhookEvent['type']>>,
   AssertTrue<IsAssignable<ServiceErrorCode, ErrorCode>>,
   AssertTrue<IsAssignable<ErrorCode, ServiceErrorCode>>,
   AssertTrue<IsAssignable<TillwayIssue, Issue>>,
@@ -31,7 +31,7 @@ export type HandWritten = [
 // `npm run generate` runs this test with --test-update-snapshots, which writes the files.
 test('the generated modules of the SDK match the OpenAPI document of the service', async (context) => {
   await using service = await startTestService();
-  const api = (await (await fetch(`${service.url}/openapi.json`)).json()) as ApiDocument;
+  const api = (await (await fetch(`${service.url}/openapi.json`)).json()) as OpenApi;
   for (const [name, text] of Object.entries({ types: typesText(api), resources: resourcesText(api) })) {
     const path = fileURLToPath(new URL(`../../sdk/src/generated/${name}.ts`, import.meta.url));
     const formatted = await format(MARK + text, { ...(await resolveConfig(path)), filepath: path });

@@ -73,7 +73,7 @@ describe('the ledger and settlement commands', () => {
     const balances = await runIn(on, 'ledger', 'balances', '--environment', 'sandbox');
     assert.equal(balances.code, 0);
     assert.match(balances.stdout, /sandbox +merchant_payable +[\d.]+ USD +291\.30 USD/);
-    assert.match(balances.stdout, /sandbox +in all +0\.00 USD/);
+    assert.match(balances.stdout, /sandbox +total +0\.00 USD/);
 
     const journal = await runIn(on, 'ledger', 'journal', '--payment-id', payments[2]!, '--json');
     const { data } = JSON.parse(journal.stdout) as { data: { postingId: string }[] };

@@ -102,7 +102,7 @@ describe('a call of the transport ends', () => {
     const error = await errorOf(transport.send(READ));
     assert.ok(error instanceof TillwayConnectionError);
     assert.equal(error.code, 'timed_out');
-    assert.equal(error.message, 'GET http://127.0.0.1:3000/x was not answered within 5 ms.');
+    assert.equal(error.message, 'GET http://127.0.0.1:3000/x got no response within 5 ms.');
     assert.equal(sent.length, 2);
     const ignoresSignal = createTransport({ timeoutMs: 5, maxRetries: 0, fetch: () => new Promise(() => undefined) });
     assert.equal((await errorOf(ignoresSignal.send(READ))).code, 'timed_out');

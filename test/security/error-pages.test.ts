@@ -34,11 +34,11 @@ const REFUSED: [status: number, code: string, title: string, request: Request][]
   [404, 'not_found', 'Page not found', { url: '/%ff' }],
   [404, 'not_found', 'Page not found', { url: '/docs/%00' }],
   [404, 'not_found', 'Page not found', { url: '/assets/checkout-000000000000.css' }],
-  [400, 'invalid_input', 'The request was refused', { url: '/docs?x=%00' }],
+  [400, 'invalid_input', 'The request was rejected', { url: '/docs?x=%00' }],
   [403, 'forbidden', 'Not allowed', { url: '/', headers: { host: 'evil.example' } }],
   [403, 'forbidden', 'Not allowed', { method: 'POST', url: '/demo', headers: FOREIGN_FORM }],
-  [405, 'method_not_allowed', 'This page cannot be opened that way', { method: 'POST', url: '/docs' }],
-  [500, 'internal_error', 'Something failed on this server', { url: '/injected/failure' }],
+  [405, 'method_not_allowed', 'This page cannot be opened directly', { method: 'POST', url: '/docs' }],
+  [500, 'internal_error', 'Server error', { url: '/injected/failure' }],
 ];
 
 const ALWAYS_JSON =

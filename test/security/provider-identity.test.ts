@@ -4,11 +4,12 @@ import type { Discrepancy } from '../../sdk/src/index.ts';
 import { startAttempt } from '../../src/domain/checkout.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import { ENVIRONMENTS, type Environment } from '../../src/domain/route.ts';
-import { applyReport } from '../../src/operations/apply-provider-message.ts';
+import { applyReport } from '../../src/operations/apply-signal.ts';
 import { commitDecision } from '../../src/operations/commit-decision.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
 import { aRoute } from '../fixtures/checkout-records.ts';
+import { aReport } from '../fixtures/provider-reports.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { type CallbackFields, charged, recordsOf, refunded, sendCallback, settled } from '../support/callbacks.ts';
 import { gatewayOf, paymentsOf, pick } from '../support/gateway.ts';
@@ -186,10 +187,10 @@ test('an inquiry answer changes only payments at the provider that gave the answ
   for (const owner of SENDERS) {
     const payment = await pendingAt(owner);
     const start = await records(payment.sessionId);
-    const report = { paymentId: null, status: 'paid', amount: 4999, currency: 'USD', txHash: null } as const;
+    const report = aReport({ status: 'paid', amount: 4999 });
     for (const sender of [...SENDERS.filter((other) => other !== owner), owner]) {
       const provider = on.service.deps.providers.get(nameOf(sender))!;
-      const { outcome } = await applyReport(on.service.deps, provider, payment, { ...report, failure: null });
+      const { outcome } = await applyReport(on.service.deps, provider, payment, report);
       assert.equal(outcome, sender === owner ? 'applied' : outcomeFor(owner, sender));
       assert.equal((await records(payment.sessionId)) === start, sender !== owner);
     }

@@ -56,7 +56,7 @@ describe('tillway verify-page', () => {
       const { code, stdout } = await runIn({ url }, 'verify-page');
       assert.equal(code, 0, stdout);
       assert.match(stdout, /^ok +page\nok +checkout\.css\nok +checkout\.js\n/);
-      assert.match(stdout, /The checkout page is that of this release\.\n$/);
+      assert.match(stdout, /The checkout page matches this release\.\n$/);
     }
   });
 

@@ -15,6 +15,7 @@ import { type TestService, startTestService } from '../support/service.ts';
 import { SECRET, createSession, postCallback, stateOf } from './buyer.ts';
 import { brokenInvariants } from '../support/sound.ts';
 import { runs } from '../support/for-all.ts';
+import { aReport } from '../fixtures/provider-reports.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -23,7 +24,7 @@ const TOTAL = 4999;
 
 const FIRST_INQUIRY_MS = 30 * SECOND;
 
-/** How the scripted provider treats one request. */
+/** Reaction of the scripted provider to one request: whether it executes it, and what it answers. */
 interface RequestFate {
   executed: boolean;
   answer: 'success' | 'refusal' | 'none';
@@ -43,7 +44,7 @@ interface Charge {
 /** A provider in memory. */
 interface ScriptedProvider extends Provider {
   charges: Map<string, Charge>;
-  /** Fates of the next requests of each kind; later requests succeed. */
+  /** Reactions to the next requests of each kind; later requests succeed. */
   next: Record<'handoff' | 'inquire' | 'cancelOrRefund', RequestFate[]>;
   /** Payment ids of the requests, in order. */
   requests: Record<'handoff' | 'inquire' | 'cancel' | 'refund', string[]>;
@@ -61,13 +62,14 @@ const STATUS = {
 } as const;
 
 function createScriptedProvider(id: string, now: () => number): ScriptedProvider {
-  const { readCallback, readStored } = createSandboxProvider({ url: '', apiKey: '', callbackSecret: SECRET, now });
+  const { readCallback, traits, check } = createSandboxProvider({ url: '', apiKey: '', callbackSecret: SECRET, now });
   const lost = () => new Error('the answer is lost');
   const on: ScriptedProvider = {
     id,
     environment: 'sandbox',
+    traits,
+    check,
     readCallback,
-    readStored,
     charges: new Map(),
     next: { handoff: [], inquire: [], cancelOrRefund: [] },
     requests: { handoff: [], inquire: [], cancel: [], refund: [] },
@@ -77,7 +79,7 @@ function createScriptedProvider(id: string, now: () => number): ScriptedProvider
       await on.onHandoff(payment.id, session.id);
       const fate = on.next.handoff.shift() ?? ANSWERED;
       if (fate.executed) addCharge(on, payment.id, { order: session.id, amount: payment.amount });
-      if (fate.answer === 'none') return { outcome: 'ambiguous', reason: 'the test says so' };
+      if (fate.answer === 'none') return { outcome: 'ambiguous', reason: 'the test says so', isAnswered: false };
       if (fate.answer === 'refusal') return { outcome: 'refused', reason: 'the test says so', providerReason: null };
       return { outcome: 'accepted', reference: `${id}_${payment.id}`, url: pageOf(on, payment.id) };
     },
@@ -85,11 +87,9 @@ function createScriptedProvider(id: string, now: () => number): ScriptedProvider
       on.requests.inquire.push(paymentId);
       if ((on.next.inquire.shift() ?? ANSWERED).answer !== 'success') throw lost();
       const found = on.charges.get(paymentId);
-      if (!found) return undefined;
-      const status = STATUS[found.state];
-      const report = { paymentId, status, amount, currency: 'USD', txHash: null, failure: null };
-      const place = { reference: `${id}_${paymentId}`, url: pageOf(on, paymentId) };
-      return { ...report, ...place, awaitsBuyer: found.state === 'CREATED' };
+      if (!found) return 'unknown';
+      const report = aReport({ status: STATUS[found.state], amount, awaitsBuyer: found.state === 'CREATED' });
+      return { report, reference: `${id}_${paymentId}`, url: pageOf(on, paymentId) };
     },
     async cancel({ id: paymentId }) {
       const fate = on.next.cancelOrRefund.shift() ?? ANSWERED;
@@ -104,11 +104,10 @@ function createScriptedProvider(id: string, now: () => number): ScriptedProvider
       const found = on.charges.get(payment.id);
       const { executed, answer } = on.next.cancelOrRefund[0] ?? ANSWERED;
       if (executed && found?.state === 'CAPTURED') found.state = 'REFUNDED';
-      const outcome = await on.inquireRefund({ refundId: '', payment, amount: 0 });
+      const outcome = await on.inquireRefund({ refundId: '', payment, amount: 0, reference: null, created: 0 });
       if (answer !== 'success' || !outcome) throw lost();
       return outcome;
     },
-    check: async () => ({ ready: true, findings: [] }),
     async inquireRefund({ payment }) {
       on.requests.refund.push(payment.id);
       if ((on.next.cancelOrRefund.shift() ?? ANSWERED).answer !== 'success') throw lost();

@@ -165,19 +165,19 @@ test('provider requests reject after a 500, and report an unknown payment withou
   await using broken = await startServer((_request, response) => void response.writeHead(500).end('{}'));
   await assert.rejects(sandboxAt(broken.url).inquire(aPayment()));
   await assert.rejects(sandboxAt(broken.url).cancel(aPayment()));
-  const refund = { refundId: idOf('ref', 1), payment: aPayment(), amount: 100 };
+  const refund = { refundId: idOf('ref', 1), payment: aPayment(), amount: 100, reference: null, created: 0 };
   await assert.rejects(sandboxAt(broken.url).refund(refund));
   await assert.rejects(sandboxAt(broken.url).inquireRefund(refund));
 
   await using on = await startTestService();
   const sandbox = on.service.deps.providers.get('sandbox')!;
-  assert.equal(await sandbox.inquire(aPayment()), undefined);
+  assert.equal(await sandbox.inquire(aPayment()), 'unknown');
   assert.equal(await sandbox.cancel(aPayment()), 'unknown');
   assert.equal(await sandbox.inquireRefund(refund), undefined);
 });
 
 test('a 404 means that the payment is unknown only if the body is an error of the provider, not of a proxy', async () => {
-  const refund = { refundId: idOf('ref', 1), payment: aPayment(), amount: 100 };
+  const refund = { refundId: idOf('ref', 1), payment: aPayment(), amount: 100, reference: null, created: 0 };
   const refundWithBody = async (body: string) => {
     await using server = await startServer((_request, response) => void response.writeHead(404).end(body));
     return await sandboxAt(server.url).refund(refund);
@@ -191,7 +191,9 @@ function handoffOf(customerEmail = 'buyer@example.com') {
     session: aSession({ customerEmail }),
     payment: aPayment(),
     merchant: 'Demo merchant',
-    returnUrl: 'http://127.0.0.1:1/checkout/x',
+    returnUrl: 'http://127.0.0.1:1/checkout/x/back',
+    cancelUrl: 'http://127.0.0.1:1/checkout/x',
+    callbackUrl: 'http://127.0.0.1:1/callbacks',
     timeoutMs: 5000,
   };
 }

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { Provider } from '../../src/providers/provider.ts';
-import { applyRefundMessage } from '../../src/operations/refunds/apply-refund-report.ts';
 import { SAMPLE_PROVIDER_SECRET } from '../../src/operations/webhook-samples.ts';
 import { signCallback } from '../../src/webhooks/sign.ts';
 import { call, startTestService } from '../support/service.ts';
 import { runIn } from '../cli/terminal.ts';
 import { attempt, createSession, startAt } from './buyer.ts';
+import { reportRefund } from '../fixtures/provider-reports.ts';
 
 const SECOND = 1000;
 const REASON = 'the provider does not know this payment';
@@ -81,7 +81,7 @@ describe('a provider that does not know the payment of a refund', () => {
   const KNOWS_NO_PAYMENT = {
     refund: async () => 'unknown' as const,
     inquireRefund: async () => undefined,
-    inquire: async () => undefined,
+    inquire: async () => 'unknown' as const,
   };
 
   /** Requests a refund of 10.00 of a payment of 49.99; `provider` replaces methods of the simulated provider. */
@@ -146,14 +146,7 @@ describe('a provider that does not know the payment of a refund', () => {
   test('causes an error log line if it later reports the refund as paid out, and the refund stays failed', async () => {
     await refundAt(KNOWS_NO_PAYMENT, async (id, sessionId, lines) => {
       await wait(2);
-      const callback = { eventId: `${id} late`, sessionId, refundId: id, amount: 1000, currency: 'USD' };
-      const outcome = await applyRefundMessage(on.service.deps, {
-        provider: 'sandbox',
-        environment: 'sandbox',
-        callback: { ...callback, status: 'succeeded', reason: null },
-        body: '{}',
-      });
-      assert.equal(outcome, 'ignored');
+      assert.equal(await reportRefund(on.service.deps, { id, sessionId, amount: 1000 }, 'succeeded'), 'ignored');
       assert.equal((await refundOf(id)).status, 'failed');
       assert.equal(lines().filter(({ level }) => level === 50).length, 1);
     });

@@ -145,17 +145,20 @@ describe('the cents of a refund select its outcome', () => {
   });
 });
 
+/** Fields of a first refund request. */
+const FIRST = { reference: null, created: 0 };
+
 describe('the simulated provider', () => {
   test('rejects a refund above the captured amount', async () => {
     const payment = await paidPayment();
-    const request = { refundId: idOf('ref', 7), payment, amount: payment.fees.total + 1 };
+    const request = { refundId: idOf('ref', 7), payment, amount: payment.fees.total + 1, ...FIRST };
     assert.deepEqual(await simulated.refund(request), REFUSED);
     assert.equal(await simulated.inquireRefund(request), undefined);
   });
 
   test('refunds each refund id once, and rejects the id with another amount', async () => {
     const payment = await paidPayment();
-    const request = { refundId: idOf('ref', 8), payment, amount: 1000 };
+    const request = { refundId: idOf('ref', 8), payment, amount: 1000, ...FIRST };
     for (let time = 0; time < 2; time++) assert.deepEqual(await simulated.refund(request), SUCCEEDED);
     assert.equal((await on.simulator.chargeOfPayment(payment.id))!.refunded, 1000);
     assert.deepEqual(await simulated.refund({ ...request, amount: 999 }), REFUSED);
@@ -165,7 +168,7 @@ describe('the simulated provider', () => {
     const payment = await paidPayment();
     const id = await requestRefund(payment, 10);
     // As after kill -9: the provider has refunded the money, and the gateway has not stored the answer.
-    assert.deepEqual(await simulated.refund({ refundId: id, payment, amount: 1000 }), SUCCEEDED);
+    assert.deepEqual(await simulated.refund({ refundId: id, payment, amount: 1000, ...FIRST }), SUCCEEDED);
     const [due] = (await on.service.deps.store.refundsDue(on.clock.now(), 10)).filter(({ refund }) => refund.id === id);
     const claimed = { ...due!, attempts: 1, dueAt: on.clock.now() + 60 * SECOND };
     assert.ok((await on.service.deps.store.commit([{ type: 'refund_claimed', due: claimed }])).done);
@@ -256,7 +259,7 @@ describe('a provider’s report on a refund', () => {
       assert.match(await state(id), /^pending/);
       const messages = await messagesOf(payment.sessionId, id);
       assert.deepEqual(messages.filter(({ flagged }) => flagged).length, 3);
-      assert.equal((await sendCallback({ ...about, event: 'x', refund: idOf('ref', 99) }))?.status, 404);
+      assert.equal((await sendCallback({ ...about, event: 'x', refund: idOf('ref', 99) }))?.outcome, 'unknown');
     });
   });
 });

@@ -15,7 +15,7 @@ import {
   updateRefund,
 } from '../../src/simulator/simulator-store.ts';
 import { NOW } from '../fixtures/checkout-records.ts';
-import { createServiceDatabase, usual } from '../support/database.ts';
+import { createServiceDatabase, STORE_OPTIONS } from '../support/database.ts';
 import { openStore } from '../../src/store/open.ts';
 
 const MINUTE = 60_000;
@@ -51,7 +51,7 @@ function aCallback(fields: Partial<QueuedCallback> = {}): QueuedCallback {
 
 async function withStore(use: (store: SimulatorStore) => Promise<void>): Promise<void> {
   await using database = await createServiceDatabase();
-  const opened = await openStore(database.settings, usual);
+  const opened = await openStore(database.settings, STORE_OPTIONS);
   try {
     await use(createSimulatorStore(opened.database));
   } finally {

@@ -8,7 +8,7 @@ import * as fc from 'fast-check';
 import { Client } from 'pg';
 import { type Examined, doctor } from '../../src/cli/doctor-report.ts';
 import type { Decision } from '../../src/domain/checkout-state.ts';
-import type { ProviderEvent } from '../../src/domain/checkout.ts';
+import type { ProviderEvent } from '../../src/domain/provider-event.ts';
 import { withReport } from '../../src/domain/discrepancy.ts';
 import type { ProviderMessage } from '../../src/domain/provider-message.ts';
 import type { Checkout } from '../../src/domain/records.ts';
@@ -18,7 +18,7 @@ import { anyFailure } from '../fixtures/failures.ts';
 import { commitDecision } from '../../src/operations/commit-decision.ts';
 import type { Deps } from '../../src/operations/deps.ts';
 import { writesOf } from '../../src/operations/routing/health-watch.ts';
-import { override, reconfigure } from '../../src/routing/health-override.ts';
+import { setOverride, reconfigureHealth } from '../../src/routing/health-override.ts';
 import { leaseProbe, releaseProbe } from '../../src/routing/health-probe.ts';
 import { type HealthChange, type HealthRecord, initialHealth } from '../../src/routing/health-record.ts';
 import type { HealthSignals, ResultKind } from '../../src/routing/health-signals.ts';
@@ -34,7 +34,7 @@ import {
   walk,
 } from '../fixtures/checkout-history.ts';
 import { INJECTED_VIOLATIONS } from '../fixtures/injected-violations.ts';
-import type { Step } from '../fixtures/violation-rows.ts';
+import type { ViolationStep } from '../fixtures/violation-rows.ts';
 import { NOW, aCustomer, aSession, idOf } from '../fixtures/checkout-records.ts';
 import { withStore, write } from '../fixtures/store-records.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
@@ -119,7 +119,7 @@ async function findings(probe: Probe): Promise<Record<string, string[]>> {
 /** Statements that create the dropped triggers of the ledger again. */
 let droppedTriggers: string[] = [];
 
-async function applyStep(probe: Probe, step: Step): Promise<void> {
+async function applyStep(probe: Probe, step: ViolationStep): Promise<void> {
   if (step === 'drop_triggers') droppedTriggers = await probe.dropTriggers('ledger_entries');
   else if (step === 'restore_triggers') for (const sql of droppedTriggers) await probe.rows(sql);
   else if (typeof step === 'string') await probe.rows(step);
@@ -323,11 +323,11 @@ function changeOf(
     case 'signals':
       return nextHealth(record, signalsOf(kind, now), 0.5);
     case 'override':
-      return override(record, { state, until: untilMs === null ? null : now + untilMs, reason: 'why' }, now);
+      return setOverride(record, { state, until: untilMs === null ? null : now + untilMs, reason: 'why' }, now);
     case 'end_override':
-      return override(record, null, now);
+      return setOverride(record, null, now);
     case 'reconfigure':
-      return reconfigure(record, state, now);
+      return reconfigureHealth(record, state, now);
     case 'lease':
       return withoutTransition(leaseProbe(record, idOf('pay', 1), now));
     case 'release':
@@ -396,8 +396,8 @@ async function* replayed(deps: Deps, history: History, index: number): AsyncGene
 function messageOf(sessionId: string, eventId: string, event: ProviderEvent, outcome: string) {
   const { provider, environment, paymentId, status, amount, currency } = event;
   const flagged = outcome !== 'applied' && outcome !== 'ignored';
-  const about = { provider, environment, eventId, sessionId, paymentId, refundId: null };
-  const message = { ...about, status, amount, currency, outcome, flagged };
+  const origin = { provider, environment, eventId, about: 'payment' as const, signal: null };
+  const message = { ...origin, sessionId, paymentId, refundId: null, status, amount, currency, outcome, flagged };
   return { ...message, body: '{}', received: NOW };
 }
 

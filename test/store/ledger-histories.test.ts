@@ -10,10 +10,16 @@ import { commitDecision } from '../../src/operations/commit-decision.ts';
 import { ledgerBalances } from '../../src/operations/ledger/ledger-balances.ts';
 import { exportJournal } from '../../src/operations/ledger/read-journal.ts';
 import { createRefund } from '../../src/operations/refunds/create-refund.ts';
-import { applySettlementMessage, recordPayout } from '../../src/operations/settlement/settle-payment.ts';
+import { recordPayout } from '../../src/operations/settlement/settle-payment.ts';
 import { importSettlements } from '../../src/operations/settlement/import-settlements.ts';
 import { anyStepOf } from '../fixtures/any-step.ts';
-import { reportPayment, reportRefund, startAccepted } from '../fixtures/provider-reports.ts';
+import {
+  applySandboxSignal,
+  reportPayment,
+  reportRefund,
+  settlementSignal,
+  startAccepted,
+} from '../fixtures/provider-reports.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { TEST_DATABASE, settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
@@ -147,8 +153,6 @@ class Model {
   }
 }
 
-let messages = 0;
-
 async function pay(
   on: TestService,
   model: Model,
@@ -203,21 +207,8 @@ async function settle(on: TestService, model: Model, payment: KnownPayment, by: 
     if (expected !== undefined) assert.equal(line!.status, 'matched', line!.message);
     else assert.notEqual(line!.status, 'matched');
   } else {
-    const callback = {
-      eventId: `m_${messages++}`,
-      sessionId: payment.sessionId,
-      paymentId: payment.id,
-      amount,
-      currency: 'USD',
-      reference: null,
-      settledAt: null,
-    };
-    const outcome = await applySettlementMessage(deps, {
-      provider: 'sandbox',
-      environment: 'sandbox',
-      callback,
-      body: '{}',
-    });
+    const { id: paymentId, sessionId } = payment;
+    const outcome = await applySandboxSignal(deps, settlementSignal({ sessionId, paymentId, amount }));
     if (expected !== undefined) assert.equal(outcome, 'applied');
     else assert.notEqual(outcome, 'applied');
   }
@@ -269,6 +260,7 @@ const EMPTY: Book = {
   merchant_payable: 0,
   gateway_revenue: 0,
   buyer_refunds_payable: 0,
+  operator_cash: 0,
 };
 
 const EXPECTED_KINDS = [

@@ -6,7 +6,7 @@ import { openStore } from '../../src/store/open.ts';
 import { until } from '../support/until.ts';
 import { anApiKey } from '../fixtures/api-key-records.ts';
 import { checkoutOf, creationOf, checkoutRecords, write } from '../fixtures/store-records.ts';
-import { openTestStore, settingsOf, usual, withClient } from '../support/database.ts';
+import { openTestStore, settingsOf, STORE_OPTIONS, withClient } from '../support/database.ts';
 import { type Databases, alterSystem, sharedPostgres, startPostgres } from '../support/postgres.ts';
 import { startProxy } from '../support/tcp-proxy.ts';
 import { END_CONNECTIONS, WAITING, records, isUnavailable, versionRaised, withPostgres } from './postgres-stage.ts';
@@ -138,7 +138,7 @@ const CLOCK_ERROR_MS = 1000;
 
 test('the store uses the clock of the database server', () =>
   withPostgres(async ({ url, name }) => {
-    const store = await openStore(settingsOf(url), { ...usual, clock: { now: () => 0 } });
+    const store = await openStore(settingsOf(url), { ...STORE_OPTIONS, clock: { now: () => 0 } });
     const earliest = store.now() - CLOCK_ERROR_MS;
     const [row] = await postgres.query(name, 'SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8 * 1000 AS now');
     const latest = store.now() + CLOCK_ERROR_MS;
@@ -192,7 +192,7 @@ describe('opening a store on PostgreSQL', () => {
   test('rejects a standby, an encoding other than UTF-8 and a wrong password, without the password in the message', async () => {
     const readOnly = await database();
     await postgres.query(readOnly, `ALTER DATABASE ${readOnly} SET default_transaction_read_only = on`);
-    await assert.rejects(openTestStore(settingsOf(postgres.url(readOnly))), /read only, as a standby is/);
+    await assert.rejects(openTestStore(settingsOf(postgres.url(readOnly))), /read-only, like a standby/);
 
     await postgres.query(
       'postgres',
@@ -215,7 +215,7 @@ describe('opening a store on PostgreSQL', () => {
     const warningsOf = async (cluster: Databases, name: string): Promise<unknown[]> => {
       const warned: unknown[] = [];
       const store = await openStore(settingsOf(cluster.url(name)), {
-        ...usual,
+        ...STORE_OPTIONS,
         log: { info: () => undefined, warn: (fields) => warned.push(fields) },
       });
       await store.close();

@@ -13,7 +13,7 @@ interface Statement {
   params: SqlValue[];
 }
 
-/** A database with one customer and one endpoint: without them some lists return without reading their page. */
+/** A database with one customer and one endpoint, because some lists return early if these do not exist. */
 function openDatabase(): DatabaseSync {
   const database = new DatabaseSync(':memory:', { enableForeignKeyConstraints: false });
   for (const { sql } of MIGRATIONS) database.exec(sql);

@@ -84,9 +84,9 @@ describe('records are read unchanged after they are written', () => {
     const { status, attempts, announced, retryUntil, wakeAt } = after.session;
     const version = before.session.version + 1;
     const session = { ...before.session, version, status, attempts, announced, retryUntil, wakeAt };
-    const { fees, route, providerCost, probe, metadata, created, timeoutAt } = before.payments[0]!;
+    const { fees, route, providerCost, costRefundable, probe, metadata, created } = before.payments[0]!;
     const fixed = { environment: before.session.environment, amount: before.session.amount, fees, metadata, created };
-    const payment = { ...after.payments[0]!, ...fixed, route, providerCost, probe, timeoutAt };
+    const payment = { ...after.payments[0]!, ...fixed, route, providerCost, costRefundable, probe };
     payment.customerId = before.session.customerId;
     const invoice = { ...before.invoices[0]!, status: after.invoices[0]!.status };
     await write(

@@ -12,7 +12,7 @@ import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { creationOf, checkoutRecords, write } from '../fixtures/store-records.ts';
 import { temporaryFolder } from '../process/program.ts';
-import { contentsOf, usual } from '../support/database.ts';
+import { contentsOf, STORE_OPTIONS } from '../support/database.ts';
 
 const WRITER = new URL('../../src/store/sqlite-writer.ts', import.meta.url);
 const STORE = new URL('../../src/store/sqlite.ts', import.meta.url);
@@ -42,7 +42,7 @@ function onPath(name: string, use: (path: string) => Promise<void>): void {
 }
 
 async function withOpen(path: string, use: (store: Store) => Promise<void>, log?: StoreLog): Promise<void> {
-  const store = await openSqlite({ ...usual, path, ...(log && { log, serving: true }) });
+  const store = await openSqlite({ ...STORE_OPTIONS, path, ...(log && { log, serving: true }) });
   try {
     await use(store);
   } finally {
@@ -95,7 +95,7 @@ describe('an acknowledged write is durable', () => {
   });
 
   onPath('closing waits for writes in progress', async (path) => {
-    const store = await openSqlite({ ...usual, path });
+    const store = await openSqlite({ ...STORE_OPTIONS, path });
     const commits = Array.from({ length: 50 }, (_, index) => store.commit(creationOf(checkoutRecords(index))));
     await store.close();
     assert.ok((await Promise.all(commits)).every(({ done }) => done));
@@ -122,7 +122,7 @@ describe('migrations of a SQLite database', () => {
       [0, known.length],
     );
     assert.deepEqual(applied(path), known);
-    const stores = await Promise.all([1, 2].map(() => openSqlite({ ...usual, path })));
+    const stores = await Promise.all([1, 2].map(() => openSqlite({ ...STORE_OPTIONS, path })));
     for (const store of stores) await store.close();
   });
 
@@ -133,7 +133,7 @@ describe('migrations of a SQLite database', () => {
       database.prepare('INSERT INTO schema_migrations VALUES (?, ?, ?)').run(newer.version, newer.name, 'x'),
     );
     await assert.rejects(
-      openSqlite({ ...usual, path }),
+      openSqlite({ ...STORE_OPTIONS, path }),
       /the database has migration \d+ \(future\), which this version of Tillway does not know: start the version/,
     );
     assert.deepEqual(applied(path), [...known, newer]);
@@ -152,7 +152,7 @@ describe('migrations of a SQLite database', () => {
       );
       await withOpen(path, async () => undefined);
       withDatabase(path, (database) => database.exec('DELETE FROM schema_migrations WHERE version = 14'));
-      await assert.rejects(openSqlite({ ...usual, path }), /from before migration 14, which .* cannot upgrade/);
+      await assert.rejects(openSqlite({ ...STORE_OPTIONS, path }), /from before migration 14, which .* cannot upgrade/);
     },
   );
 });

@@ -171,8 +171,8 @@ export async function runSql(url: string, sql: string): Promise<void> {
   database.exec(sql);
 }
 
-/** Options for a store in tests of something else. */
-export const usual: Parameters<OpenStore>[1] = {
+/** Usual options of a store: system clock, no log, and fatal errors that fail the test. */
+export const STORE_OPTIONS: Parameters<OpenStore>[1] = {
   clock: systemClock,
   random: () => Math.random(),
   log: pino({ level: 'silent' }),
@@ -183,12 +183,12 @@ export const usual: Parameters<OpenStore>[1] = {
 
 /** Opens a database with the clock of the test, for tests of its content and not of its durability. */
 export async function openTestStore(settings: DatabaseSettings, clock = systemClock): Promise<Store> {
-  const { database: _, ...store } = await openStore(hasty(settings), { ...usual, clock });
+  const { database: _, ...store } = await openStore(withoutSync(settings), { ...STORE_OPTIONS, clock });
   return { ...store, now: clock.now };
 }
 
-/** Makes commits return before the disk sync, which can exceed the time limit of a change set on a shared disk. */
-function hasty(settings: DatabaseSettings): DatabaseSettings {
+/** Makes commits return before the disk sync, which on a shared disk can exceed the time limit of a change set. */
+function withoutSync(settings: DatabaseSettings): DatabaseSettings {
   if (settings.kind === 'sqlite') return settings;
   const url = new URL(settings.url);
   url.searchParams.set('options', '-csynchronous_commit=off');

@@ -2,6 +2,7 @@ import type { Payment, ProviderStatus } from '../../src/domain/records.ts';
 import type { Environment } from '../../src/domain/route.ts';
 import type { HandoffRequest, HandoffResult, Provider } from '../../src/providers/provider.ts';
 import type { Service } from '../../src/service.ts';
+import { aKnownPayment } from '../fixtures/provider-reports.ts';
 import { startServer } from './http-server.ts';
 import { providerSays } from './money-arrives.ts';
 
@@ -39,17 +40,14 @@ export async function startFakeProvider(
       fake.handoffs.push(request);
       return answerOf(fake, request);
     },
+    traits: { cancel: 'holds', lookup: 'own_id', refunds: 'api', costRefundable: true, resend: 'always' },
     readCallback() {
-      throw new Error('the fake provider sends no callbacks');
-    },
-    readStored() {
       throw new Error('the fake provider sends no callbacks');
     },
     async inquire({ id: paymentId, amount }: Payment) {
       if (!fake.cancelled.includes(paymentId)) throw new Error('the fake provider does not respond to inquiries');
-      const report = { paymentId, status: 'failed', amount, currency: 'USD', txHash: null } as const;
       const failure = { code: 'cancelled', source: 'buyer', reason: null } as const;
-      return { ...report, failure, reference: `fake_${paymentId}`, url: null, awaitsBuyer: false };
+      return aKnownPayment(paymentId, { status: 'failed', amount, failure });
     },
     async cancel(payment: Payment) {
       fake.cancelled.push(payment.id);
@@ -58,10 +56,10 @@ export async function startFakeProvider(
     async refund() {
       return { status: 'succeeded', reason: null };
     },
-    check: async () => ({ ready: true, findings: [] }),
     async inquireRefund() {
       return undefined;
     },
+    check: async () => ({ ready: true, findings: [] }),
     [Symbol.asyncDispose]: () => pages[Symbol.asyncDispose](),
   };
   return fake;
@@ -97,6 +95,6 @@ function answerOf(fake: FakeProvider, { payment, returnUrl }: HandoffRequest): H
     case 'refuse':
       return { outcome: 'refused', reason: 'the test says so', providerReason: null };
     case 'lose':
-      return { outcome: 'ambiguous', reason: 'the test says so' };
+      return { outcome: 'ambiguous', reason: 'the test says so', isAnswered: false };
   }
 }

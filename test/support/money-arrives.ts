@@ -1,6 +1,6 @@
-import { applyProviderMessage } from '../../src/operations/apply-provider-message.ts';
 import type { ProviderStatus } from '../../src/domain/records.ts';
 import type { Environment } from '../../src/domain/route.ts';
+import { reportPayment } from '../fixtures/provider-reports.ts';
 import type { TestService } from './service.ts';
 
 let messages = 0;
@@ -21,19 +21,8 @@ export async function providerSays(
 ) {
   const { session, payments } = (await service.deps.store.checkout(sessionId))!;
   const route = service.deps.routes.find(({ environment }) => environment === session.environment)!;
-  return applyProviderMessage(service.deps, {
-    provider: overrides.provider ?? payments.at(-1)?.route.provider ?? route.integrationId,
-    environment: overrides.environment ?? session.environment,
-    callback: {
-      eventId: overrides.eventId ?? `test_${messages++}`,
-      sessionId,
-      paymentId: overrides.paymentId ?? null,
-      status,
-      amount: overrides.amount ?? session.amount,
-      currency: overrides.currency ?? 'USD',
-      txHash: null,
-      failure: null,
-    },
-    body: '{}',
-  });
+  const { eventId = `test_${messages++}`, amount = session.amount, currency = 'USD' } = overrides;
+  const report = { sessionId, paymentId: overrides.paymentId ?? null, eventId, status, amount, currency };
+  const provider = overrides.provider ?? payments.at(-1)?.route.provider ?? route.integrationId;
+  return reportPayment(service.deps, report, overrides.environment ?? session.environment, provider);
 }

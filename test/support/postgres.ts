@@ -139,7 +139,7 @@ function databasesAt(port: number, password: string): Databases {
     query,
     async createDatabase(template = 'template0') {
       const name = `test_${randomBytes(8).toString('hex')}`;
-      // The log is cheaper than checkpoints.
+      // Copying through the write-ahead log is cheaper than checkpoints.
       await query('postgres', `CREATE DATABASE ${name} OWNER tillway TEMPLATE ${template} STRATEGY wal_log`);
       return name;
     },
@@ -172,7 +172,7 @@ function accountToRunAs(): Account {
     try {
       return { uid: idOf('-u', name), gid: idOf('-g', name) };
     } catch {
-      // The machine has no such user.
+      // This user does not exist on the machine.
     }
   }
   throw new Error('PostgreSQL does not run as root, and this machine has neither a user postgres nor nobody');
@@ -250,7 +250,7 @@ async function startServer(options: ServerOptions): Promise<Server> {
   };
 }
 
-/** Waits until the output of a program contains these words. */
+/** Waits until the output of a program contains `words`. */
 export function untilSaid(output: Readable, words: string): Promise<void> {
   return new Promise((resolve) => {
     let last = '';

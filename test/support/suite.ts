@@ -25,7 +25,7 @@ export function suiteInstances(
       const [first] = running;
       running.push(await startTestService({ ...options, ...(first && { beside: first }) }));
     }
-    // In the same hook: Node runs several hooks of a file at the same time.
+    // In the same hook, because Node runs several hooks of a file at the same time.
     await prepare();
   });
   after(async () => {

@@ -4,22 +4,22 @@ import type { ServerResponse } from 'node:http';
 import { type Socket, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import type { Resolve } from '../../src/webhooks/address.ts';
+import type { ResolveHost } from '../../src/webhooks/address.ts';
 import { type DeliveryLimits, type Exchange, createDeliverer } from '../../src/webhooks/deliver.ts';
 import { PATIENT, SHORT_LIMITS, START, listen, receiver } from './fixtures.ts';
 
 const KIB = 1024;
 /** A deadline of this length expires when {@link expireAtResponseBody} says so. */
 const DEADLINE_AT_BODY_MS = 3_600_000;
-const toLoopback: Resolve = () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
-const toUnknownName: Resolve = () =>
+const toLoopback: ResolveHost = () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
+const toUnknownName: ResolveHost = () =>
   Promise.reject(Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' }));
-const toNoAnswer: Resolve = () => new Promise(() => undefined);
+const toNoAnswer: ResolveHost = () => new Promise(() => undefined);
 
 function post(
   context: TestContext,
   url: string,
-  options: { limits?: DeliveryLimits; resolve?: Resolve; body?: string } = {},
+  options: { limits?: DeliveryLimits; resolve?: ResolveHost; body?: string } = {},
 ): Promise<Exchange> {
   const { limits = PATIENT, resolve = toLoopback, body = '{"id":"evt_1"}' } = options;
   const deliverer = createDeliverer({ targets: 'loopback', resolve, now: () => START, limits });

@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { GatewayError } from '../../src/domain/gateway-error.ts';
 import type { SealedSecret } from '../../src/domain/webhook-endpoint.ts';
 import { loadEncryptionKeys } from '../../src/service/webhook-deps.ts';
-import { KEY_BYTES, open, seal, type SecretBox, createSecretBox, isSecret } from '../../src/webhooks/secret-box.ts';
+import { KEY_BYTES, openSealed, sealText, createSecretBox, isWebhookSecret } from '../../src/webhooks/secret-box.ts';
 import { temporaryFolder } from '../process/program.ts';
 import { anyCodePoint } from '../support/code-point.ts';
 import { runs } from '../support/for-all.ts';
@@ -23,13 +23,13 @@ function sealedSecret(sealed: string, place: Pick<SealedSecret, 'endpointId' | '
 test('a sealed text opens only with its key and context, and does not reveal the text', () => {
   fc.assert(
     fc.property(text, key, key, context, context, (value, secretKey, otherKey, about, other) => {
-      const sealed = seal(value, secretKey, about, randomBytes);
-      assert.equal(open(sealed, secretKey, about), value);
+      const sealed = sealText(value, secretKey, about, randomBytes);
+      assert.equal(openSealed(sealed, secretKey, about), value);
       assert.match(sealed, /^v1\.[\w-]+$/);
       if (value.length > 8) assert(!sealed.includes(value));
-      assert.notEqual(seal(value, secretKey, about, randomBytes), sealed);
-      if (Buffer.compare(secretKey, otherKey) !== 0) assert.equal(open(sealed, otherKey, about), undefined);
-      if (about !== other) assert.equal(open(sealed, secretKey, other), undefined);
+      assert.notEqual(sealText(value, secretKey, about, randomBytes), sealed);
+      if (Buffer.compare(secretKey, otherKey) !== 0) assert.equal(openSealed(sealed, otherKey, about), undefined);
+      if (about !== other) assert.equal(openSealed(sealed, secretKey, other), undefined);
     }),
   );
 });
@@ -37,14 +37,14 @@ test('a sealed text opens only with its key and context, and does not reveal the
 test('a sealed text that was shortened, extended or changed does not open', () => {
   fc.assert(
     fc.property(text, key, fc.nat(), fc.nat({ max: 62 }), (value, secretKey, at, step) => {
-      const sealed = seal(value, secretKey, 'here', randomBytes);
+      const sealed = sealText(value, secretKey, 'here', randomBytes);
       const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
       const place = at % sealed.length;
-      assert.equal(open(sealed.slice(0, place), secretKey, 'here'), undefined);
-      assert.equal(open(`${sealed}A`, secretKey, 'here'), undefined);
+      assert.equal(openSealed(sealed.slice(0, place), secretKey, 'here'), undefined);
+      assert.equal(openSealed(`${sealed}A`, secretKey, 'here'), undefined);
       const letter = letters[(letters.indexOf(sealed[place]!) + 1 + step) % letters.length]!;
       if (letter === sealed[place]) return;
-      assert.equal(open(sealed.slice(0, place) + letter + sealed.slice(place + 1), secretKey, 'here'), undefined);
+      assert.equal(openSealed(sealed.slice(0, place) + letter + sealed.slice(place + 1), secretKey, 'here'), undefined);
     }),
     { numRuns: runs(300) },
   );
@@ -59,20 +59,20 @@ test('opening a text that was not sealed returns undefined', () => {
       ),
       key,
       (sealed, secretKey) => {
-        assert.equal(open(sealed, secretKey, 'here'), undefined);
+        assert.equal(openSealed(sealed, secretKey, 'here'), undefined);
       },
     ),
   );
 });
 
-function boxOf(...keys: Uint8Array[]): SecretBox {
+function boxOf(...keys: Uint8Array[]) {
   return createSecretBox({ known: () => keys, forSealing: () => keys[0]! }, randomBytes);
 }
 
-test('a new secret is whsec_ and 32 bytes, and opens only for its endpoint and environment', () => {
+test('a new secret is whsec_ and the base64 of 32 bytes, and is decrypted only for its endpoint and environment', () => {
   const box = boxOf(randomBytes(32));
   const { secret, sealed } = box.newSecret(OWNER);
-  assert(isSecret(secret));
+  assert(isWebhookSecret(secret));
   assert.equal(Buffer.from(secret.slice('whsec_'.length), 'base64').length, 32);
   assert.equal(box.open(sealedSecret(sealed)), secret);
   assert.equal(box.open(sealedSecret(sealed, { ...OWNER, endpointId: 'whe_b' })), undefined);

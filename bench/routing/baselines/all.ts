@@ -1,4 +1,4 @@
-import type { Entry } from '../world/simulate.ts';
+import type { BenchRouter } from '../world/simulate.ts';
 import {
   discountedThompson,
   discountedUpperBound,
@@ -9,10 +9,10 @@ import {
   windowedThompson,
   windowedUpperBound,
 } from './counting.ts';
-import { attributed, attributedName } from './attribution.ts';
+import { withAttribution, attributedName } from './attribution.ts';
 import { decisionEngine, type DecisionEngineOptions } from './decision-engine.ts';
 import { HYPERSWITCH_DYNAMO } from './dynamo.ts';
-import { CHEAPEST, ORACLE, ORACLE_BY_VALUE, RANDOM, STATIC_PRIORITY } from './fixed.ts';
+import { CHEAPEST_ROUTE, ORACLE, ORACLE_BY_VALUE, RANDOM, STATIC_PRIORITY } from './fixed.ts';
 
 const DEFAULTS: DecisionEngineOptions = { bucket: 125, exploreShare: 0.05 };
 
@@ -35,7 +35,7 @@ const ENGINE_VARIANTS: readonly [name: string, options: DecisionEngineOptions][]
   ['Hyperswitch B200 h5 %, no latency', HYPERSWITCH],
 ];
 
-const TEXTBOOK: readonly Entry[] = [
+const TEXTBOOK: readonly BenchRouter[] = [
   windowedThompson(2000),
   discountedWindowThompson(0.999, 50),
   discountedThompson(0.9995),
@@ -50,7 +50,7 @@ const TEXTBOOK: readonly Entry[] = [
   HYPERSWITCH_DYNAMO,
 ];
 
-export const BASELINES: readonly Entry[] = [
+export const BASELINES: readonly BenchRouter[] = [
   ORACLE,
   STATIC_PRIORITY,
   RANDOM,
@@ -59,9 +59,9 @@ export const BASELINES: readonly Entry[] = [
 ];
 
 /** The learning algorithms with attribution of failures. */
-export const ATTRIBUTED_BASELINES: readonly Entry[] = [
-  ...TEXTBOOK.map((entry) => attributed(entry)),
+export const ATTRIBUTED_BASELINES: readonly BenchRouter[] = [
+  ...TEXTBOOK.map((entry) => withAttribution(entry)),
   ...ENGINE_VARIANTS.map(([name, options]) => decisionEngine(attributedName(name), { ...options, attributes: true })),
 ];
 
-export const ECONOMIC_BASELINES: readonly Entry[] = [ORACLE_BY_VALUE, CHEAPEST, DECISION_ENGINE_BY_VALUE];
+export const ECONOMIC_BASELINES: readonly BenchRouter[] = [ORACLE_BY_VALUE, CHEAPEST_ROUTE, DECISION_ENGINE_BY_VALUE];

@@ -1,5 +1,5 @@
 import type { BenchOutcome } from '../contender.ts';
-import type { Random } from '../world/random.ts';
+import type { RandomStream } from '../world/random.ts';
 
 /** Reward of the published algorithms: 1 for a paid payment, 0 for any other. */
 export function rewardOf(outcome: BenchOutcome): number {
@@ -10,7 +10,7 @@ export function rewardOf(outcome: BenchOutcome): number {
 export function bestArm(
   arms: number,
   excluded: ReadonlySet<number> | undefined,
-  random: Random,
+  random: RandomStream,
   index: (arm: number) => number,
 ): number {
   let best = -1;
@@ -33,6 +33,6 @@ export function bestArm(
 }
 
 /** A random arm that is not excluded, with equal probabilities. */
-export function anyArm(arms: number, excluded: ReadonlySet<number> | undefined, random: Random): number {
+export function randomArm(arms: number, excluded: ReadonlySet<number> | undefined, random: RandomStream): number {
   return bestArm(arms, excluded, random, () => 0);
 }

@@ -1,7 +1,11 @@
 import type { BenchOutcome, Contender } from '../contender.ts';
-import type { Entry } from '../world/simulate.ts';
+import type { BenchRouter } from '../world/simulate.ts';
 
-function hearing(entry: Entry, name: string, heard: (outcome: BenchOutcome) => BenchOutcome | undefined): Entry {
+function hearing(
+  entry: BenchRouter,
+  name: string,
+  heard: (outcome: BenchOutcome) => BenchOutcome | undefined,
+): BenchRouter {
   return {
     name,
     create(world, truth): Contender {
@@ -26,14 +30,14 @@ export function unattributedName(name: string): string {
 }
 
 /** The same algorithm, which ignores failures caused by buyers and issuers. */
-export function attributed(entry: Entry): Entry {
+export function withAttribution(entry: BenchRouter): BenchRouter {
   return hearing(entry, attributedName(entry.name), (outcome) =>
     outcome.result === 'buyer_failure' ? undefined : outcome,
   );
 }
 
 /** The same algorithm, which counts every failure against the route. */
-export function unattributed(entry: Entry): Entry {
+export function withoutAttribution(entry: BenchRouter): BenchRouter {
   return hearing(entry, unattributedName(entry.name), (outcome) =>
     outcome.result === 'buyer_failure' ? { ...outcome, result: 'route_failure' } : outcome,
   );

@@ -1,7 +1,7 @@
-import type { Random } from '../world/random.ts';
+import type { RandomStream } from '../world/random.ts';
 
 /** A gamma draw of scale 1 for a shape of at least 1: Marsaglia and Tsang, ACM TOMS 26(3), doi:10.1145/358407.358414. */
-function gammaDraw(random: Random, shape: number): number {
+function gammaDraw(random: RandomStream, shape: number): number {
   const d = shape - 1 / 3;
   const c = 1 / Math.sqrt(9 * d);
   for (;;) {
@@ -14,7 +14,7 @@ function gammaDraw(random: Random, shape: number): number {
 }
 
 /** A draw from the posterior of a rate after successes and failures, with a uniform prior. */
-export function betaDraw(random: Random, successes: number, failures: number): number {
+export function betaDraw(random: RandomStream, successes: number, failures: number): number {
   const x = gammaDraw(random, successes + 1);
   return x / (x + gammaDraw(random, failures + 1));
 }

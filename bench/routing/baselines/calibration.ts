@@ -28,7 +28,7 @@ function exploreShareFor(bucket: number, volume: number, arms: number): number {
  * The auto-calibration of decision-engine: every 15 minutes from the volume of the last hour, if that is at least 100.
  * Source: juspay/decision-engine, src/sr_auto_calibration.rs.
  */
-export function calibration(arms: number, start: { bucket: number; exploreShare: number }): Calibration {
+export function createCalibration(arms: number, start: { bucket: number; exploreShare: number }): Calibration {
   let { bucket, exploreShare } = start;
   let volumes = [0];
   let tickAt = TICK_SECONDS;

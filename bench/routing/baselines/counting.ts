@@ -1,14 +1,14 @@
-import { type Random, randomStream } from '../world/random.ts';
-import type { Entry } from '../world/simulate.ts';
+import { type RandomStream, randomStream } from '../world/random.ts';
+import type { BenchRouter } from '../world/simulate.ts';
 import { bestArm, rewardOf } from './arms.ts';
 import { betaDraw } from './beta.ts';
-import { type Counts, discountedCounts, windowedCounts, windowedCountsByArm } from './counts.ts';
+import { type OutcomeCounts, discountedCounts, windowedCounts, windowedCountsByArm } from './counts.ts';
 
 /** The index of an arm from its counts; `known` is the number of outcomes so far. */
-type ArmIndex = (arm: number, memory: { counts: Counts; random: Random; known: number }) => number;
+type ArmIndex = (arm: number, memory: { counts: OutcomeCounts; random: RandomStream; known: number }) => number;
 
 /** An algorithm that counts successes and failures, and chooses the arm with the highest index. */
-function counting(name: string, countsOf: (arms: number) => Counts, index: ArmIndex): Entry {
+function counting(name: string, countsOf: (arms: number) => OutcomeCounts, index: ArmIndex): BenchRouter {
   return {
     name,
     create({ arms, seed }) {
@@ -35,29 +35,29 @@ const meanReward: ArmIndex = (arm, { counts: { successes, failures } }) => {
 const posteriorDraw: ArmIndex = (arm, { counts, random }) =>
   betaDraw(random, counts.successes[arm]!, counts.failures[arm]!);
 
-export const GREEDY: Entry = counting('greedy, all time', (arms) => discountedCounts(arms, 1), meanReward);
+export const GREEDY: BenchRouter = counting('greedy, all time', (arms) => discountedCounts(arms, 1), meanReward);
 
-export const GREEDY_RECENT: Entry = counting(
+export const GREEDY_RECENT: BenchRouter = counting(
   'greedy, last 100 of a route',
   (arms) => windowedCountsByArm(arms, 100),
   meanReward,
 );
 
 /** Thompson 1933, Biometrika 25, doi:10.2307/2332286; with a beta belief, Chapelle and Li, NIPS 2011. */
-export const THOMPSON: Entry = counting('Thompson sampling', (arms) => discountedCounts(arms, 1), posteriorDraw);
+export const THOMPSON: BenchRouter = counting('Thompson sampling', (arms) => discountedCounts(arms, 1), posteriorDraw);
 
 /** D-TS: Raj and Kalyani, arXiv 1707.09727. */
-export function discountedThompson(keep: number): Entry {
+export function discountedThompson(keep: number): BenchRouter {
   return counting(`D-TS ${keep}`, (arms) => discountedCounts(arms, keep), posteriorDraw);
 }
 
 /** SW-TS: Trovo, Paladino, Restelli and Gatti, JAIR 68 (2020), doi:10.1613/jair.1.11407; arXiv 2409.05181. */
-export function windowedThompson(size: number): Entry {
+export function windowedThompson(size: number): BenchRouter {
   return counting(`SW-TS W${size}`, (arms) => windowedCounts(arms, size), posteriorDraw);
 }
 
 /** SW-UCB: Garivier and Moulines, arXiv 0805.3415, section 3.2, rewards up to 1: X + sqrt(xi ln min(t, W) / N). */
-export function windowedUpperBound(size: number, xi: number): Entry {
+export function windowedUpperBound(size: number, xi: number): BenchRouter {
   return counting(
     `SW-UCB W${size} xi ${xi}`,
     (arms) => windowedCounts(arms, size),
@@ -70,7 +70,7 @@ export function windowedUpperBound(size: number, xi: number): Entry {
 }
 
 /** D-UCB: Garivier and Moulines, arXiv 0805.3415, section 3.1: X + bonus sqrt(xi ln n / N), all sums discounted. */
-export function discountedUpperBound(keep: number, bonus: number, xi = 0.5): Entry {
+export function discountedUpperBound(keep: number, bonus: number, xi = 0.5): BenchRouter {
   return {
     name: `D-UCB ${keep} B ${bonus}`,
     create({ arms, seed }) {
@@ -98,14 +98,15 @@ export function discountedUpperBound(keep: number, bonus: number, xi = 0.5): Ent
  * f-dsw TS with f = max: Cavenaghi, Sottocornola, Stella and Zanker, Entropy 23(3) (2021), doi:10.3390/e23030380. The
  * higher of a draw from the discounted history and a draw from the last outcomes of the arm.
  */
-export function discountedWindowThompson(keep: number, size: number): Entry {
+export function discountedWindowThompson(keep: number, size: number): BenchRouter {
   return {
     name: `f-dsw TS max ${keep}/${size}`,
     create({ arms, seed }) {
       const random = randomStream(seed);
       const discounted = discountedCounts(arms, keep);
       const recent = windowedCountsByArm(arms, size);
-      const draw = ({ successes, failures }: Counts, arm: number) => betaDraw(random, successes[arm]!, failures[arm]!);
+      const draw = ({ successes, failures }: OutcomeCounts, arm: number) =>
+        betaDraw(random, successes[arm]!, failures[arm]!);
       const index = (arm: number): number => Math.max(draw(discounted, arm), draw(recent, arm));
       return {
         choose: (_payment, excluded) => bestArm(arms, excluded, random, index),

@@ -1,12 +1,12 @@
 /** Successes and failures of each arm, with past outcomes discounted or dropped. */
-export interface Counts {
+export interface OutcomeCounts {
   successes: Float64Array;
   failures: Float64Array;
   add(arm: number, reward: number): void;
 }
 
 /** Multiplies all counts by the factor `keep` with each outcome of any arm; 1 forgets nothing. */
-export function discountedCounts(arms: number, keep: number): Counts {
+export function discountedCounts(arms: number, keep: number): OutcomeCounts {
   const successes = new Float64Array(arms);
   const failures = new Float64Array(arms);
   return {
@@ -24,7 +24,7 @@ export function discountedCounts(arms: number, keep: number): Counts {
 }
 
 /** Counts the last `size` outcomes of all arms together. */
-export function windowedCounts(arms: number, size: number): Counts {
+export function windowedCounts(arms: number, size: number): OutcomeCounts {
   const successes = new Float64Array(arms);
   const failures = new Float64Array(arms);
   const armOf = new Int32Array(size);
@@ -49,7 +49,7 @@ export function windowedCounts(arms: number, size: number): Counts {
 }
 
 /** Counts the last `size` outcomes of each arm. */
-export function windowedCountsByArm(arms: number, size: number): Counts {
+export function windowedCountsByArm(arms: number, size: number): OutcomeCounts {
   const windows = Array.from({ length: arms }, () => windowedCounts(1, size));
   const successes = new Float64Array(arms);
   const failures = new Float64Array(arms);

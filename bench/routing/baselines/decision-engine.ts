@@ -1,9 +1,9 @@
-import type { World } from '../contender.ts';
+import type { WorldBriefing } from '../contender.ts';
 import { randomStream } from '../world/random.ts';
-import type { Entry } from '../world/simulate.ts';
-import { anyArm, bestArm, rewardOf } from './arms.ts';
-import { calibration } from './calibration.ts';
-import { elimination, overdueAfter } from './elimination.ts';
+import type { BenchRouter } from '../world/simulate.ts';
+import { randomArm, bestArm, rewardOf } from './arms.ts';
+import { createCalibration } from './calibration.ts';
+import { createElimination, createOverdueAttempts } from './elimination.ts';
 import { scoreWindow } from './score-window.ts';
 
 /** Settings of the SR-based router "SRv3" of juspay/decision-engine (https://github.com/juspay/decision-engine). */
@@ -36,20 +36,20 @@ const LEAST_VARIANCE = 0.09;
  * (src/decider/gatewaydecider/gw_scoring.rs, constants.rs); expected value (multi_objective/algorithm.rs);
  * attribution by error code (src/feedback/gateway_scoring_service.rs).
  */
-export function decisionEngine(name: string, options: DecisionEngineOptions): Entry {
+export function decisionEngine(name: string, options: DecisionEngineOptions): BenchRouter {
   return { name, create: (world) => createRouter(world, options) };
 }
 
 function createRouter(
-  { arms, seed, margin, costs }: World,
+  { arms, seed, margin, costs }: WorldBriefing,
   options: DecisionEngineOptions,
-): ReturnType<Entry['create']> {
+): ReturnType<BenchRouter['create']> {
   const random = randomStream(seed);
   const windows = Array.from({ length: arms }, () => scoreWindow(options.bucket));
   const downtime =
-    options.eliminationThreshold === undefined ? undefined : elimination(arms, options.eliminationThreshold);
-  const overdue = options.latencySeconds === undefined ? undefined : overdueAfter(options.latencySeconds);
-  const calibrated = options.calibrates ? calibration(arms, options) : undefined;
+    options.eliminationThreshold === undefined ? undefined : createElimination(arms, options.eliminationThreshold);
+  const overdue = options.latencySeconds === undefined ? undefined : createOverdueAttempts(options.latencySeconds);
+  const calibrated = options.calibrates ? createCalibration(arms, options) : undefined;
 
   const learnReward = (arm: number, reward: number, at: number): void => {
     windows[arm]!.add(reward);
@@ -75,7 +75,7 @@ function createRouter(
       const exploreShare = calibrated?.exploreShare() ?? options.exploreShare;
       const arm =
         random.uniform() < exploreShare
-          ? anyArm(arms, excluded, random)
+          ? randomArm(arms, excluded, random)
           : bestArm(arms, excluded, random, (each) => scoreOf(each, payment.at));
       overdue?.start(payment, arm);
       return arm;

@@ -1,6 +1,6 @@
 import { randomStream } from '../world/random.ts';
-import type { Entry } from '../world/simulate.ts';
-import { anyArm, bestArm, rewardOf } from './arms.ts';
+import type { BenchRouter } from '../world/simulate.ts';
+import { randomArm, bestArm, rewardOf } from './arms.ts';
 
 const BLOCK_SIZE = 5;
 const MOST_BLOCKS = 8;
@@ -39,14 +39,14 @@ function blockScore(): { score(): number; add(reward: number): void } {
  * 20 % exploration. The service is not public; this follows the defaults in crates/api_models/src/routing.rs and the
  * fields of proto/success_rate.proto, https://github.com/juspay/hyperswitch.
  */
-export const HYPERSWITCH_DYNAMO: Entry = {
+export const HYPERSWITCH_DYNAMO: BenchRouter = {
   name: 'Hyperswitch dynamo 8x5, 20 %',
   create({ arms, seed }) {
     const random = randomStream(seed);
     const scores = Array.from({ length: arms }, () => blockScore());
     return {
       choose(_payment, excluded) {
-        if (random.uniform() < EXPLORE_SHARE) return anyArm(arms, excluded, random);
+        if (random.uniform() < EXPLORE_SHARE) return randomArm(arms, excluded, random);
         return bestArm(arms, excluded, random, (arm) => scores[arm]!.score());
       },
       learn: (outcome) => scores[outcome.arm]!.add(rewardOf(outcome)),

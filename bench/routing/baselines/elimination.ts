@@ -17,7 +17,7 @@ export interface Elimination {
  * after 9,000 s without a change. Source: juspay/decision-engine, src/feedback/gateway_elimination_scoring/flow.rs and
  * src/feedback/constants.rs.
  */
-export function elimination(arms: number, threshold: number): Elimination {
+export function createElimination(arms: number, threshold: number): Elimination {
   const scores = new Float64Array(arms).fill(1);
   const touchedAt = new Float64Array(arms).fill(-Infinity);
   const scoreAt = (arm: number, now: number): number => (now - touchedAt[arm]! > LIFE_SECONDS ? 1 : scores[arm]!);
@@ -32,7 +32,7 @@ export function elimination(arms: number, threshold: number): Elimination {
 }
 
 /** Attempts that have had no outcome for too long. */
-export interface Overdue {
+export interface OverdueAttempts {
   start(payment: BenchPayment, arm: number): void;
   /** Calls `penalise` for each attempt that has become overdue by now, once. */
   sweep(now: number, penalise: (arm: number, at: number) => void): void;
@@ -41,7 +41,7 @@ export interface Overdue {
 }
 
 /** Penalises attempts that reach the latency threshold. Source: juspay/decision-engine, src/feedback/gateway_scoring_service.rs. */
-export function overdueAfter(thresholdSeconds: number): Overdue {
+export function createOverdueAttempts(thresholdSeconds: number): OverdueAttempts {
   const attempts: { key: string; arm: number; at: number }[] = [];
   const known = new Set<string>();
   const penalised = new Set<string>();

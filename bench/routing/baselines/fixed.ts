@@ -1,11 +1,11 @@
 import { randomStream } from '../world/random.ts';
-import type { Entry } from '../world/simulate.ts';
-import { anyArm, bestArm } from './arms.ts';
+import type { BenchRouter } from '../world/simulate.ts';
+import { randomArm, bestArm } from './arms.ts';
 
 const learn = () => {};
 
 /** Chooses the arm with the highest true success probability, which a real router cannot know. */
-export const ORACLE: Entry = {
+export const ORACLE: BenchRouter = {
   name: 'oracle',
   create({ arms, seed }, { probability }) {
     const random = randomStream(seed);
@@ -17,7 +17,7 @@ export const ORACLE: Entry = {
 };
 
 /** Chooses the arm with the highest true expected value, which a real router cannot know. */
-export const ORACLE_BY_VALUE: Entry = {
+export const ORACLE_BY_VALUE: BenchRouter = {
   name: 'oracle by expected value',
   create({ arms, seed, margin, costs }, { probability }) {
     const random = randomStream(seed);
@@ -30,7 +30,7 @@ export const ORACLE_BY_VALUE: Entry = {
 };
 
 /** Prefers the arms in a constant order, sorted by their true success rates at the start. */
-export const STATIC_PRIORITY: Entry = {
+export const STATIC_PRIORITY: BenchRouter = {
   name: 'static priority',
   create: ({ priorityAtStart }) => ({
     learn,
@@ -38,15 +38,15 @@ export const STATIC_PRIORITY: Entry = {
   }),
 };
 
-export const RANDOM: Entry = {
+export const RANDOM: BenchRouter = {
   name: 'random',
   create({ arms, seed }) {
     const random = randomStream(seed);
-    return { learn, choose: (_payment, excluded) => anyArm(arms, excluded, random) };
+    return { learn, choose: (_payment, excluded) => randomArm(arms, excluded, random) };
   },
 };
 
-export const CHEAPEST: Entry = {
+export const CHEAPEST_ROUTE: BenchRouter = {
   name: 'cheapest',
   create({ arms, seed, costs }) {
     const random = randomStream(seed);

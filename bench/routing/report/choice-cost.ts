@@ -3,11 +3,11 @@ import { runInNewContext } from 'node:vm';
 import { type Candidate, choose } from '../../../src/routing/choose.ts';
 import { drawsOf } from '../../../src/routing/draw.ts';
 import { DEFAULT_POLICY } from '../../../src/routing/routing-policy.ts';
-import { environmentOf } from '../world/environment.ts';
+import { drawWorld } from '../world/environment.ts';
 import { randomStream } from '../world/random.ts';
 import { SCENARIOS } from '../world/scenarios.ts';
 import { simulate } from '../world/simulate.ts';
-import { OURS } from './plan.ts';
+import { TILLWAY } from './plan.ts';
 import { quantile } from './statistics.ts';
 
 const WARM_UP_CHOICES = 20_000;
@@ -22,7 +22,7 @@ export interface ChoiceCost {
   p99Microseconds: number;
 }
 
-export interface MemoryAfter {
+export interface HeapGrowth {
   payments: number;
   /** Growth of the heap since the start, after garbage collection. */
   kilobytes: number;
@@ -57,21 +57,21 @@ export function choiceCosts(): ChoiceCost[] {
 }
 
 /** Memory of Tillway's router after a short history and after a history five times as long. */
-export function memoryOverHistory(): MemoryAfter[] {
+export function memoryOverHistory(): HeapGrowth[] {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const heapAfter = (payments: number): number => {
-    const environment = environmentOf(SCENARIOS.PAY, 401, payments);
+    const environment = drawWorld(SCENARIOS.PAY, 401, payments);
     collectGarbage();
     const before = process.memoryUsage().heapUsed;
     let contender: unknown;
     simulate(environment, {
-      name: OURS.name,
-      create: (world, truth) => (contender = OURS.create(world, truth)),
+      name: TILLWAY.name,
+      create: (world, truth) => (contender = TILLWAY.create(world, truth)),
     });
     collectGarbage();
     const grown = process.memoryUsage().heapUsed - before;
-    if (!contender) throw new Error('nothing was kept');
+    if (!contender) throw new Error('the contender was not created');
     return grown / 1024;
   };
   // The first run warms up the JIT compiler.

@@ -1,11 +1,11 @@
 import { ORACLE, RANDOM } from '../baselines/fixed.ts';
-import { environmentOf } from '../world/environment.ts';
+import { drawWorld } from '../world/environment.ts';
 import type { Scenario } from '../world/scenarios.ts';
-import { type Entry, type RunOptions, type RunResult, simulate } from '../world/simulate.ts';
+import { type BenchRouter, type SimulationOptions, type SimulationResult, simulate } from '../world/simulate.ts';
 import { sum } from './statistics.ts';
 
 /** Results of one contender; each array has one value per seed. */
-export interface Figures {
+export interface RouterFigures {
   name: string;
   /** Fraction of payments paid. */
   successRate: number[];
@@ -15,15 +15,15 @@ export interface Figures {
   microseconds: number[];
 }
 
-export interface Measured {
+export interface ScenarioResult {
   scenario: string;
   /** Payments in each world. */
   payments: number;
   seeds: readonly number[];
-  contenders: Figures[];
+  contenders: RouterFigures[];
 }
 
-export interface MeasureOptions extends RunOptions {
+export interface MeasureOptions extends SimulationOptions {
   /** Number of payments per world; by default that of the scenario. */
   payments?: number;
 }
@@ -36,14 +36,14 @@ export function seedsFrom(first: number, last: number): number[] {
 export function measure(
   scenario: Scenario,
   seeds: readonly number[],
-  entries: readonly Entry[],
+  entries: readonly BenchRouter[],
   { payments = scenario.payments, ...options }: MeasureOptions = {},
-): Measured {
-  const contenders = entries.map(({ name }): Figures => {
+): ScenarioResult {
+  const contenders = entries.map(({ name }): RouterFigures => {
     return { name, successRate: [], regret: [], cost: [], value: [], microseconds: [] };
   });
   for (const seed of seeds) {
-    const environment = environmentOf(scenario, seed, payments);
+    const environment = drawWorld(scenario, seed, payments);
     for (const [place, entry] of entries.entries()) {
       addResult(contenders[place]!, simulate(environment, entry, options));
     }
@@ -51,7 +51,7 @@ export function measure(
   return { scenario: scenario.name, payments, seeds, contenders };
 }
 
-function addResult(figures: Figures, result: RunResult): void {
+function addResult(figures: RouterFigures, result: SimulationResult): void {
   figures.successRate.push(result.successRate);
   figures.regret.push(result.regret);
   figures.cost.push(result.cost);
@@ -59,14 +59,14 @@ function addResult(figures: Figures, result: RunResult): void {
   figures.microseconds.push(result.secondsPerPayment * 1e6);
 }
 
-export function figuresOf(measured: Measured, name: string): Figures {
+export function figuresOf(measured: ScenarioResult, name: string): RouterFigures {
   const found = measured.contenders.find((each) => each.name === name);
   if (!found) throw new Error(`${name} did not take part in ${measured.scenario}`);
   return found;
 }
 
 /** Share of the gap in paid payments between random choice and oracle that a contender closed, over all worlds. */
-export function gapCaptured(measured: Measured, { successRate }: Figures): number {
+export function gapCaptured(measured: ScenarioResult, { successRate }: RouterFigures): number {
   const [chance, best] = [RANDOM, ORACLE].map(({ name }) => sum(figuresOf(measured, name).successRate)) as [
     number,
     number,
@@ -75,6 +75,6 @@ export function gapCaptured(measured: Measured, { successRate }: Figures): numbe
 }
 
 /** Value of a contender over all worlds, as a share of the value of the contender `best`. */
-export function valueCaptured(measured: Measured, { value }: Figures, best: string): number {
+export function valueCaptured(measured: ScenarioResult, { value }: RouterFigures, best: string): number {
   return sum(value) / sum(figuresOf(measured, best).value);
 }

@@ -1,13 +1,13 @@
-import { unattributed } from '../baselines/attribution.ts';
+import { withoutAttribution } from '../baselines/attribution.ts';
 import { ATTRIBUTED_BASELINES, BASELINES, DECISION_ENGINE, ECONOMIC_BASELINES } from '../baselines/all.ts';
 import { ORACLE, STATIC_PRIORITY } from '../baselines/fixed.ts';
-import { tillway } from '../tillway.ts';
+import { tillwayRouter } from '../tillway.ts';
 import { SCENARIOS, type Scenario, type ScenarioName } from '../world/scenarios.ts';
-import type { Entry } from '../world/simulate.ts';
-import { type Measured, measure, seedsFrom } from './measure.ts';
+import type { BenchRouter } from '../world/simulate.ts';
+import { type ScenarioResult, measure, seedsFrom } from './measure.ts';
 
-export const OURS: Entry = tillway();
-export const OURS_UNATTRIBUTED = unattributed(OURS);
+export const TILLWAY: BenchRouter = tillwayRouter();
+export const TILLWAY_UNATTRIBUTED = withoutAttribution(TILLWAY);
 
 /** Seeds of the published results. Parameters were chosen on other seeds, 101 to 130. */
 const SEEDS: Record<ScenarioName, number[]> = {
@@ -24,37 +24,40 @@ const ECONOMICS_MARGINS = [0.15, 1];
 const ECONOMICS_SCENARIOS = ['PAY', 'PAYHIGH'] as const;
 
 /** The contenders of a scenario. In PAYATTR, where buyers cause failures, each learning algorithm runs with and without attribution. */
-export function entriesOf(scenario: Scenario): Entry[] {
-  if (scenario.buyerFailureShare === 0) return [OURS, ...BASELINES];
-  return [OURS, OURS_UNATTRIBUTED, ...BASELINES, ...ATTRIBUTED_BASELINES];
+export function entriesOf(scenario: Scenario): BenchRouter[] {
+  if (scenario.buyerFailureShare === 0) return [TILLWAY, ...BASELINES];
+  return [TILLWAY, TILLWAY_UNATTRIBUTED, ...BASELINES, ...ATTRIBUTED_BASELINES];
 }
 
-export interface Economics extends Measured {
+export interface EconomicsResult extends ScenarioResult {
   margin: number;
 }
 
-export interface Results {
-  scenarios: Measured[];
-  economics: Economics[];
+export interface BenchmarkResults {
+  scenarios: ScenarioResult[];
+  economics: EconomicsResult[];
   /** Results of PAY without and with a second attempt after a refused handoff. */
-  failover: { without: Measured; with: Measured };
+  failover: { without: ScenarioResult; with: ScenarioResult };
 }
 
 /** Runs the whole benchmark, which takes a few minutes. `onStep` is called with the name of each step. */
-export function measureAll(onStep: (step: string) => void): Results {
+export function measureAll(onStep: (step: string) => void): BenchmarkResults {
   const scenarios = (Object.keys(SCENARIOS) as ScenarioName[]).map((name) => {
     onStep(name);
     return measure(SCENARIOS[name], SEEDS[name], entriesOf(SCENARIOS[name]));
   });
   onStep('economics');
   const economics = ECONOMICS_MARGINS.flatMap((margin) =>
-    ECONOMICS_SCENARIOS.map((name): Economics => {
+    ECONOMICS_SCENARIOS.map((name): EconomicsResult => {
       const options = { margin, failover: true };
-      return { ...measure(SCENARIOS[name], ECONOMICS_SEEDS, [OURS, ...ECONOMIC_BASELINES], options), margin };
+      return {
+        ...measure(SCENARIOS[name], ECONOMICS_SEEDS, [TILLWAY, ...ECONOMIC_BASELINES], options),
+        margin,
+      };
     }),
   );
   onStep('failover');
-  const contenders = [ORACLE, OURS, DECISION_ENGINE, STATIC_PRIORITY];
+  const contenders = [ORACLE, TILLWAY, DECISION_ENGINE, STATIC_PRIORITY];
   const without = measure(SCENARIOS.PAY, SEEDS.PAY, contenders);
   return {
     scenarios,

@@ -1,20 +1,20 @@
 import { DECISION_ENGINE } from '../baselines/all.ts';
 import { unattributedName } from '../baselines/attribution.ts';
 import { SCENARIOS, type ScenarioName } from '../world/scenarios.ts';
-import type { ChoiceCost, MemoryAfter } from './choice-cost.ts';
-import { type Figures, figuresOf, gapCaptured, type Measured } from './measure.ts';
-import { OURS, type Results } from './plan.ts';
-import { differenceOf, estimateOf } from './statistics.ts';
+import type { ChoiceCost, HeapGrowth } from './choice-cost.ts';
+import { type RouterFigures, figuresOf, gapCaptured, type ScenarioResult } from './measure.ts';
+import { TILLWAY, type BenchmarkResults } from './plan.ts';
+import { meanDifference, meanWithError } from './statistics.ts';
 import {
-  byRegret,
+  sortedByRegret,
   economicsTable,
   failoverTable,
   knowsTrueRates,
-  percent,
+  formatPercent,
   scenarioTable,
   summaryTable,
-  table,
-  withError,
+  markdownTable,
+  formatWithError,
 } from './tables.ts';
 import {
   gapVerdict,
@@ -22,19 +22,19 @@ import {
   regretVerdict,
   VALUE_TARGET_MARGIN,
   valueVerdict,
-  type Verdict,
+  type TargetVerdict,
 } from './targets.ts';
 
-export interface Published {
-  results: Results;
+export interface PublishedBenchmark {
+  results: BenchmarkResults;
   choiceCosts: readonly ChoiceCost[];
-  memory: readonly MemoryAfter[];
+  memory: readonly HeapGrowth[];
   /** Duration of the whole benchmark. */
   minutes: number;
 }
 
 /** The page of the benchmark in Markdown. Every figure and every claim in it is derived from the results. */
-export function readme(published: Published): string {
+export function renderBenchmarkPage(published: PublishedBenchmark): string {
   const { results, minutes } = published;
   return [
     '# Routing benchmark',
@@ -65,7 +65,7 @@ export function readme(published: Published): string {
     '## Economics',
     'These runs have a second attempt after a refused handoff. Value: success times (margin − cost of the route), as a share of the amount. Value captured: the share of the value of the oracle by expected value.',
     ...results.economics.flatMap((measured) => [
-      `### ${measured.scenario}, margin ${percent(measured.margin, 0)} % (${seedRange(measured)})`,
+      `### ${measured.scenario}, margin ${formatPercent(measured.margin, 0)} % (${seedRange(measured)})`,
       economicsTable(measured),
     ]),
     '### Failover',
@@ -73,28 +73,28 @@ export function readme(published: Published): string {
   ].join('\n\n');
 }
 
-function scenarioOf(results: Results, name: ScenarioName): Measured {
+function scenarioOf(results: BenchmarkResults, name: ScenarioName): ScenarioResult {
   return results.scenarios.find(({ scenario }) => scenario === name)!;
 }
 
-function seedRange({ seeds }: Measured): string {
+function seedRange({ seeds }: ScenarioResult): string {
   return `seeds ${seeds[0]} to ${seeds.at(-1)}`;
 }
 
-function headline(results: Results): string {
+function headline(results: BenchmarkResults): string {
   const pay = scenarioOf(results, 'PAY');
-  const [ours, theirs] = [figuresOf(pay, OURS.name), figuresOf(pay, DECISION_ENGINE.name)];
-  const regrets = [ours, theirs].map(({ regret }) => estimateOf(regret)) as [Estimated, Estimated];
-  const apart = differenceOf(ours.successRate, theirs.successRate);
-  return `In **PAY**, the scenario that is most similar to real payments, Tillway has a regret of **${withError(regrets[0])} pp** against **${withError(regrets[1])} pp** of decision-engine’s algorithm at its defaults (ratio ${(regrets[0].mean / regrets[1].mean).toFixed(2)}). Its success rate is ${percent(estimateOf(ours.successRate).mean)} % against ${percent(estimateOf(theirs.successRate).mean)} %: ${withError(apart)} pp apart, seed by seed. It captures ${percent(gapCaptured(pay, ours), 1)} % of the gap between chance and oracle, decision-engine ${percent(gapCaptured(pay, theirs), 1)} %.`;
+  const [ours, theirs] = [figuresOf(pay, TILLWAY.name), figuresOf(pay, DECISION_ENGINE.name)];
+  const regrets = [ours, theirs].map(({ regret }) => meanWithError(regret)) as [Estimated, Estimated];
+  const apart = meanDifference(ours.successRate, theirs.successRate);
+  return `In **PAY**, the scenario that is most similar to real payments, Tillway has a regret of **${formatWithError(regrets[0])} pp** against **${formatWithError(regrets[1])} pp** of decision-engine’s algorithm at its defaults (ratio ${(regrets[0].mean / regrets[1].mean).toFixed(2)}). Its success rate is ${formatPercent(meanWithError(ours.successRate).mean)} % against ${formatPercent(meanWithError(theirs.successRate).mean)} %: ${formatWithError(apart)} pp apart, seed by seed. It captures ${formatPercent(gapCaptured(pay, ours), 1)} % of the gap between chance and oracle, decision-engine ${formatPercent(gapCaptured(pay, theirs), 1)} %.`;
 }
 
-type Estimated = ReturnType<typeof estimateOf>;
+type Estimated = ReturnType<typeof meanWithError>;
 
 /** Contenders with less regret than our router, by scenario; PAYATTR is compared with and without attribution. */
-function betterRouters(results: Results): string {
+function betterRouters(results: BenchmarkResults): string {
   const lines = results.scenarios.flatMap((measured) => {
-    const lists = measured.scenario === 'PAYATTR' ? [OURS.name, unattributedName(OURS.name)] : [OURS.name];
+    const lists = measured.scenario === 'PAYATTR' ? [TILLWAY.name, unattributedName(TILLWAY.name)] : [TILLWAY.name];
     return lists.flatMap((name) => aheadOf(measured, name));
   });
   if (lines.length === 0)
@@ -102,43 +102,43 @@ function betterRouters(results: Results): string {
   return lines.map((line) => `- ${line}`).join('\n');
 }
 
-function aheadOf(measured: Measured, name: string): string[] {
+function aheadOf(measured: ScenarioResult, name: string): string[] {
   const ours = figuresOf(measured, name);
-  const isUnattributed = name === unattributedName(OURS.name);
-  const rivals = byRegret(measured.contenders).filter(
+  const isUnattributed = name === unattributedName(TILLWAY.name);
+  const rivals = sortedByRegret(measured.contenders).filter(
     (each) =>
       !knowsTrueRates(measured.scenario, each.name) &&
-      !each.name.startsWith(OURS.name) &&
+      !each.name.startsWith(TILLWAY.name) &&
       !(isUnattributed && each.name.endsWith(', attributed')),
   );
-  const better = rivals.filter(({ regret }) => estimateOf(regret).mean < estimateOf(ours.regret).mean);
+  const better = rivals.filter(({ regret }) => meanWithError(regret).mean < meanWithError(ours.regret).mean);
   if (better.length === 0) return [];
-  const words = better.map((each: Figures) => {
-    const apart = differenceOf(ours.regret, each.regret);
+  const words = better.map((each: RouterFigures) => {
+    const apart = meanDifference(ours.regret, each.regret);
     const note = apart.mean > 2 * apart.error ? '' : ', within the error';
-    return `${each.name} (${percent(estimateOf(each.regret).mean)}; ${withError(apart)} less${note})`;
+    return `${each.name} has ${formatPercent(meanWithError(each.regret).mean)} pp (${formatWithError(apart)} pp less${note})`;
   });
   return [
-    `${measured.scenario}, ${name} with ${percent(estimateOf(ours.regret).mean)} pp: behind ${words.join(', ')}.`,
+    `${measured.scenario}: ${name} has ${formatPercent(meanWithError(ours.regret).mean)} pp; ${words.join(', ')}.`,
   ];
 }
 
-function targetTable(results: Results): string {
+function targetTable(results: BenchmarkResults): string {
   const pay = scenarioOf(results, 'PAY');
   const regrets = Object.keys(REGRET_TARGETS).map((name) => {
     const measured = scenarioOf(results, name as ScenarioName);
-    return regretVerdict(measured, figuresOf(measured, OURS.name));
+    return regretVerdict(measured, figuresOf(measured, TILLWAY.name));
   });
   const values = results.economics
     .filter(({ margin }) => margin === VALUE_TARGET_MARGIN)
-    .map((measured) => valueVerdict(measured, figuresOf(measured, OURS.name)));
-  const rows = [...regrets, gapVerdict(pay, figuresOf(pay, OURS.name)), ...values].map((verdict: Verdict) => [
+    .map((measured) => valueVerdict(measured, figuresOf(measured, TILLWAY.name)));
+  const rows = [...regrets, gapVerdict(pay, figuresOf(pay, TILLWAY.name)), ...values].map((verdict: TargetVerdict) => [
     verdict.what,
-    percent(verdict.measured),
-    percent(verdict.limit),
+    formatPercent(verdict.measured),
+    formatPercent(verdict.limit),
     verdict.isMet ? 'met' : '**missed**',
   ]);
-  return `${table([['What', 'Measured, %', 'Target, %', ''], ...rows])}\n\nThe target for regret is an upper limit; those for gap and value (at a margin of ${percent(VALUE_TARGET_MARGIN, 0)} %) are lower limits. \`test/routing/benchmark.test.ts\` checks these results against the targets, with a slack of 20 % for regret, and repeats the first world of PAYLOW, PAYATTR, SWITCH and STATIC.`;
+  return `${markdownTable([['Quantity', 'Measured, %', 'Target, %', 'Result'], ...rows])}\n\nThe target for regret is an upper limit; the targets for gap and value (at a margin of ${formatPercent(VALUE_TARGET_MARGIN, 0)} %) are lower limits. \`test/routing/benchmark.test.ts\` checks these results against the targets, with a slack of 20 % for regret, and repeats the first world of PAYLOW, PAYATTR, SWITCH and STATIC.`;
 }
 
 function scenarioList(): string {
@@ -147,11 +147,11 @@ function scenarioList(): string {
     .join('\n');
 }
 
-function scenarioHeading(measured: Measured): string {
+function scenarioHeading(measured: ScenarioResult): string {
   return `### ${measured.scenario} (${seedRange(measured)})`;
 }
 
-function costs({ choiceCosts, memory }: Published): string {
+function costs({ choiceCosts, memory }: PublishedBenchmark): string {
   const rows = choiceCosts.map(({ routes, p50Microseconds, p99Microseconds }) => [
     String(routes),
     p50Microseconds.toFixed(1),
@@ -162,7 +162,7 @@ function costs({ choiceCosts, memory }: Published): string {
   );
   const [short, long] = [memory[0]!, memory.at(-1)!];
   const bytesEach = (1024 * (long.kilobytes - short.kilobytes)) / (long.payments - short.payments);
-  return `${table([['Routes', 'p50, microseconds', 'p99, microseconds'], ...rows])}\n\nThe table shows the time of single calls of \`choose()\`, including random draws, on the machine of the last run. Growth of the heap in a run of PAY, after garbage collection and with the router still in use: ${heapGrowth.join(', ')} payments, or ${bytesEach.toFixed(1)} bytes for each further payment. Differences of some tens of KB are compiled code.`;
+  return `${markdownTable([['Routes', 'p50, microseconds', 'p99, microseconds'], ...rows])}\n\nThe table shows the time of single calls of \`choose()\`, including random draws, on the machine of the last run. Growth of the heap in a run of PAY, after garbage collection and with the router still in use: ${heapGrowth.join(', ')} payments, or ${bytesEach.toFixed(1)} bytes for each further payment. Differences of some tens of KB are compiled code.`;
 }
 
 const METHOD = `Each seed defines one world, which is drawn before a router runs in it: the arrival times of the payments, the true success rate of each route at each time, and the outcome and delay of each payment on each route. **All routers get the same worlds and the same outcomes** (common random numbers); their own random numbers come from another stream. A router receives an outcome when it becomes known, not earlier.

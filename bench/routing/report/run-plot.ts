@@ -1,6 +1,6 @@
-import type { Environment } from '../world/environment.ts';
-import { type Entry, simulate } from '../world/simulate.ts';
-import { ARM_COLOURS, bar, dot, FAINT, line, picture, text } from './svg.ts';
+import type { BenchWorld } from '../world/environment.ts';
+import { type BenchRouter, simulate } from '../world/simulate.ts';
+import { ARM_COLOURS, svgBar, svgDot, FAINT_COLOUR, svgLine, svgDocument, svgText } from './svg.ts';
 
 const WIDTH = 900;
 const LEFT = 46;
@@ -20,7 +20,7 @@ interface Bin {
   payments: number;
 }
 
-function binsOf(entry: Entry, environment: Environment): Bin[] {
+function binsOf(entry: BenchRouter, environment: BenchWorld): Bin[] {
   const { arms, at, probability } = environment;
   const bins: Bin[] = [];
   const onChoice = (payment: number, arm: number): void => {
@@ -38,7 +38,7 @@ function binsOf(entry: Entry, environment: Environment): Bin[] {
 }
 
 /** SVG of one world over time: the true success rate of each route, and the choices of the router. */
-export function runPlot(entry: Entry, environment: Environment): string {
+export function runPlot(entry: BenchRouter, environment: BenchWorld): string {
   const bins = binsOf(entry, environment);
   const arms = bins[0]!.rates.length;
   const step = (WIDTH - LEFT - 10) / bins.length;
@@ -48,31 +48,31 @@ export function runPlot(entry: Entry, environment: Environment): string {
   const stripBottom = STRIP_TOP + arms * STRIP_ROW;
 
   const scale = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1].flatMap((rate) => [
-    `<g stroke-opacity="0.25">${line(
+    `<g stroke-opacity="0.25">${svgLine(
       [
         [LEFT, yOf(rate)],
         [WIDTH - 10, yOf(rate)],
       ],
-      FAINT,
+      FAINT_COLOUR,
     )}</g>`,
-    text(LEFT - 6, yOf(rate) + 4, `${Math.round(rate * 100)} %`, { anchor: 'end', size: 11 }),
+    svgText(LEFT - 6, yOf(rate) + 4, `${Math.round(rate * 100)} %`, { anchor: 'end', size: 11 }),
   ]);
   const routes = Array.from({ length: arms }, (_, arm) =>
-    line(
+    svgLine(
       bins.map(({ rates }, bin) => [xOf(bin), yOf(rates[arm]!)] as const),
       ARM_COLOURS[arm]!,
     ),
   );
   const choices = bins.map(({ rates, chosen }, bin) => {
     const favourite = chosen.indexOf(Math.max(...chosen));
-    return dot(xOf(bin), yOf(rates[favourite]!), 2.6, ARM_COLOURS[favourite]!);
+    return svgDot(xOf(bin), yOf(rates[favourite]!), 2.6, ARM_COLOURS[favourite]!);
   });
   const strip = bins.flatMap(({ chosen, payments }, bin) =>
     chosen.flatMap((count, arm) =>
       count === 0
         ? []
         : [
-            bar(
+            svgBar(
               LEFT + bin * step,
               STRIP_TOP + arm * STRIP_ROW,
               step,
@@ -85,17 +85,17 @@ export function runPlot(entry: Entry, environment: Environment): string {
   );
   const hours = [0, 4, 8, 12, 16, 20, 24].filter((hour) => hour * HOUR_SECONDS < bins.length * BIN_SECONDS);
   const hourLabels = hours.map((hour) =>
-    text(LEFT + ((hour * HOUR_SECONDS) / BIN_SECONDS) * step, stripBottom + 14, `${hour} h`, {
+    svgText(LEFT + ((hour * HOUR_SECONDS) / BIN_SECONDS) * step, stripBottom + 14, `${hour} h`, {
       anchor: 'middle',
       size: 11,
     }),
   );
-  return picture(
+  return svgDocument(
     WIDTH,
     stripBottom + 24,
     `${environment.scenario.name}, seed ${environment.seed}: true success rates of the routes, and the routes chosen`,
     [
-      text(
+      svgText(
         LEFT,
         18,
         'True success rate of each route (lines, below 40 % drawn at 40 %) and the route that most payments were given to (dots)',
@@ -104,7 +104,7 @@ export function runPlot(entry: Entry, environment: Environment): string {
       ...scale,
       ...routes,
       ...choices,
-      text(LEFT, STRIP_TOP - 8, 'Share of the payments of ten minutes that each route was given', { size: 12 }),
+      svgText(LEFT, STRIP_TOP - 8, 'Share of the payments of ten minutes that each route was given', { size: 12 }),
       ...strip,
       ...hourLabels,
     ],

@@ -1,10 +1,10 @@
-export interface Estimate {
+export interface MeanWithError {
   mean: number;
   /** Standard error of the mean; NaN with fewer than two values. */
   error: number;
 }
 
-export function estimateOf(values: readonly number[]): Estimate {
+export function meanWithError(values: readonly number[]): MeanWithError {
   const mean = sum(values) / values.length;
   const squares = values.map((value) => (value - mean) ** 2);
   return { mean, error: Math.sqrt(sum(squares) / (values.length - 1) / values.length) };
@@ -20,6 +20,6 @@ export function quantile(values: Float64Array, share: number): number {
 }
 
 /** Mean of the paired differences of two contenders, which had the same payments in each world. */
-export function differenceOf(ones: readonly number[], others: readonly number[]): Estimate {
-  return estimateOf(ones.map((one, place) => one - others[place]!));
+export function meanDifference(ones: readonly number[], others: readonly number[]): MeanWithError {
+  return meanWithError(ones.map((one, place) => one - others[place]!));
 }

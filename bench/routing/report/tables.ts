@@ -1,28 +1,28 @@
 import { attributedName, unattributedName } from '../baselines/attribution.ts';
 import { ORACLE, STATIC_PRIORITY } from '../baselines/fixed.ts';
 import type { ScenarioName } from '../world/scenarios.ts';
-import { type Figures, gapCaptured, type Measured } from './measure.ts';
-import { type Economics, OURS, type Results } from './plan.ts';
-import { type Estimate, estimateOf, sum } from './statistics.ts';
+import { type RouterFigures, gapCaptured, type ScenarioResult } from './measure.ts';
+import { type EconomicsResult, TILLWAY, type BenchmarkResults } from './plan.ts';
+import { type MeanWithError, meanWithError, sum } from './statistics.ts';
 import { valueVerdict } from './targets.ts';
 
-export function percent(fraction: number, decimals = 2): string {
+export function formatPercent(fraction: number, decimals = 2): string {
   return (fraction * 100).toFixed(decimals);
 }
 
-export function withError({ mean, error }: Estimate): string {
-  return `${percent(mean)} ± ${percent(error)}`;
+export function formatWithError({ mean, error }: MeanWithError): string {
+  return `${formatPercent(mean)} ± ${formatPercent(error)}`;
 }
 
 /** A Markdown table; the first row is the header. */
-export function table([header, ...rows]: readonly (readonly string[])[]): string {
+export function markdownTable([header, ...rows]: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   const rule = header!.map((_, column) => (column === 0 ? '---' : '---:'));
   return [line(header!), line(rule), ...rows.map(line)].join('\n');
 }
 
-export function byRegret(contenders: readonly Figures[]): Figures[] {
-  return contenders.toSorted((one, other) => estimateOf(one.regret).mean - estimateOf(other.regret).mean);
+export function sortedByRegret(contenders: readonly RouterFigures[]): RouterFigures[] {
+  return contenders.toSorted((one, other) => meanWithError(one.regret).mean - meanWithError(other.regret).mean);
 }
 
 /** True for contenders that are not ranked, because they know the true rates: the oracle, and in STATIC the static priority. */
@@ -31,20 +31,20 @@ export function knowsTrueRates(scenario: string, name: string): boolean {
 }
 
 function nameCell(name: string): string {
-  return name.startsWith(OURS.name) ? `**${name}**` : name;
+  return name.startsWith(TILLWAY.name) ? `**${name}**` : name;
 }
 
 /** Markdown table of all contenders of a scenario, sorted by regret. */
-export function scenarioTable(measured: Measured): string {
-  const rows = byRegret(measured.contenders).map((figures) => [
+export function scenarioTable(measured: ScenarioResult): string {
+  const rows = sortedByRegret(measured.contenders).map((figures) => [
     nameCell(figures.name),
-    percent(estimateOf(figures.successRate).mean),
-    withError(estimateOf(figures.regret)),
-    percent(gapCaptured(measured, figures), 1),
-    percent(estimateOf(figures.cost).mean * 100, 0),
-    estimateOf(figures.microseconds).mean.toFixed(1),
+    formatPercent(meanWithError(figures.successRate).mean),
+    formatWithError(meanWithError(figures.regret)),
+    formatPercent(gapCaptured(measured, figures), 1),
+    formatPercent(meanWithError(figures.cost).mean * 100, 0),
+    meanWithError(figures.microseconds).mean.toFixed(1),
   ]);
-  return table([
+  return markdownTable([
     ['Router', 'Success rate, %', 'Regret, pp', 'Gap captured, %', 'Cost, bps', 'Microseconds a payment'],
     ...rows,
   ]);
@@ -54,10 +54,10 @@ interface Column {
   title: string;
   scenario: string;
   /** The figures of a router in this column. */
-  of: (name: string) => Figures | undefined;
+  of: (name: string) => RouterFigures | undefined;
 }
 
-function columnsOf({ scenarios }: Results): Column[] {
+function columnsOf({ scenarios }: BenchmarkResults): Column[] {
   return scenarios.flatMap(({ scenario, contenders }): Column[] => {
     const named = (name: string) => contenders.find((each) => each.name === name);
     if (scenario !== ('PAYATTR' satisfies ScenarioName)) return [{ title: scenario, scenario, of: named }];
@@ -69,12 +69,12 @@ function columnsOf({ scenarios }: Results): Column[] {
 }
 
 /** Markdown table of the mean regret of every router in every scenario; the lowest regret of a ranked router is bold. */
-export function summaryTable(results: Results): string {
+export function summaryTable(results: BenchmarkResults): string {
   const columns = columnsOf(results);
-  const names = byRegret(results.scenarios[0]!.contenders).map(({ name }) => name);
+  const names = sortedByRegret(results.scenarios[0]!.contenders).map(({ name }) => name);
   const regretOf = (column: Column, name: string): number => {
     const figures = column.of(name);
-    return figures ? estimateOf(figures.regret).mean : Number.NaN;
+    return figures ? meanWithError(figures.regret).mean : Number.NaN;
   };
   const least = columns.map((column) =>
     Math.min(...names.filter((name) => !knowsTrueRates(column.scenario, name)).map((name) => regretOf(column, name))),
@@ -83,31 +83,34 @@ export function summaryTable(results: Results): string {
     nameCell(name),
     ...columns.map((column, place) => {
       const regret = regretOf(column, name);
-      return regret === least[place] ? `**${percent(regret)}**` : percent(regret);
+      return regret === least[place] ? `**${formatPercent(regret)}**` : formatPercent(regret);
     }),
   ]);
-  return table([['Regret, pp', ...columns.map(({ title }) => title)], ...rows]);
+  return markdownTable([['Regret, pp', ...columns.map(({ title }) => title)], ...rows]);
 }
 
-export function economicsTable(measured: Economics): string {
+export function economicsTable(measured: EconomicsResult): string {
   const byValue = measured.contenders.toSorted((one, other) => sum(other.value) - sum(one.value));
   const rows = byValue.map((figures) => [
     nameCell(figures.name),
-    percent(estimateOf(figures.successRate).mean),
-    percent(estimateOf(figures.cost).mean * 100, 0),
-    percent(estimateOf(figures.value).mean * 100, 0),
-    percent(valueVerdict(measured, figures).measured, 1),
+    formatPercent(meanWithError(figures.successRate).mean),
+    formatPercent(meanWithError(figures.cost).mean * 100, 0),
+    formatPercent(meanWithError(figures.value).mean * 100, 0),
+    formatPercent(valueVerdict(measured, figures).measured, 1),
   ]);
-  return table([['Router', 'Success rate, %', 'Cost, bps', 'Value, bps of the amount', 'Value captured, %'], ...rows]);
+  return markdownTable([
+    ['Router', 'Success rate, %', 'Cost, bps', 'Value, bps of the amount', 'Value captured, %'],
+    ...rows,
+  ]);
 }
 
-export function failoverTable({ failover }: Results): string {
+export function failoverTable({ failover }: BenchmarkResults): string {
   const rows = failover.without.contenders.map((figures, place) => {
     const after = failover.with.contenders[place]!;
     return [
       nameCell(figures.name),
-      ...[figures, after].map(({ successRate }) => percent(estimateOf(successRate).mean)),
+      ...[figures, after].map(({ successRate }) => formatPercent(meanWithError(successRate).mean)),
     ];
   });
-  return table([['PAY, success rate, %', 'One attempt', 'A second after a refusal at the handoff'], ...rows]);
+  return markdownTable([['PAY, success rate, %', 'One attempt', 'Second attempt after a refused handoff'], ...rows]);
 }

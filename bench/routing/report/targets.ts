@@ -1,7 +1,7 @@
 import { ORACLE_BY_VALUE } from '../baselines/fixed.ts';
 import type { ScenarioName } from '../world/scenarios.ts';
-import { type Figures, gapCaptured, type Measured, valueCaptured } from './measure.ts';
-import { estimateOf } from './statistics.ts';
+import { type RouterFigures, gapCaptured, type ScenarioResult, valueCaptured } from './measure.ts';
+import { meanWithError } from './statistics.ts';
 
 /** Upper limits for the mean pseudo-regret of Tillway's router, as fractions. GM11 does not resemble payments and has no target. */
 export const REGRET_TARGETS: Partial<Record<ScenarioName, number>> = {
@@ -17,7 +17,7 @@ const GAP_TARGET = 0.88;
 const VALUE_TARGET = 0.99;
 export const VALUE_TARGET_MARGIN = 0.15;
 
-export interface Verdict {
+export interface TargetVerdict {
   what: string;
   measured: number;
   limit: number;
@@ -25,23 +25,23 @@ export interface Verdict {
 }
 
 /** Compares the regret of a contender with the target of the scenario; `slack` is the share by which the target may be exceeded. */
-export function regretVerdict(measured: Measured, figures: Figures, slack = 0): Verdict {
+export function regretVerdict(measured: ScenarioResult, figures: RouterFigures, slack = 0): TargetVerdict {
   const target = REGRET_TARGETS[measured.scenario as ScenarioName];
   if (target === undefined) throw new Error(`${measured.scenario} has no target`);
-  const { mean } = estimateOf(figures.regret);
+  const { mean } = meanWithError(figures.regret);
   const limit = target * (1 + slack);
   return { what: `${measured.scenario} regret`, measured: mean, limit, isMet: mean <= limit };
 }
 
 /** Compares the captured gap with its target; `slack` is the share by which the shortfall from 1 may exceed the target's. */
-export function gapVerdict(measured: Measured, figures: Figures, slack = 0): Verdict {
+export function gapVerdict(measured: ScenarioResult, figures: RouterFigures, slack = 0): TargetVerdict {
   const captured = gapCaptured(measured, figures);
   const limit = 1 - (1 - GAP_TARGET) * (1 + slack);
   return { what: `${measured.scenario} gap captured`, measured: captured, limit, isMet: captured >= limit };
 }
 
 /** Compares the captured value with its target; `slack` is the share by which the shortfall from 1 may exceed the target's. */
-export function valueVerdict(measured: Measured, figures: Figures, slack = 0): Verdict {
+export function valueVerdict(measured: ScenarioResult, figures: RouterFigures, slack = 0): TargetVerdict {
   const captured = valueCaptured(measured, figures, ORACLE_BY_VALUE.name);
   const limit = 1 - (1 - VALUE_TARGET) * (1 + slack);
   return { what: `${measured.scenario} value captured`, measured: captured, limit, isMet: captured >= limit };

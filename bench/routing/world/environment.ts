@@ -1,15 +1,15 @@
 import { logNormal, randomStream, shuffled, streamSeed } from './random.ts';
-import { OUTAGE, type Rates } from './rates.ts';
+import { OUTAGE_KIND, type TrueRates } from './rates.ts';
 import type { Scenario } from './scenarios.ts';
 
 /** The possible outcomes of a payment on a route. */
-export const POTENTIAL = { routeFailure: 0, paid: 1, buyerFailure: 2, handoffError: 3 };
+export const POTENTIAL_RESULT = { routeFailure: 0, paid: 1, buyerFailure: 2, handoffError: 3 };
 
 /**
  * One world, drawn before any contender runs in it. Every contender gets the same payments and, on the same route, the same
  * outcome after the same delay. Values of a payment and an arm have the index `payment * arms + arm`.
  */
-export interface Environment {
+export interface BenchWorld {
   scenario: Scenario;
   seed: number;
   arms: number;
@@ -41,8 +41,8 @@ function arrivalTimes(scenario: Scenario, seed: number, payments: number): Float
   });
 }
 
-/** The world of a scenario and a seed. With fewer `payments`, the result is another, shorter world, not the start of the longer one. */
-export function environmentOf(scenario: Scenario, seed: number, payments = scenario.payments): Environment {
+/** Draws the world of a scenario and a seed. Fewer `payments` give another world, not the start of the longer one. */
+export function drawWorld(scenario: Scenario, seed: number, payments = scenario.payments): BenchWorld {
   const { arms } = scenario;
   const at = arrivalTimes(scenario, seed, payments);
   const amounts = randomStream(streamSeed(seed, 'amounts'));
@@ -63,25 +63,25 @@ export function environmentOf(scenario: Scenario, seed: number, payments = scena
 function potentials(
   scenario: Scenario,
   seed: number,
-  { probability, outage }: Rates,
-): Pick<Environment, 'probability' | 'potential' | 'delaySeconds'> {
+  { probability, outage }: TrueRates,
+): Pick<BenchWorld, 'probability' | 'potential' | 'delaySeconds'> {
   const uniforms = randomStream(streamSeed(seed, 'uniforms'));
   const delays = randomStream(streamSeed(seed, 'delays'));
   const potential = new Uint8Array(probability.length);
   const delaySeconds = new Float64Array(probability.length);
   for (let index = 0; index < probability.length; index += 1) {
     const uniform = uniforms.uniform();
-    const isHard = outage[index] === OUTAGE.hard;
-    if (uniform < probability[index]! * (1 - scenario.buyerFailureShare)) potential[index] = POTENTIAL.paid;
-    else if (uniform < probability[index]!) potential[index] = POTENTIAL.buyerFailure;
-    else potential[index] = isHard ? POTENTIAL.handoffError : POTENTIAL.routeFailure;
+    const isHard = outage[index] === OUTAGE_KIND.hard;
+    if (uniform < probability[index]! * (1 - scenario.buyerFailureShare)) potential[index] = POTENTIAL_RESULT.paid;
+    else if (uniform < probability[index]!) potential[index] = POTENTIAL_RESULT.buyerFailure;
+    else potential[index] = isHard ? POTENTIAL_RESULT.handoffError : POTENTIAL_RESULT.routeFailure;
     if (!scenario.delayed) continue;
-    // Both numbers are drawn for every attempt, so that delays do not depend on earlier outcomes.
+    // Every attempt draws both numbers, so that delays do not depend on earlier outcomes.
     const ordinarySeconds = logNormal(delays, 20, 0.8);
     const timeoutSeconds = 60 + 60 * delays.exponential();
     delaySeconds[index] = ordinarySeconds;
-    if (potential[index] === POTENTIAL.handoffError) delaySeconds[index] = HANDOFF_SECONDS;
-    if (potential[index] === POTENTIAL.routeFailure && outage[index] === OUTAGE.soft) {
+    if (potential[index] === POTENTIAL_RESULT.handoffError) delaySeconds[index] = HANDOFF_SECONDS;
+    if (potential[index] === POTENTIAL_RESULT.routeFailure && outage[index] === OUTAGE_KIND.soft) {
       delaySeconds[index] = timeoutSeconds;
     }
   }

@@ -1,5 +1,5 @@
 /** Pseudo-random numbers of one stream; equal seeds give equal numbers on every machine. */
-export interface Random {
+export interface RandomStream {
   /** A number from a uniform distribution in [0, 1). */
   uniform(): number;
   /** A number from a normal distribution with mean 0 and deviation 1. */
@@ -35,7 +35,7 @@ function uniformStream(seed: number): () => number {
 }
 
 /** A stream of random numbers from a seed of 32 bits. */
-export function randomStream(seed: number): Random {
+export function randomStream(seed: number): RandomStream {
   const uniform = uniformStream(seed);
   let spare = Number.NaN;
   return {
@@ -69,17 +69,17 @@ export function streamSeed(seed: number, purpose: keyof typeof STREAMS): number 
 }
 
 /** A uniform random number between `low` and `high`. */
-export function between(random: Random, low: number, high: number): number {
+export function uniformBetween(random: RandomStream, low: number, high: number): number {
   return low + (high - low) * random.uniform();
 }
 
 /** A log-normal number of the given median; `sigma` is the deviation of its logarithm. */
-export function logNormal(random: Random, median: number, sigma: number): number {
+export function logNormal(random: RandomStream, median: number, sigma: number): number {
   return median * Math.exp(sigma * random.normal());
 }
 
 /** A random permutation of `items` (Fisher and Yates). */
-export function shuffled<T>(random: Random, items: readonly T[]): T[] {
+export function shuffled<T>(random: RandomStream, items: readonly T[]): T[] {
   const order = [...items];
   for (let last = order.length - 1; last > 0; last -= 1) {
     const other = Math.floor(random.uniform() * (last + 1));

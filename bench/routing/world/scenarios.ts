@@ -1,10 +1,10 @@
 import {
   abruptRates,
-  type Bases,
+  type BaseRateBounds,
   constantRates,
   paymentRates,
-  type Rates,
-  type RatesInput,
+  type TrueRates,
+  type TrueRatesInput,
   switchingRates,
 } from './rates.ts';
 
@@ -21,11 +21,11 @@ export interface Scenario {
   delayed: boolean;
   /** Share of the accepted payments that fail by a fault of the buyer or issuer, with a code that names the fault. */
   buyerFailureShare: number;
-  rates: (input: RatesInput) => Rates;
+  rates: (input: TrueRatesInput) => TrueRates;
 }
 
-const ORDINARY: Bases = { start: [0.82, 0.92], shifted: [0.78, 0.93] };
-const HIGH: Bases = { start: [0.93, 0.99], shifted: [0.9, 0.99] };
+const ORDINARY: BaseRateBounds = { start: [0.82, 0.92], shifted: [0.78, 0.93] };
+const HIGH: BaseRateBounds = { start: [0.93, 0.99], shifted: [0.9, 0.99] };
 
 const PAY: Scenario = {
   name: 'PAY',

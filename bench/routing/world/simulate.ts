@@ -1,15 +1,15 @@
-import type { BenchOutcome, BenchPayment, Contender, ContenderType, World } from '../contender.ts';
-import { type Environment, POTENTIAL } from './environment.ts';
+import type { BenchOutcome, BenchPayment, Contender, ContenderType, WorldBriefing } from '../contender.ts';
+import { type BenchWorld, POTENTIAL_RESULT } from './environment.ts';
 import { feedbackQueue } from './feedback.ts';
 import { streamSeed } from './random.ts';
 
 /** A named contender, or an oracle, which knows the true rates. */
-export interface Entry {
+export interface BenchRouter {
   name: string;
-  create(world: World, truth: Environment): Contender;
+  create(world: WorldBriefing, truth: BenchWorld): Contender;
 }
 
-export interface RunOptions {
+export interface SimulationOptions {
   /** Value of a paid payment, as a fraction of the amount; if undefined, only success counts. */
   margin?: number;
   /** True if a payment gets a second attempt on another route after a refused handoff. */
@@ -19,7 +19,7 @@ export interface RunOptions {
 }
 
 /** The results of one contender in one world. */
-export interface RunResult {
+export interface SimulationResult {
   /** Share of payments paid, by the first or second attempt. */
   successRate: number;
   /** Mean difference between the success probability of the best arm and of the arm chosen first. */
@@ -33,14 +33,14 @@ export interface RunResult {
 }
 
 const RESULTS: Record<number, BenchOutcome['result']> = {
-  [POTENTIAL.paid]: 'paid',
-  [POTENTIAL.buyerFailure]: 'buyer_failure',
-  [POTENTIAL.routeFailure]: 'route_failure',
-  [POTENTIAL.handoffError]: 'route_failure',
+  [POTENTIAL_RESULT.paid]: 'paid',
+  [POTENTIAL_RESULT.buyerFailure]: 'buyer_failure',
+  [POTENTIAL_RESULT.routeFailure]: 'route_failure',
+  [POTENTIAL_RESULT.handoffError]: 'route_failure',
 };
 
-/** The information that a contender receives before the first payment. */
-function worldOf(environment: Environment, margin = Infinity): World {
+/** Returns the information that a contender receives before the first payment. */
+function worldOf(environment: BenchWorld, margin = Infinity): WorldBriefing {
   const { arms, costs, probability, seed } = environment;
   const order = Array.from({ length: arms }, (_, arm) => arm);
   return {
@@ -53,7 +53,11 @@ function worldOf(environment: Environment, margin = Infinity): World {
 }
 
 /** Runs a contender in a world. The contender receives each outcome when it becomes known, before the next payment. */
-export function simulate(environment: Environment, entry: Entry | ContenderType, options: RunOptions = {}): RunResult {
+export function simulate(
+  environment: BenchWorld,
+  entry: BenchRouter | ContenderType,
+  options: SimulationOptions = {},
+): SimulationResult {
   const { arms, at, amounts, costs, delaySeconds, payments, potential, probability } = environment;
   const contender = entry.create(worldOf(environment, options.margin), environment);
   const underWay = feedbackQueue<BenchOutcome>();
@@ -66,9 +70,9 @@ export function simulate(environment: Environment, entry: Entry | ContenderType,
     const kind = potential[index];
     if (kind === undefined || !(arm >= 0 && arm < arms)) throw new Error(`${entry.name} chose arm ${arm}`);
     const knownAt = payment.at + delaySeconds[index]!;
-    const handoffError = kind === POTENTIAL.handoffError;
+    const handoffError = kind === POTENTIAL_RESULT.handoffError;
     underWay.add(knownAt, { arm, payment, at: knownAt, result: RESULTS[kind]!, handoffError });
-    if (kind !== POTENTIAL.paid) return;
+    if (kind !== POTENTIAL_RESULT.paid) return;
     paid += 1;
     costOfPaid += costs[arm]!;
   };
@@ -104,7 +108,7 @@ export function simulate(environment: Environment, entry: Entry | ContenderType,
   };
 }
 
-function bestProbability({ arms, probability }: Environment, payment: number): number {
+function bestProbability({ arms, probability }: BenchWorld, payment: number): number {
   let best = 0;
   for (let index = payment * arms; index < (payment + 1) * arms; index += 1) best = Math.max(best, probability[index]!);
   return best;

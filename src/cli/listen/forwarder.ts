@@ -11,17 +11,17 @@ export interface Forwarded {
   /** Null if the target received the event. */
   failure: string | null;
   durationMs: number;
-  /** The delay before the next attempt; null after the last one. */
+  /** Delay before the next attempt; null after the last attempt. */
   nextTryMs: number | null;
 }
 
-/** Delays after failed attempts: enough time to restart a server. */
+/** Delays after failed attempts; together long enough to restart a server. */
 const RETRY_DELAYS_MS = [1000, 5000, 15_000, 30_000];
-/** The longest delay that `Retry-After` can ask for, as a multiple of the usual one. */
+/** Limit for the delay that `Retry-After` requests, as a multiple of the usual delay. */
 const MAX_DELAY_FACTOR = 2;
 const GONE = 410;
 
-/** Sends events as the service delivers them: the same bytes, headers, limits, and order within a session. */
+/** Forwards events exactly like deliveries of the service: the same bytes, headers, limits, and order within a session. */
 export function createForwarder(options: {
   secret: string;
   deliverer: Deliverer;
@@ -30,14 +30,14 @@ export function createForwarder(options: {
   sleep(ms: number): Promise<void>;
   signal: AbortSignal;
   report(forwarded: Forwarded): void;
-  /** Takes errors of `report`, because no caller awaits a forward. */
+  /** Receives errors of `report`, because no caller awaits `forward`. */
   onFault(error: unknown): void;
 }) {
   const { secret, deliverer, now, sleep, signal, report, onFault } = options;
   const sessions = new Map<string, Promise<void>>();
 
   async function deliver(url: string, event: WebhookEvent): Promise<void> {
-    // The API answers the stored event, compact as JSON.stringify writes it: the bytes of every delivery.
+    // The API returns the stored event, so JSON.stringify reproduces the bytes of a delivery.
     const body = JSON.stringify(event);
     for (let attempt = 1; !signal.aborted; attempt++) {
       const timestamp = Math.floor(now() / 1000);
@@ -53,7 +53,7 @@ export function createForwarder(options: {
   }
 
   return {
-    /** Queues the event behind those of the same session; different sessions do not wait for each other. */
+    /** Queues the event behind earlier events of its session; different sessions do not wait for each other. */
     forward(url: string, event: WebhookEvent): void {
       const session = event.data.session_id;
       const turn = (sessions.get(session) ?? Promise.resolve()).then(() => deliver(url, event)).catch(onFault);

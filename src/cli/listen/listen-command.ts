@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Tillway, WebhookEvent, WebhookEventType } from '../../../sdk/src/index.ts';
-import { SECRET_FORM, isSecret } from '../../webhooks/secret-box.ts';
+import { SECRET_FORM, isWebhookSecret } from '../../webhooks/secret-box.ts';
 import { dollars, plain } from '../cells.ts';
 import {
   type CommandContext,
@@ -23,15 +23,15 @@ interface ListenOptions {
   environment?: 'sandbox' | 'production';
 }
 
-/** One line of the output: with --json the document, else its text. */
+/** One line of the output, printed as JSON with --json, otherwise as text. */
 type Note =
-  /** `secret` is null if nothing is forwarded or the secret is from the environment, which is not shown. */
+  /** `secret` is null if nothing is forwarded, or if it comes from WEBHOOK_SECRET, which is not shown. */
   | { object: 'listen_started'; url: string; forwardTo: string | null; secret: string | null }
   | { object: 'event'; event: WebhookEvent }
   | ({ object: 'forward'; eventId: string } & Omit<Forwarded, 'event'>)
-  /** `reason` is null once the service is reachable again. */
+  /** `reason` is null when the service is reachable again. */
   | { object: 'service_reach'; url: string; reason: string | null }
-  /** `since` is the oldest event that the target has not received; null if there is none. */
+  /** `since` is the oldest event that the target has not received; null if it has received all. */
   | { object: 'listen_ended'; events: number; forwarded: number; since: string | null };
 
 const PAGE = 100;
@@ -45,37 +45,37 @@ const STYLES: Record<string, Style> = {
   'payment.provider_pending': 'yellow',
 };
 
-/** `listen`: prints events as they happen, and forwards them signed, until it is interrupted. */
+/** The `listen` command: prints new events, and forwards them signed, until Ctrl-C. */
 export function listenCommand(context: CommandContext): Command {
   const command = describedCommand('listen', {
-    summary: 'Print each event as it happens, and forward it to your own machine',
+    summary: 'Print new events, and forward them to a local URL',
     details:
-      'Forwards as the service delivers: the same bytes, headers and order, signed with a secret that is printed at the ' +
-      'start. No endpoint is registered, and nothing has to reach this machine from outside. Only 200 counts as received; ' +
-      'otherwise it is tried again after 1, 5, 15 and 30 s. Redirects are not followed, and an answer may take 15 s.\n\n' +
-      'Events from before the start, and events that were given up, are not forwarded: --since starts with one of them ' +
-      'and goes on with new ones. Your server can then get an event twice, as it can from the service.',
+      'Forwards events like webhooks of the service: the same bytes, headers and order, signed with a secret that is printed at the ' +
+      'start. No endpoint is registered, and this machine needs no public address. Only 200 counts as received; ' +
+      'otherwise the event is sent again after 1, 5, 15 and 30 s. Redirects are not followed, and the timeout is 15 s.\n\n' +
+      'To forward past events, or events whose attempts all failed, give the first one as --since; ' +
+      'all later events follow. Your server can then receive an event twice, as with webhooks of the service.',
     examples: [
       'tillway listen',
       'tillway listen --forward-to http://127.0.0.1:4000/webhooks',
       'tillway listen --events payment.paid,payment.failed --json',
     ],
     options: [
-      option('--forward-to <url>', 'where each event is posted'),
-      option('--events <types>', `only these, separated by commas: ${EVENT_TYPES.join(', ')}`, eventTypesOf),
+      option('--forward-to <url>', 'URL that receives the events'),
+      option('--events <types>', `event types to show, separated by commas: ${EVENT_TYPES.join(', ')}`, eventTypesOf),
       option('--since <event>', 'start with this past event'),
-      option('--secret <secret>', 'signing secret: whsec_ and base64; default WEBHOOK_SECRET, else a new one'),
-      environmentOption('only events of sandbox or of production; default: both'),
+      option('--secret <secret>', 'signing secret: whsec_ and base64; default WEBHOOK_SECRET, else a random secret'),
+      environmentOption('events of this environment; default both'),
     ],
-    data: 'print a JSON document a line, for programs',
+    data: 'print one JSON document per line',
     lines: true,
   });
   return command.action(async ({ events: types = EVENT_TYPES, since, environment, ...given }: ListenOptions) => {
     const { terminal } = context;
     const forwardTo = given.forwardTo === undefined ? null : targetOf(given.forwardTo);
     const secret = given.secret ?? terminal.webhookSecret ?? newSecret(terminal);
-    if (!isSecret(secret)) throw wrongSecret(given.secret === undefined ? 'WEBHOOK_SECRET' : '--secret');
-    // Loaded here, because no other command delivers webhooks.
+    if (!isWebhookSecret(secret)) throw wrongSecret(given.secret === undefined ? 'WEBHOOK_SECRET' : '--secret');
+    // Imported here, because only this command delivers webhooks.
     const [{ createDeliverer }, { createResolve }, { createForwarder }] = await Promise.all([
       import('../../webhooks/deliver.ts'),
       import('../../webhooks/address.ts'),
@@ -141,7 +141,7 @@ export function listenCommand(context: CommandContext): Command {
   });
 }
 
-/** The end of the feed, which can be beyond the newest event of the list; empty without events. */
+/** Cursor at the end of the feed, which can be after the newest event of the list; empty without events. */
 async function lastEvent(client: Tillway, environment: ListenOptions['environment'], signal: AbortSignal) {
   const requests = { ...REQUESTS, signal };
   const newest = await client.events.list({ limit: 1, environment }, requests);
@@ -150,11 +150,11 @@ async function lastEvent(client: Tillway, environment: ListenOptions['environmen
   return feed.cursor;
 }
 
-/** The URL of --forward-to, which may lack its scheme. An error never repeats user and password. */
+/** URL of --forward-to, with `http://` added if it has no scheme. Error messages never contain a user name or password. */
 function targetOf(text: string): string {
   const url = URL.parse(/^[a-z]+:\/\//i.test(text) ? text : `http://${text}`);
   if (text.includes('@')) {
-    throw new CommandError(2, `--forward-to takes a URL without user and password, which would not be sent: ${TARGET}`);
+    throw new CommandError(2, `--forward-to takes a URL without user name and password: ${TARGET}`);
   }
   if (url !== null && /^https?:$/.test(url.protocol)) return url.href;
   throw new CommandError(2, `--forward-to takes a URL such as ${TARGET}, not ${text}`);
@@ -172,9 +172,9 @@ function textOf(note: Note, paint: Paint): string {
   switch (note.object) {
     case 'listen_started': {
       const { url, forwardTo, secret } = note;
-      if (forwardTo === null) return `Listening to ${paint('bold', url)}. Ctrl-C ends.\n\n`;
+      if (forwardTo === null) return `Listening to ${paint('bold', url)}. Press Ctrl-C to stop.\n\n`;
       const signed = secret === null ? 'the secret in WEBHOOK_SECRET of this shell' : secret;
-      return `Forwarding the events of ${paint('bold', url)} to ${paint('bold', forwardTo)}. Ctrl-C ends.\nThey are signed with ${paint('bold', signed)}\nHave your server verify with that secret.\n\n`;
+      return `Forwarding the events of ${paint('bold', url)} to ${paint('bold', forwardTo)}. Press Ctrl-C to stop.\nThe events are signed with ${paint('bold', signed)}\nVerify them with this secret on your server.\n\n`;
     }
     case 'event': {
       const { created, type, data } = note.event;
@@ -185,12 +185,12 @@ function textOf(note: Note, paint: Paint): string {
     case 'forward':
       return forwardText(note, paint);
     case 'service_reach': {
-      if (note.reason === null) return `${paint('green', `${note.url} is back.`)}\n`;
-      return `${paint('yellow', `${note.url} is unreachable: ${plain(note.reason)}`)} Waiting for it.\n`;
+      if (note.reason === null) return `${paint('green', `${note.url} is reachable again.`)}\n`;
+      return `${paint('yellow', `${note.url} is unreachable: ${plain(note.reason)}`)} Retrying.\n`;
     }
     case 'listen_ended': {
-      const rest = note.since === null ? '' : ` Forward the rest again with --since ${plain(note.since)}`;
-      // The line starts behind the ^C of the terminal.
+      const rest = note.since === null ? '' : ` To forward the remaining events, use --since ${plain(note.since)}`;
+      // The terminal has printed ^C on the current line.
       return `\n${note.events} events, ${note.forwarded} forwarded.${rest}\n`;
     }
   }
@@ -206,19 +206,19 @@ function forwardText(note: Extract<Note, { object: 'forward' }>, paint: Paint): 
 }
 
 const ADVICE: Readonly<Record<number, string>> = {
-  400: 'Your handler refuses it: does it verify with the secret shown above? tillway webhook verify explains a failure.',
-  404: 'Your server has nothing at that path: correct --forward-to.',
-  405: 'Your server accepts no POST at that path: correct --forward-to, or its route.',
+  400: 'Your handler rejects the event: check that it uses the secret shown above. "tillway webhook verify" explains failures.',
+  404: 'Your server has no route at this path: correct --forward-to.',
+  405: 'Your server does not accept POST at this path: correct --forward-to, or the route.',
 };
 
-/** The advice about a failed attempt, in one sentence. */
+/** Suggestion for a failed attempt. */
 export function adviceOn({ status, failure }: Pick<Forwarded, 'status' | 'failure'>): string {
-  if (failure === 'connection refused') return 'Nothing listens there: start your server, or correct --forward-to.';
+  if (failure === 'connection refused') return 'No server listens there: start your server, or correct --forward-to.';
   if (failure?.startsWith('no complete answer')) {
-    return 'Answer within 15 s: 200 first, the work afterwards.';
+    return 'Answer within 15 s: send 200 first, then process the event.';
   }
-  if (status === null) return 'Correct --forward-to, or the proxy or firewall before your server.';
-  if (status < 300) return 'Answer exactly 200: the service counts nothing else as received.';
-  if (status < 400) return 'Name the address that it leads to: redirects are not followed.';
-  return ADVICE[status === 401 || status === 403 ? 400 : status] ?? 'Look into the log of your server.';
+  if (status === null) return 'Check --forward-to, and the proxy or firewall in front of your server.';
+  if (status < 300) return 'Answer with status 200: no other status counts as received.';
+  if (status < 400) return 'Set --forward-to to the target of the redirect: redirects are not followed.';
+  return ADVICE[status === 401 || status === 403 ? 400 : status] ?? 'Check the log of your server.';
 }

@@ -1,10 +1,9 @@
 import { Argument, type Command } from 'commander';
 import type {
   Environment,
-  HealthOverrideParams,
-  Objective,
-  RouteKind,
-  RoutingRoute,
+  BacktestRoutingParams,
+  OverrideRouteHealthParams,
+  RouteStanding,
   RoutingRules,
   RuleSet,
 } from '../../../sdk/src/index.ts';
@@ -35,7 +34,7 @@ interface EnvironmentOption {
 }
 
 interface DryRunOptions extends EnvironmentOption {
-  kind?: RouteKind;
+  kind?: RouteStanding['kind'];
   rules?: unknown;
   customer?: string;
   product?: string;
@@ -45,11 +44,11 @@ interface DryRunOptions extends EnvironmentOption {
 interface BacktestOptions extends EnvironmentOption {
   rules?: unknown;
   margin?: number;
-  objective?: Objective;
+  objective?: NonNullable<BacktestRoutingParams['objective']>;
   limit?: number;
 }
 
-const showRoutes = showTable<RoutingRoute>({
+const showRoutes = showTable<RouteStanding>({
   ROUTE: 'id',
   KIND: 'kind',
   SCORE: ({ score }) => score.toFixed(1),
@@ -60,7 +59,7 @@ const showRoutes = showTable<RoutingRoute>({
   WHY: ({ words, override }) => causeOf(words) + (override?.until ? `, until ${secondsOf(override.until)}` : ''),
 });
 
-/** `tillway routes`: the routes, their health, the decisions and the rules. */
+/** The `routes` commands, about routes, health, decisions and rules. */
 export function routesCommand(context: CommandContext): Command {
   const list = serviceCommand(context, 'list', {
     summary: 'List the routes with score, health and estimates',
@@ -71,13 +70,13 @@ export function routesCommand(context: CommandContext): Command {
     show: ({ data }, paint) => showRoutes(data, paint),
   });
   const why = serviceCommand(context, 'why <session>', {
-    summary: 'Show why a session got its route: every decision, its candidates and their exclusions',
+    summary: 'Explain the route of a session: every decision with its candidates and exclusions',
     examples: [`tillway routes why ${EXAMPLE.session}`],
     ask: ({ routing }, _options, session) => routing.decisions(session),
     show: ({ decisions }, paint) => decisions.map((decision) => tellDecision(decision, paint)).join('\n'),
   });
   const replay = serviceCommand(context, 'replay <session>', {
-    summary: 'Replay the decisions about a session; exit code 1 if one differs',
+    summary: 'Recompute the decisions about a session; exit code 1 if a result differs',
     examples: [`tillway routes replay ${EXAMPLE.session}`],
     ask: ({ routing }, _options, session) => routing.replay(session),
     show: ({ decisions }, paint) =>
@@ -91,11 +90,11 @@ export function routesCommand(context: CommandContext): Command {
     isFailure: ({ identical }) => !identical,
   });
   const history = serviceCommand(context, 'history [route]', {
-    summary: 'List changes of health, newest first',
+    summary: 'List health changes of routes, newest first',
     examples: ['tillway routes history', 'tillway routes history sandbox_card_acquirer --limit 5'],
     options: [
-      environmentOption('left out, both'),
-      wholeNumberOption('--limit', 'how many at most, 1 to 100; default 20', '20'),
+      environmentOption('routes of this environment; default both'),
+      wholeNumberOption('--limit', 'maximum number of changes, 1 to 100; default 20', '20'),
     ],
     ask: ({ routing }, options: EnvironmentOption & { limit?: number }, routeId) =>
       routing.transitions({ routeId, ...options }),
@@ -113,30 +112,30 @@ export function routesCommand(context: CommandContext): Command {
     summary: 'Take a route out of use (standby), force its health, or end the override (automatic)',
     examples: [`${route} standby --until 2027-01-15T12:00:00Z --reason maintenance`, `${route} automatic`],
     options: [
-      option('--until <time>', 'when the override ends, such as 2027-01-15T12:00:00Z; default: never'),
-      option('--reason <text>', 'reason, for later readers'),
+      option('--until <time>', 'end of the override, such as 2027-01-15T12:00:00Z; default: never'),
+      option('--reason <text>', 'reason, stored with the override'),
     ],
-    ask: ({ routing }, options: Omit<HealthOverrideParams, 'health'>, id, health) =>
-      routing.overrideHealth(id, { health: health as HealthOverrideParams['health'], ...options }),
+    ask: ({ routing }, options: Omit<OverrideRouteHealthParams, 'health'>, id, health) =>
+      routing.overrideHealth(id, { health: health as OverrideRouteHealthParams['health'], ...options }),
     show: ({ id, words }, paint) => `${paint('bold', plain(id))} is ${plain(words)}\n`,
-  }).addArgument(new Argument('<health>', 'its health').choices(HEALTHS));
+  }).addArgument(new Argument('<health>', 'health to set').choices(HEALTHS));
   const commands = [list, why, replay, history, override, rulesCommand(context), ...supposeCommands(context)];
-  return commandGroup('routes', 'Show routes, decisions, rules and health; try other rules', commands, {
+  return commandGroup('routes', 'Show routes, decisions, rules and health; test other rules', commands, {
     otherwise: 'list',
   });
 }
 
-/** Commands that try a hypothetical checkout, or other rules. */
+/** Commands that compute decisions for a hypothetical checkout or other rules. */
 function supposeCommands(context: CommandContext): Command[] {
   const dryRun = serviceCommand(context, 'dry-run <amount>', {
-    summary: 'Show which route a checkout would get, and why',
-    details: 'Explores nothing and writes nothing.',
+    summary: 'Show which route a hypothetical checkout would get, and why',
+    details: 'Does not explore, and writes nothing.',
     examples: ['tillway routes dry-run 49.99', 'tillway routes dry-run 49.99 --kind wallet --metadata country=DE'],
     options: [
-      kindOption('suppose that the buyer chose this way to pay'),
-      option('--rules <file>', 'suppose the rules of this file', fileOf),
-      option('--customer <email>', 'suppose this customer'),
-      option('--product <text>', 'suppose this product'),
+      kindOption('payment method that the buyer chose'),
+      option('--rules <file>', 'use the rules of this file instead of the saved rules', fileOf),
+      option('--customer <email>', 'email address of the buyer'),
+      option('--product <text>', 'product name'),
       metadataOption(),
       usualEnvironmentOption(),
     ],
@@ -145,16 +144,16 @@ function supposeCommands(context: CommandContext): Command[] {
     show: tellDecision,
   });
   const backtest = serviceCommand(context, 'backtest', {
-    summary: 'Show what other rules or another objective would have changed',
-    details: 'Repeats the newest decisions about payments, from their stored snapshots. Writes nothing.',
+    summary: 'Show how other rules or another objective would have changed past decisions',
+    details: 'Recomputes the newest payment decisions from their stored snapshots. Writes nothing.',
     examples: ['tillway routes backtest --margin 0.15', 'tillway routes backtest --objective total --limit 1000'],
     options: [
-      option('--rules <file>', 'the rules of this file instead of the saved ones', fileOf),
-      option('--margin <number>', 'what a paid payment is worth, as a fraction of its amount', (text) =>
+      option('--rules <file>', 'use the rules of this file instead of the saved rules', fileOf),
+      option('--margin <number>', 'profit margin of a paid payment, as a fraction of its amount', (text) =>
         numberOf('--margin', text, '0.15'),
       ),
-      choiceOption('--objective <objective>', 'whose cost counts', Object.keys(OBJECTIVES)),
-      wholeNumberOption('--limit', 'how many decisions, 1 to 1000; default 200', '200'),
+      choiceOption('--objective <objective>', 'cost to minimize', Object.keys(OBJECTIVES)),
+      wholeNumberOption('--limit', 'number of decisions, 1 to 1000; default 200', '200'),
       usualEnvironmentOption(),
     ],
     ask: async ({ routing }, { environment = usualEnvironment(context), ...options }: BacktestOptions) =>
@@ -164,20 +163,20 @@ function supposeCommands(context: CommandContext): Command[] {
   return [dryRun, backtest];
 }
 
-/** `tillway routes rules`: the operator's routing rules. */
+/** The `routes rules` commands, about the routing rules of the operator. */
 function rulesCommand(context: CommandContext): Command {
   const show = serviceCommand(context, 'show', {
     summary: 'Show the routing rules in force',
     examples: ['tillway routes rules show', 'tillway routes rules --json'],
-    options: [wholeNumberOption('--version', 'this version instead', '3')],
+    options: [wholeNumberOption('--version', 'show this version', '3')],
     ask: ({ routing }, options: { version?: number }) => routing.rules(options),
     show: tellRules,
   });
-  // Operators may close the checkout on purpose, so such rules are valid. A pipeline must not close it unnoticed.
+  // Rules that reject every session are valid, because operators may close the checkout; `check` fails so that CI notices.
   const isClosed = ({ warnings }: Pick<RoutingRules, 'warnings'>) =>
     warnings.some(({ code }) => code === 'rejects_all');
   const check = serviceCommand(context, 'check <file>', {
-    summary: 'Check a rule file, and put nothing in force',
+    summary: 'Check a rule file without saving it',
     details:
       'Prints the same warnings as save. Exit code 1: the rules are rejected, or they reject every session of an environment. Other warnings leave the exit code at 0.',
     examples: ['tillway routes rules check rules.json'],
@@ -193,7 +192,7 @@ function rulesCommand(context: CommandContext): Command {
     isFailure: isClosed,
   });
   const save = serviceCommand(context, 'save <file>', {
-    summary: 'Put a rule file in force',
+    summary: 'Save a rule file; its rules apply immediately',
     examples: ['tillway routes rules save rules.json'],
     // The service validates the file.
     ask: async ({ routing }, _options, file) => routing.saveRules(fileOf(file) as RuleSet),

@@ -5,7 +5,7 @@ import { type Cell, hundredths, percent, plain, rate, secondsOf, statusCell } fr
 
 const HEADINGS = ['#', 'ROUTE', 'SCORE', 'HEALTH', 'SUCCESS', 'COST', 'DRAWN', 'EXCLUDED'];
 
-/** A decision, made or supposed: when and about what, why, the rules that applied, and every candidate. */
+/** Text of a stored or dry-run decision: its time, subject, reason, applied rules and candidates. */
 export function tellDecision(decision: RoutingDecision | RoutingDryRun, paint: Paint): string {
   const rules = decision.rules.map(({ id, effect }) => `  rule ${plain(id)}: ${plain(effect)}\n`).join('');
   const reason = `${paint('bold', `${plain(decision.mode)}:`)} ${plain(decision.reason)}\n`;
@@ -50,8 +50,8 @@ export function tellBacktest({ decisions, different, was, wouldBe, changes }: Ro
     percent(totals.expectedSuccess),
     rate(totals.cost),
   ];
-  const rows = [line('as it was', was), line('would have been', wouldBe)];
-  // Both routes and both ids in one row would be wider than a screen.
+  const rows = [line('actual', was), line('backtest', wouldBe)];
+  // Not a table: a row with both routes and both ids would not fit a terminal.
   const list = changes.map((change) => {
     const routes = plain(`${change.was ?? 'none'} -> ${change.wouldBe ?? 'none'}`);
     return `\n${plain(`${secondsOf(change.created)}  ${change.sessionId}`)}\n  ${routes}\n  ${plain(change.reason)}\n`;

@@ -2,9 +2,9 @@ import { INSTRUMENTS } from '../../simulator/test-instruments.ts';
 import { CommandError } from '../command-context.ts';
 import type { Outcome } from './outcomes.ts';
 
-/** A buyer who sends the forms of the checkout and of the simulated provider. */
+/** A simulated buyer who submits the forms of the checkout and of the simulated provider. */
 export interface Buyer {
-  /** Does one action. `waits`: there is nothing to do but to look again later. */
+  /** Does the next action (`goes_on`), or reports that none is possible yet (`waits`). */
   step(): Promise<'goes_on' | 'waits'>;
   /** True if the buyer has done everything for this outcome. */
   isDone(): boolean;
@@ -13,22 +13,22 @@ export interface Buyer {
 const REQUEST_TIMEOUT_MS = 30_000;
 const SIMULATOR_PATH = '/simulator/pay/';
 
-/** The parts of a checkout page that decide about the next action. */
+/** Parts of a checkout page that determine the next action. */
 interface CheckoutPage {
   heading: string;
-  /** Totals in cents by payment method, the preselected one first; empty if the buyer cannot choose now. */
+  /** Totals in cents by payment method, the preselected method first; empty if the page offers no choice. */
   totals: Map<string, string>;
   /** Number of the attempt in progress. */
   attempt: string | undefined;
-  /** Address of the provider's page of that attempt. */
+  /** URL of the provider's page for this attempt. */
   onward: string | undefined;
-  /** True if the page offers nothing but to load it again. */
+  /** True if the only action on the page is to load it again. */
   isStuck: boolean;
 }
 
-/** `tell` takes a sentence for each action of the buyer. */
+/** Creates a buyer. `tell` receives a description of each action. */
 export function createBuyer(options: {
-  /** The buyer visits only the origins of the service and of the checkout, wherever a page leads. */
+  /** The buyer sends requests only to the origins of `serviceUrl` and `checkoutUrl`, even if a page links elsewhere. */
   serviceUrl: string;
   checkoutUrl: string;
   outcome: Outcome;
@@ -63,13 +63,13 @@ export function createBuyer(options: {
     if (!origins.has(origin) || !pathname.includes(SIMULATOR_PATH)) {
       throw new CommandError(
         1,
-        `the buyer is led to ${url}, and nothing was sent there: it is not the simulated provider at ${[...origins].join(' or ')}`,
-        'See BASE_URL and CHECKOUT_URL of the service, and give one of them as --url.\n',
+        `the checkout links to ${url}, which is not the simulated provider at ${[...origins].join(' or ')}; nothing was sent there`,
+        'Set --url to BASE_URL or CHECKOUT_URL of the service.\n',
       );
     }
     const { cardNumber } = INSTRUMENTS.find((each) => each.id === id)!;
     tell(`pays at the provider, with the outcome ${id}`);
-    // The card page reads the number, the others read the outcome.
+    // The card page reads the card number; the pages of other payment methods read the outcome.
     await send(url, { outcome: id, number: cardNumber, expiry: '12 / 34', cvc: '123', name: 'Test Buyer' });
   }
 
@@ -102,7 +102,7 @@ export function createBuyer(options: {
         await payAtProvider(onward, instrument!);
         pressed = attempt;
       } else if (isStuck && ends !== 'payment.failed') {
-        throw new CommandError(1, `the checkout shows: ${page.heading}; see tillway routes`);
+        throw new CommandError(1, `the checkout cannot continue: ${page.heading}; see tillway routes`);
       } else return 'waits';
       return 'goes_on';
     },
@@ -135,7 +135,7 @@ async function request(url: string, init: RequestInit = {}): Promise<Response> {
   } catch (error) {
     const { message, cause } = error as Error;
     const why = cause instanceof Error && cause.message !== '' ? cause.message : message;
-    const advice = 'The service names this address itself: see BASE_URL and CHECKOUT_URL where it runs.\n';
+    const advice = 'The service sent this address: check its settings BASE_URL and CHECKOUT_URL.\n';
     throw new CommandError(1, `the page ${url} cannot be reached from here: ${why}`, advice);
   }
 }

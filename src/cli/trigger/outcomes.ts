@@ -1,9 +1,9 @@
 import type { WebhookEventType } from '../../../sdk/src/index.ts';
 import { EVENT_TYPES } from '../options.ts';
 
-/** A possible end of a sandbox checkout, and the actions of the buyer that lead to it. */
+/** A possible outcome of a sandbox checkout, and the actions of the buyer that produce it. */
 export interface Outcome extends Choice {
-  /** The final event, with a suffix if several outcomes end with that event. */
+  /** Type of the final event, with a suffix if several outcomes end with this event. */
   name: string;
   ends: WebhookEventType;
 }
@@ -11,25 +11,25 @@ export interface Outcome extends Choice {
 interface Choice {
   /** One sentence without a full stop. */
   summary: string;
-  /** The outcome to choose at the simulated provider; null if the buyer cancels instead. */
+  /** Instrument to use at the simulated provider; null if the buyer cancels instead. */
   instrument: string | null;
   /** A tag in the buyer's email address that makes the handoff fail. */
   tag?: string;
-  /** True if the buyer pays only once; otherwise the buyer pays again as long as the checkout offers it. */
+  /** True if the buyer pays only once; otherwise the buyer retries while the checkout allows attempts. */
   once?: boolean;
-  /** Time that the outcome takes, in seconds; undefined for an immediate outcome. */
+  /** Duration in seconds; undefined for an immediate outcome. */
   takesSeconds?: number;
 }
 
-/** For each event, the outcome without a suffix is listed first. */
+/** Outcomes by name. For each event type, the outcome without a suffix comes first. */
 const CHOICES: Readonly<Record<string, Choice>> = {
   'payment.provider_pending': {
     instrument: 'abandoned',
-    summary: 'accepted by the provider and never confirmed: it times out after half an hour',
+    summary: 'accepted by the provider and never confirmed; times out after half an hour',
   },
   'payment.provider_pending.wrong_amount': {
     instrument: 'wrong_amount',
-    summary: 'the provider reports 1.00 less than the amount, which does not count as paid',
+    summary: 'the provider reports 1.00 less than the total, so the payment stays pending',
   },
   'payment.paid': { instrument: 'paid', summary: 'paid at once' },
   'payment.paid.later': { instrument: 'paid_later', takesSeconds: 20, summary: 'processing at first, paid 20 s later' },
@@ -43,15 +43,15 @@ const CHOICES: Readonly<Record<string, Choice>> = {
     takesSeconds: 30,
     summary: 'declined, then paid 30 s later',
   },
-  'payment.paid.duplicates': { instrument: 'duplicates', summary: 'the provider reports it three times: one event' },
+  'payment.paid.duplicates': { instrument: 'duplicates', summary: 'three reports from the provider, one event' },
   'payment.paid.reordered': {
     instrument: 'reordered',
-    summary: 'an older report arrives after the paid report: it changes nothing',
+    summary: 'an older report arrives after the paid report and is ignored',
   },
   'payment.paid.callback_lost': {
     instrument: 'callback_lost',
     takesSeconds: 30,
-    summary: 'no report arrives; the service finds the payment by an inquiry 30 s later',
+    summary: 'no callback arrives; the service learns the outcome by an inquiry 30 s later',
   },
   'payment.paid.failover': {
     instrument: 'paid',
@@ -67,12 +67,12 @@ const CHOICES: Readonly<Record<string, Choice>> = {
   'payment.failed': { instrument: 'declined', summary: 'declined three times, which uses up the attempts' },
   'payment.failed.provider_error': {
     instrument: 'provider_error',
-    summary: 'a fault of the provider, three times; it counts against the route',
+    summary: 'the provider fails three times, which lowers the success rate of the route',
   },
   'payment.failed.provider_down': {
     instrument: 'paid',
     tag: 'handoff_down',
-    summary: 'every route refuses the handoff, and the buyer gives up; it counts against the routes',
+    summary: 'every route refuses the handoff, and the buyer gives up; lowers the success rate of the routes',
   },
   'payment.failed.cancelled': { instrument: null, summary: 'the buyer cancels the payment in progress' },
 };
@@ -82,7 +82,7 @@ export const OUTCOMES: readonly Outcome[] = Object.entries(CHOICES).map(([name, 
   return { name, ends, ...choice };
 });
 
-/** The address with the tag in it: `buyer+handoff_error@example.com`. */
+/** Adds the tag to an email address: `buyer+handoff_error@example.com`. */
 export function tagged(email: string, tag: string | undefined): string {
   return tag === undefined ? email : email.replace(/@/, `+${tag}@`);
 }

@@ -20,17 +20,17 @@ interface Options {
 }
 
 const POLL_MS = 250;
-/** Time to wait beyond the duration of the outcome itself. */
+/** Additional time to wait after the expected duration of an outcome. */
 const PATIENCE_MS = 30_000;
 const PAGE = 100;
 
-/** `trigger`: drives a real sandbox checkout to an outcome with the forms and links that a buyer uses. */
+/** The `trigger` command: completes a real sandbox checkout with the forms and links that a buyer uses. */
 export function triggerCommand(context: CommandContext): Command {
   const command = describedCommand('trigger [event]', {
-    summary: 'Make an event happen: drive a real sandbox checkout to its outcome',
+    summary: 'Trigger an event by completing a real sandbox checkout',
     details:
-      'Creates a session, goes through the hosted checkout and the pages of the simulated provider as a buyer does, and ' +
-      'waits for the event. Nothing is made up: webhooks, payments and the ledger are those of a real checkout. ' +
+      'Creates a session, completes the hosted checkout and the pages of the simulated provider as a buyer would, and ' +
+      'waits for the event. Webhooks, payments and ledger entries are those of a real checkout. ' +
       'tillway trigger --list shows all outcomes.',
     examples: [
       'tillway trigger payment.paid',
@@ -43,22 +43,22 @@ export function triggerCommand(context: CommandContext): Command {
       option('--list', 'list all outcomes'),
       option(
         '--session <id>',
-        'pay this sandbox session, by its id or its checkoutUrl, instead of a new one',
+        'id or checkoutUrl of an existing sandbox session to pay; default: a new session',
       ).conflicts(
-        // An existing session has them already.
+        // An existing session already has these values.
         ['amount', 'product', 'customer', 'metadata'],
       ),
       new Option('--amount <number>', 'in US dollars; default 49.99').default('49.99'),
-      new Option('--product <text>', 'what is sold; default Field guide').default('Field guide'),
-      new Option('--customer <email>', "the buyer's address; default buyer@example.com").default('buyer@example.com'),
+      new Option('--product <text>', 'product name; default Field guide').default('Field guide'),
+      new Option('--customer <email>', "buyer's email address; default buyer@example.com").default('buyer@example.com'),
       metadataOption(),
-      kindOption('how the buyer pays; left out, as the checkout proposes'),
+      kindOption('payment method of the buyer; default: the one that the checkout preselects'),
     ],
-    data: 'print JSON, for programs',
+    data: 'print JSON',
   });
-  // The choices are for the help and for completion; `outcomeOf` refuses other names with a suggestion.
+  // The choices appear in help and completion; `outcomeOf` rejects other names with a suggestion.
   const [argument] = command.registeredArguments;
-  argument!.choices(OUTCOMES.map(({ name }) => name)).description = 'which event, and which way to it';
+  argument!.choices(OUTCOMES.map(({ name }) => name)).description = 'outcome: the event, or the event with a suffix';
   argument!.argParser((text) => text);
 
   return command.action(async (name: string | undefined, options: Options) => {
@@ -70,7 +70,7 @@ export function triggerCommand(context: CommandContext): Command {
     const outcome = outcomeOf(name);
     refuseLiveKey(context);
     const isJson = context.isJson(command);
-    /** The actions of the buyer, a sentence each. */
+    /** Descriptions of the buyer's actions. */
     const steps: string[] = [];
     const tell = (what: string) => {
       steps.push(what);
@@ -82,7 +82,7 @@ export function triggerCommand(context: CommandContext): Command {
       : existingSession(client, outcome, options.session));
     const { id, checkoutUrl } = created;
     if (!URL.canParse(checkoutUrl)) {
-      throw new CommandError(1, 'the service answered with a session that has no checkoutUrl: is it Tillway?');
+      throw new CommandError(1, 'the service returned a session without checkoutUrl, so it is not Tillway');
     }
     const buyer = createBuyer({ serviceUrl: context.urlOf(command), checkoutUrl, outcome, kind: options.kind, tell });
     const events = await drive(context, client, { session: created, outcome, buyer });
@@ -98,20 +98,20 @@ export function triggerCommand(context: CommandContext): Command {
   });
 }
 
-/** A live key cannot see the sandbox session that this command makes. */
+/** Rejects a production key, because it cannot access the sandbox session that this command creates. */
 function refuseLiveKey({ terminal }: CommandContext): void {
   const key = apiKeyOf(terminal);
   if (key === undefined || environmentOfKey(key) === 'sandbox') return;
   throw new CommandError(
     1,
-    'tillway trigger makes sandbox checkouts, and TILLWAY_API_KEY is a key of production: set it to one of the sandbox (sk_sandbox_...)',
+    'tillway trigger creates sandbox checkouts, but TILLWAY_API_KEY is a production key: set it to a sandbox key (sk_sandbox_...)',
   );
 }
 
 function outcomeOf(name: string | undefined): Outcome {
   const outcome = OUTCOMES.find((each) => each.name === name);
   if (outcome) return outcome;
-  const all = 'tillway trigger --list shows all';
+  const all = 'tillway trigger --list shows all events';
   const names = OUTCOMES.map((each) => each.name);
   if (name === undefined) {
     throw new CommandError(2, `name an event; ${all}:`, names.map((each) => `  ${each}\n`).join(''));
@@ -131,14 +131,14 @@ async function createSession(client: Tillway, outcome: Outcome, options: Options
     preferredRoute: options.kind,
   });
   if (session.environment === 'sandbox') return session;
-  throw new CommandError(1, `the service made a session of ${session.environment}: no form of it was sent`);
+  throw new CommandError(1, `the service created a session in ${session.environment}; no form was submitted`);
 }
 
-/** A session that the user's own program created. */
+/** Fetches the session that --session names, and checks that the trigger can pay it. */
 async function existingSession(client: Tillway, { name, tag }: Outcome, named: string): Promise<CheckoutSession> {
   if (tag !== undefined) {
     const why = `${name} depends on the buyer's email address, so it needs a new session`;
-    throw new CommandError(2, `${why}: leave --session out`);
+    throw new CommandError(2, `${why}: omit --session`);
   }
   const id = /\bchk_\w+/.exec(named)?.[0];
   if (id === undefined) {
@@ -147,14 +147,14 @@ async function existingSession(client: Tillway, { name, tag }: Outcome, named: s
   }
   const session = await client.sessions.get(id);
   if (session.environment === 'production') {
-    throw new CommandError(1, `${id} is a session of production: only its buyer can pay it`);
+    throw new CommandError(1, `${id} is a production session, which only its buyer can pay`);
   }
   if (session.status === 'routed' || session.status === 'pending') return session;
-  const rule = 'only a session that waits for its buyer can be driven to an outcome';
+  const rule = 'only a session that waits for its buyer can be paid';
   throw new CommandError(1, `${id} is ${session.status}: ${rule}`);
 }
 
-/** Lets the buyer act until the event is there; answers all events of the session, oldest first. */
+/** Lets the buyer act until the expected event exists. Returns all events of the session, oldest first. */
 async function drive(
   { terminal }: CommandContext,
   client: Tillway,
@@ -177,7 +177,7 @@ async function drive(
 function endedOtherwise({ id }: CheckoutSession, { name, ends }: Outcome, is: string): CommandError {
   return new CommandError(
     1,
-    `${name} was to end with ${ends}, but there is ${is} in session ${id}`,
+    `${name} should end with ${ends}, but session ${id} has ${is}`,
     `See tillway events list --session-id ${id}, and tillway routes why ${id}.\n`,
   );
 }

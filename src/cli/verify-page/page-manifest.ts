@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 
 /** The checkout page of a release; hashes are SHA-256 in hexadecimal. */
 export interface PageManifest {
-  /** Hash of the preview page, without the merchant's name and the path before `/assets/`. */
+  /** Hash of the preview page without the merchant's name and the path before `/assets/`. */
   page: string;
   /** Hashes by file name, for example `checkout.js`. */
   assets: Record<string, string>;
   headers: Record<string, string>;
-  /** The headers of its scripts and style sheets. */
+  /** Response headers of scripts and style sheets. */
   assetHeaders: Record<string, string>;
 }
 
@@ -27,7 +27,7 @@ export interface Fetched {
 
 export type FetchPage = (url: string) => Promise<Fetched>;
 
-// No session has this id, so the page shows no data and is the same in every installation.
+// No session has this id, so the page shows no data and is identical in every installation.
 const PREVIEW_PATH = `/checkout/chk_${'0'.repeat(36)}?preview=1`;
 const HSTS = 'strict-transport-security';
 const HSTS_VALUE = 'max-age=31536000; includeSubDomains';
@@ -47,7 +47,7 @@ const LOADS = /<(?:script|link|iframe|object|embed|img|base|style)\b[^>]*>/gi;
 const TITLE = /(<title>[^<]*? - )([^<]*)(<\/title>)/;
 const NAME = /(<span class="mark" aria-hidden="true">)([^<]*)(<\/span><bdi>)([^<]*)(<\/bdi>)/;
 
-/** The page that a running service serves, as a manifest. Rejects if `fetchPage` does. */
+/** Fetches the page of a running service and describes it as a manifest. Rejects if `fetchPage` does. */
 export async function observePage(baseUrl: string, fetchPage: FetchPage): Promise<PageManifest> {
   const url = baseUrl + PREVIEW_PATH;
   const page = await fetchPage(url);
@@ -58,22 +58,22 @@ export async function observePage(baseUrl: string, fetchPage: FetchPage): Promis
     headers: headersOf(page),
     assetHeaders: {},
   };
-  if (page.status !== 200) observed.page = `the answer had status ${page.status}`;
+  if (page.status !== 200) observed.page = `status ${page.status}`;
   for (const [, , root, path, name, type] of markup.matchAll(ASSET)) {
     const asset = await fetchPage(new URL(`${root}${path!.slice(0, -1)}`, url).href);
     observed.assets[`${name}.${type}`] = asset.status === 200 ? hashOf(asset.body) : `status ${asset.status}`;
     const { 'content-type': _type, ...headers } = headersOf(asset);
     Object.assign(observed.assetHeaders, headers);
   }
-  // Tags of a known form are covered by the hash of the page; others are named.
+  // Reports each tag that loads something other than a known asset, so that the user sees what was injected.
   const foreign = Array.from(markup.matchAll(LOADS), ([tag]) => tag).filter(
     (tag) => !tag.startsWith('<link rel="icon" href="data:') && tag.search(ASSET) === -1,
   );
-  for (const tag of foreign) observed.assets[tag.slice(0, 200)] = 'is not of this release';
+  for (const tag of foreign) observed.assets[tag.slice(0, 200)] = 'not part of this release';
   return observed;
 }
 
-/** Compares a running service with a release. `isHttps`: whether the service was reached over TLS. */
+/** Compares the page of a running service with a release. `isHttps`: whether it was fetched over TLS, which requires HSTS. */
 export function comparePage(release: PageManifest, observed: PageManifest, isHttps: boolean): Check[] {
   const headers = { ...release.headers, ...(isHttps && { [HSTS]: HSTS_VALUE }) };
   const assetHeaders = { ...release.assetHeaders, ...(isHttps && { [HSTS]: HSTS_VALUE }) };
@@ -103,7 +103,7 @@ function headersOf({ header }: Fetched): Record<string, string> {
   return found;
 }
 
-/** The page without the merchant's name and the path of a proxy. */
+/** Removes the merchant's name and the path of a proxy, which differ between installations. */
 function generalised(markup: string): string {
   return markup.replace(TITLE, '$1{merchant}$3').replace(NAME, '$1{initial}$3{merchant}$5').replace(ASSET, '$1$3');
 }

@@ -7,12 +7,12 @@ import { type Check, type Fetched, type PageManifest, comparePage, observePage }
 const TIMEOUT_MS = 10_000;
 const MANIFEST = new URL('../../checkout/page-manifest.json', import.meta.url);
 
-/** `verify-page`: compares the checkout page of a running service with that of this release, byte by byte. */
+/** The `verify-page` command: compares the checkout page of a running service with this release byte by byte. */
 export function verifyPageCommand(context: CommandContext): Command {
   const command = describedCommand('verify-page', {
     summary: 'Check that the checkout page is unchanged',
     details:
-      'Compares the page, its script, its style sheet and their security headers, as they arrive here, with this release. Run it from outside, where buyers are, and on a schedule. --url is the address in CHECKOUT_URL.',
+      'Fetches the page, its script, its style sheet and their security headers, and compares them with this release. Run it on a schedule from outside your network, as a buyer would connect. Set --url to CHECKOUT_URL.',
     examples: ['tillway verify-page', 'tillway verify-page --url https://pay.example.com --json'],
   });
   return command.action(async () => {
@@ -34,8 +34,8 @@ function inWords(checks: readonly Check[], paint: Paint): string {
   const wrong = checks.filter(({ ok }) => !ok).length;
   const summary =
     wrong === 0
-      ? 'The checkout page is that of this release.'
-      : `${wrong} of ${checks.length} differ: another release, a proxy that changes pages, or an attacker. Buyers may be at risk until you know the cause.`;
+      ? 'The checkout page matches this release.'
+      : `${wrong} of ${checks.length} checks differ. Possible causes: another release, a proxy that changes pages, or an attacker. Buyers may be at risk until you know the cause.`;
   return `${lines.join('\n')}\n\n${summary}\n`;
 }
 

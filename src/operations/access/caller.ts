@@ -1,4 +1,4 @@
-import { type Access, type Endpoint, scopesOf } from '../../contract/endpoint.ts';
+import { type EndpointPermission, type Endpoint, scopesOf } from '../../contract/endpoint.ts';
 import type { ApiKey, KeyScope } from '../../domain/api-key.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
@@ -9,12 +9,12 @@ export interface WithCaller {
 }
 
 /** True if the caller's key has that access. */
-export function isAllowed({ caller }: WithCaller, access: Access): boolean {
+export function isAllowed({ caller }: WithCaller, access: EndpointPermission): boolean {
   return !caller || scopesOf(access).includes(caller.scope);
 }
 
 /** Throws GatewayError `forbidden` if the caller's key lacks the access. */
-export function assertAllowed({ caller }: WithCaller, access: Access): void {
+export function assertAllowed({ caller }: WithCaller, access: EndpointPermission): void {
   if (!caller || isAllowed({ caller }, access)) return;
   const needed = scopesOf(access);
   const message = `This needs an API key of scope ${wordsOf(needed)}; this one is ${caller.scope}.`;

@@ -21,7 +21,7 @@ const RULES = {
   name: 'customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums entrySums refundByIdempotencyKey',
   shared: 'now onCommit ping testClock nextDue hasProduction routingRules hasUnplacedEvents',
   service:
-    'close sessionsToWake tasksDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown',
+    'close sessionsToWake tasksDue hintsDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown',
 } as const;
 
 type Ruled = Names<(typeof RULES)[keyof typeof RULES]>;
@@ -108,6 +108,8 @@ function ofOwners(store: Store, owned: (record: Owned) => boolean): Omit<Reads, 
     ledgerOfPayment: ownedBy(store.payment, store.ledgerOfPayment, []),
     paymentsOfReference: async (reference) =>
       ownedOf(await store.paymentsOfReference(reference), (id) => store.payment(id)),
+    refundOfReference: ownedBy(store.payment, store.refundOfReference, undefined),
+    reversalOfReference: ownedBy(store.payment, store.reversalOfReference, undefined),
     feedPosition: ownedBy(store.event, store.feedPosition, undefined),
     recoverableEvents: async (recovery, types, limit) =>
       owned(recovery) ? store.recoverableEvents(recovery, types, limit) : [],

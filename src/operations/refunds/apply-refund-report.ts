@@ -1,6 +1,8 @@
-import { type Decision, unchanged } from '../../domain/checkout-state.ts';
+import { type Decision, changed, unchanged } from '../../domain/checkout-state.ts';
+import { type OriginMismatch, type SignalOrigin, originMismatch } from '../../domain/provider-message.ts';
+import { type RefundReport, centsOfUnits } from '../../domain/provider-report.ts';
 import { CURRENCY, type Checkout, type Instant } from '../../domain/records.ts';
-import { applyRefundReport } from '../../domain/refund-decisions.ts';
+import { applyRefundReport, recordForeignRefund } from '../../domain/refund-decisions.ts';
 import {
   type Refund,
   type RefundOutcome,
@@ -8,39 +10,81 @@ import {
   REFUND_OVERDUE_MS,
   UNKNOWN_PAYMENT_MS,
 } from '../../domain/refund-record.ts';
-import { type OriginMismatch, originMismatch } from '../../domain/provider-message.ts';
-import type { ProviderRefundCallback, Provider } from '../../providers/provider.ts';
-import { type IncomingMessage, applyMessage } from '../apply-provider-message.ts';
+import type { Provider, RefundRequest } from '../../providers/provider.ts';
+import type { DueRefund } from '../../store/tables/refunds-table.ts';
+import {
+  type AppliedSignal,
+  type ReceivedSignal,
+  type RefundSignal,
+  type SignalSubject,
+  applyMessage,
+} from '../apply-message.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
-import { getRefund } from '../read-records.ts';
+import { LEASE_MS, providerDelayMs } from '../provider-delays.ts';
 import { applyStoredPayout } from '../settlement/settle-payment.ts';
-import type { DueRefund } from '../../store/tables/refunds-table.ts';
-import { LEASE_MS, providerDelayMs } from '../run-provider-task.ts';
 
 type Mismatch = OriginMismatch | 'session_mismatch' | 'amount_mismatch';
 
-/** Applies a verified report on a refund once; a wrong one is flagged. Throws GatewayError `not_found` for an unknown refund. */
-export async function applyRefundMessage(
+/** Applies a verified report on a refund once; a wrong one is flagged. A refund that was made at the provider is recorded. */
+export async function applyRefundSignal(
   deps: Deps,
-  message: IncomingMessage<ProviderRefundCallback>,
-): Promise<string> {
-  const { provider, environment, callback, body } = message;
-  const { eventId, refundId, status, amount, currency } = callback;
-  const known = await getRefund(deps, refundId);
-  const { sessionId } = known;
+  subject: SignalSubject,
+  received: ReceivedSignal<RefundSignal>,
+): Promise<AppliedSignal> {
+  const { refund: report } = received.signal;
+  const known =
+    (report.ours === null ? undefined : await deps.store.refund(report.ours)) ??
+    (await refundOfReference(deps, subject.paymentId, report));
+  if (!known) return recordForeign(deps, subject, received);
+  const { id: refundId, sessionId } = known;
+  const { status } = report;
+  const reportedSession = received.signal.ref.sessionId ?? subject.sessionId;
   // A message about another session does not name this payment.
-  const paymentId = callback.sessionId === sessionId ? known.paymentId : null;
-  const reported = { provider, environment, eventId, sessionId, paymentId, refundId, status, amount, currency, body };
-  const { outcome } = await applyMessage<'applied' | 'ignored' | Mismatch>(deps, reported, (checkout, now) => {
-    const mismatch = mismatchOf(checkout, known, message);
-    return mismatch ? unchanged(checkout, mismatch) : decide(deps, known, callback, checkout, now);
+  const paymentId = reportedSession === sessionId ? known.paymentId : null;
+  const money = { amount: centsOfUnits(report.amount), currency: report.amount.currency };
+  const about = { sessionId, paymentId, refundId, status, ...money };
+  const applied = await applyMessage<'applied' | 'ignored' | Mismatch>(deps, received, about, (checkout, now) => {
+    const mismatch = mismatchOf(checkout, known, { ...received, ...money, sessionId: reportedSession });
+    return mismatch ? unchanged(checkout, mismatch) : decide(deps, known, report, checkout, now);
   });
-  if (outcome === 'ignored' && status === 'succeeded' && known.failureReason === UNKNOWN_PAYMENT_REASON) {
-    const about = { provider, eventId, refundId, status, outcome };
-    deps.log.error(about, 'refund paid out by a provider that denied its payment: correct the books by hand');
+  if (applied.outcome === 'ignored' && status === 'succeeded' && known.failureReason === UNKNOWN_PAYMENT_REASON) {
+    const { provider, eventId } = received;
+    const line = { provider, eventId, refundId, status, outcome: applied.outcome };
+    deps.log.error(line, 'refund paid out by a provider that denied its payment: correct the books by hand');
   }
-  return outcome;
+  return applied;
+}
+
+/** Records a refund that was made in the provider's dashboard, with the state that the provider reports. */
+async function recordForeign(
+  deps: Deps,
+  { sessionId, paymentId, payment }: SignalSubject,
+  received: ReceivedSignal<RefundSignal>,
+): Promise<AppliedSignal> {
+  const { refund: report } = received.signal;
+  const { reference, status } = report;
+  if (!payment || reference === null) return { outcome: 'unknown', queued: false };
+  const amount = centsOfUnits(report.amount);
+  const refundId = deps.newId('ref');
+  const about = { sessionId, paymentId, refundId: null, status, amount, currency: report.amount.currency };
+  return applyMessage<string>(deps, received, about, async (checkout, now) => {
+    const current = checkout.payments.find(({ id }) => id === paymentId)!;
+    const mismatch = originMismatch(checkout.session, current, received);
+    if (mismatch) return unchanged(checkout, mismatch);
+    // Read after the checkout, as in `decide`.
+    const known = await refundOfReference(deps, paymentId, report);
+    if (known) return decide(deps, known, report, checkout, now);
+    const recorded = recordForeignRefund(checkout, current, { refundId, amount, reference }, now);
+    const refund = recorded.effects.find((effect) => effect.type === 'refund_requested')?.refund;
+    if (!refund || status === 'pending') return recorded;
+    const ended = applyRefundReport(recorded.next, refund, report, now);
+    return changed(checkout, ended.next, 'applied', [...recorded.effects, ...ended.effects]);
+  });
+}
+
+async function refundOfReference({ store }: Deps, paymentId: string | null, { reference }: RefundReport) {
+  return paymentId === null || reference === null ? undefined : store.refundOfReference(paymentId, reference);
 }
 
 /** Applies a provider's answer to a request or an inquiry. */
@@ -72,13 +116,13 @@ async function decide(
 function mismatchOf(
   { session, payments }: Checkout,
   { paymentId, sessionId, amount }: Refund,
-  { callback, ...origin }: IncomingMessage<ProviderRefundCallback>,
+  report: SignalOrigin & { sessionId: string; amount: number; currency: string },
 ): Mismatch | undefined {
   const payment = payments.find(({ id }) => id === paymentId);
-  const mismatch = originMismatch(session, payment, origin);
+  const mismatch = originMismatch(session, payment, report);
   if (mismatch) return mismatch;
-  if (callback.sessionId !== sessionId) return 'session_mismatch';
-  return callback.amount !== amount || callback.currency !== CURRENCY ? 'amount_mismatch' : undefined;
+  if (report.sessionId !== sessionId) return 'session_mismatch';
+  return report.amount !== amount || report.currency !== CURRENCY ? 'amount_mismatch' : undefined;
 }
 
 /**
@@ -97,7 +141,8 @@ export async function requestProviderRefund(deps: Deps, found: DueRefund): Promi
   let answer: RefundOutcome | 'unknown';
   try {
     if (!provider) throw new Error('the provider is not connected');
-    answer = await ask(provider, due, { refundId: refund.id, payment, amount: refund.amount });
+    const { id: refundId, amount, providerReference: reference, created } = refund;
+    answer = await ask(provider, due, { refundId, payment, amount, reference, created });
   } catch (error) {
     return postpone(deps, { ...due, unknownSince: null }, String(error));
   }
@@ -107,20 +152,28 @@ export async function requestProviderRefund(deps: Deps, found: DueRefund): Promi
     if (!isOver) return postpone(deps, { ...due, unknownSince }, UNKNOWN_PAYMENT_REASON);
     answer = { status: 'failed', reason: UNKNOWN_PAYMENT_REASON };
   }
-  if (answer.status === 'pending') return postpone(deps, { ...due, unknownSince: null });
+  if (answer.status === 'pending') {
+    const named = { ...refund, providerReference: answer.reference ?? refund.providerReference };
+    return postpone(deps, { ...due, refund: named, unknownSince: null });
+  }
   await applyRefundAnswer(deps, refund, answer);
 }
 
-/** Requests the refund. A repeat first asks for the outcome of the earlier request, because providers forget idempotency keys. */
+/**
+ * Requests the refund. A repeat first asks for the outcome of the earlier request, because providers forget idempotency keys. A
+ * refund that the provider has named exists there, and is never requested again.
+ */
 async function ask(
   provider: Provider,
   { attempts }: DueRefund,
-  request: Parameters<Provider['refund']>[0],
+  request: RefundRequest,
 ): Promise<RefundOutcome | 'unknown'> {
-  const known = attempts > 1 ? await provider.inquireRefund(request) : undefined;
+  const isNamed = request.reference !== null;
+  const known = attempts > 1 || isNamed ? await provider.inquireRefund(request) : undefined;
   if (known) return known;
+  if (isNamed) throw new Error(`the provider does not find its refund ${request.reference}`);
   const answer = await provider.refund(request);
-  if (answer === 'unknown' && (await provider.inquire(request.payment))) {
+  if (answer === 'unknown' && (await provider.inquire(request.payment)) !== 'unknown') {
     throw new Error('the provider answered the refund request as if it did not know the payment');
   }
   return answer;

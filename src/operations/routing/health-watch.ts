@@ -3,8 +3,8 @@ import type { NewId } from '../../domain/id.ts';
 import type { OutcomeResult } from '../../domain/route-outcome.ts';
 import type { Instant } from '../../domain/records.ts';
 import type { Environment, Route, RouteHealth } from '../../domain/route.ts';
-import { type RouteEstimate, estimate } from '../../routing/estimate.ts';
-import { reconfigure } from '../../routing/health-override.ts';
+import { type RouteEstimate, estimateRoutes } from '../../routing/estimate.ts';
+import { reconfigureHealth } from '../../routing/health-override.ts';
 import { releaseProbe } from '../../routing/health-probe.ts';
 import {
   type HealthChange,
@@ -16,7 +16,7 @@ import {
 import type { HealthSignals, ResultKind } from '../../routing/health-signals.ts';
 import { nextHealth } from '../../routing/health-machine.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
-import type { RecentResult } from '../../store/tables/routing-tables.ts';
+import type { RecentOutcome } from '../../store/tables/routing-tables.ts';
 import type { Change, Store } from '../../store/store.ts';
 import { type Estimates, priorsOf } from './read-estimates.ts';
 
@@ -59,7 +59,7 @@ export async function watchHealth(
 ): Promise<number> {
   const now = deps.store.now();
   await writeFirst(deps, environment, routes, health, now);
-  const known = estimate(estimates.states, priorsOf(routes), now, DEFAULT_POLICY);
+  const known = estimateRoutes(estimates.states, priorsOf(routes), now, DEFAULT_POLICY);
   const since = routes.map(({ id }) => ({ id, since: health.get(id)!.since }));
   const recent = await deps.store.recentResults(environment, since, RESULTS_READ);
   let transitions = 0;
@@ -131,7 +131,7 @@ async function writeFirst(
  * in standby count: a buyer who was at the provider before proves nothing. Several refusals of one session count once,
  * because the session may be the cause.
  */
-function tellingResults({ retryAt }: HealthRecord, results: readonly RecentResult[]): RecentResult[] {
+function tellingResults({ retryAt }: HealthRecord, results: readonly RecentOutcome[]): RecentOutcome[] {
   const refusedSessions = new Set<string>();
   return results.filter(({ probe, result, sessionId }) => {
     if (retryAt !== null && !probe) return false;
@@ -144,7 +144,7 @@ function tellingResults({ retryAt }: HealthRecord, results: readonly RecentResul
 
 function signalsOf(
   { fast, slow, shiftedAt, latency }: RouteEstimate,
-  results: readonly RecentResult[],
+  results: readonly RecentOutcome[],
   peers: HealthSignals['peers'],
   now: Instant,
 ): HealthSignals {
@@ -167,14 +167,14 @@ function signalsOf(
 function changesOf(
   record: HealthRecord,
   configured: RouteHealth | undefined,
-  results: readonly RecentResult[],
+  results: readonly RecentOutcome[],
   signals: HealthSignals,
   jitter: number,
 ): HealthChange[] {
   const changes: HealthChange[] = [];
   const last = () => changes.at(-1)?.record ?? record;
   const add = (change: HealthChange | undefined) => change && changes.push(change);
-  if (configured !== undefined) add(reconfigure(record, configured, signals.now));
+  if (configured !== undefined) add(reconfigureHealth(record, configured, signals.now));
   if (last().since > signals.now + CLOCK_TOLERANCE_MS) {
     const { now } = signals;
     add({ record: { ...last(), since: now, countedAt: now, version: last().version + 1 }, transition: null });

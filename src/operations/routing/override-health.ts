@@ -1,6 +1,6 @@
 import type { OverrideRequest } from '../../contract/routing-contract.ts';
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
-import { override } from '../../routing/health-override.ts';
+import { setOverride } from '../../routing/health-override.ts';
 import type { HealthRecord } from '../../routing/health-record.ts';
 import { isOf } from '../access/caller.ts';
 import type { Deps } from '../deps.ts';
@@ -32,7 +32,7 @@ export async function overrideHealth(deps: Deps, routeId: string, request: Overr
   await retryOnConflict(deps, `the health of route ${routeId}`, async () => {
     await deps.router.refresh();
     const { health } = current();
-    const change = override(health, manual, deps.now());
+    const change = setOverride(health, manual, deps.now());
     if (!change) throw nothingToChange(health, routeId);
     return { changes: writesOf(deps, route.environment, routeId, change, deps.now()), result: undefined };
   });

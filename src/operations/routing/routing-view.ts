@@ -4,7 +4,7 @@ import type { Instant } from '../../domain/records.ts';
 import { type Environment, ROUTE_KINDS, type Route, type RouteHealth, type RouteKind } from '../../domain/route.ts';
 import { publishedScoreOf } from '../../routing/choose.ts';
 import type { DecisionOutput, RouteFacts, Snapshot } from '../../routing/decision.ts';
-import { type RouteEstimate, estimate } from '../../routing/estimate.ts';
+import { type RouteEstimate, estimateRoutes } from '../../routing/estimate.ts';
 import type { CompiledRules } from '../../routing/evaluate-rules.ts';
 import { canProbe } from '../../routing/health-probe.ts';
 import { type HealthRecord, effectiveState, isDisabled } from '../../routing/health-record.ts';
@@ -72,7 +72,7 @@ export interface ViewSource {
 
 export function buildView(source: ViewSource): RoutingView {
   const { environment, at, routes, estimates, rules, before } = source;
-  const found = estimate(estimates.states, priorsOf(routes), at, DEFAULT_POLICY);
+  const found = estimateRoutes(estimates.states, priorsOf(routes), at, DEFAULT_POLICY);
   const known = routes.map((route) => knownRoute(source, route, found.get(route.id)!));
   const facts = known.map((one) => one.facts);
   const isYoung = before !== undefined && at - before.snapshot.at < MAX_SNAPSHOT_AGE_MS;

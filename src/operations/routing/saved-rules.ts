@@ -1,6 +1,6 @@
 import { GatewayError, type Issue } from '../../domain/gateway-error.ts';
 import { type CheckedRules, checkRules } from '../../routing/check-rules.ts';
-import { certainty } from '../../routing/rule-matching.ts';
+import { conditionCertainty } from '../../routing/rule-matching.ts';
 import type { RuleSet } from '../../routing/rule-set.ts';
 import type { RulesVersion } from '../../store/tables/routing-tables.ts';
 import type { Deps } from '../deps.ts';
@@ -89,7 +89,7 @@ function savedRules({ routes }: Pick<Deps, 'routes'>, { version, source, body, c
 function shownTo({ caller }: Pick<Deps, 'caller'>, saved: SavedRules): SavedRules {
   if (caller?.environment !== 'sandbox') return saved;
   const { ruleSet } = saved;
-  const rules = ruleSet.rules.filter(({ when }) => certainty(when, 'sandbox') !== false);
+  const rules = ruleSet.rules.filter(({ when }) => conditionCertainty(when, 'sandbox') !== false);
   // Warnings name rules by their index.
   return {
     ...saved,

@@ -1,9 +1,11 @@
+import { sessionAmountOf } from '../../domain/charge-amount.ts';
 import { recordSettlement } from '../../domain/checkout.ts';
-import { type Decision, changed, unchanged } from '../../domain/checkout-state.ts';
+import { type Decision, type Effect, changed, unchanged } from '../../domain/checkout-state.ts';
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
+import { payoutPosting } from '../../domain/ledger.ts';
 import { centsFromAmount, usd } from '../../domain/money.ts';
-import { ERASED_BODY } from '../../domain/personal-data.ts';
 import { type ProviderMessage, originMismatch } from '../../domain/provider-message.ts';
+import { type PayoutEntry, centsOfUnits } from '../../domain/provider-report.ts';
 import { CURRENCY, type Checkout, type Instant, type Payment } from '../../domain/records.ts';
 import {
   EARLIEST_SETTLEMENT,
@@ -13,8 +15,13 @@ import {
   payoutOf,
   refusalMessage,
 } from '../../domain/settlement.ts';
-import type { SettlementCallback } from '../../providers/provider.ts';
-import { type IncomingMessage, applyMessage } from '../apply-provider-message.ts';
+import {
+  type AppliedSignal,
+  type ReceivedSignal,
+  type SettlementSignal,
+  type SignalSubject,
+  applyMessage,
+} from '../apply-message.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
 import { getPayment } from '../read-records.ts';
@@ -80,36 +87,43 @@ export async function recordPayout(deps: Deps, paymentId: string, payout: Payout
   }
 }
 
-/** Applies a verified payout report once; a wrong one is flagged. Throws GatewayError `not_found` for an unknown session. */
-export async function applySettlementMessage(
+/** Applies a verified payout report once; a wrong one is flagged. */
+export function applySettlementSignal(
   deps: Deps,
-  message: IncomingMessage<SettlementCallback>,
-): Promise<string> {
-  const { provider, environment, callback, body } = message;
-  const { eventId, sessionId, paymentId, amount, currency, reference, settledAt } = callback;
-  const about = { eventId, sessionId, paymentId, refundId: null, status: 'settled', amount, currency } as const;
-  const report = { source: 'provider', amount: null, reference, settledAt } as const;
-  const { outcome } = await applyMessage<string>(deps, { provider, environment, ...about, body }, (checkout, now) => {
-    const mismatch = mismatchOf(checkout, message);
-    if (mismatch !== undefined) return unchanged(checkout, mismatch);
-    const decision = recordSettlement(checkout, paymentId, report, now);
-    if (decision.outcome === 'settled') return { ...decision, outcome: 'applied' };
-    if (decision.outcome === 'already') return unchanged(checkout, 'ignored');
-    // `applyStoredPayout` uses the report if the refund fails: a concurrent decision on that refund must see it.
-    return changed(checkout, decision.outcome === 'refunded' ? { ...checkout } : checkout, decision.outcome);
+  { sessionId, paymentId, payment }: SignalSubject,
+  received: ReceivedSignal<SettlementSignal>,
+): Promise<AppliedSignal> {
+  const { entry } = received.signal;
+  const money = entry.amount ? sessionAmountOf(payment, entry.amount) : { amount: null, currency: null };
+  const about = { sessionId, paymentId, refundId: null, status: 'settled', ...money } as const;
+  return applyMessage<string>(deps, received, about, (checkout, now) => {
+    const reported = checkout.payments.find(({ id }) => id === paymentId);
+    const mismatch = originMismatch(checkout.session, reported, received);
+    if (mismatch) return unchanged(checkout, mismatch);
+    if (!reported) return unchanged(checkout, 'unknown_payment');
+    const isExpected = money.amount === null || (money.amount === reported.amount && money.currency === CURRENCY);
+    return isExpected ? settleEntry(checkout, reported, entry, now) : unchanged(checkout, 'amount_mismatch');
   });
-  return outcome;
 }
 
-function mismatchOf(
-  { session, payments }: Checkout,
-  { callback, ...origin }: IncomingMessage<SettlementCallback>,
-): string | undefined {
-  const payment = payments.find(({ id }) => id === callback.paymentId);
-  const mismatch = originMismatch(session, payment, origin);
-  if (mismatch) return mismatch;
-  if (!payment) return 'unknown_payment';
-  return callback.amount === payment.amount && callback.currency === CURRENCY ? undefined : 'amount_mismatch';
+/** Settles the payment, and books the money that left the provider's balance, if the provider reports it. */
+function settleEntry(
+  checkout: Checkout,
+  payment: Payment,
+  { payout: reference, settledAt, moved }: PayoutEntry,
+  now: Instant,
+): Decision<string> {
+  if (moved && payment.status !== 'paid') return unchanged(checkout, 'not_paid');
+  const left: Effect[] = moved
+    ? [{ type: 'post', posting: payoutPosting(payment, { id: moved.id, net: centsOfUnits(moved.net) }, now) }]
+    : [];
+  if (moved?.isCharge === false) return changed(checkout, checkout, 'applied', left);
+  const report = { source: 'provider', amount: null, reference, settledAt, isFromOperator: moved !== null } as const;
+  const { outcome, next, effects } = recordSettlement(checkout, payment.id, report, now);
+  if (outcome === 'settled') return changed(checkout, next, 'applied', [...left, ...effects]);
+  if (outcome === 'already') return changed(checkout, checkout, left.length > 0 ? 'applied' : 'ignored', left);
+  // `applyStoredPayout` uses the report if the refund fails: a concurrent decision on that refund must see it.
+  return changed(checkout, outcome === 'refunded' ? { ...checkout } : checkout, outcome, left);
 }
 
 /** Applies the payout report that arrived while all of the payment was refunded, once such a refund fails. */
@@ -131,22 +145,18 @@ export async function applyStoredPayout<Outcome extends string>(
       originMismatch(before.session, payment, message) === undefined,
   );
   if (!stored) return decided;
-  const { next, effects } = recordSettlement(decided.next, paymentId, reportOf(deps, stored), now);
+  const { next, effects } = recordSettlement(decided.next, paymentId, reportOf(stored), now);
   return changed(before, next, decided.outcome, [...decided.effects, ...effects]);
 }
 
-/** The provider's report. Of an unreadable one, such as an erased buyer's, only the time of its receipt is known. */
-function reportOf({ providers, log }: Deps, { provider, eventId, body, received }: ProviderMessage): PayoutReport {
-  const report = { source: 'provider', amount: null } as const;
-  try {
-    const signal = body === ERASED_BODY ? undefined : providers.get(provider)?.readStored(body);
-    if (signal?.about === 'settlement') {
-      const { reference, settledAt } = signal.callback;
-      return { ...report, reference, settledAt: settledAt ?? received };
-    }
-  } catch (error) {
-    if (!(error instanceof GatewayError)) throw error;
-  }
-  log.warn({ provider, eventId }, 'stored settlement report without its reference');
-  return { ...report, reference: null, settledAt: received };
+/** The stored report. A message of a version that did not store the report has only the time of its receipt. */
+function reportOf({ signal, received }: ProviderMessage): PayoutReport {
+  const { entry } = signal === null ? {} : (JSON.parse(signal) as { entry?: PayoutEntry });
+  return {
+    source: 'provider',
+    amount: null,
+    reference: entry?.payout ?? null,
+    settledAt: entry?.settledAt ?? received,
+    isFromOperator: (entry?.moved ?? null) !== null,
+  };
 }

@@ -9,6 +9,7 @@ import {
   PROVIDER_STATUSES,
   SESSION_STATUSES,
 } from '../../domain/records.ts';
+import { REVERSAL_STATUSES } from '../../domain/provider-report.ts';
 import { REFUND_REASONS, REFUND_STATUSES } from '../../domain/refund-record.ts';
 import { ENVIRONMENTS, type RouteHealth } from '../../domain/route.ts';
 import { SETTLEMENT_SOURCES } from '../../domain/settlement.ts';
@@ -38,10 +39,16 @@ const KNOWN: [table: string, id: string, columns: Record<string, readonly string
   [
     'provider_messages',
     'event_id',
-    { status: [...PROVIDER_STATUSES, ...REFUND_STATUSES, 'settled'], environment: ENVIRONMENTS },
+    {
+      about: ['payment', 'refund', 'settlement', 'reversal'],
+      status: [...PROVIDER_STATUSES, ...REFUND_STATUSES, ...REVERSAL_STATUSES, 'settled'],
+      environment: ENVIRONMENTS,
+    },
   ],
+  ['provider_inbox', 'event_id', { state: ['pending', 'done', 'dead'] }],
+  ['reversals', 'id', { status: REVERSAL_STATUSES, environment: ENVIRONMENTS }],
   ['settlements', 'payment_id', { source: SETTLEMENT_SOURCES, environment: ENVIRONMENTS }],
-  ['provider_tasks', 'payment_id', { status: ['pending', 'done', 'dead'], kind: ['cancel'] }],
+  ['provider_tasks', 'payment_id', { status: ['pending', 'done', 'dead'], kind: ['cancel', 'capture'] }],
   ['refunds', 'id', { status: REFUND_STATUSES, reason: REFUND_REASONS, environment: ENVIRONMENTS }],
   ['route_outcomes', 'payment_id', { stage: ['unclear', 'handoff', 'result', 'late'], result: OUTCOME_RESULTS }],
   ['route_estimates', 'environment', { environment: ENVIRONMENTS }],
@@ -59,6 +66,7 @@ const PREFIXES = {
   webhook_endpoints: 'whe_',
   deliveries: 'dlv_',
   refunds: 'ref_',
+  reversals: 'rev_',
   route_transitions: 'rtr_',
   routing_snapshots: 'snp_',
   routing_decisions: 'dec_',
@@ -120,7 +128,7 @@ export const CHECKOUT_INVARIANTS = invariants({
   },
   payment_fees: {
     says: "No part of a payment is negative: no fee, not the net, not the provider's cost or payout.",
-    // The merchant's net and the total are not stored: they are the amount less one fee, and with the other.
+    // Not stored: the merchant's net (amount less the gateway fee) and the total (amount plus the buyer fee).
     sql: `SELECT id FROM payments
       WHERE buyer_fee < 0 OR gateway_fee < 0 OR amount - gateway_fee < 0
         OR provider_cost < 0 OR amount + buyer_fee - provider_cost < 0`,

@@ -2,13 +2,13 @@
 export interface Invariant {
   /** Name for operators and dashboards, in snake_case. */
   name: string;
-  /** One sentence. */
+  /** The property in one sentence. */
   says: string;
-  /** Selects violations as `id`, in order, at most `?1`. One statement for every database, which reads one committed state. */
+  /** Selects the ids of at most `?1` violations as `id`, sorted. A single statement, so that it reads one committed state. */
   sql: string;
 }
 
-/** Invariants by name, whose `sql` selects every violation in any order. */
+/** Builds invariants from descriptions by name, whose `sql` selects every violation in any order. */
 export function invariants(described: Record<string, Omit<Invariant, 'name'>>): readonly Invariant[] {
   return Object.entries(described).map(([name, { says, sql }]) => ({ name, says, sql: `${sql} ORDER BY id LIMIT ?1` }));
 }
@@ -18,14 +18,14 @@ export function sqlList(values: readonly string[]): string {
   return values.map((value) => `'${value}'`).join(', ');
 }
 
-/** A condition that a column of a row has a value that is not known. */
+/** SQL condition: one of the columns of a row has an unknown value. */
 export function unknownValues(columns: Record<string, readonly string[]>): string {
   return Object.entries(columns)
     .map(([column, values]) => `${column} NOT IN (${sqlList(values)})`)
     .join(' OR ');
 }
 
-/** Rows of `table` without the row of `parent` that `column` names, or with another value than it has in the columns `same`. */
+/** SQL of the rows of `table` whose `column` names no row of `parent`, or one with other values in the columns `same`. */
 export function orphans(
   table: string,
   column: string,
@@ -38,7 +38,7 @@ export function orphans(
     WHERE ${['parent.id IS NULL', ...differs, or].join(' OR ')}`;
 }
 
-/** The newest of several rows of `table` that agree in `columns`. */
+/** SQL of duplicates: the newest of several rows of `table` with equal values in `columns`. */
 export function duplicates(table: string, columns: string, { id = 'MAX(id)', where = '1 = 1' } = {}): string {
   return `SELECT ${id} AS id FROM ${table} WHERE ${where} GROUP BY ${columns} HAVING COUNT(*) > 1`;
 }

@@ -27,19 +27,19 @@ const REFUND_PAID: Amounts = {
   provider_cost: '-refund.cost_share',
 };
 
-/** The postings of a kind, one per row, with their amount in every account. */
+/** SQL of the postings of a kind, one per row, with their amount in every account. */
 function postedSql(kind: PostingKind): string {
   const sums = ACCOUNTS.map((name) => `SUM(CASE WHEN account = '${name}' THEN amount ELSE 0 END) AS ${name}`);
   return `(SELECT posting_id, MIN(payment_id) AS payment_id, MIN(refund_id) AS refund_id, ${sums.join(', ')}
     FROM ledger_entries WHERE kind = '${kind}' GROUP BY posting_id) AS posted`;
 }
 
-/** A condition that a posting has other amounts than these, or any in other accounts. */
+/** SQL condition: a posting differs from these amounts, or has an amount in another account. */
 function differsSql(amounts: Amounts): string {
   return ACCOUNTS.map((account) => `posted.${account} <> ${amounts[account] ?? '0'}`).join(' OR ');
 }
 
-/** Payments whose state requires a posting that is missing, or does not allow one that exists. */
+/** SQL of the payments whose state requires a posting that is missing, or does not allow one that exists. */
 function postingSql(kind: PostingKind, happened: string, booked: string): string {
   return `SELECT payment.id AS id FROM payments AS payment
     WHERE ${happened} AND NOT ${bookedSql(`payment.id || ':${kind}'`)}
@@ -51,9 +51,9 @@ function bookedSql(postingId: string): string {
   return `EXISTS (SELECT 1 FROM ledger_entries AS booked WHERE booked.posting_id = ${postingId} AND booked.line = 0)`;
 }
 
-/** A condition that a payment has postings besides its capture and its settlement. */
+/** SQL condition: a payment has other postings than its capture and its settlement. */
 const CORRECTED = `EXISTS (SELECT 1 FROM ledger_entries AS other WHERE other.session_id = payment.session_id
-  AND other.line = 0 AND other.payment_id = payment.id AND other.kind NOT IN ('paid', 'settled'))`;
+  AND other.line = 0 AND other.payment_id = payment.id AND other.kind NOT IN ('paid', 'settled', 'cost', 'payout'))`;
 
 /** The ledger balances, and agrees with every payment and refund. */
 export const LEDGER_INVARIANTS = invariants({
@@ -80,10 +80,13 @@ export const LEDGER_INVARIANTS = invariants({
         OR MIN(kind) <> MAX(kind) OR MIN(environment) <> MAX(environment) OR MIN(created) <> MAX(created)`,
   },
   posting_name: {
-    says: 'The id of a posting names the booked payment, refund or discrepancy, so that nothing is booked twice.',
+    says: 'The id of a posting names the booked payment, refund, discrepancy or reversal, so that nothing is booked twice.',
     sql: `SELECT DISTINCT posting_id AS id FROM ledger_entries
       WHERE (refund_id IS NOT NULL) <> (kind IN (${sqlList(OF_REFUNDS)}))
-        OR (kind <> 'adjustment' AND posting_id <> COALESCE(refund_id, payment_id) || ':' || kind)
+        OR (kind NOT IN ('adjustment', 'payout', 'reversal') AND posting_id <> COALESCE(refund_id, payment_id) || ':' || kind)
+        OR (kind = 'payout' AND posting_id NOT LIKE payment_id || ':payout:%')
+        OR (kind = 'reversal' AND NOT EXISTS (SELECT 1 FROM reversals AS reversal
+          WHERE posting_id LIKE reversal.id || ':%' AND reversal.payment_id = ledger_entries.payment_id))
         OR (kind = 'adjustment' AND SUBSTR(posting_id, 1, 4) <> 'dis_'
           AND posting_id <> payment_id || ':adjustment' AND NOT EXISTS (SELECT 1 FROM refunds AS refund
             WHERE posting_id = refund.id || ':adjustment' AND refund.payment_id = ledger_entries.payment_id))`,
@@ -103,7 +106,7 @@ export const LEDGER_INVARIANTS = invariants({
   },
   settlement_posting: {
     says: 'A payment has a settlement posting if and only if it is settled.',
-    // A payout of nothing has no lines to post.
+    // A settlement with a net of 0 has no posting.
     sql: postingSql('settled', `payment.settled = 1 AND ${NET} <> 0 AND NOT ${CORRECTED}`, 'payment.settled = 1'),
   },
   refund_posting: {
@@ -119,7 +122,7 @@ export const LEDGER_INVARIANTS = invariants({
   },
   capture_first: {
     says: 'Every settlement or refund in the ledger has a capture of the same payment, or an adjustment that owes the money to the buyer.',
-    // Money that was never booked as a payment is owed to its buyer by an adjustment.
+    // An adjustment owes the buyer the money that was never booked as a payment.
     sql: `SELECT DISTINCT entry.payment_id AS id FROM ledger_entries AS entry
       WHERE entry.kind <> 'paid' AND entry.kind <> 'adjustment'
         AND NOT ${bookedSql("entry.payment_id || ':paid'")}
@@ -134,7 +137,12 @@ export const LEDGER_INVARIANTS = invariants({
   settlement_amounts: {
     says: 'A settlement pays the merchant the net of the payment, or less after refunds.',
     sql: `SELECT payment.id AS id FROM ${postedSql('settled')} JOIN payments AS payment ON payment.id = posted.payment_id
-      WHERE ${differsSql({ merchant_payable: '-posted.provider_clearing', provider_clearing: '-posted.merchant_payable' })}
+      WHERE ${differsSql({
+        merchant_payable: '-(posted.provider_clearing + posted.operator_cash)',
+        provider_clearing: '-(posted.merchant_payable + posted.operator_cash)',
+        operator_cash: '-(posted.merchant_payable + posted.provider_clearing)',
+      })}
+        OR (posted.provider_clearing <> 0 AND posted.operator_cash <> 0)
         OR posted.merchant_payable < 0 OR posted.merchant_payable > ${TOTAL} - payment.shortfall
         OR (posted.merchant_payable <> ${NET} AND NOT ${CORRECTED})`,
   },
@@ -153,6 +161,41 @@ export const LEDGER_INVARIANTS = invariants({
         WHERE ${differsSql(REFUND_OWED)}
       UNION SELECT refund.id AS id FROM ${postedSql('refund_paid')} JOIN refunds AS refund ON refund.id = posted.refund_id
         WHERE ${differsSql(REFUND_PAID)}`,
+  },
+  actual_cost: {
+    says: "A payment has a cost posting if and only if the provider's actual charge differs from the estimate, and it posts the difference.",
+    sql: `SELECT payment.id AS id FROM payments AS payment
+      WHERE COALESCE(payment.actual_cost, payment.provider_cost) <> payment.provider_cost
+        AND NOT ${bookedSql("payment.id || ':cost'")}
+      UNION SELECT payment.id AS id FROM ${postedSql('cost')} JOIN payments AS payment ON payment.id = posted.payment_id
+        WHERE ${differsSql({
+          provider_cost: 'COALESCE(payment.actual_cost, payment.provider_cost) - payment.provider_cost',
+          provider_clearing: 'payment.provider_cost - COALESCE(payment.actual_cost, payment.provider_cost)',
+        })}`,
+  },
+  payout_amounts: {
+    says: "A payout posting moves money between the provider and the operator's bank account only.",
+    sql: `SELECT posted.payment_id AS id FROM ${postedSql('payout')}
+      WHERE ${differsSql({ operator_cash: '-posted.provider_clearing', provider_clearing: '-posted.operator_cash' })}`,
+  },
+  reversal_amounts: {
+    says: 'The reversal postings of a payment add up to the amounts and charges of its reversals, and its reversed total to the amounts.',
+    sql: `SELECT payment.id AS id FROM payments AS payment
+      LEFT JOIN (SELECT payment_id, SUM(taken) AS taken, SUM(fee) AS fee FROM reversals GROUP BY payment_id) AS made
+        ON made.payment_id = payment.id
+      LEFT JOIN (SELECT payment_id,
+          SUM(CASE WHEN account IN ('merchant_payable', 'buyer_refunds_payable') THEN amount ELSE 0 END) AS taken,
+          SUM(CASE WHEN account = 'provider_cost' THEN amount ELSE 0 END) AS fee
+        FROM ledger_entries WHERE kind = 'reversal' GROUP BY payment_id) AS booked ON booked.payment_id = payment.id
+      WHERE payment.reversed <> COALESCE(made.taken, 0) OR COALESCE(booked.taken, 0) <> COALESCE(made.taken, 0)
+        OR COALESCE(booked.fee, 0) <> COALESCE(made.fee, 0)`,
+  },
+  reversal_payment: {
+    says: 'A reversal has a paid payment with the same session and environment, and a discrepancy.',
+    sql: `${orphans('reversals', 'payment_id', 'payments', ['session_id', 'environment'], { or: "parent.status <> 'paid'" })}
+      UNION SELECT reversal.id AS id FROM reversals AS reversal WHERE NOT EXISTS (SELECT 1 FROM discrepancies
+        WHERE discrepancies.kind = 'reversal' AND discrepancies.subject = reversal.id
+          AND discrepancies.session_id = reversal.session_id)`,
   },
   refund_reversal: {
     says: 'The postings of a failed refund sum to 0 in every account.',

@@ -2,7 +2,7 @@ import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES, RESOLUTIONS } from '../../doma
 import { ERASED_BODY } from '../../domain/personal-data.ts';
 import { duplicates, invariants, orphans, sqlList } from './invariant.ts';
 
-// Money returned as a mismatch was never booked as its payment, which does not count it.
+// Refunds of a wrong amount do not count: that money was never booked as part of the payment.
 const SUMS = `SELECT payment_id,
     SUM(CASE WHEN status = 'succeeded' THEN amount ELSE 0 END) AS refunded,
     SUM(CASE WHEN status = 'pending' THEN amount ELSE 0 END) AS pending,
@@ -75,7 +75,7 @@ export const MONEY_INVARIANTS = invariants({
       WHERE (payment.failure_code IN ('abandoned', 'timed_out', 'amount_mismatch', 'superseded') AND task.payment_id IS NULL)
         OR (payment.status = 'pending' AND task.payment_id IS NOT NULL)`,
   },
-  // Refunds, and the sums of them that payments count. Their postings are checked with the ledger.
+  // Refunds, and the refund totals of payments. The ledger invariants check the postings of refunds.
   refund_payment: {
     says: 'A refund has a positive amount and a payment with the same session and environment.',
     sql: orphans('refunds', 'payment_id', 'payments', ['session_id', 'environment'], { or: 'child.amount <= 0' }),
@@ -133,7 +133,7 @@ export const MONEY_INVARIANTS = invariants({
       WHERE message.refund_id IS NOT NULL AND (refund.id IS NULL OR refund.session_id <> message.session_id
         OR (message.flagged = 0 AND message.amount <> refund.amount))`,
   },
-  // Misplaced money is listed as a discrepancy, and decisions about it are in the ledger.
+  // Discrepancies, and the postings of the decisions about them.
   discrepancy_state: {
     says: 'A discrepancy has a known kind, a resolution and its time if and only if it is resolved, and a refund in progress only while open.',
     sql: `SELECT id FROM discrepancies

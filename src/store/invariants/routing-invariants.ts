@@ -19,7 +19,7 @@ const COUNTS: [stage: RouteOutcome['stage'], result: RouteOutcome['result'], ...
   ['result', 'paid', 1, 0, 0],
   ['result', 'failed', 0, 1, 0],
   ['result', 'neutral', 0, 0, 1],
-  // A report of the provider reverses the weight of the uncertain handoff.
+  // A provider report reverses the weight of the uncertain handoff.
   ['handoff', 'accepted', 0, -REFUSAL_WEIGHT, 0],
   ['result', 'paid', 1, -REFUSAL_WEIGHT, 0],
   ['result', 'failed', 0, 1 - REFUSAL_WEIGHT, 0],
@@ -79,13 +79,13 @@ export const ROUTING_INVARIANTS = invariants({
   },
   handoff_outcome: {
     says: 'A payment with a provider payment id has an accepted handoff, unless it is paid; no other payment has one.',
-    // Money can arrive before the answer to the handoff, which then adds no outcome.
+    // If money arrives before the answer to the handoff, the answer adds no outcome.
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN route_outcomes AS outcome ON outcome.payment_id = payment.id AND outcome.stage = 'handoff'
       WHERE (payment.provider_reference IS NULL AND outcome.result = 'accepted')
         OR (payment.provider_reference IS NOT NULL AND payment.status <> 'paid' AND outcome.payment_id IS NULL)`,
   },
-  // Health of routes, and its history in the order of versions: ids come from different clocks.
+  // Health of routes and its history, sorted by version, because ids come from different clocks.
   health_record: {
     says: 'The health record of a route is complete, and its state and version equal the columns beside it.',
     sql: `SELECT route_id AS id FROM route_health
@@ -94,7 +94,7 @@ export const ROUTING_INVARIANTS = invariants({
   },
   transition_chain: {
     says: 'A health transition starts in the state in which the previous one ended, with a higher version.',
-    // An override into standby can end by itself: the route has been degraded since.
+    // Exempt: a standby override that expired. The route then continues as degraded, without a transition of its own.
     sql: `SELECT id FROM (
         SELECT id, version, from_state, LAG(version) OVER history AS version_before,
           LAG(to_state) OVER history AS state_before, LAG(cause) OVER history AS cause_before
@@ -145,7 +145,7 @@ export const ROUTING_INVARIANTS = invariants({
   },
   chosen_route: {
     says: 'A payment uses the route that its decision chose.',
-    // A body is searched as text, because databases read JSON differently. Outcomes have the bare id of the route.
+    // Searches the body as text, because the JSON functions of the databases differ.
     sql: `SELECT DISTINCT decision.id AS id FROM routing_decisions AS decision
       JOIN route_outcomes AS outcome ON outcome.payment_id = decision.payment_id
       WHERE REPLACE(decision.body, '"chosen":"' || outcome.route_id || '","greedy":', '') = decision.body`,

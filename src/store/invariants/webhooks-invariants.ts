@@ -53,7 +53,7 @@ export const WEBHOOK_INVARIANTS = invariants({
     says: 'A session has a paid event if and only if it is paid.',
     sql: eventSql('payment.paid', "session.status = 'paid'", "session.status = 'paid'"),
   },
-  // Deliveries and the log of their attempts. Due times are not checked: no statement has a clock.
+  // Deliveries and the log of their attempts. Due times are not checked, because the statements have no clock.
   delivery_event: {
     says: 'A delivery has an event with the same session, environment, type and sequence.',
     sql: orphans('deliveries', 'event_id', 'events', ['session_id', 'environment', 'type', 'sequence']),
@@ -67,7 +67,7 @@ export const WEBHOOK_INVARIANTS = invariants({
     sql: duplicates('deliveries', 'session_id, endpoint_id, event_id'),
   },
   delivery_schedule: {
-    says: 'A delivery without an attempt in its schedule is pending, or its endpoint was disabled from the start.',
+    says: 'A delivery without attempts in its current schedule is pending, or dead without any attempt.',
     sql: `SELECT id FROM deliveries
       WHERE schedule_start < 0 OR schedule_start > attempts
         OR (schedule_start = attempts AND (status = 'delivered' OR (status = 'dead' AND attempts > 0)))`,
@@ -92,7 +92,7 @@ export const WEBHOOK_INVARIANTS = invariants({
       WHERE delivery.id IS NULL OR attempt.number < 1 OR attempt.number > delivery.attempts
         OR attempt.duration_ms < 0 OR (attempt.failure IS NULL) <> (COALESCE(attempt.status_code, 0) = 200)`,
   },
-  // The feed of events, the log that deliveries show, and recoveries.
+  // The event feed, the last attempt that a delivery shows, and recoveries.
   feed_position: {
     says: 'The positions of the feed are 1, 2, 3 and so on, without a gap.',
     sql: `SELECT event.id AS id FROM events AS event LEFT JOIN events AS before
@@ -172,7 +172,7 @@ export const WEBHOOK_INVARIANTS = invariants({
         OR MAX(secret.number) <> MAX(CASE WHEN secret.expires_at IS NULL THEN secret.number END)`,
   },
   secret_endpoint: {
-    says: 'A secret is encrypted, and has an endpoint from the API with the same environment that is not deleted.',
+    says: 'A secret is encrypted; its endpoint was created by the API, has the same environment and is not deleted.',
     sql: `SELECT DISTINCT secret.endpoint_id AS id FROM webhook_secrets AS secret
       LEFT JOIN webhook_endpoints AS endpoint ON endpoint.id = secret.endpoint_id
       WHERE endpoint.id IS NULL OR endpoint.source <> 'api' OR endpoint.status IN (${DELETED})

@@ -2,6 +2,7 @@ import { accessSchema } from './access-schema.ts';
 import { checkoutSchema } from './checkout-schema.ts';
 import { ledgerSchema, ledgerTriggers } from './ledger-schema.ts';
 import { providersSchema } from './providers-schema.ts';
+import { realProvidersSchema } from './real-providers-schema.ts';
 import { routingSchema } from './routing-schema.ts';
 import { webhooksSchema } from './webhooks-schema.ts';
 
@@ -26,4 +27,5 @@ export const MIGRATIONS: readonly Migration[] = [
     sql: checkoutSchema + ledgerSchema + webhooksSchema + providersSchema + routingSchema + accessSchema,
     only: ledgerTriggers,
   },
+  { version: 15, name: 'real providers', sql: realProvidersSchema },
 ];

@@ -60,7 +60,7 @@ export const apiKeyWrites = {
   /** Guarded by the key not being revoked yet. */
   api_key_revoked: ({ keyId, at }: { keyId: string; at: Instant }) =>
     statement(REVOKE, [keyId, at], 'overtaken', lockOf(keyId)),
-  /** Guarded by the key being active and by both its limits; `amount` is the cents of one checkout, added to the day's. */
+  /** Adds the cents of one checkout to a day's sum. Guarded by the key being active, and its limits per checkout and day. */
   api_key_spent: ({ keyId, day, amount }: { keyId: string; day: string; amount: number }) =>
     statement(SPEND, [keyId, day, amount], 'spend_limit', `spend ${keyId} ${day}`),
 };
@@ -73,7 +73,7 @@ export function createApiKeyReads(select: Select) {
     apiKeysKnown: async () => (await one((row) => row['known'] as KeysKnown, SELECT_KNOWN)) ?? 'none',
     listApiKeys: ({ environment }: ApiKeyFilter, page: Page) =>
       list(filterKeyset('api_keys', { environment }, {}), page, API_KEYS.fromRow),
-    /** Cents that a key has spent on a day, as `dayOf` writes it. */
+    /** Cents that a key has spent on a day in the format of `dayOf`. */
     apiKeySpend: async (keyId: string, day: string) =>
       (await one((row) => row['amount'] as number, SELECT_SPEND, keyId, day)) ?? 0,
   };

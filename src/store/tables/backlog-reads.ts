@@ -7,7 +7,7 @@ import { EARLIER_DELIVERY } from './deliveries-table.ts';
 /** Limit of every count, so that a larger backlog does not make the reads slower. */
 const BACKLOG_COUNT_LIMIT = 10_000;
 
-// Each is a range of one index, or a table of few rows: test/observability/backlog.test.ts.
+// Each query reads one range of an index, or a table of few rows, as test/observability/backlog.test.ts verifies.
 const TYPES = quoted(EVENT_TYPES);
 const KINDS = quoted(DISCREPANCY_KINDS);
 const COUNT_DELIVERIES = counted(
@@ -44,7 +44,7 @@ function counted(rows: string): string {
   return `SELECT COUNT(*) AS value FROM (${rows} LIMIT ${BACKLOG_COUNT_LIMIT}) AS counted`;
 }
 
-/** The statements of each value, with their parameters. */
+/** Query of each backlog value. */
 const queriesOf = (environment: Environment, now: Instant) => ({
   deliveriesPending: query(COUNT_DELIVERIES, environment, 'pending'),
   deliveriesDead: query(COUNT_DEAD, environment),
@@ -62,7 +62,7 @@ const queriesOf = (environment: Environment, now: Instant) => ({
   tasksPending: query(COUNT_TASKS),
 });
 
-/** Pending work of an environment: times, null for none, and counts, which end at {@link BACKLOG_COUNT_LIMIT}. */
+/** Pending work of an environment: start times (null for none), and counts up to {@link BACKLOG_COUNT_LIMIT}. */
 export type Backlog = {
   [Name in keyof ReturnType<typeof queriesOf>]: Name extends `${string}Since` ? Instant | null : number;
 };

@@ -15,7 +15,7 @@ const SELECT_NEXT = [
   "SELECT MIN(due_at) AS due FROM provider_tasks WHERE status = 'pending' AND due_at > ?1",
   'SELECT MIN(due_at) AS due FROM refunds WHERE due_at > ?1',
   "SELECT MIN(due_at) AS due FROM simulated_callbacks WHERE status = 'pending' AND due_at > ?1",
-  // Deliveries to a disabled endpoint wait for more than time.
+  // Excludes deliveries to disabled endpoints, which do not become due by time alone.
   `SELECT MIN(due_at) AS due FROM deliveries WHERE status = 'pending' AND recover_at IS NULL AND due_at > ?1
     AND endpoint_id IN (SELECT id FROM webhook_endpoints WHERE status = 'active')`,
 ];
@@ -34,7 +34,7 @@ const CLOCKS = defineTable('test_clock', {
 export type TestClockRecord = ItemOf<typeof CLOCKS>;
 
 export const clockWrites = {
-  /** Guarded by the version before. */
+  /** Guarded by the previous version. */
   test_clock_changed: ({ clock }: { clock: TestClockRecord }) => statement(SAVE_CLOCK, CLOCKS.values(clock), 'version'),
 };
 
@@ -50,7 +50,7 @@ export function createClockReads(select: Select, selectEach: SelectEach) {
       const dues = found.flat().flatMap((row) => (row['due'] as number | null) ?? []);
       return dues.length === 0 ? undefined : Math.min(...dues);
     },
-    /** Answers whether the database has a production session. */
+    /** Returns whether the database has a production session. */
     hasProduction: async () => (await select(SELECT_PRODUCTION)).length > 0,
   };
 }

@@ -27,11 +27,11 @@ const insert = CUSTOMERS.insert({
 });
 
 const SELECT_BY_EMAIL = 'SELECT * FROM customers WHERE environment = ?1 AND email_key = ?2';
-// Both environments by name: without them the index by environment and address could not be used.
+// Names both environments, so that the database can use the index by environment and address.
 const SELECT_ALL_BY_EMAIL =
   "SELECT * FROM customers WHERE environment IN ('sandbox', 'production') AND email_key = ?1 ORDER BY id DESC";
 
-/** Addresses are compared without case, whole. */
+/** Lookup key of an email address, which makes comparisons ignore case. */
 export function emailKey(email: string): string {
   return email.toLowerCase();
 }

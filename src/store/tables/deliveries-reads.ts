@@ -25,8 +25,8 @@ const SELECT_EVENT = 'SELECT * FROM events WHERE id = ?1';
 const SELECT_EVENTS_OF_SESSION = 'SELECT * FROM events WHERE session_id = ?1 ORDER BY sequence';
 const WITH_EVENT = `SELECT candidate.*, event.body, event.request_id, event.trace_parent
     FROM deliveries AS candidate JOIN events AS event ON event.id = candidate.event_id`;
-// Of the deliveries in the queue of a recovery only the first may begin; while its first attempt is in progress it is not
-// due. If a clock was set back within a session, a later event is in the queue before an earlier one, and waits for it.
+// Only the first delivery in the queue of a recovery may begin, and it is not due during its first attempt. If a clock was
+// set back within a session, a later event can be first in the queue, and waits for the earlier event.
 const SELECT_DELIVERIES_DUE = `SELECT * FROM (
     ${WITH_EVENT}
     WHERE candidate.endpoint_id = ?1 AND candidate.status = 'pending' AND candidate.recover_at IS NULL

@@ -59,10 +59,10 @@ const insertAttempt = DELIVERY_ATTEMPTS.insert({
   written: (place) => ({ response_body: textUnlessErased('?8', place('response_body'), "''") }),
 });
 
-// A transaction of another instance that finishes one of these at the same moment either sees the new delivery or waits for it.
+// Locks the earlier deliveries: a concurrent transaction that finishes one of them sees the new delivery or waits for it.
 export const LOCK_EARLIER_DELIVERIES = `UPDATE deliveries SET due_at = due_at
   WHERE session_id = ?1 AND endpoint_id = ?2 AND status = 'pending'`;
-// A delivery behind another one of its session and endpoint is due with it: rows that only wait are not read in vain.
+// A delivery behind another one of its session and endpoint has the same due time, so that polls skip both until then.
 const INSERT_DELIVERY = `INSERT INTO deliveries (${DELIVERY_COLUMNS.join(', ')})
   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, COALESCE((
     SELECT MAX(due_at) FROM deliveries
@@ -70,7 +70,7 @@ const INSERT_DELIVERY = `INSERT INTO deliveries (${DELIVERY_COLUMNS.join(', ')})
 const ADD_DELIVERY = `${INSERT_DELIVERY} ON CONFLICT (session_id, endpoint_id, sequence) DO NOTHING`;
 const CLAIM = `UPDATE deliveries SET attempts = ?2 + 1, due_at = ?4
   WHERE id = ?1 AND attempts = ?2 AND schedule_start = ?3 AND status = 'pending'`;
-// An outcome is written again if the answer of the database was lost; the log shows whether the first write was applied.
+// Runs again if the answer of the database was lost; the attempt log shows whether the first write was applied.
 // The delivery leaves the queue of its recovery, unless this attempt does not count.
 const FINISH = `UPDATE deliveries SET status = ?3, due_at = ?4, schedule_start = ?5,
     last_started = ?6, last_duration_ms = ?7, last_status_code = ?8, last_failure = ?9, answer_class = ?10,
@@ -80,9 +80,9 @@ const FINISH = `UPDATE deliveries SET status = ?3, due_at = ?4, schedule_start =
 const REPLAY = `UPDATE deliveries SET status = 'pending', schedule_start = ?4, due_at = ?5,
     answer_class = CASE WHEN ?3 = 'delivered' THEN '2xx' ELSE answer_class END
   WHERE id = ?1 AND attempts = ?2 AND status = ?3`;
-// Deliveries that wait behind this one become due with it, so that they are not read in vain before. A delivery behind a
-// replayed one may have an attempt in progress: it keeps its own time, or it would be sent twice at once. If this
-// delivery is to be tried again, the deliveries behind it do not delay the queue of their recovery.
+// Deliveries that wait behind this one get the same due time, so that polls skip them until then. A delivery behind a
+// replayed one may have an attempt in progress: it keeps its own due time, or it would be sent twice at once. If this
+// delivery will be retried, the deliveries behind it leave the queue of their recovery, so as not to delay it.
 const FOLLOW = `UPDATE deliveries SET due_at = ?4, recover_at = CASE WHEN ?5 = 1 THEN NULL ELSE recover_at END
   WHERE session_id = ?1 AND endpoint_id = ?2 AND sequence > ?3 AND status = 'pending'
     AND (attempts = schedule_start OR due_at < ?4)`;
@@ -112,10 +112,10 @@ export const deliveryWrites = {
   delivery_created: ({ delivery }: OfDelivery) => insertDelivery(INSERT_DELIVERY, delivery),
   /** Guarded by its event having no delivery to that endpoint. */
   delivery_added: ({ delivery }: OfDelivery) => insertDelivery(ADD_DELIVERY, delivery, 'overtaken'),
-  /** Begins the attempt `attempts`, under a lease until `dueAt`. Guarded by the attempts before and the schedule. */
+  /** Begins attempt number `attempts`, with a lease until `dueAt`. Guarded by the previous number and the schedule. */
   delivery_claimed: ({ delivery: { id, attempts, scheduleStart, dueAt } }: OfDelivery) =>
     statement(CLAIM, [id, attempts - 1, scheduleStart, dueAt], 'overtaken'),
-  /** Guarded by the attempt that it finishes; an `unmade` attempt sent nothing. */
+  /** Guarded by the number of the finished attempt; an `unmade` attempt sent nothing. */
   delivery_finished({ delivery, attempt }: OfDelivery & { attempt: DeliveryAttempt; unmade?: true }) {
     const { id, status, attempts, scheduleStart, dueAt, sessionId, endpointId, sequence } = delivery;
     const freedAt = status === 'pending' ? dueAt : attempt.started + attempt.durationMs;

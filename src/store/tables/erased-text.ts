@@ -5,7 +5,7 @@ const PREFIX = 'erased:';
 // The address of a session whose buyer was erased, made of its customer's id.
 const PLACEHOLDER = `'${erasedAddress("' || customer_id || '")}'`;
 
-/** Stored form of the idempotency key of an erased session: it still recognises the key, and does not reveal it. */
+/** Stored form of the idempotency key of an erased session: it identifies a repeated key without revealing it. */
 export function erasedKey(key: string): string {
   return key.startsWith(PREFIX) ? key : `${PREFIX}${hash('sha256', key, 'base64url')}`;
 }

@@ -16,7 +16,7 @@ const HOLD_ACTIVE = `UPDATE sessions SET version = version WHERE id = ?1 AND EXI
 const PENDING_PAYMENTS = "SELECT id FROM payments WHERE customer_id = ?1 AND status = 'pending'";
 const PENDING_REFUNDS = `SELECT refund.id AS id FROM sessions AS session JOIN refunds AS refund
   ON refund.session_id = session.id WHERE session.customer_id = ?1 AND refund.status = 'pending'`;
-// A delivery that waits for an endpoint that is not active is not in progress.
+// A delivery to an endpoint that is not active does not count as in progress.
 const PENDING_DELIVERIES = `SELECT delivery.id AS id FROM sessions AS session
   JOIN deliveries AS delivery ON delivery.session_id = session.id AND delivery.status = 'pending'
   JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id AND endpoint.status = 'active'
@@ -24,7 +24,7 @@ const PENDING_DELIVERIES = `SELECT delivery.id AS id FROM sessions AS session
 const IN_PROGRESS = [PENDING_PAYMENTS, PENDING_REFUNDS, PENDING_DELIVERIES];
 const SHOWN = 5;
 
-// First: from here on nothing begins for the customer, and the next statement sees everything that began before.
+// Runs first: no new work can then begin for the customer, and the next statement sees all work that began before.
 const ERASE_CUSTOMER = `UPDATE customers SET status = 'erased', status_reason = NULL, email = ?3, email_key = ?4
   WHERE id = ?1 AND status = ?2`;
 const NOTHING_IN_PROGRESS = `UPDATE customers SET status = status WHERE id = ?1 ${IN_PROGRESS.map((sql) => `AND NOT EXISTS (${sql})`).join(' ')}`;
@@ -34,16 +34,16 @@ const ERASE_SESSION = `UPDATE sessions SET status = ?3, version = ?2 + 1, wake_a
     AND NOT EXISTS (SELECT 1 FROM payments WHERE session_id = ?1 AND status = 'pending')`;
 const ERASE_EVENT = 'UPDATE events SET body = ?2 WHERE id = ?1';
 const WITH_SESSION = [
-  "UPDATE payments SET metadata = '{}', provider_url = NULL, failure_reason = NULL WHERE session_id = ?1",
+  "UPDATE payments SET metadata = '{}', provider_url = NULL, failure_reason = NULL, decline = 'null' WHERE session_id = ?1",
   "UPDATE invoices SET metadata = '{}' WHERE session_id = ?1",
   `UPDATE delivery_attempts SET response_body = ''
     WHERE delivery_id IN (SELECT id FROM deliveries WHERE session_id = ?1)`,
-  `UPDATE provider_messages SET body = '${ERASED_BODY}' WHERE session_id = ?1`,
-  // A new version: a concurrent decision about the discrepancy conflicts, and writes no note.
+  `UPDATE provider_inbox SET body = '${ERASED_BODY}' WHERE session_id = ?1`,
+  // The new version makes a concurrent decision about the discrepancy conflict, so that it writes no note.
   'UPDATE discrepancies SET note = NULL, version = version + 1 WHERE session_id = ?1',
 ];
 
-// A message or an answer that arrived while its session was being erased is erased by the next call.
+// The next call erases messages and answers that arrived during the erasure of their session.
 const SELECT_TO_ERASE = `SELECT * FROM sessions AS session WHERE customer_id = ?1 AND (customer_email <> ?2
     OR EXISTS (SELECT 1 FROM provider_messages WHERE session_id = session.id AND body <> '${ERASED_BODY}')
     OR EXISTS (SELECT 1 FROM discrepancies WHERE session_id = session.id AND note IS NOT NULL)
@@ -58,23 +58,23 @@ interface MovedCustomer {
 
 interface ErasedSession {
   session: Session;
-  /** Status before. */
+  /** Previous status. */
   from: SessionStatus;
   events: Pick<MerchantEvent, 'id' | 'body'>[];
 }
 
 export const personalDataWrites = {
-  /** Guarded by the status `from` which it moves. */
+  /** Guarded by the previous status `from`. */
   customer_status_changed: ({ customer: { id, status, statusReason }, from }: MovedCustomer) =>
     statement(MOVE_CUSTOMER, [id, from, status, statusReason], 'overtaken'),
-  /** Writes nothing. Guarded by the session's customer being active, so that no other customer starts a payment. */
+  /** Writes nothing. Guarded by the session's customer being active, so that a blocked or erased customer starts no payment. */
   customer_active: ({ sessionId }: { sessionId: string }) => statement(HOLD_ACTIVE, [sessionId], 'customer_blocked'),
-  /** Guarded by the status before, and by no record of the customer being in progress: see `workInProgressFor`. */
+  /** Guarded by the previous status, and by no record of the customer being in progress: see `workInProgressFor`. */
   customer_erased: ({ customer: { id, email }, from }: MovedCustomer) => [
     statement(ERASE_CUSTOMER, [id, from, email, emailKey(email)], 'overtaken'),
     statement(NOTHING_IN_PROGRESS, [id], 'version'),
   ],
-  /** A session with all its records, without personal data. Guarded by its version and by no payment being pending. */
+  /** Erases the personal data of a session and its records. Guarded by its version and by no payment being pending. */
   session_erased({ session, events }: ErasedSession) {
     const { id, version, status, wakeAt, customerEmail, idempotencyKey } = session;
     const key = idempotencyKey === null ? null : erasedKey(idempotencyKey);

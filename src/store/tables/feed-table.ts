@@ -5,11 +5,11 @@ import { createReader } from '../row-reader.ts';
 import { statement } from '../write-statement.ts';
 import { eventFromRow } from './deliveries-table.ts';
 
-// The holder of this lock writes positions, and holds it until its commit. It reads the events to place after taking the lock,
-// and so after every earlier round: a position is never visible before a lower one.
+// A transaction that assigns positions holds this lock until its commit, and reads the events only after it has the lock. It
+// sees all earlier rounds, so that no position becomes visible before a lower one.
 const TAKE_LOCK = 'UPDATE feed_lock SET rounds = rounds + 1 WHERE id = 1';
-// In the order in which the visible events happened. If a clock was set back within a session, its later event waits for the
-// next round. MATERIALIZED and COALESCE keep PostgreSQL from quadratic plans if its statistics know no unplaced events.
+// Places the visible events in the order in which they happened. If a clock was set back within a session, its later event
+// waits for the next round. MATERIALIZED and COALESCE prevent quadratic plans if PostgreSQL's statistics have no such events.
 const PLACE = `WITH fresh AS MATERIALIZED (
     SELECT oldest.id AS event_id,
       (SELECT COALESCE(MAX(feed_position), 0) FROM events WHERE feed_position IS NOT NULL)
@@ -41,7 +41,7 @@ export function createFeedReads(select: Select) {
   return {
     /** Position of an event in the feed, from 1; null before it has one, undefined for an unknown event. */
     feedPosition: (eventId: string) => one((row) => row['feed_position'] as number | null, SELECT_POSITION, eventId),
-    /** The events after a position, oldest first. No event appears later before a position that was read. */
+    /** The events after a position, oldest first. No event appears later at a position that was already passed. */
     async listFeed(filter: FeedFilter, after: number, limit: number) {
       const leading = { environment: ENVIRONMENTS, type: EVENT_TYPES };
       const keyset = { ...filterKeyset('events', { ...filter }, leading), sortedBy: ['feed_position'] };

@@ -53,7 +53,7 @@ const insertSettlement = SETTLEMENTS.insert({
   guard: 'overtaken',
 });
 
-// Every posting has a line 0, and few postings are a session's.
+// Finds the few postings of a session by their line 0, then their other lines.
 const OF_SESSION = `FROM ledger_entries AS first JOIN ledger_entries AS entry ON entry.posting_id = first.posting_id
   WHERE first.line = 0`;
 const SELECT_OF_SESSION = `SELECT entry.* ${OF_SESSION} AND first.session_id = ?1`;
@@ -66,7 +66,8 @@ const SELECT_LEDGER_TOTAL = 'SELECT COALESCE(SUM(amount), 0) AS total FROM ledge
 const SELECT_ENTRY = 'SELECT * FROM ledger_entries WHERE posting_id = ?1 AND line = ?2';
 const SELECT_SETTLEMENT = 'SELECT * FROM settlements WHERE payment_id = ?1';
 // Two rows are enough to distinguish one payment from several.
-const SELECT_OF_REFERENCE = 'SELECT id FROM payments WHERE provider_reference = ?1 ORDER BY id LIMIT 2';
+const SELECT_OF_REFERENCE = `SELECT id FROM payments WHERE provider_reference = ?1
+  UNION SELECT id FROM payments WHERE charge_reference = ?1 ORDER BY id LIMIT 2`;
 
 const PLACE_COLUMNS = PLACES.columns.map(({ name }) => name);
 const PLACE = PLACE_COLUMNS.join(', ');
@@ -97,7 +98,7 @@ export function createLedgerReads(select: Select, selectEach: SelectEach) {
       ),
     /** Sum of all entries: 0, unless the ledger is wrong. */
     ledgerTotal: async () => (await one((row) => row['total'] as number, SELECT_LEDGER_TOTAL))!,
-    /** Its cost grows neither with the journal nor with the depth of the range. */
+    /** Entries of a range. The cost grows neither with the journal nor with the depth of the range. */
     async journal(filter: JournalFilter, range: JournalRange) {
       const { sql, params } = journalQuery(filter, range);
       return all(ENTRIES.fromRow, sql, ...params);
@@ -106,7 +107,7 @@ export function createLedgerReads(select: Select, selectEach: SelectEach) {
     /** Sums of each account with entries: of the days before `before` (days since 1970), or of all days. */
     daySums: (environment: Environment, before = Number.MAX_SAFE_INTEGER) =>
       all((row) => sumFromRow(row['account'] as Account, row), SELECT_DAY_SUMS, environment, before),
-    /** Sums of the entries after `after` and until then, in one snapshot, in any number of parts of an account. */
+    /** Sums of the entries after `after` up to `until`, in one snapshot; an account has one sum per partition. */
     async entrySums(environment: Environment, after: Instant, until: Instant) {
       const partitions = partitionsOf(environment);
       const found = await selectEach(

@@ -18,7 +18,7 @@ export interface PaymentFilter extends InvoiceFilter {
   sessionId?: string;
 }
 
-/** The merchant's net and the total are not stored: they are the amount less one fee, and with the other. */
+/** A payment without its computed fees: the net (amount less gateway fee) and the total (amount plus buyer fee). */
 type StoredPayment = Omit<Payment, 'fees'> & { fees: Pick<Payment['fees'], 'buyerFee' | 'gatewayFee'> };
 
 const STORED = describeTable<StoredPayment>('payments', {
@@ -33,8 +33,11 @@ const STORED = describeTable<StoredPayment>('payments', {
   route: { ...json<PaymentRoute>(), read: (stored) => routeFrom(stored as string) },
   fees: { group: { buyerFee: integer, gatewayFee: integer } },
   providerCost: integer,
+  actualCost: integer,
+  costRefundable: flag,
   providerReference: text,
   providerUrl: text,
+  chargeReference: text,
   handoffUncertain: named('handoff_unclear', flag),
   surplus: flag,
   surplusAccepted: named('kept', flag),
@@ -42,17 +45,20 @@ const STORED = describeTable<StoredPayment>('payments', {
   shortfall: integer,
   mismatchRefunded: named('returned', integer),
   mismatchRefundFailed: named('owed', integer),
+  reversed: integer,
   refunded: integer,
   refundPending: integer,
   refundShares: { group: { gateway: named('refund_gateway', integer), cost: named('refund_cost', integer) } },
   failureCode: text,
   failureSource: text,
   failureReason: text,
+  decline: json<Payment['decline']>(),
   probe: flag,
   txHash: text,
   metadata: json<Metadata>(),
   created: integer,
   timeoutAt: integer,
+  expectedBy: integer,
   inquireAt: integer,
   inquiries: integer,
 });
@@ -66,8 +72,10 @@ const updatePayment = STORED.update({
   set: [
     'status',
     'ledgerStatus',
+    'actualCost',
     'providerReference',
     'providerUrl',
+    'chargeReference',
     'handoffUncertain',
     'surplus',
     'surplusAccepted',
@@ -75,13 +83,17 @@ const updatePayment = STORED.update({
     'shortfall',
     'mismatchRefunded',
     'mismatchRefundFailed',
+    'reversed',
     'refunded',
     'refundPending',
     'refundShares',
     'failureCode',
     'failureSource',
     'failureReason',
+    'decline',
     'txHash',
+    'timeoutAt',
+    'expectedBy',
     'inquireAt',
     'inquiries',
   ],
@@ -101,7 +113,7 @@ export const PAYMENTS = {
 const MAX_CACHED_ROUTES = 500;
 const routes = new Map<string, PaymentRoute>();
 
-/** The payments of a page share a handful of routes: each is parsed once. */
+/** Parses a stored route once and caches it, because the payments of a page share a few routes. */
 function routeFrom(stored: string): PaymentRoute {
   let route = routes.get(stored);
   if (!route) {
@@ -131,7 +143,7 @@ export const SELECT_INVOICES_OF_SESSION = 'SELECT * FROM invoices WHERE session_
 
 export const paymentWrites = {
   payment_created: ({ payment }: { payment: Payment }) => insertPayment(payment),
-  /** `from` is the status before, for metrics. */
+  /** `from` is the previous status, for metrics. */
   payment_changed: ({ payment }: { payment: Payment; from?: Payment['status'] }) => updatePayment(payment),
   invoice_created: ({ invoice }: { invoice: Invoice }) => insertInvoice(invoice),
   invoice_changed: ({ invoice }: { invoice: Invoice }) => updateInvoice(invoice),

@@ -1,6 +1,9 @@
+import type { Hint } from '../../domain/provider-report.ts';
 import { ERASED_BODY } from '../../domain/personal-data.ts';
 import type { Instant } from '../../domain/records.ts';
 import type { SignalOrigin } from '../../domain/provider-message.ts';
+import type { Reversal } from '../../domain/reversal.ts';
+import type { Environment } from '../../domain/route.ts';
 import type { Select } from '../keyset.ts';
 import { createReader } from '../row-reader.ts';
 import { EVENT_CONFLICT, type ProviderMessage } from '../../domain/provider-message.ts';
@@ -8,16 +11,18 @@ import { type ItemOf, defineTable, describeTable, flag, integer, text, textOf } 
 import { statement } from '../write-statement.ts';
 import { textUnlessErased } from './erased-text.ts';
 
-const PROVIDER_MESSAGES = describeTable<ProviderMessage>('provider_messages', {
+const PROVIDER_MESSAGES = describeTable<ProviderMessage>('provider_inbox', {
   provider: text,
   environment: text,
   eventId: text,
+  about: text,
   sessionId: text,
   paymentId: text,
   refundId: text,
   status: text,
   amount: integer,
   currency: text,
+  signal: text,
   outcome: text,
   flagged: flag,
   body: text,
@@ -33,7 +38,7 @@ const insertMessageRow = PROVIDER_MESSAGES.insert({
 /** A request to a provider, outside every transaction, repeated until it is done. */
 const PROVIDER_TASKS = defineTable('provider_tasks', {
   paymentId: text,
-  kind: textOf<'cancel'>(),
+  kind: textOf<'cancel' | 'capture'>(),
   sessionId: text,
   status: textOf<'pending' | 'done' | 'dead'>(),
   attempts: integer,
@@ -47,10 +52,60 @@ const insertTask = PROVIDER_TASKS.insert({
   onConflict: `ON CONFLICT (payment_id, kind) DO UPDATE SET status = 'pending', due_at = excluded.due_at, attempts = provider_tasks.attempts + 1
     WHERE provider_tasks.kind = 'cancel'`,
 });
+// The approved money of a payment that has ended is never captured.
 const CLAIM_TASK = `UPDATE provider_tasks SET attempts = ?3 + 1, due_at = ?4
-  WHERE payment_id = ?1 AND kind = ?2 AND attempts = ?3 AND status = 'pending'`;
+  WHERE payment_id = ?1 AND kind = ?2 AND attempts = ?3 AND status = 'pending'
+    AND (kind <> 'capture' OR EXISTS (SELECT 1 FROM payments WHERE id = ?1 AND payments.status = 'pending'))`;
 const FINISH_TASK = `UPDATE provider_tasks SET status = ?4, due_at = ?5
   WHERE payment_id = ?1 AND kind = ?2 AND attempts = ?3 AND status = 'pending'`;
+
+const REVERSALS = describeTable<Reversal>('reversals', {
+  id: text,
+  paymentId: text,
+  sessionId: text,
+  environment: text,
+  reference: text,
+  status: text,
+  revision: integer,
+  taken: integer,
+  fee: integer,
+  reason: text,
+  created: integer,
+  updated: integer,
+});
+const insertReversal = REVERSALS.insert();
+const updateReversal = REVERSALS.update({
+  key: ['id'],
+  set: ['status', 'revision', 'taken', 'fee', 'reason', 'updated'],
+});
+const SELECT_REVERSAL = 'SELECT * FROM reversals WHERE payment_id = ?1 AND reference = ?2';
+
+/** An object of a provider about which the service must ask, with its place in the queue. */
+const HINTS = defineTable('provider_inbox', {
+  provider: text,
+  environment: textOf<Environment>(),
+  eventId: text,
+  about: textOf<Hint['about']>(),
+  objectId: text,
+  state: textOf<'pending' | 'done' | 'dead'>(),
+  attempts: integer,
+  dueAt: integer,
+  received: integer,
+});
+export type QueuedHint = ItemOf<typeof HINTS>;
+const insertHint = HINTS.insert({
+  extra: ['conflict', 'outcome', 'flagged', 'body'],
+  onConflict: 'ON CONFLICT (provider, environment, event_id, conflict) DO NOTHING',
+});
+const CLAIM_HINT = `UPDATE provider_inbox SET attempts = ?4 + 1, due_at = ?5
+  WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict = '' AND attempts = ?4 AND state = 'pending'`;
+const FINISH_HINT = `UPDATE provider_inbox SET state = ?5, due_at = ?6
+  WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict = '' AND attempts = ?4 AND state = 'pending'`;
+/** One answer is the answer to all earlier hints about the same object. */
+const FINISH_SAME_HINTS = `UPDATE provider_inbox SET state = 'done'
+  WHERE provider = ?1 AND environment = ?2 AND object_id = ?3 AND about = ?4 AND state = 'pending' AND received <= ?5 AND attempts = 0`;
+const SELECT_HINTS_DUE =
+  "SELECT * FROM provider_inbox WHERE state = 'pending' AND due_at <= ?1 ORDER BY due_at LIMIT ?2";
 
 const SELECT_MESSAGES_OF_EVENT = `SELECT * FROM provider_messages
   WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict IN ('', ?4) ORDER BY conflict`;
@@ -63,18 +118,37 @@ export const providerWrites = {
   /** Requires a new (provider, environment, event id), and for an `event_conflict` a new pair of that and the session. */
   provider_message_received: ({ message }: { message: ProviderMessage }) =>
     insertMessageRow(message, message.outcome === EVENT_CONFLICT ? message.sessionId : ''),
-  task_queued: ({ task }: { task: ProviderTask }) => insertTask(task),
+  /** A hint that is known changes nothing. */
+  hint_queued: ({ hint }: { hint: QueuedHint }) => insertHint(hint, '', '', 0, ''),
   /** Begins the attempt `attempts`, under a lease until `dueAt`. Guarded by the attempts before. */
+  hint_claimed: ({ hint: { provider, environment, eventId, attempts, dueAt } }: { hint: QueuedHint }) =>
+    statement(CLAIM_HINT, [provider, environment, eventId, attempts - 1, dueAt], 'overtaken'),
+  /** Guarded by the attempt that it finishes. With `state` done, also ends the hints about the object that arrived before `asked`. */
+  hint_finished: ({ hint, asked }: { hint: QueuedHint; asked: Instant }) => {
+    const { provider, environment, eventId, attempts, state, dueAt, objectId, about } = hint;
+    const finish = statement(FINISH_HINT, [provider, environment, eventId, attempts, state, dueAt], 'overtaken');
+    const same = statement(FINISH_SAME_HINTS, [provider, environment, objectId, about, asked]);
+    return state === 'done' ? [finish, same] : [finish];
+  },
+  /** `from` is the revision before; null for a new reversal. The session's version guards it. */
+  reversal_changed: ({ reversal, from }: { reversal: Reversal; from: number | null }) =>
+    from === null ? insertReversal(reversal) : updateReversal(reversal),
+  task_queued: ({ task }: { task: ProviderTask }) => insertTask(task),
+  /** Begins attempt number `attempts`, with a lease until `dueAt`. Guarded by the previous number. */
   task_claimed: ({ task: { paymentId, kind, attempts, dueAt } }: { task: ProviderTask }) =>
     statement(CLAIM_TASK, [paymentId, kind, attempts - 1, dueAt], 'overtaken'),
-  /** Guarded by the attempt that it finishes. */
+  /** Guarded by the number of the finished attempt. */
   task_finished: ({ task: { paymentId, kind, status, attempts, dueAt } }: { task: ProviderTask }) =>
     statement(FINISH_TASK, [paymentId, kind, attempts, status, dueAt], 'overtaken'),
 };
 
 export function createProviderReads(select: Select) {
-  const { all } = createReader(select);
+  const { all, one } = createReader(select);
   return {
+    /** The longest due first. */
+    hintsDue: (now: Instant, limit: number) => all(HINTS.fromRow, SELECT_HINTS_DUE, now, limit),
+    reversalOfReference: (paymentId: string, reference: string) =>
+      one(REVERSALS.fromRow, SELECT_REVERSAL, paymentId, reference),
     tasksDue: (now: Instant, limit: number) => all(PROVIDER_TASKS.fromRow, SELECT_TASKS_DUE, now, limit),
     /** The first message of an event id, then the conflicting one that names the session, if any. */
     messagesOfEvent: ({ provider, environment }: SignalOrigin, id: string, sessionId: string) =>

@@ -60,9 +60,9 @@ const SELECT_LEFT = `SELECT * FROM recoveries
   WHERE status = 'running' AND updated <= ?1 ORDER BY updated, id LIMIT ?2`;
 
 export const recoveryWrites = {
-  /** Guarded by the version before. */
+  /** Guarded by the previous version. */
   recovery_saved: ({ recovery }: { recovery: Recovery }) => saveRecovery(recovery),
-  /** Queues a delivery for a recovery, new if `from` is null. Guarded by its absence, or its attempts and that status. */
+  /** Queues a delivery for a recovery. Guarded by its absence if `from` is null, else by its attempts and status `from`. */
   delivery_recovered({ delivery, from, eventCreated }: RecoveredDelivery) {
     const { id, endpointId, sessionId, sequence, attempts, scheduleStart, dueAt } = delivery;
     const again = [id, attempts, from, scheduleStart, dueAt, eventCreated, sessionId, endpointId, sequence];
@@ -85,9 +85,9 @@ export function createRecoveryReads(select: Select) {
   const { find, all } = createReader(select);
   return {
     recovery: (id: string) => find(RECOVERIES, id),
-    /** Running recoveries without progress since then. */
+    /** Running recoveries without progress after `since`. */
     recoveriesLeft: (since: Instant, limit: number) => all(RECOVERIES.fromRow, SELECT_LEFT, since, limit),
-    /** The next events of a recovery, of those types, in the order in which they happened. */
+    /** The next events of a recovery with these types, in the order in which they happened. */
     recoverableEvents(recovery: Recovery, types: readonly string[], limit: number) {
       const { sql, params } = recoverableQuery(recovery, types, limit);
       return all(recoverableFromRow, sql, ...params);

@@ -7,12 +7,12 @@ import { createReader } from '../row-reader.ts';
 import { describeTable, integer, named, text } from '../table-description.ts';
 import { statement } from '../write-statement.ts';
 
-/** A refund that must be sent to its provider, or inquired about: a refund is its own task. */
+/** A refund that is due to be sent to its provider, or for an inquiry about it. Its row is also its task. */
 export interface DueRefund {
   refund: Refund;
   attempts: number;
   dueAt: Instant;
-  /** Start of the time in which the provider only answers that it does not know the payment; null after any other answer. */
+  /** Time since which the provider has only answered that it does not know the payment; null after any other answer. */
   unknownSince: Instant | null;
 }
 
@@ -41,6 +41,7 @@ const REFUNDS = describeTable<Refund>('refunds', {
   failureReason: text,
   idempotencyKey: text,
   requestHash: text,
+  providerReference: text,
   created: integer,
   updated: integer,
 });
@@ -49,28 +50,33 @@ const insert = REFUNDS.insert({
   onConflict: 'ON CONFLICT (environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING',
   guard: 'refund_exists',
 });
-const UPDATE = `UPDATE refunds SET status = ?3, failure_reason = ?4, updated = ?5, due_at = NULL
+const UPDATE = `UPDATE refunds SET status = ?3, failure_reason = ?4, updated = ?5, provider_reference = ?6, due_at = NULL
   WHERE id = ?1 AND status = ?2`;
 const CLAIM = `UPDATE refunds SET attempts = ?2 + 1, due_at = ?3
   WHERE id = ?1 AND attempts = ?2 AND due_at IS NOT NULL`;
-const POSTPONE = `UPDATE refunds SET due_at = ?3, unknown_since = ?4
+const POSTPONE = `UPDATE refunds SET due_at = ?3, unknown_since = ?4, provider_reference = ?5
   WHERE id = ?1 AND attempts = ?2 AND due_at IS NOT NULL`;
 
 const SELECT_BY_KEY = 'SELECT * FROM refunds WHERE environment = ?1 AND idempotency_key = ?2';
+const SELECT_BY_REFERENCE = 'SELECT * FROM refunds WHERE payment_id = ?1 AND provider_reference = ?2';
 const SELECT_DUE = 'SELECT * FROM refunds WHERE due_at IS NOT NULL AND due_at <= ?1 ORDER BY due_at LIMIT ?2';
 
 export const refundWrites = {
   /** Guarded by its idempotency key being new. */
   refund_created: ({ refund, dueAt }: { refund: Refund; dueAt: Instant }) => insert(refund, 0, dueAt),
-  /** Guarded by the status before; ends the inquiries at the provider. */
+  /** Guarded by the previous status; ends the inquiries at the provider. */
   refund_changed: ({ refund, from }: { refund: Refund; from: RefundStatus }) =>
-    statement(UPDATE, [refund.id, from, refund.status, refund.failureReason, refund.updated], 'version'),
-  /** Begins the attempt `attempts`, under a lease until `dueAt`; guarded by the attempts before. */
+    statement(
+      UPDATE,
+      [refund.id, from, refund.status, refund.failureReason, refund.updated, refund.providerReference],
+      'version',
+    ),
+  /** Begins attempt number `attempts`, with a lease until `dueAt`. Guarded by the previous number. */
   refund_claimed: ({ due: { refund, attempts, dueAt } }: { due: DueRefund }) =>
     statement(CLAIM, [refund.id, attempts - 1, dueAt], 'overtaken'),
-  /** Ends the attempt `attempts` without an outcome; guarded by that attempt. */
+  /** Ends attempt number `attempts` without an outcome. Guarded by that number. */
   refund_postponed: ({ due: { refund, attempts, dueAt, unknownSince } }: { due: DueRefund }) =>
-    statement(POSTPONE, [refund.id, attempts, dueAt, unknownSince], 'overtaken'),
+    statement(POSTPONE, [refund.id, attempts, dueAt, unknownSince, refund.providerReference], 'overtaken'),
 };
 
 export function createRefundReads(select: Select) {
@@ -79,6 +85,8 @@ export function createRefundReads(select: Select) {
     refund: (id: string) => find(REFUNDS, id),
     refundByIdempotencyKey: (environment: Environment, key: string) =>
       one(REFUNDS.fromRow, SELECT_BY_KEY, environment, key),
+    refundOfReference: (paymentId: string, reference: string) =>
+      one(REFUNDS.fromRow, SELECT_BY_REFERENCE, paymentId, reference),
     listRefunds: (filter: RefundFilter, page: Page) => list(refundKeyset(filter), page, REFUNDS.fromRow),
     /** The longest due first. */
     refundsDue: (now: Instant, limit: number) => all(dueFromRow, SELECT_DUE, now, limit),
@@ -92,7 +100,7 @@ function refundKeyset({
   status,
   environment,
 }: RefundFilter): KeysetQuery {
-  // A payment and a session are of one environment, so that their refunds of another one are none.
+  // A payment or session implies one environment, so the query needs no range per environment.
   const isNamed = payment_id !== undefined || session_id !== undefined;
   return filterKeyset(
     'refunds',

@@ -51,7 +51,7 @@ const SNAPSHOTS = defineTable('routing_snapshots', {
   body: text,
   created: integer,
 });
-/** A decision with its inputs but for the snapshot; an offer is shared by its sessions. */
+/** A decision with its inputs except the snapshot. Sessions with the same offer share its decision. */
 const DECISIONS = defineTable('routing_decisions', {
   id: text,
   snapshotId: text,
@@ -94,7 +94,7 @@ const RULES = defineTable('routing_rules', {
 /** Estimates of an environment's routes at a time, shared by all instances. */
 const ESTIMATES = defineTable('route_estimates', {
   environment: textOf<Environment>(),
-  /** Algorithm of the estimates: each has its own. */
+  /** Algorithm of the estimates; each algorithm has its own row. */
   algorithm: text,
   foldedUntil: integer,
   /** JSON. */
@@ -107,7 +107,7 @@ export type RouteHealthRow = ItemOf<typeof HEALTH>;
 export type TransitionRecord = ItemOf<typeof TRANSITIONS>;
 export type RulesVersion = ItemOf<typeof RULES>;
 export type EstimateRecord = ItemOf<typeof ESTIMATES>;
-export type RecentResult = ItemOf<typeof RESULTS>;
+export type RecentOutcome = ItemOf<typeof RESULTS>;
 
 const insertSnapshot = SNAPSHOTS.insert({ onConflict: 'ON CONFLICT (id) DO NOTHING' });
 const insertDecision = DECISIONS.insert({ onConflict: 'ON CONFLICT (id) DO NOTHING' });
@@ -145,7 +145,7 @@ const SELECT_RECENT_RESULTS = `SELECT outcome.payment_id, outcome.result, outcom
   FROM route_outcomes AS outcome JOIN payments AS payment ON payment.id = outcome.payment_id
   WHERE outcome.environment = ?1 AND outcome.route_id = ?2 AND outcome.created >= ?3
   ORDER BY outcome.created DESC, outcome.payment_id DESC, outcome.stage LIMIT ?4`;
-/** One result of a route; a `probe` was made while the route was in standby. */
+/** One outcome of a route; a `probe` was made while the route was in standby. */
 const RESULTS = defineTable('route_outcomes', {
   at: named('created', integer),
   result: textOf<OutcomeResult>(),
@@ -176,15 +176,15 @@ export const routingWrites = {
     ...insertSnapshot(snapshot),
     locks: `0 ${snapshot.id}`,
   }),
-  // The change sets of many sessions can contain the same offer.
+  // Ignores a decision that exists, because the change sets of many sessions can contain the same offer.
   decision_recorded: ({ decision }: { decision: RoutingDecision }) => ({
     ...insertDecision(decision),
     locks: decision.sessionId === null ? `1 ${decision.id}` : undefined,
   }),
-  /** Guarded by the version before. */
+  /** Guarded by the previous version. */
   route_health_changed: ({ health }: { health: RouteHealthRow }) => saveHealth(health),
   transition_recorded: ({ transition }: { transition: TransitionRecord }) => insertTransition(transition),
-  /** Guarded by being the version after the newest. */
+  /** Guarded by its version being new. */
   rules_saved: ({ rules }: { rules: RulesVersion }) => insertRules(rules),
   /** Guarded by the end `from` of the previous fold; null for the first. */
   estimates_folded: ({ estimates, from }: { estimates: EstimateRecord; from: Instant | null }) =>
@@ -200,12 +200,12 @@ export function createRoutingReads(select: Select, selectEach: SelectEach) {
     return found.map((rows) => rows.map(fromRow));
   }
   return {
-    /** Sums of the outcomes of each of these routes from then until then, by bucket, oldest first. */
+    /** Sums of the outcomes of each route between `from` and `until`, by bucket, oldest first. */
     outcomeTallies(environment: Environment, routeIds: readonly string[], from: Instant, until: Instant) {
       const params = routeIds.map((id) => [environment, id, from, until]);
       return each(TALLIES.fromRow, SELECT_TALLIES, params);
     },
-    /** The newest results of each of these routes since then, `limit` at most, newest first. */
+    /** At most `limit` outcomes of each route since its `since`, newest first. */
     recentResults(environment: Environment, routes: readonly { id: string; since: Instant }[], limit: number) {
       const params = routes.map(({ id, since }) => [environment, id, since, limit]);
       return each(RESULTS.fromRow, SELECT_RECENT_RESULTS, params);
@@ -222,7 +222,7 @@ export function createRoutingReads(select: Select, selectEach: SelectEach) {
       version === undefined ? one(RULES.fromRow, SELECT_NEWEST_RULES) : one(RULES.fromRow, SELECT_RULES, version),
     routingSnapshot: (id: string) => find(SNAPSHOTS, id),
     routingDecision: (id: string) => find(DECISIONS, id),
-    /** Decisions of the attempts, oldest first; the session names its offer. */
+    /** Decisions of a session's attempts, oldest first. The decision of its offer is not among them. */
     routingDecisionsOfSession: (sessionId: string) => all(DECISIONS.fromRow, SELECT_DECISIONS_OF_SESSION, sessionId),
     /** Decisions of the attempts of an environment, without offers: the index holds the decisions of sessions only. */
     listRoutingDecisions(environment: Environment, page: Page) {

@@ -42,11 +42,11 @@ export const SESSIONS = describeTable<Session>('sessions', {
   wakeAt: integer,
 });
 const NAMES = SESSIONS.columns.map(({ name }) => name);
-// PostgreSQL takes a bare parameter of a SELECT for text, so that integers need a cast.
+// Casts integers, because PostgreSQL takes a parameter without a cast in a SELECT for text.
 const PLACES = SESSIONS.columns.map(({ type }, index) =>
   type === 'BIGINT' ? `CAST(?${index + 1} AS BIGINT)` : `?${index + 1}`,
 );
-// The session of a customer who is being erased waits for that, and is then refused.
+// Waits for a concurrent erasure of the customer, and then refuses the session.
 const INSERT = `INSERT INTO sessions (${NAMES.join(', ')})
   SELECT ${PLACES.join(', ')} WHERE EXISTS (
     SELECT 1 FROM customers
@@ -77,9 +77,9 @@ export const sessionWrites = {
     const keys = [emailKey(customerEmail), idempotencyKey === null ? null : erasedKey(idempotencyKey)];
     return statement(INSERT, [...SESSIONS.values(session), ...keys], 'session_refused');
   },
-  /** Guarded by the version before. `from` is the status before, for metrics. */
+  /** Guarded by the previous version. `from` is the previous status, for metrics. */
   session_changed: ({ session }: { session: Session; from?: Session['status'] }) => update(session),
-  /** Prevents other instances from waking the session until then. Guarded by the wake time. */
+  /** Prevents other instances from waking the session before `until`. Guarded by the wake time. */
   wake_claimed: ({ wake: { sessionId, wakeAt }, until }: { wake: DueWake; until: Instant }) =>
     statement(CLAIM_WAKE, [sessionId, wakeAt, until], 'overtaken'),
 };

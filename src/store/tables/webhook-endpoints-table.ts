@@ -33,7 +33,7 @@ const saveEndpoint = ENDPOINTS.insert({
   onConflict: `ON CONFLICT (id) DO UPDATE SET ${CHANGED.map(({ name }) => `${name} = excluded.${name}`).join(', ')}`,
 });
 const createEndpoint = ENDPOINTS.insert({ onConflict: 'ON CONFLICT DO NOTHING', guard: 'overtaken' });
-// Deliveries write successes and failures meanwhile: they are forgotten if the URL changes or the endpoint is enabled.
+// Keeps the successes and failures that deliveries write, unless the URL changes or the endpoint is enabled.
 const UPDATE = `UPDATE webhook_endpoints SET url = ?2, events = ?3, description = ?4, status = ?5, disabled_reason = ?6,
     disabled_at = ?7, failing_since = CASE WHEN status = ?5 AND url = ?2 THEN failing_since END,
     version = ?8, slot = ?9
@@ -59,7 +59,7 @@ const DISABLE = `UPDATE webhook_endpoints
   WHERE id = ?1 AND url = ?2 AND status = 'active'`;
 const DISABLE_FAILING = `${DISABLE} AND failing_since = ?5`;
 
-// Deleted endpoints accumulate, and are not read.
+// Skips deleted endpoints, which accumulate.
 const SELECT_ENDPOINTS = "SELECT * FROM webhook_endpoints WHERE status IN ('active', 'disabled', 'deleting')";
 const SELECT_SECRETS = 'SELECT * FROM webhook_secrets ORDER BY endpoint_id, number';
 const SELECT_SECRETS_OF_ENDPOINT = 'SELECT * FROM webhook_secrets WHERE endpoint_id = ?1 ORDER BY number';
@@ -83,22 +83,22 @@ interface OfEndpoint {
 
 interface AtEndpoint {
   endpointId: string;
-  /** Time of the attempt: the order of the commits does not matter. */
+  /** Time of the attempt, so that the order of the commits does not matter. */
   at: Instant;
 }
 
 export const endpointWrites = {
-  /** An endpoint of the configuration, new or not. */
+  /** Inserts or updates an endpoint of the configuration. */
   endpoint_saved: ({ endpoint }: OfEndpoint) => saveEndpoint(endpoint),
   /** Guarded by its slot being free. */
   endpoint_created: ({ endpoint }: OfEndpoint) => createEndpoint(endpoint),
-  /** Guarded by the version before. */
+  /** Guarded by the previous version. */
   endpoint_changed({ endpoint }: OfEndpoint) {
     const { id, url, events, description, status, disabledReason, disabledAt, version, slot } = endpoint;
     const params = [id, url, events.join(','), description, status, disabledReason, disabledAt, version, slot];
     return statement(UPDATE, params, 'overtaken');
   },
-  /** Replaces all secrets of an endpoint, under the guard of its endpoint's change before it. */
+  /** Replaces all secrets of an endpoint. Guarded by the endpoint change that precedes it in the change set. */
   secrets_replaced: ({ endpointId, secrets }: { endpointId: string; secrets: readonly SealedSecret[] }) => [
     statement(ERASE_SECRETS, [endpointId]),
     ...secrets.map((secret) => insertSecret({ ...secret, endpointId })),

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { MAX_ATTEMPTS, rejectHandoff, startAttempt } from '../../../src/domain/checkout.ts';
+import { MAX_ATTEMPTS } from '../../../src/domain/checkout-state.ts';
+import { rejectHandoff, startAttempt } from '../../../src/domain/checkout.ts';
 import { outcomesOf } from '../../../src/domain/route-outcome.ts';
 import { createIdSource } from '../../../src/domain/id.ts';
 import type { Checkout } from '../../../src/domain/records.ts';
@@ -7,10 +8,10 @@ import type { Change } from '../../../src/store/store.ts';
 import { DAY, aCheckout, aRoute } from '../../fixtures/checkout-records.ts';
 import { openTestStore } from '../../support/database.ts';
 import {
-  type Answer,
+  type ApiAnswer,
   type Instance,
   type SharedDatabase,
-  type Verified,
+  type CallbackResult,
   createSharedDatabase,
   sampleCallback,
 } from '../instances.ts';
@@ -37,11 +38,11 @@ interface Race {
 /** Final state of a session in the database; `messages` are the outcomes of the callbacks: `paid applied`, `failed ignored`. */
 type Ending = Record<'status' | 'paid payments' | 'attempts' | 'postings' | 'events' | 'messages', string | number>;
 
-/** Each cycle is one session with both callbacks at once. */
-export const scenario: Scenario = {
-  name: 'paid to one instance and failed to the other at once',
+/** In each cycle, one session gets both callbacks at once. */
+export const callbackRace: Scenario = {
+  name: 'a paid and a failed callback at two instances at once',
   cycles: 192,
-  injected: 'a store that writes over what others have written meanwhile',
+  injected: 'a store that overwrites concurrent changes',
   injectedCycles: 64,
   async run({ cycles, injected }) {
     await using database = await createSharedDatabase();
@@ -67,7 +68,7 @@ export const scenario: Scenario = {
       if (ending?.messages === 'failed applied, paid applied') failedFirst++;
     }
     problems.add(...(await brokenInvariants(database.settings)));
-    if (cycles >= LANES && (failedFirst === 0 || failedFirst === cycles)) problems.add('nothing raced');
+    if (cycles >= LANES && (failedFirst === 0 || failedFirst === cycles)) problems.add('no callbacks raced');
     const load = `${cycles} sessions, ${failedFirst} of them failed first and then paid`;
     return { cycles, load, problems: problems.list() };
   },
@@ -77,7 +78,7 @@ export const scenario: Scenario = {
 async function race(instances: Instance[], { checkout, kind, swapped }: Race): Promise<string[]> {
   const { id } = checkout.session;
   const [first, second] = (swapped ? instances.toReversed() : instances) as [Instance, Instance];
-  const send = (to: Instance, status: 'paid' | 'failed'): Promise<Answer<Verified>> =>
+  const send = (to: Instance, status: 'paid' | 'failed'): Promise<ApiAnswer<CallbackResult>> =>
     to.post(CALLBACKS, sampleCallback(id, status));
   const paid = [send(first, 'paid'), ...(kind === 'twice' ? [send(second, 'paid')] : [])];
   const answers = await Promise.all([send(second, 'failed'), ...paid]);

@@ -3,7 +3,7 @@ import { brokenInvariants } from '../../support/sound.ts';
 import { until } from '../../support/until.ts';
 import { type Instance, createSharedDatabase, sampleCallback, startReceiver } from '../instances.ts';
 import { CALLBACKS, SESSIONS, inLanes, sessionBody } from '../requests.ts';
-import { type Problems, type Scenario, createProblems } from '../scenario.ts';
+import { type RunProblems, type Scenario, createProblems } from '../scenario.ts';
 
 const OFFSETS_MS = [10 * 60_000, -10 * 60_000];
 const PRELOAD = new URL('../wrong-clock.ts', import.meta.url);
@@ -33,10 +33,10 @@ interface Created {
 }
 
 /**
- * Each cycle is one session created at one instance and paid at the other, with its event delivered by either; and one more
- * session, which no buyer pays.
+ * In each cycle, one instance creates a session, the other receives its payment, and either delivers the event. A second
+ * session stays unpaid and must expire in time.
  */
-export const scenario: Scenario = {
+export const wrongClocks: Scenario = {
   name: 'clocks ten minutes ahead and ten minutes behind',
   cycles: 24,
   injected: 'instances that use the time of their machine',
@@ -87,7 +87,7 @@ export const scenario: Scenario = {
   },
 };
 
-async function create(instance: Instance, key: string, problems: Problems): Promise<Created> {
+async function create(instance: Instance, key: string, problems: RunProblems): Promise<Created> {
   const from = Date.now();
   const { status, body, text } = await instance.post<Session>(SESSIONS, sessionBody(key));
   const to = Date.now();
@@ -100,7 +100,7 @@ async function create(instance: Instance, key: string, problems: Problems): Prom
 }
 
 /** Checks that an unpaid session expires after its time to live, neither earlier nor much later. */
-async function expectExpiry(instance: Instance, { id, from, to }: Created, problems: Problems): Promise<void> {
+async function expectExpiry(instance: Instance, { id, from, to }: Created, problems: RunProblems): Promise<void> {
   for (;;) {
     const { body } = await instance.get<Session>(`${SESSIONS}/${id}`);
     const now = Date.now();

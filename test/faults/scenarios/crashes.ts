@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DatabaseKind, createServiceDatabase } from '../../support/database.ts';
 import { startPostgres } from '../../support/postgres.ts';
-import { type Rig, startRig } from '../instances.ts';
-import { type Load, concluded, startLoad, untilAcknowledged, untilAnswered, untilBusy } from '../load.ts';
+import { type InstanceRig, startRig } from '../instances.ts';
+import { type ClientLoad, concludeRun, startLoad, untilAcknowledged, untilAnswered, untilBusy } from '../load.ts';
 import type { FaultReport, Scenario } from '../scenario.ts';
 
 // Scenarios in which an instance or the database crashes and restarts under load.
@@ -27,16 +27,16 @@ function killScenario(name: string, kind: DatabaseKind, instances: number, cycle
 }
 
 export const killInstance = killScenario('one of two instances killed', 'postgres', 2, 1);
-export const killSqlite = killScenario('the one process of SQLite killed', 'sqlite', 1, 4);
+export const killSqlite = killScenario('the only process on SQLite killed', 'sqlite', 1, 4);
 
 export const postgresRestart: Scenario = {
   ...CRASH,
-  name: 'PostgreSQL crashed and restarted',
+  name: 'PostgreSQL crashes and restarts',
   cycles: 1,
   async run({ cycles, injected }) {
     await using postgres = await startPostgres();
     await using rig = await rigOn(postgres.url(await postgres.createDatabase()), 2, injected);
-    const restart = async (load: Load): Promise<void> => {
+    const restart = async (load: ClientLoad): Promise<void> => {
       const before = rig.instances.map((instance) => load.answers(instance).unavailable);
       await untilAcknowledged(rig.instances[0]!, load);
       await postgres.restart('immediate', Math.random() * LONGEST_OUTAGE_MS);
@@ -50,16 +50,16 @@ export const postgresRestart: Scenario = {
   },
 };
 
-function rigOn(databaseUrl: string, instances: number, injected: boolean): Promise<Rig> {
+function rigOn(databaseUrl: string, instances: number, injected: boolean): Promise<InstanceRig> {
   const ways = Array.from({ length: instances }, () => databaseUrl);
   return startRig(databaseUrl, ways, injected ? 'early-answer' : undefined);
 }
 
 /** Causes `cycles` crashes under load, each at a random moment. */
 async function survive(
-  rig: Rig,
+  rig: InstanceRig,
   cycles: number,
-  crash: (load: Load, rig: Rig) => Promise<void>,
+  crash: (load: ClientLoad, rig: InstanceRig) => Promise<void>,
   mayBeUnavailable = false,
 ): Promise<FaultReport> {
   const load = startLoad(rig, CLIENTS, mayBeUnavailable);
@@ -68,11 +68,11 @@ async function survive(
     await sleep(Math.random() * LIFE_SPREAD_MS);
     await crash(load, rig);
   }
-  return await concluded(rig, load, cycles);
+  return await concludeRun(rig, load, cycles);
 }
 
 /** Kills a random instance with SIGKILL, just after an acknowledgement, and starts it again. */
-async function killOne(load: Load, { instances }: Rig): Promise<void> {
+async function killOne(load: ClientLoad, { instances }: InstanceRig): Promise<void> {
   const victim = instances[Math.floor(Math.random() * instances.length)]!;
   const others = instances.filter((instance) => instance !== victim);
   await untilAcknowledged(victim, load);

@@ -1,8 +1,8 @@
 import { createServiceDatabase } from '../../support/database.ts';
 import { sharedPostgres } from '../../support/postgres.ts';
 import { type TcpProxy, startProxy } from '../../support/tcp-proxy.ts';
-import { type Rig, startRig, through } from '../instances.ts';
-import { type Load, concluded, startLoad } from '../load.ts';
+import { type InstanceRig, startRig, urlThroughProxy } from '../instances.ts';
+import { type ClientLoad, concludeRun, startLoad } from '../load.ts';
 import { CALLBACKS, SESSIONS, ask, askInstance, callbackBody, sessionBody } from '../requests.ts';
 import type { Scenario } from '../scenario.ts';
 
@@ -12,15 +12,15 @@ type Query = (sql: string, key: string) => Promise<Record<string, unknown>[]>;
 
 /** Resources of one cycle. */
 interface Stage {
-  rig: Rig;
-  load: Load;
+  rig: InstanceRig;
+  load: ClientLoad;
   proxy: TcpProxy;
   query: Query;
 }
 
 /** The proxy closes the connection after the database has committed and before its response reaches the service. */
-export const scenario: Scenario = {
-  name: 'answer to a commit cut off',
+export const cutCommit: Scenario = {
+  name: 'a lost response to a commit',
   cycles: 6,
   injected: 'a store that keeps idempotency keys in memory',
   injectedCycles: 2,
@@ -28,8 +28,8 @@ export const scenario: Scenario = {
     const postgres = await sharedPostgres();
     await using database = await createServiceDatabase('postgres');
     await using proxy = await startProxy(postgres.port);
-    const cut = through(proxy.port, database.url);
-    // All instances receive the repeated requests. The injected fault uses one: a second would have another memory.
+    const cut = urlThroughProxy(proxy.port, database.url);
+    // All instances receive the repeated requests. The injected fault uses one instance, because instances share no memory.
     const ways = injected ? [cut] : [cut, database.url];
     await using rig = await startRig(database.url, ways, injected ? 'key-in-memory' : undefined);
     const name = new URL(database.url).pathname.slice(1);
@@ -40,11 +40,11 @@ export const scenario: Scenario = {
       const id = await loseSession(stage, cycle);
       if (id !== undefined) await losePayment(stage, cycle, id);
     }
-    return await concluded(rig, load, cycles);
+    return await concludeRun(rig, load, cycles);
   },
 };
 
-/** Loses the response to the creation of a session; returns the id of the session. */
+/** Creates a session whose response is lost, and repeats the request; returns the id of the session. */
 async function loseSession(stage: Stage, cycle: number): Promise<string | undefined> {
   const { rig, load, query } = stage;
   // For a known and for a new buyer, only the commit contains the key, so that the proxy cuts no read.
@@ -97,6 +97,6 @@ async function askWithCut({ rig, load, proxy }: Stage, text: string, path: strin
 }
 
 /** All instances, in alternating order. */
-function inTurn({ instances }: Rig, cycle: number) {
+function inTurn({ instances }: InstanceRig, cycle: number) {
   return cycle % 2 === 0 ? instances : instances.toReversed();
 }

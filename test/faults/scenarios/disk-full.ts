@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Postgres, startPostgres } from '../../support/postgres.ts';
 import { until } from '../../support/until.ts';
-import { type Instance, type Rig, startRig } from '../instances.ts';
-import { type Load, concluded, startLoad, untilBusy } from '../load.ts';
+import { type Instance, type InstanceRig, startRig } from '../instances.ts';
+import { type ClientLoad, concludeRun, startLoad, untilBusy } from '../load.ts';
 import { SESSIONS, ask } from '../requests.ts';
 import type { FaultReport, Scenario } from '../scenario.ts';
 import { type SmallDisk, mountSmallDisk, whyNoDisk } from '../small-disk.ts';
@@ -27,8 +27,8 @@ interface Place {
 }
 
 /** Of three cycles, one fills the disk of SQLite, one the tables of PostgreSQL, and one its write-ahead log as well. */
-export const scenario: Scenario = {
-  name: 'disk full and free again',
+export const diskFull: Scenario = {
+  name: 'a disk that becomes full and free again',
   cycles: 2,
   injected: 'a store that answers before it commits',
   injectedCycles: 1,
@@ -72,12 +72,12 @@ async function survive(place: Place, cycles: number, injected: boolean): Promise
   } finally {
     disk.empty();
   }
-  const report = await concluded(rig, load, cycles);
+  const report = await concludeRun(rig, load, cycles);
   return postgres ? { ...report, load: `${report.load}, PostgreSQL crashed ${crashes} times` } : report;
 }
 
 /** Waits until enough writes were rejected. A full disk that rejects nothing is a problem after a few seconds. */
-async function untilRejected({ disk }: Place, { instances }: Rig, load: Load): Promise<void> {
+async function untilRejected({ disk }: Place, { instances }: InstanceRig, load: ClientLoad): Promise<void> {
   const before = load.answers(instances[0]!).unavailable;
   const rejected = () => load.answers(instances[0]!).unavailable - before;
   let fullSince = Infinity;
@@ -102,7 +102,7 @@ async function crash(postgres: Postgres): Promise<boolean> {
 }
 
 /** Checks that the process runs, and that it reads while its database runs. */
-async function expectAlive({ url }: Instance, { journal, problems }: Load, mustRead: boolean): Promise<void> {
+async function expectAlive({ url }: Instance, { journal, problems }: ClientLoad, mustRead: boolean): Promise<void> {
   const id = [...journal.keys.values()].find((known) => known !== undefined);
   for (const path of ['/healthz', `${SESSIONS}/${id}`, `${SESSIONS}?limit=3`, '/readyz']) {
     const { status, body } = await ask(url + path);

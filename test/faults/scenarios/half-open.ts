@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createServiceDatabase } from '../../support/database.ts';
 import { sharedPostgres } from '../../support/postgres.ts';
 import { startProxy } from '../../support/tcp-proxy.ts';
-import { type Instance, startRig, through } from '../instances.ts';
-import { type Load, concluded, startLoad, untilBusy } from '../load.ts';
+import { type Instance, startRig, urlThroughProxy } from '../instances.ts';
+import { type ClientLoad, concludeRun, startLoad, untilBusy } from '../load.ts';
 import { SESSIONS, ask, askInstance, sessionBody } from '../requests.ts';
 import type { Scenario } from '../scenario.ts';
 
@@ -17,8 +17,8 @@ const REGULAR = 'half-open-regular';
 let probes = 0;
 
 /** All connections of two busy instances to the database, also new ones, stay open without a response. */
-export const scenario: Scenario = {
-  name: 'connections open and silent',
+export const halfOpen: Scenario = {
+  name: 'database connections that stay open without a response',
   cycles: 1,
   injected: 'a store that waits until the database is available again',
   injectedCycles: 1,
@@ -26,7 +26,7 @@ export const scenario: Scenario = {
     const postgres = await sharedPostgres();
     await using database = await createServiceDatabase('postgres');
     await using proxy = await startProxy(postgres.port);
-    const way = through(proxy.port, database.url);
+    const way = urlThroughProxy(proxy.port, database.url);
     await using rig = await startRig(database.url, [way, way], injected ? 'patient' : undefined);
     for (const { url } of rig.instances) await ask(url + SESSIONS, sessionBody(`${REGULAR}--first`));
     const load = startLoad(rig, CLIENTS);
@@ -47,7 +47,7 @@ export const scenario: Scenario = {
       proxy.heal();
       await untilBusy(rig, load);
     }
-    return await concluded(rig, load, cycles);
+    return await concludeRun(rig, load, cycles);
   },
 };
 
@@ -57,20 +57,20 @@ async function openPool({ url }: Instance): Promise<void> {
 }
 
 /** Creates sessions for a known buyer and for a new one, for whom the service reads the database before the commit. */
-async function write(instance: Instance, load: Load): Promise<void> {
+async function write(instance: Instance, load: ClientLoad): Promise<void> {
   const keys = [`${REGULAR}--${probes}`, `half-open-${probes}`];
   probes++;
   for (const key of keys) load.journal.keys.set(key, undefined);
   await Promise.all(keys.map((key) => probeAt(instance, load, SESSIONS, sessionBody(key))));
 }
 
-function readAll(instance: Instance, load: Load): Promise<void>[] {
+function readAll(instance: Instance, load: ClientLoad): Promise<void>[] {
   const known = [...load.journal.keys.values()].find((id) => id !== undefined);
   return ['/readyz', `${SESSIONS}/${known}`, `${SESSIONS}?limit=3`].map((path) => probeAt(instance, load, path));
 }
 
 /** Checks that a request without a database gets a 503 in time. */
-async function probeAt(instance: Instance, { problems }: Load, path: string, body?: unknown): Promise<void> {
+async function probeAt(instance: Instance, { problems }: ClientLoad, path: string, body?: unknown): Promise<void> {
   const answer = await askInstance(instance, problems, path, body);
-  if (answer.status === 200) problems.add(`${path} was answered with 200, and the database was unavailable`);
+  if (answer.status === 200) problems.add(`${path} was answered with 200 although the database was unavailable`);
 }

@@ -1,4 +1,4 @@
-import { type Answer, type Instance, type SharedDatabase, createSharedDatabase } from '../instances.ts';
+import { type ApiAnswer, type Instance, type SharedDatabase, createSharedDatabase } from '../instances.ts';
 import { SESSIONS, sessionBody } from '../requests.ts';
 import { type Scenario, createProblems } from '../scenario.ts';
 import { brokenInvariants } from '../../support/sound.ts';
@@ -11,11 +11,11 @@ type SessionBody = ReturnType<typeof sessionBody>;
 /** The request of one caller and its response. */
 interface Call {
   sent: SessionBody;
-  answer: Answer<{ id: string } & Refusal>;
+  answer: ApiAnswer<{ id: string } & Refusal>;
 }
 
-/** Each cycle is one new key for a new customer, and 32 callers at each of two instances at once. */
-export const scenario: Scenario = {
+/** In each cycle, 32 callers at each of two instances send one new key for a new customer at once. */
+export const sharedIdempotencyKey: Scenario = {
   name: 'many callers with one idempotency key',
   cycles: 18,
   injected: 'a store that forgets the idempotency key',
@@ -77,7 +77,7 @@ function problemsOf(key: string, calls: Call[]): string[] {
   for (const { sent, answer } of calls) {
     const refused = answer.status === 422 && answer.body.error.code === 'idempotency_conflict';
     if (answer.status !== 200 && !refused) problems.push(`key ${key} was answered ${answer.status}: ${answer.text}`);
-    if (refused && winners.has(sent)) problems.push(`key ${key} was refused to a body that it was granted to`);
+    if (refused && winners.has(sent)) problems.push(`key ${key} was refused to the body that it belongs to`);
   }
   return problems;
 }
@@ -103,6 +103,6 @@ async function problemsStored({ query }: SharedDatabase, grants: Map<string, Cal
   if (sessions.size !== grants.size)
     problems.push(`${sessions.size} keys have sessions, and ${grants.size} were granted`);
   // A rejected request must not create a customer.
-  for (const email of customers) problems.push(`customer ${String(email)} is there without a session`);
+  for (const email of customers) problems.push(`customer ${String(email)} exists without a session`);
   return problems;
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  type Attempt,
+  type WebhookAttempt,
   type Instance,
   type Receiver,
   type SharedDatabase,
@@ -22,7 +22,7 @@ const SETTLE_MS = 200;
  * resumes the first. In even cycles the merchant answers 200 to the second instance and 500 to the first, in odd cycles the
  * reverse.
  */
-export const scenario: Scenario = {
+export const pausedInstance: Scenario = {
   name: 'an instance paused past its lease',
   cycles: 2,
   injected: 'a store that writes the outcome of an overtaken attempt',
@@ -30,7 +30,7 @@ export const scenario: Scenario = {
   async run({ cycles, injected }) {
     // Statuses of the merchant's responses to the first attempt, which waits for `held`, and to all others.
     let merchant = { first: 200, second: 200, held: Promise.resolve() };
-    const answer = async ({ number }: Attempt): Promise<number> => {
+    const answer = async ({ number }: WebhookAttempt): Promise<number> => {
       const { first, second, held } = merchant;
       if (number === 1) await held;
       return number === 1 ? first : second;
@@ -119,7 +119,7 @@ const describe = ({ status, attempts, log }: State) => `${status} (${attempts} a
 function problemsOf(before: State, after: State): string[] {
   const problems: string[] = [];
   if (!/^2:(?:200|500)$/.test(before.log) || before.attempts !== 2) {
-    problems.push(`${before.event} was not taken over once: ${before.attempts} attempts, ${before.log}`);
+    problems.push(`${before.event} was not attempted exactly twice: ${before.attempts} attempts, ${before.log}`);
   }
   if (JSON.stringify(after) !== JSON.stringify(before)) {
     problems.push(

@@ -1,7 +1,7 @@
 import {
   type Instance,
   type SharedDatabase,
-  type Verified,
+  type CallbackResult,
   createSharedDatabase,
   sampleCallback,
 } from '../instances.ts';
@@ -22,7 +22,7 @@ const ENDINGS = new Set(['result paid 1/0/0', 'result neutral 0/0/1, late paid 1
  * Each cycle kills one of two instances while both receive callbacks, failed and paid at once. The provider then repeats all
  * callbacks to the other instance.
  */
-export const scenario: Scenario = {
+export const killedDuringOutcomes: Scenario = {
   name: 'an instance is killed while payments record outcomes of their routes',
   cycles: 2,
   injected: 'an outcome that is written in a later transaction than its payment',
@@ -48,7 +48,7 @@ export const scenario: Scenario = {
       problems.add(...(await reportAgain(ids, survivor)));
     }
     problems.add(...(await problemsStored(database, cycles)), ...(await brokenInvariants(database.settings)));
-    if (unanswered === 0) problems.add('every callback was answered: no kill met one');
+    if (unanswered === 0) problems.add('every callback was answered: no kill interrupted a callback');
     const load = `${cycles * SESSIONS_PER_CYCLE} payments, ${unanswered} callbacks without an answer`;
     return { cycles, load, problems: problems.list() };
   },
@@ -69,7 +69,7 @@ async function createSessions(instance: Instance, cycle: number): Promise<string
 async function reportAll(ids: string[], instances: Instance[], onAnswer: () => void): Promise<number> {
   let lost = 0;
   const report = (id: string, status: 'paid' | 'failed', to: Instance) =>
-    to.post<Verified>(CALLBACKS, sampleCallback(id, status)).then(onAnswer, () => lost++);
+    to.post<CallbackResult>(CALLBACKS, sampleCallback(id, status)).then(onAnswer, () => lost++);
   await inLanes(LANES, [...ids.entries()], async ([index, id]) => {
     const [first, second] = (index % 2 === 0 ? instances : instances.toReversed()) as [Instance, Instance];
     await Promise.all([report(id, 'failed', first), report(id, 'paid', second)]);
@@ -81,14 +81,14 @@ async function reportAgain(ids: string[], instance: Instance): Promise<string[]>
   const problems: string[] = [];
   await inLanes(LANES, ids, async (id) => {
     for (const status of ['failed', 'paid'] as const) {
-      const answer = await instance.post<Verified>(CALLBACKS, sampleCallback(id, status));
+      const answer = await instance.post<CallbackResult>(CALLBACKS, sampleCallback(id, status));
       if (answer.status !== 200) problems.push(`${id}: a callback was answered ${answer.status}: ${answer.text}`);
     }
   });
   return problems;
 }
 
-/** Returns the sessions that are not paid, or whose payment has recorded other outcomes of its route than the valid ones. */
+/** Returns the sessions that are not paid, or whose payment has recorded invalid outcomes of its route. */
 async function problemsStored({ query }: SharedDatabase, cycles: number): Promise<string[]> {
   const rows = await query(`
     SELECT session.id, session.status,

@@ -1,0 +1,172 @@
+import {
+  type Decision,
+  type Effect,
+  type NewAttempt,
+  announcePending,
+  changed,
+  closeIfUsedUp,
+  failCheckout,
+  failPayment,
+  findReportedPayment,
+  inquiryDelayMs,
+  openAttempt,
+  pendingPayment,
+  unchanged,
+  withPayment,
+  withSession,
+} from './checkout-state.ts';
+import type { Failure, ProviderFailure } from './failure.ts';
+import { costPosting } from './ledger.ts';
+import type { Cents } from './money.ts';
+import { type OriginMismatch, type SignalOrigin, originMismatch } from './provider-message.ts';
+import { type SurplusIds, receiveReport } from './receipts.ts';
+import { CURRENCY, type Checkout, type Instant, type Payment, type ProviderStatus } from './records.ts';
+import type { Route } from './route.ts';
+
+/** Longest time for which a payment waits for its money. */
+const LONGEST_WAIT_MS = 14 * 24 * 60 * 60_000;
+const DECLINED: Failure = { code: 'declined', source: 'route', reason: null };
+
+/** Normalised provider report on a payment. */
+export interface ProviderEvent extends SignalOrigin {
+  /** The reported attempt; null if the provider names only the session. */
+  paymentId: string | null;
+  status: ProviderStatus;
+  /** The session's amount, in cents; null if the provider names none. */
+  amount: Cents | null;
+  currency: string | null;
+  txHash: string | null;
+  /** Failure of the payment, or its last soft decline; null if there is none or the provider gives no cause. */
+  failure: ProviderFailure | null;
+  /** True if the provider takes the money of the approved payment only after a capture. */
+  requiresCapture?: boolean;
+  /** Time by which the money is expected after the buyer has done their part. */
+  expectedBy?: Instant | null;
+  /** The id by which the provider's refunds, disputes and payouts name the payment. */
+  chargeReference?: string | null;
+  /** The provider's actual charge. */
+  cost?: Cents | null;
+  /** True if a failure ends the checkout, not only the attempt. Providers report attempts; a sample ends the checkout. */
+  endsCheckout?: boolean;
+}
+
+/** Records that an event may create: an attempt that the buyer did not start here, or the refund of surplus money. */
+export interface UnstartedRecords extends Omit<NewAttempt, 'route'>, SurplusIds {
+  /** A route of the reporting provider in the session's environment; undefined if it has none. */
+  route: Route | undefined;
+}
+
+/** Applies a verified provider report, in any order, of any age, any number of times. */
+export function applyProviderEvent(
+  checkout: Checkout,
+  event: ProviderEvent,
+  unforeseen: UnstartedRecords,
+  now: Instant,
+): Decision<'applied' | 'ignored' | 'amount_mismatch' | OriginMismatch | 'unknown_payment'> {
+  const { session, payments } = checkout;
+  const reported = findReportedPayment(checkout, event);
+  const named = reported ?? payments.find(({ id }) => event.paymentId === null || id === event.paymentId);
+  const mismatch = originMismatch(session, named, event);
+  if (mismatch) return unchanged(checkout, mismatch);
+  if (!hasUsableAmount(session.amount, event, reported)) return unchanged(checkout, 'amount_mismatch');
+  const { route } = unforeseen;
+  if (!reported && (event.paymentId !== null || !route)) return unchanged(checkout, 'unknown_payment');
+  // A provider can know of a payment that the buyer did not start on our page.
+  if (!reported && session.status === 'expired' && event.status !== 'paid') return unchanged(checkout, 'ignored');
+
+  const started = reported || !route ? checkout : openUnstarted(checkout, { ...unforeseen, route }, now);
+  const payment = findReportedPayment(started, event)!;
+  switch (event.status) {
+    case 'provider_pending':
+      if (payment.status !== 'pending') return unchanged(checkout, 'ignored');
+      return applyProgress(checkout, started, payment, event, now);
+    case 'failed': {
+      const isOpen = payment.status === 'pending';
+      // The report proves that the provider has the payment.
+      const known: Payment = { ...payment, handoffUncertain: false };
+      const failed = isOpen ? failPayment(started, known, failureOf(payment, event), now) : started;
+      const ends = event.endsCheckout === true && failed.session.status === 'pending' && !pendingPayment(failed);
+      if (ends) return failCheckout(checkout, failed, 'applied');
+      return isOpen ? closeIfUsedUp(checkout, failed, 'applied') : unchanged(checkout, 'ignored');
+    }
+    case 'paid': {
+      const { amount, txHash } = event;
+      const received = receiveReport(checkout, started, payment, { amount: amount!, txHash }, unforeseen, now);
+      return withChargeDetails(checkout, received, payment.id, event, now);
+    }
+  }
+}
+
+/** A report of money counts for its payment, whatever the amount. A report without money need not name an amount. */
+function hasUsableAmount(
+  expected: Cents,
+  { status, amount, currency }: ProviderEvent,
+  reported: Payment | undefined,
+): boolean {
+  if (amount === null) return status !== 'paid';
+  return currency === CURRENCY && (amount === expected || (status === 'paid' && reported !== undefined));
+}
+
+/** A buyer who leaves the provider after a soft decline failed because of that decline. */
+function failureOf({ decline }: Payment, { failure }: ProviderEvent): Failure {
+  return failure?.code === 'cancelled' && decline !== null ? decline : (failure ?? decline ?? DECLINED);
+}
+
+/** Records the progress of a pending payment. Money that is expected later than the timeout moves the timeout. */
+function applyProgress(
+  before: Checkout,
+  started: Checkout,
+  payment: Payment,
+  { failure, requiresCapture = false, expectedBy = null }: ProviderEvent,
+  now: Instant,
+): Decision<'applied'> {
+  const latest = payment.created + LONGEST_WAIT_MS;
+  const expected = expectedBy === null ? payment.expectedBy : Math.min(Math.max(expectedBy, now), latest);
+  const isMoved = expected !== null && expected !== payment.expectedBy;
+  const progressed: Payment = {
+    ...payment,
+    decline: failure ?? payment.decline,
+    expectedBy: expected,
+    timeoutAt: Math.max(payment.timeoutAt, expected ?? 0),
+    inquireAt:
+      isMoved && payment.inquireAt !== null
+        ? now + inquiryDelayMs(payment.inquiries, expected, now)
+        : payment.inquireAt,
+  };
+  const isChanged = isMoved || (failure !== null && failure.code !== payment.decline?.code);
+  const next = isChanged ? withPayment(started, progressed) : started;
+  const decision = announcePending(before, next, isChanged ? progressed : payment, 'applied');
+  if (!requiresCapture) return decision;
+  const { effects } = decision;
+  return changed(before, decision.next, 'applied', [...effects, { type: 'capture_at_provider', payment: progressed }]);
+}
+
+/** The decision with the provider's charge and the reference of the charge, for a payment that is paid. */
+function withChargeDetails<Outcome extends string>(
+  before: Checkout,
+  { outcome, next, effects }: Decision<Outcome>,
+  paymentId: string,
+  { chargeReference = null, cost = null }: ProviderEvent,
+  now: Instant,
+): Decision<Outcome | 'applied'> {
+  const payment = next.payments.find(({ id }) => id === paymentId);
+  const isFirstCost = cost !== null && payment?.actualCost === null;
+  const isNamed = chargeReference !== null && payment?.chargeReference === null;
+  if (payment?.status !== 'paid' || !(isFirstCost || isNamed)) return { outcome, next, effects };
+  const detailed: Payment = {
+    ...payment,
+    chargeReference: payment.chargeReference ?? chargeReference,
+    actualCost: payment.actualCost ?? cost,
+  };
+  const correction = isFirstCost ? costPosting(payment, cost, now) : undefined;
+  const booked: Effect[] = correction?.entries.length ? [{ type: 'post', posting: correction }] : [];
+  const applied = outcome === 'ignored' ? 'applied' : outcome;
+  return changed(before, withPayment(next, detailed), applied, [...effects, ...booked]);
+}
+
+/** Opens an attempt that the provider reported before the service knew of it. No inquiry is sent about such an attempt. */
+function openUnstarted(checkout: Checkout, attempt: NewAttempt, now: Instant): Checkout {
+  const counted = withSession(checkout, { attempts: checkout.session.attempts + 1 });
+  const opened = openAttempt(counted, attempt, now);
+  return withPayment(opened, { ...opened.payments.at(-1)!, inquireAt: null });
+}

@@ -1,0 +1,50 @@
+import { type Decision, unchanged } from '../domain/checkout-state.ts';
+import { originMismatch } from '../domain/provider-message.ts';
+import { type ProviderAmount, centsOfUnits } from '../domain/provider-report.ts';
+import { CURRENCY, type Checkout, type Instant } from '../domain/records.ts';
+import { applyReversal } from '../domain/reversal-decisions.ts';
+import {
+  type AppliedSignal,
+  type ReceivedSignal,
+  type ReversalSignal,
+  type SignalSubject,
+  applyMessage,
+} from './apply-message.ts';
+import type { Deps } from './deps.ts';
+
+/** Applies a report on money that the provider has taken back or returned. */
+export function applyReversalSignal(
+  deps: Deps,
+  { sessionId, paymentId }: SignalSubject,
+  received: ReceivedSignal<ReversalSignal>,
+): Promise<AppliedSignal> {
+  const { reversal } = received.signal;
+  const { reference, status, revision, reason } = reversal;
+  const amounts = { taken: centsOfUnits(reversal.taken), fee: centsOfUnits(reversal.fee) };
+  const isForeignMoney = [reversal.taken, reversal.fee].some(isNotDollars);
+  const about = {
+    sessionId,
+    paymentId,
+    refundId: null,
+    status,
+    amount: amounts.taken,
+    currency: reversal.taken.currency,
+  };
+  const ids = { reversalId: deps.newId('rev'), discrepancyId: deps.newId('dis') };
+
+  async function decide(checkout: Checkout, now: Instant): Promise<Decision<string>> {
+    const payment = checkout.payments.find(({ id }) => id === paymentId);
+    const mismatch = originMismatch(checkout.session, payment, received);
+    if (mismatch) return unchanged(checkout, mismatch);
+    if (!payment) return unchanged(checkout, 'unknown_payment');
+    if (isForeignMoney) return unchanged(checkout, 'currency_mismatch');
+    // Read after the checkout: every change of a reversal moves the version of its session.
+    const known = await deps.store.reversalOfReference(payment.id, reference);
+    return applyReversal(checkout, payment, known, { reference, status, revision, reason, ...amounts }, ids, now);
+  }
+  return applyMessage<string>(deps, received, about, decide);
+}
+
+function isNotDollars({ currency, units }: ProviderAmount): boolean {
+  return currency !== CURRENCY && units !== 0n;
+}

@@ -1,0 +1,164 @@
+import { hash } from 'node:crypto';
+import { sessionAmountOf } from '../domain/charge-amount.ts';
+import { type UnstartedRecords, applyProviderEvent } from '../domain/provider-event.ts';
+import type { SignalOrigin } from '../domain/provider-message.ts';
+import { type PaymentState, type ProviderReport, centsOfUnits } from '../domain/provider-report.ts';
+import { CURRENCY, type Checkout, type Payment, type ProviderStatus } from '../domain/records.ts';
+import type { PaymentRef, Provider, Signal } from '../providers/provider.ts';
+import { traced } from '../telemetry/tracing.ts';
+import {
+  type AppliedSignal,
+  type PaymentSignal,
+  type ReceivedSignal,
+  type SignalSubject,
+  applyMessage,
+  signalJson,
+} from './apply-message.ts';
+import { applyReversalSignal } from './apply-reversal.ts';
+import type { Deps } from './deps.ts';
+import { applyRefundSignal } from './refunds/apply-refund-report.ts';
+import { applySettlementSignal } from './settlement/settle-payment.ts';
+
+const UNKNOWN: AppliedSignal = { outcome: 'unknown', queued: false };
+
+/** Applies a verified signal once, in any order. */
+export function applySignal(deps: Deps, received: ReceivedSignal): Promise<AppliedSignal> {
+  const { provider, signal } = received;
+  const attributes = { 'tillway.provider': provider, 'tillway.signal': signal.about };
+  return traced(deps.tracing, { name: 'applySignal', attributes }, async (span) => {
+    const subject = (await subjectOf(deps, received, signal.ref)) ?? (await subjectOfRefund(deps, signal));
+    const applied = subject ? await applyTo(deps, subject, received) : UNKNOWN;
+    if (subject) span?.set({ 'tillway.session.id': subject.sessionId });
+    if (applied.outcome === 'unknown') {
+      deps.countForeignSignal(provider);
+      deps.log.info(
+        { provider, eventId: received.eventId, about: signal.about, ref: signal.ref },
+        'callback about no record',
+      );
+    }
+    return applied;
+  });
+}
+
+/** Applies a provider's answer to a question. The same answer is applied once. */
+export function applyAnswer(
+  deps: Deps,
+  { id: provider, environment }: Pick<Provider, 'id' | 'environment'>,
+  signal: Signal,
+): Promise<AppliedSignal> {
+  const body = signalJson(signal);
+  const eventId = `answer_${hash('sha256', body, 'base64url')}`;
+  return applySignal(deps, { provider, environment, eventId, signal, body });
+}
+
+/** Applies a provider's report on a payment, from an inquiry or a capture. */
+export function applyReport(
+  deps: Deps,
+  provider: Provider,
+  { id: paymentId, sessionId }: Payment,
+  report: ProviderReport,
+) {
+  return applyAnswer(deps, provider, { about: 'payment', ref: { sessionId, paymentId }, report });
+}
+
+function applyTo(deps: Deps, subject: SignalSubject, received: ReceivedSignal): Promise<AppliedSignal> {
+  const { signal } = received;
+  switch (signal.about) {
+    case 'payment':
+      return applyPaymentSignal(deps, subject, { ...received, signal });
+    case 'refund':
+      return applyRefundSignal(deps, subject, { ...received, signal });
+    case 'settlement':
+      return applySettlementSignal(deps, subject, { ...received, signal });
+    case 'reversal':
+      return applyReversalSignal(deps, subject, { ...received, signal });
+  }
+}
+
+/** The session and payment of a reference; undefined if there are none, or if the names disagree. */
+async function subjectOf(
+  { store }: Deps,
+  { provider, environment }: SignalOrigin,
+  { sessionId, paymentId, reference }: PaymentRef,
+): Promise<SignalSubject | undefined> {
+  if (sessionId !== undefined) {
+    if (!(await store.session(sessionId))) return undefined;
+    const named = paymentId === undefined ? undefined : await store.payment(paymentId);
+    return { sessionId, paymentId: paymentId ?? null, payment: named?.sessionId === sessionId ? named : undefined };
+  }
+  const ids = paymentId === undefined ? await store.paymentsOfReference(reference ?? '') : [paymentId];
+  for (const id of ids) {
+    const payment = await store.payment(id);
+    if (!payment) continue;
+    // A reference is the provider's own id, and two providers can use the same one. A payment of another provider that is named
+    // by our id is flagged later.
+    const isOwn = payment.route.provider === provider && payment.environment === environment;
+    const names = [payment.providerReference, payment.chargeReference];
+    const isNamed = reference === undefined || payment.providerReference === null || names.includes(reference);
+    if (isNamed && (isOwn || paymentId !== undefined)) return { sessionId: payment.sessionId, paymentId: id, payment };
+  }
+  return undefined;
+}
+
+/** The payment of a refund that the provider names by our id. */
+async function subjectOfRefund({ store }: Deps, signal: Signal): Promise<SignalSubject | undefined> {
+  if (signal.about !== 'refund' || signal.refund.ours === null) return undefined;
+  const refund = await store.refund(signal.refund.ours);
+  const payment = refund && (await store.payment(refund.paymentId));
+  return payment && { sessionId: payment.sessionId, paymentId: payment.id, payment };
+}
+
+const STATUS: Record<PaymentState, ProviderStatus> = {
+  awaiting_buyer: 'provider_pending',
+  processing: 'provider_pending',
+  requires_capture: 'provider_pending',
+  paid: 'paid',
+  failed: 'failed',
+};
+
+async function applyPaymentSignal(
+  deps: Deps,
+  { sessionId, paymentId, payment }: SignalSubject,
+  received: ReceivedSignal<PaymentSignal>,
+): Promise<AppliedSignal> {
+  const { provider, environment, endsCheckout = false } = received;
+  const { report } = received.signal;
+  const status = STATUS[report.state];
+  const money = report.received ? sessionAmountOf(payment, report.received) : { amount: null, currency: null };
+  const event = {
+    provider,
+    environment,
+    paymentId,
+    status,
+    ...money,
+    endsCheckout,
+    txHash: report.txHash,
+    failure: report.decline,
+    requiresCapture: report.state === 'requires_capture',
+    expectedBy: report.expectedBy,
+    chargeReference: report.chargeReference,
+    cost: costOf(deps, report, provider),
+  };
+  const about = { sessionId, paymentId, refundId: null, status, ...money };
+  return applyMessage(deps, received, about, (checkout, now) =>
+    applyProviderEvent(checkout, event, unforeseen(deps, checkout, provider), now),
+  );
+}
+
+/** The provider's charge in cents; null while it is unknown, or if it is not in US dollars. */
+function costOf({ log }: Deps, { cost }: ProviderReport, provider: string): number | null {
+  if (cost === null) return null;
+  if (cost.currency === CURRENCY) return centsOfUnits(cost);
+  log.warn({ provider, currency: cost.currency }, 'charge of the provider not booked: it is not in US dollars');
+  return null;
+}
+
+/** Records for a report on a payment that the buyer did not start here, and for surplus money. */
+function unforeseen({ routes, newId }: Deps, { session }: Checkout, provider: string): UnstartedRecords {
+  const ofProvider = routes.filter(
+    ({ environment, integrationId }) => environment === session.environment && integrationId === provider,
+  );
+  const route = ofProvider.find(({ kind }) => kind === session.preferredRoute) ?? ofProvider[0];
+  const ids = { paymentId: newId('pay'), invoiceId: newId('inv'), refundId: newId('ref'), discrepancyId: newId('dis') };
+  return { ...ids, route };
+}

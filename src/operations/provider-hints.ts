@@ -1,0 +1,85 @@
+import type { SignalOrigin } from '../domain/provider-message.ts';
+import type { Hint } from '../domain/provider-report.ts';
+import type { Payment } from '../domain/records.ts';
+import type { HintAnswer, Provider } from '../providers/provider.ts';
+import type { QueuedHint } from '../store/tables/provider-tables.ts';
+import { applyAnswer } from './apply-signal.ts';
+import type { Deps } from './deps.ts';
+import { LEASE_MS, providerDelayMs } from './provider-delays.ts';
+
+// The provider may know the rest later, such as its charge for a payment. The values are times since the hint arrived.
+const RECHECKS_MS = [60, 24 * 60].map((minutes) => minutes * 60_000);
+const ABANDONED_AFTER_MS = 3 * 24 * 60 * 60_000;
+/** A buyer who reloads the return page asks the provider at most once in this time. */
+const RETURN_BUCKET_MS = 5000;
+
+/** Stores hints before they are acknowledged. A hint with a known event id changes nothing. */
+export async function queueHints(
+  deps: Deps,
+  { provider, environment }: SignalOrigin,
+  hints: readonly (Hint & { eventId: string })[],
+): Promise<void> {
+  const now = deps.now();
+  const waiting = { state: 'pending', attempts: 0, dueAt: now, received: now } as const;
+  await deps.store.commit(
+    hints.map(({ eventId, about, id: objectId }) => ({
+      type: 'hint_queued',
+      hint: { provider, environment, eventId, about, objectId, ...waiting },
+    })),
+  );
+}
+
+/** Queues a question about a payment whose buyer came back from the provider. */
+export async function queueReturn(deps: Deps, payment: Payment): Promise<void> {
+  const provider = deps.providers.get(payment.route.provider);
+  const hint = payment.status === 'pending' ? provider?.returnHint?.(payment) : undefined;
+  if (!provider || !hint) return;
+  const eventId = `return_${payment.id}_${Math.floor(deps.now() / RETURN_BUCKET_MS)}`;
+  const origin = { provider: provider.id, environment: provider.environment };
+  await queueHints(deps, origin, [{ ...hint, eventId }]);
+}
+
+/**
+ * Asks a provider about the object of a hint and applies the answer. Of several instances that find the hint due, one asks. The
+ * answer also counts for the hints about the same object that arrived before the question.
+ */
+export async function answerHint(deps: Deps, due: QueuedHint): Promise<void> {
+  const asked = deps.now();
+  const hint: QueuedHint = { ...due, attempts: due.attempts + 1, dueAt: asked + LEASE_MS };
+  if (!(await deps.store.commit([{ type: 'hint_claimed', hint }])).done) return;
+  const provider = deps.providers.get(hint.provider);
+  let after: QueuedHint;
+  try {
+    if (!provider?.query) throw new Error('the provider is not connected');
+    const isIncomplete = await applyPages(deps, provider, hint);
+    const next = isIncomplete ? RECHECKS_MS.find((time) => hint.received + time > asked) : undefined;
+    after = next === undefined ? { ...hint, state: 'done' } : { ...hint, dueAt: hint.received + next };
+  } catch (error) {
+    after = retried(deps, hint, error);
+  }
+  await deps.store.commit([{ type: 'hint_finished', hint: after, asked }]);
+}
+
+/** Applies every page of the answer; answers whether the provider will know more later. */
+async function applyPages(deps: Deps, provider: Provider, { about, objectId: id }: QueuedHint): Promise<boolean> {
+  let isIncomplete = false;
+  let page: string | null = null;
+  do {
+    const answer: HintAnswer = await provider.query!({ about, id }, page);
+    for (const signal of answer.signals) await applyAnswer(deps, provider, signal);
+    isIncomplete ||= answer.isIncomplete ?? false;
+    page = answer.next;
+  } while (page !== null);
+  return isIncomplete;
+}
+
+function retried({ log, now }: Deps, hint: QueuedHint, error: unknown): QueuedHint {
+  const { provider, eventId, about, objectId, attempts } = hint;
+  const line = { err: error, provider, eventId, about, objectId, attempts };
+  if (now() - hint.received >= ABANDONED_AFTER_MS) {
+    log.error(line, 'hint abandoned: ask the provider about this object');
+    return { ...hint, state: 'dead' };
+  }
+  log.warn(line, 'provider could not be asked about a hint');
+  return { ...hint, dueAt: now() + providerDelayMs(attempts) };
+}
