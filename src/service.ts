@@ -19,7 +19,7 @@ import { registerConfiguredEndpoint } from './operations/webhook-endpoints/manag
 import { checkSecrets } from './operations/webhook-endpoints/endpoint-secrets.ts';
 import type { Clock } from './runtime.ts';
 import { prepareAccess, warnOfNoKey, warnOfRoutes } from './service/start-checks.ts';
-import { hostInUrl, knownHosts, listenAt, reservePort } from './service/addresses.ts';
+import { hostInUrl, knownHosts, listenAt, reservePort, urlsOf } from './service/addresses.ts';
 import { PARTS } from './service/parts.ts';
 import { type Telemetry, createTelemetry } from './service/open-telemetry.ts';
 import { connectProviders, instancesOf } from './service/connect-providers.ts';
@@ -72,8 +72,7 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
   // Closes the resources if the start fails.
   await using begun = new AsyncDisposableStack();
   const localUrl = `http://${hostInUrl(config.host)}:${address.port}`;
-  const base = config.baseUrl ?? localUrl;
-  const urls = { base, checkout: config.checkoutUrl ?? base };
+  const urls = urlsOf(config, localUrl);
   const random = () => Buffer.from(randomBytes(4)).readUInt32BE() / 2 ** 32;
   const { configured, instances, routes } = instancesOf(config, surroundings.providers);
   const webhooks = webhookDepsOf(config, surroundings);

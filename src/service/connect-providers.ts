@@ -3,7 +3,7 @@ import type { Deps } from '../operations/deps.ts';
 import { type ConnectedInstance, type Readiness, resultOf } from '../operations/providers/readiness.ts';
 import { type AdapterContext, type ProviderInstance, SIMULATOR_ID } from '../providers/all.ts';
 import type { Provider } from '../providers/provider.ts';
-import { hostInUrl } from './addresses.ts';
+import { hostInUrl, urlsOf } from './addresses.ts';
 import { readCatalogue } from './read-catalogue.ts';
 
 /** The simulated provider, as an instance. */
@@ -30,13 +30,10 @@ function adapterContext(
 }
 
 /** The configured instances, for a check without a service. */
-export function localProviders(
-  { providers, baseUrl, checkoutUrl, host, port }: Config,
-  surroundings: Pick<AdapterContext, 'now' | 'log'>,
-) {
-  const base = baseUrl ?? `http://${hostInUrl(host)}:${port}`;
-  const shared = { ...surroundings, urls: { base, checkout: checkoutUrl ?? base }, onRefusedKey: () => undefined };
-  return providers.map(({ id, environment, routes, create }) => ({
+export function localProviders(config: Config, surroundings: Pick<AdapterContext, 'now' | 'log'>) {
+  const urls = urlsOf(config, `http://${hostInUrl(config.host)}:${config.port}`);
+  const shared = { ...surroundings, urls, onRefusedKey: () => undefined };
+  return config.providers.map(({ id, environment, routes, create }) => ({
     id,
     environment,
     routes,

@@ -94,6 +94,13 @@ describe('the readiness of an instance', () => {
     assert.equal(readiness.reasonOf('shop', 'ach'), null);
   });
 
+  it('is not checked again while a check is in progress', async () => {
+    const { readiness } = checked(READY);
+    const checking = readiness.checkDue();
+    assert.equal(await readiness.checkDue(), 0);
+    assert.equal(await checking, 1);
+  });
+
   it('is not restored by a check that began before the refusal', async () => {
     const { readiness } = checked(READY);
     const checking = readiness.checkDue();

@@ -67,6 +67,8 @@ const UNCHECKED: State = {
 /** No instance is ready before its first check. */
 export function createReadiness({ instances, providers, now, log }: ReadinessDeps): Readiness {
   const states = new Map(instances.map(({ id }) => [id, UNCHECKED]));
+  /** Instances of which a check is in progress. */
+  const checking = new Set<string>();
   let version = 0;
 
   function change(id: string, next: State): void {
@@ -85,7 +87,9 @@ export function createReadiness({ instances, providers, now, log }: ReadinessDep
 
   async function check(id: string, provider: Provider): Promise<void> {
     const before = states.get(id)!;
+    checking.add(id);
     const result = await resultOf(provider);
+    checking.delete(id);
     // The provider has refused the credentials meanwhile, which is newer than the answer.
     if (states.get(id) !== before) return;
     const reason = reasonOfResult(result);
@@ -117,7 +121,8 @@ export function createReadiness({ instances, providers, now, log }: ReadinessDep
       change(id, { ...before, reason, findings, failures: 1, dueAt: now() + retryDelay(1) });
     },
     async checkDue() {
-      const due = [...providers()].filter(([id]) => (states.get(id)?.dueAt ?? Number.POSITIVE_INFINITY) <= now());
+      const isDue = (id: string) => !checking.has(id) && (states.get(id)?.dueAt ?? Number.POSITIVE_INFINITY) <= now();
+      const due = [...providers()].filter(([id]) => isDue(id));
       await Promise.all(due.map(([id, provider]) => check(id, provider)));
       return due.length;
     },
