@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -74,6 +74,15 @@ describe('the instances of the settings', () => {
       ['stripe_test', 'shop', 'other'],
     );
     assert.doesNotMatch(JSON.stringify(instances), new RegExp(HIDDEN));
+  });
+
+  test('are read from the example of the documentation', () => {
+    const page = readFileSync(new URL('../../docs/providers.md', import.meta.url), 'utf8');
+    const { providers } = JSON.parse(/```json\n([^`]*)```/.exec(page)![1]!) as { providers: object[] };
+    const secret = written(SECRET);
+    const PROVIDERS_FILE = written({ providers: [{ ...providers[0], webhookSecrets: [{ file: secret }] }] });
+    const variables = { BOOKS_STRIPE_KEY: LIVE_KEY, BASE_URL: 'https://pay.example', PROVIDERS_FILE };
+    assert.deepEqual(summary(variables), ['stripe_books stripe production']);
   });
 
   test('have the account of the file', () => {

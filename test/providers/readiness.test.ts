@@ -8,7 +8,7 @@ import { stripeRoutes } from '../../src/providers/stripe-settings.ts';
 import type { Environment } from '../../src/domain/route.ts';
 import { startFakeProvider } from '../support/fake-provider.ts';
 import { gatewayOf } from '../support/gateway.ts';
-import { standings } from '../support/routing.ts';
+import { standings, temporaryFile } from '../support/routing.ts';
 import { type TestService, call, createTestClock, sessionBody, startTestService } from '../support/service.ts';
 
 const SECOND = 1000;
@@ -119,7 +119,11 @@ interface Injected extends AsyncDisposable {
 /** A service with a Stripe instance whose checks a test controls. */
 async function serviceWith(
   result: CheckResult,
-  { environment = 'sandbox', variables = {} }: { environment?: Environment; variables?: Record<string, string> } = {},
+  {
+    environment = 'sandbox',
+    variables = {},
+    routes,
+  }: { environment?: Environment; variables?: Record<string, string>; routes?: unknown[] } = {},
 ): Promise<Injected> {
   const id = environment === 'sandbox' ? 'stripe_test' : 'stripe';
   const fake = await startFakeProvider(id, environment);
@@ -129,7 +133,7 @@ async function serviceWith(
     adapter: 'stripe',
     environment,
     account: 'acct_1',
-    routes: stripeRoutes(id, environment),
+    routes: routes ?? stripeRoutes(id, environment),
     create: async (context) => {
       injected.context = context;
       return { ...fake, check: async () => injected.result };
@@ -233,6 +237,28 @@ describe('a service with a provider of sandbox', () => {
     assert.deepEqual(routes.toSorted(), STRIPE_ROUTES);
     assert.equal(checkedAt, new Date(on.clock.now()).toISOString());
     assert.deepEqual(await providersOf(on, '?environment=production'), []);
+  });
+});
+
+describe('a service logs a warning for', () => {
+  const warningsOf = ({ logged }: TestService) =>
+    logged.filter((line) => line.includes('"level":40')).filter((line) => /has no route|is not used/.test(line));
+
+  it('an instance without a route, and a route of ROUTES_FILE without an instance', async () => {
+    const [card, ...others] = stripeRoutes('stripe_test', 'sandbox');
+    using file = temporaryFile('routes.json', {
+      routes: [card, ...others.map((route) => ({ ...route, health: 'standby' }))],
+    });
+    await using on = await startTestService({ variables: { ROUTES_FILE: file.path } });
+    assert.equal(warningsOf(on).length, 1);
+    assert.match(warningsOf(on)[0]!, /route card_stripe_test is not used: there is no provider stripe_test of sandbox/);
+    await using shop = await serviceWith(READY, { routes: [] });
+    assert.match(warningsOf(shop.on)[0]!, /provider stripe_test has no route in sandbox/);
+  });
+
+  it('nothing else', async () => {
+    await using shop = await serviceWith(READY);
+    assert.deepEqual(warningsOf(shop.on), []);
   });
 });
 
