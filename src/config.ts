@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  ConfigError,
   faultOfDatabaseUrl,
   apiKeys,
   appSchemes,
@@ -12,7 +13,9 @@ import {
   url,
 } from './config/setting-fields.ts';
 import { faultOfTimes, limitFields, limitsOf } from './config/limit-settings.ts';
+import { providerFields, readProviders } from './config/provider-settings.ts';
 import { TELEMETRY_VARIABLES, faultOfMetricsPort, telemetryOf } from './config/telemetry-settings.ts';
+import type { ProviderInstance } from './providers/all.ts';
 import type { DatabaseSettings } from './store/open.ts';
 import { type WebhookTargets, isLoopbackHost } from './webhooks/address.ts';
 import { isWebhookSecret } from './webhooks/secret-box.ts';
@@ -59,6 +62,7 @@ const environmentSchema = z
       .pipe(z.number().max(300, 'must be at most 300 seconds'))
       .default(1),
     SHUTDOWN_TIMEOUT: positive('seconds').default(10),
+    ...providerFields,
     ...limitFields,
     ...TELEMETRY_VARIABLES,
     LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent').default('info'),
@@ -97,8 +101,7 @@ export type ExposingSetting = 'HOST' | (typeof EXPOSING_URLS)[number] | 'TRUSTED
 /** All settings, validated. Times are in milliseconds. */
 export type Config = ReturnType<typeof configOf>;
 
-/** Error for a missing or invalid setting, with a message of one line. */
-export class ConfigError extends Error {}
+export { ConfigError };
 
 /** Reads the settings from environment variables. Throws {@link ConfigError}. */
 export function readConfig(variables: Record<string, string | undefined>): Config {
@@ -111,10 +114,24 @@ export function readConfig(variables: Record<string, string | undefined>): Confi
   if (!result.success) {
     throw new ConfigError(result.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; '));
   }
-  return configOf(result.data);
+  const providers = readProviders(variables);
+  const fault = faultOfProviders(providers, result.data);
+  if (fault !== undefined) throw new ConfigError(fault);
+  return configOf(result.data, providers);
 }
 
-function configOf(values: Values) {
+/** Error message for settings that contradict the configured providers. */
+function faultOfProviders(providers: readonly ProviderInstance[], values: Values): string | undefined {
+  const [first] = providers;
+  if (first && values.TEST_CLOCK) {
+    return `TEST_CLOCK cannot be used with the provider ${first.id}: the time of ${first.adapter} does not move`;
+  }
+  const live = providers.find(({ environment }) => environment === 'production');
+  if (!live || values.BASE_URL?.startsWith('https:')) return undefined;
+  return `BASE_URL must be the public https URL of this service, because the provider ${live.id} is of production`;
+}
+
+function configOf(values: Values, providers: readonly ProviderInstance[]) {
   const exposedBy = exposingSetting(values);
   const { WEBHOOK_URL: url, WEBHOOK_SECRET: secret, WEBHOOK_ENVIRONMENT: environment } = values;
   return {
@@ -128,6 +145,9 @@ function configOf(values: Values) {
     /** App schemes that a redirectUrl may have, in lower case and without a colon. */
     redirectSchemes: values.REDIRECT_SCHEMES as readonly string[],
     routesFile: values.ROUTES_FILE,
+    providers,
+    /** Whether the routes of the simulated provider are offered. Undefined: while no other provider of sandbox is configured. */
+    simulator: values.SIMULATOR,
     /** Undefined: the API manages the rules. */
     routingRulesFile: values.ROUTING_RULES_FILE,
     sessionTtlMs: values.SESSION_TTL * 1000,

@@ -11,7 +11,7 @@ const LAST_LINES_MS = 1000;
 async function main(...args: string[]): Promise<void> {
   if (args.length === 1 && args[0] === 'serve') return serve();
   const { runTillway } = await import('./cli/program.ts');
-  const local: LocalCommands = { serve, database };
+  const local: LocalCommands = { serve, database, providers };
   process.exitCode = await runTillway(args, await createTerminal(), local);
 }
 
@@ -87,6 +87,16 @@ async function database(): ReturnType<LocalCommands['database']> {
       return { secretBox: createSecretBox(keys, randomBytes), keys: keys.known().length };
     },
   };
+}
+
+async function providers(): ReturnType<LocalCommands['providers']> {
+  const [{ readConfig }, { localProviders }, { systemClock }, { pino }] = await Promise.all([
+    import('./config.ts'),
+    import('./service/connect-providers.ts'),
+    import('./runtime.ts'),
+    import('pino'),
+  ]);
+  return localProviders(readConfig(process.env), { now: systemClock.now, log: pino({ level: 'silent' }) });
 }
 
 async function serve(): Promise<void> {

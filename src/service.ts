@@ -12,16 +12,17 @@ import type { Deps } from './operations/deps.ts';
 import { openTestClock } from './operations/test-clock.ts';
 import { loadRules } from './operations/routing/saved-rules.ts';
 import { createRouter } from './operations/routing/router.ts';
-import type { Provider } from './providers/provider.ts';
+import { createReadiness } from './operations/providers/readiness.ts';
+import type { ProviderInstance } from './providers/all.ts';
 import { createSandboxProvider } from './providers/sandbox.ts';
 import { registerConfiguredEndpoint } from './operations/webhook-endpoints/manage-endpoints.ts';
 import { checkSecrets } from './operations/webhook-endpoints/endpoint-secrets.ts';
-import { parseCatalogue } from './routing/catalogue.ts';
 import type { Clock } from './runtime.ts';
-import { prepareAccess, warnOfNoKey } from './service/start-checks.ts';
-import { hostInUrl, knownHosts, listenAt, reservePort } from './service/addresses.ts';
+import { prepareAccess, warnOfNoKey, warnOfRoutes } from './service/start-checks.ts';
+import { hostInUrl, knownHosts, listenAt, reservePort, urlsOf } from './service/addresses.ts';
 import { PARTS } from './service/parts.ts';
 import { type Telemetry, createTelemetry } from './service/open-telemetry.ts';
+import { connectProviders, instancesOf } from './service/connect-providers.ts';
 import { webhookDepsOf } from './service/webhook-deps.ts';
 import { createDeliveryWorker, runDue, stopAll, workersOf } from './service/service-workers.ts';
 import { createSimulatorStore } from './simulator/simulator-store.ts';
@@ -34,7 +35,8 @@ const SECRET_BYTES = 32;
 const INSTANCE_ID_BYTES = 8;
 // Short limits, since a buyer waits.
 const HANDOFF_LIMITS = { totalMs: 10_000, handoffMs: 5000, againMs: 2500, inquiryMs: 2000, leastMs: 3000 };
-const DEFAULT_ROUTES_FILE = new URL('../config/routes.json', import.meta.url);
+// A provider that answers later than this does not delay the start.
+const FIRST_CHECK_MS = 2000;
 
 /** Dependencies on the machine and the process, which tests replace. */
 export interface ProcessDeps {
@@ -45,6 +47,8 @@ export interface ProcessDeps {
   openStore: OpenStore;
   /** Called when the database is lost, after which the process must exit. */
   onFatal(error: Error): void;
+  /** Providers in addition to the configured ones. */
+  providers?: readonly ProviderInstance[];
   /** True if the workers run by themselves; tests run them with {@link Service.runDue}. */
   background: boolean;
 }
@@ -68,10 +72,9 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
   // Closes the resources if the start fails.
   await using begun = new AsyncDisposableStack();
   const localUrl = `http://${hostInUrl(config.host)}:${address.port}`;
-  const base = config.baseUrl ?? localUrl;
-  const urls = { base, checkout: config.checkoutUrl ?? base };
+  const urls = urlsOf(config, localUrl);
   const random = () => Buffer.from(randomBytes(4)).readUInt32BE() / 2 ** 32;
-  const routes = readRoutes(config.routesFile);
+  const { configured, instances, routes } = instancesOf(config, surroundings.providers);
   const webhooks = webhookDepsOf(config, surroundings);
   const telemetry = await createTelemetry(config, log);
   const opening = { telemetry, random, begun };
@@ -81,6 +84,8 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
   const newId = createIdSource(now, randomBytes);
   const instanceId = Buffer.from(randomBytes(INSTANCE_ID_BYTES)).toString('hex');
   let ready = true;
+  const readiness = createReadiness({ instances, providers: () => deps.providers, now: realNow, log });
+  const others = await connectProviders(configured, { urls, now: realNow, log, readiness });
   const deps: AppDeps = {
     store,
     caller: undefined,
@@ -90,7 +95,8 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
     testClock,
     newId,
     routes,
-    providers: new Map<string, Provider>([[sandbox.id, telemetry.provider(sandbox)]]),
+    providers: new Map([sandbox, ...others].map((provider) => [provider.id, telemetry.provider(provider)])),
+    readiness,
     router: createRouter({ store, newId, random, log, seed: instanceId, catalogue: () => deps }),
     handoffLimits: HANDOFF_LIMITS,
     rulesFrom: config.routingRulesFile === undefined ? 'api' : 'file',
@@ -205,16 +211,9 @@ async function prepare(deps: Deps, config: Config): Promise<void> {
   await registerConfiguredEndpoint(deps, webhook);
   await checkSecrets(deps);
   if (file !== undefined) await loadRules(deps, file, () => JSON.parse(readFileSync(file, 'utf8')));
+  warnOfRoutes(deps, config);
+  await Promise.race([deps.readiness.checkDue(), setTimeout(FIRST_CHECK_MS, undefined, { ref: false })]);
   await deps.router.refresh();
-}
-
-function readRoutes(file: string | undefined) {
-  const source = file ?? DEFAULT_ROUTES_FILE;
-  try {
-    return parseCatalogue(JSON.parse(readFileSync(source, 'utf8')));
-  } catch (error) {
-    throw new Error(`ROUTES_FILE ${String(source)}: ${(error as Error).message}`, { cause: error });
-  }
 }
 
 function newSecret(randomBytes: RandomBytes): string {

@@ -34,7 +34,8 @@ export interface CurrentAttempt {
 export type CheckoutState =
   /** `methods` is never empty; the best one is first. */
   | { name: 'choose'; methods: MethodOption[]; setback: FailedAttempt | null }
-  | { name: 'no_method'; setback: FailedAttempt | null }
+  /** `reasons`: unavailable routes with their reasons, for the merchant; in sandbox only. */
+  | { name: 'no_method'; setback: FailedAttempt | null; reasons: readonly string[] }
   /** The merchant accepts no payment from this customer, who is blocked or erased. The page does not show the reason. */
   | { name: 'not_taken'; isUntouched: boolean }
   | { name: 'waiting'; attempt: CurrentAttempt; url: string }
@@ -70,7 +71,8 @@ export function pageStateOf(checkout: Checkout, deps: MethodDeps, now: Instant):
   }
   const methods = methodsOf(checkout, deps, now);
   const setback = setbackOf(checkout, now);
-  return methods.length === 0 ? { name: 'no_method', setback } : { name: 'choose', methods, setback };
+  if (methods.length > 0) return { name: 'choose', methods, setback };
+  return { name: 'no_method', setback, reasons: session.environment === 'sandbox' ? offReasons(deps) : [] };
 }
 
 /** True if the provider reported, by callback or in answer to an inquiry, that it took no money. */
@@ -107,14 +109,20 @@ function stateOfAttempt({ session }: Checkout, payment: Payment, { routes }: Met
 
 function methodsOf(checkout: Checkout, deps: MethodDeps, now: Instant): MethodOption[] {
   const { session } = checkout;
-  const { environment, preferredRoute: preferredKind } = session;
+  const { environment, amount, preferredRoute: preferredKind } = session;
   const effect = effectOf(deps, environment, () => factsOf(session, now));
-  return paymentMethods(deps, { environment, preferredKind, effect, barred: refusedRoutes(checkout) }).map((route) => ({
+  const request = { environment, amount, preferredKind, effect, barred: refusedRoutes(checkout) };
+  return paymentMethods(deps, request).map((route) => ({
     kind: route.kind,
     label: route.payerLabel,
     eta: route.eta,
     fees: splitFees(session.amount, route),
   }));
+}
+
+function offReasons({ router }: MethodDeps): string[] {
+  const off = router.view('sandbox').ranked.filter(({ facts }) => facts.off !== null);
+  return off.map(({ route, facts }) => `${route.id}: ${facts.off}`);
 }
 
 function setbackOf({ session, payments }: Checkout, now: Instant): FailedAttempt | null {

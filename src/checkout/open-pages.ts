@@ -59,6 +59,7 @@ export function renderNoMethod(shop: Shop, session: Session, state: NoMethod, no
     ${heading('This payment cannot be taken right now', { icon: 'stop', mood: 'bad' })}
     ${introduction(html`${before}No way to pay is available for this order at the moment${!before && ', and you have not been charged'}.`)}
     <p>Please try again later, or ask <bdi>${shop.merchant}</bdi> for another way to pay.</p>
+    ${state.reasons.length > 0 && html`<p class="small">Shown in test mode only: ${state.reasons.join('; ')}.</p>`}
     <p><a class="button" href="${shop.paths.checkout(session.id)}">Check again</a></p>
     ${leaveOrCancel(shop, session)}`;
   return renderColumns(session, null, content);

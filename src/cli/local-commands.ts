@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import type { ExaminedDatabase } from '../store/database.ts';
+import type { Environment } from '../domain/route.ts';
+import type { CheckResult } from '../providers/provider.ts';
 import type { Store } from '../store/store.ts';
 import type { SecretBox } from '../webhooks/secret-box.ts';
 import { type CommandContext, CommandError, OutputClosedError, describedCommand, jsonOf } from './command-context.ts';
@@ -10,6 +12,16 @@ export interface LocalCommands {
   /** Resolves once the service is ready; the service runs until a signal stops it. */
   serve(): Promise<void>;
   database(): Promise<LocalDatabase>;
+  /** The configured providers, without the simulated one; rejects for settings with a fault. */
+  providers(): Promise<readonly LocalProvider[]>;
+}
+
+export interface LocalProvider {
+  id: string;
+  environment: Environment;
+  /** Default routes, in the form of the catalogue file. */
+  routes: readonly unknown[];
+  check(): Promise<CheckResult>;
 }
 
 /** Database that DATABASE_URL names. */

@@ -31,6 +31,7 @@ import {
   refundsCommand,
   sessionsCommand,
 } from './payment-commands.ts';
+import { providersCommand } from './providers-command.ts';
 import { routesCommand } from './routes/routes-command.ts';
 import { schemaCommand } from './schema-command.ts';
 import { discrepanciesCommand, settlementsCommand } from './settlement-commands.ts';
@@ -102,7 +103,7 @@ export function createProgram(context: CommandContext, local: LocalCommands): Co
       ]),
       clockCommand(context),
     ]),
-    ...inGroup('Routing:', [routesCommand(context)]),
+    ...inGroup('Routing:', [routesCommand(context), providersCommand(context, local)]),
     ...inGroup('Agents and shells:', [
       mcpCommand(context),
       schemaCommand(context),

@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { isNameableScheme } from '../contract/redirect-url.ts';
 import { environmentOfKey } from '../domain/api-key.ts';
 
+/** Error for a missing or invalid setting, with a message of one line. */
+export class ConfigError extends Error {}
+
 export const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 // Normalised and without trailing slash, because paths are appended to these URLs and headers contain them.
 export const origin = url

@@ -15,6 +15,7 @@ export const TAGS = {
   settlement: 'Records that payments were paid out to the merchant, reported by providers, files or requests.',
   routing:
     'The routing decisions for payments with their reasons, the routing rules of the operator, and the health of the routes.',
+  providers: 'The connected payment providers, and whether they can take payments.',
   'test clock': 'The clock of a sandbox service that runs with TEST_CLOCK=true. Tests advance it instead of waiting.',
   keys: 'The API keys and their permissions. Once the service has a key, requests without a key are rejected.',
   agent: 'Endpoints for agents without prior knowledge of the service: discovery, schemas and typed actions.',

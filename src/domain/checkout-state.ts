@@ -96,7 +96,7 @@ export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instan
       asset: route.asset,
     },
     fees: splitFees(session.amount, route),
-    providerCost: shareOf(session.amount, route.providerCostRate),
+    providerCost: shareOf(session.amount, route.providerCostRate) + (route.providerCostFixed ?? 0),
     actualCost: null,
     costRefundable: attempt.costRefundable ?? true,
     providerReference: null,

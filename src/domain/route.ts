@@ -1,4 +1,4 @@
-import type { RatePpm } from './money.ts';
+import type { Cents, RatePpm } from './money.ts';
 
 export const ENVIRONMENTS = ['sandbox', 'production'] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
@@ -29,11 +29,18 @@ export interface Route {
   gatewayFeeRate: RatePpm;
   /** The provider's charge, paid from the gateway's fees. */
   providerCostRate: RatePpm;
+  /** The part of that charge that does not depend on the amount. */
+  providerCostFixed?: Cents;
+  /** Limits of the amount of a session, inclusive. */
+  minAmount?: Cents;
+  maxAmount?: Cents;
   kycPolicy: KycPolicy;
   /** Share of attempts expected to succeed. */
   successRate: RatePpm;
   /** Timeout of an unconfirmed payment after its handoff, in seconds. */
   paymentTimeoutSeconds: number;
+  /** Settings of the adapter for this route. */
+  options?: Readonly<Record<string, unknown>>;
 }
 
 /** The part of a route that is stored with a payment. */

@@ -6,7 +6,11 @@ import { isId } from '../domain/id.ts';
 import { type Html, html } from '../html/html.ts';
 import { serveAssets } from '../html/assets.ts';
 import { acceptForms, seeOther, sendPage } from '../html/html-page.ts';
+import { centsOf } from '../operations/cents-of.ts';
 import { createCheckout } from '../operations/create-checkout.ts';
+import { factsOf } from '../operations/routing/attempts.ts';
+import { effectOf, quoteFor } from '../operations/routing/offers.ts';
+import { SIMULATOR_ID } from '../providers/all.ts';
 import type { MerchantEvent } from '../store/webhooks-port.ts';
 import type { AppDeps } from './app.ts';
 import { KEY_OPTION } from './docs.ts';
@@ -14,8 +18,13 @@ import { discoveryLinks } from './discovery-links.ts';
 import { SITE_STYLE, sitePage } from './site.ts';
 
 // The demo product has a price that makes every fee visible.
-const DEMO_PRODUCT = 'Field guide to birds';
-const DEMO_AMOUNT = 49.99;
+const DEMO = {
+  product: 'Field guide to birds',
+  amount: 49.99,
+  customer: 'demo.buyer@example.com',
+  metadata: { orderId: 'demo' },
+  environment: 'sandbox',
+} as const;
 
 /** The front page, with a test checkout. */
 export function homePages(app: FastifyInstance, deps: AppDeps): void {
@@ -29,14 +38,7 @@ export function homePages(app: FastifyInstance, deps: AppDeps): void {
     acceptForms(scope, Object.values(deps.urls));
     scope.post('/demo', async (_request, reply) => {
       if (!(await hasDemo(deps))) return seeOther(reply, '/');
-      const { session } = await createCheckout(deps, {
-        product: DEMO_PRODUCT,
-        amount: DEMO_AMOUNT,
-        customer: 'demo.buyer@example.com',
-        redirectUrl: `${deps.urls.checkout}/demo`,
-        metadata: { orderId: 'demo' },
-        environment: 'sandbox',
-      });
+      const { session } = await createCheckout(deps, { ...DEMO, redirectUrl: `${deps.urls.checkout}/demo` });
       return seeOther(reply, checkoutUrl(deps.urls, session.id));
     });
   });
@@ -49,11 +51,13 @@ export function homePages(app: FastifyInstance, deps: AppDeps): void {
 }
 
 /** Demo sessions are created and shown without an API key. */
-async function hasDemo({ demo, gate }: AppDeps): Promise<boolean> {
+async function hasDemo({ demo, gate, routes }: AppDeps): Promise<boolean> {
+  if (!routes.some(({ environment }) => environment === DEMO.environment)) return false;
   return demo === 'while_open' ? gate.isOpen() : demo;
 }
 
-function homePage({ urls, merchantName }: AppDeps, demo: boolean, asksForKey: boolean): Html {
+function homePage(deps: AppDeps, demo: boolean, asksForKey: boolean): Html {
+  const { urls, merchantName } = deps;
   return sitePage(
     'Tillway',
     html`<section class="hero">
@@ -63,7 +67,7 @@ function homePage({ urls, merchantName }: AppDeps, demo: boolean, asksForKey: bo
           Create a session, send the buyer to its <code>checkoutUrl</code>, and fulfil when the signed
           <code>payment.paid</code> webhook arrives. Tillway shows the page, picks the route, and keeps the books.
         </p>
-        ${demo ? demoForm : ''}
+        ${demo && demoForm(demoProvider(deps))}
         <p class="links">
           <a href="/docs">API reference</a> <a href="/openapi.json">OpenAPI</a>
           <a href="/api/agent/capabilities">For agents</a> <a href="/simulator">Test instruments</a>
@@ -89,10 +93,33 @@ function homePage({ urls, merchantName }: AppDeps, demo: boolean, asksForKey: bo
   );
 }
 
-const demoForm = html`<form method="post" action="/demo">
-  <button class="button" type="submit">Create a test checkout</button>
-  <span class="hint">$49.99, no real money, takes ten seconds</span>
-</form>`;
+const demoForm = (provider: string) =>
+  html`<form method="post" action="/demo">
+    <button class="button" type="submit">Create a test checkout</button>
+    <span class="hint">$49.99, no real money. ${provider}</span>
+  </form>`;
+
+/** The provider that the test checkout will use, or why there is none, as a sentence. */
+function demoProvider(deps: AppDeps): string {
+  const { environment, customer: customerEmail } = DEMO;
+  const amount = centsOf(DEMO.amount);
+  const session = {
+    ...DEMO,
+    amount,
+    customerEmail,
+    preferredRoute: null,
+    clientReferenceId: null,
+    idempotencyKey: null,
+  };
+  const effect = effectOf(deps, environment, () => factsOf(session, deps.now()));
+  const { route } = quoteFor(deps, { environment, amount, preferredKind: null, effect });
+  if (!route) return 'No provider can take it.';
+  const { integrationId, integrationLabel } = route.route;
+  if (route.facts.off !== null) return `No provider can take it now: ${route.facts.off}.`;
+  return integrationId === SIMULATOR_ID
+    ? `Provider: ${integrationLabel}.`
+    : `Provider: ${integrationLabel} (${integrationId}).`;
+}
 
 async function demoResult(deps: AppDeps, id: string): Promise<Html | undefined> {
   const { store, urls } = deps;

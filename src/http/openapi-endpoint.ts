@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { API_KEY_ENDPOINTS } from '../contract/api-key-contract.ts';
+import { PROVIDER_ENDPOINTS } from '../contract/provider-contract.ts';
 import { AGENT_ENDPOINTS } from '../contract/capabilities-contract.ts';
 import { CUSTOMER_ENDPOINTS } from '../contract/customer-contract.ts';
 import { DELIVERY_ENDPOINTS, EVENT_ENDPOINTS } from '../contract/delivery-contract.ts';
@@ -37,6 +38,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   ROUTING_DECISION_ENDPOINTS,
   ROUTING_ENDPOINTS,
   TEST_CLOCK_ENDPOINTS,
+  PROVIDER_ENDPOINTS,
   API_KEY_ENDPOINTS,
 ].flatMap((group) => Object.values<Endpoint>(group));
 

@@ -131,7 +131,7 @@ function draftSession(deps: Deps, request: SessionRequest, customerId: string | 
   const { amount, preferredRoute: preferredKind } = fields;
   const id = deps.newId('chk');
   const effect = effectOf(deps, environment, () => factsOf(fields, now));
-  const quote = quoteFor(deps, { environment, preferredKind, effect });
+  const quote = quoteFor(deps, { environment, amount, preferredKind, effect });
   const offered = routeOfQuote(quote, effect);
   if (offered instanceof GatewayError) return offered;
   const { route, summary } = offered;

@@ -13,6 +13,7 @@ import type { Deliverers } from '../webhooks/deliver.ts';
 import type { SecretBox } from '../webhooks/secret-box.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import type { CustomerDirectory } from './customer-directory.ts';
+import type { Readiness } from './providers/readiness.ts';
 import type { Router } from './routing/router.ts';
 
 /** Time limits of the handoff of an attempt, in milliseconds. */
@@ -56,6 +57,7 @@ export interface Deps {
   newId: NewId;
   routes: readonly Route[];
   providers: ReadonlyMap<string, Provider>;
+  readiness: Readiness;
   router: Router;
   handoffLimits: HandoffLimits;
   /** Source of the routing rules. */

@@ -1,43 +1,58 @@
 import { z } from 'zod';
-import { ppmFromFraction } from '../domain/money.ts';
+import { MAX_AMOUNT, centsFromAmount, ppmFromFraction } from '../domain/money.ts';
 import type { Route } from '../domain/route.ts';
 
 const THIRTY_DAYS_MINUTES = 30 * 24 * 60;
 const WEEK_SECONDS = 7 * 86_400;
 const name = z.string().min(1).max(120);
 const rate = z.number().min(0).max(0.5);
+const amount = z
+  .number()
+  .min(0)
+  .max(MAX_AMOUNT)
+  .refine((value) => centsFromAmount(value) !== undefined, 'must be in dollars with at most two decimals')
+  .transform((value) => centsFromAmount(value)!);
 
 const catalogueSchema = z.strictObject({
   routes: z
     .array(
-      z.strictObject({
-        id: z.string().regex(/^[a-z0-9_]{3,120}$/),
-        label: name,
-        environment: z.enum(['sandbox', 'production']),
-        integrationId: name,
-        integrationLabel: name,
-        kind: z.enum(['card', 'wallet', 'local']),
-        network: name,
-        asset: name,
-        health: z.enum(['live', 'degraded', 'standby']),
-        payerLabel: name,
-        eta: name,
-        etaMinutes: z.number().min(0).max(THIRTY_DAYS_MINUTES),
-        buyerFeeRate: rate,
-        gatewayFeeRate: rate,
-        providerCostRate: rate,
-        kycPolicy: z.enum(['none', 'light', 'full', 'provider']),
-        successRate: z.number().min(0).max(1),
-        paymentTimeoutSeconds: z.int().min(60).max(WEEK_SECONDS),
-      }),
+      z
+        .strictObject({
+          id: z.string().regex(/^[a-z0-9_]{3,120}$/),
+          label: name,
+          environment: z.enum(['sandbox', 'production']),
+          integrationId: name,
+          integrationLabel: name,
+          kind: z.enum(['card', 'wallet', 'local']),
+          network: name,
+          asset: name,
+          health: z.enum(['live', 'degraded', 'standby']),
+          payerLabel: name,
+          eta: name,
+          etaMinutes: z.number().min(0).max(THIRTY_DAYS_MINUTES),
+          buyerFeeRate: rate,
+          gatewayFeeRate: rate,
+          providerCostRate: rate,
+          providerCostFixed: amount.exactOptional(),
+          minAmount: amount.exactOptional(),
+          maxAmount: amount.exactOptional(),
+          kycPolicy: z.enum(['none', 'light', 'full', 'provider']),
+          successRate: z.number().min(0).max(1),
+          paymentTimeoutSeconds: z.int().min(60).max(WEEK_SECONDS),
+          options: z.record(z.string(), z.unknown()).exactOptional(),
+        })
+        .refine(({ minAmount = 0, maxAmount = minAmount }) => minAmount <= maxAmount, {
+          path: ['maxAmount'],
+          message: 'must be at least minAmount',
+        }),
     )
     .min(1)
     .refine((routes) => new Set(routes.map(({ id }) => id)).size === routes.length, 'route ids must be unique'),
 });
 
 /**
- * The routes of a catalogue file. In the file rates are fractions (0.029 is 2.9 %), and times are in seconds unless their name
- * has another unit. `health` is the first state of a route; `standby` disables it.
+ * The routes of a catalogue file. In the file rates are fractions (0.029 is 2.9 %), amounts are in dollars, and times are in
+ * seconds unless their name has another unit. `health` is the first state of a route; `standby` disables it.
  * Throws an Error with every problem on one line.
  */
 export function parseCatalogue(json: unknown): Route[] {

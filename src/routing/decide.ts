@@ -29,7 +29,7 @@ export function policyOf(base: Policy, { margin, objective }: RuleEffect): Polic
 function contestantOf(facts: RouteFacts, input: DecisionInput, policy: Policy): DecisionCandidate {
   const { id, health, p, n, etaMinutes, triedAt } = facts;
   const excluded = exclusionOf(facts, input);
-  const cost = rounded(costOf(facts, policy.objective.weights));
+  const cost = rounded(costOf(facts, policy.objective.weights, input.amount));
   return { id, eligible: excluded === null, health, p, n, cost, etaMinutes, triedAt, facts, excluded };
 }
 
@@ -71,11 +71,12 @@ function verdictOf(contestants: DecisionCandidate[], input: DecisionInput, polic
 
 /** Unavailable routes that no rule excludes, from which a quote can be chosen. */
 function quotable(contestants: readonly DecisionCandidate[], input: DecisionInput): DecisionCandidate[] {
-  const { effect, kind, preferredKind } = input;
-  if (input.effect.rejected !== null) return [];
+  const { effect, kind, preferredKind, barred } = input;
+  if (effect.rejected !== null) return [];
   const off = contestants.filter(
     ({ id, facts }) =>
       facts.off !== null &&
+      !Object.hasOwn(barred, id) &&
       (kind === null || facts.kind === kind) &&
       !effect.excluded.some(({ route }) => route === id),
   );

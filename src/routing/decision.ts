@@ -4,7 +4,15 @@ import type { Environment, Route, RouteKind } from '../domain/route.ts';
 import type { Candidate, Standing } from './choose.ts';
 import type { RuleEffect } from './evaluate-rules.ts';
 
-type RouteParts = 'id' | 'kind' | 'health' | 'buyerFeeRate' | 'gatewayFeeRate' | 'providerCostRate' | 'etaMinutes';
+type RouteParts =
+  | 'id'
+  | 'kind'
+  | 'health'
+  | 'buyerFeeRate'
+  | 'gatewayFeeRate'
+  | 'providerCostRate'
+  | 'providerCostFixed'
+  | 'etaMinutes';
 
 /** Facts of one route at one time. Rates are parts per million. */
 export interface RouteFacts extends Pick<Route, RouteParts> {
@@ -43,7 +51,7 @@ export interface DecisionInput {
   /** The merchant's preference. */
   preferredKind: RouteKind | null;
   amount: Cents | null;
-  /** Routes that this attempt must not use, with the reason: they refused it, or cost more than the buyer was shown. */
+  /** Routes that must not be used, with the reason: they do not take the amount, refused the attempt, or cost more than shown. */
   barred: Record<string, string>;
   effect: RuleEffect;
 }

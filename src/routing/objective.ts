@@ -1,3 +1,4 @@
+import type { Cents } from '../domain/money.ts';
 import type { Route, RouteHealth } from '../domain/route.ts';
 import type { ObjectiveWeights, Policy } from './routing-policy.ts';
 
@@ -6,15 +7,24 @@ type Objective = Policy['objective'];
 const PPM = 1_000_000;
 const LONGEST_WAIT_MINUTES = 60;
 
-/** Cost of a payment over a route, as a fraction of its amount; negative if the weights make fees a gain. */
+// Amount of a comparison of routes that is about no payment, such as the published score: 50 dollars.
+const TYPICAL_AMOUNT: Cents = 5000;
+
+/**
+ * Cost of a payment over a route, as a fraction of its amount; negative if the weights make fees a gain. Without an amount,
+ * the fixed part of the provider's charge is that of a typical payment.
+ */
 export function costOf(
-  route: Pick<Route, 'buyerFeeRate' | 'gatewayFeeRate' | 'providerCostRate'>,
+  route: Pick<Route, 'buyerFeeRate' | 'gatewayFeeRate' | 'providerCostRate' | 'providerCostFixed'>,
   weights: ObjectiveWeights,
+  amount: Cents | null = null,
 ): number {
+  const { providerCostFixed: fixed = 0 } = route;
+  const fixedRate = fixed === 0 ? 0 : (fixed * PPM) / (amount ?? TYPICAL_AMOUNT);
   const cost =
     weights.buyerFee * route.buyerFeeRate +
     weights.gatewayFee * route.gatewayFeeRate +
-    weights.providerCost * route.providerCostRate;
+    weights.providerCost * (route.providerCostRate + fixedRate);
   return cost / PPM;
 }
 

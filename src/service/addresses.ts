@@ -16,6 +16,12 @@ export function knownHosts(config: Config, localUrl: string): ReadonlySet<string
   return new Set(['localhost', '127.0.0.1', '[::1]', ...urls.map((url) => new URL(url).hostname)]);
 }
 
+/** URLs of the API and of the hosted pages, without a trailing slash. */
+export function urlsOf({ baseUrl, checkoutUrl }: Pick<Config, 'baseUrl' | 'checkoutUrl'>, localUrl: string) {
+  const base = baseUrl ?? localUrl;
+  return { base, checkout: checkoutUrl ?? base };
+}
+
 export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }

@@ -13,6 +13,7 @@ import { settlementApi } from '../http/gateway-settlement.ts';
 import { healthProbes } from '../http/health-probes.ts';
 import { homePages } from '../http/home.ts';
 import { routingApi, routingDecisionsApi } from '../http/gateway-routing.ts';
+import { providersApi } from '../http/gateway-providers.ts';
 import { testClockApi } from '../http/gateway-test-clock.ts';
 import { webhookEndpointsApi } from '../http/gateway-webhook-endpoints.ts';
 import { webhooksApi } from '../http/gateway-events.ts';
@@ -29,6 +30,7 @@ export const API_PARTS: readonly Part[] = [
   webhookEndpointsApi,
   routingApi,
   routingDecisionsApi,
+  providersApi,
   testClockApi,
   apiKeysApi,
   agentApi,

@@ -3,7 +3,12 @@ import type { Deps } from '../operations/deps.ts';
 import { signingSecrets } from '../operations/webhook-endpoints/endpoint-secrets.ts';
 import type { Store } from '../store/store.ts';
 import { createDispatcher } from '../workers/dispatcher.ts';
-import { createFeedWorker, createRecoveryWorker, createRoutingWorker } from '../workers/polling-workers.ts';
+import {
+  createFeedWorker,
+  createReadinessWorker,
+  createRecoveryWorker,
+  createRoutingWorker,
+} from '../workers/polling-workers.ts';
 import { createQueueWorkers } from '../workers/queue-workers.ts';
 import { createTestClockWorker } from '../workers/test-clock-worker.ts';
 import type { Worker } from '../workers/worker.ts';
@@ -16,7 +21,8 @@ export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Wo
   const routing = createRoutingWorker(deps);
   const others = [...createQueueWorkers(deps), simulator, deliveries];
   const clockWorkers = clock ? [createTestClockWorker({ clock, store, workers: others, routing, log })] : [];
-  return [...others, routing, createFeedWorker(deps), createRecoveryWorker(deps), ...clockWorkers];
+  const polling = [createReadinessWorker(deps), createFeedWorker(deps), createRecoveryWorker(deps)];
+  return [...others, routing, ...polling, ...clockWorkers];
 }
 
 export function createDeliveryWorker(deps: Deps, random: () => number): Worker {

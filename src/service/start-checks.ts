@@ -1,6 +1,7 @@
 import type { Config, ExposingSetting } from '../config.ts';
 import { registerConfiguredKeys } from '../operations/api-keys.ts';
 import type { Deps } from '../operations/deps.ts';
+import { SIMULATOR_ID } from '../providers/all.ts';
 
 const UNEXPOSED: Record<ExposingSetting, string> = {
   HOST: 'must be a loopback address',
@@ -13,11 +14,32 @@ const UNEXPOSED: Record<ExposingSetting, string> = {
 export async function prepareAccess(deps: Pick<Deps, 'store' | 'now' | 'log'>, config: Config): Promise<void> {
   await registerConfiguredKeys(deps, config.bootstrapKeys);
   const known = await deps.store.apiKeysKnown();
+  const live = config.providers.find(({ environment }) => environment === 'production');
+  if (live && known !== 'active') {
+    throw new Error(
+      `the provider ${live.id} takes real money, and there is no active API key: make one with "tillway keys create", or name one in BOOTSTRAP_API_KEYS`,
+    );
+  }
   const { exposedBy } = config;
   if (exposedBy !== undefined && !config.allowUnauthenticated && known !== 'active') {
     throw new Error(
       `${exposedBy} ${UNEXPOSED[exposedBy]} while there is no active API key: create one with "tillway keys create", set BOOTSTRAP_API_KEYS, or set ALLOW_UNAUTHENTICATED=true to open the API to every client`,
     );
+  }
+}
+
+/** Logs an instance without a route, and a route of ROUTES_FILE whose provider is not connected. */
+export function warnOfRoutes({ routes, readiness, log }: Deps, { routesFile }: Config): void {
+  const instances = readiness.list();
+  for (const { id, environment } of instances) {
+    const isUsed = routes.some((route) => route.integrationId === id && route.environment === environment);
+    if (!isUsed && id !== SIMULATOR_ID) log.warn({ provider: id }, `provider ${id} has no route in ${environment}`);
+  }
+  if (routesFile === undefined) return;
+  for (const { id: route, integrationId: provider, environment, health } of routes) {
+    const isConnected = instances.some(({ id, environment: own }) => id === provider && own === environment);
+    if (isConnected || health === 'standby') continue;
+    log.warn({ route, provider }, `route ${route} is not used: there is no provider ${provider} of ${environment}`);
   }
 }
 

@@ -9,7 +9,7 @@ const KEPT_MS = 3000;
 const LEDGER_EVERY_MS = 60_000;
 const STATES: readonly RouteHealth[] = ['live', 'degraded', 'standby'];
 
-type Watched = Pick<Deps, 'store' | 'router' | 'log' | 'now'>;
+type Watched = Pick<Deps, 'store' | 'router' | 'readiness' | 'log' | 'now'>;
 
 /** Metrics about database content and routes. */
 interface Watch {
@@ -70,6 +70,7 @@ export function createWatch(deps: Watched, instruments: Instruments, keptMs = KE
       // No timeout here, because the store answers or fails within the time limit of a scrape.
       if (performance.now() - lookedAt >= keptMs) await (looking ??= look());
       showRoutes(instruments, deps);
+      for (const { id, ready } of deps.readiness.list()) instruments.providerReady.labels(id).set(Number(ready));
       return instruments.register.metrics();
     },
     start() {

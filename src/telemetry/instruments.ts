@@ -119,6 +119,11 @@ function statesOf({ gauge }: Create) {
   const atMost = 'Counted up to 10000.';
   const environment = ['environment'];
   return {
+    providerReady: gauge(
+      'provider_ready',
+      'Whether the last check of a provider by this instance found no error: 1 or 0.',
+      ['provider'],
+    ),
     databaseUp: gauge('database_up', '1 if the database answered the last check of this instance, otherwise 0.'),
     pending: ofDatabase('deliveries_pending', `Deliveries that wait for an attempt. ${atMost}`, environment),
     dead: ofDatabase(

@@ -15,10 +15,16 @@ const TURN_MS = 500;
 // Commits do not wake the routing worker, because every payment has several, and a delay of some seconds has no cost (see
 // docs/routing-benchmark/README.md).
 const ROUTING_POLL_MS = 1000;
+const READINESS_POLL_MS = 1000;
 
 /** Refreshes the route estimates of this process and evaluates route health. */
 export function createRoutingWorker({ router, log }: Deps): Worker {
   return createWorker({ name: 'routing', log, runOnce: () => router.refresh(), pollMs: ROUTING_POLL_MS });
+}
+
+/** Checks the providers when they are due. */
+export function createReadinessWorker({ readiness, log }: Deps): Worker {
+  return createWorker({ name: 'readiness', log, runOnce: () => readiness.checkDue(), pollMs: READINESS_POLL_MS });
 }
 
 /** Assigns feed positions to committed events. */

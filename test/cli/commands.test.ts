@@ -430,7 +430,7 @@ describe('tillway migrate and tillway doctor', () => {
   });
 
   const missing = () => Promise.reject(new Error('DATABASE_URL must be something'));
-  const FAILURES: [why: string, migrating: LocalCommands, examining: LocalCommands][] = [
+  const FAILURES: [why: string, migrating: Partial<LocalCommands>, examining: Partial<LocalCommands>][] = [
     ['it is gone', database({ migrate: () => Promise.reject(new Error('it is gone')) }), database({})],
     ['DATABASE_URL must be something', { ...database({}), database: missing }, { ...database({}), database: missing }],
   ];

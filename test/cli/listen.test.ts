@@ -13,7 +13,7 @@ import { freePort } from '../process/program.ts';
 import { createSession, startAt, submit } from '../simulator/buyer.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { startServer } from '../support/http-server.ts';
-import { createTerminal, runIn, runWith } from './terminal.ts';
+import { NOTHING_LOCAL, createTerminal, runIn, runWith } from './terminal.ts';
 import { until } from '../support/until.ts';
 
 describe('the follower of the event feed', () => {
@@ -123,8 +123,7 @@ function listen(url: string, ...given: (string | Partial<Terminal>)[]) {
     interruption: () => controller.signal,
     ...Object.assign({}, ...overrides),
   });
-  const local = { serve: () => Promise.reject(new Error()), database: () => Promise.reject(new Error()) };
-  const ended = runTillway(['listen', ...args.flatMap((each) => each.split(' '))], terminal, local);
+  const ended = runTillway(['listen', ...args.flatMap((each) => each.split(' '))], terminal, NOTHING_LOCAL);
   const waitForOutput = (text: string | RegExp) =>
     until(
       () => (typeof text === 'string' ? stdout().includes(text) : text.test(stdout())),

@@ -9,6 +9,7 @@ import { createTerminal } from './terminal.ts';
 export const LOCAL = {
   serve: () => Promise.resolve(),
   database: () => Promise.reject(new Error('there is none')),
+  providers: () => Promise.reject(new Error('there are none')),
 };
 export function commandTree(): Command {
   return createProgram(createContext(createTerminal().terminal), LOCAL);

@@ -43,9 +43,10 @@ export function createTerminal(overrides: Partial<Terminal> = {}): TestTerminal 
 }
 
 /** Local commands that fail. The tests of local commands start a process. */
-const NOTHING_LOCAL: LocalCommands = {
+export const NOTHING_LOCAL: LocalCommands = {
   serve: () => Promise.reject(new Error('no service is started here')),
   database: () => Promise.reject(new Error('there is no database here')),
+  providers: () => Promise.reject(new Error('there are no settings here')),
 };
 
 /** Words of a command line: the first argument is split at spaces, further arguments are one word each. */
@@ -65,12 +66,12 @@ export function runWith(overrides: Partial<Terminal>, ...args: string[]): Promis
 
 /** Runs a command line with local commands and overrides of the terminal. */
 export async function runOn(
-  local: LocalCommands,
+  local: Partial<LocalCommands>,
   overrides: Partial<Terminal>,
   ...args: string[]
 ): Promise<CommandResult> {
   const { terminal, stdout, stderr } = createTerminal(overrides);
-  const code = await runTillway(wordsOf(args), terminal, local);
+  const code = await runTillway(wordsOf(args), terminal, { ...NOTHING_LOCAL, ...local });
   return { code, stdout: stdout(), stderr: stderr() };
 }
 

@@ -29,7 +29,7 @@ function inlineCommands(markdown: string): string[] {
 
 describe('commands and samples in the guides', () => {
   const root = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-  const pages = ['README.md', ...GUIDES.map((name) => `docs/${name}.md`)];
+  const pages = ['README.md', 'docs/providers.md', ...GUIDES.map((name) => `docs/${name}.md`)];
 
   for (const page of pages) {
     test(`the tillway commands in the text of ${page} are valid`, () => {

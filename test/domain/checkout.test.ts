@@ -114,6 +114,9 @@ describe('status changes of a session', () => {
     const [payment] = startAttempt(aCheckout({ amount: 10_000 }), anAttempt(1, route), NOW).next.payments;
     assert.deepEqual(payment?.fees, { buyerFee: 50, gatewayFee: 290, merchantNet: 9_710, total: 10_050 });
     assert.equal(payment?.providerCost, 190);
+    const fixed = { ...route, providerCostFixed: 30 };
+    const [dearer] = startAttempt(aCheckout({ amount: 10_000 }), anAttempt(1, fixed), NOW).next.payments;
+    assert.equal(dearer?.providerCost, 220);
     assert.deepEqual(payment?.route, {
       id: 'sandbox_card',
       kind: 'card',

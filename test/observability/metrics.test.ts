@@ -100,6 +100,7 @@ describe('the metrics of a service', () => {
     ['commit_conflicts_total', 'conflict="session_refused"', 1],
     ['http_refused_total', 'status="400"', 1],
     ['database_up', '', 1],
+    ['provider_ready', 'provider="sandbox"', 1],
     ['deliveries_dead', sandbox, 1],
     ['webhook_endpoints', `${sandbox},state="disabled"`, 1],
     ['ledger_imbalance_cents', sandbox, 0],
@@ -116,7 +117,7 @@ describe('the metrics of a service', () => {
 
   test('have a unit in each name, no path, id or address in a label, and the aggregation in their help text', () => {
     const units =
-      /_(?:seconds|total|cents|ratio|info|change_sets|up|state|pending|dead|due|open|endpoints)(?:_bucket|_sum|_count)?$/;
+      /_(?:seconds|total|cents|ratio|info|change_sets|up|state|pending|dead|due|open|endpoints|ready)(?:_bucket|_sum|_count)?$/;
     for (const [name, labels] of exposed) {
       assert.ok(!name.startsWith('tillway_') || units.test(name), name);
       for (const values of labels.values()) {

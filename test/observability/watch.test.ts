@@ -22,6 +22,7 @@ const BACKLOG = {
 };
 const LOG = { debug() {}, warn() {}, error() {} };
 const ROUTER = { view: () => ({ ranked: [] }) };
+const READINESS = { list: () => [] };
 
 /** Metrics of a database with the given backlog query, whose result is cached for `keptMs`. */
 function watchOf(
@@ -30,7 +31,9 @@ function watchOf(
   { daySums, log = LOG }: { daySums?: Store['daySums']; log?: typeof LOG } = {},
 ) {
   const store = { backlog, daySums, now: () => NOW };
-  const deps = { store, router: ROUTER, log, now: () => NOW } as unknown as Parameters<typeof createWatch>[0];
+  const deps = { store, router: ROUTER, readiness: READINESS, log, now: () => NOW } as unknown as Parameters<
+    typeof createWatch
+  >[0];
   return createWatch(deps, createMetrics().instruments, keptMs);
 }
 

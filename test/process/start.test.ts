@@ -75,6 +75,21 @@ describe('the service does not start', () => {
     it(`with ${name}=${value}`, () => assert.rejects(startTestService({ variables: { [name]: value } }), { message }));
   }
 
+  it('with a provider of production and without an API key, even if others may use it without one', async () => {
+    const live = {
+      STRIPE_SECRET_KEY: 'sk_live_abc',
+      STRIPE_WEBHOOK_SECRET: 'whsec_abc',
+      BASE_URL: 'https://pay.example',
+      ALLOW_UNAUTHENTICATED: 'true',
+    };
+    const message = /^the provider stripe takes real money, and there is no active API key: /;
+    await assert.rejects(startTestService({ variables: live }), { message });
+    await using on = await startTestService({
+      variables: { ...live, BOOTSTRAP_API_KEYS: `sk_live_${'a'.repeat(43)}` },
+    });
+    assert.ok(on.service.deps.providers.has('stripe'));
+  });
+
   it('on a database that it cannot open, with a message that names the database', async () => {
     using folder = temporaryFolder();
     writeFileSync(folder.path('file'), 'not a folder');

@@ -44,6 +44,18 @@ describe('reading a catalogue', () => {
     assert.deepEqual([route?.gatewayFeeRate, route?.successRate], [34_900, 1_000_000]);
   });
 
+  test('amounts are dollars in the file and cents inside, and are optional', () => {
+    const [route] = parseCatalogue(catalogueWith({ providerCostFixed: 0.3, minAmount: 0.5, maxAmount: 100 }));
+    assert.deepEqual([route?.providerCostFixed, route?.minAmount, route?.maxAmount], [30, 50, 10_000]);
+    const [plain] = parseCatalogue(catalogueWith({}));
+    assert.deepEqual([plain?.providerCostFixed, plain?.minAmount, plain?.maxAmount], [undefined, undefined, undefined]);
+  });
+
+  test('options are not read here', () => {
+    const options = { method: 'card', nested: { any: [1] } };
+    assert.deepEqual(parseCatalogue(catalogueWith({ options }))[0]?.options, options);
+  });
+
   test('the limits themselves are accepted', () => {
     const accepted: [field: string, ...values: (string | number)[]][] = [
       ['id', 'abc', 'a'.repeat(120)],
@@ -71,6 +83,9 @@ describe('reading a catalogue', () => {
     ['eta', undefined],
     ['etaMinutes', -1, 43_201],
     ['fee', 0.01],
+    ['providerCostFixed', -0.1, 0.305, '0.30'],
+    ['minAmount', -1, 0.001, 10_001],
+    ['options', 'card', []],
   ];
   for (const [field, ...values] of rejected) {
     test(`an invalid ${field} is rejected with its name: ${JSON.stringify(values).slice(0, 40)}`, () => {
@@ -82,6 +97,11 @@ describe('reading a catalogue', () => {
       }
     });
   }
+
+  test('a maxAmount below the minAmount is rejected', () => {
+    assert.throws(() => parseCatalogue(catalogueWith({ minAmount: 2, maxAmount: 1 })), /routes\.0\.maxAmount: /);
+    assert.equal(parseCatalogue(catalogueWith({ minAmount: 2, maxAmount: 2 })).length, 1);
+  });
 
   test('a catalogue without routes, with a duplicate id or of another shape is rejected', () => {
     const [route] = shipped.routes;

@@ -22,6 +22,13 @@ describe('the objective', () => {
     assert.equal(costOf(route, OBJECTIVES.operator), -0.025);
   });
 
+  test('counts the fixed part of the provider by the amount, or for a typical payment', () => {
+    const route = { buyerFeeRate: 0, gatewayFeeRate: 0, providerCostRate: 29_000, providerCostFixed: 30 };
+    assert.equal(costOf(route, OBJECTIVES.total, 1000), 0.059);
+    assert.equal(costOf(route, OBJECTIVES.total, 100_000), 0.0293);
+    assert.equal(costOf(route, OBJECTIVES.total), costOf(route, OBJECTIVES.total, 5000));
+  });
+
   test('values a success by its probability, less the cost of the wait', () => {
     const { objective } = DEFAULT_POLICY;
     assert.equal(valueOf(0.9, 0.03, 0, objective), 0.9 * 0.97);

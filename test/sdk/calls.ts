@@ -67,6 +67,7 @@ const ROWS: [method: string, answer: string | object, ...args: unknown[]][] = [
   ['routing.routes', PAGE],
   ['routing.overrideHealth', 'routing_route', 'rt_x', { health: 'standby' }],
   ['routing.transitions', PAGE],
+  ['providers.list', PAGE],
   ['webhooks.example', { ok: true, action: 'webhook.example', result: {} }],
   ['webhooks.verifySample', { ok: true, action: 'webhook.verify_sample', result: {} }, { payload: SAMPLE }],
   ['testClock.get', 'test_clock'],

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import type { OpenApi } from '../../src/contract/openapi-document.ts';
 import { readConfig } from '../../src/config.ts';
 import { createRandomBytes } from '../../src/runtime.ts';
-import { type Service, startService } from '../../src/service.ts';
+import { type ProcessDeps, type Service, startService } from '../../src/service.ts';
 import { type SimulatorStore, createSimulatorStore } from '../../src/simulator/simulator-store.ts';
 import { openStore } from '../../src/store/open.ts';
 import { originOfLine } from '../../src/telemetry/log.ts';
@@ -47,6 +47,8 @@ export interface TestServiceOptions {
   /** True for workers that run by themselves. Default: `live`. */
   background?: boolean;
   randomBytes?(size: number): Uint8Array;
+  /** Providers in addition to the simulated one. */
+  providers?: ProcessDeps['providers'];
   /** Another instance that shares its database and its clock with this one, or only a database. */
   beside?: Pick<TestService, 'databaseUrl'> & Partial<Pick<TestService, 'clock'>>;
 }
@@ -57,6 +59,7 @@ export async function startTestService({
   live = false,
   background = live,
   randomBytes = createRandomBytes(),
+  providers = [],
   beside,
 }: TestServiceOptions = {}): Promise<TestService> {
   const own = beside
@@ -81,6 +84,7 @@ export async function startTestService({
   const service = await startService(readConfig(settings), {
     clock,
     randomBytes,
+    providers,
     log,
     async openStore(settings, options) {
       const store = await openStore(settings, options);

@@ -728,6 +728,20 @@ export class TestClockResource extends Resource {
   }
 }
 
+export class ProvidersResource extends Resource {
+  /** List the connected providers. Whether each can take payments, and what its last check found. */
+  list(params: api.ListProvidersParams = {}, options?: RequestOptions): TillwayList<api.ProviderInstance> {
+    return listOf(this.transport, {
+      method: 'GET',
+      path: '/api/gateway/providers',
+      query: { ...params },
+      options,
+      repeatable: true,
+      read: readPage<api.ProviderInstance>,
+    });
+  }
+}
+
 export class ApiKeysResource extends Resource {
   /** Create an API key. Creates a key in the environment of the requesting key. The key itself is shown only in this response. Requires an admin key: create the first key with tillway keys create or BOOTSTRAP_API_KEYS. */
   create(params: api.CreateApiKeyParams, options?: RequestOptions): TillwayPromise<api.CreatedApiKey> {
@@ -861,6 +875,7 @@ export class ApiResources extends Resource {
   readonly webhookEndpoints: WebhookEndpointsResource = new WebhookEndpointsResource(this.transport);
   readonly routing: RoutingResource = new RoutingResource(this.transport);
   readonly testClock: TestClockResource = new TestClockResource(this.transport);
+  readonly providers: ProvidersResource = new ProvidersResource(this.transport);
   readonly apiKeys: ApiKeysResource = new ApiKeysResource(this.transport);
   readonly routes: RoutesResource = new RoutesResource(this.transport);
   readonly checkout: CheckoutResource = new CheckoutResource(this.transport);

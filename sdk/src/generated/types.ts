@@ -708,6 +708,37 @@ export interface Payment {
   environment: Environment;
 }
 
+export interface ProviderFinding {
+  /** error: keeps the instance from being ready. */
+  level: 'ok' | 'warning' | 'error';
+  /** The finding, as a clause. */
+  message: string;
+  /** What to do about it. */
+  todo?: string | undefined;
+}
+
+export interface ProviderInstance {
+  /** The instance. */
+  id: string;
+  object: 'provider';
+  /** The kind of provider. */
+  adapter: string;
+  /** The only environment whose payments it can move. */
+  environment: 'sandbox' | 'production';
+  /** The provider's id of the account, if it is configured. */
+  account?: string | undefined;
+  /** False: its routes are in standby. */
+  ready: boolean;
+  /** Why it is not ready; null if it is. */
+  reason: string | null;
+  /** Results of its last check by this process. */
+  findings: ProviderFinding[];
+  /** Time of that check, or null. */
+  checkedAt: Timestamp | null;
+  /** The routes that it carries. */
+  routes: string[];
+}
+
 export interface RecoverDeliveriesParams {
   /** Start of the time range, inclusive. ISO 8601. */
   from: Timestamp;
@@ -1771,6 +1802,11 @@ export interface ListRoutingTransitionsParams {
   startingAfter?: string | undefined;
   /** Id of a record of this list; returns newer records. */
   endingBefore?: string | undefined;
+}
+
+export interface ListProvidersParams {
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
+  environment?: 'sandbox' | 'production' | undefined;
 }
 
 export interface ListApiKeysParams {

@@ -1,3 +1,4 @@
+import { type Cents, usd } from '../../domain/money.ts';
 import type { Environment, Route, RouteKind } from '../../domain/route.ts';
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import { decide } from '../../routing/decide.ts';
@@ -30,6 +31,7 @@ const MAX_CACHED_QUOTES = 1000;
 /** Input of a quote besides the routes. */
 export interface QuoteRequest {
   environment: Environment;
+  amount: Cents;
   preferredKind: RouteKind | null;
   /** The payment kind that the buyer has chosen, or could choose. */
   kind?: RouteKind | null;
@@ -68,16 +70,29 @@ export function effectOf(deps: Pick<Deps, 'router'>, environment: Environment, f
 export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
   const view = deps.router.view(request.environment);
   const kind = request.kind ?? null;
-  if (request.barred && request.barred.size > 0) return newQuote(deps, view, { ...request, kind });
+  const beyond = routesBeyond(view, request.amount);
+  if (request.barred && request.barred.size > 0) {
+    return newQuote(deps, view, { ...request, kind, barred: new Map([...request.barred, ...beyond]) });
+  }
   const rules = request.effect === NO_EFFECT ? '' : effectKey(request.effect);
-  const key = `${request.preferredKind} ${kind} ${rules}`;
+  const key = `${request.preferredKind} ${kind} ${rules} ${[...beyond.keys()].join()}`;
   let quote = view.quotes.get(key);
   if (!quote) {
-    quote = newQuote(deps, view, { ...request, kind });
+    quote = newQuote(deps, view, { ...request, kind, barred: beyond });
     if (view.quotes.size >= MAX_CACHED_QUOTES) view.quotes.clear();
     view.quotes.set(key, quote);
   }
   return quote;
+}
+
+/** The routes of a view that do not take that amount, with the reasons. */
+export function routesBeyond({ limited }: RoutingView, amount: Cents): ReadonlyMap<string, string> {
+  const reasons = limited.map(({ id, minAmount, maxAmount }): [string, string | undefined] => {
+    if (minAmount !== undefined && amount < minAmount) return [id, `takes ${usd(minAmount)} or more`];
+    if (maxAmount !== undefined && amount > maxAmount) return [id, `takes at most ${usd(maxAmount)}`];
+    return [id, undefined];
+  });
+  return new Map(reasons.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
 /** The route, or the error of the rules: `forbidden`, or `no_eligible_route` naming every route. */
@@ -168,9 +183,11 @@ export function estimateFees(
   { environment, preferredRoute, routeId, amount }: FeesEstimateRequest,
 ): z.output<typeof feesEstimateResult> {
   assertEnvironment(deps, environment);
-  const quoted = () => quoteFor(deps, { environment, preferredKind: preferredRoute ?? null, effect: NO_EFFECT });
+  const cents = centsOf(amount);
+  const asked = { environment, amount: cents, preferredKind: preferredRoute ?? null, effect: NO_EFFECT };
+  const quoted = () => quoteFor(deps, asked);
   const found = routeId === undefined ? routeOfQuote(quoted(), NO_EFFECT) : namedRoute(deps, environment, routeId);
   if (found instanceof GatewayError) throw found;
   const { route, summary } = found;
-  return { environment, route: summary, feeSplit: renderFeeSplit(splitFees(centsOf(amount), route)) };
+  return { environment, route: summary, feeSplit: renderFeeSplit(splitFees(cents, route)) };
 }

@@ -5,14 +5,21 @@ import { type HealthRecord, initialHealth } from '../../routing/health-record.ts
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { RuleSet } from '../../routing/rule-set.ts';
 import type { Store } from '../../store/store.ts';
+import { type Readiness, providerReason } from '../providers/readiness.ts';
 import { createTurns } from '../in-turn.ts';
 import { type Estimates, emptyEstimates, readEstimates } from './read-estimates.ts';
 import { type WatchDeps, watchHealth } from './health-watch.ts';
 import { type RoutingView, buildView } from './routing-view.ts';
 
+interface Catalogue {
+  routes: readonly Route[];
+  providers: ReadonlyMap<string, Provider>;
+  readiness: Readiness;
+}
+
 /** Dependencies of the router, which reads the catalogue at every refresh. */
 export interface RouterDeps extends WatchDeps {
-  catalogue(): { routes: readonly Route[]; providers: ReadonlyMap<string, Provider> };
+  catalogue(): Catalogue;
   /** Random seed of this process, stored with its decisions. */
   seed: string;
 }
@@ -37,6 +44,8 @@ interface Known {
 interface Built {
   routes: readonly Route[];
   providers: ReadonlyMap<string, Provider>;
+  /** Version of the readiness. */
+  version: number;
   views: Record<Environment, RoutingView>;
 }
 
@@ -60,25 +69,28 @@ export function createRouter(deps: RouterDeps): Router {
   }
 
   function build(): Built {
-    const { routes, providers } = deps.catalogue();
+    const catalogue = deps.catalogue();
+    const { routes, providers, readiness } = catalogue;
     const rules = { compiled: rulesFor(routes), version: known.rulesVersion };
     const viewOf = (environment: Environment) =>
       buildView({
         environment,
         at: deps.store.now(),
         routes: routes.filter((route) => route.environment === environment),
-        isConnected: (route) => providers.has(route.integrationId),
+        providerReason: (route) => providerReason(catalogue, route),
         healthOf: (route) => known.health[environment].get(route.id) ?? initialHealth(route.health, deps.store.now()),
         estimates: known.estimates[environment],
         rules,
         newId: deps.newId,
         before: built?.views[environment],
       });
-    return { routes, providers, views: { sandbox: viewOf('sandbox'), production: viewOf('production') } };
+    const version = readiness.version();
+    return { routes, providers, version, views: { sandbox: viewOf('sandbox'), production: viewOf('production') } };
   }
 
   async function look(): Promise<number> {
-    const { routes, providers } = deps.catalogue();
+    const catalogue = deps.catalogue();
+    const { routes } = catalogue;
     const estimates = { ...known.estimates };
     const health = { sandbox: new Map<string, HealthRecord>(), production: new Map<string, HealthRecord>() };
     for (const { environment, routeId, body } of await deps.store.routeHealth()) {
@@ -95,7 +107,7 @@ export function createRouter(deps: RouterDeps): Router {
         known.estimates[environment],
       );
       estimates[environment] = found;
-      const connected = own.filter(({ integrationId }) => providers.has(integrationId));
+      const connected = own.filter((route) => providerReason(catalogue, route) === null);
       const isFirst = built === undefined;
       transitions += await watchHealth(
         deps,
@@ -118,8 +130,10 @@ export function createRouter(deps: RouterDeps): Router {
     tokens: { sandbox: DEFAULT_POLICY.exploration.budgetCap, production: DEFAULT_POLICY.exploration.budgetCap },
     refresh: () => inTurn(look),
     view(environment) {
-      const { routes, providers } = deps.catalogue();
-      if (built?.routes !== routes || built.providers !== providers) built = build();
+      const { routes, providers, readiness } = deps.catalogue();
+      const isCurrent =
+        built?.routes === routes && built.providers === providers && built.version === readiness.version();
+      if (!built || !isCurrent) built = build();
       return built.views[environment];
     },
   };

@@ -36,6 +36,8 @@ export interface RoutingView {
   kinds: readonly RouteKind[];
   /** Routes, the best one first, without regard to a preferred kind. */
   ranked: readonly RouteView[];
+  /** The routes that do not take every amount. */
+  limited: readonly Route[];
   /** Quotes on this view, by their other input. */
   quotes: Map<string, Quote>;
   /** True once the snapshot is stored. */
@@ -58,7 +60,8 @@ export interface ViewSource {
   environment: Environment;
   at: Instant;
   routes: readonly Route[];
-  isConnected(route: Route): boolean;
+  /** Reason for which the provider of a route cannot be used; null if it can. */
+  providerReason(route: Route): string | null;
   healthOf(route: Route): HealthRecord;
   estimates: Estimates;
   rules: { compiled: CompiledRules; version: number };
@@ -93,6 +96,7 @@ export function buildView(source: ViewSource): RoutingView {
         b.summary.score - a.summary.score ||
         (a.route.id < b.route.id ? -1 : 1),
     ),
+    limited: routes.filter(({ minAmount, maxAmount }) => minAmount !== undefined || maxAmount !== undefined),
     quotes: new Map(),
     isRecorded: false,
     isProbed: false,
@@ -134,6 +138,7 @@ function knownRoute(source: ViewSource, route: Route, found: RouteEstimate): Rou
     buyerFeeRate: route.buyerFeeRate,
     gatewayFeeRate: route.gatewayFeeRate,
     providerCostRate: route.providerCostRate,
+    ...(route.providerCostFixed !== undefined && { providerCostFixed: route.providerCostFixed }),
     etaMinutes: route.etaMinutes,
     triedAt: found.lastOutcomeAt,
   };
@@ -145,13 +150,13 @@ function knownRoute(source: ViewSource, route: Route, found: RouteEstimate): Rou
   return { route, health, facts, summary: renderRoute({ ...route, health: facts.health }, score) };
 }
 
-function offWords({ at, isConnected }: ViewSource, route: Route, health: HealthRecord): string | null {
+function offWords({ at, providerReason }: ViewSource, route: Route, health: HealthRecord): string | null {
   if (isDisabled(health, at)) {
     return health.cause === 'disabled_in_catalogue'
       ? 'disabled in the catalogue'
       : `disabled by the operator: ${health.manual!.reason}`;
   }
-  return isConnected(route) ? null : `no provider is connected for ${route.integrationId}`;
+  return providerReason(route);
 }
 
 function sameRecords(before: RoutingView, known: readonly RouteView[]): boolean {

@@ -10,7 +10,7 @@ import { assertEnvironment } from '../access/caller.ts';
 import { centsOf } from '../cents-of.ts';
 import type { Deps } from '../deps.ts';
 import { factsOf } from './attempts.ts';
-import { decisionInput } from './offers.ts';
+import { decisionInput, routesBeyond } from './offers.ts';
 import { type Decided, readDecisions } from './stored-decisions.ts';
 
 /** Dry run of a quote or of an attempt, with its reasons. Nothing is written or drawn. */
@@ -37,7 +37,8 @@ export function dryRun(
   const identity = { customerEmail: request.customer, idempotencyKey: deps.newId('chk') };
   const effect = evaluateRules(rules, factsOf({ ...checkout, ...identity }, at));
   const purpose = kind === null ? 'offer' : 'attempt';
-  const input = decisionInput({ purpose, at, kind, preferredKind, amount, effect });
+  const barred = Object.fromEntries(routesBeyond(view, amount));
+  const input = decisionInput({ purpose, at, kind, preferredKind, amount, barred, effect });
   const { snapshot } = view;
   const output = decide(snapshot, input, DEFAULT_POLICY);
   return { snapshot, routes: snapshot.routes, input, output, rejected: effect.rejected, warnings };
@@ -90,11 +91,16 @@ function addDecision(result: Backtest, decided: Decided, input: DecisionInput): 
   if (again.chosen !== decided.output.chosen) result.different.push({ decided, again });
 }
 
-function addRoute(totals: Totals, routes: readonly RouteFacts[], id: string | null, { effect }: DecisionInput): void {
+function addRoute(
+  totals: Totals,
+  routes: readonly RouteFacts[],
+  id: string | null,
+  { amount, effect }: DecisionInput,
+): void {
   const facts = routes.find((route) => route.id === id);
   if (!facts) return;
   totals.expectedSuccess += facts.p;
-  totals.cost += costOf(facts, policyOf(DEFAULT_POLICY, effect).objective.weights);
+  totals.cost += costOf(facts, policyOf(DEFAULT_POLICY, effect).objective.weights, amount);
 }
 
 function noTotals(): Totals {

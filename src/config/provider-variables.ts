@@ -1,0 +1,74 @@
+import type { Environment } from '../domain/route.ts';
+import type { Draft } from './provider-settings.ts';
+import { ConfigError } from './setting-fields.ts';
+
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+/** Variables that configure one instance of an adapter each. */
+export const PROVIDER_VARIABLES = [
+  'STRIPE_SECRET_KEY',
+  'STRIPE_WEBHOOK_SECRET',
+  'STRIPE_TEST_SECRET_KEY',
+  'STRIPE_TEST_WEBHOOK_SECRET',
+  'STRIPE_API_BASE',
+] as const;
+type Variable = (typeof PROVIDER_VARIABLES)[number];
+
+/** The instances of the variables. Throws ConfigError. */
+export function draftsOfVariables(variables: Variables): Draft[] {
+  const { STRIPE_SECRET_KEY: key, STRIPE_API_BASE: apiBase } = variables;
+  const environment = key === undefined ? undefined : environmentOfStripeKey(key);
+  const drafts = [
+    environment && stripeOf(variables, environment, ['STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET']),
+    variables['STRIPE_TEST_SECRET_KEY'] === undefined
+      ? undefined
+      : stripeOf(variables, 'sandbox', ['STRIPE_TEST_SECRET_KEY', 'STRIPE_TEST_WEBHOOK_SECRET']),
+  ].filter((draft) => draft !== undefined);
+  for (const prefix of ['STRIPE', 'STRIPE_TEST']) {
+    if (variables[`${prefix}_SECRET_KEY`] !== undefined || variables[`${prefix}_WEBHOOK_SECRET`] === undefined)
+      continue;
+    throw new ConfigError(`${prefix}_SECRET_KEY is needed with ${prefix}_WEBHOOK_SECRET`);
+  }
+  if (apiBase !== undefined && !drafts.some((draft) => draft.environment === 'sandbox')) {
+    throw new ConfigError('STRIPE_API_BASE is for sandbox only: set STRIPE_SECRET_KEY to a key of the test mode');
+  }
+  return drafts;
+}
+
+function environmentOfStripeKey(key: string): Environment {
+  if (/^[sr]k_test_/.test(key)) return 'sandbox';
+  if (/^[sr]k_live_/.test(key)) return 'production';
+  throw new ConfigError(
+    'STRIPE_SECRET_KEY must be a secret or restricted key of Stripe: sk_test_, rk_test_, sk_live_ or rk_live_',
+  );
+}
+
+function stripeOf(
+  variables: Variables,
+  environment: Environment,
+  [keyName, webhookName]: [key: Variable, webhook: Variable],
+): Draft {
+  const id = environment === 'sandbox' ? 'stripe_test' : 'stripe';
+  const secrets = variables[webhookName];
+  if (secrets === undefined) {
+    const reason = 'without it, nobody could tell a callback of Stripe from a forged one';
+    throw new ConfigError(`${webhookName} (webhookSecrets of ${id}) is needed with ${keyName}: ${reason}`);
+  }
+  const apiBase = environment === 'sandbox' ? variables['STRIPE_API_BASE'] : undefined;
+  const names: Record<string, Variable> = {
+    secretKey: keyName,
+    webhookSecrets: webhookName,
+    apiBase: 'STRIPE_API_BASE',
+  };
+  return {
+    id,
+    adapter: 'stripe',
+    environment,
+    settings: {
+      secretKey: variables[keyName],
+      webhookSecrets: secrets.split(',').map((secret) => secret.trim()),
+      ...(apiBase !== undefined && { apiBase }),
+    },
+    placeOf: (setting) => (setting === undefined ? `${keyName} (${id})` : `${names[setting]} (${setting} of ${id})`),
+  };
+}

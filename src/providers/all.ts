@@ -1,0 +1,107 @@
+import type { Logger } from 'pino';
+import type { z } from 'zod';
+import type { Environment } from '../domain/route.ts';
+import type { Provider } from './provider.ts';
+import { faultOfStripe, stripeRoutes, stripeSettings } from './stripe-settings.ts';
+
+/** Id of the simulated provider, which is a part of the service and is not configured. */
+export const SIMULATOR_ID = 'sandbox';
+
+/** Surroundings of an adapter. */
+export interface AdapterContext {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** URL for the provider's callbacks to this instance. */
+  callbackUrl: string;
+  /** URL below which the hosted pages are, without a trailing slash. */
+  checkoutUrl: string;
+  log: Logger;
+  /** Called when the provider refuses the credentials of this instance; `reason` is a clause: "the key was refused (401)". */
+  onRefusedKey(reason: string): void;
+}
+
+/** A configured account at a provider. */
+export interface Instance<Settings> {
+  id: string;
+  environment: Environment;
+  settings: Settings;
+}
+
+/** An instance whose settings are valid. The settings are not visible, because they contain secrets. */
+export interface ProviderInstance {
+  id: string;
+  adapter: string;
+  environment: Environment;
+  /** The provider's id of the account, if it is configured. */
+  account?: string | undefined;
+  /** Default routes, in the form of the catalogue file. */
+  routes: readonly unknown[];
+  create(context: AdapterContext): Promise<Provider>;
+}
+
+/** A fault of one setting; the message continues the name of the setting. */
+interface SettingFault {
+  setting: string | undefined;
+  message: string;
+}
+
+/** A kind of provider that can be configured. */
+export interface Adapter {
+  /** Settings that must not be written in the providers file. */
+  secrets: readonly string[];
+  read(instance: Instance<Record<string, unknown>>): ProviderInstance | SettingFault[];
+}
+
+interface AdapterDefinition<Settings extends { account?: string | undefined }> {
+  name: string;
+  secrets: readonly (keyof Settings & string)[];
+  settings: z.ZodType<Settings>;
+  /** A contradiction of the settings, as a sentence that begins with the name of a setting. */
+  faultOf(environment: Environment, settings: Settings): string | undefined;
+  routesOf(id: string, environment: Environment): readonly unknown[];
+  create(instance: Instance<Settings>, context: AdapterContext): Promise<Provider>;
+}
+
+/** The adapters by name. The module of an adapter is loaded when an instance of it is created. */
+export const ADAPTERS: ReadonlyMap<string, Adapter> = new Map([
+  adapter({
+    name: 'stripe',
+    secrets: ['secretKey', 'webhookSecrets'],
+    settings: stripeSettings,
+    faultOf: faultOfStripe,
+    routesOf: stripeRoutes,
+    create: async (instance, context) => (await import('./stripe.ts')).createStripe(instance, context),
+  }),
+]);
+
+function adapter<Settings extends { account?: string | undefined }>(
+  definition: AdapterDefinition<Settings>,
+): [string, Adapter] {
+  const { name, secrets, settings: schema, faultOf, routesOf, create } = definition;
+  const read: Adapter['read'] = ({ id, environment, settings: given }) => {
+    const { success, data: settings, error } = schema.safeParse(given);
+    if (!success) return error.issues.flatMap((issue) => faultsOfIssue(issue, given));
+    const fault = faultOf(environment, settings);
+    if (fault !== undefined) return [faultOfSentence(fault, given)];
+    const { account } = settings;
+    const routes = routesOf(id, environment);
+    const created = (context: AdapterContext) => create({ id, environment, settings }, context);
+    return { id, adapter: name, environment, account, routes, create: created };
+  };
+  return [name, { secrets, read }];
+}
+
+function faultsOfIssue(issue: z.core.$ZodIssue, given: Record<string, unknown>): SettingFault[] {
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((setting) => ({ setting, message: 'is not a setting' }));
+  const setting = issue.path[0]?.toString();
+  // The message of zod for a missing value names a type only.
+  const isMissing = setting !== undefined && !Object.hasOwn(given, setting);
+  return [{ setting, message: isMissing ? 'is missing' : issue.message }];
+}
+
+function faultOfSentence(sentence: string, given: Record<string, unknown>): SettingFault {
+  const [, setting, message] = /^(\w+) (.*)$/.exec(sentence) ?? [];
+  const isSetting = setting !== undefined && Object.hasOwn(given, setting);
+  return isSetting ? { setting, message: message! } : { setting: undefined, message: sentence };
+}

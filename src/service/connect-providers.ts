@@ -1,0 +1,60 @@
+import type { Config } from '../config.ts';
+import type { Deps } from '../operations/deps.ts';
+import { type ConnectedInstance, type Readiness, resultOf } from '../operations/providers/readiness.ts';
+import { type AdapterContext, type ProviderInstance, SIMULATOR_ID } from '../providers/all.ts';
+import type { Provider } from '../providers/provider.ts';
+import { hostInUrl, urlsOf } from './addresses.ts';
+import { readCatalogue } from './read-catalogue.ts';
+
+/** The simulated provider, as an instance. */
+const SIMULATOR: ConnectedInstance = { id: SIMULATOR_ID, adapter: 'simulator', environment: 'sandbox' };
+
+/** The configured instances and those of the caller, the simulated provider, and the routes. */
+export function instancesOf(config: Config, given: readonly ProviderInstance[] = []) {
+  const configured = [...config.providers, ...given];
+  const offersSimulator = config.simulator ?? !configured.some(({ environment }) => environment === 'sandbox');
+  const named = configured.map(({ id, adapter, environment, account }) => ({ id, adapter, environment, account }));
+  return {
+    configured,
+    instances: [SIMULATOR, ...named],
+    routes: readCatalogue(config.routesFile, configured, offersSimulator),
+  };
+}
+
+/** Surroundings of the adapter of an instance. */
+function adapterContext(
+  id: string,
+  { urls, ...others }: { urls: Deps['urls'] } & Omit<AdapterContext, 'callbackUrl' | 'checkoutUrl'>,
+): AdapterContext {
+  return { ...others, callbackUrl: `${urls.base}/api/providers/${id}/callbacks`, checkoutUrl: urls.checkout };
+}
+
+/** The configured instances, for a check without a service. */
+export function localProviders(config: Config, surroundings: Pick<AdapterContext, 'now' | 'log'>) {
+  const urls = urlsOf(config, `http://${hostInUrl(config.host)}:${config.port}`);
+  const shared = { ...surroundings, urls, onRefusedKey: () => undefined };
+  return config.providers.map(({ id, environment, routes, create }) => ({
+    id,
+    environment,
+    routes,
+    check: async () => resultOf(await create(adapterContext(id, shared))),
+  }));
+}
+
+interface Connecting {
+  urls: Deps['urls'];
+  now(): number;
+  log: Deps['log'];
+  readiness: Pick<Readiness, 'refuseKey'>;
+}
+
+/** Loads the adapters of the instances. Asks no provider anything. */
+export function connectProviders(
+  configured: readonly ProviderInstance[],
+  { readiness, ...others }: Connecting,
+): Promise<Provider[]> {
+  const connected = configured.map(({ id, create }) =>
+    create(adapterContext(id, { ...others, onRefusedKey: (reason) => readiness.refuseKey(id, reason) })),
+  );
+  return Promise.all(connected);
+}
