@@ -57,7 +57,7 @@ describe('commands and samples in the guides', () => {
     const [callback] = samples('testing');
     assert.partialDeepStrictEqual(readEvent(Buffer.from(JSON.stringify(callback))), {
       about: 'payment',
-      callback: { status: 'paid' },
+      report: { state: 'paid' },
     });
     const { state: _state, ...rest } = callback;
     assert.throws(() => readEvent(Buffer.from(JSON.stringify({ ...rest, stat: 'CAPTURED' }))));
