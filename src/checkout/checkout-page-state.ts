@@ -122,7 +122,8 @@ function methodsOf(checkout: Checkout, deps: MethodDeps, now: Instant): MethodOp
 
 function offReasons({ router }: MethodDeps): string[] {
   const off = router.view('sandbox').ranked.filter(({ facts }) => facts.off !== null);
-  return off.map(({ route, facts }) => `${route.id}: ${facts.off}`);
+  const byReason = Map.groupBy(off, ({ facts }) => facts.off);
+  return Array.from(byReason, ([reason, views]) => `${views.map(({ route }) => route.id).join(', ')}: ${reason}`);
 }
 
 function setbackOf({ session, payments }: Checkout, now: Instant): FailedAttempt | null {
