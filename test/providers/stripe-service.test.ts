@@ -159,6 +159,26 @@ describe('a bank debit at Stripe', () => {
 });
 
 describe('callbacks of Stripe', () => {
+  test('that arrive while the API is down are answered, and the payment is paid within 30 s of its return', async (context) => {
+    for (const outage of [2 * MINUTE, 50 * MINUTE]) {
+      const stage = await openStripeStage(context);
+      const { stripe, tillway } = stage;
+      const sale = await stage.start('card');
+      await stripe.goDown();
+      stripe.pay(sale.reference);
+      await stripe.sent();
+      assert.deepEqual(stripe.undelivered, []);
+      const back = await fetch(`${tillway.url}/checkout/${sale.sessionId}/back`);
+      assert.match(await back.text(), /We are confirming/);
+      for (let passed = 0; passed < outage; passed += MINUTE) await stage.pass(MINUTE);
+      assert.deepEqual(eventsAt(stage.usual, sale), ['payment.provider_pending']);
+      await stripe.listen();
+      for (let passed = 0; passed < 30 * SECOND; passed += 10 * SECOND) await stage.pass(10 * SECOND);
+      assert.deepEqual(eventsAt(stage.usual, sale), PAID);
+      await stage.assertBooks();
+    }
+  });
+
   test('that are lost are made up for by inquiries within 30 s', async (context) => {
     const stage = await openStripeStage(context);
     const sale = await stage.start('card');
