@@ -159,6 +159,32 @@ describe('a bank debit at Stripe', () => {
 });
 
 describe('callbacks of Stripe', () => {
+  test('about objects of another program are answered with 200, counted and not stored', async (context) => {
+    const stage = await openStripeStage(context);
+    const { stripe } = stage;
+    const sale = await stage.sell();
+    let counted = 0;
+    stage.tillway.service.deps.countForeignSignal = () => void counted++;
+    // The other program refunds a payment that only it knows.
+    const { charge } = { charge: [...stripe.world.charges.values()][0]! };
+    const intent = stripe.world.intents.get(sale.intent)!;
+    stripe.world.intents.set('pi_foreign', { ...intent, id: 'pi_foreign', metadata: {}, latest_charge: 'ch_foreign' });
+    stripe.world.charges.set('ch_foreign', { ...charge, id: 'ch_foreign', payment_intent: 'pi_foreign' });
+    stripe.refundInDashboard('pi_foreign', 100);
+    stripe.openDispute('pi_foreign');
+    const foreign = { id: 'cs_test_foreign', metadata: {}, client_reference_id: 'order-7' };
+    assert.equal(await stripe.send({ ...stripe.events[0]!, id: 'evt_foreign', data: { object: foreign } }), 200);
+    await stage.pass();
+    assert.deepEqual(stripe.undelivered, []);
+    assert.equal(counted, 3);
+    const { status, version } = (await stage.tillway.service.deps.store.session(sale.sessionId))!;
+    await stage.pass(DAY);
+    const after = (await stage.tillway.service.deps.store.session(sale.sessionId))!;
+    assert.deepEqual([after.status, after.version], [status, version]);
+    // The balance is that of both programs.
+    await stage.assertBooks(100);
+  });
+
   test('that arrive while the API is down are answered, and the payment is paid within 30 s of its return', async (context) => {
     for (const outage of [2 * MINUTE, 50 * MINUTE]) {
       const stage = await openStripeStage(context);
