@@ -109,7 +109,8 @@ describe('a dispute at Stripe', () => {
     assert.equal((await stage.payment(sale)).reversed, 4999);
     assert.equal(stage.stripe.balance(), -175 - 1500);
     await stage.assertBooks();
-    await stage.api.refused('409 invalid_state', `POST payments/${sale.paymentId}/refunds`, {});
+    const refusal = await stage.api.refused('409 invalid_state', `POST payments/${sale.paymentId}/refunds`, {});
+    assert.match(refusal.message, /49\.99 USD is disputed/);
 
     stage.stripe.closeDispute(id, 'won');
     await stage.pass(DAY);
