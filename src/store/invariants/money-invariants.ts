@@ -30,7 +30,7 @@ export const MONEY_INVARIANTS = invariants({
       LEFT JOIN sessions AS session ON session.id = message.session_id
       LEFT JOIN payments AS payment ON payment.id = message.payment_id
       WHERE session.id IS NULL OR (message.outcome IN ('applied', 'ignored') AND (
-        (message.refund_id IS NULL AND session.amount <> message.amount AND NOT (message.status = 'paid' AND (
+        (message.about IN ('payment', 'settlement') AND session.amount <> message.amount AND NOT (message.status = 'paid' AND (
           EXISTS (SELECT 1 FROM refunds WHERE refunds.session_id = session.id AND refunds.reason = 'mismatch')
           OR (message.outcome = 'ignored' AND EXISTS (
             SELECT 1 FROM payments AS other WHERE other.session_id = session.id AND other.status = 'paid')))))

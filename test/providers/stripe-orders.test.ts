@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createSession, start } from '../simulator/buyer.ts';
+import { booksOf } from '../support/gateway.ts';
+import { assertSound } from '../support/sound.ts';
+import { deliver, keepRoutes, lastPayment, startStripeService, stripeSessionOf } from './stripe-service.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+/** A paid card payment. The service hears of it unless the callback is lost. */
+async function paidCard({ isLost }: { isLost: boolean }) {
+  const world = await startStripeService();
+  const { on, stripe } = world;
+  keepRoutes(on, 'card_stripe_test');
+  const id = await createSession(on);
+  await start(on, id, 'card');
+  if (isLost) stripe.sendingOf = () => ({ times: 0, delayMs: 0 });
+  const session = await stripeSessionOf(on, id);
+  stripe.pay(session);
+  stripe.sendingOf = () => ({ times: 1, delayMs: 0 });
+  await deliver(world);
+  return { world, on, stripe, id, intent: stripe.world.sessions.get(session)!.payment_intent! };
+}
+
+describe('events of Stripe', () => {
+  it('about a refund in the dashboard and a dispute are no violation for the doctor', async () => {
+    const { world, on, stripe, intent } = await paidCard({ isLost: false });
+    await using _ = world;
+    stripe.refundInDashboard(intent, 700);
+    stripe.withdrawFunds(stripe.openDispute(intent).id);
+    await deliver(world);
+    await assertSound(on.databaseUrl);
+  });
+});
