@@ -32,4 +32,19 @@ describe('events of Stripe', () => {
     await deliver(world);
     await assertSound(on.databaseUrl);
   });
+
+  it('about a refund that arrives after a dispute leave the gateway the same fee', async () => {
+    const { world, on, stripe, id, intent } = await paidCard({ isLost: false });
+    await using _ = world;
+    stripe.sendingOf = () => ({ times: 0, delayMs: 0 });
+    stripe.refundInDashboard(intent, 700);
+    const refund = stripe.events.at(-1)!;
+    stripe.sendingOf = () => ({ times: 1, delayMs: 0 });
+    stripe.withdrawFunds(stripe.openDispute(intent).id);
+    await deliver(world);
+    await stripe.send(refund);
+    await deliver(world);
+    // 145 less the share of 7.00 of 49.99.
+    assert.equal((await booksOf(on, (await lastPayment(on, id)).id))['gateway_revenue'], -125);
+  });
 });
