@@ -24,6 +24,22 @@ async function paidCard({ isLost }: { isLost: boolean }) {
 }
 
 describe('events of Stripe', () => {
+  it('about a dispute that is won after the payout leave the payment settled', async () => {
+    const { world, on, stripe, id, intent } = await paidCard({ isLost: false });
+    await using _ = world;
+    const dispute = stripe.openDispute(intent);
+    stripe.withdrawFunds(dispute.id);
+    await deliver(world);
+    stripe.payOut();
+    await deliver(world);
+    assert.equal((await lastPayment(on, id)).settled, false);
+    stripe.closeDispute(dispute.id, 'won');
+    await deliver(world);
+    const { settled, ledgerStatus } = await lastPayment(on, id);
+    assert.deepEqual([settled, ledgerStatus], [true, 'settled']);
+    await assertSound(on.databaseUrl);
+  });
+
   it('about a refund in the dashboard and a dispute are no violation for the doctor', async () => {
     const { world, on, stripe, intent } = await paidCard({ isLost: false });
     await using _ = world;
