@@ -24,6 +24,23 @@ async function paidCard({ isLost }: { isLost: boolean }) {
 }
 
 describe('events of Stripe', () => {
+  it('about the refund, dispute and payout of a payment that is not known as paid yet are booked later', async () => {
+    const { world, on, stripe, id, intent } = await paidCard({ isLost: true });
+    await using _ = world;
+    stripe.refundInDashboard(intent, 700);
+    stripe.withdrawFunds(stripe.openDispute(intent).id);
+    stripe.payOut();
+    await deliver(world);
+    assert.equal((await lastPayment(on, id)).status, 'pending');
+    // The inquiry finds the payment, and the questions are asked again.
+    await on.pass(30_000);
+    await on.pass(HOUR);
+    const { status, refunded, reversed } = await lastPayment(on, id);
+    assert.deepEqual([status, refunded, reversed], ['paid', 700, 4299]);
+    assert.equal((await booksOf(on, (await lastPayment(on, id)).id))['provider_clearing'], undefined);
+    await assertSound(on.databaseUrl);
+  });
+
   it('about a dispute that is won after the payout leave the payment settled', async () => {
     const { world, on, stripe, id, intent } = await paidCard({ isLost: false });
     await using _ = world;
@@ -62,5 +79,21 @@ describe('events of Stripe', () => {
     await deliver(world);
     // 145 less the share of 7.00 of 49.99.
     assert.equal((await booksOf(on, (await lastPayment(on, id)).id))['gateway_revenue'], -125);
+  });
+
+  it('about other payments of the account are asked about three times, and then no more', async () => {
+    const { world, on, stripe } = await paidCard({ isLost: false });
+    await using _ = world;
+    stripe.world.intents.set('pi_foreign', {
+      ...[...stripe.world.intents.values()][0]!,
+      id: 'pi_foreign',
+      metadata: {},
+    });
+    stripe.refundInDashboard('pi_foreign', 100);
+    await deliver(world);
+    const { id: refund } = [...stripe.world.refunds.values()].at(-1)!;
+    for (const ms of [HOUR, HOUR, DAY, DAY, 3 * DAY]) await on.pass(ms);
+    assert.equal(stripe.requests.filter(({ id }) => id === refund).length, 3);
+    assert.deepEqual(await on.service.deps.store.hintsDue(Number.MAX_SAFE_INTEGER, 10), []);
   });
 });
