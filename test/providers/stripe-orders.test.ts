@@ -2,11 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createSession, start } from '../simulator/buyer.ts';
 import { booksOf } from '../support/gateway.ts';
+import { runs } from '../support/for-all.ts';
 import { assertSound } from '../support/sound.ts';
+import { runOrders } from './stripe-orders.ts';
 import { deliver, keepRoutes, lastPayment, startStripeService, stripeSessionOf } from './stripe-service.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
+const SCRIPTS = 100;
 
 /** A paid card payment. The service hears of it unless the callback is lost. */
 async function paidCard({ isLost }: { isLost: boolean }) {
@@ -95,5 +98,14 @@ describe('events of Stripe', () => {
     for (const ms of [HOUR, HOUR, DAY, DAY, 3 * DAY]) await on.pass(ms);
     assert.equal(stripe.requests.filter(({ id }) => id === refund).length, 3);
     assert.deepEqual(await on.service.deps.store.hintsDue(Number.MAX_SAFE_INTEGER, 10), []);
+  });
+
+  it('in random orders, with duplicates and losses, end in the same state as in order', async () => {
+    const seed = Math.floor(performance.now() * 1000);
+    assert.deepEqual(await runOrders(runs(SCRIPTS), seed), []);
+  });
+
+  it('show an adapter that takes the content of a callback for the newest state', async () => {
+    assert.notDeepEqual(await runOrders(30, 4, true), []);
   });
 });
