@@ -3,6 +3,7 @@ import { startFuzzedService } from './fuzzed-service.ts';
 import { fuzzBytes } from './fuzz.ts';
 import { startFuzzedApi } from './openapi-fuzz.ts';
 import { runPowerLoss } from './power-loss.ts';
+import { STRIPE_HANDOFFS } from '../providers/stripe-faults.ts';
 import { STRIPE_FORGERIES } from '../providers/stripe-forgeries.ts';
 import { STRIPE_ORDERS } from '../providers/stripe-orders.ts';
 import { TWO_PROVIDERS } from '../providers/two-providers.ts';
@@ -32,6 +33,7 @@ export const CAMPAIGNS: Readonly<Record<string, Scenario>> = {
     },
   },
   'stripe-forgeries': STRIPE_FORGERIES,
+  'stripe-handoffs': STRIPE_HANDOFFS,
   'stripe-orders': STRIPE_ORDERS,
   'two-providers': TWO_PROVIDERS,
   'fuzz-bytes': {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Checkout, Payment } from '../../src/domain/records.ts';
 import type { RouteKind } from '../../src/domain/route.ts';
+import { overrideHealth } from '../../src/operations/routing/override-health.ts';
 import { type TestService, type TestServiceOptions, startTestService } from '../support/service.ts';
 import { type ScriptedStripe, startScriptedStripe } from './scripted-stripe.ts';
 
@@ -42,6 +43,11 @@ export function keepRoutes({ service: { deps } }: TestService, ...ids: string[])
   deps.routes = deps.routes.filter(({ id }) => ids.includes(id));
 }
 
+/** Keeps the routes live, whatever happens to their payments. */
+export async function keepLive({ service: { deps } }: TestService): Promise<void> {
+  for (const { id } of deps.routes) await overrideHealth(deps, id, { health: 'live', reason: 'a test of faults' });
+}
+
 export async function checkoutOf({ service }: TestService, id: string): Promise<Checkout> {
   return (await service.deps.store.checkout(id))!;
 }
@@ -79,7 +85,7 @@ export async function pageText({ url }: TestService, path: string): Promise<stri
   return page.replace(/<style[\s\S]*?<\/style>|<[^>]+>/g, ' ').replace(/\s+/g, ' ');
 }
 
-/** What of each callback is stored: none of it moves money by itself. */
+/** Waits for the callbacks, and runs the work that is due then. */
 export async function deliver({ on, stripe }: StripeService, ms = 1000): Promise<void> {
   await stripe.sent();
   await on.pass(ms);

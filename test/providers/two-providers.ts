@@ -1,7 +1,9 @@
+/* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
 import type { Payment } from '../../src/domain/records.ts';
 import type { RouteKind } from '../../src/domain/route.ts';
 import { cancelCheckout, chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
 import { queueReturn } from '../../src/operations/provider-hints.ts';
+import { saveRules } from '../../src/operations/routing/saved-rules.ts';
 import { startPayment } from '../../src/operations/start-payment.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import { type Scenario, createProblems } from '../faults/scenario.ts';
@@ -13,7 +15,7 @@ import type { TestServiceOptions } from '../support/service.ts';
 import { brokenInvariants } from '../support/sound.ts';
 import type { ApiFault } from './scripted-stripe.ts';
 import { randomOf } from './stripe-forgeries.ts';
-import { type StripeService, checkoutOf, keepRoutes, startStripeService } from './stripe-service.ts';
+import { type StripeService, checkoutOf, keepLive, keepRoutes, startStripeService } from './stripe-service.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -30,6 +32,10 @@ const HANDOFF_FAULTS: ApiFault[][] = [['error_500_before'], ['error_500_after'],
 export async function startTwoProviders(options: Pick<TestServiceOptions, 'randomBytes'> = {}): Promise<StripeService> {
   const world = await startStripeService({ ...options, variables: { SIMULATOR: 'true' } });
   keepRoutes(world.on, 'card_stripe_test', 'local_stripe_test_ach', 'sandbox_card_backup', 'sandbox_wallet_express');
+  // The simulator takes the cards that Stripe refuses.
+  const rule = { id: 'stripe-first', then: { priority: ['card_stripe_test'] } };
+  await saveRules(world.on.service.deps, { version: 1, rules: [rule] });
+  await keepLive(world.on);
   return world;
 }
 
@@ -228,7 +234,8 @@ function raceCancellations({ on, stripe }: StripeService, random: (limit: number
   deps.providers = new Map(raced);
 }
 
-async function payAtSimulator({ route, providerUrl }: Payment, instrument: string): Promise<void> {
+/** The buyer pays with a test instrument on the page of the simulator. */
+export async function payAtSimulator({ route, providerUrl }: Payment, instrument: string): Promise<void> {
   const answer = await submit(providerUrl!, fieldsOf(route.kind, instrumentById(instrument)!));
   await answer.arrayBuffer();
 }
