@@ -177,11 +177,13 @@ function moved(
 /** Shares in proportion to the rest of the payment, so that the last refund takes it all; the merchant's is rounded. */
 function sharesOf(payment: Payment, amount: Cents): RefundShares {
   const left = leftOf(payment);
-  const gateway = proportion(left.gateway, amount, left.total);
+  // Reversed money is the merchant's loss only, so it does not change the shares of the gateway and the provider.
+  const whole = left.total + payment.reversed;
+  const gateway = proportion(left.gateway, amount, whole);
   return {
     merchant: left.merchant === 0 && left.gateway === 0 ? 0 : amount - gateway,
     gateway,
-    cost: proportion(left.cost, amount, left.total),
+    cost: proportion(left.cost, amount, whole),
   };
 }
 

@@ -12,7 +12,7 @@ import { LEASE_MS, providerDelayMs } from './provider-delays.ts';
 const LONGEST_FIRST_DELAY_MS = 30_000;
 const PARTS_OF_AGE = 120;
 
-// The provider may know the rest later, such as its charge for a payment. The values are times since the hint arrived.
+// The rest may be known later, such as the provider's charge for a payment. The values are times since the hint arrived.
 const RECHECKS_MS = [60, 24 * 60].map((minutes) => minutes * 60_000);
 const ABANDONED_AFTER_MS = 3 * 24 * 60 * 60_000;
 /** A buyer who reloads the return page asks the provider at most once in this time. */
@@ -65,13 +65,17 @@ export async function answerHint(deps: Deps, due: QueuedHint): Promise<void> {
   await deps.store.commit([{ type: 'hint_finished', hint: after, asked }]);
 }
 
-/** Applies every page of the answer; answers whether the provider will know more later. */
+/** Applies every page of the answer; answers whether the provider or this service may know more later. */
 async function applyPages(deps: Deps, provider: Provider, { about, objectId: id }: QueuedHint): Promise<boolean> {
   let isIncomplete = false;
   let page: string | null = null;
   do {
     const answer: HintAnswer = await provider.query!({ about, id }, page);
-    for (const signal of answer.signals) await applyAnswer(deps, provider, signal);
+    for (const signal of answer.signals) {
+      const { outcome } = await applyAnswer(deps, provider, signal);
+      // Another program's, or of a payment whose own callback is late: only a paid payment is known by the name of its charge.
+      isIncomplete ||= outcome === 'unknown' && signal.about !== 'payment';
+    }
     isIncomplete ||= answer.isIncomplete ?? false;
     page = answer.next;
   } while (page !== null);

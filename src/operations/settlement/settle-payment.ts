@@ -126,7 +126,7 @@ function settleEntry(
   return changed(checkout, outcome === 'refunded' ? { ...checkout } : checkout, outcome, left);
 }
 
-/** Applies the payout report that arrived while all of the payment was refunded, once such a refund fails. */
+/** Applies the payout report that arrived while nothing of the payment was left, once a refund fails or a dispute is won. */
 export async function applyStoredPayout<Outcome extends string>(
   deps: Deps,
   before: Checkout,

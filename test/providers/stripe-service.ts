@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import type { Checkout, Payment } from '../../src/domain/records.ts';
+import type { RouteKind } from '../../src/domain/route.ts';
+import { overrideHealth } from '../../src/operations/routing/override-health.ts';
+import { type TestService, type TestServiceOptions, startTestService } from '../support/service.ts';
+import { type ScriptedStripe, startScriptedStripe } from './scripted-stripe.ts';
+
+export interface StripeService extends AsyncDisposable {
+  on: TestService;
+  stripe: ScriptedStripe;
+}
+
+const START = Date.parse('2026-03-01T12:00:00.000Z');
+/** Accepted total above every total in the tests. */
+const ANY_TOTAL = '10000000';
+
+/** The service, configured by its variables for a scripted Stripe of the same time. */
+export async function startStripeService(options: TestServiceOptions = {}): Promise<StripeService> {
+  let on: TestService | undefined;
+  const stripe = await startScriptedStripe({ now: () => on?.clock.now() ?? START });
+  on = await startTestService({
+    ...options,
+    variables: {
+      STRIPE_SECRET_KEY: stripe.secretKey,
+      STRIPE_WEBHOOK_SECRET: stripe.webhookSecret,
+      STRIPE_API_BASE: stripe.url,
+      ...options.variables,
+    },
+  });
+  stripe.callbackUrl = `${on.url}/api/providers/stripe_test/callbacks`;
+  return {
+    on,
+    stripe,
+    async [Symbol.asyncDispose]() {
+      await on[Symbol.asyncDispose]();
+      await stripe[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Makes only these routes available. */
+export function keepRoutes({ service: { deps } }: TestService, ...ids: string[]): void {
+  deps.routes = deps.routes.filter(({ id }) => ids.includes(id));
+}
+
+/** Keeps the routes live, whatever happens to their payments. */
+export async function keepLive({ service: { deps } }: TestService): Promise<void> {
+  for (const { id } of deps.routes) await overrideHealth(deps, id, { health: 'live', reason: 'a test of faults' });
+}
+
+export async function checkoutOf({ service }: TestService, id: string): Promise<Checkout> {
+  return (await service.deps.store.checkout(id))!;
+}
+
+export async function lastPayment(on: TestService, id: string): Promise<Payment> {
+  return (await checkoutOf(on, id)).payments.at(-1)!;
+}
+
+/** Id of the Checkout Session of the newest payment. */
+export async function stripeSessionOf(on: TestService, id: string): Promise<string> {
+  const { providerReference } = await lastPayment(on, id);
+  assert.ok(providerReference);
+  return providerReference;
+}
+
+/** Sends a form of the checkout page as its newest version does; returns the path and query to which the buyer goes. */
+export async function sendForm(on: TestService, id: string, step: string, fields: Record<string, string> = {}) {
+  const { session } = await checkoutOf(on, id);
+  const body = new URLSearchParams({ attempt: String(session.attempts), ...fields });
+  const url = `${on.url}/checkout/${id}/${step}`;
+  const answer = await fetch(url, { method: 'POST', redirect: 'manual', body });
+  await answer.arrayBuffer();
+  assert.equal(answer.status, 303, `${step} was answered with ${answer.status}`);
+  return answer.headers.get('location')!;
+}
+
+/** The buyer chooses a payment method. */
+export function choose(on: TestService, id: string, kind: RouteKind): Promise<string> {
+  return sendForm(on, id, 'pay', { kind, [`total_${kind}`]: ANY_TOTAL });
+}
+
+/** The text of a page of the checkout. */
+export async function pageText({ url }: TestService, path: string): Promise<string> {
+  const page = await (await fetch(new URL(path, url))).text();
+  return page.replace(/<style[\s\S]*?<\/style>|<[^>]+>/g, ' ').replace(/\s+/g, ' ');
+}
+
+/** Waits for the callbacks, and runs the work that is due then. */
+export async function deliver({ on, stripe }: StripeService, ms = 1000): Promise<void> {
+  await stripe.sent();
+  await on.pass(ms);
+}
