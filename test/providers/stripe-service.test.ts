@@ -200,7 +200,8 @@ describe('callbacks of Stripe', () => {
       assert.deepEqual(stripe.undelivered, []);
       const back = await fetch(`${tillway.url}/checkout/${sale.sessionId}/back`);
       assert.match(await back.text(), /We are confirming/);
-      for (let minute = 0; minute < outage; minute++) await stage.pass(MINUTE);
+      const step = outage % 5 === 0 ? 5 : 1;
+      for (let minute = 0; minute < outage; minute += step) await stage.pass(step * MINUTE);
       assert.deepEqual(eventsAt(stage.usual, sale), expected.slice(0, -1));
       await stripe.listen();
       const withinMs = Math.max(30 * SECOND, (outage * MINUTE) / 120);
