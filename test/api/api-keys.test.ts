@@ -160,7 +160,7 @@ describe('the Authorization header', () => {
     });
   }
 
-  it('is rejected if the request has two of them', async () => {
+  it('is rejected if the request contains it twice', async () => {
     const twice = `authorization: Bearer ${good}\r\nAuthorization: Bearer ${good}`;
     const head = `GET /api/gateway/sessions HTTP/1.1\r\nhost: ${new URL(service.url).host}`;
     assert.equal((await sendRaw(service.url, `${head}\r\n${twice}\r\nconnection: close\r\n\r\n`)).status, 401);

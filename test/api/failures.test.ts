@@ -118,7 +118,7 @@ describe('the failure of a payment', () => {
     });
   }
 
-  test('a handoff is refused if the provider is unreachable or the service stopped before the request', async () => {
+  test('is handoff_refused if the provider is unreachable or the service stopped before the request', async () => {
     const [unreachable, interrupted] = [await createSession(on), await createSession(on)];
     const { providers } = on.service.deps;
     replaceProvider(on, { handoff: () => Promise.reject(new Error('killed')) });

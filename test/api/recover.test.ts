@@ -138,7 +138,7 @@ describe('after an outage of a receiver', () => {
     assert.deepEqual(await list('status=dead'), []);
   });
 
-  it('endpoints recover --all also sends acknowledged events, up to --until', async () => {
+  it('a recovery with --all also sends acknowledged events, up to --until', async () => {
     const before = shop.received.length;
     const [third] = (await list('limit=100')).toReversed().slice(2);
     const args = `endpoints recover ${endpointId} --from ${beginning} --until ${third!.created} --all`;

@@ -29,7 +29,7 @@ async function routeOf({ url }: { url: string }, action: string, body: unknown) 
 }
 
 describe('a route with limits of the amount', () => {
-  it('is offered and chosen within them only', async () => {
+  it('is offered and chosen only for amounts within its limits', async () => {
     using file = limitedRoutes();
     await using on = await startTestService({ variables: { ROUTES_FILE: file.path } });
     for (const [amount, isTaken] of [
@@ -55,7 +55,7 @@ describe('a route with limits of the amount', () => {
     }
   });
 
-  it('is named with its reason if there is no other route', async () => {
+  it('is named in the error, with its limit, if there is no other route', async () => {
     using file = limitedRoutes();
     await using on = await startTestService({ variables: { ROUTES_FILE: file.path } });
     await call('PUT', `${on.url}/api/gateway/routing/rules`, {
@@ -74,7 +74,7 @@ describe('a route with limits of the amount', () => {
 });
 
 describe('the fixed part of a cost', () => {
-  it('is booked with the share, and counts more for a small amount', async () => {
+  it('is booked together with the proportional part, and counts more for a small amount', async () => {
     using file = limitedRoutes();
     await using on = await startTestService({ variables: { ROUTES_FILE: file.path } });
     const id = await createSession(on, { amount: 50 });

@@ -114,7 +114,7 @@ describe("the operator's override of a route's health", () => {
     assert.equal((await standings(on)).get(ACQUIRER)?.health, 'live');
   });
 
-  it('is the last of many simultaneous requests, and each request is one transition', async () => {
+  it('is that of the last of many simultaneous requests, and each request causes one transition', async () => {
     await using on = await startTestService();
     const reasons = Array.from({ length: 5 }, (_, index) => `reason ${index}`);
     await Promise.all(reasons.map((reason) => override(on, ACQUIRER, { health: 'degraded', reason })));

@@ -159,7 +159,7 @@ describe('the program tillway', () => {
     assert.deepEqual(await runOn({ ...LOCAL, serve }, {}), { code: 2, stdout: '', stderr: help });
   });
 
-  it('rejects with an internal error, which is not a mistake of the user', async () => {
+  it('rejects with the error of the service if the service cannot start', async () => {
     const serve = () => Promise.reject(new Error('it cannot start'));
     await assert.rejects(runOn({ ...LOCAL, serve }, {}, 'serve', '--no-color'), /it cannot start/);
   });

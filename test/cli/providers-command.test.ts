@@ -48,7 +48,7 @@ describe('tillway providers check', () => {
     );
   });
 
-  it('exits with 0 if all are ready, or the named one is', async () => {
+  it('exits with 0 if all providers, or the named provider, are ready', async () => {
     assert.equal((await runOn(providersWith({ good: READY }), {}, 'providers check')).code, 0);
     const { code, stdout } = await runOn(both, {}, 'providers check good --json');
     assert.equal(code, 0);

@@ -157,7 +157,7 @@ describe('the diagnosis of a delivery that is not genuine', () => {
   });
 });
 
-describe('diagnose, which agrees with webhooks.verify of the SDK, about', () => {
+describe('diagnose and webhooks.verify of the SDK agree about', () => {
   const { headers, body } = delivery();
   const { 'x-gateway-signature': gateway, 'webhook-signature': standard, ...others } = headers;
   const correctlySigned = (text: string, id = 'evt_x'): [Record<string, string>, string] => [

@@ -76,7 +76,7 @@ function assertUnchanged(decision: Decision<string>, checkout: Checkout, outcome
 const expired = applyElapsedTime(aCheckout(), NOW + DAY).next;
 const routed = aCheckout();
 
-describe('a decision that leaves the checkout unchanged', () => {
+describe('a checkout is unchanged after', () => {
   test('starting an attempt while a payment is pending', () =>
     assertUnchanged(start(started, 2), started, 'in_progress'));
   test('starting an attempt in a paid session', () => assertUnchanged(start(paid, 2), paid, 'already_paid'));

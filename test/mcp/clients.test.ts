@@ -92,12 +92,12 @@ const run = promisify(execFile);
 const CONNECT_TIMEOUT_MS = 60_000;
 const httpUrl = () => new URL(`${service.url}/mcp`);
 
-describe('an official MCP client calls every tool', () => {
+describe('every MCP tool can be called by', () => {
   for (const [name, transport] of [
     ['HTTP', () => new HttpTransportV1(httpUrl())],
     ['stdio, started with the URL of /mcp', () => new StdioTransportV1(stdioCommand(String(httpUrl())))],
   ] as const) {
-    test(`version 1 of the client, over ${name}`, async () => {
+    test(`version 1 of the official client, over ${name}`, async () => {
       const client = new ClientV1(CLIENT_INFO);
       await client.connect(transport());
       await assertClientWorks(client);
@@ -111,7 +111,7 @@ describe('an official MCP client calls every tool', () => {
     ['HTTP', '2026-07-28', { pin: '2026-07-28' }, overHttp],
     ['stdio', '2026-07-28', 'auto', overStdio],
   ] as const) {
-    test(`version 2 of the client, over ${name} with protocol version ${version}`, async () => {
+    test(`version 2 of the official client, over ${name} with protocol version ${version}`, async () => {
       const client = new Client(CLIENT_INFO, { versionNegotiation: { mode } });
       await client.connect(transport());
       assert.equal(client.getNegotiatedProtocolVersion(), version);

@@ -75,7 +75,7 @@ describe('the service does not start', () => {
     it(`with ${name}=${value}`, () => assert.rejects(startTestService({ variables: { [name]: value } }), { message }));
   }
 
-  it('with a provider of production and without an API key, even if others may use it without one', async () => {
+  it('with a production provider and without an API key, even with ALLOW_UNAUTHENTICATED', async () => {
     const live = {
       STRIPE_SECRET_KEY: 'sk_live_abc',
       STRIPE_WEBHOOK_SECRET: 'whsec_abc',

@@ -38,25 +38,25 @@ describe('the shipped catalogue', () => {
   });
 });
 
-describe('reading a catalogue', () => {
-  test('rates are fractions in the file and parts per million inside', () => {
+describe('the reader of a catalogue', () => {
+  test('converts rates from fractions to parts per million', () => {
     const [route] = parseCatalogue(catalogueWith({ gatewayFeeRate: 0.0349, successRate: 1 }));
     assert.deepEqual([route?.gatewayFeeRate, route?.successRate], [34_900, 1_000_000]);
   });
 
-  test('amounts are dollars in the file and cents inside, and are optional', () => {
+  test('converts amounts from dollars to cents, and accepts a route without them', () => {
     const [route] = parseCatalogue(catalogueWith({ providerCostFixed: 0.3, minAmount: 0.5, maxAmount: 100 }));
     assert.deepEqual([route?.providerCostFixed, route?.minAmount, route?.maxAmount], [30, 50, 10_000]);
     const [plain] = parseCatalogue(catalogueWith({}));
     assert.deepEqual([plain?.providerCostFixed, plain?.minAmount, plain?.maxAmount], [undefined, undefined, undefined]);
   });
 
-  test('options are not read here', () => {
+  test('does not change the options of a route', () => {
     const options = { method: 'card', nested: { any: [1] } };
     assert.deepEqual(parseCatalogue(catalogueWith({ options }))[0]?.options, options);
   });
 
-  test('the limits themselves are accepted', () => {
+  test('accepts values at their limits', () => {
     const accepted: [field: string, ...values: (string | number)[]][] = [
       ['id', 'abc', 'a'.repeat(120)],
       ['label', 'x', 'x'.repeat(120)],
@@ -88,7 +88,7 @@ describe('reading a catalogue', () => {
     ['options', 'card', []],
   ];
   for (const [field, ...values] of rejected) {
-    test(`an invalid ${field} is rejected with its name: ${JSON.stringify(values).slice(0, 40)}`, () => {
+    test(`rejects an invalid ${field} and names it: ${JSON.stringify(values).slice(0, 40)}`, () => {
       for (const value of values) {
         assert.throws(
           () => parseCatalogue(catalogueWith({ [field]: value })),
@@ -98,12 +98,12 @@ describe('reading a catalogue', () => {
     });
   }
 
-  test('a maxAmount below the minAmount is rejected', () => {
+  test('rejects a maxAmount below the minAmount', () => {
     assert.throws(() => parseCatalogue(catalogueWith({ minAmount: 2, maxAmount: 1 })), /routes\.0\.maxAmount: /);
     assert.equal(parseCatalogue(catalogueWith({ minAmount: 2, maxAmount: 2 })).length, 1);
   });
 
-  test('a catalogue without routes, with a duplicate id or of another shape is rejected', () => {
+  test('rejects a catalogue without routes, with a duplicate id or of another shape', () => {
     const [route] = shipped.routes;
     assert.throws(() => parseCatalogue({ routes: [] }));
     assert.throws(() => parseCatalogue({ routes: [route, route] }), /route ids must be unique/);
@@ -112,7 +112,7 @@ describe('reading a catalogue', () => {
     }
   });
 
-  test('all problems are reported at once', () => {
+  test('reports all problems at once', () => {
     assert.throws(
       () => parseCatalogue(catalogueWith({ kind: 'bank', eta: '' })),
       /routes\.0\.kind: .*; routes\.0\.eta: /,

@@ -222,7 +222,7 @@ test('an attempt explores only as amount, rules and budget allow', () => {
   });
 });
 
-test('every route has a rank or the reason why it has none; the chosen route has rank 1', () => {
+test('every route has a rank or a reason for its exclusion; the chosen route has rank 1', () => {
   holds((snapshot, _, { mode, candidates, chosen, reason }) => {
     assert.deepEqual(
       candidates.map(({ route }) => route),
@@ -243,7 +243,7 @@ test('every route has a rank or the reason why it has none; the chosen route has
   });
 });
 
-test('every mode occurs, so no property above is vacuous', () => {
+test('the generated decisions contain every mode, so no property above is vacuous', () => {
   const met = new Set<string>();
   for (const [snapshot, offer, start] of fc.sample(fc.tuple(anySnapshot, anyOffer, anyStart), {
     numRuns: 800,

@@ -182,7 +182,7 @@ describe('a route in standby', () => {
     }
   });
 
-  test('takes payments if all routes are in standby: the best of them', () => {
+  test('takes the payment if all routes are in standby and it is the best of them', () => {
     const output = decided([inStandby(FAIR), inStandby(GOOD)], anAttemptAt());
     assert.deepEqual([output.mode, output.chosen], ['panic', 'good']);
     assert.equal(output.reason, 'all routes are in standby, and good is the best of them');
@@ -192,7 +192,7 @@ describe('a route in standby', () => {
 describe('a quote', () => {
   const unconnected = (route: RouteFacts): RouteFacts => ({ ...route, health: 'standby', off: UNCONNECTED });
 
-  test('is given even if no provider is connected, with that reason', () => {
+  test('names a route even if no provider is connected, and gives that reason', () => {
     const output = decided([unconnected(FAIR), unconnected(GOOD), unconnected(WALLET)]);
     assert.deepEqual([output.mode, output.chosen], ['panic', 'good']);
     assert.equal(

@@ -61,7 +61,7 @@ describe('before the first outcome', () => {
 });
 
 describe('the level of all routes', () => {
-  test('is the prior of a new route, if all are configured alike', () => {
+  test('is the prior of a new route if all routes have the same configured rate', () => {
     const six = { successes: 6, failures: 4 };
     near(after([[100, { rt_a: six, rt_b: six }]])['rt_c']!.slow.mean, 0.62, 0.04);
   });
@@ -99,7 +99,7 @@ describe('a disturbance', () => {
   const good = (buckets: number): Period => [buckets, { rt_a: { successes: 5 } }];
   const routeAfter = (...periods: Period[]) => after(periods)['rt_a']!;
 
-  test('is detected within a few failures, with its time', () => {
+  test('is detected within a few failures, and its time is stored', () => {
     const { p, disturbance, shiftedAt, n } = routeAfter(usual, failing(2));
     assert.ok(disturbance > 0.9 && p < 0.6, `${disturbance} ${p}`);
     assert.equal(shiftedAt, (HOUR + 2) * BUCKET_MS);
@@ -128,7 +128,7 @@ describe('a disturbance', () => {
     assert.equal(unused.shiftedAt, (HOUR * 4 + 1) * BUCKET_MS);
   });
 
-  test('is not detected in successes, even if the outcomes of a disturbance were better than usual', () => {
+  test('does not become more likely after successes, even if outcomes during disturbances were better than usual', () => {
     const state = statesAfter([usual]).get('rt_a')!;
     const odd = { ...state, fastSuccesses: 0, fastFailures: 200, disturbedSuccesses: 200, disturbance: 0.3 };
     const better = statesAfter([[1, { rt_a: { successes: 20 } }]], THREE, new Map([['rt_a', odd]]), HOUR);
@@ -198,7 +198,7 @@ describe('neutral outcomes', () => {
     assert.deepEqual([p, neutralsCounted], [without.p, false]);
   });
 
-  test('above the share of the peers count against a route with more than twice that share', () => {
+  test('count against a route with more than twice the share of its peers', () => {
     const { rt_a, rt_b } = after([[50, { rt_a: suspect, rt_b: busy, rt_c: busy }]]);
     assert.deepEqual([rt_a!.neutralsCounted, rt_b!.neutralsCounted], [true, false]);
     near(rt_a!.p, 5 / (10 - 10 / 8), 0.05);

@@ -21,7 +21,7 @@ describe('the first record of a route', () => {
     assert.equal(isDisabled(live, NOON), false);
   });
 
-  test('is disabled if the catalogue says standby: neither time nor probes change that', () => {
+  test('is disabled if the catalogue says standby, and stays disabled over time and after probes', () => {
     assert.equal(disabled.words, 'standby: disabled in the catalogue');
     assert.equal(effectiveState(disabled, LATER), 'standby');
     assert.equal(isDisabled(disabled, LATER), true);
@@ -33,7 +33,7 @@ describe('the first record of a route', () => {
 describe('an override', () => {
   const beforeEnd = { now: ONE - 1, recent: results('eee', ONE - SECOND) };
 
-  test('applies against every signal until it ends', () => {
+  test('overrules every signal until it ends', () => {
     const forced = setOverride(live, { state: 'live', until: ONE, reason: 'test' }, NOON)!.record;
     assert.equal(evaluate(forced, beforeEnd), undefined);
     assert.equal(evaluate(live, beforeEnd)?.record.state, 'standby');
@@ -83,7 +83,7 @@ describe('an override', () => {
     assert.match(second.record.words, /, until 2026-01-16 12:00:00 UTC$/);
   });
 
-  test('can neither be removed if there is none, nor enable a route that the catalogue disables', () => {
+  test('cannot be removed if there is none, and cannot enable a route that the catalogue disables', () => {
     assert.equal(setOverride(live, null, NOON), undefined);
     assert.equal(setOverride(disabled, { state: 'live', until: null, reason: 'please' }, NOON), undefined);
     assert.equal(setOverride(disabled, null, NOON), undefined);
@@ -106,7 +106,7 @@ describe('a changed catalogue', () => {
     }
   });
 
-  test('changes neither a route in use nor a route that the catalogue still disables', () => {
+  test('does not change a route in use, or a route that the catalogue still disables', () => {
     for (const configured of ['live', 'degraded'] as const)
       assert.equal(reconfigureHealth(standby, configured, ONE), undefined);
     assert.equal(reconfigureHealth(disabled, 'standby', ONE), undefined);
@@ -117,7 +117,7 @@ describe('a probe', () => {
   const due = standby.retryAt!;
   const leased = leaseProbe(standby, 'pay_1', due)!;
 
-  test('may start when the back-off is over, and not for a route in use', () => {
+  test('may start only for a route in standby whose back-off is over', () => {
     assert.deepEqual([canProbe(standby, due - 1), canProbe(standby, due)], [false, true]);
     assert.equal(leaseProbe(standby, 'pay_1', due - 1), undefined);
     assert.deepEqual([canProbe(live, ONE), canProbe(degraded, ONE)], [false, false]);
@@ -129,7 +129,7 @@ describe('a probe', () => {
     assert.equal(leaseProbe(leased, 'pay_2', due + SECOND), undefined);
   });
 
-  test('ends with any result of its own payment, and not with results of other payments', () => {
+  test('ends with any result, but only of its own payment', () => {
     assert.equal(releaseProbe(leased, 'pay_2'), undefined);
     const free = releaseProbe(leased, 'pay_1')!;
     assert.deepEqual(free, { ...standby, version: standby.version + 2 });

@@ -68,18 +68,18 @@ describe('a degraded route becomes live', () => {
   const error = (sinceThen: string) => ({ recent: results(`e${sinceThen}`) });
   testMoves('live', [
     ['after 20 outcomes', [[counted(18, 2)]], [[counted(18, 1)]]],
-    ['at most 3 points below usual', [[full, fast(0.871)]], [[full, fast(0.869)]]],
+    ['when it is at most 3 points below its usual success rate', [[full, fast(0.871)]], [[full, fast(0.869)]]],
     ['after 120 seconds', [[full, at(NOON + 120 * SECOND)]], [[full, at(NOON + 120 * SECOND - 1)]]],
     ['without a handoff error in its last 10 results', [[full, error('asasasasas')]], [[full, error('asasasasa')]]],
     ['when payments take at most twice as long as usual', [[full, latency(40)]], [[full, latency(41)]]],
     ['with little traffic, after 30 minutes', [[few, halfHour]], [[few, at(halfHour.now - 1)]]],
     ['with little traffic, after at least 3 outcomes', [[few, halfHour]], [[counted(2, 0), halfHour]]],
     ['with little traffic, without failures', [[few, halfHour]], [[counted(18, 1), halfHour]]],
-    ['unless it is still below usual', [[few, halfHour]], [[few, { ...halfHour, ...fast(0.7) }]]],
+    ['unless its success rate is still below usual', [[few, halfHour]], [[few, { ...halfHour, ...fast(0.7) }]]],
     ['unless it would go into standby', [[few, halfHour]], [[few, low]]],
   ]);
 
-  test('and counts each outcome once over repeated evaluations', () => {
+  test('counting each outcome once over repeated evaluations', () => {
     const first = evaluate(counted(10, 0), { recent: results('asasanaf') })!.record;
     assert.deepEqual([first.successes, first.failures, first.version], [12, 1, degraded.version + 1]);
     assert.equal(evaluate(first, { recent: results('asasanaf') }), undefined);
@@ -88,11 +88,11 @@ describe('a degraded route becomes live', () => {
     assert.deepEqual([second.successes, second.failures, second.version], [13, 1, degraded.version + 2]);
   });
 
-  test('and stops counting outcomes at the required number, so that a busy route is not written at every evaluation', () => {
+  test('counting outcomes only up to the required number, so that a busy route is not written at every evaluation', () => {
     assert.equal(evaluate(full, { ...fast(0.8), recent: results('asas') }), undefined);
   });
 
-  test('and ignores outcomes from before it was degraded', () => {
+  test('without counting outcomes from before it was degraded', () => {
     assert.equal(evaluate(degraded, { recent: results('ssssssssss', NOON) }), undefined);
   });
 });
@@ -106,7 +106,7 @@ describe('a live or degraded route goes into standby', () => {
   const failing = (...counts: Parameters<typeof peers>): Evaluated => [live, { ...fast(0.1, 10), ...peers(...counts) }];
   testMoves('standby', [
     ['after 3 handoff errors in a row', both('eee'), both('ee')],
-    ['by a run that only an accepted handoff or a success breaks', both('efene'), both('eeae', 'eese')],
+    ['after a run of errors that only an accepted handoff or a success breaks', both('efene'), both('eeae', 'eese')],
     ['after 5 of its last 10 handoffs failed', both('eaeaeaeaea'), both('aaeaeaeaea', 'eaeaeaeaeaa')],
     [
       'only for results since it entered its state',
@@ -128,7 +128,7 @@ describe('a live or degraded route goes into standby', () => {
     ],
     ['from degraded only with 8 outcomes since it was degraded', [outcomes(7)], [outcomes(6)]],
     [
-      'for its success rate only while at most half of its kind are in standby for that',
+      'for its success rate only while at most half of the routes of its kind are in standby for theirs',
       [failing(2, 0, 2), failing(3, 0, 3), failing(4, 1, 3)],
       [failing(1, 0, 1), failing(2, 1, 1), failing(3, 1, 2), failing(4, 2, 2)],
     ],
@@ -144,7 +144,7 @@ describe('a route in standby', () => {
   testMoves('degraded', [
     ['becomes degraded after 3 successes in a row', tries('asasas'), tries('asas')],
     ['ignores neutral results and accepted handoffs', tries('sansans'), []],
-    ['counts anew after a failure or a handoff error', tries('fsss'), tries('ssfs', 'sses')],
+    ['counts successes from 0 again after a failure or a handoff error', tries('fsss'), tries('ssfs', 'sses')],
     ['becomes degraded as soon as its back-off is over', [[standby, at(due, 'sss')]], [[standby, at(due - 1, 'sss')]]],
     ['ignores successes from before it was in standby', [], [[standby, at(now, 'sss', NOON)]]],
   ]);

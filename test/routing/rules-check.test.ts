@@ -271,7 +271,7 @@ describe('a warning', () => {
       [],
     ],
     [
-      'names an ordering after one that always applies; the other effects of its rule still apply',
+      'names an ordering that follows one that always applies, but not the other effects of its rule',
       [
         { id: 'first', then: { prefer: { kind: 'card' } } },
         { id: 'second', then: { smart: true, explore: false } },

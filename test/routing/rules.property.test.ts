@@ -169,7 +169,7 @@ function holdsForEffects(all: number, property: (effect: RuleEffect, rules: Rule
 }
 
 describe('conditions', () => {
-  test('combine with not as negation, with all and several fields as and, and with any as or', () => {
+  test('are negated by "not", joined by and in "all" and between fields, and joined by or in "any"', () => {
     forAll(200, anyCondition, anyCondition, anyTest, anyTest, anyFacts, (one, other, test, another, facts) => {
       assert.equal(holds({ not: one }, facts), !holds(one, facts));
       assert.equal(holds({ all: [one, other] }, facts), holds(one, facts) && holds(other, facts));
@@ -179,7 +179,7 @@ describe('conditions', () => {
     });
   });
 
-  test('eq and ne, in and nin, gt and lte, gte and lt are complements', () => {
+  test('with eq and ne, in and nin, gt and lte, or gte and lt are complements', () => {
     forAll(200, anyField, anyFacts, ({ name, value, values }, facts) => {
       const compared = (operator: string, operand: unknown) => holds({ [name]: { [operator]: operand } }, facts);
       const isOneOf = values.some((each) => compared('eq', each));

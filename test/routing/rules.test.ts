@@ -147,7 +147,7 @@ describe('an ordering', () => {
     assert.deepEqual(preference, { type: 'prefer', routes: ['rt_a', 'rt_b'], rule: 'r' });
   });
 
-  test('comes from the first matching rule that has one; later rules can still add modifiers', () => {
+  test('comes from the first matching rule with an ordering; later rules can still add modifiers', () => {
     const effect = effectOf([
       { id: 'big', when: { amount: { gt: 100 } }, then: { prefer: 'rt_local' } },
       { id: 'cards', then: { prefer: { kind: 'card' }, explore: false } },
@@ -207,7 +207,7 @@ describe('the effect', () => {
     });
   });
 
-  test('is one frozen object for equal outcomes, which contains no data of the session', () => {
+  test('is the same frozen object for equal outcomes, without data of the session', () => {
     const rules = compiled([
       { id: 'r', when: { customer: { suffix: 'example.com' } }, then: { only: { kind: 'card' } } },
     ]);
@@ -279,7 +279,7 @@ describe('routes removed from the catalogue after the rules were saved', () => {
     assert.deepEqual(new Set(heads), new Set(['rt_b', 'rt_local']));
   });
 
-  test('leave an `only` rule without a route in force', () => {
+  test('do not lift an `only` rule that names no other route', () => {
     assert.equal(effectNow({ only: 'rt_a' }).excluded.length, 3);
   });
 });

@@ -61,7 +61,7 @@ const gatewayOnly = (headers: Record<string, string>) =>
 const standardOnly = (headers: Record<string, string>) => without(headers, 'x-gateway-signature', 'x-gateway-event');
 
 describe('a sample event', () => {
-  test('of a refund or a dispute is of a paid payment, and has the id that the service gives', () => {
+  test('of a refund or a dispute has the status paid, and the id that the service gives it', () => {
     const refunded = webhooks.sampleEvent('payment.refunded');
     const { refund, session_id: sessionId, status } = refunded.data;
     assert.deepEqual([refunded.id, status], [refundEventId({ ...refund, sessionId }), 'paid']);

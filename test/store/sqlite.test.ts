@@ -73,7 +73,7 @@ describe('a new database', () => {
   });
 });
 
-describe('an acknowledged write is durable', () => {
+describe('for the durability of acknowledged writes,', () => {
   onPath('the connection of the writer uses WAL, synchronous FULL and foreign keys', async (path) => {
     await withOpen(path, async () => undefined);
     const writer = new Worker(WRITER, { workerData: { path } });

@@ -114,7 +114,7 @@ describe('the journal of the ledger', () => {
     }
   });
 
-  test('gives balances at any time as sums of its entries, independent of the length of the slices read', async () => {
+  test('gives balances at any time as sums of its entries, however many entries are read at once', async () => {
     const whole = await walk({}, 1000, 'newest_first');
     for (const at of [NOW - 1, NOW, NOW + 1, NOW + 9, NOW + 10]) {
       // Some slices end between two postings.

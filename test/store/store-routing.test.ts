@@ -57,7 +57,7 @@ describe('stored route outcomes', () => {
 });
 
 describe('stored estimates and health of routes', () => {
-  test('estimates are updated only from the end of the previous update', () =>
+  test('estimates are updated only if the update begins where the previous one ended', () =>
     withStore(async (store) => {
       const first = { environment: 'sandbox' as const, algorithm: 'a/1', foldedUntil: NOW, body: '{"a":1}' };
       assert.equal(await store.routeEstimates('sandbox', 'a/1'), undefined);
