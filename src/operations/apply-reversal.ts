@@ -11,6 +11,7 @@ import {
   applyMessage,
 } from './apply-message.ts';
 import type { Deps } from './deps.ts';
+import { applyStoredPayout } from './settlement/settle-payment.ts';
 
 /** Applies a report on money that the provider has taken back or returned. */
 export function applyReversalSignal(
@@ -40,7 +41,10 @@ export function applyReversalSignal(
     if (isForeignMoney) return unchanged(checkout, 'currency_mismatch');
     // Read after the checkout: every change of a reversal moves the version of its session.
     const known = await deps.store.reversalOfReference(payment.id, reference);
-    return applyReversal(checkout, payment, known, { reference, status, revision, reason, ...amounts }, ids, now);
+    const state = { reference, status, revision, reason, ...amounts };
+    const decided = applyReversal(checkout, payment, known, state, ids, now);
+    const isReturned = decided.outcome === 'applied' && amounts.taken < (known?.taken ?? 0);
+    return isReturned ? applyStoredPayout(deps, checkout, decided, payment.id, now) : decided;
   }
   return applyMessage<string>(deps, received, about, decide);
 }

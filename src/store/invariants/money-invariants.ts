@@ -25,12 +25,12 @@ export const MONEY_INVARIANTS = invariants({
       WHERE (flagged = 0) <> (outcome IN ('applied', 'ignored'))`,
   },
   message_session: {
-    says: 'A provider message has a session; without a flag, it names only a payment of that session, and a valid amount.',
+    says: 'A provider message has a session; without a flag, it names only a payment of that session, and a payment or a payout a valid amount.',
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
       LEFT JOIN sessions AS session ON session.id = message.session_id
       LEFT JOIN payments AS payment ON payment.id = message.payment_id
       WHERE session.id IS NULL OR (message.outcome IN ('applied', 'ignored') AND (
-        (message.refund_id IS NULL AND session.amount <> message.amount AND NOT (message.status = 'paid' AND (
+        (message.about IN ('payment', 'settlement') AND session.amount <> message.amount AND NOT (message.status = 'paid' AND (
           EXISTS (SELECT 1 FROM refunds WHERE refunds.session_id = session.id AND refunds.reason = 'mismatch')
           OR (message.outcome = 'ignored' AND EXISTS (
             SELECT 1 FROM payments AS other WHERE other.session_id = session.id AND other.status = 'paid')))))
