@@ -36,7 +36,7 @@ export const discrepancy = resource('Discrepancy', 'discrepancy', {
   id: field.id('dis', 'The discrepancy.'),
   kind: field.choice(
     DISCREPANCY_KINDS,
-    'surplus: a second payment for a paid session. All other kinds are provider messages that were not booked. amount_mismatch, currency_mismatch: the amount or currency is wrong; environment_mismatch, provider_mismatch: the message refers to a payment of the other environment or of another provider; event_conflict: an event id was reused with different content; unknown_payment: the payment does not belong to the session.',
+    'surplus: a second payment for a paid session. reversal: money that the provider has taken back, or may take back, which is booked. All other kinds are provider messages that were not booked. amount_mismatch, currency_mismatch: the amount or currency is wrong; refund_excess: a refund made at the provider exceeds the rest of the payment; environment_mismatch, provider_mismatch: the message refers to a payment of the other environment or of another provider; event_conflict: an event id was reused with different content; unknown_payment: the payment does not belong to the session.',
     'amount_mismatch',
   ),
   status: field.choice(DISCREPANCY_STATUSES, 'open until the money is refunded or accepted, then resolved.', 'open'),

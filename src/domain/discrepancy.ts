@@ -188,6 +188,8 @@ function discrepancyOf(checkout: Checkout, message: ProviderMessage): Found | un
     case 'environment_mismatch':
     case 'provider_mismatch':
       return { ...found, kind: outcome };
+    // A refund or a reversal that cannot be booked.
+    case 'currency_mismatch':
     case 'refund_excess':
       return { ...found, kind: outcome, subject: subjectOf(eventId, currency), expected: 0, received: amount };
     case 'amount_mismatch':

@@ -2,7 +2,7 @@ import { type Decision, changed, unchanged, withPayment } from './checkout-state
 import { openDiscrepancy, resolved, withDiscrepancy } from './discrepancy.ts';
 import { providerText } from './failure.ts';
 import { posting } from './ledger.ts';
-import { CURRENCY, type Checkout, type Instant, type Payment } from './records.ts';
+import { CURRENCY, type Checkout, type Discrepancy, type Instant, type Payment } from './records.ts';
 import type { Reversal, ReversalState } from './reversal.ts';
 
 /**
@@ -45,7 +45,7 @@ export function applyReversal(
   ]);
 }
 
-/** The checkout with the discrepancy of a reversal, which stays open until it is won or an operator has seen it. */
+/** The checkout with the discrepancy of a reversal, which is open until it is won or an operator has seen it. */
 function listed(
   checkout: Checkout,
   payment: Payment,
@@ -56,8 +56,9 @@ function listed(
   const known = checkout.discrepancies.find(({ kind, subject }) => kind === 'reversal' && subject === id);
   if (known) {
     const shown = { ...known, received: taken };
-    const isOver = status === 'won' && known.status === 'open';
-    return withDiscrepancy(checkout, isOver ? resolved(shown, 'paid_in_full', now) : shown);
+    if (known.resolution !== null && known.resolution !== 'paid_in_full') return withDiscrepancy(checkout, shown);
+    const open: Discrepancy = { ...shown, status: 'open', resolution: null, resolvedAt: null };
+    return withDiscrepancy(checkout, status === 'won' ? resolved(open, 'paid_in_full', now) : open);
   }
   const about = { kind: 'reversal' as const, paymentId: payment.id, subject: id, eventId: null };
   const opened = {

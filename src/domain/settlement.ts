@@ -35,7 +35,7 @@ export interface PayoutReport {
   isFromOperator?: boolean;
 }
 
-/** Reason for not settling a payment. */
+/** Reason for not settling a payment. `refunded`: nothing of it is left for the merchant. */
 export type SettlementRefusal = 'not_paid' | 'surplus' | 'refunded';
 
 /** Outcome of a payout report; `already`: a settlement was recorded before. */
@@ -45,7 +45,9 @@ export type PayoutOutcome = 'settled' | 'already' | 'amount_differs' | Settlemen
 export function judgePayout(payment: Payment | undefined, amount: Cents | null): PayoutOutcome {
   if (payment?.settled) return 'already';
   if (payment?.status !== 'paid') return 'not_paid';
-  if (leftOf(payment).total === 0) return 'refunded';
+  const { total, merchant } = leftOf(payment);
+  // The merchant bears the money that was taken back, so the rest can be less than the fees of the gateway.
+  if (total <= 0 || merchant < 0) return 'refunded';
   // Surplus money is refunded to the buyer unless it was accepted.
   if (payment.surplus && !payment.surplusAccepted) return 'surplus';
   return amount === null || amount === payoutOf(payment) ? 'settled' : 'amount_differs';
@@ -64,6 +66,6 @@ export function refusalMessage(refusal: SettlementRefusal, { status }: Pick<Paym
     case 'surplus':
       return 'The payment is surplus money, which goes back to the buyer.';
     case 'refunded':
-      return 'The payment has been refunded, or is about to be: there is nothing left to pay out.';
+      return 'The payment has been refunded or taken back, or is about to be refunded: there is nothing left to pay out.';
   }
 }

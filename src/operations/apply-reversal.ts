@@ -41,10 +41,11 @@ export function applyReversalSignal(
     if (isForeignMoney) return unchanged(checkout, 'currency_mismatch');
     // Read after the checkout: every change of a reversal moves the version of its session.
     const known = await deps.store.reversalOfReference(payment.id, reference);
-    const report = { reference, status, revision, reason, ...amounts };
-    const decided = applyReversal(checkout, payment, known, report, ids, now);
-    // A won dispute can leave money of a payout that was reported while nothing was left.
-    return decided.outcome === 'applied' ? applyStoredPayout(deps, checkout, decided, payment.id, now) : decided;
+    const state = { reference, status, revision, reason, ...amounts };
+    const decided = applyReversal(checkout, payment, known, state, ids, now);
+    // Returned money can be part of a payout that was reported while nothing was left.
+    const isReturned = decided.outcome === 'applied' && amounts.taken < (known?.taken ?? 0);
+    return isReturned ? applyStoredPayout(deps, checkout, decided, payment.id, now) : decided;
   }
   return applyMessage<string>(deps, received, about, decide);
 }

@@ -13,7 +13,7 @@ const ARRIVAL_CHECKS_MS = [0.5, 2.5, 12.5, 72.5].map((minutes) => minutes * 60_0
 export async function runProviderTask(deps: Deps, due: ProviderTask): Promise<void> {
   const task: ProviderTask = { ...due, attempts: due.attempts + 1, dueAt: deps.now() + LEASE_MS };
   const claim = await deps.store.commit([{ type: 'task_claimed', task }]);
-  if (!claim.done) return;
+  if (!claim.done) return dropCapture(deps, due);
   const payment = await deps.store.payment(task.paymentId);
   const provider = payment && deps.providers.get(payment.route.provider);
   if (!payment || !provider) return postpone(deps, task, new Error('the provider is not connected'));
@@ -34,6 +34,12 @@ async function cancel(deps: Deps, provider: Provider, payment: Payment): Promise
     await applyReport(deps, provider, payment, answer.report);
   }
   return true;
+}
+
+/** Ends a capture of a payment that has ended meanwhile, which is never claimed. */
+async function dropCapture(deps: Deps, due: ProviderTask): Promise<void> {
+  if (due.kind !== 'capture' || (await deps.store.payment(due.paymentId))?.status === 'pending') return;
+  await deps.store.commit([{ type: 'task_finished', task: { ...due, status: 'dead' } }]);
 }
 
 /** Takes the money of an approved payment. */

@@ -1,5 +1,6 @@
 import type { Agent, Dispatcher } from 'undici';
 import { traceHeaders } from '../telemetry/origin.ts';
+import type { HandoffResult } from './provider.ts';
 
 export const CALL_TIMEOUT_MS = 10_000;
 // The timeout of a call does not cover the time to connect; this one does.
@@ -40,8 +41,8 @@ interface HttpRequest {
   /** Path with its query string. */
   path: string;
   headers?: Record<string, string>;
-  body?: string;
-  timeoutMs?: number;
+  body?: string | undefined;
+  timeoutMs?: number | undefined;
 }
 
 export interface HttpAnswer {
@@ -61,6 +62,14 @@ export class NoAnswer extends Error {
     this.name = 'NoAnswer';
     this.wasSent = wasSent;
   }
+}
+
+/** Result of a handoff whose request rejected. Throws any error but {@link NoAnswer}. */
+export function unansweredHandoff(error: unknown): HandoffResult {
+  if (!(error instanceof NoAnswer)) throw error;
+  const { message: reason, wasSent } = error;
+  if (wasSent) return { outcome: 'ambiguous', reason, isAnswered: false };
+  return { outcome: 'refused', reason, providerReason: null };
 }
 
 export type HttpClient = (request: HttpRequest) => Promise<HttpAnswer>;

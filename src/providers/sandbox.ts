@@ -1,7 +1,7 @@
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { Payment } from '../domain/records.ts';
 import { verifyCallback } from '../webhooks/sign.ts';
-import { CALL_TIMEOUT_MS, type HttpAnswer, NoAnswer, createHttpClient } from './provider-http.ts';
+import { CALL_TIMEOUT_MS, type HttpAnswer, createHttpClient, unansweredHandoff } from './provider-http.ts';
 import type { CallbackHeaders, HandoffRequest, HandoffResult, Provider, RefundRequest } from './provider.ts';
 import { chargeOf, readAnswer, readError, readEvent, readRefund, refundOf } from './sandbox-messages.ts';
 
@@ -26,7 +26,7 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
     now,
   });
   const ask = (method: 'GET' | 'POST', path: string, timeoutMs: number, body?: unknown) =>
-    http({ method, path: `${PAYMENTS}${path}`, timeoutMs, ...(body !== undefined && { body: JSON.stringify(body) }) });
+    http({ method, path: `${PAYMENTS}${path}`, timeoutMs, body: JSON.stringify(body) });
 
   return {
     id: 'sandbox',
@@ -40,11 +40,7 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
       try {
         return handoffResult(await ask('POST', '', handoff.timeoutMs, chargeOf(handoff)));
       } catch (error) {
-        if (!(error instanceof NoAnswer)) throw error;
-        const reason = error.message;
-        return error.wasSent
-          ? { outcome: 'ambiguous', reason, isAnswered: false }
-          : { outcome: 'refused', reason, providerReason: null };
+        return unansweredHandoff(error);
       }
     },
     async readCallback(rawBody: Buffer, headers: CallbackHeaders) {

@@ -1,6 +1,6 @@
 import type { Payment } from '../domain/records.ts';
 import type { RefundOutcome } from '../domain/refund-record.ts';
-import { type HttpAnswer, NoAnswer } from './provider-http.ts';
+import { type HttpAnswer, unansweredHandoff } from './provider-http.ts';
 import type { HandoffRequest, HandoffResult, KnownPayment, Provider, RefundRequest } from './provider.ts';
 import {
   type StripeCall,
@@ -83,10 +83,7 @@ export function createStripe(instance: StripeInstance, context: StripeContext): 
       try {
         return handoffResult(await call('POST', SESSIONS, options), payment, isLive);
       } catch (error) {
-        if (!(error instanceof NoAnswer)) throw error;
-        const reason = error.message;
-        if (error.wasSent) return { outcome: 'ambiguous', reason, isAnswered: false };
-        return { outcome: 'refused', reason, providerReason: null };
+        return unansweredHandoff(error);
       }
     },
 

@@ -3,6 +3,7 @@ import { answerHint } from '../operations/provider-hints.ts';
 import { requestProviderRefund } from '../operations/refunds/apply-refund-report.ts';
 import { runProviderTask } from '../operations/run-provider-task.ts';
 import { wakeCheckout } from '../operations/wake-checkout.ts';
+import type { QueuedHint } from '../store/tables/provider-tables.ts';
 import type { DueWake } from '../store/tables/sessions-table.ts';
 import { traced } from '../telemetry/tracing.ts';
 import { type Worker, createWorker, forEachOf } from './worker.ts';
@@ -63,11 +64,18 @@ export function createQueueWorkers(deps: Deps): Worker[] {
 function inboxWorker(deps: Deps): Worker {
   return queueWorker(deps, {
     name: 'inbox',
-    due: (now, limit) => deps.store.hintsDue(now, limit),
+    due: async (now, limit) => onePerObject(await deps.store.hintsDue(now, limit)),
     handle: (hint) =>
       traced(deps.tracing, { name: `answerHint ${hint.about}`, parent: null }, () => answerHint(deps, hint)),
     failure: ({ eventId }) => ['hint could not be answered', { eventId }],
   });
+}
+
+/** One hint about each object: its answer counts for the others. */
+function onePerObject(hints: readonly QueuedHint[]): QueuedHint[] {
+  const keyOf = ({ provider, environment, about, objectId }: QueuedHint) =>
+    JSON.stringify([provider, environment, about, objectId]);
+  return [...new Map(hints.toReversed().map((hint) => [keyOf(hint), hint])).values()];
 }
 
 function queueWorker<Item>({ store, log, now }: Deps, { name, due, handle, failure }: Queue<Item>): Worker {

@@ -122,7 +122,7 @@ describe('POST payments/{id}/settle', () => {
     const whole = await pay();
     await refund(whole.paymentId);
     const { message } = await refuseToSettle('409 invalid_state', whole.paymentId);
-    assert.match(message, /has been refunded, or is about to be/);
+    assert.match(message, /nothing left to pay out/);
   });
 });
 
@@ -210,7 +210,7 @@ describe('import of a settlement file', () => {
 ${matched},48.54,usd,2026-03-01,"a ""quoted"", note" | matched | | Settled.
 ${low},48.5,USD,, | not_matched | amount_differs | The line says 48.50 USD, and 48.54 USD is to be paid out.
 ${pending},48.54,USD,, | not_matched | not_paid | The payment is pending: only paid payments are paid out.
-${refunded},48.54,USD,, | not_matched | refunded | The payment has been refunded, or is about to be: there is nothing left to pay out.
+${refunded},48.54,USD,, | not_matched | refunded | The payment has been refunded or taken back, or is about to be refunded: there is nothing left to pay out.
 ${settled},48.54,USD,, | already_settled | | Settled before: nothing was changed.
 ${matched},48.54,USD,, | not_matched | duplicate_line | Line 2 already has this payment.
 ${low},48.54,EUR,, | not_matched | currency_differs | The line is in EUR, and the payment in USD.

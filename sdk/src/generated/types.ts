@@ -399,7 +399,7 @@ export interface Discrepancy {
   /** The discrepancy. */
   id: string;
   object: 'discrepancy';
-  /** surplus: a second payment for a paid session. All other kinds are provider messages that were not booked. amount_mismatch, currency_mismatch: the amount or currency is wrong; environment_mismatch, provider_mismatch: the message refers to a payment of the other environment or of another provider; event_conflict: an event id was reused with different content; unknown_payment: the payment does not belong to the session. */
+  /** surplus: a second payment for a paid session. reversal: money that the provider has taken back, or may take back, which is booked. All other kinds are provider messages that were not booked. amount_mismatch, currency_mismatch: the amount or currency is wrong; refund_excess: a refund made at the provider exceeds the rest of the payment; environment_mismatch, provider_mismatch: the message refers to a payment of the other environment or of another provider; event_conflict: an event id was reused with different content; unknown_payment: the payment does not belong to the session. */
   kind:
     | 'surplus'
     | 'amount_mismatch'

@@ -66,12 +66,14 @@ async function recordForeign(
   const { reference, status } = report;
   if (!payment || reference === null) return { outcome: 'unknown', queued: false };
   const amount = centsOfUnits(report.amount);
+  const { currency } = report.amount;
   const refundId = deps.newId('ref');
-  const about = { sessionId, paymentId, refundId: null, status, amount, currency: report.amount.currency };
+  const about = { sessionId, paymentId, refundId: null, status, amount, currency };
   return applyMessage<string>(deps, received, about, async (checkout, now) => {
     const current = checkout.payments.find(({ id }) => id === paymentId)!;
     const mismatch = originMismatch(checkout.session, current, received);
     if (mismatch) return unchanged(checkout, mismatch);
+    if (currency !== CURRENCY) return unchanged(checkout, 'currency_mismatch');
     // Read after the checkout, as in `decide`.
     const known = await refundOfReference(deps, paymentId, report);
     if (known) return decide(deps, known, report, checkout, now);

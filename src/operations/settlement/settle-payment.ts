@@ -122,11 +122,11 @@ function settleEntry(
   const { outcome, next, effects } = recordSettlement(checkout, payment.id, report, now);
   if (outcome === 'settled') return changed(checkout, next, 'applied', [...left, ...effects]);
   if (outcome === 'already') return changed(checkout, checkout, left.length > 0 ? 'applied' : 'ignored', left);
-  // `applyStoredPayout` uses the report if the refund fails: a concurrent decision on that refund must see it.
+  // `applyStoredPayout` uses the report if the money comes back: a concurrent decision on that must see it.
   return changed(checkout, outcome === 'refunded' ? { ...checkout } : checkout, outcome, left);
 }
 
-/** Applies the payout report that arrived while nothing of the payment was left, once a refund fails or a dispute is won. */
+/** Applies the payout report that arrived while nothing was left of the payment, once a refund fails or money is returned. */
 export async function applyStoredPayout<Outcome extends string>(
   deps: Deps,
   before: Checkout,

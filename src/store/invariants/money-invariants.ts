@@ -25,7 +25,7 @@ export const MONEY_INVARIANTS = invariants({
       WHERE (flagged = 0) <> (outcome IN ('applied', 'ignored'))`,
   },
   message_session: {
-    says: 'A provider message has a session; without a flag, it names only a payment of that session, and a valid amount.',
+    says: 'A provider message has a session; without a flag, it names only a payment of that session, and a payment or a payout a valid amount.',
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
       LEFT JOIN sessions AS session ON session.id = message.session_id
       LEFT JOIN payments AS payment ON payment.id = message.payment_id

@@ -1,0 +1,68 @@
+// @run on=sqlite,postgres
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { applyReport } from '../../src/operations/apply-signal.ts';
+import { cancelCheckout } from '../../src/operations/leave-payment.ts';
+import { runProviderTask } from '../../src/operations/run-provider-task.ts';
+import { aReport } from '../fixtures/provider-reports.ts';
+import { createSession, replaceProvider, startAt } from '../simulator/buyer.ts';
+import { paymentsOf } from '../support/gateway.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+
+/** A payment that its buyer has approved, with a provider that counts its captures. */
+async function approvedPayment(on: TestService) {
+  const { deps } = on.service;
+  const captured: string[] = [];
+  async function capture({ id, amount }: { id: string; amount: number }) {
+    captured.push(id);
+    return aReport({ status: 'paid', amount });
+  }
+  replaceProvider(on, { capture });
+  const session = await createSession(on);
+  await startAt(on, session, 'card');
+  const payment = (await paymentsOf(on, session))[0]!;
+  const report = {
+    ...aReport({ status: 'provider_pending', amount: payment.amount }),
+    state: 'requires_capture',
+  } as const;
+  await applyReport(deps, deps.providers.get('sandbox')!, payment, report);
+  const due = async () => (await deps.store.tasksDue(deps.now(), 10)).filter(({ kind }) => kind === 'capture');
+  return { payment, captured, due };
+}
+
+test('a capture of a payment that was abandoned is dropped', async () => {
+  await using on = await startTestService();
+  const { payment, captured, due } = await approvedPayment(on);
+  const [task] = await due();
+  await cancelCheckout(on.service.deps, payment.sessionId, 1);
+  await runProviderTask(on.service.deps, task!);
+  assert.deepEqual([captured, await due()], [[], []]);
+});
+
+test('a capture of a payment that another report has paid is dropped', async () => {
+  await using on = await startTestService();
+  const { payment, captured, due } = await approvedPayment(on);
+  const [task] = await due();
+  const { deps } = on.service;
+  await applyReport(deps, deps.providers.get('sandbox')!, payment, aReport({ status: 'paid', amount: payment.amount }));
+  await runProviderTask(deps, task!);
+  assert.deepEqual([captured, await due()], [[], []]);
+});
+
+test('a capture that another process has claimed is left to it', async () => {
+  await using on = await startTestService();
+  const { captured, due } = await approvedPayment(on);
+  const [task] = await due();
+  await on.service.deps.store.commit([{ type: 'task_claimed', task: { ...task!, attempts: 1 } }]);
+  await runProviderTask(on.service.deps, task!);
+  assert.deepEqual([captured, (await due()).length], [[], 1]);
+});
+
+test('an approved payment is captured once and paid by the answer', async () => {
+  await using on = await startTestService();
+  const { payment, captured } = await approvedPayment(on);
+  await on.pass(0);
+  await on.pass(3_600_000);
+  assert.deepEqual(captured, [payment.id]);
+  assert.equal((await paymentsOf(on, payment.sessionId))[0]!.status, 'paid');
+});

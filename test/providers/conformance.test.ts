@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { startServer } from '../support/http-server.ts';
+import { RULES, type Rule, type StartParty, type World, checkEnds, startWorld } from './conformance.ts';
+import { MUTANTS } from './conformance-mutants.ts';
+import { startExample, startSimulator, startStripe } from './conformance-parties.ts';
+
+const PARTIES: Record<string, StartParty> = {
+  'the simulated provider': startSimulator,
+  Stripe: startStripe,
+  'the example provider': startExample,
+};
+
+let silent: Awaited<ReturnType<typeof startServer>>;
+before(async () => {
+  silent = await startServer(() => undefined);
+});
+after(() => silent[Symbol.asyncDispose]());
+
+// The adapters at the same time, because a check of a silent provider takes seconds.
+describe('adapters', { concurrency: true }, () => {
+  for (const [name, startParty] of Object.entries(PARTIES)) {
+    describe(`the adapter of ${name}`, { concurrency: false }, () => {
+      let world: World;
+      let ended: Promise<void>;
+      before(async () => {
+        world = await startWorld(startParty);
+        ended = checkEnds(world, silent.url);
+        ended.catch(() => undefined);
+      });
+      after(() => world[Symbol.asyncDispose]());
+
+      for (const [rule, holds] of Object.entries(RULES)) test(rule, () => holds(world));
+      test('a check ends within 10 s, even if the provider does not answer', () => ended);
+    });
+  }
+});
+
+describe('the suite finds an adapter that', { concurrency: 2 }, () => {
+  for (const [rule, defect, change] of MUTANTS) {
+    test(`${defect}: ${rule}`, async () => {
+      await using world = await startWorld(startExample, (good, party) => ({ ...good, ...change(good, party) }));
+      await assert.rejects(RULES[rule](world), assert.AssertionError);
+    });
+  }
+
+  test('never ends its check', async () => {
+    const never = () => new Promise<never>(() => undefined);
+    await using world = await startWorld(startExample, (good) => ({ ...good, check: never }));
+    await assert.rejects(checkEnds({ ...world, checkLimitMs: 100 }, silent.url), /within its limit/);
+  });
+});
+
+test('every rule of the suite has an adapter that breaks it', () => {
+  const broken = new Set(MUTANTS.map(([rule]) => rule));
+  assert.deepEqual(
+    Object.keys(RULES).filter((rule) => !broken.has(rule as Rule)),
+    [],
+  );
+});

@@ -1,0 +1,364 @@
+import assert from 'node:assert/strict';
+import type { Payment, Session } from '../../src/domain/records.ts';
+import type { Environment, RouteKind } from '../../src/domain/route.ts';
+import { cancelCheckout } from '../../src/operations/leave-payment.ts';
+import { answerHint } from '../../src/operations/provider-hints.ts';
+import type { HandoffRequest, Provider, RefundRequest } from '../../src/providers/provider.ts';
+import { aPayment, aSession } from '../fixtures/checkout-records.ts';
+import { createSession, startAt } from '../simulator/buyer.ts';
+import { recordsOf } from '../support/callbacks.ts';
+import { booksOf, paymentsOf } from '../support/gateway.ts';
+import { type TestService, type TestServiceOptions, startTestService } from '../support/service.ts';
+
+/** A callback as a provider sends it. */
+export interface SentCallback {
+  body: string;
+  headers: Record<string, string>;
+}
+
+/** An adapter with a second party that a test controls. The test delivers the callbacks. */
+export interface Party extends AsyncDisposable {
+  /** Settings of a service that uses the provider. */
+  options: TestServiceOptions;
+  /** Id of the provider in the service, and the kind of its route. */
+  id: string;
+  kind: RouteKind;
+  /** Texts that no log line and no page may show. */
+  secrets: string[];
+  /** Completes the party after the start of its service. */
+  connect(on: TestService): void;
+  /** Another instance of the adapter, at the same account. */
+  instance(id: string, environment: Environment): Provider;
+  /** An instance whose key the provider refuses, and one whose provider is at another origin; undefined without credentials. */
+  misconfigured?: { wrongKey(secret: string): Provider; at(origin: string): Provider };
+  /** Number of payments at the provider for our payment. */
+  paymentsAt(payment: Payment): Promise<number>;
+  /** Cents that the provider has refunded of a payment. */
+  refundedAt(payment: Payment): Promise<number>;
+  /** The buyer pays, or approves the payment; answers the callbacks, or undefined if the provider takes no money for it. */
+  pay(payment: Payment): Promise<SentCallback[] | undefined>;
+  /** Gives a payment a status that the adapter does not know; answers the callbacks. */
+  confuse(payment: Payment): Promise<SentCallback[]>;
+  /** Correctly signed callbacks that are about nothing of ours. */
+  foreign(payment: Payment): SentCallback[];
+  /** The callback of a payment, changed so that its signature is wrong. */
+  forged(payment: Payment): SentCallback[];
+  /** True for the simulated provider, which refunds a payment that it does not know: `webhook.verify_sample` makes such payments. */
+  refundsSamples?: true;
+  /** Number of captures; undefined for a provider that needs none. */
+  capturesOf?(payment: Payment): number;
+}
+
+export type StartParty = () => Promise<Party>;
+/** Breaks a correct adapter. */
+export type Mutate = (good: Provider, party: Party) => Provider;
+
+/** A service that is connected to a party, and the parts that rules need. */
+export interface World extends AsyncDisposable {
+  on: TestService;
+  party: Party;
+  /** The provider under test, as the service uses it. */
+  provider: Provider;
+  mutate: (good: Provider) => Provider;
+  /** Time limit of a check, in milliseconds. */
+  checkLimitMs: number;
+}
+
+export async function startWorld(startParty: StartParty, mutate: Mutate = (good) => good): Promise<World> {
+  const party = await startParty();
+  const on = await startTestService(party.options);
+  party.connect(on);
+  const mutated = (good: Provider) => mutate(good, party);
+  const provider = mutated(on.service.deps.providers.get(party.id)!);
+  connect(on, provider.id, provider);
+  return {
+    on,
+    party,
+    provider,
+    mutate: mutated,
+    checkLimitMs: 10_000,
+    async [Symbol.asyncDispose]() {
+      await on[Symbol.asyncDispose]();
+      await party[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function connect({ service: { deps } }: TestService, path: string, provider: Provider): void {
+  deps.providers = new Map([...deps.providers, [path, provider]]);
+}
+
+let buyers = 0;
+
+/** A payment whose buyer is at the provider. */
+async function startedPayment({ on, party }: World): Promise<Payment> {
+  const session = await createSession(on, { customer: `buyer${++buyers}@example.com` });
+  await startAt(on, session, party.kind);
+  return (await paymentsOf(on, session)).at(-1)!;
+}
+
+async function paidPayment(world: World): Promise<Payment> {
+  const payment = await startedPayment(world);
+  await deliver(world, await paidCallbacks(world, payment));
+  return reread(world, payment);
+}
+
+async function paidCallbacks({ party }: World, payment: Payment): Promise<SentCallback[]> {
+  const callbacks = await party.pay(payment);
+  assert.ok(callbacks && callbacks.length > 0, 'the buyer can pay');
+  return callbacks;
+}
+
+async function reread({ on }: World, { id, sessionId }: Payment): Promise<Payment> {
+  return (await paymentsOf(on, sessionId)).find((one) => one.id === id)!;
+}
+
+/** Sends callbacks to the address of a provider; answers the statuses. */
+async function post({ on, party }: World, callbacks: readonly SentCallback[], path = party.id): Promise<number[]> {
+  const statuses: number[] = [];
+  for (const { body, headers } of callbacks) {
+    const url = `${on.url}/api/providers/${path}/callbacks`;
+    const answer = await fetch(url, {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/json', ...headers },
+    });
+    await answer.arrayBuffer();
+    statuses.push(answer.status);
+  }
+  return statuses;
+}
+
+/** Sends callbacks, which must be acknowledged, and runs the work that is due then. */
+async function deliver(world: World, callbacks: readonly SentCallback[]): Promise<void> {
+  const statuses = await post(world, callbacks);
+  assert.deepEqual(new Set(statuses), new Set([200]), 'a callback is acknowledged');
+  await world.on.pass(0);
+}
+
+/** A payment that the provider does not have, with its session. */
+function unknownPayment(
+  { on, party }: World,
+  environment: Environment = 'sandbox',
+): { session: Session; payment: Payment } {
+  const { deps } = on.service;
+  const session = aSession({ id: deps.newId('chk'), environment });
+  const { id, kind, label, network, asset } = deps.routes.find(
+    (one) => one.integrationId === party.id && one.kind === party.kind,
+  )!;
+  const route = { id, kind, label, network, asset, provider: party.id };
+  const about = { id: deps.newId('pay'), sessionId: session.id, environment, created: on.clock.now() };
+  return { session, payment: aPayment({ ...about, route }) };
+}
+
+function handoffOf({ on }: World, { session, payment }: ReturnType<typeof unknownPayment>): HandoffRequest {
+  const cancelUrl = `${on.url}/checkout/${session.id}`;
+  const urls = { returnUrl: `${cancelUrl}/back`, cancelUrl, callbackUrl: `${on.url}/api/providers/any/callbacks` };
+  return { session, payment, merchant: 'Demo merchant', ...urls, timeoutMs: 5000 };
+}
+
+function refundOf({ on }: World, payment: Payment): RefundRequest {
+  const { newId, now } = on.service.deps;
+  return { refundId: newId('ref'), payment, amount: 1000, reference: null, created: now() };
+}
+
+/** Asserts that `act` changes no record of the payment's session, neither at once nor by work that is due later. */
+async function changesNothing(world: World, { sessionId }: Payment, act: () => Promise<unknown>): Promise<void> {
+  const before = await recordsOf(world.on, sessionId);
+  await act();
+  await world.on.pass(0);
+  assert.ok((await recordsOf(world.on, sessionId)) === before, 'nothing of the session changes');
+}
+
+/** What every adapter must guarantee. Each rule uses payments of its own, so that rules can share a world. */
+export const RULES = {
+  async 'a payment is paid once, with the total that the buyer paid'(world) {
+    const payment = await paidPayment(world);
+    assert.equal(payment.status, 'paid');
+    const { provider_clearing: held = 0, provider_cost: cost = 0 } = await booksOf(world.on, payment.id);
+    assert.equal(held + cost, payment.fees.total);
+    assert.deepEqual((await world.on.service.deps.store.checkout(payment.sessionId))!.discrepancies, []);
+  },
+
+  async 'two equal handoffs are one payment at the provider'(world) {
+    const request = handoffOf(world, unknownPayment(world));
+    const results = [await world.provider.handoff(request), await world.provider.handoff(request)];
+    assert.deepEqual(
+      results.map(({ outcome }) => outcome),
+      ['accepted', 'accepted'],
+    );
+    assert.deepEqual(results[0], results[1]);
+    assert.equal(await world.party.paymentsAt(request.payment), 1);
+  },
+
+  async 'a handoff of the other environment is refused'(world) {
+    const request = handoffOf(world, unknownPayment(world, 'production'));
+    assert.equal((await world.provider.handoff(request)).outcome, 'refused');
+    assert.equal(await world.party.paymentsAt(request.payment), 0);
+  },
+
+  async 'a callback that arrives again changes nothing, and each callback has its own event id'(world) {
+    const ids: string[] = [];
+    for (let each = 0; each < 2; each++) {
+      const payment = await startedPayment(world);
+      const callbacks = await paidCallbacks(world, payment);
+      await deliver(world, callbacks);
+      await changesNothing(world, payment, () => post(world, [...callbacks, ...callbacks]));
+      const read = () =>
+        Promise.all(callbacks.map(({ body, headers }) => world.provider.readCallback(Buffer.from(body), headers)));
+      const [first, second] = [await read(), await read()];
+      assert.deepEqual(first, second, 'the same callback is read the same');
+      ids.push(...first.flatMap(({ signals, hints }) => [...signals, ...hints].map(({ eventId }) => eventId)));
+    }
+    assert.equal(new Set(ids).size, ids.length, 'two callbacks have two event ids');
+  },
+
+  async 'a callback with a wrong signature is answered 401 and changes nothing'(world) {
+    const payment = await startedPayment(world);
+    await world.party.pay(payment);
+    const before = await recordsOf(world.on, payment.sessionId);
+    const statuses = await post(world, world.party.forged(payment));
+    assert.deepEqual(new Set(statuses), new Set([401]));
+    assert.ok((await recordsOf(world.on, payment.sessionId)) === before, 'nothing of the session changes');
+  },
+
+  async 'a callback about nothing of ours is answered 200 and changes nothing'(world) {
+    const payment = await startedPayment(world);
+    const logged = world.on.logged.length;
+    await changesNothing(world, payment, () => deliver(world, world.party.foreign(payment)));
+    const problems = world.on.logged
+      .slice(logged)
+      .filter((line) => (JSON.parse(line) as { level: number }).level >= 50);
+    assert.deepEqual(problems, []);
+    assert.deepEqual(
+      await world.on.service.deps.store.hintsDue(Number.MAX_SAFE_INTEGER, 10),
+      [],
+      'nothing is asked again',
+    );
+  },
+
+  async 'a callback to another instance, or to one of the other environment, moves nothing'(world) {
+    for (const environment of ['sandbox', 'production'] as const) {
+      const other = world.mutate(world.party.instance('other', environment));
+      connect(world.on, 'other', other);
+      const payment = await startedPayment(world);
+      const callbacks = await paidCallbacks(world, payment);
+      await changesNothing(world, payment, () => post(world, callbacks, 'other'));
+      assert.deepEqual([other.id, other.environment], ['other', environment], 'an instance has its configured name');
+    }
+  },
+
+  async 'a cancelled payment has failed, and takes no money any more'(world) {
+    const payment = await startedPayment(world);
+    assert.equal(await world.provider.cancel(payment), 'cancelled');
+    assert.equal(await world.provider.cancel(payment), 'cancelled');
+    const answer = await world.provider.inquire(payment);
+    assert.ok(typeof answer === 'object');
+    assert.equal(answer.report.state, 'failed');
+    if (world.provider.traits.cancel === 'holds') assert.equal(await world.party.pay(payment), undefined);
+  },
+
+  async 'a cancellation of an unknown payment is unknown'(world) {
+    assert.equal(await world.provider.cancel(unknownPayment(world).payment), 'unknown');
+  },
+
+  async 'an inquiry about an unknown payment is unknown'(world) {
+    assert.equal(await world.provider.inquire(unknownPayment(world).payment), 'unknown');
+  },
+
+  async 'two refunds of one id are one'(world) {
+    const request = refundOf(world, await paidPayment(world));
+    assert.equal(await world.provider.inquireRefund(request), undefined);
+    for (let each = 0; each < 2; each++) {
+      const outcome = await world.provider.refund(request);
+      assert.ok(outcome !== 'unknown' && outcome.status !== 'failed');
+    }
+    assert.equal(await world.party.refundedAt(request.payment), request.amount);
+    assert.equal((await world.provider.inquireRefund(request))?.status, 'succeeded');
+  },
+
+  async 'a refund of an unknown payment is unknown or fails'(world) {
+    if (world.party.refundsSamples) return;
+    const outcome = await world.provider.refund(refundOf(world, unknownPayment(world).payment));
+    assert.ok(outcome === 'unknown' || outcome.status === 'failed', 'no refund of a payment that was never paid');
+  },
+
+  async 'a check is ready with the right credentials, and not ready with wrong ones'(world) {
+    assert.equal((await world.provider.check()).ready, true);
+    const wrong = world.party.misconfigured?.wrongKey('key_of_another_account');
+    if (!wrong) return;
+    const { ready, findings } = await world.mutate(wrong).check();
+    assert.equal(ready, false);
+    assert.ok(findings.some(({ level }) => level === 'error'));
+  },
+
+  async 'a status that the adapter does not know is never paid'(world) {
+    const payment = await startedPayment(world);
+    await deliver(world, await world.party.confuse(payment));
+    await world.on.pass(60_000);
+    assert.equal((await reread(world, payment)).status, 'pending');
+    const answer = await world.provider.inquire(payment).catch(() => 'unclear');
+    if (typeof answer === 'object') assert.notEqual(answer.report.state, 'paid');
+  },
+
+  async 'an approved payment is captured once, and never after it was abandoned'(world) {
+    const { on, party } = world;
+    if (!party.capturesOf) return;
+    const payment = await paidPayment(world);
+    await on.pass(60_000);
+    await world.provider.capture!(payment);
+    assert.equal(party.capturesOf(payment), 1);
+
+    const abandoned = await startedPayment(world);
+    await post(world, await paidCallbacks(world, abandoned));
+    const { deps } = on.service;
+    for (const hint of await deps.store.hintsDue(deps.now(), 10)) await answerHint(deps, hint);
+    assert.equal((await deps.store.tasksDue(deps.now(), 10)).length, 1, 'a capture is due');
+    await cancelCheckout(deps, abandoned.sessionId, 1);
+    await on.pass(0);
+    await on.pass(60 * 60_000);
+    assert.equal(party.capturesOf(abandoned), 0);
+    assert.equal((await reread(world, abandoned)).status, 'failed');
+  },
+
+  async 'no secret is in a log line, a page or a finding'(world) {
+    const { on, party } = world;
+    const payment = await paidPayment(world);
+    await post(world, party.forged(payment));
+    const secret = 'sk_test_0123456789abcdefSECRET';
+    const wrong = party.misconfigured?.wrongKey(secret);
+    const session = await createSession(on, { customer: `buyer${++buyers}@example.com` });
+    if (wrong) connect(on, party.id, world.mutate(wrong));
+    try {
+      await startAt(on, session, party.kind).catch(() => undefined);
+      await on.pass(60_000);
+      await on.service.deps.readiness.checkDue();
+    } finally {
+      connect(on, party.id, world.provider);
+    }
+    const paths = [
+      '',
+      `checkout/${payment.sessionId}`,
+      `checkout/${session}`,
+      'api/gateway/providers',
+      'api/gateway/routes',
+    ];
+    const pages = await Promise.all(paths.map(async (path) => (await fetch(`${on.url}/${path}`)).text()));
+    const findings = JSON.stringify(await (wrong ? world.mutate(wrong) : world.provider).check());
+    const shown = [...on.logged, ...pages, findings].join('\n');
+    for (const text of [secret, ...party.secrets]) assert.ok(!shown.includes(text), 'a secret is shown');
+  },
+} satisfies Record<string, (world: World) => Promise<void>>;
+
+export type Rule = keyof typeof RULES;
+
+/** The one rule that takes time: it is checked while the others run. `silent` is an origin that never answers. */
+export async function checkEnds(world: World, silent: string): Promise<void> {
+  const provider = world.party.misconfigured?.at(silent);
+  if (!provider) return;
+  const ended = world.mutate(provider).check();
+  const late = new Promise<'late'>((resolve) => setTimeout(resolve, world.checkLimitMs, 'late').unref());
+  const result = await Promise.race([ended, late]);
+  assert.notEqual(result, 'late', 'a check ends within its limit');
+  assert.equal(typeof result === 'object' && result.ready, false);
+}

@@ -1,0 +1,166 @@
+// @run on=sqlite,postgres
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { queueHints } from '../../src/operations/provider-hints.ts';
+import type { HintAnswer, Provider } from '../../src/providers/provider.ts';
+import { createSession, replaceProvider, startAt } from '../simulator/buyer.ts';
+import { call, type TestService, startTestService } from '../support/service.ts';
+
+const SECOND = 1000;
+const SENDER = { provider: 'sandbox', environment: 'sandbox' } as const;
+const NOTHING: HintAnswer = { signals: [], next: null };
+
+/** A service whose provider answers hints with `query`; it counts the times of the questions, since the start of the test. */
+async function asking(query: (id: string) => Promise<HintAnswer>) {
+  const on = await startTestService({ providers: [hinting()], variables: { SIMULATOR: 'true' } });
+  const started = on.clock.now();
+  const asked: [id: string, seconds: number][] = [];
+  replaceProvider(on, {
+    async query({ id }) {
+      asked.push([id, (on.clock.now() - started) / SECOND]);
+      return query(id);
+    },
+  });
+  return { on, asked };
+}
+
+/** An instance that makes the service ask about hints; the tests replace its provider. */
+function hinting() {
+  const create = async () =>
+    ({
+      id: 'hinting',
+      environment: 'sandbox',
+      query: async () => NOTHING,
+      check: async () => ({ ready: true, findings: [] }),
+    }) as unknown as Provider;
+  return { id: 'hinting', adapter: 'test', environment: 'sandbox', routes: [], create } as const;
+}
+
+const send = (on: TestService, eventId: string, id: string) =>
+  queueHints(on.service.deps, SENDER, [{ eventId, about: 'payment', id }]);
+
+/** Moves to the next time at which a hint is due, as long as there is one; answers false after the last one. */
+async function passToNext({ service, clock, pass }: TestService): Promise<boolean> {
+  const [next] = await service.deps.store.hintsDue(Number.MAX_SAFE_INTEGER, 1);
+  if (next) await pass(Math.max(0, next.dueAt - clock.now()));
+  return next !== undefined;
+}
+
+test('a hint is asked about at once, then after 5, 10, 20 s and so on, up to every hour, and abandoned after 3 days', async () => {
+  const { on, asked } = await asking(async () => Promise.reject(new Error('the provider is down')));
+  await using _ = on;
+  await send(on, 'ev_1', 'object_1');
+  while (await passToNext(on));
+  const times = asked.map(([, seconds]) => seconds);
+  const delays = times.slice(1).map((time, index) => time - times[index]!);
+  assert.deepEqual(delays.slice(0, 4), [5, 10, 20, 40]);
+  assert.equal(Math.max(...delays), 3600);
+  assert.equal(times[0], 0);
+  const last = times.at(-1)!;
+  assert.ok(last >= 72 * 3600 && last < 73 * 3600 + 10, `${last} s`);
+  const abandoned = on.logged
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ level }) => level === 50);
+  assert.deepEqual(
+    abandoned.map(({ objectId, about, eventId }) => [objectId, about, eventId]),
+    [['object_1', 'payment', 'ev_1']],
+  );
+});
+
+test('several hints about one object are one question, and hints about others are not', async () => {
+  const { on, asked } = await asking(async () => NOTHING);
+  await using _ = on;
+  for (const event of ['ev_1', 'ev_2', 'ev_3']) await send(on, event, 'object_1');
+  await send(on, 'ev_4', 'object_2');
+  await on.pass(0);
+  assert.deepEqual(asked.map(([id]) => id).toSorted(), ['object_1', 'object_2']);
+  await send(on, 'ev_1', 'object_1');
+  await on.pass(0);
+  assert.equal(asked.length, 2, 'a known event asks nothing');
+  await send(on, 'ev_5', 'object_1');
+  await on.pass(0);
+  assert.equal(asked.length, 3, 'a hint that arrives after the answer is a new question');
+});
+
+test('an incomplete answer is asked for again 1 h and 24 h after the hint', async () => {
+  const { on, asked } = await asking(async () => ({ ...NOTHING, isIncomplete: true }));
+  await using _ = on;
+  await send(on, 'ev_1', 'object_1');
+  while (await passToNext(on));
+  assert.deepEqual(
+    asked.map(([, seconds]) => seconds),
+    [0, 3600, 24 * 3600],
+  );
+});
+
+test('a long answer is read page by page, and again from the first one after a failure', async () => {
+  const pages: (string | null)[] = [];
+  const { on } = await asking(async () => NOTHING);
+  await using _ = on;
+  let failures = 1;
+  replaceProvider(on, {
+    async query(_hint, page) {
+      pages.push(page);
+      if (page === 'b' && failures-- > 0) throw new Error('the provider is down');
+      return { signals: [], next: page === null ? 'a' : page === 'a' ? 'b' : null };
+    },
+  });
+  await send(on, 'ev_1', 'payout_1');
+  while (await passToNext(on));
+  assert.deepEqual(pages, [null, 'a', 'b', null, 'a', 'b']);
+});
+
+test('the return of a buyer asks the provider, once in 5 s, and answers with the page', async () => {
+  const { on, asked } = await asking(async () => NOTHING);
+  await using _ = on;
+  replaceProvider(on, { returnHint: ({ id }) => ({ about: 'payment', id }) });
+  const session = await createSession(on);
+  await startAt(on, session, 'card');
+  const back = async () => {
+    const answer = await fetch(`${on.url}/checkout/${session}/back?paid=true`, { redirect: 'manual' });
+    return [answer.status, new URL(answer.headers.get('location')!, on.url).pathname];
+  };
+  for (let each = 0; each < 3; each++) assert.deepEqual(await back(), [303, `/checkout/${session}`]);
+  await on.pass(0);
+  assert.equal(asked.length, 1);
+  assert.equal(
+    (await on.service.deps.store.checkout(session))!.session.status,
+    'pending',
+    'the query string proves nothing',
+  );
+  await on.pass(5 * SECOND);
+  await back();
+  await on.pass(0);
+  assert.equal(asked.length, 2);
+});
+
+test('a callback may contain several reports, and is answered in the words of its provider', async () => {
+  await using on = await startTestService();
+  const hints = [
+    { eventId: 'ev_1', about: 'payment', id: 'object_1' } as const,
+    { eventId: 'ev_2', about: 'payout', id: 'object_2' } as const,
+  ];
+  replaceProvider(on, { readCallback: async () => ({ signals: [], hints, reply: '[accepted]' }) });
+  const answer = await fetch(`${on.url}/api/providers/sandbox/callbacks`, { method: 'POST', body: '{}' });
+  assert.deepEqual([answer.status, await answer.text()], [200, '[accepted]']);
+  const due = await on.service.deps.store.hintsDue(on.clock.now(), 10);
+  assert.deepEqual(
+    new Set(due.map(({ eventId, objectId }) => `${eventId} ${objectId}`)),
+    new Set(['ev_1 object_1', 'ev_2 object_2']),
+  );
+});
+
+test('a callback to an instance that does not exist is answered 404', async () => {
+  await using on = await startTestService();
+  assert.equal((await call('POST', `${on.url}/api/providers/nobody/callbacks`, {})).status, 404);
+});
+
+test('one event id of two instances, or of two environments, is two messages', async () => {
+  await using on = await startTestService();
+  const hint = { eventId: 'ev_1', about: 'payment', id: 'object_1' } as const;
+  const senders = ['alpha', 'beta'].flatMap((provider) =>
+    (['sandbox', 'production'] as const).map((environment) => ({ provider, environment })),
+  );
+  for (const sender of [...senders, ...senders]) await queueHints(on.service.deps, sender, [hint]);
+  assert.equal((await on.service.deps.store.hintsDue(on.clock.now(), 10)).length, 4);
+});
