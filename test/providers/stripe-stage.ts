@@ -5,16 +5,13 @@ import type { LedgerBalances } from '../../sdk/src/index.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import type { RouteKind } from '../../src/domain/route.ts';
 import { submit } from '../simulator/buyer.ts';
-import { type Gateway, gatewayOf, paymentsOf } from '../support/gateway.ts';
+import { type Gateway, gatewayOf } from '../support/gateway.ts';
 import { type MerchantServer, startMerchant } from '../support/http-server.ts';
-import { type TestService, createTestClock, sessionBody, startTestService } from '../support/service.ts';
+import { type TestService, sessionBody } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
 import { SECRET } from '../webhooks/fixtures.ts';
-import { type ScriptedStripe, startScriptedStripe } from './scripted-stripe.ts';
-
-const SECOND = 1000;
-/** Accepted total above every total in the tests. */
-const ANY_TOTAL = '10000000';
+import type { ScriptedStripe } from './scripted-stripe.ts';
+import { choose, deliver, lastPayment, startStripeService } from './stripe-service.ts';
 
 /** A payment that the buyer has started, with the page at Stripe. */
 export interface StartedAtStripe {
@@ -55,26 +52,19 @@ export interface StripeStage {
 }
 
 export async function openStripeStage(context: TestContext): Promise<StripeStage> {
-  let clock = createTestClock();
-  const stripe = await startScriptedStripe({ now: () => clock.now() });
   const [usual, named] = [await startMerchant(), await startMerchant()];
-  const tillway = await startTestService({
-    variables: {
-      STRIPE_SECRET_KEY: stripe.secretKey,
-      STRIPE_WEBHOOK_SECRET: stripe.webhookSecret,
-      STRIPE_API_BASE: stripe.url,
-      WEBHOOK_URL: usual.url,
-      WEBHOOK_SECRET: SECRET,
-      ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-    },
-  });
-  clock = tillway.clock;
-  stripe.callbackUrl = `${tillway.url}/api/providers/stripe_test/callbacks`;
+  const variables = {
+    WEBHOOK_URL: usual.url,
+    WEBHOOK_SECRET: SECRET,
+    ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+  };
+  const world = await startStripeService({ variables });
+  const { on: tillway, stripe } = world;
   context.after(async () => {
     try {
       await assertSound(tillway.databaseUrl);
     } finally {
-      for (const each of [stripe, tillway, usual, named]) await each[Symbol.asyncDispose]();
+      for (const each of [world, usual, named]) await each[Symbol.asyncDispose]();
     }
   });
   const api = gatewayOf(tillway);
@@ -89,12 +79,10 @@ export async function openStripeStage(context: TestContext): Promise<StripeStage
     named,
     async start(kind, known) {
       const sessionId = known ?? (await api.post<{ id: string }>('sessions', sessionBody())).id;
-      await submit(`${checkoutUrl(sessionId)}/pay`, { kind, [`total_${kind}`]: ANY_TOTAL });
-      const text = await (await fetch(`${checkoutUrl(sessionId)}/continue`)).text();
-      const page = /href="([^"]*\/c\/pay\/[^"]*)"/.exec(text)?.[1];
-      assert.ok(page, `the checkout leads to no page of Stripe: ${text}`);
-      const paymentId = (await paymentsOf(tillway, sessionId)).at(-1)!.id;
-      return { sessionId, paymentId, page, reference: page.split('/').at(-1)! };
+      await choose(tillway, sessionId, kind);
+      const { id: paymentId, providerUrl, providerReference } = await lastPayment(tillway, sessionId);
+      assert.ok(providerUrl !== null && providerReference !== null, 'the checkout leads to no page of Stripe');
+      return { sessionId, paymentId, page: providerUrl, reference: providerReference };
     },
     async act({ page }, act) {
       const { status, headers } = await submit(page, { act });
@@ -107,12 +95,10 @@ export async function openStripeStage(context: TestContext): Promise<StripeStage
       await stage.pass();
       return { ...started, intent: stage.intentOf(started) };
     },
-    async pass(ms = SECOND) {
-      await stripe.sent();
-      await tillway.pass(ms);
+    async pass(ms) {
+      await deliver(world, ms);
       // Requests of the workers can lead to further callbacks.
-      await stripe.sent();
-      await tillway.pass(0);
+      await deliver(world, 0);
     },
     async look(sessionId) {
       const page = await (await fetch(checkoutUrl(sessionId))).text();
