@@ -21,7 +21,7 @@ export interface AdapterContext {
 }
 
 /** A configured account at a provider. */
-interface Instance<Settings> {
+export interface Instance<Settings> {
   id: string;
   environment: Environment;
   settings: Settings;
