@@ -23,11 +23,11 @@ export function secondsOf(time: string): string {
 
 /** The fraction as a percentage: `91.2 %`. */
 export function percent(fraction: number): string {
-  return `${hundredths(fraction)} %`;
+  return `${percentWithoutUnit(fraction)} %`;
 }
 
 /** The percentage without its unit. */
-export function hundredths(fraction: number): string {
+export function percentWithoutUnit(fraction: number): string {
   return (fraction * 100).toFixed(1);
 }
 

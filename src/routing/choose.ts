@@ -37,7 +37,7 @@ export interface Standing {
   score: number;
   /** Expected value less the penalty of its health, as a fraction of the amount; the score is derived from it. */
   value: number;
-  /** The same with the drawn success rate; the highest index wins. */
+  /** Like `value`, but with the drawn success rate. The candidate with the highest index wins. */
   index: number;
 }
 

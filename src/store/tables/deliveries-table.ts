@@ -38,7 +38,7 @@ const DELIVERIES = describeTable<Omit<Delivery, 'lastAttempt'>>('deliveries', {
   created: integer,
 });
 export const DELIVERY_COLUMNS = DELIVERIES.columns.map(({ name }) => name);
-export const deliveryValues = DELIVERIES.values;
+export const deliveryToRow = DELIVERIES.values;
 const LAST_ATTEMPTS = describeTable<LastAttempt>('deliveries', {
   started: named('last_started', integer),
   durationMs: named('last_duration_ms', integer),

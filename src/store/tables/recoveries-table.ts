@@ -5,7 +5,7 @@ import { createReader } from '../row-reader.ts';
 import { describeTable, flag, integer, named, saveVersions, text } from '../table-description.ts';
 import type { MerchantEvent } from '../webhooks-port.ts';
 import { statement } from '../write-statement.ts';
-import { DELIVERY_COLUMNS, LOCK_EARLIER_DELIVERIES, deliveryFromRow, deliveryValues } from './deliveries-table.ts';
+import { DELIVERY_COLUMNS, LOCK_EARLIER_DELIVERIES, deliveryFromRow, deliveryToRow } from './deliveries-table.ts';
 
 /** An event that a recovery examines, and its delivery to the endpoint, if it has one. */
 export interface RecoverableEvent {
@@ -69,7 +69,7 @@ export const recoveryWrites = {
     return [
       statement(LOCK_EARLIER_DELIVERIES, [sessionId, endpointId]),
       from === null
-        ? statement(ADD, [...deliveryValues(delivery), eventCreated], 'overtaken')
+        ? statement(ADD, [...deliveryToRow(delivery), eventCreated], 'overtaken')
         : statement(AGAIN, again, 'overtaken'),
     ];
   },
