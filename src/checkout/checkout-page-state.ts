@@ -41,7 +41,7 @@ export type CheckoutState =
   | { name: 'waiting'; attempt: CurrentAttempt; url: string }
   /** The provider may have the payment, but Tillway has no provider page for the buyer, or none yet. */
   | { name: 'confirming'; attempt: CurrentAttempt }
-  /** `surplus` are second real payments of the same session. */
+  /** `surplus`: further real payments for the same session. */
   | { name: 'paid'; payment: Payment; method: string; surplus: Payment[] }
   /** `certain`: no money can arrive any more. */
   | { name: 'failed'; certain: boolean }

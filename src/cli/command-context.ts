@@ -12,7 +12,7 @@ export interface Terminal {
   complain(text: string): void;
   /** Reads all of standard input. */
   readInput(): Promise<Uint8Array>;
-  /** For standard output and standard error, whether the stream is a terminal with colours. */
+  /** True for each of the streams standard output and standard error that is a terminal with colours. */
   colour: { output: boolean; errors: boolean };
   /** The width of the terminal in characters; undefined if the output is not a terminal. */
   columns: number | undefined;

@@ -48,7 +48,7 @@ function stepAbove(from: Uint8Array, step: Uint8Array): Uint8Array | undefined {
   return carry === 0 ? sum : undefined;
 }
 
-/** Whether `value` is a well-formed id with one of `prefixes`. */
+/** True if `value` is a well-formed id with one of `prefixes`. */
 export function isId(value: string, ...prefixes: IdPrefix[]): boolean {
   const match = ID_PATTERN.exec(value);
   return match !== null && prefixes.includes(match[1] as IdPrefix);

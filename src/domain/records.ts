@@ -140,7 +140,7 @@ export interface Payment {
   refundPending: Cents;
   /** Shares of those refunds in the gateway's revenue and the provider's cost. */
   refundShares: { gateway: Cents; cost: Cents };
-  /** Cause of the failure; null exactly if the attempt did not fail. */
+  /** Cause of the failure; null unless the attempt failed. */
   failureCode: FailureCode | null;
   /** Responsible party of the failure; only `route` counts against the route. */
   failureSource: FailureSource | null;
