@@ -30,7 +30,7 @@ export interface SignalSubject {
   payment: Payment | undefined;
 }
 
-/** Result of a signal: `unknown` if it names nothing of ours. `queued`: a merchant event was queued. */
+/** Result of a signal: `unknown` if it names no record of this service. `queued`: a merchant event was queued. */
 export interface AppliedSignal {
   outcome: string;
   queued: boolean;

@@ -15,7 +15,7 @@ export type StartedPayment =
   | { outcome: 'continue'; url: string | null }
   /** No route of that kind can take the payment now. */
   | { outcome: 'no_route' }
-  /** The fee has changed since the buyer saw it: show it again, never raise it silently. */
+  /** The fee has changed since the buyer saw it. The page shows the new fee before the buyer pays. */
   | { outcome: 'fee_changed' }
   /** Every route refused; the buyer may choose another payment method while attempts are left. */
   | { outcome: 'refused' }

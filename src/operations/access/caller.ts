@@ -8,12 +8,12 @@ export interface WithCaller {
   caller: ApiKey | undefined;
 }
 
-/** True if the caller's key has that access. */
+/** True if the caller's key has the permission `access`. */
 export function isAllowed({ caller }: WithCaller, access: EndpointPermission): boolean {
   return !caller || scopesOf(access).includes(caller.scope);
 }
 
-/** Throws GatewayError `forbidden` if the caller's key lacks the access. */
+/** Throws GatewayError `forbidden` if the caller's key lacks the permission `access`. */
 export function assertAllowed({ caller }: WithCaller, access: EndpointPermission): void {
   if (!caller || isAllowed({ caller }, access)) return;
   const needed = scopesOf(access);

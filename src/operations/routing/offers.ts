@@ -85,7 +85,7 @@ export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
   return quote;
 }
 
-/** The routes of a view that do not take that amount, with the reasons. */
+/** The routes of a view that do not take payments of `amount`, with the reasons. */
 export function routesBeyond({ limited }: RoutingView, amount: Cents): ReadonlyMap<string, string> {
   const reasons = limited.map(({ id, minAmount, maxAmount }): [string, string | undefined] => {
     if (minAmount !== undefined && amount < minAmount) return [id, `takes ${usd(minAmount)} or more`];

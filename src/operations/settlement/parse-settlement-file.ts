@@ -26,7 +26,7 @@ export interface FileLine {
 
 interface Row {
   record: string[];
-  /** The line on which it ends. */
+  /** Number of the line on which the record ends. */
   line: number;
 }
 
