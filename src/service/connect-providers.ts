@@ -6,7 +6,7 @@ import type { Provider } from '../providers/provider.ts';
 import { hostInUrl, urlsOf } from './addresses.ts';
 import { readCatalogue } from './read-catalogue.ts';
 
-/** The simulated provider, as an instance. */
+/** The simulated provider as an entry of the list of instances. */
 const SIMULATOR: ConnectedInstance = { id: SIMULATOR_ID, adapter: 'simulator', environment: 'sandbox' };
 
 /** The configured instances and those of the caller, the simulated provider, and the routes. */
@@ -21,7 +21,7 @@ export function instancesOf(config: Config, given: readonly ProviderInstance[] =
   };
 }
 
-/** Surroundings of the adapter of an instance. */
+/** Dependencies of the adapter of an instance. */
 function adapterContext(
   id: string,
   { urls, ...others }: { urls: Deps['urls'] } & Omit<AdapterContext, 'callbackUrl' | 'checkoutUrl'>,
@@ -48,7 +48,7 @@ interface Connecting {
   readiness: Pick<Readiness, 'refuseKey'>;
 }
 
-/** Loads the adapters of the instances. Asks no provider anything. */
+/** Loads the adapters of the instances. Sends no request to a provider. */
 export function connectProviders(
   configured: readonly ProviderInstance[],
   { readiness, ...others }: Connecting,

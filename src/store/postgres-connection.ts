@@ -129,7 +129,7 @@ export function sqlStateOf(error: unknown): string {
 // the next query needs a new connection.
 const NO_MORE = /^(?:08|28|3D|57P|25P03|25P04|25006)/;
 
-/** Returns whether the server answered and the connection is usable; the refused statement has then changed nothing. */
+/** True if the error is an answer of the server and the connection is usable. The refused statement has then changed nothing. */
 export function isServerAnswer(error: unknown): boolean {
   const code = sqlStateOf(error);
   return code !== '' && !NO_MORE.test(code);

@@ -30,7 +30,7 @@ export interface SqliteOptions {
   onFatal(error: Error): void;
   onBatch?: OnBatch | undefined;
   log: StoreLog;
-  /** Whether a service opens the file: it then checks the file after an unclean shutdown and removes erased text. */
+  /** True if a service opens the file. The store then checks the file after an unclean shutdown and removes erased text. */
   serving?: boolean;
 }
 

@@ -11,7 +11,7 @@ export function targetsOf(environment: Environment, targets: WebhookTargets): We
   return environment === 'production' && targets === 'loopback' ? 'public' : targets;
 }
 
-/** Returns whether a host is this machine: the name `localhost`, or a loopback address without brackets. */
+/** True if a host is this machine: the name `localhost`, or a loopback address without brackets. */
 export function isLoopbackHost(host: string): boolean {
   return host.toLowerCase() === 'localhost' || (isIP(host) !== 0 && isLoopback(parse(host)));
 }

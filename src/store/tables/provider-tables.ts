@@ -101,7 +101,7 @@ const CLAIM_HINT = `UPDATE provider_inbox SET attempts = ?4 + 1, due_at = ?5
   WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict = '' AND attempts = ?4 AND state = 'pending'`;
 const FINISH_HINT = `UPDATE provider_inbox SET state = ?5, due_at = ?6
   WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict = '' AND attempts = ?4 AND state = 'pending'`;
-/** One answer is the answer to all earlier hints about the same object. */
+/** One answer of the provider finishes all earlier hints about the same object. */
 const FINISH_SAME_HINTS = `UPDATE provider_inbox SET state = 'done'
   WHERE provider = ?1 AND environment = ?2 AND object_id = ?3 AND about = ?4 AND state = 'pending' AND received <= ?5 AND attempts = 0`;
 const SELECT_HINTS_DUE =
@@ -118,12 +118,12 @@ export const providerWrites = {
   /** Requires a new (provider, environment, event id), and for an `event_conflict` a new pair of that and the session. */
   provider_message_received: ({ message }: { message: ProviderMessage }) =>
     insertMessageRow(message, message.outcome === EVENT_CONFLICT ? message.sessionId : ''),
-  /** A hint that is known changes nothing. */
+  /** Queues a hint. A hint with a known event id changes nothing. */
   hint_queued: ({ hint }: { hint: QueuedHint }) => insertHint(hint, '', '', 0, ''),
-  /** Begins the attempt `attempts`, under a lease until `dueAt`. Guarded by the attempts before. */
+  /** Begins attempt number `attempts`, with a lease until `dueAt`. Guarded by the previous number. */
   hint_claimed: ({ hint: { provider, environment, eventId, attempts, dueAt } }: { hint: QueuedHint }) =>
     statement(CLAIM_HINT, [provider, environment, eventId, attempts - 1, dueAt], 'overtaken'),
-  /** Guarded by the attempt that it finishes. With `state` done, also ends the hints about the object that arrived before `asked`. */
+  /** Guarded by the number of the finished attempt. With `state` done, also ends the hints about the object that arrived before `asked`. */
   hint_finished: ({ hint, asked }: { hint: QueuedHint; asked: Instant }) => {
     const { provider, environment, eventId, attempts, state, dueAt, objectId, about } = hint;
     const finish = statement(FINISH_HINT, [provider, environment, eventId, attempts, state, dueAt], 'overtaken');
