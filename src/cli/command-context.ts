@@ -154,7 +154,7 @@ function httpUrlOf(text: string): string {
   return text.replace(/\/+$/, '');
 }
 
-// Terminal control characters: C0 and C1 controls, and those that change the direction of text. Newlines are allowed.
+// Characters that control a terminal: C0, C1 and direction controls. Newlines are allowed.
 const OBEYED = /(?!\n)[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /** The document as indented JSON, with terminal control characters escaped. */

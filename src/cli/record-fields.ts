@@ -1,5 +1,5 @@
 import type { Paint } from './command-context.ts';
-import { facts, table } from './table.ts';
+import { nameValueLines, table } from './table.ts';
 import { type Cell, dollars, secondsOf, statusCell } from './cells.ts';
 
 /** Source of a cell: the name of a property, shown in its usual format, or a function of the record. Null is an empty cell. */
@@ -58,7 +58,7 @@ export function showRecord<Item extends object>(
       const value = cell ? cell(item) : usualCell(name, (item as Record<string, unknown>)[name]);
       return [labelOf(name === 'id' ? one : name), value] as const;
     });
-    return facts(pairs, paint);
+    return nameValueLines(pairs, paint);
   };
 }
 

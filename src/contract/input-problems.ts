@@ -164,7 +164,7 @@ function valueAt(input: unknown, path: PropertyKey[]): unknown {
   return current;
 }
 
-// Quotes only short simple values, because longer ones could put third-party text into instructions for a program.
+// Quotes only short simple values, because a longer value could put third-party text into instructions for a program.
 function quoted(value: unknown): string {
   if (value === undefined) return '; it is missing';
   if (typeof value === 'object' && value !== null) return '';

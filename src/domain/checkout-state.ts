@@ -20,7 +20,7 @@ const INQUIRY_DELAYS_MS = [30, 60, 120, 300, 600].map((seconds) => seconds * SEC
 const INQUIRIES_UNTIL_EXPECTED = 50;
 const LONGEST_DELAY_MS = 6 * 60 * MINUTE_MS;
 
-/** Effect of a decision besides new states. */
+/** Effect of a decision in addition to the new states. */
 export type Effect =
   | { type: 'post'; posting: Posting }
   | { type: 'announce'; status: ProviderStatus; payment: Payment }
@@ -55,7 +55,7 @@ export function pendingPayment(checkout: Checkout): Payment | undefined {
   return checkout.payments.find((payment) => payment.status === 'pending');
 }
 
-/** The payment that represents the session: the one that paid it, else the newest. */
+/** The payment that represents the session: the payment that paid it, or else the newest payment. */
 export function leadingPayment(checkout: Checkout): Payment | undefined {
   return checkout.payments.find((payment) => payment.status === 'paid' && !payment.surplus) ?? checkout.payments.at(-1);
 }

@@ -22,7 +22,7 @@ export interface Delivery {
   status: DeliveryStatus;
   /** Number of attempts begun: the fencing token of the attempt in progress. */
   attempts: number;
-  /** Attempts that do not count in the present retry schedule: those before a replay, and those that a shutdown cut off. */
+  /** Number of attempts that do not count in the present retry schedule: attempts before a replay, and attempts that a shutdown cut off. */
   scheduleStart: number;
   /** Earliest start of the next attempt; during an attempt, the end of its lease. */
   dueAt: Instant;

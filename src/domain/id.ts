@@ -60,7 +60,7 @@ export function timeOfId(id: string): number {
   return Array.from(id.slice(start, start + TIME_LENGTH)).reduce((ms, digit) => ms * 32 + ALPHABET.indexOf(digit), 0);
 }
 
-/** Lower bound of all ids that were made at that time or later. */
+/** Lower bound of all ids that were created at the time `ms` or later. */
 export function firstIdAt(prefix: IdPrefix, ms: number): string {
   return `${prefix}_${encodeTime(Math.max(0, ms))}`;
 }

@@ -90,7 +90,7 @@ export function newEndpoint(
   };
 }
 
-/** True if a new event of that type is sent to the endpoint. */
+/** True if new events of this type are sent to the endpoint. */
 export function acceptsEvent(endpoint: WebhookEndpoint, type: EventType): boolean {
   return endpoint.status === 'active' && endpoint.events.includes(type);
 }
@@ -118,12 +118,12 @@ export function deletedEndpoint(endpoint: WebhookEndpoint, now: Instant): Webhoo
   return { ...cleared, status: 'deleting', disabledReason: DELETED_REASON, disabledAt: now };
 }
 
-/** True if a secret signs at that time. */
+/** True if a secret signs at the time `now`. */
 export function isSigningSecret({ expiresAt }: Pick<SealedSecret, 'expiresAt'>, now: Instant): boolean {
   return expiresAt === null || expiresAt > now;
 }
 
-/** The secrets after a rotation, newest last: earlier ones sign until `expiresAt`, and expired ones are dropped. */
+/** The secrets after a rotation, newest last. Earlier secrets sign until `expiresAt`, and expired secrets are dropped. */
 export function rotatedSecrets(
   secrets: readonly SealedSecret[],
   fresh: Omit<SealedSecret, 'number' | 'expiresAt'>,

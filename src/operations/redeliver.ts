@@ -15,7 +15,7 @@ import { getEndpoint } from './webhook-endpoints/find-endpoint.ts';
 type Replaying = Pick<Deps, 'store' | 'now'>;
 export type RecoveryDeps = Replaying & Pick<Deps, 'newId'>;
 
-/** Makes a delivery and those before it due now. Throws GatewayError `not_found`, `invalid_state` for an inactive endpoint. */
+/** Makes a delivery and the earlier deliveries of its session due now. Throws GatewayError `not_found`, `invalid_state` for an inactive endpoint. */
 export function replayDelivery(deps: Replaying, id: string): Promise<Delivery> {
   const { store } = deps;
   return retryOnConflict(deps, `delivery ${id}`, async () => {

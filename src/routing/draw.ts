@@ -25,7 +25,7 @@ function absorb({ first, second }: Hash, text: string): Hash {
     const unit = i < text.length ? text.charCodeAt(i) : END_OF_TEXT;
     a = Math.imul(a ^ unit, 0x9e3779b1);
     b = Math.imul(b ^ unit, 0x5f356495);
-    // Each lane mixes the other's high bits into its low ones, which would otherwise depend on low bits only.
+    // Each lane mixes the other's high bits into its own low bits, which would otherwise depend on low bits only.
     a ^= b >>> 15;
     b ^= a >>> 13;
   }

@@ -9,7 +9,7 @@ import { readCatalogue } from './read-catalogue.ts';
 /** The simulated provider as an entry of the list of instances. */
 const SIMULATOR: ConnectedInstance = { id: SIMULATOR_ID, adapter: 'simulator', environment: 'sandbox' };
 
-/** The configured instances and those of the caller, the simulated provider, and the routes. */
+/** The configured instances, the instances that the caller gives, the simulated provider, and the routes of all of them. */
 export function instancesOf(config: Config, given: readonly ProviderInstance[] = []) {
   const configured = [...config.providers, ...given];
   const offersSimulator = config.simulator ?? !configured.some(({ environment }) => environment === 'sandbox');

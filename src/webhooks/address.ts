@@ -3,7 +3,7 @@ import { type LookupFunction, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { Environment } from '../domain/route.ts';
 
-/** Addresses that webhooks may go to: `any`, `public` ones, or `public` and `loopback` ones. */
+/** Addresses to which webhooks may go. `loopback` allows loopback addresses in addition to `public` addresses. */
 export type WebhookTargets = 'public' | 'loopback' | 'any';
 
 /** Targets of an environment: sandbox events may go to a shop on this machine, production events may not. */

@@ -9,7 +9,7 @@ export interface Worker {
   /** Does all due work and returns the number of items. */
   runOnce(): Promise<number>;
   start(): void;
-  /** Stops the loop until `resume` and waits for work in progress. `runOnce` can be called meanwhile. */
+  /** Stops the loop until `resume` and waits for work in progress. Callers can use `runOnce` during the pause. */
   pause(): Promise<void>;
   resume(): void;
   /** Begins no more work and waits for work in progress. */

@@ -28,7 +28,7 @@ export interface WatchDeps {
   random(): number;
 }
 
-/** The routes of an environment; `connected` are those whose provider is ready. */
+/** The routes of an environment; `connected` are the routes whose provider is ready. */
 interface Watched {
   environment: Environment;
   routes: readonly Route[];

@@ -28,7 +28,7 @@ import { centsOf } from '../cents-of.ts';
 // Limit of cached quotes, because rules with many conditions give many different effects.
 const MAX_CACHED_QUOTES = 1000;
 
-/** Input of a quote besides the routes. */
+/** Input of a quote in addition to the routes. */
 export interface QuoteRequest {
   environment: Environment;
   amount: Cents;
@@ -172,12 +172,12 @@ function newQuote(
   return { view, route, output, decision, isRecorded: false };
 }
 
-/** The current routes of an environment: those that can take a payment first, and the best of them before the others. */
+/** The current routes of an environment, the best first. Routes in standby come last. */
 export function listRoutes(deps: Pick<Deps, 'router'>, environment: Environment): RouteSummary[] {
   return deps.router.view(environment).ranked.map(({ summary }) => summary);
 }
 
-/** Fees of an amount on the best route, or on a named one. Writes nothing. Rules need a whole checkout, and do not apply. */
+/** Fees of an amount on the best route, or on a named route. Writes nothing. Rules do not apply, because they need a whole checkout. */
 export function estimateFees(
   deps: Pick<Deps, 'caller' | 'router' | 'newId' | 'now'>,
   { environment, preferredRoute, routeId, amount }: FeesEstimateRequest,

@@ -17,7 +17,7 @@ export interface SavedRules {
   created: number | null;
 }
 
-/** The newest rules, or those of one version. Throws GatewayError `not_found` for an unknown version. */
+/** The newest rules, or the rules of one version. Throws GatewayError `not_found` for an unknown version. */
 export async function readRules(
   deps: Pick<Deps, 'store' | 'routes' | 'caller'>,
   version?: number,

@@ -34,7 +34,7 @@ const CLOCKS = defineTable('test_clock', {
 export type TestClockRecord = ItemOf<typeof CLOCKS>;
 
 export const clockWrites = {
-  /** Guarded by the previous version. */
+  /** Guard: the stored version is the previous one. */
   test_clock_changed: ({ clock }: { clock: TestClockRecord }) => statement(SAVE_CLOCK, CLOCKS.values(clock), 'version'),
 };
 
