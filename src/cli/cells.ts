@@ -12,7 +12,7 @@ export function plain(text: string): string {
 }
 
 /** The health reason without its leading state, which has its own column. */
-export function causeOf(words: string): string {
+export function healthCauseOf(words: string): string {
   return words.replace(/^(?:live|degraded|standby): /, '');
 }
 

@@ -156,7 +156,7 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
 }
 
 /** The state of a route that is known to have recovered. The fast memory is empty; the usual level stays. */
-export function withFastCleared(state: RouteState): RouteState {
+export function withoutFastMemory(state: RouteState): RouteState {
   return {
     ...state,
     ...NO_FAST_OUTCOMES,

@@ -9,7 +9,7 @@ import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import { writesOf } from './health-watch.ts';
-import { changesOfSnapshot, decisionInput, decisionRecord, effectOf, routesBeyond } from './offers.ts';
+import { changesOfSnapshot, decisionInput, decisionRecord, effectOf, routesNotTaking } from './offers.ts';
 import type { RouteView, RoutingView } from './routing-view.ts';
 
 /** Request for the route of an attempt: the buyer's choice, and the routes tried so far. */
@@ -52,7 +52,7 @@ export function chooseForAttempt(deps: Deps, request: AttemptRequest): ChosenRou
       .filter(({ route }) => splitFees(session.amount, route).total > request.acceptedTotal)
       .map(({ route }) => [route.id, TOO_EXPENSIVE]),
   );
-  const beyond = routesBeyond(view, session.amount);
+  const beyond = routesNotTaking(view, session.amount);
   const decided = (...barred: ReadonlyMap<string, string>[]) =>
     decideAttempt(deps, view, request, effect, new Map([...barred, beyond].flatMap((routes) => [...routes])), now);
   const fresh = decided(expensive, refused, refusedBefore);

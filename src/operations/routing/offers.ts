@@ -70,7 +70,7 @@ export function effectOf(deps: Pick<Deps, 'router'>, environment: Environment, f
 export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
   const view = deps.router.view(request.environment);
   const kind = request.kind ?? null;
-  const beyond = routesBeyond(view, request.amount);
+  const beyond = routesNotTaking(view, request.amount);
   if (request.barred && request.barred.size > 0) {
     return newQuote(deps, view, { ...request, kind, barred: new Map([...request.barred, ...beyond]) });
   }
@@ -86,7 +86,7 @@ export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
 }
 
 /** The routes of a view that do not take payments of `amount`, with the reasons. */
-export function routesBeyond({ limited }: RoutingView, amount: Cents): ReadonlyMap<string, string> {
+export function routesNotTaking({ limited }: RoutingView, amount: Cents): ReadonlyMap<string, string> {
   const reasons = limited.map(({ id, minAmount, maxAmount }): [string, string | undefined] => {
     if (minAmount !== undefined && amount < minAmount) return [id, `takes ${usd(minAmount)} or more`];
     if (maxAmount !== undefined && amount > maxAmount) return [id, `takes at most ${usd(maxAmount)}`];

@@ -1,7 +1,7 @@
 import type { Instant } from '../../domain/records.ts';
 import type { Environment, Route } from '../../domain/route.ts';
 import { type RoutePrior, fold } from '../../routing/estimate.ts';
-import { type RouteState, type States, type Tally, bucketOf, withFastCleared } from '../../routing/route-memory.ts';
+import { type RouteState, type States, type Tally, bucketOf, withoutFastMemory } from '../../routing/route-memory.ts';
 import type { HealthRecord } from '../../routing/health-record.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { EstimateRecord } from '../../store/tables/routing-tables.ts';
@@ -167,7 +167,7 @@ function cleared(states: States, bucket: number, clearings: readonly Clearing[])
   if (due.length === 0) return states;
   const after = new Map(states);
   for (const { routeId } of due) {
-    after.set(routeId, withFastCleared(after.get(routeId)!));
+    after.set(routeId, withoutFastMemory(after.get(routeId)!));
   }
   return after;
 }
