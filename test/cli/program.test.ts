@@ -136,7 +136,7 @@ describe('the program tillway', () => {
     for (const command of commandTree().commands)
       assert.match(stdout, new RegExp(`^ {2}${command.name()}\\b.* {2,}\\S`, 'm'));
     assert.equal((await runOn(LOCAL, {}, 'help')).stdout, stdout);
-    assert.ok((await runOn(LOCAL, { columns: 50 }, '--help')).stdout.split('\n').length > lines.length);
+    assert.ok((await runOn(LOCAL, { columns: 70 }, '--help')).stdout.split('\n').length > lines.length);
   });
 
   it('prints its version', async () => {
