@@ -106,7 +106,7 @@ export { ConfigError };
 /** Reads the settings from environment variables. Throws {@link ConfigError}. */
 export function readConfig(variables: Record<string, string | undefined>): Config {
   const empty = Object.keys(environmentSchema.shape).filter((name) => variables[name]?.trim() === '');
-  // An empty value often comes from an unfilled template. The default, such as another database, would be wrong for it.
+  // An empty value often comes from an unfilled template. To use the default, such as another database, would hide that mistake.
   if (empty.length > 0) {
     throw new ConfigError(empty.map((name) => `${name} is set but empty: unset it, or give it a value`).join('; '));
   }
@@ -146,7 +146,7 @@ function configOf(values: Values, providers: readonly ProviderInstance[]) {
     redirectSchemes: values.REDIRECT_SCHEMES as readonly string[],
     routesFile: values.ROUTES_FILE,
     providers,
-    /** Whether the routes of the simulated provider are offered. Undefined: while no other provider of sandbox is configured. */
+    /** True if the routes of the simulated provider are offered. Undefined: they are offered if no other sandbox provider is configured. */
     simulator: values.SIMULATOR,
     /** Undefined: the API manages the rules. */
     routingRulesFile: values.ROUTING_RULES_FILE,
@@ -165,7 +165,7 @@ function configOf(values: Values, providers: readonly ProviderInstance[]) {
     allowUnauthenticated: values.ALLOW_UNAUTHENTICATED,
     /** Well-formed texts of keys to register. */
     bootstrapKeys: values.BOOTSTRAP_API_KEYS as readonly string[],
-    /** Test checkouts on the front page; `while_open`: as long as there is no API key. */
+    /** True if the front page offers a test checkout; `while_open`: it offers one as long as there is no API key. */
     demo: values.DEMO ?? (exposedBy === undefined && ('while_open' as const)),
     /** True if time can be moved forward; the service then takes no production payments. */
     testClock: values.TEST_CLOCK,

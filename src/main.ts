@@ -126,7 +126,7 @@ async function serve(): Promise<void> {
     },
   };
   const service = await startService(config, surroundings).catch(async (error: Error) => {
-    // The log can name the reason.
+    // Writes the pending log lines first, because they can explain the failure.
     await flushed();
     throw error;
   });

@@ -47,7 +47,7 @@ export interface ProcessDeps {
   openStore: OpenStore;
   /** Called when the database is lost, after which the process must exit. */
   onFatal(error: Error): void;
-  /** Providers in addition to the configured ones. */
+  /** Providers in addition to the configured providers. */
   providers?: readonly ProviderInstance[];
   /** True if the workers run by themselves; tests run them with {@link Service.runDue}. */
   background: boolean;
@@ -191,7 +191,7 @@ async function openDatabase(
   const realNow = () => opened.now();
   const testClock = await openTestClock(opened, { isEnabled, isShared: database.kind === 'postgres' });
   if (!testClock) return { store: opened, database: opened.database, realNow, testClock };
-  // The times in the log are the real ones.
+  // The log has real times, so a line tells how far the clock is ahead.
   const aheadSeconds = testClock.record().offsetMs / 1000;
   log.warn({ aheadSeconds }, 'TEST_CLOCK=true: time can be moved forward, and only sandbox payments are accepted');
   return { store: { ...opened, now: testClock.now }, database: opened.database, realNow, testClock };

@@ -21,7 +21,7 @@ export function resource<Data extends { object: string }>(name: Data['object']):
 
 export function readPage<Item extends { id: string }>(body: unknown): Page<Item> {
   const page = readFeedPage<Item>(body);
-  // Rejected, because without a record there is no cursor for the next page, and ending the list would hide records.
+  // This page is rejected: it has no record to continue from, and to end the list here would hide records.
   if (page.hasMore && page.data.length === 0) throw new TypeError('the response has hasMore, but no records');
   return page;
 }

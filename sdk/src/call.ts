@@ -3,7 +3,7 @@ import { type Page, TillwayList } from './list.ts';
 import { TillwayPromise } from './promise.ts';
 import type { Call, Transport } from './transport.ts';
 
-/** Methods that share a transport, which is not a field, so that logs do not print it. */
+/** Base class of the resources. The transport is private, so that logs of a resource do not print it. */
 export class Resource {
   readonly #transport: Transport;
 

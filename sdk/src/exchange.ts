@@ -221,7 +221,7 @@ function errorIn(text: string): unknown {
     const body: unknown = JSON.parse(text);
     return isObject(body) ? body['error'] : undefined;
   } catch {
-    // Not JSON, so not from Tillway.
+    // A body that is not JSON is not from Tillway.
     return undefined;
   }
 }

@@ -26,7 +26,7 @@ export class TillwayPromise<Data> extends Promise<Data> {
   }
 
   constructor(answered: () => Promise<Answered<Data>>) {
-    // Never settles itself: `then` uses the inner promise, so that a rejection is not reported twice.
+    // This promise itself never settles: `then` uses the inner promise, so that a rejection is not reported twice.
     super(() => undefined);
     this.#answered = answered;
   }

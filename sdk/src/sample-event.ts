@@ -60,7 +60,7 @@ export function sampleEvent<Type extends WebhookEventType>(
   return event as unknown as Extract<WebhookEvent, { type: Type }>;
 }
 
-/** The end of the id, the status if that is another text, and the field of `data` that only this type has. */
+/** Parts of an event by its type: the end of its id, the status if it differs from that, and the field of `data` that only this type has. */
 function partsOf(type: WebhookEventType, refund: EventRefund, dispute: EventDispute) {
   switch (type) {
     case 'payment.refunded':

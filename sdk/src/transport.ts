@@ -170,7 +170,7 @@ function limitsOf(given: { timeoutMs?: number | undefined; maxRetries?: number |
   return { timeoutMs, maxRetries };
 }
 
-/** Authorization header. Throws TypeError for an invalid key, without the key, which can be a real key with a line break. */
+/** Authorization header. Throws TypeError for an invalid key; the message omits the key, which can be a real one with a line break. */
 function keyHeader(apiKey: string | undefined): Record<string, string> {
   if (apiKey === undefined) return {};
   if (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey)) {

@@ -10,7 +10,7 @@ const BASE64_SIGNATURE = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 const UNIX_SECONDS = /^\d{1,12}$/;
 // Maximum number of signatures. A rotation has few; a header with thousands is not from Tillway.
 const MAX_SIGNATURES = 20;
-// Separators are spaces, also after a comma, because servers join repeated headers with a comma and a space.
+// Signatures are separated by a space, or by a comma and a space if a server has joined repeated headers.
 const BETWEEN_SIGNATURES = /,? +/;
 
 const GATEWAY_HEADER = 'x-gateway-signature';

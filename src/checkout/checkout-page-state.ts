@@ -43,7 +43,7 @@ export type CheckoutState =
   | { name: 'confirming'; attempt: CurrentAttempt }
   /** The buyer has done their part, and the money arrives later, for example days later. */
   | { name: 'processing'; attempt: CurrentAttempt }
-  /** `surplus` are second real payments of the same session. */
+  /** `surplus`: further real payments for the same session. */
   | { name: 'paid'; payment: Payment; method: string; surplus: Payment[] }
   /** `certain`: no money can arrive any more. */
   | { name: 'failed'; certain: boolean }

@@ -89,7 +89,7 @@ function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
     });
   });
 
-  // Only brings the next question to the provider forward.
+  // This page changes nothing, except that the next inquiry to the provider is sent earlier.
   scope.get<Visit>('/checkout/:id/back', async (request, reply) => {
     const checkout = await checkoutOf(deps, request);
     const payment = pendingPayment(checkout);
@@ -232,7 +232,7 @@ function mainOf(shop: Shop, session: Checkout['session'], state: CheckoutState, 
   }
 }
 
-/** The chosen method, and the total in cents that the page showed for it; undefined for a form that no page of ours sends. */
+/** The chosen method, and the total in cents that the page showed for it; undefined for a form that is not from our page. */
 function readPayForm(form: URLSearchParams) {
   const kind = ROUTE_KINDS.find((known) => known === form.get('kind'));
   const total = kind && form.get(`total_${kind}`);

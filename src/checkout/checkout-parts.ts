@@ -141,7 +141,7 @@ export function renderSums(fees: FeeSplit): Html {
   return html`${renderFee(fees)}${renderTotal(formatUsd(fees.total))}`;
 }
 
-/** Fee and total of every payment method. The style sheet shows those of the chosen method, without a script. */
+/** Fee and total of every payment method. The style sheet shows only the rows of the chosen method, without a script. */
 export function renderSumsOfMethods(methods: readonly MethodOption[]): Html {
   const fees = methods.map(({ kind, fees: split }) => renderFee(split, `for-${kind}`));
   const totals = methods.map(({ kind, fees: { total } }) => html`<span class="for-${kind}">${formatUsd(total)}</span>`);

@@ -26,7 +26,7 @@ function splitAt(text: string, mark: string): [before: string, from: string] {
   return index === -1 ? [text, ''] : [text.slice(0, index), text.slice(index)];
 }
 
-/** Returns whether we set this parameter. Compares decoded names, because a server decodes them too. */
+/** True if Tillway sets this parameter. Compares decoded names, because a server decodes them too. */
 function isOurs(pair: string): boolean {
   return [...new URLSearchParams(pair).keys()].some((name) => OURS.has(name));
 }

@@ -12,7 +12,7 @@ export function plain(text: string): string {
 }
 
 /** The health reason without its leading state, which has its own column. */
-export function causeOf(words: string): string {
+export function healthCauseOf(words: string): string {
   return words.replace(/^(?:live|degraded|standby): /, '');
 }
 
@@ -23,11 +23,11 @@ export function secondsOf(time: string): string {
 
 /** The fraction as a percentage: `91.2 %`. */
 export function percent(fraction: number): string {
-  return `${hundredths(fraction)} %`;
+  return `${percentWithoutUnit(fraction)} %`;
 }
 
 /** The percentage without its unit. */
-export function hundredths(fraction: number): string {
+export function percentWithoutUnit(fraction: number): string {
   return (fraction * 100).toFixed(1);
 }
 

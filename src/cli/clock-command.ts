@@ -3,7 +3,7 @@ import type { TestClock } from '../../sdk/src/index.ts';
 import { type CommandContext, CommandError, type Paint, describedCommand, serviceCommand } from './command-context.ts';
 import { durationOf, durationText } from './duration.ts';
 import { commandGroup } from './command-group.ts';
-import { facts } from './table.ts';
+import { nameValueLines } from './table.ts';
 import { type Cell, secondsOf } from './cells.ts';
 
 /** Largest advance that the service accepts, repeated here so that the command need not load the service's schemas. */
@@ -58,5 +58,5 @@ function showClock({ status, now, target, advancedSeconds }: TestClock, paint: P
     ['Until', target === null ? null : secondsOf(target)],
     ['Ahead', advancedSeconds === 0 ? 'not at all' : `${durationText(advancedSeconds)} of the real time`],
   ];
-  return facts(pairs, paint);
+  return nameValueLines(pairs, paint);
 }

@@ -12,7 +12,7 @@ export interface Terminal {
   complain(text: string): void;
   /** Reads all of standard input. */
   readInput(): Promise<Uint8Array>;
-  /** For standard output and standard error, whether the stream is a terminal with colours. */
+  /** True for each of the streams standard output and standard error that is a terminal with colours. */
   colour: { output: boolean; errors: boolean };
   /** The width of the terminal in characters; undefined if the output is not a terminal. */
   columns: number | undefined;
@@ -154,7 +154,7 @@ function httpUrlOf(text: string): string {
   return text.replace(/\/+$/, '');
 }
 
-// Terminal control characters: C0 and C1 controls, and those that change the direction of text. Newlines are allowed.
+// Characters that control a terminal: C0, C1 and direction controls. Newlines are allowed.
 const OBEYED = /(?!\n)[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /** The document as indented JSON, with terminal control characters escaped. */

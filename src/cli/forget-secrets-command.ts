@@ -25,12 +25,12 @@ export function forgetSecretsCommand(context: CommandContext, local: LocalComman
   });
   return command.action(async ({ yes = false }: { yes?: boolean }) => {
     // Imported here, because only this command needs it.
-    const { closedEndpoints, forgetSecrets } = await import('../operations/webhook-endpoints/endpoint-secrets.ts');
+    const { findLostSecrets, forgetSecrets } = await import('../operations/webhook-endpoints/endpoint-secrets.ts');
     const { secrets } = await local.database();
     const { secretBox, keys } = await secrets();
     const closed = await onDatabase({ context, command, local }, 'refused', async (store) => {
       const deps = { store, now: () => store.now(), secretBox };
-      const found = await closedEndpoints(deps);
+      const found = await findLostSecrets(deps);
       if (yes) await forgetSecrets(deps, found);
       return found;
     });

@@ -123,7 +123,7 @@ export function createProgram(context: CommandContext, local: LocalCommands): Co
           '',
           'Commands that use a service take --url (default TILLWAY_URL, else http://127.0.0.1:3000) and --json.',
           'If the service requires an API key, set TILLWAY_API_KEY.',
-          'Exit codes: 0 success; 1 refused, unreachable, or check failed; 2 wrong usage, nothing was sent.',
+          'Exit codes: 0 success; 1 request refused, service unreachable or check failed; 2 wrong usage, nothing sent.',
           'The service is configured by environment variables such as DATABASE_URL, see README.md.',
           'Help with examples: tillway <command> --help',
         ].join('\n'),

@@ -13,7 +13,7 @@ type Checked = CheckResult & { id: string; environment: string };
 const STYLES = { ok: 'green', warning: 'yellow', error: 'red' } as const;
 const LEVEL_WIDTH = 'warning'.length;
 
-/** `tillway providers`: the connected providers, checks of the configured ones, and their default routes. */
+/** `tillway providers`: the connected providers, checks of the configured providers, and their default routes. */
 export function providersCommand(context: CommandContext, local: LocalCommands): Command {
   const list = serviceCommand(context, 'list', {
     summary: 'List the providers of a service, and whether they are ready',
@@ -68,7 +68,7 @@ function defaultRoutesCommand(context: CommandContext, local: LocalCommands): Co
   });
 }
 
-/** All providers, or the one of that id. Throws {@link CommandError} 2 if there is none. */
+/** All providers, or only the provider with the given id. Throws {@link CommandError} 2 if there is none. */
 function providersNamed(
   configured: readonly LocalProvider[],
   named: string | undefined,

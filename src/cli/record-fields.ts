@@ -1,5 +1,5 @@
 import type { Paint } from './command-context.ts';
-import { facts, table } from './table.ts';
+import { nameValueLines, table } from './table.ts';
 import { type Cell, dollars, secondsOf, statusCell } from './cells.ts';
 
 /** Source of a cell: the name of a property, shown in its usual format, or a function of the record. Null is an empty cell. */
@@ -8,7 +8,7 @@ type Field<Item> = (keyof Item & string) | ((item: Item) => Cell | null | undefi
 /** Columns of a table by heading, in display order. */
 export type Fields<Item> = Readonly<Record<string, Field<Item>>>;
 
-/** Cells by name. The name of a property replaces its usual format, another name adds a cell, null omits the property. */
+/** Cells by name. A cell with the name of a property replaces its usual format, any other cell is added, and null omits the property. */
 export type Cells<Item> = Readonly<Record<string, ((item: Item) => Cell | null | undefined) | null>>;
 
 const AMOUNTS = new Set(['amount', 'expected', 'received', 'debit', 'credit', 'refundedAmount', 'refundPendingAmount']);
@@ -44,7 +44,7 @@ function labelOf(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Creates a formatter that writes one record, a line for each non-empty property or cell. `one` is the label of the id. */
+/** Creates a formatter that writes one record, with a line for each non-empty property or cell. `one` is the label of the id. */
 export function showRecord<Item extends object>(
   one: string,
   cells: Cells<Item> = {},
@@ -58,7 +58,7 @@ export function showRecord<Item extends object>(
       const value = cell ? cell(item) : usualCell(name, (item as Record<string, unknown>)[name]);
       return [labelOf(name === 'id' ? one : name), value] as const;
     });
-    return facts(pairs, paint);
+    return nameValueLines(pairs, paint);
   };
 }
 

@@ -74,7 +74,7 @@ function aligned(cell: Cell, width: number, paint: Paint): string {
 }
 
 /** Formats name and value pairs, one per line; omits empty values. */
-export function facts(
+export function nameValueLines(
   pairs: readonly (readonly [name: string, value: Cell | null | undefined])[],
   paint: Paint,
 ): string {

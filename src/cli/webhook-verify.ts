@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type CommandContext, CommandError, type Paint, type Terminal, describedCommand } from './command-context.ts';
 import { durationOf } from './duration.ts';
-import { facts } from './table.ts';
+import { nameValueLines } from './table.ts';
 import { contentOf, environmentOption, option } from './options.ts';
 import { type Diagnosis, type Received, ageText, diagnose } from './webhook-diagnosis.ts';
 import { plain } from './cells.ts';
@@ -51,7 +51,7 @@ export function webhookVerifyCommand(context: CommandContext): Command {
 }
 
 function tellDiagnosis({ genuine, findings, event, ageSeconds }: Diagnosis, paint: Paint): string {
-  const details = facts(
+  const details = nameValueLines(
     [
       ['Event', event?.id],
       ['Type', event?.type],

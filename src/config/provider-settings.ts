@@ -16,7 +16,7 @@ const ID = /^[a-z][a-z0-9_]{1,59}$/;
 const reference = z.union([z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })]);
 type Reference = z.output<typeof reference>;
 
-/** The instances of the variables and of PROVIDERS_FILE. Throws {@link ConfigError}, which names no value. */
+/** Provider instances from the variables and from PROVIDERS_FILE. Throws {@link ConfigError}, whose message contains no value. */
 export function readProviders(variables: Variables): ProviderInstance[] {
   const { PROVIDERS_FILE: path } = variables;
   const drafts = [...draftsOfVariables(variables), ...(path === undefined ? [] : draftsOfFile(path, variables))];

@@ -1,7 +1,7 @@
 import type { Environment } from '../domain/route.ts';
 import { ConfigError } from './setting-fields.ts';
 
-/** An instance whose settings are not checked yet. */
+/** A provider instance whose settings are not checked yet. */
 export interface Draft {
   id: string;
   adapter: string;
@@ -24,7 +24,7 @@ export const PROVIDER_VARIABLES = [
 ] as const;
 type Variable = (typeof PROVIDER_VARIABLES)[number];
 
-/** The instances of the variables. Throws ConfigError. */
+/** The provider instances that the variables configure. Throws ConfigError. */
 export function draftsOfVariables(variables: Variables): Draft[] {
   const { STRIPE_SECRET_KEY: key, STRIPE_API_BASE: apiBase } = variables;
   const environment = key === undefined ? undefined : environmentOfStripeKey(key);

@@ -55,7 +55,7 @@ interface EndpointDefinition {
   etag?: true;
   /** Name of the additional error property that contains the name of the action or operation. */
   envelope?: 'action' | 'operation';
-  /** Error codes, except those that `errorCodesOf` adds, and `not_found`, which paths with parameters always have. */
+  /** Further error codes. `errorCodesOf` adds the common ones, and every path with parameters has `not_found`. */
   errors?: readonly ErrorCode[];
   /** Examples that replace the usual example of an error code. */
   errorExamples?: Partial<Record<ErrorCode, ErrorExample>>;

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { GatewayError, type Issue } from '../domain/gateway-error.ts';
 import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
-import { faultOfPair, fieldAt, isShare, remedyOf } from './input-remedies.ts';
+import { faultOfPair, fieldAt, isFraction, remedyOf } from './input-remedies.ts';
 
 const MAX_QUOTED_LENGTH = 80;
 // More than any request has fields. Limits the size of the response to a body with very many problems.
@@ -125,7 +125,7 @@ function typeInWords(type: string | undefined, schema: JsonSchema): string {
   const { minLength, maxLength, exclusiveMinimum, minimum, maximum } = schema;
   switch (type) {
     case 'number':
-      return `a number ${minimum === undefined ? `greater than ${exclusiveMinimum ?? 0} and at most` : `of ${minimum} to`} ${maximum ?? 'any'}${isShare(schema) ? '' : ', with at most two decimals'}`;
+      return `a number ${minimum === undefined ? `greater than ${exclusiveMinimum ?? 0} and at most` : `of ${minimum} to`} ${maximum ?? 'any'}${isFraction(schema) ? '' : ', with at most two decimals'}`;
     case 'integer':
       return maximum === undefined
         ? `a whole number of ${minimum ?? 0} or more`
@@ -164,7 +164,7 @@ function valueAt(input: unknown, path: PropertyKey[]): unknown {
   return current;
 }
 
-// Quotes only short simple values, because longer ones could put third-party text into instructions for a program.
+// Quotes only short simple values, because a longer value could put third-party text into instructions for a program.
 function quoted(value: unknown): string {
   if (value === undefined) return '; it is missing';
   if (typeof value === 'object' && value !== null) return '';

@@ -70,7 +70,7 @@ function derivedValue(issue: z.core.$ZodIssue, faulty: Faulty): unknown {
   const isPlain = typeof received === 'number' || typeof received === 'boolean';
   // Metadata values must be strings, so numbers and booleans are converted.
   if (!isDeclared && schema.type === 'string' && isPlain) return String(received);
-  if (schema.type !== 'number' || isShare(schema)) return undefined;
+  if (schema.type !== 'number' || isFraction(schema)) return undefined;
   const number = typeof received === 'string' && /^\d{1,9}(?:\.\d{1,2})?$/.test(received) ? Number(received) : received;
   if (typeof number !== 'number' || (number === received && issue.code !== 'not_multiple_of')) return undefined;
   const { exclusiveMinimum = -Infinity, minimum = -Infinity, maximum = Infinity } = schema;
@@ -135,6 +135,6 @@ function isToBeRemoved(issue: z.core.$ZodIssue): boolean {
 }
 
 /** True for a fraction from 0 to 1, which may have any number of decimals. Other numbers are amounts with two decimals. */
-export function isShare({ maximum }: JsonSchema): boolean {
+export function isFraction({ maximum }: JsonSchema): boolean {
   return maximum !== undefined && maximum <= 1;
 }

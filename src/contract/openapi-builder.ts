@@ -226,7 +226,7 @@ function webhookOf(type: EventType, refTo: Components['refTo']): OpenApiOperatio
       content: { [JSON_TYPE]: { schema: refTo(webhookEvent), example: sampleEvent(type) } },
     },
     responses: { 200: { description: 'Acknowledged.' } },
-    // It has a signature.
+    // No API key: the receiver checks the signature instead.
     security: [],
   };
 }
@@ -274,5 +274,5 @@ function securityOf({ access, keys }: Pick<Endpoint, 'access' | 'keys'>): Securi
   return keys === 'required' ? withKey : [{}, ...withKey];
 }
 
-/** Requirement of the operations that state none: the most frequent one. */
+/** The most frequent requirement. It applies to every operation that states none of its own. */
 const READ_SECURITY = securityOf({ access: 'read' });

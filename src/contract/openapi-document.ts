@@ -78,7 +78,7 @@ export function resolveResponse(
   return response && '$ref' in response ? components.responses[nameIn(response)] : response;
 }
 
-/** The parameters of an operation, with references to shared ones resolved. */
+/** The parameters of an operation, with references to shared parameters resolved. */
 export function parametersOf({ components }: OpenApi, { parameters = [] }: OpenApiOperation): OpenApiParameter[] {
   return parameters.map((parameter) => ('$ref' in parameter ? components.parameters[nameIn(parameter)]! : parameter));
 }

@@ -10,21 +10,21 @@ const finding = named(
   z.strictObject({
     level: field.choice(['ok', 'warning', 'error'], 'error: keeps the instance from being ready.'),
     message: field.label('The finding, as a clause.', 'the key was refused (401)'),
-    todo: field.optional(z.string(), 'What to do about it.', 'Set STRIPE_SECRET_KEY to a valid key, and restart.'),
+    todo: field.optional(z.string(), 'Remedy, as a sentence.', 'Set STRIPE_SECRET_KEY to a valid key, and restart.'),
   }),
 );
 
 const providerResource = resource('ProviderInstance', 'provider', {
   id: field.label('The instance.', 'stripe_test'),
   adapter: field.label('The kind of provider.', 'stripe'),
-  environment: field.environmentOf('The only environment whose payments it can move.'),
+  environment: field.environmentOf('The only environment in which the instance can move money.'),
   account: field.optional(
     z.string(),
     "The provider's id of the account, if it is configured.",
     'acct_1Nv0FGQ9RKHgCVdK',
   ),
   ready: field.flag('False: its routes are in standby.', false),
-  reason: field.label('Why it is not ready; null if it is.', 'the key was refused (401)').nullable(),
+  reason: field.label('Reason why it is not ready; null if it is.', 'the key was refused (401)').nullable(),
   findings: z.array(finding).describe('Results of its last check by this process.'),
   checkedAt: field.time('Time of that check, or null.').nullable(),
   routes: z.array(field.label('A route.', SAMPLE_ROUTE_ID)).describe('The routes that it carries.'),
@@ -39,7 +39,7 @@ export const PROVIDER_ENDPOINTS = endpoints('providers', {
       'List the connected providers',
       z.strictObject({ environment }),
       providerResource,
-      'Whether each can take payments, and what its last check found.',
+      'Each provider with its readiness and the findings of its last check.',
     ),
     access: 'admin',
   },

@@ -8,7 +8,7 @@ function chargeAmountOf({ fees }: Pick<Payment, 'fees'>): ProviderAmount {
 }
 
 /**
- * The session's amount (cents, without the buyer's fee) for which the provider took `received`. Money in another currency than
+ * Part of the session's amount (cents, without the buyer's fee) that the money `received` pays for. Money in another currency than
  * the charge's is converted to hundredths of its own currency. Fractions of a cent are dropped.
  */
 export function sessionAmountOf(

@@ -16,11 +16,11 @@ export const RETRY_WINDOW_MS = 15 * 60_000;
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const INQUIRY_DELAYS_MS = [30, 60, 120, 300, 600].map((seconds) => seconds * SECOND_MS);
-/** Inquiries between now and the time by which the money is expected. */
+/** Number of inquiries between now and the time by which the money is expected. */
 const INQUIRIES_UNTIL_EXPECTED = 50;
 const LONGEST_DELAY_MS = 6 * 60 * MINUTE_MS;
 
-/** Effect of a decision besides new states. */
+/** Effect of a decision in addition to the new states. */
 export type Effect =
   | { type: 'post'; posting: Posting }
   | { type: 'announce'; status: ProviderStatus; payment: Payment }
@@ -28,7 +28,7 @@ export type Effect =
   | { type: 'announce_dispute'; payment: Payment; reversal: Reversal }
   | { type: 'cancel_at_provider' | 'capture_at_provider'; payment: Payment }
   | { type: 'settlement_recorded'; settlement: Settlement }
-  /** `isForeign`: the provider reported it, and must not be asked for it. */
+  /** `isForeign`: the refund was made at the provider, so the provider must not be asked to make it. */
   | { type: 'refund_requested'; refund: Refund; isForeign?: boolean }
   | { type: 'reversal_changed'; reversal: Reversal; from: number | null }
   | { type: 'refund_changed'; refund: Refund; from: RefundStatus };
@@ -40,14 +40,14 @@ export interface Decision<Outcome extends string> {
   effects: Effect[];
 }
 
-/** A new attempt: its ids, made beforehand, and its route. */
+/** A new attempt: its route, and its ids, which the caller has already created. */
 export interface NewAttempt {
   paymentId: string;
   invoiceId: string;
   route: Route;
-  /** Whether the provider returns its charge with a refund; default: it does. */
+  /** False if the provider keeps its charge after a refund. Default: true. */
   costRefundable?: boolean;
-  /** Whether the attempt probes a route in standby. */
+  /** True if the attempt probes a route in standby. */
   probe?: boolean;
 }
 
@@ -55,12 +55,12 @@ export function pendingPayment(checkout: Checkout): Payment | undefined {
   return checkout.payments.find((payment) => payment.status === 'pending');
 }
 
-/** The payment that represents the session: the one that paid it, else the newest. */
+/** The payment that represents the session: the payment that paid it, or else the newest payment. */
 export function leadingPayment(checkout: Checkout): Payment | undefined {
   return checkout.payments.find((payment) => payment.status === 'paid' && !payment.surplus) ?? checkout.payments.at(-1);
 }
 
-/** The payment of a report. If it names only the session: the provider's pending payment in it, else its leading one. */
+/** The payment that a report is about. If the report names only the session: the provider's pending payment, else the leading payment. */
 export function findReportedPayment(
   checkout: Checkout,
   { provider, paymentId }: { provider: string; paymentId: string | null },

@@ -138,7 +138,7 @@ export function expireSession(checkout: Checkout): Decision<'expired' | 'ignored
   return changed(checkout, withSession(checkout, { status: 'expired' }), 'expired');
 }
 
-/** Applies expiry, payment timeout, end of the retry window, or the next inquiry. `timeout` is the failure of a payment. */
+/** Applies expiry, payment timeout, end of the retry window, or the next inquiry. `timeout` is the failure to record for a payment that has timed out. */
 export function applyElapsedTime(
   checkout: Checkout,
   now: Instant,

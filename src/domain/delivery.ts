@@ -22,7 +22,7 @@ export interface Delivery {
   status: DeliveryStatus;
   /** Number of attempts begun: the fencing token of the attempt in progress. */
   attempts: number;
-  /** Attempts that do not count in the present retry schedule: those before a replay, and those that a shutdown cut off. */
+  /** Number of attempts that do not count in the present retry schedule: attempts before a replay, and attempts that a shutdown cut off. */
   scheduleStart: number;
   /** Earliest start of the next attempt; during an attempt, the end of its lease. */
   dueAt: Instant;
@@ -80,7 +80,7 @@ export function answerClassOf(statusCode: number | null): AnswerClass {
   return statusCode >= 300 ? '3xx' : '2xx';
 }
 
-/** The delivery after a replay: a finished one begins a new schedule, a waiting one is due, an attempt in flight stays. */
+/** The delivery after a replay: a finished delivery begins a new schedule, a waiting delivery becomes due, an attempt in flight continues. */
 export function replay(delivery: Delivery, log: readonly DeliveryAttempt[], now: Instant): Delivery {
   const { status, attempts, dueAt } = delivery;
   if (status !== 'pending') return { ...delivery, status: 'pending', scheduleStart: attempts, dueAt: now };
@@ -96,7 +96,7 @@ export function mustWaitFor(
   return other.endpointId === endpointId && other.sequence < sequence && other.status === 'pending';
 }
 
-/** An attempt is counted when it begins, and logged when it ends. */
+/** True if an attempt is in flight: attempts are counted when they begin, and logged when they end. */
 function isInFlight({ attempts }: Delivery, log: readonly DeliveryAttempt[]): boolean {
   return attempts > 0 && log.every(({ number }) => number !== attempts);
 }

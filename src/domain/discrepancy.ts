@@ -14,7 +14,7 @@ import type { Refund } from './refund-record.ts';
 import type { NewId } from './id.ts';
 import { EVENT_CONFLICT, type ProviderMessage } from './provider-message.ts';
 
-/** `refund`: the buyer gets the money back. `accept`: the merchant takes it, or the record is only closed if nothing can be booked. */
+/** `refund` returns the money to the buyer. `accept` books it for the merchant, or closes the record if its money cannot be booked. */
 export type DiscrepancyAction = 'refund' | 'accept';
 
 /** Actions that an operator can take now. */
@@ -58,7 +58,7 @@ export function withDiscrepancy(checkout: Checkout, changed: Discrepancy): Check
   return { ...checkout, discrepancies: checkout.discrepancies.map((one) => (one.id === changed.id ? changed : one)) };
 }
 
-/** Money of a payment that is decided on: accepted as its payment, refunded, or failed to be refunded. It only grows. */
+/** Money of a payment about which a decision was made: accepted, refunded, or owed after a failed refund. It only grows. */
 export function decidedAmount({
   status,
   fees,
@@ -69,7 +69,7 @@ export function decidedAmount({
   return (status === 'paid' ? fees.total - shortfall : 0) + returned + owed;
 }
 
-/** Money that the provider took for a payment, buyer's fee included, if it reports `amount` of the session's amount. */
+/** Money that the provider took for a payment, with the buyer's fee. `amount` is the reported money without the buyer's fee. */
 export function takenAmount({ fees, amount: requested }: Payment, amount: Cents): Cents {
   return fees.total - (requested - amount);
 }
@@ -138,7 +138,7 @@ export function withReport<Outcome extends string>(
   const found = discrepancyOf(next, message);
   if (!found) return { outcome, next, effects };
   const listed = { ...next, discrepancies: listedWith(next.discrepancies, found, newId) };
-  // A decision on the payment moves the amount that a report exceeds, so both depend on the same version of the session.
+  // A decision about the payment changes its decided amount, with which this report was compared. So both need the same session version.
   return isBookable(found) ? changed(before, listed, outcome, effects) : { outcome, next: listed, effects };
 }
 
@@ -151,7 +151,7 @@ function listedWith(known: readonly Discrepancy[], found: Found, newId: NewId): 
   return [...known, { ...found, id: newId('dis'), subject: freeSubject(known, found) }];
 }
 
-/** The subject of a new record, with a number if taken. Of two concurrent reports that open it, one conflicts. */
+/** The subject of a new record, with a number if the subject is taken. If two concurrent reports open the same subject, one conflicts. */
 function freeSubject(known: readonly Discrepancy[], { kind, subject }: Found): string {
   let free = subject;
   const isTaken = () => known.some((one) => one.kind === kind && one.subject === free);
@@ -216,7 +216,7 @@ function wrongAmount(payment: Payment, amount: number) {
   return { ...about, expected: 0, received: takenAmount(payment, amount) - decided };
 }
 
-/** Kind of discrepancy for money that cannot be booked; for an unknown payment the same whatever its amount. */
+/** Kind of discrepancy for money that cannot be booked. Reports about an unknown payment have the same kind, whatever the amount. */
 function unbookableKind({ paymentId, currency, outcome }: ProviderMessage): DiscrepancyKind {
   if (outcome === 'unknown_payment') return 'unknown_payment';
   if (currency !== CURRENCY) return 'currency_mismatch';

@@ -48,7 +48,7 @@ function stepAbove(from: Uint8Array, step: Uint8Array): Uint8Array | undefined {
   return carry === 0 ? sum : undefined;
 }
 
-/** Whether `value` is a well-formed id with one of `prefixes`. */
+/** True if `value` is a well-formed id with one of `prefixes`. */
 export function isId(value: string, ...prefixes: IdPrefix[]): boolean {
   const match = ID_PATTERN.exec(value);
   return match !== null && prefixes.includes(match[1] as IdPrefix);
@@ -60,7 +60,7 @@ export function timeOfId(id: string): number {
   return Array.from(id.slice(start, start + TIME_LENGTH)).reduce((ms, digit) => ms * 32 + ALPHABET.indexOf(digit), 0);
 }
 
-/** Lower bound of all ids that were made at that time or later. */
+/** Lower bound of all ids that were created at the time `ms` or later. */
 export function firstIdAt(prefix: IdPrefix, ms: number): string {
   return `${prefix}_${encodeTime(Math.max(0, ms))}`;
 }

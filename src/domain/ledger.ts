@@ -12,7 +12,7 @@ export const ACCOUNTS = [
 ] as const;
 export type Account = (typeof ACCOUNTS)[number];
 /**
- * Reason of a posting. `refund` makes the money the buyer's, `refund_paid` is its payment, `refund_failed` reverses them. `cost`
+ * Reason of a posting. `refund` makes money owed to the buyer, `refund_paid` pays it out, and `refund_failed` reverses both. `cost`
  * corrects the estimated charge of the provider, `payout` moves money from the provider to the operator's bank account, and
  * `reversal` books money that the provider has taken back or returned.
  */
@@ -45,7 +45,7 @@ export interface Posting {
   paymentId: string;
   sessionId: string;
   kind: PostingKind;
-  /** The refund that it books; null for other postings. */
+  /** The refund that the posting books; null for other postings. */
   refundId: string | null;
   entries: LedgerEntry[];
   created: Instant;

@@ -16,7 +16,7 @@ const CENT_TOLERANCE = 1e-6;
 export function centsFromAmount(amount: number): Cents | undefined {
   const cents = Math.round(amount * 100);
   if (!Number.isSafeInteger(cents)) return undefined;
-  // From some 80 million dollars on, a binary fraction is further off than that.
+  // From some 80 million dollars on, the error of a binary fraction exceeds the tolerance.
   return Math.abs(amount * 100 - cents) <= CENT_TOLERANCE || amountFromCents(cents) === amount ? cents : undefined;
 }
 

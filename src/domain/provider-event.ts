@@ -141,7 +141,7 @@ function applyProgress(
   return changed(before, decision.next, 'applied', [...effects, { type: 'capture_at_provider', payment: progressed }]);
 }
 
-/** The decision with the provider's charge and the reference of the charge, for a payment that is paid. */
+/** The decision; for a paid payment, with the cost and the charge reference that the provider reported. */
 function withChargeDetails<Outcome extends string>(
   before: Checkout,
   { outcome, next, effects }: Decision<Outcome>,

@@ -27,7 +27,7 @@ export interface ProviderMessage extends SignalOrigin {
   received: Instant;
 }
 
-/** Whether a message with this outcome needs attention. */
+/** True if a message with this outcome needs attention. */
 export function isFlagged(outcome: string): boolean {
   return outcome !== 'applied' && outcome !== 'ignored' && outcome !== 'duplicate';
 }
@@ -36,7 +36,7 @@ export function isFlagged(outcome: string): boolean {
 export const EVENT_CONFLICT = 'event_conflict';
 
 /**
- * Whether two messages of one event id have the same session, payment, refund, status, amount and currency. Descriptive
+ * True if two messages of one event id have the same session, payment, refund, status, amount and currency. Descriptive
  * fields, such as times, reasons and references, may differ, because a provider can change them in a retry.
  */
 export function hasSameContent(

@@ -35,7 +35,7 @@ export interface ProviderReport {
   expectedBy: Instant | null;
   /** The id by which the provider's refunds, disputes and payouts name the payment; null if unknown. */
   chargeReference: string | null;
-  /** What the provider charged for the payment; null while unknown. */
+  /** The provider's charge for the payment; null while unknown. */
   cost: ProviderAmount | null;
 }
 
@@ -83,12 +83,12 @@ export interface ReversalReport {
   reason: string | null;
 }
 
-/** Cents of an amount in US dollars, for amounts that no charge is compared with. */
+/** Cents of an amount in US dollars. For amounts that are not compared with a charge. */
 export function centsOfUnits({ units, exponent }: ProviderAmount): Cents {
   return exponent >= 2 ? Number(units / 10n ** BigInt(exponent - 2)) : Number(units * 10n ** BigInt(2 - exponent));
 }
 
-/** An object of the provider that may have changed: the service asks with its own credentials before anything moves. */
+/** An object of the provider that may have changed. The service reads it with its own credentials before it changes anything. */
 export interface Hint {
   about: 'payment' | 'refund' | 'reversal' | 'payout';
   /** The provider's id of the object. */

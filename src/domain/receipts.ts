@@ -35,8 +35,8 @@ export interface SurplusIds {
 
 /**
  * Applies a provider's report of all the money that it has taken of a payment so far. The amount only grows. The payment is
- * paid, or its shortfall made up for, if that is the right amount besides refunded money; a report of no more than the decided
- * amount is an older one.
+ * paid, or its shortfall is made up, if the amount without refunded money is the right one. A report of no more than the decided
+ * amount is out of date.
  */
 export function receiveReport(
   before: Checkout,
@@ -145,7 +145,7 @@ function resolvePaidInFull(
     if (one.refundId === null && one.subject === amountSubject(earlier) && held > growth) {
       return { ...one, subject: amountSubject(payment), expected: 0, received: held - growth };
     }
-    // A failed refund has left it booked as the buyer's.
+    // After the failed refund, the money was still booked as owed to the buyer.
     if (one.refundId !== null) {
       adjustments.push(
         ...bookDiscrepancy(one, 'adjustment', payment, now, [

@@ -125,7 +125,7 @@ export interface Payment {
   surplus: boolean;
   /** Surplus money that an operator accepted for the merchant. */
   surplusAccepted: boolean;
-  /** True once it is recorded as settled, which `ledgerStatus` does not show after a full refund. */
+  /** True once the payment is recorded as settled. After a full refund, `ledgerStatus` does not show this. */
   settled: boolean;
   /** Part of the total that never arrived although the payment was accepted as paid in full; negative if more arrived. */
   shortfall: Cents;
@@ -138,9 +138,9 @@ export interface Payment {
   /** Parts of the total in succeeded and in pending refunds. */
   refunded: Cents;
   refundPending: Cents;
-  /** Shares of those refunds in the gateway's revenue and the provider's cost. */
+  /** Shares of the succeeded and pending refunds in the gateway's revenue and the provider's cost. */
   refundShares: { gateway: Cents; cost: Cents };
-  /** Cause of the failure; null exactly if the attempt did not fail. */
+  /** Cause of the failure; null unless the attempt failed. */
   failureCode: FailureCode | null;
   /** Responsible party of the failure; only `route` counts against the route. */
   failureSource: FailureSource | null;

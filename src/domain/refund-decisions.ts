@@ -47,7 +47,7 @@ export function withRefund(
   return requested(checkout, payment, newRefund(payment, order, sharesOf(payment, order.amount), now), now);
 }
 
-/** The checkout with a refund of a wrong amount, which is not part of the payment; the books owe it to the buyer already. */
+/** The checkout with a refund of a wrong amount, which is not part of the payment; the ledger already owes it to the buyer. */
 export function withMismatchRefund(
   checkout: Checkout,
   payment: Payment,
@@ -115,7 +115,7 @@ export function applyRefundReport(
       : posting(headOf(refund, 'refund_paid', now), paidOutEntries(refund));
   const next = followRefund(withPayment(checkout, moved(payment, refund, refund.status, status)), after);
   const effects: Effect[] = [{ type: 'refund_changed', refund: after, from: refund.status }, ...posted(booked)];
-  // Money that was the buyer's before never was the merchant's: its refund is no news about the order.
+  // Money that was already owed to the buyer was never the merchant's, so its refund sends no event.
   if ((status === 'succeeded' || refund.status === 'succeeded') && !takesNothing(refund)) {
     effects.push({ type: 'announce_refund', payment, refund: after });
   }
@@ -140,7 +140,7 @@ function newRefund(
   return { ...about, status: 'pending', failureReason: null, providerReference: null, created: now, updated: now };
 }
 
-/** An empty posting is not booked. */
+/** Effect that books a posting; none for an empty posting. */
 function posted(posting: Posting): Effect[] {
   return posting.entries.length === 0 ? [] : [{ type: 'post', posting }];
 }
@@ -174,7 +174,7 @@ function moved(
   return { ...next, ledgerStatus: ledgerStatusOf(next) };
 }
 
-/** Shares in proportion to the rest of the payment, so that the last refund takes it all; the merchant's is rounded. */
+/** Shares of a refund, in proportion to the rest of the payment, so that the last refund takes the whole rest. */
 function sharesOf(payment: Payment, amount: Cents): RefundShares {
   const left = leftOf(payment);
   // Reversed money is the merchant's loss only, so it does not change the shares of the gateway and the provider.

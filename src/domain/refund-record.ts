@@ -5,7 +5,7 @@ import type { Environment } from './route.ts';
 /** `succeeded` can still become `failed`: a bank may send the money back days later. `failed` is final. */
 export const REFUND_STATUSES = ['pending', 'succeeded', 'failed'] as const;
 export type RefundStatus = (typeof REFUND_STATUSES)[number];
-/** `surplus`: automatic, of a second payment of the same order. `mismatch`: of a wrong amount, never booked as a payment. */
+/** `surplus`: automatic refund of a second payment of the same order. `mismatch`: refund of a wrong amount, which was never booked as a payment. */
 export const REFUND_REASONS = [
   'requested_by_customer',
   'duplicate',
@@ -23,7 +23,7 @@ export const REFUND_OVERDUE_MS = 3 * 24 * 60 * 60_000;
 export const UNKNOWN_PAYMENT_MS = 60 * 60_000;
 export const UNKNOWN_PAYMENT_REASON = 'the provider does not know this payment';
 
-/** Merchant and gateway sum to the amount, except for money owed to the buyer from the start, where both are 0. */
+/** Parts of a refund. `merchant` and `gateway` sum to the amount; both are 0 for money that was owed to the buyer from the start. */
 export interface RefundShares {
   merchant: Cents;
   gateway: Cents;
@@ -51,7 +51,7 @@ export interface Refund {
   updated: Instant;
 }
 
-/** Requested refund, with its id, made beforehand. */
+/** Requested refund, with an id that the caller has already created. */
 export interface RefundOrder {
   refundId: string;
   paymentId: string;
@@ -74,7 +74,7 @@ export interface RefundOutcome {
 export function leftOf(payment: Payment): RefundShares & { total: Cents } {
   const { fees, surplus, surplusAccepted, shortfall, refunded, refundPending, refundShares } = payment;
   const total = fees.total - shortfall - refunded - refundPending - payment.reversed;
-  // No fee is earned on surplus money, which is the buyer's unless an operator accepted it for the merchant.
+  // No fee is earned on surplus money: it is owed to the buyer unless an operator accepted it for the merchant.
   const gateway = surplus ? 0 : fees.buyerFee + fees.gatewayFee - refundShares.gateway;
   const merchant = surplus && !surplusAccepted ? 0 : total - gateway;
   const cost = payment.costRefundable ? payment.providerCost - refundShares.cost : 0;

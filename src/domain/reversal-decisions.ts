@@ -6,7 +6,7 @@ import { CURRENCY, type Checkout, type Discrepancy, type Instant, type Payment }
 import type { Reversal, ReversalState } from './reversal.ts';
 
 /**
- * Books the difference between a report on a reversal and `known`, the stored state of it. Older reports are ignored. The
+ * Books the difference between a report on a reversal and `known`, its stored state. Older reports are ignored. The
  * payment stays paid, but its reversed money is not refunded.
  */
 export function applyReversal(
@@ -45,7 +45,7 @@ export function applyReversal(
   ]);
 }
 
-/** The checkout with the discrepancy of a reversal, which is open until it is won or an operator has seen it. */
+/** The checkout with the discrepancy of a reversal, which stays open until the reversal is won or an operator resolves it. */
 function listed(
   checkout: Checkout,
   payment: Payment,

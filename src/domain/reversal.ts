@@ -16,7 +16,7 @@ export interface Reversal {
   revision: number;
   /** The money that is taken back now. */
   taken: Cents;
-  /** The provider's charge for it so far. */
+  /** The provider's charge for the reversal so far. */
   fee: Cents;
   /** The provider's reason, bounded by `providerText`; null if it gave none. */
   reason: string | null;

@@ -97,7 +97,7 @@ function addFailure(payment: Payment, reversedWeight: number, add: (fields: Outc
     if (failureSource === 'route') add({ stage: 'result', result: 'failed', failures: reversedWeight + 1 });
     else add({ stage: 'result', result: 'neutral', failures: reversedWeight, neutrals: 1 });
   }
-  // Otherwise the provider never reported. The uncertain handoff was counted against the route, and that stays.
+  // Otherwise the provider never reported, and the uncertain handoff still counts against the route.
 }
 
 function reversalOf(failed: Payment): Pick<RouteOutcome, 'failures' | 'neutrals'> {

@@ -12,7 +12,7 @@ export interface Route {
   id: string;
   label: string;
   environment: Environment;
-  /** Its provider adapter, for example `sandbox`. */
+  /** Provider adapter of the route, for example `sandbox`. */
   integrationId: string;
   integrationLabel: string;
   kind: RouteKind;
@@ -29,7 +29,7 @@ export interface Route {
   gatewayFeeRate: RatePpm;
   /** The provider's charge, paid from the gateway's fees. */
   providerCostRate: RatePpm;
-  /** The part of that charge that does not depend on the amount. */
+  /** The part of the provider's charge that does not depend on the amount. */
   providerCostFixed?: Cents;
   /** Limits of the amount of a session, inclusive. */
   minAmount?: Cents;

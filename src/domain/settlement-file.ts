@@ -45,7 +45,7 @@ export type MismatchCode = (typeof MISMATCH_CODES)[number];
 export type LineStatus = 'matched' | 'already_settled' | 'not_matched';
 
 export interface ReportedLine {
-  /** Number of its last line in the file; the header is line 1. */
+  /** Number in the file of the line, or of its last line if a cell contains line breaks; the header is line 1. */
   line: number;
   status: LineStatus;
   paymentId: string | null;

@@ -21,7 +21,7 @@ export interface Settlement {
   created: Instant;
 }
 
-/** An earlier payout date is taken for a typing error. */
+/** Earliest accepted payout date. An earlier one is probably a typing error. */
 export const EARLIEST_SETTLEMENT: Instant = Date.UTC(2000, 0, 1);
 
 export interface PayoutReport {
@@ -41,7 +41,7 @@ export type SettlementRefusal = 'not_paid' | 'surplus' | 'refunded';
 /** Outcome of a payout report; `already`: a settlement was recorded before. */
 export type PayoutOutcome = 'settled' | 'already' | 'amount_differs' | SettlementRefusal;
 
-/** Outcome of a report of a payout of `amount`; null: of {@link payoutOf}. */
+/** Outcome of the report that `amount` was paid out; null stands for the amount of {@link payoutOf}. */
 export function judgePayout(payment: Payment | undefined, amount: Cents | null): PayoutOutcome {
   if (payment?.settled) return 'already';
   if (payment?.status !== 'paid') return 'not_paid';

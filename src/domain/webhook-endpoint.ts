@@ -4,7 +4,7 @@ import type { Environment } from './route.ts';
 export type StatusEventType = `payment.${ProviderStatus}`;
 export type EventType = StatusEventType | 'payment.refunded' | 'payment.disputed';
 
-/** Events of the status of a payment: the types that an endpoint gets by default. */
+/** Types of events about the status of a payment, which an endpoint receives by default. */
 export const STATUS_TYPES: readonly StatusEventType[] = PROVIDER_STATUSES.map((status) => `payment.${status}` as const);
 export const EVERY_TYPE: readonly EventType[] = [...STATUS_TYPES, 'payment.refunded', 'payment.disputed'];
 
@@ -27,11 +27,11 @@ export interface WebhookEndpoint {
   /** URL of the receiver; empty once the endpoint is deleted. */
   url: string;
   source: EndpointSource;
-  /** Only events of these types are sent to it. */
+  /** Only events of these types are sent to the endpoint. */
   events: readonly EventType[];
   description: string;
   status: EndpointStatus;
-  /** Reason for taking no events, in words; null while it is active. */
+  /** Reason why the endpoint receives no events, in words; null while it is active. */
   disabledReason: string | null;
   disabledAt: Instant | null;
   /** The first failure since the last success; null without one. */
@@ -40,7 +40,7 @@ export interface WebhookEndpoint {
   lastSuccessAt: Instant | null;
   /** Grows with every change of its settings or secrets, not with successes and failures. */
   version: number;
-  /** Slot among the API's endpoints of its environment, from 1; null for the configuration's and for deleted ones. */
+  /** Slot among the endpoints that the API created in this environment, from 1; null for a configured or deleted endpoint. */
   slot: number | null;
   created: Instant;
 }
@@ -53,14 +53,14 @@ export interface SealedSecret {
   number: number;
   sealed: string;
   created: Instant;
-  /** End of its use; null for the newest one. */
+  /** Time until which the secret signs; null for the newest secret. */
   expiresAt: Instant | null;
 }
 
 const HOUR_MS = 3_600_000;
 
 export const MAX_ENDPOINTS = 20;
-/** Earlier secrets that may sign besides the newest. */
+/** Limit of earlier secrets that still sign besides the newest. */
 export const MAX_EARLIER_SECRETS = 10;
 /** Time of uninterrupted failure after which the next failure disables the endpoint. */
 export const FAILING_LIMIT_MS = 120 * HOUR_MS;
@@ -90,7 +90,7 @@ export function newEndpoint(
   };
 }
 
-/** True if a new event of that type is sent to the endpoint. */
+/** True if new events of this type are sent to the endpoint. */
 export function acceptsEvent(endpoint: WebhookEndpoint, type: EventType): boolean {
   return endpoint.status === 'active' && endpoint.events.includes(type);
 }
@@ -118,12 +118,12 @@ export function deletedEndpoint(endpoint: WebhookEndpoint, now: Instant): Webhoo
   return { ...cleared, status: 'deleting', disabledReason: DELETED_REASON, disabledAt: now };
 }
 
-/** True if a secret signs at that time. */
+/** True if a secret signs at the time `now`. */
 export function isSigningSecret({ expiresAt }: Pick<SealedSecret, 'expiresAt'>, now: Instant): boolean {
   return expiresAt === null || expiresAt > now;
 }
 
-/** The secrets after a rotation, newest last: earlier ones sign until `expiresAt`, and expired ones are dropped. */
+/** The secrets after a rotation, newest last. Earlier secrets sign until `expiresAt`, and expired secrets are dropped. */
 export function rotatedSecrets(
   secrets: readonly SealedSecret[],
   fresh: Omit<SealedSecret, 'number' | 'expiresAt'>,

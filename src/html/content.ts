@@ -41,14 +41,14 @@ export function createContent(body: string | Buffer, type: string): Content {
   return { bytes: Buffer.from(body), type, tag, compressed: new Map() };
 }
 
-/** Sends compressed content, or 304. Not for content that has a secret and a caller's text (BREACH). */
+/** Sends compressed content, or 304. Must not be used for content with both a secret and text of the caller (BREACH). */
 export async function sendContent(
   request: FastifyRequest,
   reply: FastifyReply,
   { bytes, type, tag, compressed }: Content,
 ): Promise<FastifyReply> {
   const coding = codingFor(request);
-  // Each encoding has its own tag. With a shared one, a cache would refresh one encoding by a 304 for another.
+  // Each encoding has its own tag. With a shared tag, a 304 for one encoding would make a cache reuse another.
   const etag = coding === undefined ? `"${tag}"` : `"${tag}-${coding}"`;
   addVary(reply, 'accept-encoding').header('etag', etag);
   if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send();

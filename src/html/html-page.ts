@@ -52,7 +52,7 @@ export function seeOther(reply: FastifyReply, location: string): FastifyReply {
   return reply.code(303).header('location', location).send();
 }
 
-/** Parses HTML forms as URLSearchParams, and refuses those of pages outside of `ownUrls` with GatewayError `forbidden`. */
+/** Parses HTML forms as URLSearchParams. Rejects forms from pages outside of `ownUrls` with GatewayError `forbidden`. */
 export function acceptForms(scope: FastifyInstance, ownUrls: readonly string[]): void {
   const own = originsOf(ownUrls);
   scope.addHook('onRequest', (request, _reply, done) => {

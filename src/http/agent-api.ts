@@ -44,7 +44,7 @@ function serveCapabilities(app: FastifyInstance, unrestricted: AppDeps): void {
 }
 
 const lookups = apiPart((serve) => {
-  // Schemas never change while the process runs. Each is rendered on first use, which keeps the start fast.
+  // Schemas never change while the process runs. Each schema is rendered on first use, which keeps the start fast.
   const schemas = new Map<string, string>();
   serve(AGENT_ENDPOINTS.listRoutes, async ({ deps, query }) => {
     const { environment = usualEnvironment(deps) } = query;

@@ -31,7 +31,7 @@ export interface AppDeps extends Deps {
   /** Returns false from the start of the shutdown on. */
   isReady(): boolean;
   newRequestId(): string;
-  /** Whether the front page offers a test checkout; `while_open`: only while there is no API key. */
+  /** True if the front page offers a test checkout; `while_open`: only while there is no API key. */
   demo: boolean | 'while_open';
   gate: Gate;
   /** Cryptographically secure random bytes. */
@@ -58,7 +58,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
   const loggerInstance: FastifyBaseLogger = deps.log;
   const app = fastify({
     loggerInstance,
-    // Logs one line per request, without the query, which can contain email addresses.
+    // Fastify's own request log is off, because it contains the query. `logRequest` logs one line without the query.
     logController: new LogController({ disableRequestLogging: true }),
     // The log mixin adds the request id, because a child logger per request would be expensive.
     childLoggerFactory: (logger) => logger,

@@ -78,7 +78,7 @@ function typeOf(schema: JsonSchema): string {
   return schema.format === undefined ? named : `${named}, ${schema.format}`;
 }
 
-/** Allowed values and default, which descriptions do not repeat. */
+/** Allowed values and default of a field, because its description does not contain them. */
 function limitsOf({ enum: own, items, const: only, default: preset }: JsonSchema): string[] {
   const values = own ?? items?.enum ?? (only === undefined ? [] : [only]);
   const shown = values.map((value) => JSON.stringify(value));

@@ -11,7 +11,7 @@ declare module 'fastify' {
   }
 }
 
-/** Observer of completed requests, including those whose clients disconnected. */
+/** Observer of completed requests, including requests whose clients disconnected. */
 export interface RequestObserver {
   /** `route` is the template of the path. */
   request(route: string, method: string, status: number, seconds: number): void;

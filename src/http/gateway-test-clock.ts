@@ -5,7 +5,7 @@ import { advanceTestClock, clockOf } from '../operations/test-clock.ts';
 import { apiPart } from './api-part.ts';
 import type { Part } from './app.ts';
 
-// Not counted, because an advance itself waits for the simulated provider and its callbacks, and MCP streams can stay open.
+// Paths that are not counted: an advance itself causes requests to the simulated provider and callbacks, and MCP streams can stay open.
 const NOT_COUNTED = ['/simulator/api/', '/api/providers/', '/api/gateway/test-clock', '/mcp'];
 
 /** Endpoints of the test clock; they return 403 if the service has no test clock. */

@@ -99,7 +99,7 @@ const demoForm = (provider: string) =>
     <span class="hint">$49.99, no real money. ${provider}</span>
   </form>`;
 
-/** The provider that the test checkout will use, or why there is none, as a sentence. */
+/** Sentence about the provider that the test checkout will use, or about the reason why there is none. */
 function demoProvider(deps: AppDeps): string {
   const { environment, customer: customerEmail } = DEMO;
   const amount = centsOf(DEMO.amount);

@@ -21,7 +21,7 @@ export function parseJsonBody(body: Buffer): unknown {
 }
 
 /**
- * The same valid JSON without unnecessary escapes. V8 can take a key that is written with escapes for another one
+ * The same valid JSON without unnecessary escapes. V8 can confuse a key that is written with escapes with another key
  * (https://github.com/nodejs/node/issues/63785); the contract rejects keys that need escapes.
  */
 function withPlainKeys(json: string): string {

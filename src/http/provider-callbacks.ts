@@ -10,7 +10,7 @@ interface CallbackPath {
 }
 type CallbackRequest = FastifyRequest<CallbackPath>;
 
-/** Providers send several reports in one body. */
+/** Larger than for other requests, because providers send several reports in one body. */
 const MAX_BODY_BYTES = 512 * 1024;
 
 /** Provider callbacks: the signature is verified over the raw bytes, and the response is sent after the commit. */
@@ -47,7 +47,7 @@ async function verify({ providers }: AppDeps, request: CallbackRequest): Promise
   return { provider, body, callback: await provider.readCallback(body, request.headers) };
 }
 
-/** Applies the signals and queues the hints of a callback; answers the outcomes, `queued` for hints, or `ignored` for nothing. */
+/** Applies the signals and queues the hints of a callback. Returns the outcomes: `queued` for hints, `ignored` for an empty callback. */
 async function apply(
   deps: AppDeps,
   { id: provider, environment }: Provider,

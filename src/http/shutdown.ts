@@ -56,13 +56,13 @@ export function closeGracefully(
     const closing = Promise.withResolvers<void>();
     portClosed = closing.promise;
     if (hasClients) await sleep(LAST_REQUESTS_MS);
-    // By now the event loop has accepted all waiting connections.
+    // After one more turn, the event loop has accepted all connections that were waiting.
     await nextTurn();
-    // Not the close method of the HTTP server, which also closes accepted connections that have sent nothing yet.
+    // The close method of the HTTP server is not used, because it also closes accepted connections that have sent nothing yet.
     Server.prototype.close.call(app.server);
     closing.resolve();
     if (hasClients) await sleep(FIRST_BYTES_MS);
     while (connections.hasRequests()) await connections.answered();
-    // Afterwards Fastify destroys connections without complete headers.
+    // After this hook, Fastify destroys connections without complete headers.
   });
 }

@@ -21,7 +21,7 @@ type Listed = Pick<ListedTool, 'name' | 'inputSchema'> & { outputSchema: NonNull
 export interface Tool {
   operation: Operation;
   schema: JsonSchema;
-  /** Its entry in `tools/list`. */
+  /** The entry of the tool in `tools/list`. */
   listed: Listed & { title: string; description: string; annotations: Annotations };
 }
 
@@ -81,7 +81,7 @@ export function advertisedSchema(schema: object): StandardSchemaWithJSON {
   return fromJsonSchema({ ...schema }, ACCEPT_ALL);
 }
 
-// Repeats the secret from the resources, because some hosts give models no access to resources.
+// Repeats the sample secret, which is also in the resources, because some hosts give models no access to resources.
 const SIGNING = `To sign: signature is t=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and payload as compact JSON in the key order sent, without null fields>, keyed with the text ${SAMPLE_PROVIDER_SECRET} (webhooks.verifySample). `;
 
 const NAMES = [...OPERATIONS.keys(), ...TOOLS.map(({ name }) => name)].filter((name) => name.includes('.'));

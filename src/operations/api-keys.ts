@@ -18,13 +18,13 @@ import type { Deps } from './deps.ts';
 import { found } from './not-found.ts';
 
 type KeyDeps = Pick<Deps, 'store' | 'now'>;
-/** With the caller's key, if any: a revoked key changes nothing, even if this instance does not know of the revocation. */
+/** With the caller's key, if any. A change by a revoked key is rejected, even if this instance does not know of the revocation yet. */
 type KeyWriteDeps = KeyDeps & Partial<Pick<Deps, 'caller'>>;
 
 /** Fields of a new key; limits in cents. */
 export type KeyRequest = Pick<ApiKey, 'environment' | 'name' | 'scope' | 'spendPerCheckout' | 'spendPerDay' | 'source'>;
 
-/** Creates a key and answers its text, which is not stored. Throws GatewayError `invalid_input` for wrong limits, and KeyRefusal. */
+/** Creates a key and returns its text, which is not stored. Throws GatewayError `invalid_input` for wrong limits, and KeyRefusal. */
 export async function createApiKey(
   deps: KeyWriteDeps & Pick<Deps, 'newId'> & { randomBytes: RandomBytes },
   request: KeyRequest,
@@ -43,21 +43,21 @@ export async function listApiKeys(deps: KeyDeps, filter: ApiKeyFilter, page: Pag
   return { items: await Promise.all(items.map((key) => known(deps, key))), hasMore };
 }
 
-/** Revokes a key, once. Throws GatewayError `not_found`, KeyRefusal if the caller's key was revoked meanwhile. */
+/** Revokes a key, once. Throws GatewayError `not_found`, or KeyRefusal if the caller's key was revoked meanwhile. */
 export async function revokeApiKey(deps: KeyWriteDeps, id: string): Promise<KnownKey> {
   await find(deps, id);
   await commitBy(deps, { type: 'api_key_revoked', keyId: id, at: deps.now() });
   return known(deps, await find(deps, id));
 }
 
-/** True if committed. The commit checks the caller's key, because a cached answer could create a key after its revocation. */
+/** True if committed. The commit checks the caller's key, because this instance may still have a revoked key in its cache. */
 async function commitBy({ store, caller }: KeyWriteDeps, change: Change): Promise<boolean> {
   const result = await store.commit(caller ? [{ type: 'api_key_active', keyId: caller.id }, change] : [change]);
   if (!result.done && result.conflict === 'key_revoked') throw revokedKeyError();
   return result.done;
 }
 
-/** Registers BOOTSTRAP_API_KEYS as admins. Ids derive from the keys, so that all instances agree; revoked ones stay so. */
+/** Registers BOOTSTRAP_API_KEYS as admins. Their ids derive from the keys, so that all instances agree. Revoked keys stay revoked. */
 export async function registerConfiguredKeys(
   deps: KeyDeps & Pick<Deps, 'log'>,
   texts: readonly string[],
@@ -83,7 +83,7 @@ function newKey(request: KeyRequest, { id, text, created }: { id: string; text: 
   return { ...request, ...hidden, id, created, lastUsedAt: null, revokedAt: null };
 }
 
-// Earlier than every real time: lists show these keys last.
+// Time part of the ids of configured keys. It is before every real time, so lists show these keys last.
 const NO_TIME = '0'.repeat(10);
 const REST_LENGTH = 26;
 

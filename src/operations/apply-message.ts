@@ -30,7 +30,7 @@ export interface SignalSubject {
   payment: Payment | undefined;
 }
 
-/** Result of a signal: `unknown` if it names nothing of ours. `queued`: a merchant event was queued. */
+/** Result of a signal: `unknown` if it names no record of this service. `queued`: a merchant event was queued. */
 export interface AppliedSignal {
   outcome: string;
   queued: boolean;
@@ -90,7 +90,7 @@ function commitMessage<Outcome extends string>(deps: Deps, message: UndecidedMes
 
 /**
  * Decides whether a message with a known event id is a duplicate or a conflict. For each session, only the first conflict is
- * stored, flagged and listed. Later ones get the same answer and are logged, so that a sender who reuses one event id cannot
+ * stored, flagged and listed. Later conflicts get the same answer and are logged, so that a sender who reuses one event id cannot
  * fill the database.
  */
 async function repeated(deps: Deps, message: UndecidedMessage): Promise<'duplicate' | typeof EVENT_CONFLICT> {

@@ -40,7 +40,7 @@ export function applySignal(deps: Deps, received: ReceivedSignal): Promise<Appli
   });
 }
 
-/** Applies a provider's answer to a question. The same answer is applied once. */
+/** Applies a provider's answer to an inquiry. A repeated equal answer changes nothing. */
 export function applyAnswer(
   deps: Deps,
   { id: provider, environment }: Pick<Provider, 'id' | 'environment'>,
@@ -90,7 +90,7 @@ async function subjectOf(
   for (const id of ids) {
     const payment = await store.payment(id);
     if (!payment) continue;
-    // A reference is the provider's own id, and two providers can use the same one. A payment of another provider that is named
+    // A reference is the provider's own id, and two providers can use the same id. A payment of another provider that is named
     // by our id is flagged later.
     const isOwn = payment.route.provider === provider && payment.environment === environment;
     const names = [payment.providerReference, payment.chargeReference];

@@ -123,7 +123,7 @@ const ADVICE: Record<string, string> = {
   getSession: 'Why its route: GET /api/gateway/routing/decisions/{id}.',
   getPayment: 'Takes a chk_ id too: poll it until paid; 404 until the buyer starts.',
 };
-// The advice of a list names the endpoints of its single records.
+// Lists whose advice names the endpoints for a single record.
 const LISTED: readonly Endpoint[] = [
   SESSION_ENDPOINTS.createSession,
   SESSION_ENDPOINTS.listSessions,
@@ -199,7 +199,7 @@ const WEBHOOK_GUIDE: Record<string, unknown> = {
   rules: ['Verify the signature before changing orders.', 'Store the raw payload.'],
 };
 
-// Options that have another name than their field.
+// Names of the options that differ from the name of their field.
 const OPTION_NAMES: Readonly<Record<string, string>> = {
   clientReferenceId: 'reference',
   preferredRoute: 'kind',

@@ -20,7 +20,7 @@ import { changesOfQuote, effectOf, quoteFor, quoteRecorded, routeOfQuote } from 
 import type { Quote } from './routing/routing-view.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
 
-/** Chosen route and its fees, stored with the session so that a replay answers the same. */
+/** Chosen route and its fees, stored with the session so that a replay returns the same response. */
 interface Offer {
   route: RouteSummary;
   feeSplit: FeeSplitResource;
@@ -28,7 +28,7 @@ interface Offer {
 
 /**
  * Creates a session, and its customer if the address is new, in one transaction. The same idempotency key with the same
- * input answers the first session again (`replayed`). Throws GatewayError `idempotency_conflict` for the same key with
+ * input returns the first session again (`replayed`). Throws GatewayError `idempotency_conflict` for the same key with
  * other input, `forbidden` for a blocked customer, by a routing rule or for production on a service with a test clock,
  * `no_eligible_route` if rules leave none, `spend_limit_exceeded` if an agent's limits are reached.
  */
@@ -64,7 +64,7 @@ export async function createCheckout(
   return created;
 }
 
-/** Answers as {@link createCheckout} would, without writing. Throws GatewayError as it does. */
+/** Returns and throws the same as {@link createCheckout}, but writes nothing. */
 export async function previewCheckout(
   deps: Deps,
   request: SessionRequest,

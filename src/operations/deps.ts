@@ -24,7 +24,7 @@ interface HandoffLimits {
   handoffMs: number;
   againMs: number;
   inquiryMs: number;
-  /** Minimum that must remain to try another route. */
+  /** Time that must remain of `totalMs` to try another route. */
   leastMs: number;
 }
 
@@ -33,19 +33,19 @@ export interface TestClock {
   now(): Instant;
   realNow(): Instant;
   record(): TestClockRecord;
-  /** Stores the next state and applies it. Answers false if another process has changed the row. */
+  /** Stores the next state and applies it. Returns false if another process has changed the row. */
   change(next: Omit<TestClockRecord, 'version'>): Promise<boolean>;
   /** Registers a listener for accepted advances. */
   onAdvance(listener: () => void): void;
-  /** Number of requests in progress that may change something: time moves between them. */
+  /** Number of requests in progress that may write. Time moves only while there are none. */
   requests: { inProgress: number };
 }
 
 /** Dependencies of operations: time, randomness, network and database. */
 export interface Deps {
-  /** For a request with a key, restricted to its environment; else unrestricted. */
+  /** For a request with a key, the store restricted to the environment of the key; otherwise the unrestricted store. */
   store: Store;
-  /** The key of the request; undefined if the service requires none, and for its own work. */
+  /** The key of the request; undefined if the service requires no key, and for work of the service itself. */
   caller: ApiKey | undefined;
   directory: CustomerDirectory;
   /** Time of all stored data. */
@@ -71,7 +71,7 @@ export interface Deps {
   /** Time until a session expires. */
   sessionTtlMs: number;
   webhooks: WebhookDeps;
-  /** Counts a verified signal of a provider that names nothing of ours. */
+  /** Counts a verified signal of a provider that names no record of this service. */
   countForeignSignal(provider: string): void;
   log: Logger;
   tracing: Tracing | undefined;

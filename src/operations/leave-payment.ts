@@ -47,7 +47,7 @@ export async function cancelCheckout(deps: Deps, sessionId: string, attempt: num
   return checkout;
 }
 
-/** Cancels a payment at its provider and answers whether that succeeded. Money that arrived before is applied. */
+/** Cancels a payment at its provider; returns true if that succeeded. Money that arrived before is applied. */
 async function stop(deps: Deps, payment: Payment): Promise<boolean> {
   const provider = deps.providers.get(payment.route.provider);
   if (!provider) return false;

@@ -13,7 +13,7 @@ export interface Annotations {
   openWorldHint: boolean;
 }
 
-/** A possible error, and the caller's way out of it. */
+/** A possible error, with advice for the caller. */
 export interface KnownError {
   code: ErrorCode;
   recovery: 'fix_input' | 'retry_same' | 'stop';
@@ -30,7 +30,7 @@ interface Outcome<Result> {
 interface Description {
   /** Dotted, for example `checkout.create`. */
   name: string;
-  /** Its effect, when to use it, when not, and its limits. */
+  /** The effect of the operation, the cases for and against its use, and its limits. */
   description: string;
   annotations: Annotations;
   /** Permission that the caller needs. */

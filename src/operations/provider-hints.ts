@@ -65,7 +65,7 @@ export async function answerHint(deps: Deps, due: QueuedHint): Promise<void> {
   await deps.store.commit([{ type: 'hint_finished', hint: after, asked }]);
 }
 
-/** Applies every page of the answer; answers whether the provider or this service may know more later. */
+/** Applies every page of the answer. Returns true if the provider or this service may know more later. */
 async function applyPages(deps: Deps, provider: Provider, { about, objectId: id }: QueuedHint): Promise<boolean> {
   let isIncomplete = false;
   let page: string | null = null;

@@ -4,7 +4,7 @@ import type { PageResult } from '../store/list-page.ts';
 import type { Store } from '../store/store.ts';
 import type { MerchantEvent } from '../store/webhooks-port.ts';
 
-/** Events that get their position in one commit, which takes some milliseconds. */
+/** Number of events that get their position in one commit, which takes some milliseconds. */
 const ROUND_EVENTS = 200;
 /** Limit of such commits per request; the next request continues. */
 const MAX_ROUNDS = 20;
@@ -24,7 +24,7 @@ export async function readFeed(
   }
 }
 
-/** Gives committed events their positions in at most {@link MAX_ROUNDS} commits; answers the number of commits. */
+/** Gives committed events their positions in at most {@link MAX_ROUNDS} commits; returns the number of commits. */
 export async function placeEvents(store: Store): Promise<number> {
   let rounds = 0;
   for (; rounds < MAX_ROUNDS && (await store.hasUnplacedEvents()); rounds++) await placeRound(store);

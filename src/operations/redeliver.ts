@@ -15,7 +15,7 @@ import { getEndpoint } from './webhook-endpoints/find-endpoint.ts';
 type Replaying = Pick<Deps, 'store' | 'now'>;
 export type RecoveryDeps = Replaying & Pick<Deps, 'newId'>;
 
-/** Makes a delivery and those before it due now. Throws GatewayError `not_found`, `invalid_state` for an inactive endpoint. */
+/** Makes a delivery and the earlier deliveries of its session due now. Throws GatewayError `not_found`, `invalid_state` for an inactive endpoint. */
 export function replayDelivery(deps: Replaying, id: string): Promise<Delivery> {
   const { store } = deps;
   return retryOnConflict(deps, `delivery ${id}`, async () => {
@@ -29,7 +29,7 @@ export function replayDelivery(deps: Replaying, id: string): Promise<Delivery> {
   });
 }
 
-/** The delivery after its replay, and the changes for that: none if it is due or in flight. */
+/** The delivery after its replay, and the changes for the replay: none if the delivery is already due or in flight. */
 async function replayOne({ store, now }: Replaying, before: Delivery) {
   const delivery = replay(before, await store.deliveryAttempts(before.id), now());
   const changes: Change[] = delivery === before ? [] : [{ type: 'delivery_replayed', delivery, from: before.status }];
@@ -62,7 +62,7 @@ function inactive(endpoint: WebhookEndpoint, retry: string): GatewayError {
 
 /**
  * Sends an event again to every active endpoint of its environment: replays its delivery, or creates one if the event is older
- * than the endpoint; earlier deliveries become due with it. Answers one delivery per endpoint. Throws GatewayError `not_found`,
+ * than the endpoint; earlier deliveries become due with it. Returns one delivery per endpoint. Throws GatewayError `not_found`,
  * or `invalid_state` if no endpoint accepts the event.
  */
 export async function resendEvent(deps: RecoveryDeps, id: string): Promise<Delivery[]> {
@@ -113,7 +113,7 @@ export interface RecoveryRequest {
 }
 
 /**
- * Queues every event of a time range that an endpoint has not acknowledged: each once, in order. Throws GatewayError
+ * Queues the events of a time range that an endpoint has not acknowledged, each event once and in order. Throws GatewayError
  * `not_found`, `invalid_state` if the endpoint is not active, `invalid_input` for an empty range.
  */
 export async function recoverDeliveries(deps: RecoveryDeps, endpointId: string, request: RecoveryRequest) {
@@ -133,7 +133,7 @@ export async function recoverDeliveries(deps: RecoveryDeps, endpointId: string, 
     from,
     until,
     everything,
-    // Before every event of that time.
+    // A position before every event created at `from`.
     read: { created: from, sequence: -1, id: '' },
     queued: 0,
     pending: 0,
@@ -145,7 +145,7 @@ export async function recoverDeliveries(deps: RecoveryDeps, endpointId: string, 
   return continueRecovery(deps, recovery, PATIENCE_MS);
 }
 
-/** Continues a recovery for a limited time; answers its progress. */
+/** Continues a recovery for a limited time; returns its progress. */
 export async function continueRecovery(deps: RecoveryDeps, recovery: Recovery, patienceMs: number): Promise<Recovery> {
   const began = performance.now();
   let current = recovery;

@@ -41,7 +41,7 @@ const capabilities = defineOperation({
   run: (deps) => ({ result: describeService(deps) }),
 });
 
-/** The tools of the Model Context Protocol, in listed order; those in `tools/` are resources over REST. */
+/** The tools of the Model Context Protocol, in listed order. Over REST, the operations in `tools/` are resources. */
 export const TOOLS: readonly Operation[] = [
   feesEstimate,
   checkoutPreview,

@@ -2,10 +2,10 @@ import { GatewayError } from '../domain/gateway-error.ts';
 import type { Change, CommitResult, Conflict } from '../store/store.ts';
 import type { Write } from '../store/write-statement.ts';
 
-/** Each loser of a race reads the state that the winner wrote, so only that many concurrent writers of one record fail. */
+/** Each conflict means that another writer of the record succeeded, so a writer fails only with more concurrent writers than this. */
 const MAX_TRIES = 50;
 
-/** Changes that a decision asks for, and its result once they are committed. Without changes nothing is written. */
+/** Changes of a decision, and its result after their commit. Without changes nothing is written. */
 interface Proposal<Result, Item> {
   changes: Item[];
   result: Result;

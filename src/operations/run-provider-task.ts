@@ -26,7 +26,7 @@ export async function runProviderTask(deps: Deps, due: ProviderTask): Promise<vo
   }
 }
 
-/** Answers whether the provider knows the payment. A payment that was captured before the cancellation is late money. */
+/** Cancels a payment; returns true if the provider knows it. A payment that was captured before the cancellation is late money. */
 async function cancel(deps: Deps, provider: Provider, payment: Payment): Promise<boolean> {
   if ((await provider.cancel(payment)) === 'unknown') return false;
   const answer = await provider.inquire(payment);
@@ -42,7 +42,7 @@ async function dropCapture(deps: Deps, due: ProviderTask): Promise<void> {
   await deps.store.commit([{ type: 'task_finished', task: { ...due, status: 'dead' } }]);
 }
 
-/** Takes the money of an approved payment. */
+/** Captures an approved payment, and applies the provider's report about it. */
 async function capture(deps: Deps, provider: Provider, payment: Payment): Promise<boolean> {
   if (!provider.capture) throw new Error(`${provider.id} reported a payment to capture, and cannot capture one`);
   await applyReport(deps, provider, payment, await provider.capture(payment));

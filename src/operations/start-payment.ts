@@ -15,9 +15,9 @@ export type StartedPayment =
   | { outcome: 'continue'; url: string | null }
   /** No route of that kind can take the payment now. */
   | { outcome: 'no_route' }
-  /** The fee has changed since the buyer saw it: show it again, never raise it silently. */
+  /** The fee has changed since the buyer saw it. The page shows the new fee before the buyer pays. */
   | { outcome: 'fee_changed' }
-  /** Every route refused; the buyer may choose another payment method while attempts are left. */
+  /** Every route refused the payment. The buyer may choose another payment method while attempts are left. */
   | { outcome: 'refused' }
   | { outcome: 'already_paid' | 'closed' }
   /** The customer is blocked or erased. */
@@ -120,7 +120,7 @@ async function handOffUntilTaken(
       const taken = await commitDecision(deps, checkout.session.id, (now) =>
         acceptHandoff(now, { paymentId, reference, url }),
       );
-      // The payment failed meanwhile and is cancelled at the provider: the buyer continues with the newer attempt.
+      // The payment failed during the handoff and is cancelled at the provider. The buyer continues with the newer attempt.
       const isLate = taken.outcome === 'too_late';
       return { outcome: 'continue', url: isLate ? (pendingPayment(taken.checkout)?.providerUrl ?? null) : url };
     }
@@ -146,7 +146,7 @@ async function handOffUntilTaken(
       (current, now) => rejectHandoff(current, paymentId, { retry, mayArrive, reason: providerReason }, now),
       ({ outcome }) => (outcome === 'failed_over' && typeof next !== 'string' ? next.changes : []),
     );
-    // The provider reported on the payment meanwhile, or the buyer abandoned it.
+    // During the handoff, the provider reported on the payment or the buyer abandoned it.
     if (failed.outcome === 'ignored') {
       return { outcome: 'continue', url: pendingPayment(failed.checkout)?.providerUrl ?? null };
     }

@@ -8,7 +8,7 @@ import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 import { foundSession } from './not-found.ts';
 
-/** Asks the provider about an unconfirmed payment, since callbacks get lost, and decides what is due. */
+/** Asks the provider about an unconfirmed payment, because callbacks can get lost, and applies the elapsed time. */
 export async function wakeCheckout(deps: Deps, sessionId: string): Promise<void> {
   const checkout = foundSession(await deps.store.checkout(sessionId), sessionId);
   const payment = pendingPayment(checkout);
@@ -59,7 +59,7 @@ async function inquire(deps: Deps, { session }: Checkout, payment: Payment): Pro
   return report;
 }
 
-/** False for a payment that only waits: nothing is stored about it. */
+/** False for a report that the payment only waits. Such a report is not stored. */
 function isNews({ state, decline, expectedBy }: ProviderReport): boolean {
   const isWaiting = state === 'awaiting_buyer' || state === 'processing';
   return !isWaiting || decline !== null || expectedBy !== null;

@@ -7,13 +7,13 @@ import { faultOfStripe, stripeRoutes, stripeSettings } from './stripe-settings.t
 /** Id of the simulated provider, which is a part of the service and is not configured. */
 export const SIMULATOR_ID = 'sandbox';
 
-/** Surroundings of an adapter. */
+/** Dependencies of an adapter. */
 export interface AdapterContext {
   /** Milliseconds since 1970. */
   now(): number;
   /** URL for the provider's callbacks to this instance. */
   callbackUrl: string;
-  /** URL below which the hosted pages are, without a trailing slash. */
+  /** Base URL of the hosted pages, without a trailing slash. */
   checkoutUrl: string;
   log: Logger;
   /** Called when the provider refuses the credentials of this instance; `reason` is a clause: "the key was refused (401)". */

@@ -6,7 +6,7 @@ export const CALL_TIMEOUT_MS = 10_000;
 // The timeout of a call does not cover the time to connect; this one does.
 const CONNECT_TIMEOUT_MS = 2000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
-/** A provider cannot keep an instance from calling it for longer than this time. */
+/** Longest wait that a provider can demand with `Retry-After`. */
 const MAX_WAIT_MS = 5 * 60_000;
 
 // Errors after which the request was certainly not sent: no connection, or no common version of TLS.

@@ -37,14 +37,14 @@ export interface PaymentRef {
   reference?: string;
 }
 
-/** What a provider reports, in a callback or in an answer. */
+/** Report of a provider, in a callback or in an answer. */
 export type Signal =
   | { about: 'payment'; ref: PaymentRef; report: ProviderReport }
   | { about: 'refund'; ref: PaymentRef; refund: RefundReport }
   | { about: 'settlement'; ref: PaymentRef; entry: PayoutEntry }
   | { about: 'reversal'; ref: PaymentRef; reversal: ReversalReport };
 
-/** A verified callback. Both lists are empty if it is about nothing of ours. */
+/** A verified callback. Both lists are empty if the callback is about no record of this service. */
 export interface Callback {
   /** Each with the provider's id of the event, which is applied once. */
   signals: (Signal & { eventId: string })[];
@@ -86,7 +86,7 @@ export interface RefundRequest {
 
 export type CallbackHeaders = Record<string, string | string[] | undefined>;
 
-/** Properties of an adapter that the service depends on. */
+/** Abilities of a provider on which the service depends. */
 interface Traits {
   /** `holds`: no money can arrive after a cancellation. `best_effort`: the buyer can still pay. */
   cancel: 'holds' | 'best_effort';
@@ -96,7 +96,7 @@ interface Traits {
   refunds: 'api' | 'manual';
   /** True if the provider returns its cost with a refund. */
   costRefundable: boolean;
-  /** When an ambiguous handoff is sent again: `no_answer`: not after an answer such as a 500, which the provider would repeat. */
+  /** Cases in which an ambiguous handoff is sent again. `no_answer`: not after an answer such as a 500, which the provider would repeat. */
   resend: 'always' | 'no_answer' | 'never';
 }
 
@@ -122,7 +122,7 @@ export interface CheckResult {
 export interface Provider {
   /** Name of the instance. */
   id: string;
-  /** The only environment whose payments it can move. */
+  /** The only environment in which the instance can move money. */
   environment: Environment;
   traits: Traits;
   handoff(request: HandoffRequest): Promise<HandoffResult>;

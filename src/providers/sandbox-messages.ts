@@ -5,7 +5,7 @@ import type { PaymentState, ProviderAmount, ProviderReport } from '../domain/pro
 import type { RefundOutcome } from '../domain/refund-record.ts';
 import type { HandoffRequest, KnownPayment, RefundRequest, Signal } from './provider.ts';
 
-// Only an explicit success is money; a payment of an unknown state is in progress.
+// Only an explicit success counts as paid. A state that is missing here counts as in progress.
 const STATES = new Map<string, PaymentState>([
   ['CREATED', 'awaiting_buyer'],
   ['CAPTURED', 'paid'],
@@ -37,7 +37,7 @@ const charge = z.object({
   charge: name,
   state: name,
   reason: z.string().nullish(),
-  /** Cents of the order's amount, without the buyer's fee. */
+  /** The order's amount in cents, without the buyer's fee. */
   amount: z.int().min(0),
   currency: name,
   transaction: name.nullish(),
@@ -89,7 +89,7 @@ export function chargeOf({ session, payment, merchant, cancelUrl }: HandoffReque
     merchant,
     product: session.product,
     buyer_email: session.customerEmail,
-    // Its callback arrives before the buyer returns, so no question is needed then.
+    // Its callback arrives before the buyer returns, so the return of the buyer need not cause an inquiry.
     return_url: cancelUrl,
   };
 }

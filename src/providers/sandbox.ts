@@ -73,7 +73,7 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
       const { status, json } = await ask('GET', path, CALL_TIMEOUT_MS);
       return status === 404 ? undefined : expected('inquiry about a refund', status, readRefund(json, refund));
     },
-    // It runs in the same process.
+    // The simulated provider runs in this process, so it is always ready.
     check: async () => ({ ready: true, findings: [] }),
   };
 }

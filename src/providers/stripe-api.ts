@@ -63,7 +63,7 @@ export function createStripeCall({ id, settings }: StripeInstance, { now, log }:
   };
 }
 
-/** Stripe's error of an answer with its message, from which keys are removed, even masked ones. */
+/** Stripe's error in an answer. Keys are removed from its message, even masked keys. */
 export function errorOf({ json }: HttpAnswer): StripeError | undefined {
   const error = readError(json);
   return error && { ...error, message: error.message?.replace(KEY, '[key]') };

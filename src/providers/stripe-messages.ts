@@ -123,7 +123,7 @@ export function intentIdOf({ payment_intent: found }: CheckoutSession): string |
   return (typeof found === 'object' ? found?.id : found) ?? null;
 }
 
-/** Hint of a verified event; undefined if the event is about nothing of ours. */
+/** Hint of a verified event; undefined if the event is about no record of this service. */
 export function hintOf({ type, data: { object } }: StripeEvent): Hint | undefined {
   const about = Object.hasOwn(EVENTS, type) ? EVENTS[type] : undefined;
   if (about === undefined || object.id === undefined) return undefined;
@@ -184,7 +184,7 @@ export function refundOutcome({
   return { status: known, reason: refundFailure(reason), reference };
 }
 
-/** Report on a dispute: its balance transactions say what was taken and given back so far. */
+/** Report on a dispute: its balance transactions show the money taken and returned so far. */
 export function reversalReport(found: StripeDispute): ReversalReport {
   const { id: reference, balance_transactions: movements, reason } = found;
   const closed = CLOSED_DISPUTE.get(found.status);

@@ -23,7 +23,7 @@ import {
   readSession,
 } from './stripe-objects.ts';
 
-/** Most objects on a page of a list. */
+/** Largest number of objects that Stripe allows on a page of a list. */
 const PAGE = 100;
 const NOTHING: HintAnswer = { signals: [], next: null };
 
@@ -31,7 +31,7 @@ const NOTHING: HintAnswer = { signals: [], next: null };
 export interface StripeQueries {
   /** The session of an id; undefined if Stripe does not have it in this account and environment. */
   session(reference: string, timeoutMs?: number): Promise<CheckoutSession | undefined>;
-  /** The refund of our id among all of a payment, whose metadata name it. */
+  /** The refund of a payment that has our id in its metadata. */
   refundOf(refundId: string, paymentIntent: string): Promise<StripeRefund | undefined>;
   refund(reference: string): Promise<StripeRefund | undefined>;
   answer(hint: Hint, page: string | null): Promise<HintAnswer>;

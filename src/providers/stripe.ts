@@ -43,7 +43,7 @@ export function createStripe(instance: StripeInstance, context: StripeContext): 
   const call: StripeCall = async (method, path, options) => {
     const answer = await plainCall(method, path, options);
     const reason = refusedKey(answer);
-    // A permission that only a query lacks does not keep buyers from paying.
+    // If the key lacks a permission only for a query, buyers can still pay, so the instance stays ready.
     if (reason !== undefined && (answer.status === 401 || path === SESSIONS)) context.onRefusedKey(reason);
     return answer;
   };
@@ -106,7 +106,7 @@ export function createStripe(instance: StripeInstance, context: StripeContext): 
     },
 
     async inquire(payment, timeoutMs): Promise<KnownPayment | 'unknown' | 'cannot_tell'> {
-      // Nobody can pay at a page whose URL no answer has brought.
+      // Without an answer to the handoff, nobody knows the URL of the page, so nobody can pay there.
       if (payment.providerReference === null) return 'unknown';
       const session = await queries.session(payment.providerReference, timeoutMs);
       // Stripe keeps its sessions: one that is missing belongs to another account, at which the buyer may still pay.
@@ -157,7 +157,7 @@ export function createStripe(instance: StripeInstance, context: StripeContext): 
   };
 }
 
-/** The outcome of a refund, if it is the requested one; throws otherwise. A refund made in the dashboard names none of ours. */
+/** The outcome of a refund, if it is the requested one; throws otherwise. A refund that was made in the dashboard contains no id of ours. */
 function ownOutcome({ refundId, amount }: RefundRequest, refund: StripeRefund): RefundOutcome {
   const isOwn = (refundIdOf(refund) ?? refundId) === refundId && refund.amount === amount && refund.currency === 'usd';
   if (isOwn) return refundOutcome(refund);
@@ -177,7 +177,7 @@ function handoffResult(answer: HttpAnswer, { id, fees, route }: Payment, isLive:
     if (session.payment_method_types.includes(method)) {
       return { outcome: 'accepted', reference: session.id, url: session.url };
     }
-    // Nobody can pay at this page, because its URL is not handed out.
+    // Nobody can pay at this page, because no buyer gets its URL.
     const reason = `Stripe does not offer ${method}: turn it on at https://dashboard.stripe.com/settings/payment_methods`;
     return { outcome: 'refused', reason, providerReason: null };
   }

@@ -37,7 +37,7 @@ export interface Standing {
   score: number;
   /** Expected value less the penalty of its health, as a fraction of the amount; the score is derived from it. */
   value: number;
-  /** The same with the drawn success rate; the highest index wins. */
+  /** Like `value`, but with the drawn success rate. The candidate with the highest index wins. */
   index: number;
 }
 
@@ -53,7 +53,7 @@ export interface Choice {
   standings: Standing[];
 }
 
-/** The candidates by value without draws, highest first; the smaller id of two equal ones first. */
+/** The candidates by value without draws, highest first. Candidates with equal values are in the order of their ids. */
 export function byValue<T extends Candidate>(candidates: readonly T[], policy: Policy): T[] {
   const values = new Map(candidates.map((candidate) => [candidate, meanIndexOf(candidate, policy)]));
   return candidates.toSorted((a, b) => values.get(b)! - values.get(a)! || (a.id < b.id ? -1 : 1));
@@ -111,7 +111,7 @@ function standingOf(candidate: Candidate, { policy, draws }: ChooseOptions): Sta
   return { id, eligible, score: scoreOf(value, policy.objective), value, index };
 }
 
-/** Filter of the candidates that can be chosen: eligible, and not in standby unless all are. */
+/** Filter of the candidates that can be chosen: eligible and not in standby, or eligible if all eligible candidates are in standby. */
 function openAmong(candidates: readonly Candidate[]): (candidate: Candidate) => boolean {
   const isWorking = ({ eligible, health }: Candidate) => eligible && health !== 'standby';
   return candidates.some(isWorking) ? isWorking : ({ eligible }) => eligible;

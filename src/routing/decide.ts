@@ -60,17 +60,17 @@ function verdictOf(contestants: DecisionCandidate[], input: DecisionInput, polic
   if (usable) for (const contestant of standby) exclude(contestant, contestant.facts.words);
   if (probed) return { ...nothing, mode: 'probe', chosen: probed, greedy: bestOf(contestants, policy) };
   if (!usable) {
-    // A payment always has a route unless all are disabled. A quote only needs a route that rules allow, because the route is
+    // A payment then takes a route in standby. If there is none, a quote takes an unavailable route, because the route is
     // chosen again when the buyer starts.
-    const pool = standby.length > 0 || input.purpose === 'attempt' ? standby : quotable(contestants, input);
+    const pool = standby.length > 0 || input.purpose === 'attempt' ? standby : allowedUnavailable(contestants, input);
     const chosen = byValue(pool, policy)[0];
     return chosen ? { ...nothing, mode: 'panic', chosen, greedy: chosen } : nothing;
   }
   return ordered(contestants, input, policy, nothing);
 }
 
-/** Unavailable routes that no rule excludes, from which a quote can be chosen. */
-function quotable(contestants: readonly DecisionCandidate[], input: DecisionInput): DecisionCandidate[] {
+/** Routes that are unavailable now, but that rules allow. A quote takes one of them if no other route is left. */
+function allowedUnavailable(contestants: readonly DecisionCandidate[], input: DecisionInput): DecisionCandidate[] {
   const { effect, kind, preferredKind, barred } = input;
   if (effect.rejected !== null) return [];
   const off = contestants.filter(

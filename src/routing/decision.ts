@@ -38,7 +38,7 @@ export interface Snapshot {
   routes: RouteFacts[];
 }
 
-/** Input of a decision besides the snapshot. Plain JSON without personal data. */
+/** Input of a decision in addition to the snapshot. Plain JSON without personal data. */
 export interface DecisionInput {
   algorithm: string;
   /** `offer`: the quote of a new session. `attempt`: the route of a payment. */

@@ -16,7 +16,7 @@ const EMPTY: Hash = { first: 0xdeadbeef, second: 0x41c6ce57 };
 // Not a code unit of any string, so that "a" then "bc" differs from "ab" then "c".
 const END_OF_TEXT = 0x10000;
 const TWO_TO_32 = 2 ** 32;
-// The author of sfc32 discards these steps after seeding, so that near seeds give unrelated streams.
+// The author of sfc32 discards these steps after seeding, so that similar seeds give unrelated streams.
 const WARM_UP_STEPS = 12;
 
 function absorb({ first, second }: Hash, text: string): Hash {
@@ -25,7 +25,7 @@ function absorb({ first, second }: Hash, text: string): Hash {
     const unit = i < text.length ? text.charCodeAt(i) : END_OF_TEXT;
     a = Math.imul(a ^ unit, 0x9e3779b1);
     b = Math.imul(b ^ unit, 0x5f356495);
-    // Each lane mixes the other's high bits into its low ones, which would otherwise depend on low bits only.
+    // Each lane mixes the other's high bits into its own low bits, which would otherwise depend on low bits only.
     a ^= b >>> 15;
     b ^= a >>> 13;
   }

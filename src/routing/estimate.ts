@@ -25,7 +25,7 @@ export interface RoutePrior {
 export interface RouteEstimate {
   /** Expected success rate, 4 decimals. */
   p: number;
-  /** Number of outcomes behind it, 1 decimal. */
+  /** Number of outcomes behind the estimate, 1 decimal. */
   n: number;
   /** Bounds of its 80 % interval. */
   low: number;
@@ -46,7 +46,7 @@ export interface RouteEstimate {
   lastOutcomeAt: number | null;
 }
 
-// A route that has always failed must keep a positive rate: a rate of 0 would never be tried again.
+// A route that has always failed keeps a positive rate, because a route with a rate of 0 would never be tried again.
 const LOWEST_PUBLISHED = 0.0001;
 const HIGHEST_PUBLISHED = 0.9999;
 // The smallest number of payment times from which a spread can be computed.

@@ -1,7 +1,7 @@
 import type { RouteHealth } from '../domain/route.ts';
 import { HEALTH_POLICY as policy } from './health-policy.ts';
 import { type HealthCause, type HealthRecord, timeInWords } from './health-record.ts';
-import { type HealthSignals, trailingCount, isUntried, resultsSince } from './health-signals.ts';
+import { type HealthSignals, trailingCount, hasNoRecentResult, resultsSince } from './health-signals.ts';
 
 /** A transition that the signals cause. */
 export interface HealthMove {
@@ -66,7 +66,7 @@ export function toLive(record: HealthRecord, signals: HealthSignals): HealthMove
   const outcomes = successes + failures;
   const inStateMs = now - record.since;
   // A route that the catalogue sets to degraded needs outcomes to become live.
-  if (record.cause !== 'configured' && isUntried(record, signals) && !isSuspect(signals)) {
+  if (record.cause !== 'configured' && hasNoRecentResult(record, signals) && !isSuspect(signals)) {
     const because = 'no payment for 2 hours, and no sign of a problem';
     return { to: 'live', cause: 'recovered_quietly', because, numbers: { successes, failures } };
   }

@@ -12,7 +12,7 @@ import {
   isOverrideOver,
   timeInWords,
 } from './health-record.ts';
-import { type HealthSignals, trailingCount, isFailure, isUntried, resultsSince } from './health-signals.ts';
+import { type HealthSignals, trailingCount, isFailure, hasNoRecentResult, resultsSince } from './health-signals.ts';
 
 /** The next transition from the results after `since`; undefined if nothing changes. `jitter` is in [0, 1). */
 export function nextHealth(record: HealthRecord, signals: HealthSignals, jitter: number): HealthChange | undefined {
@@ -63,7 +63,7 @@ function fromStandby(
     const move: HealthMove = { to: 'degraded', cause: 'probes_succeeded', because, numbers: { successes: inARow } };
     return moved(record, move, now, jitter);
   }
-  if (isUntried(record, signals)) {
+  if (hasNoRecentResult(record, signals)) {
     const because = 'no payment was tried for 2 hours, so the route is used again';
     return moved(record, { to: 'degraded', cause: 'untried', because, numbers: {} }, now, jitter);
   }

@@ -3,7 +3,7 @@ export const HEALTH_POLICY = {
   /** Minimum time between two transitions between live and degraded. */
   minimumStateSeconds: 120,
 
-  /** Fall below the usual success rate that degrades a route, as a share and in standard errors; both must be exceeded. */
+  /** Drop below the usual success rate that degrades a route, as a share and in standard errors. The drop must exceed both. */
   dropShare: 0.1,
   dropSigmas: 2.5,
   dropMinimumOutcomes: 20,
@@ -29,7 +29,7 @@ export const HEALTH_POLICY = {
   standbyShareOfKind: 0.5,
 
   backoffSeconds: 30,
-  /** Longest back-off, before the jitter. */
+  /** Longest back-off in seconds, before the jitter. */
   backoffMaximumSeconds: 600,
   /** Maximum jitter of a back-off, in either direction. */
   backoffJitterShare: 0.1,

@@ -68,7 +68,7 @@ export interface HealthChange {
   transition: HealthTransition | null;
 }
 
-/** The routes of one kind and environment, without those that are disabled. */
+/** Numbers of routes of one kind and environment, without disabled routes. */
 export interface HealthPeers {
   routesOfKind: number;
   /** Routes in standby for their success rate. */

@@ -35,8 +35,8 @@ export function resultsSince({ since }: HealthRecord, { recent }: HealthSignals)
   return recent.filter(({ at }) => at > since);
 }
 
-/** True if the last result is too old to judge the route by. */
-export function isUntried(record: HealthRecord, signals: HealthSignals): boolean {
+/** True if the route has no result that is recent enough to judge it by. */
+export function hasNoRecentResult(record: HealthRecord, signals: HealthSignals): boolean {
   const latest = resultsSince(record, signals)[0]?.at ?? record.since;
   return signals.now - latest >= HEALTH_POLICY.untriedSeconds * 1000;
 }

@@ -21,7 +21,7 @@ export function pooledRates(memories: readonly RouteMemory[], policy: Policy): n
   return usualRates.map((rate) => logistic(logit(rate) + shift));
 }
 
-/** The rate between disturbances that gives the configured rate overall. */
+/** Success rate outside of disturbances. With it, the average over all time is the configured rate. */
 function usualRateOf(successRate: number, policy: Policy): number {
   return bounded(successRate / (1 - disturbedShareOfTime(policy) * (1 - policy.disturbance.levelShare)));
 }

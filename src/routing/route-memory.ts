@@ -155,8 +155,8 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
   return detected(after, policy);
 }
 
-/** The state of a route that is known to have recovered: without its fast memory, with its usual level. */
-export function withFastCleared(state: RouteState): RouteState {
+/** The state of a route that is known to have recovered. The fast memory is empty; the usual level stays. */
+export function withoutFastMemory(state: RouteState): RouteState {
   return {
     ...state,
     ...NO_FAST_OUTCOMES,
@@ -189,7 +189,7 @@ function afterOutcomes(disturbance: number, successes: number, failures: number,
   return Math.min(MOST_DISTURBANCE, Math.max(LEAST_DISTURBANCE, after));
 }
 
-/** Two thresholds, so that a route near one of them is detected once. */
+/** The state after the detection of disturbances. Two thresholds keep a route near one of them from being detected again and again. */
 function detected(state: RouteState, { disturbance: { detectedAbove, overBelow } }: Policy): RouteState {
   if (state.isDisturbed) return { ...state, isDisturbed: state.disturbance >= overBelow };
   if (state.disturbance < detectedAbove) return state;

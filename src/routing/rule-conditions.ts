@@ -32,7 +32,7 @@ const MAX_NESTING = 8;
 /** Maximum number of values of an array, and of fields of a condition. */
 export const MAX_VALUES = 100;
 
-/** All faults of a condition, in its order; none for a `Condition`. */
+/** All faults of a condition, in the order of its fields; none for a valid `Condition`. */
 export function conditionFaults(value: unknown): RuleFault[] {
   const faults: RuleFault[] = [];
   inspectCondition(value, [], 0, faults);

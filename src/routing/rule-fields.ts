@@ -6,7 +6,7 @@ export interface RuleFault {
   path: (string | number)[];
   code: string;
   message: string;
-  /** Remedy, such as `remove it`. By default, to set the field to what follows `must be` in the message. */
+  /** Remedy, such as `remove it`. Default: set the field to the text that follows `must be` in the message. */
   remedy?: string;
 }
 
@@ -70,7 +70,7 @@ const FIELDS: Readonly<Record<string, RuleField>> = {
 };
 const METADATA = optional(freeText);
 
-/** The fields with a fixed name; `metadata.<key>` is another. */
+/** The fields with a fixed name. Conditions can also use `metadata.<key>`. */
 export const FIELD_NAMES: readonly string[] = Object.keys(FIELDS);
 
 export function fieldNamed(name: string): RuleField | undefined {

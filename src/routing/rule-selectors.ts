@@ -69,7 +69,7 @@ export function idFaults(id: string, path: (string | number)[], routes: readonly
   return [{ path, code: 'unknown_route', message: 'is not a route of the catalogue', remedy }];
 }
 
-/** The selected routes among `routes`: by id in the order of the selector, by attributes in that of `routes`. */
+/** The selected routes among `routes`: by id in the order of the selector, by attributes in the order of `routes`. */
 export function routesOf(selector: RouteSelector, routes: readonly Route[]): Route[] {
   if (typeof selector === 'string') return routes.filter(({ id }) => id === selector);
   if (isIdList(selector)) return selector.flatMap((id) => routes.filter((route) => route.id === id));

@@ -6,10 +6,10 @@ import type { Provider } from '../providers/provider.ts';
 import { hostInUrl, urlsOf } from './addresses.ts';
 import { readCatalogue } from './read-catalogue.ts';
 
-/** The simulated provider, as an instance. */
+/** The simulated provider as an entry of the list of instances. */
 const SIMULATOR: ConnectedInstance = { id: SIMULATOR_ID, adapter: 'simulator', environment: 'sandbox' };
 
-/** The configured instances and those of the caller, the simulated provider, and the routes. */
+/** The configured instances, the instances that the caller gives, the simulated provider, and the routes of all of them. */
 export function instancesOf(config: Config, given: readonly ProviderInstance[] = []) {
   const configured = [...config.providers, ...given];
   const offersSimulator = config.simulator ?? !configured.some(({ environment }) => environment === 'sandbox');
@@ -21,7 +21,7 @@ export function instancesOf(config: Config, given: readonly ProviderInstance[] =
   };
 }
 
-/** Surroundings of the adapter of an instance. */
+/** Dependencies of the adapter of an instance. */
 function adapterContext(
   id: string,
   { urls, ...others }: { urls: Deps['urls'] } & Omit<AdapterContext, 'callbackUrl' | 'checkoutUrl'>,
@@ -48,7 +48,7 @@ interface Connecting {
   readiness: Pick<Readiness, 'refuseKey'>;
 }
 
-/** Loads the adapters of the instances. Asks no provider anything. */
+/** Loads the adapters of the instances. Sends no request to a provider. */
 export function connectProviders(
   configured: readonly ProviderInstance[],
   { readiness, ...others }: Connecting,

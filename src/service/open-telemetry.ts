@@ -70,7 +70,7 @@ async function serveMetrics(
   const watch = createWatch(deps, instruments);
   startSeries(instruments, deps);
   const { register } = instruments;
-  // Like the app of the service, but scrapes are not measured, traced or logged.
+  // This app differs from that of the service: scrapes are not measured, traced or logged.
   const log = deps.log.child({}, { level: deps.log.isLevelEnabled('debug') ? deps.log.level : 'warn' });
   const limits = { ...deps.limits, api: 'off', pages: undefined, callbacks: undefined, payments: undefined } as const;
   const own: AppDeps = { ...deps, log, limits, requests: undefined, tracing: undefined };

@@ -6,8 +6,8 @@ import { parseCatalogue } from '../routing/catalogue.ts';
 const SHIPPED = new URL('../../config/routes.json', import.meta.url);
 
 /**
- * The routes of ROUTES_FILE and the default routes of the instances. Of two routes of one id, that of ROUTES_FILE counts, but
- * a default route replaces one of the shipped catalogue. `offersSimulator`: with the routes of the simulated provider.
+ * The routes of ROUTES_FILE and the default routes of the instances. If both have a route id, the route of ROUTES_FILE counts, but
+ * a default route replaces a route of the shipped catalogue. `offersSimulator`: with the routes of the simulated provider.
  */
 export function readCatalogue(
   file: string | undefined,

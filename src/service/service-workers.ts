@@ -13,7 +13,7 @@ import { createQueueWorkers } from '../workers/queue-workers.ts';
 import { createTestClockWorker } from '../workers/test-clock-worker.ts';
 import type { Worker } from '../workers/worker.ts';
 
-// A shutdown aborts attempts that take longer; they are repeated later.
+// A shutdown aborts attempts that take longer than this. The deliveries are attempted again later.
 const DELIVERY_GRACE_MS = 5000;
 
 export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Worker[] {

@@ -28,7 +28,7 @@ export async function prepareAccess(deps: Pick<Deps, 'store' | 'now' | 'log'>, c
   }
 }
 
-/** Logs an instance without a route, and a route of ROUTES_FILE whose provider is not connected. */
+/** Logs each instance without a route, and each route of ROUTES_FILE whose provider is not connected. */
 export function warnOfRoutes({ routes, readiness, log }: Deps, { routesFile }: Config): void {
   const instances = readiness.list();
   for (const { id, environment } of instances) {

@@ -32,7 +32,7 @@ export function readCardForm(form: URLSearchParams, now: Instant): CardForm {
   if (!isValidExpiry(field('expiry'), now)) problems.expiry = 'Enter a month and a year to come, such as 12 / 34.';
   if (!/^\d{3,4}$/.test(field('cvc'))) problems.cvc = 'Enter any 3 or 4 digits.';
   if (field('name') === '') problems.name = 'Enter any name.';
-  // A real number can be typed into a wrong field, so only the test number is shown again.
+  // A buyer can type a real number into a wrong field, so the page shows only the test number again.
   return { instrument, values: { ...NO_VALUES, number: spacedCard(instrument.cardNumber) }, problems };
 }
 

@@ -86,7 +86,7 @@ export function cancelCharge(deps: SimulatorDeps, charge: Charge): Promise<void>
   });
 }
 
-/** Captures the charge before its callback is sent. Returns false if the charge was cancelled: no callback must be sent. */
+/** Captures the charge before its callback is sent. Returns false for a cancelled charge, whose callback must not be sent. */
 export async function captureLate(deps: SimulatorDeps, charge: Charge): Promise<boolean> {
   let isCancelled = false;
   await changeCharge(deps, charge, (current) => {

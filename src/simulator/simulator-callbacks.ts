@@ -24,7 +24,7 @@ export interface CallbackOptions {
   log: Logger;
 }
 
-/** Sends the simulated provider's callbacks: those of one charge one after the other, those of different charges in parallel. */
+/** Sends the simulated provider's callbacks: callbacks of one charge in order, callbacks of different charges in parallel. */
 export function createCallbackWorker(
   deps: SimulatorDeps,
   { callbackUrl, callbackSecret, realNow, log }: CallbackOptions,

@@ -79,7 +79,7 @@ export function readEvent(body: string): SimulatorEvent {
   return JSON.parse(body) as SimulatorEvent;
 }
 
-/** A charge as the API answers it; `page` is the URL of the buyer's page. */
+/** A charge as the API returns it; `page` is the URL of the buyer's page. */
 export function renderCharge(charge: Charge, page: string): Record<string, unknown> {
   const { reference, sessionId: order, paymentId, amount, status } = charge;
   const { type: _, ...state } = chargeUpdated(charge, STATE[status], amount);

@@ -21,7 +21,7 @@ export interface Charge {
   /** Reason of a decline, as the simulated provider's own code. */
   reason: string | null;
   txHash: string;
-  /** Cents captured of the total, and cents refunded of those. */
+  /** Cents captured of the total, and cents refunded of the captured money. */
   captured: number;
   refunded: number;
   created: Instant;

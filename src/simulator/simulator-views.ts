@@ -14,7 +14,7 @@ const ICON = iconOf(
   '<rect width="16" height="16" rx="4" fill="#ffcf33"/><path d="M3 13 13 3M1 8l7-7M8 15l7-7" stroke="#1c1a2b" stroke-width="2.5"/>',
 );
 
-/** Frame of the simulator's pages, unlike that of a real provider. The browser opens `refreshTo` at once. */
+/** Frame of the simulator's pages. It looks unlike the pages of a real provider. If `refreshTo` is set, the browser opens that URL at once. */
 function layout(title: string, body: Html, { refreshTo, wide }: { refreshTo?: string; wide?: true } = {}): Html {
   const head = html`<meta name="robots" content="noindex" />
     ${refreshTo !== undefined && html`<meta http-equiv="refresh" content="0;url=${refreshTo}" />`}`;

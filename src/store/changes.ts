@@ -59,14 +59,14 @@ const WORK = new Set<Change['type']>([
   'refund_postponed',
 ]);
 
-/** Returns whether these changes can create work for a worker. */
+/** True if these changes can create work for a worker. */
 export function createsWork(changes: Change[]): boolean {
   return changes.some(({ type }) => WORK.has(type));
 }
 
 const LAST = '\u{ffff}';
 
-/** Returns whether these changes erase personal data, which the store then also removes from unused parts of its files. */
+/** True if these changes erase personal data. The store then also removes the data from unused parts of its files. */
 export function erasesPersonalData(changes: Change[]): boolean {
   return changes.some(({ type }) => type === 'customer_erased' || type === 'session_erased');
 }

@@ -18,7 +18,7 @@ export interface CommitWatch {
   observed<Opened extends Store>(store: Opened): Opened;
 }
 
-/** Measures the commits of a store, and traces those that are part of a trace. */
+/** Measures the commits of a store, and traces each commit that is part of a trace. */
 export function watchCommits(
   database: 'sqlite' | 'postgresql',
   tracing: Tracing | undefined,

@@ -40,7 +40,7 @@ export interface KeysetRange {
   after: readonly SqlValue[] | undefined;
 }
 
-/** Splits the leading columns of an index, given with all their values, by whether the filter has a value for them. */
+/** Splits the leading columns of an index, given with all their values, into those with and those without a value in the filter. */
 export function splitColumns(
   filter: Record<string, string | undefined>,
   leading: Record<string, readonly string[]>,

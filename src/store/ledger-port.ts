@@ -14,7 +14,7 @@ export interface JournalFilter {
   until?: Instant;
 }
 
-/** A range of the journal: at most `limit` entries before or after a position; without a position, the newest ones. */
+/** A range of the journal: at most `limit` entries before or after a position; without a position, the newest entries. */
 export interface JournalRange {
   limit: number;
   order: 'newest_first' | 'oldest_first';

@@ -62,7 +62,7 @@ export function rejectOutdatedProgram(applied: readonly Row[]): void {
 const SHOWN_TABLES = 3;
 
 /** Throws if a database has the tables of another program, which Tillway's tables must not be mixed with. */
-export function refuseForeign(tables: readonly string[]): void {
+export function rejectForeignTables(tables: readonly string[]): void {
   if (tables.length === 0 || tables.includes('schema_migrations')) return;
   const hidden = tables.length - SHOWN_TABLES;
   const shown = `${tables.slice(0, SHOWN_TABLES).join(', ')}${hidden > 0 ? ` and ${hidden} more` : ''}`;

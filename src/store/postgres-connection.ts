@@ -111,7 +111,7 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
           if (!answer) note(error);
           // A failure to open a connection is never a defect of the caller.
           if (!client) throw unavailable(error);
-          if (!stale || attempt === poolSize) throw asUnavailable(error);
+          if (!stale || attempt === poolSize) throw toStoreError(error);
         }
       }
     },
@@ -129,7 +129,7 @@ export function sqlStateOf(error: unknown): string {
 // the next query needs a new connection.
 const NO_MORE = /^(?:08|28|3D|57P|25P03|25P04|25006)/;
 
-/** Returns whether the server answered and the connection is usable; the refused statement has then changed nothing. */
+/** True if the error is an answer of the server and the connection is usable. The refused statement has then changed nothing. */
 export function isServerAnswer(error: unknown): boolean {
   const code = sqlStateOf(error);
   return code !== '' && !NO_MORE.test(code);
@@ -142,7 +142,7 @@ const STALE_PLAN = '0A000';
 const AWAY = /^(?:53|55|57|58|40001|40P01|0A000)/;
 
 /** Converts an error to one of the store port: a defect to an Error, every other error to `unavailable`. */
-export function asUnavailable(error: unknown): unknown {
+export function toStoreError(error: unknown): unknown {
   if (error instanceof GatewayError) return error;
   if (isServerAnswer(error) && !AWAY.test(sqlStateOf(error)))
     return new Error(`database: ${(error as Error).message}`, { cause: error });

@@ -8,7 +8,7 @@ import {
   type Connections,
   DEADLINE_MS,
   PATIENT_LOCK_TIMEOUT_MS,
-  asUnavailable,
+  toStoreError,
   sqlStateOf,
 } from './postgres-connection.ts';
 import { forPostgres } from './postgres-sql.ts';
@@ -158,7 +158,7 @@ export function createWriter(options: WriterOptions) {
 
   function settleRefusal({ resolve, reject }: Waiting, guard: Conflict | undefined, refusal: Error): void {
     if (guard !== undefined && sqlStateOf(refusal) === DIVISION_BY_ZERO) resolve({ done: false, conflict: guard });
-    else reject(asUnavailable(refusal));
+    else reject(toStoreError(refusal));
   }
 
   /** Sends a batch. Repeats if the server rolled it back for another transaction, or if a `patient` set waited for a lock. */

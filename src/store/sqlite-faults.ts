@@ -15,17 +15,17 @@ export function sqliteCodeOf(error: unknown): number {
   return typeof errcode === 'number' ? errcode & PRIMARY_CODE_BITS : 0;
 }
 
-/** Whether the file is damaged. Reads from a damaged file cannot be trusted, and writes to it are forbidden. */
+/** True if the file is damaged. Reads from a damaged file cannot be trusted, and writes to it are forbidden. */
 export function isDamage(code: number): boolean {
   return code === CORRUPT || code === NOT_A_DATABASE;
 }
 
-/** Whether the disk or the file system refused a write. SQLite reports an exceeded quota as an I/O error, a full disk as FULL. */
+/** True if the disk or the file system refused a write. SQLite reports an exceeded quota as an I/O error, a full disk as FULL. */
 export function isUnwritable(code: number): boolean {
   return code === FULL || code === IO_ERROR || code === READ_ONLY || code === CANNOT_OPEN;
 }
 
-/** Whether the machine, not the request, caused the error, so that the same write can succeed later. */
+/** True if the machine caused the error, and not the request. The same write can then succeed later. */
 export function isUnavailable(code: number): boolean {
   return code === BUSY || isUnwritable(code);
 }

@@ -72,7 +72,7 @@ function runWriter(path: string): void {
     port.postMessage(results);
   }
 
-  /** Writes the pages of the log to the file. Returns whether that succeeded; readers of old pages can prevent the truncation. */
+  /** Writes the pages of the log to the file. Returns true if the log is empty afterwards; readers of old pages can prevent that. */
   function emptyLog(): boolean {
     try {
       database.exec('PRAGMA wal_checkpoint(TRUNCATE)');

@@ -9,7 +9,7 @@ import {
   SELECT_MIGRATIONS,
   migrationRow,
   missingMigrations,
-  refuseForeign,
+  rejectForeignTables,
   rejectOutdatedProgram,
   warnOfNewDatabase,
 } from './migrate.ts';
@@ -30,7 +30,7 @@ export interface SqliteOptions {
   onFatal(error: Error): void;
   onBatch?: OnBatch | undefined;
   log: StoreLog;
-  /** Whether a service opens the file: it then checks the file after an unclean shutdown and removes erased text. */
+  /** True if a service opens the file. The store then checks the file after an unclean shutdown and removes erased text. */
   serving?: boolean;
 }
 
@@ -146,7 +146,7 @@ export function examineSqlite(path: string): ExaminedDatabase {
   const all = (sql: string, ...params: SqlValue[]) => database.prepare(sql).all(...params) as Row[];
   try {
     const tables = tablesOf(database);
-    refuseForeign(tables);
+    rejectForeignTables(tables);
     rejectOutdatedProgram(tables.length === 0 ? [] : all(SELECT_MIGRATIONS));
   } catch (error) {
     database.close();
@@ -187,7 +187,7 @@ function migrate(path: string): readonly Migration[] {
   const database = new DatabaseSync(path);
   try {
     database.exec('PRAGMA busy_timeout = 5000');
-    refuseForeign(tablesOf(database));
+    rejectForeignTables(tablesOf(database));
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
     database.exec('BEGIN IMMEDIATE');
     database.exec(CREATE_MIGRATIONS);

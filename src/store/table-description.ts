@@ -68,7 +68,7 @@ export function named<Column extends Stored>(column: string, stored: Column): Co
   return { ...stored, column };
 }
 
-/** A statement for an item; `others` are the values of the parameters after those of the item. */
+/** A statement for an item; `others` are the values for the parameters after the item's own parameters. */
 type WriteOf<Item> = (item: Item, ...others: SqlValue[]) => Write;
 
 interface InsertOptions {
@@ -147,7 +147,7 @@ export function defineTable<const Described extends Record<string, Stored>>(
 
 export type ItemOf<Described> = Described extends Table<infer Item> ? Item : never;
 
-/** Writes version 1 of an item as a new row, and every later version over the one before. */
+/** Inserts version 1 of an item as a new row. A later version replaces the version before it. */
 export function saveVersions<Item extends { version: number }>(
   table: Table<Item>,
   { key, set, guard }: Omit<UpdateOptions<Item>, 'versioned'> & { guard: Conflict },

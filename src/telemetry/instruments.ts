@@ -121,7 +121,7 @@ function statesOf({ gauge }: Create) {
   return {
     providerReady: gauge(
       'provider_ready',
-      'Whether the last check of a provider by this instance found no error: 1 or 0.',
+      '1 if the last check of a provider by this instance found no error, otherwise 0.',
       ['provider'],
     ),
     databaseUp: gauge('database_up', '1 if the database answered the last check of this instance, otherwise 0.'),

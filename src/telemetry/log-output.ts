@@ -32,7 +32,7 @@ export function createLogOutput(fd: number, onLost: (lines: number) => void) {
   });
   return {
     write: (line: string) => void output.write(line),
-    /** Waits at most `ms` until all lines are written. False if a write still runs, which only its reader or SIGKILL ends. */
+    /** Waits at most `ms` until all lines are written. Resolves with false if a write is still blocked. Only the reader or SIGKILL can end such a write. */
     settle(ms: number): Promise<boolean> {
       return new Promise((resolve) => {
         // Waits one more turn, because after a blocked event loop the result of a write arrives after the timers.

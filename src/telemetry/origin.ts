@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** Request and trace that caused a change or a log line. Both contain no personal data, so they may be stored. */
+/** Request and trace that caused a change or a log line. Neither contains personal data, so both may be stored. */
 export interface Origin {
   /** Id of the HTTP request; null without one. */
   readonly requestId: string | null;

@@ -3,7 +3,7 @@ import { type LookupFunction, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { Environment } from '../domain/route.ts';
 
-/** Addresses that webhooks may go to: `any`, `public` ones, or `public` and `loopback` ones. */
+/** Addresses to which webhooks may go. `loopback` allows loopback addresses in addition to `public` addresses. */
 export type WebhookTargets = 'public' | 'loopback' | 'any';
 
 /** Targets of an environment: sandbox events may go to a shop on this machine, production events may not. */
@@ -11,7 +11,7 @@ export function targetsOf(environment: Environment, targets: WebhookTargets): We
   return environment === 'production' && targets === 'loopback' ? 'public' : targets;
 }
 
-/** Returns whether a host is this machine: the name `localhost`, or a loopback address without brackets. */
+/** True if a host is this machine: the name `localhost`, or a loopback address without brackets. */
 export function isLoopbackHost(host: string): boolean {
   return host.toLowerCase() === 'localhost' || (isIP(host) !== 0 && isLoopback(parse(host)));
 }

@@ -69,7 +69,7 @@ export interface LaneContext extends DeliveryDeps {
   deliverer: Deliverer;
   /** Aborted when no more attempts may begin. */
   stopping: AbortSignal;
-  /** Returns whether this process has cut off the attempts in progress, whose failure is then not the receiver's. */
+  /** True once this process has cut off the attempts in progress. Their failure is then not the fault of the receiver. */
   isCutOff(): boolean;
   /** Latest due time of a delivery that may begin: the present, or earlier; -Infinity if none may. */
   dueBy(): Instant;

@@ -8,7 +8,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const OK = 200;
 const GONE = 410;
 
-/** Delay of each attempt after the failure of the one before it, in milliseconds. There are as many attempts as entries. */
+/** Delay of each attempt after the failure of the previous attempt, in milliseconds. There is one attempt per entry. */
 export const ATTEMPT_DELAYS_MS: Record<Environment, readonly number[]> = {
   // The example of https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
   production: [

@@ -18,7 +18,7 @@ export interface SecretBox {
   newSecret(place: Place): { secret: string; sealed: string };
   /** The secret; undefined if no key opens it. */
   open(sealed: SealedSecret): string | undefined;
-  /** The secret sealed with the first key; undefined if it already is, or if no key opens it. */
+  /** The secret sealed with the first key; undefined if it is sealed with that key already, or if no key opens it. */
   resealed(sealed: SealedSecret): string | undefined;
 }
 
@@ -96,7 +96,7 @@ const MAX_BYTES = 64;
 /** Form of a webhook secret, for messages. */
 export const SECRET_FORM = 'whsec_ and the base64 of 24 to 64 bytes';
 
-/** Returns whether a text has the form of a webhook secret. */
+/** True if a text has the form of a webhook secret. */
 export function isWebhookSecret(text: string): boolean {
   const { length } = Buffer.from(text.slice('whsec_'.length), 'base64');
   return FORM.test(text) && length >= MIN_BYTES && length <= MAX_BYTES;

@@ -26,12 +26,12 @@ export function deliveryHeaders(delivery: {
   };
 }
 
-/** `t=<unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`: how providers sign their callbacks to us. */
+/** `t=<unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`: the form in which the simulated provider signs its callbacks. */
 export function signCallback(secret: string, timestamp: number, body: string): string {
   return `t=${timestamp},v1=${hmacHex(secret, `${timestamp}.${body}`)}`;
 }
 
-/** Returns whether a text has the form of a callback signature, `t=...,v1=...`, valid or not. */
+/** True if a text has the form of a callback signature, `t=...,v1=...`. The signature need not be valid. */
 export function isCallbackSignature(value: string): boolean {
   return MEANT_AS_SIGNATURE.test(value);
 }

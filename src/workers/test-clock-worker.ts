@@ -48,7 +48,7 @@ export function createTestClockWorker({ clock, store, workers, routing, log }: T
     }
   }
 
-  /** Moves time to the next due instant after `doneUntil`, or to the target. False if more work has become due meanwhile. */
+  /** Moves time to the next due instant after `doneUntil`, or to the target. Returns false if other work is already due. */
   async function moveOn(doneUntil: number): Promise<boolean> {
     const { offsetMs, goalMs, target } = clock.record();
     const due = await store.nextDue(doneUntil);

@@ -9,7 +9,7 @@ export interface Worker {
   /** Does all due work and returns the number of items. */
   runOnce(): Promise<number>;
   start(): void;
-  /** Stops the loop until `resume` and waits for work in progress. `runOnce` can be called meanwhile. */
+  /** Stops the loop until `resume` and waits for work in progress. Callers can use `runOnce` during the pause. */
   pause(): Promise<void>;
   resume(): void;
   /** Begins no more work and waits for work in progress. */
@@ -19,7 +19,7 @@ export interface Worker {
 interface WorkerOptions {
   name: string;
   log: Log;
-  /** Does all due work and returns the number of items; begins no more once `isStopped` returns true. */
+  /** Does all due work and returns the number of items. Begins no further item once `isStopped` returns true. */
   runOnce(isStopped: () => boolean): Promise<number>;
   /** Registers a function that wakes the worker before its next poll. Workers without it only poll. */
   onWake?(wake: () => void): void;

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { OUTCOMES, tagged } from '../../src/cli/trigger/outcomes.ts';
+import { OUTCOMES, withTag } from '../../src/cli/trigger/outcomes.ts';
 import { HANDOFF_TAGS, INSTRUMENTS } from '../../src/simulator/test-instruments.ts';
 import { stateOf } from '../simulator/buyer.ts';
 import { type TestService, call, sessionBody, startTestService } from '../support/service.ts';
@@ -48,8 +48,8 @@ describe('the outcomes of tillway trigger', () => {
   });
 
   it('add their tag to the email address of the customer', () => {
-    assert.equal(tagged('ann@example.com', 'handoff_error'), 'ann+handoff_error@example.com');
-    assert.equal(tagged('ann@example.com', undefined), 'ann@example.com');
+    assert.equal(withTag('ann@example.com', 'handoff_error'), 'ann+handoff_error@example.com');
+    assert.equal(withTag('ann@example.com', undefined), 'ann@example.com');
   });
 });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type RouteEstimate, type RoutePrior, estimateRoutes, fold } from '../../src/routing/estimate.ts';
-import { type States, type Tally, emptyTally, withFastCleared } from '../../src/routing/route-memory.ts';
+import { type States, type Tally, emptyTally, withoutFastMemory } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
@@ -159,7 +159,7 @@ describe('a disturbance', () => {
 
   test('is cleared with the fast memory when the route is known to have recovered', () => {
     const disturbed = statesAfter([usual, failing(12)]).get('rt_a')!;
-    const { p, fast, slow, disturbance } = at(HOUR + 11, new Map([['rt_a', withFastCleared(disturbed)]]))['rt_a']!;
+    const { p, fast, slow, disturbance } = at(HOUR + 11, new Map([['rt_a', withoutFastMemory(disturbed)]]))['rt_a']!;
     assert.deepEqual([fast.n, disturbance], [0, 0]);
     near(p, slow.mean, 1e-3);
     assert.ok(p > 0.85);

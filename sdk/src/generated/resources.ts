@@ -729,7 +729,7 @@ export class TestClockResource extends Resource {
 }
 
 export class ProvidersResource extends Resource {
-  /** List the connected providers. Whether each can take payments, and what its last check found. */
+  /** List the connected providers. Each provider with its readiness and the findings of its last check. */
   list(params: api.ListProvidersParams = {}, options?: RequestOptions): TillwayList<api.ProviderInstance> {
     return listOf(this.transport, {
       method: 'GET',

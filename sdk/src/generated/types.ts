@@ -713,7 +713,7 @@ export interface ProviderFinding {
   level: 'ok' | 'warning' | 'error';
   /** The finding, as a clause. */
   message: string;
-  /** What to do about it. */
+  /** Remedy, as a sentence. */
   todo?: string | undefined;
 }
 
@@ -723,13 +723,13 @@ export interface ProviderInstance {
   object: 'provider';
   /** The kind of provider. */
   adapter: string;
-  /** The only environment whose payments it can move. */
+  /** The only environment in which the instance can move money. */
   environment: 'sandbox' | 'production';
   /** The provider's id of the account, if it is configured. */
   account?: string | undefined;
   /** False: its routes are in standby. */
   ready: boolean;
-  /** Why it is not ready; null if it is. */
+  /** Reason why it is not ready; null if it is. */
   reason: string | null;
   /** Results of its last check by this process. */
   findings: ProviderFinding[];

@@ -24,7 +24,7 @@ import {
   usualEnvironmentOption,
   wholeNumberOption,
 } from '../options.ts';
-import { causeOf, percent, plain, rate, secondsOf, statusCell } from '../cells.ts';
+import { healthCauseOf, percent, plain, rate, secondsOf, statusCell } from '../cells.ts';
 import { tellBacktest, tellDecision, tellRules, tellWarnings } from './routing-text.ts';
 
 const HEALTHS = ['live', 'degraded', 'standby', 'automatic'] as const;
@@ -56,7 +56,7 @@ const showRoutes = showTable<RouteStanding>({
   SUCCESS: ({ expectedSuccess }) => percent(expectedSuccess),
   OUTCOMES: ({ outcomes }) => outcomes.toFixed(1),
   FEES: ({ buyerFeeRate, gatewayFeeRate }) => rate(buyerFeeRate + gatewayFeeRate),
-  WHY: ({ words, override }) => causeOf(words) + (override?.until ? `, until ${secondsOf(override.until)}` : ''),
+  WHY: ({ words, override }) => healthCauseOf(words) + (override?.until ? `, until ${secondsOf(override.until)}` : ''),
 });
 
 /** The `routes` commands, about routes, health, decisions and rules. */
@@ -104,7 +104,7 @@ export function routesCommand(context: CommandContext): Command {
         ROUTE: 'routeId',
         FROM: ({ from }) => statusCell(from),
         TO: ({ to }) => statusCell(to),
-        WHY: ({ words }) => causeOf(words),
+        WHY: ({ words }) => healthCauseOf(words),
       })(data, paint),
   });
   const route = 'tillway routes override sandbox_card_acquirer';

@@ -1,7 +1,7 @@
 import type { RoutingBacktest, RoutingDecision, RoutingDryRun, RoutingRules } from '../../../sdk/src/index.ts';
 import { type Paint, jsonOf } from '../command-context.ts';
 import { table } from '../table.ts';
-import { type Cell, hundredths, percent, plain, rate, secondsOf, statusCell } from '../cells.ts';
+import { type Cell, percentWithoutUnit, percent, plain, rate, secondsOf, statusCell } from '../cells.ts';
 
 const HEADINGS = ['#', 'ROUTE', 'SCORE', 'HEALTH', 'SUCCESS', 'COST', 'DRAWN', 'EXCLUDED'];
 
@@ -16,7 +16,7 @@ export function tellDecision(decision: RoutingDecision | RoutingDryRun, paint: P
       one.route,
       one.score.toFixed(1),
       statusCell(one.health),
-      `${percent(one.expectedSuccess)} (${hundredths(one.low)} to ${hundredths(one.high)})`,
+      `${percent(one.expectedSuccess)} (${percentWithoutUnit(one.low)} to ${percentWithoutUnit(one.high)})`,
       rate(one.cost),
       one.index === null ? '' : one.index.toFixed(4),
       one.excluded ?? '',

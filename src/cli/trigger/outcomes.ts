@@ -83,6 +83,6 @@ export const OUTCOMES: readonly Outcome[] = Object.entries(CHOICES).map(([name, 
 });
 
 /** Adds the tag to an email address: `buyer+handoff_error@example.com`. */
-export function tagged(email: string, tag: string | undefined): string {
+export function withTag(email: string, tag: string | undefined): string {
   return tag === undefined ? email : email.replace(/@/, `+${tag}@`);
 }

@@ -7,7 +7,7 @@ import { showRecord, showTable } from '../record-fields.ts';
 import { amountOf, kindOption, metadataOption, option } from '../options.ts';
 import { plain } from '../cells.ts';
 import { type Buyer, createBuyer } from './buyer.ts';
-import { OUTCOMES, type Outcome, tagged } from './outcomes.ts';
+import { OUTCOMES, type Outcome, withTag } from './outcomes.ts';
 
 interface Options {
   list?: boolean;
@@ -125,7 +125,7 @@ async function createSession(client: Tillway, outcome: Outcome, options: Options
   const session = await client.sessions.create({
     product: options.product,
     amount: amountOf('--amount', options.amount),
-    customer: tagged(options.customer, outcome.tag),
+    customer: withTag(options.customer, outcome.tag),
     metadata: options.metadata,
     environment: 'sandbox',
     preferredRoute: options.kind,

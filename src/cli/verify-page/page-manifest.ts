@@ -73,7 +73,7 @@ export async function observePage(baseUrl: string, fetchPage: FetchPage): Promis
   return observed;
 }
 
-/** Compares the page of a running service with a release. `isHttps`: whether it was fetched over TLS, which requires HSTS. */
+/** Compares the page of a running service with a release. `isHttps`: true if the page was fetched over TLS, where HSTS is required. */
 export function comparePage(release: PageManifest, observed: PageManifest, isHttps: boolean): Check[] {
   const headers = { ...release.headers, ...(isHttps && { [HSTS]: HSTS_VALUE }) };
   const assetHeaders = { ...release.assetHeaders, ...(isHttps && { [HSTS]: HSTS_VALUE }) };

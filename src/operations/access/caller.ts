@@ -8,12 +8,12 @@ export interface WithCaller {
   caller: ApiKey | undefined;
 }
 
-/** True if the caller's key has that access. */
+/** True if the caller's key has the permission `access`. */
 export function isAllowed({ caller }: WithCaller, access: EndpointPermission): boolean {
   return !caller || scopesOf(access).includes(caller.scope);
 }
 
-/** Throws GatewayError `forbidden` if the caller's key lacks the access. */
+/** Throws GatewayError `forbidden` if the caller's key lacks the permission `access`. */
 export function assertAllowed({ caller }: WithCaller, access: EndpointPermission): void {
   if (!caller || isAllowed({ caller }, access)) return;
   const needed = scopesOf(access);
@@ -25,7 +25,7 @@ export function assertAllowed({ caller }: WithCaller, access: EndpointPermission
 
 /** Throws GatewayError `forbidden` for an environment other than the key's. */
 export function assertEnvironment({ caller }: WithCaller, environment: Environment): void {
-  if (caller && !isOf({ caller }, environment)) throw otherEnvironment(caller.environment, environment);
+  if (caller && !maySee({ caller }, environment)) throw otherEnvironment(caller.environment, environment);
 }
 
 export function otherEnvironment(own: Environment, requested: Environment): GatewayError {
@@ -36,7 +36,7 @@ export function otherEnvironment(own: Environment, requested: Environment): Gate
 }
 
 /** True if the caller may see records of that environment. */
-export function isOf({ caller }: WithCaller, environment: Environment): boolean {
+export function maySee({ caller }: WithCaller, environment: Environment): boolean {
   return !caller || caller.environment === environment;
 }
 
@@ -60,7 +60,7 @@ export function assertKey({ caller }: WithCaller, keys: Endpoint['keys']): void 
     });
   }
   if (keys === 'sandbox') assertEnvironment({ caller }, 'sandbox');
-  if (keys === 'production' && !isOf({ caller }, 'production')) {
+  if (keys === 'production' && !maySee({ caller }, 'production')) {
     throw new GatewayError('forbidden', 'This setting applies to production too, and this API key is of the sandbox.', {
       suggestion: 'Use an admin key of production (sk_live_...); then resend.',
     });

@@ -2,7 +2,7 @@ import { type ApiKey, environmentOfKey, hashOfKey } from '../../domain/api-key.t
 import { KeyRefusal } from '../../domain/gateway-error.ts';
 import type { Deps } from '../deps.ts';
 
-/** Answers about keys are cached for one second, within which other instances see a new or a revoked key. */
+/** The gate caches keys for one second, so other instances see a new or a revoked key within that time. */
 const CACHED_MS = 1000;
 const USE_NOTED_MS = 60_000;
 
@@ -40,7 +40,7 @@ export function createGate(deps: GateDeps): Gate {
     const known = cached.get(hash);
     if (known && !isOver(known.at, realNow())) return known.key;
     const at = realNow();
-    // An answer from before `forget` must not get into the new cache.
+    // A key that was read before `forget` must not get into the new cache.
     const cacheBefore = cached;
     const key = await store.apiKeyByHash(hash);
     // Only existing keys are cached, so that guesses cannot fill the memory.
@@ -70,11 +70,11 @@ export function createGate(deps: GateDeps): Gate {
 }
 
 function isOver(since: number, now: number): boolean {
-  // A cached answer must not live longer after the clock was set back.
+  // After the clock was set back, cached keys count as expired, so that they are not kept for longer.
   return now < since || now - since >= CACHED_MS;
 }
 
-/** Records the last use of a key, at most once a minute; no answer waits for it or fails with it. */
+/** Records the last use of a key, at most once a minute. No request waits for this write or fails with it. */
 function createUseRecorder({ store, now, log }: GateDeps): (key: ApiKey) => void {
   const noted = new Map<string, number>();
   return ({ id, lastUsedAt }) => {
@@ -87,7 +87,7 @@ function createUseRecorder({ store, now, log }: GateDeps): (key: ApiKey) => void
   };
 }
 
-/** Text of a key; undefined if the header is missing or has another form. */
+/** Text of the key in the header; undefined if the header is missing or has another form. */
 function bearerOf(headers: readonly string[]): string | undefined {
   if (headers.length !== 1) return undefined;
   const text = /^Bearer +(\S+) *$/i.exec(headers[0]!)?.[1];

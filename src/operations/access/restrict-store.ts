@@ -26,7 +26,7 @@ const RULES = {
 
 type Ruled = Names<(typeof RULES)[keyof typeof RULES]>;
 
-/** Reads that requests have no access to. */
+/** Reads that are not available to requests. */
 export const SERVICE_OPTIONS = RULES.service.split(' ') as Names<typeof RULES.service>[];
 
 /**

@@ -20,7 +20,7 @@ export interface ConnectedInstance {
 /** Result of the last check of an instance. */
 interface InstanceStatus extends ConnectedInstance {
   ready: boolean;
-  /** Why the instance is not ready, as a clause; null if it is. */
+  /** Reason why the instance is not ready, as a clause; null if it is ready. */
   reason: string | null;
   findings: readonly Finding[];
   /** Time of the last check; null before the first one. */
@@ -36,7 +36,7 @@ export interface Readiness {
   reasonOf(id: string, network: string): string | null;
   /** Marks an instance as not ready at once, because the provider has refused its credentials. */
   refuseKey(id: string, reason: string): void;
-  /** Makes the due checks at the same time, and answers their number. */
+  /** Makes all due checks at the same time, and returns their number. */
   checkDue(): Promise<number>;
 }
 
@@ -64,7 +64,7 @@ const UNCHECKED: State = {
   dueAt: Number.NEGATIVE_INFINITY,
 };
 
-/** No instance is ready before its first check. */
+/** Creates the readiness of all instances. No instance is ready before its first check. */
 export function createReadiness({ instances, providers, now, log }: ReadinessDeps): Readiness {
   const states = new Map(instances.map(({ id }) => [id, UNCHECKED]));
   /** Instances of which a check is in progress. */
@@ -90,7 +90,7 @@ export function createReadiness({ instances, providers, now, log }: ReadinessDep
     checking.add(id);
     const result = await resultOf(provider);
     checking.delete(id);
-    // The provider has refused the credentials meanwhile, which is newer than the answer.
+    // Meanwhile the provider has refused the credentials. That is newer than the result of this check.
     if (states.get(id) !== before) return;
     const reason = reasonOfResult(result);
     const failures = reason === null ? 0 : before.failures + 1;
@@ -109,7 +109,7 @@ export function createReadiness({ instances, providers, now, log }: ReadinessDep
       }),
     reasonOf(id, network) {
       const state = states.get(id);
-      // The routes of a provider that was connected later, which only tests do.
+      // Only tests connect a provider later, whose routes are then usable without a check.
       if (!state) return null;
       const reason = state.reason ?? (Object.hasOwn(state.unavailable, network) ? state.unavailable[network]! : null);
       return reason === null ? null : `${id}: ${reason}`;

@@ -181,7 +181,7 @@ async function ask(
   return answer;
 }
 
-/** Postpones the next question to the provider. After some days the log asks the operator to look. */
+/** Postpones the next question to the provider. After some days, a log line asks the operator to check the refund. */
 async function postpone(deps: Deps, due: DueRefund, problem?: string): Promise<void> {
   note(deps, due, problem);
   const dueAt = deps.now() + providerDelayMs(due.attempts);

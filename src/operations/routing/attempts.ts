@@ -9,14 +9,14 @@ import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import { writesOf } from './health-watch.ts';
-import { changesOfSnapshot, decisionInput, decisionRecord, effectOf, routesBeyond } from './offers.ts';
+import { changesOfSnapshot, decisionInput, decisionRecord, effectOf, routesNotTaking } from './offers.ts';
 import type { RouteView, RoutingView } from './routing-view.ts';
 
-/** Request for a route of an attempt: the buyer's choice, and the routes tried so far. */
+/** Request for the route of an attempt: the buyer's choice, and the routes tried so far. */
 export interface AttemptRequest {
   session: Session;
   kind: RouteKind;
-  /** Cents that the buyer was shown: no route may cost more. */
+  /** Total in cents that the buyer was shown: no route may cost the buyer more. */
   acceptedTotal: Cents;
   paymentId: string;
   /** Routes that refused this attempt, with their reasons. */
@@ -52,11 +52,11 @@ export function chooseForAttempt(deps: Deps, request: AttemptRequest): ChosenRou
       .filter(({ route }) => splitFees(session.amount, route).total > request.acceptedTotal)
       .map(({ route }) => [route.id, TOO_EXPENSIVE]),
   );
-  const beyond = routesBeyond(view, session.amount);
+  const beyond = routesNotTaking(view, session.amount);
   const decided = (...barred: ReadonlyMap<string, string>[]) =>
     decideAttempt(deps, view, request, effect, new Map([...barred, beyond].flatMap((routes) => [...routes])), now);
   const fresh = decided(expensive, refused, refusedBefore);
-  // A more expensive route that has not refused is offered, at its price, before a route that refused is asked again.
+  // Before a route that refused is tried again, the buyer is offered the higher price of a route that has not refused.
   if (!fresh && refusedBefore.size > 0 && decided(refused, refusedBefore)) return 'fee_changed';
   const found = fresh ?? decided(expensive, refused);
   if (!found) return decided(refused) ? 'fee_changed' : 'no_route';
@@ -74,7 +74,7 @@ export function chooseForAttempt(deps: Deps, request: AttemptRequest): ChosenRou
 
 /** The routes that refused attempts of this checkout, with their reasons. */
 export function refusedRoutes({ payments }: Checkout): ReadonlyMap<string, string> {
-  // A payment that our own process never handed off was not refused.
+  // If this service never handed the payment off, no provider refused it.
   const refused = payments.filter(
     ({ failureCode, failureSource }) => failureCode === 'handoff_refused' && failureSource === 'route',
   );

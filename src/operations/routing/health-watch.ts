@@ -28,7 +28,7 @@ export interface WatchDeps {
   random(): number;
 }
 
-/** The routes of an environment; `connected` are those whose provider is ready. */
+/** The routes of an environment; `connected` are the routes whose provider is ready. */
 interface Watched {
   environment: Environment;
   routes: readonly Route[];
@@ -50,7 +50,7 @@ const KINDS: Record<OutcomeResult, ResultKind> = {
   neutral: 'neutral',
 };
 
-/** Evaluates the routes' health; one instance commits each change. Updates `health` and answers the transitions. */
+/** Evaluates the routes' health; one instance commits each change. Updates `health` and returns the transitions. */
 export async function watchHealth(
   deps: WatchDeps,
   { environment, routes, connected, isFirst }: Watched,
@@ -75,7 +75,7 @@ export async function watchHealth(
     const { done } = await deps.store.commit(
       changes.flatMap((change) => writesOf(deps, environment, route.id, change, now)),
     );
-    // Another instance was first: the next evaluation reads its change.
+    // Another instance has changed the route first. The next evaluation reads that change.
     if (!done) continue;
     health.set(route.id, changes.at(-1)!.record);
     for (const { transition } of changes) {
@@ -122,7 +122,7 @@ async function writeFirst(
     health.set(route.id, record);
     changes.push(...writesOf(deps, environment, route.id, { record, transition: null }, now));
   }
-  // If another instance writes the same at this time, the next evaluation reads its records.
+  // If another instance has written these records first, the next evaluation reads them.
   if (changes.length > 0) await deps.store.commit(changes);
 }
 
@@ -163,7 +163,7 @@ function signalsOf(
   };
 }
 
-/** Changes by the catalogue, by a finished probe and by the results, in this order. */
+/** Changes of a route's health: by the catalogue, then by a finished probe, then by the results. */
 function changesOf(
   record: HealthRecord,
   configured: RouteHealth | undefined,

@@ -28,7 +28,7 @@ import { centsOf } from '../cents-of.ts';
 // Limit of cached quotes, because rules with many conditions give many different effects.
 const MAX_CACHED_QUOTES = 1000;
 
-/** Input of a quote besides the routes. */
+/** Input of a quote in addition to the routes. */
 export interface QuoteRequest {
   environment: Environment;
   amount: Cents;
@@ -70,7 +70,7 @@ export function effectOf(deps: Pick<Deps, 'router'>, environment: Environment, f
 export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
   const view = deps.router.view(request.environment);
   const kind = request.kind ?? null;
-  const beyond = routesBeyond(view, request.amount);
+  const beyond = routesNotTaking(view, request.amount);
   if (request.barred && request.barred.size > 0) {
     return newQuote(deps, view, { ...request, kind, barred: new Map([...request.barred, ...beyond]) });
   }
@@ -85,8 +85,8 @@ export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
   return quote;
 }
 
-/** The routes of a view that do not take that amount, with the reasons. */
-export function routesBeyond({ limited }: RoutingView, amount: Cents): ReadonlyMap<string, string> {
+/** The routes of a view that do not take payments of `amount`, with the reasons. */
+export function routesNotTaking({ limited }: RoutingView, amount: Cents): ReadonlyMap<string, string> {
   const reasons = limited.map(({ id, minAmount, maxAmount }): [string, string | undefined] => {
     if (minAmount !== undefined && amount < minAmount) return [id, `takes ${usd(minAmount)} or more`];
     if (maxAmount !== undefined && amount > maxAmount) return [id, `takes at most ${usd(maxAmount)}`];
@@ -172,12 +172,12 @@ function newQuote(
   return { view, route, output, decision, isRecorded: false };
 }
 
-/** The current routes of an environment: those that can take a payment first, and the best of them before the others. */
+/** The current routes of an environment, the best first. Routes in standby come last. */
 export function listRoutes(deps: Pick<Deps, 'router'>, environment: Environment): RouteSummary[] {
   return deps.router.view(environment).ranked.map(({ summary }) => summary);
 }
 
-/** Fees of an amount on the best route, or on a named one. Writes nothing. Rules need a whole checkout, and do not apply. */
+/** Fees of an amount on the best route, or on a named route. Writes nothing. Rules do not apply, because they need a whole checkout. */
 export function estimateFees(
   deps: Pick<Deps, 'caller' | 'router' | 'newId' | 'now'>,
   { environment, preferredRoute, routeId, amount }: FeesEstimateRequest,

@@ -2,7 +2,7 @@ import type { OverrideRequest } from '../../contract/routing-contract.ts';
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import { setOverride } from '../../routing/health-override.ts';
 import type { HealthRecord } from '../../routing/health-record.ts';
-import { isOf } from '../access/caller.ts';
+import { maySee } from '../access/caller.ts';
 import type { Deps } from '../deps.ts';
 import { retryOnConflict } from '../retry-on-conflict.ts';
 import { writesOf } from './health-watch.ts';
@@ -13,7 +13,7 @@ const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
 
 /** Sets or ends an override. Throws GatewayError `not_found`, or `invalid_state` if there is nothing to change. */
 export async function overrideHealth(deps: Deps, routeId: string, request: OverrideRequest): Promise<RouteView> {
-  const route = deps.routes.find(({ id, environment }) => id === routeId && isOf(deps, environment));
+  const route = deps.routes.find(({ id, environment }) => id === routeId && maySee(deps, environment));
   if (!route) {
     throw new GatewayError('not_found', `There is no route ${routeId}.`, {
       suggestion: 'Read GET /api/gateway/routing/routes for the routes there are.',

@@ -1,7 +1,7 @@
 import type { Instant } from '../../domain/records.ts';
 import type { Environment, Route } from '../../domain/route.ts';
 import { type RoutePrior, fold } from '../../routing/estimate.ts';
-import { type RouteState, type States, type Tally, bucketOf, withFastCleared } from '../../routing/route-memory.ts';
+import { type RouteState, type States, type Tally, bucketOf, withoutFastMemory } from '../../routing/route-memory.ts';
 import type { HealthRecord } from '../../routing/health-record.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { EstimateRecord } from '../../store/tables/routing-tables.ts';
@@ -19,7 +19,7 @@ export interface Estimates {
   states: States;
 }
 
-// Estimates of a route are cleared when it is back from standby.
+// Causes of a return from standby, which clears the estimates of the route.
 const CLEARING = new Set<HealthRecord['cause']>(['probes_succeeded', 'untried', 'override_ended']);
 
 interface Clearing {
@@ -76,12 +76,12 @@ export async function readEstimates(
     body: JSON.stringify(Object.fromEntries(folded)),
   };
   const { done } = await store.commit([{ type: 'estimates_folded', estimates, from: record?.foldedUntil ?? null }]);
-  // Another instance came first, and stored the same.
+  // Another instance has stored the same states first.
   if (!done) return { ...base, states };
   return { environment, foldedUntil: settled, storedBody: estimates.body, stored: folded, states };
 }
 
-/** Routes that only another instance's catalogue has. Their outcomes are folded too, or that instance would lose them. */
+/** Routes that only the catalogue of another instance has. Their outcomes are folded too, so that the other instance does not lose them. */
 function foreignRoutes(routes: readonly Route[], health: ReadonlyMap<string, HealthRecord>): RoutePrior[] {
   const own = new Set(routes.map(({ id }) => id));
   const others = [...health.keys()].filter((id) => !own.has(id)).toSorted();
@@ -152,7 +152,7 @@ function byBucket(ids: readonly string[], tallies: readonly Tally[][]): Bucket[]
   return [...buckets].toSorted(([a], [b]) => a - b);
 }
 
-/** Times from which the fast memory of a route begins anew: when it came back from standby. */
+/** Times at which routes came back from standby. The fast memory of a route starts empty then. */
 function clearingsOf(health: ReadonlyMap<string, HealthRecord>): Clearing[] {
   return [...health].flatMap(([routeId, { cause, since }]) =>
     CLEARING.has(cause) ? [{ routeId, bucket: bucketOf(since, DEFAULT_POLICY) }] : [],
@@ -167,7 +167,7 @@ function cleared(states: States, bucket: number, clearings: readonly Clearing[])
   if (due.length === 0) return states;
   const after = new Map(states);
   for (const { routeId } of due) {
-    after.set(routeId, withFastCleared(after.get(routeId)!));
+    after.set(routeId, withoutFastMemory(after.get(routeId)!));
   }
   return after;
 }

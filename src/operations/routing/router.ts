@@ -30,7 +30,7 @@ export interface Router {
   view(environment: Environment): RoutingView;
   /** The exploration budget of this process, as a share of a ticket. */
   tokens: Record<Environment, number>;
-  /** Reads new outcomes and updates the health of the routes; answers the number of transitions. */
+  /** Reads new outcomes and updates the health of the routes; returns the number of transitions. */
   refresh(): Promise<number>;
 }
 

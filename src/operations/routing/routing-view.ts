@@ -14,7 +14,7 @@ import type { RoutingDecision } from '../../store/tables/routing-tables.ts';
 import { type Estimates, priorsOf } from './read-estimates.ts';
 
 const PPM = 1_000_000;
-// Longest use of one snapshot. If the database lost it, for example by a failover to a standby, a new one is written
+// Longest use of one snapshot. If the database has lost it, for example in a failover to a standby, a new one is written
 // after this time.
 const MAX_SNAPSHOT_AGE_MS = 60_000;
 
@@ -115,7 +115,7 @@ function kindsOf(known: readonly RouteView[]): RouteKind[] {
   return ROUTE_KINDS.filter((kind) => best.has(kind)).toSorted((a, b) => best.get(b)! - best.get(a)!);
 }
 
-/** Routes in standby come last, whatever they score; a degraded one has paid for that in its score. */
+/** Routes in standby come last, whatever their score. Degraded routes need no rank of their own, because their score is lower already. */
 function rankOf(health: RouteHealth): number {
   return health === 'standby' ? 1 : 0;
 }

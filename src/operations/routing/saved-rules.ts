@@ -17,7 +17,7 @@ export interface SavedRules {
   created: number | null;
 }
 
-/** The newest rules, or those of one version. Throws GatewayError `not_found` for an unknown version. */
+/** The newest rules, or the rules of one version. Throws GatewayError `not_found` for an unknown version. */
 export async function readRules(
   deps: Pick<Deps, 'store' | 'routes' | 'caller'>,
   version?: number,
@@ -90,7 +90,7 @@ function shownTo({ caller }: Pick<Deps, 'caller'>, saved: SavedRules): SavedRule
   if (caller?.environment !== 'sandbox') return saved;
   const { ruleSet } = saved;
   const rules = ruleSet.rules.filter(({ when }) => conditionCertainty(when, 'sandbox') !== false);
-  // Warnings name rules by their index.
+  // Warnings name rules by their index, which changes if rules are left out.
   return {
     ...saved,
     ruleSet: { ...ruleSet, rules },
@@ -98,7 +98,7 @@ function shownTo({ caller }: Pick<Deps, 'caller'>, saved: SavedRules): SavedRule
   };
 }
 
-/** Warnings about saved rules. Routes in them that a later catalogue no longer has are no error. */
+/** Warnings about saved rules. A route that the rules name and the catalogue no longer has is not an error. */
 function warningsOf(ruleSet: RuleSet, routes: Deps['routes']): Issue[] {
   try {
     return checkRules(ruleSet, routes).warnings;

@@ -10,7 +10,7 @@ import { assertEnvironment } from '../access/caller.ts';
 import { centsOf } from '../cents-of.ts';
 import type { Deps } from '../deps.ts';
 import { factsOf } from './attempts.ts';
-import { decisionInput, routesBeyond } from './offers.ts';
+import { decisionInput, routesNotTaking } from './offers.ts';
 import { type Decided, readDecisions } from './stored-decisions.ts';
 
 /** Dry run of a quote or of an attempt, with its reasons. Nothing is written or drawn. */
@@ -37,7 +37,7 @@ export function dryRun(
   const identity = { customerEmail: request.customer, idempotencyKey: deps.newId('chk') };
   const effect = evaluateRules(rules, factsOf({ ...checkout, ...identity }, at));
   const purpose = kind === null ? 'offer' : 'attempt';
-  const barred = Object.fromEntries(routesBeyond(view, amount));
+  const barred = Object.fromEntries(routesNotTaking(view, amount));
   const input = decisionInput({ purpose, at, kind, preferredKind, amount, barred, effect });
   const { snapshot } = view;
   const output = decide(snapshot, input, DEFAULT_POLICY);

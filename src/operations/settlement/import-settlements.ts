@@ -12,7 +12,7 @@ import { settlePayment } from './settle-payment.ts';
 export interface ImportOptions {
   /** Only payments of this environment are settled; undefined: of both. */
   environment: Environment | undefined;
-  /** True to record nothing. */
+  /** True to check the file and record nothing. */
   dryRun: boolean;
 }
 

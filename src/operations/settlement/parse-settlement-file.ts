@@ -11,7 +11,7 @@ import {
   readLine,
 } from '../../domain/settlement-file.ts';
 
-/** Limit of lines besides the header. */
+/** Maximum number of lines, without the header. */
 const MAX_LINES = 10_000;
 /** Limit of the file size, in bytes. */
 export const MAX_FILE_BYTES = 1024 * 1024;
@@ -26,7 +26,7 @@ export interface FileLine {
 
 interface Row {
   record: string[];
-  /** The line on which it ends. */
+  /** Number of the line on which the record ends. */
   line: number;
 }
 

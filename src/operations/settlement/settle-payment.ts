@@ -48,7 +48,7 @@ export interface Payout {
 const TIME_NEEDED = 'Give the time at which it was paid out, or none for now.';
 
 /**
- * Records the payout of a payment once; a repeat answers the first record. Throws GatewayError `not_found`, `invalid_input`
+ * Records the payout of a payment once; a repeat returns the first record. Throws GatewayError `not_found`, `invalid_input`
  * for a time in the future or before the year 2000, and `invalid_state` if there is nothing or another amount to pay out.
  */
 export async function recordPayout(deps: Deps, paymentId: string, payout: Payout): Promise<Settlement> {

@@ -53,7 +53,7 @@ interface Forgetting extends Pick<Deps, 'store' | 'now'> {
 }
 
 /** An endpoint with secrets that no key opens. */
-export interface ClosedEndpoint {
+export interface LostSecrets {
   endpoint: WebhookEndpoint;
   /** Number of secrets that no key decrypts. */
   secrets: number;
@@ -62,9 +62,9 @@ export interface ClosedEndpoint {
 }
 
 /** The endpoints with secrets that no key opens, by id. */
-export async function closedEndpoints({ store, secretBox }: Omit<Forgetting, 'now'>): Promise<ClosedEndpoint[]> {
+export async function findLostSecrets({ store, secretBox }: Omit<Forgetting, 'now'>): Promise<LostSecrets[]> {
   const closed = (await store.sealedSecrets()).filter((secret) => secretBox.open(secret) === undefined);
-  const found: ClosedEndpoint[] = [];
+  const found: LostSecrets[] = [];
   for (const id of new Set(closed.map(({ endpointId }) => endpointId))) {
     const endpoint = await store.endpoint(id);
     const own = closed.filter(({ endpointId }) => endpointId === id);
@@ -76,7 +76,7 @@ export async function closedEndpoints({ store, secretBox }: Omit<Forgetting, 'no
 /** Drops secrets that no key decrypts. An endpoint without its newest secret is disabled until it gets another. */
 export async function forgetSecrets(
   { store, now, secretBox }: Forgetting,
-  endpoints: readonly ClosedEndpoint[],
+  endpoints: readonly LostSecrets[],
 ): Promise<void> {
   for (const { endpoint } of endpoints) {
     await commitEndpoint({ store }, endpoint.id, async (before) => {

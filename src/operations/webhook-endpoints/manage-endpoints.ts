@@ -23,7 +23,7 @@ import { type WebhookTargets, blockReason, targetsOf } from '../../webhooks/addr
 import { createHash } from 'node:crypto';
 
 /**
- * Creates an endpoint and answers its secret, the only time. Throws GatewayError `invalid_input` for a URL that cannot be
+ * Creates an endpoint and returns its secret; no later response contains it. Throws GatewayError `invalid_input` for a URL that cannot be
  * delivered to, and `invalid_state` if there are too many endpoints or no key to encrypt the secret with.
  */
 export async function createEndpoint(
@@ -107,7 +107,7 @@ function withFields(before: WebhookEndpoint, fields: Omit<ChangeEndpointRequest,
 const HOUR_MS = 3_600_000;
 
 /**
- * Gives an endpoint a new secret and answers it, the only time; earlier secrets sign for at most `expiresInHours` more. Throws
+ * Gives an endpoint a new secret and returns it; no later response contains it. Earlier secrets sign for at most `expiresInHours` more. Throws
  * GatewayError `not_found`, and `invalid_state` for the endpoint of the configuration, if too many secrets sign already, and
  * without a key to encrypt the secret with.
  */
@@ -146,7 +146,7 @@ export async function deleteEndpoint(deps: Pick<Deps, 'store' | 'now' | 'webhook
 
 export interface EndpointDecision {
   endpoint: WebhookEndpoint;
-  /** Left out if they stay unchanged. */
+  /** The new secrets; absent if they stay unchanged. */
   secrets?: readonly SealedSecret[];
 }
 

@@ -33,7 +33,7 @@ const COUNTS: [stage: RouteOutcome['stage'], result: RouteOutcome['result'], ...
 
 const UNKNOWN = unknownValues({ environment: ENVIRONMENTS, scope: KEY_SCOPES, source: KEY_SOURCES });
 
-/** Outcomes of attempts, health of routes and decisions; the test clock; API keys. */
+/** Invariants of routing, the test clock and API keys. */
 export const ROUTING_INVARIANTS = invariants({
   // Outcomes of attempts, health of routes, and decisions.
   failure_source: {

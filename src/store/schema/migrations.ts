@@ -18,7 +18,7 @@ export interface Migration {
 /**
  * All migrations in order, forward only. A released migration is never edited: a later change gets the next number.
  * The first number is 14, because the schema replaces the 14 migrations from before the first release. Money is integer cents,
- * time integer milliseconds; ids sort by creation, except those of events.
+ * time integer milliseconds; ids sort by creation, except the ids of events.
  */
 export const MIGRATIONS: readonly Migration[] = [
   {

@@ -1,5 +1,5 @@
 /**
- * What real providers need: one inbox for their signals and hints, reversals, and the progress and actual cost of payments. A
+ * Tables and columns for real providers: an inbox for signals and hints, reversals, and the progress and cost of payments. A
  * row of the inbox with an `object_id` is a hint.
  */
 export const realProvidersSchema = `

@@ -1,6 +1,6 @@
 /**
  * Events get their position in the feed after their commit, one round at a time. Of two equally good indexes SQLite takes the
- * older one, so the indexes with the answer class are created before those without it.
+ * older index, so the indexes with the answer class are created before those without it.
  */
 export const webhooksSchema = `
 CREATE TABLE events (

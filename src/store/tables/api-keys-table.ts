@@ -51,16 +51,16 @@ export interface ApiKeyFilter {
 const insert = API_KEYS.insert({ onConflict: 'ON CONFLICT DO NOTHING', guard: 'overtaken' });
 
 export const apiKeyWrites = {
-  /** Guarded by its id and its hash being new. */
+  /** Guard: the id and the hash of the key are new. */
   api_key_created: ({ key }: { key: ApiKey }) => insert(key),
-  /** Guarded by the key not being revoked: a concurrent revocation is applied before or after the whole change set. */
+  /** Guard: the key is not revoked. A concurrent revocation is applied before or after the whole change set. */
   api_key_active: ({ keyId }: { keyId: string }) => statement(HOLD, [keyId], 'key_revoked', lockOf(keyId)),
   api_key_used: ({ keyId, at }: { keyId: string; at: Instant }) =>
     statement(USE, [keyId, at], undefined, lockOf(keyId)),
-  /** Guarded by the key not being revoked yet. */
+  /** Guard: the key is not revoked yet. */
   api_key_revoked: ({ keyId, at }: { keyId: string; at: Instant }) =>
     statement(REVOKE, [keyId, at], 'overtaken', lockOf(keyId)),
-  /** Adds the cents of one checkout to a day's sum. Guarded by the key being active, and its limits per checkout and day. */
+  /** Adds the cents of one checkout to a day's sum. Guard: the key is active, and the amount is within its limits. */
   api_key_spent: ({ keyId, day, amount }: { keyId: string; day: string; amount: number }) =>
     statement(SPEND, [keyId, day, amount], 'spend_limit', `spend ${keyId} ${day}`),
 };

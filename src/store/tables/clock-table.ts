@@ -26,15 +26,15 @@ const CLOCKS = defineTable('test_clock', {
   version: integer,
   /** Distance from the real time, in milliseconds. */
   offsetMs: integer,
-  /** Distance from the real time at the end of the current advance; without one, equal to `offsetMs`. */
+  /** Distance from the real time at the end of the current advance; equal to `offsetMs` without an advance. */
   goalMs: integer,
-  /** Time at the end of the current advance, as reported to the caller; null without one. */
+  /** Time at the end of the current advance, as reported to the caller; null without an advance. */
   target: orNull(integer),
 });
 export type TestClockRecord = ItemOf<typeof CLOCKS>;
 
 export const clockWrites = {
-  /** Guarded by the previous version. */
+  /** Guard: the stored version is the previous one. */
   test_clock_changed: ({ clock }: { clock: TestClockRecord }) => statement(SAVE_CLOCK, CLOCKS.values(clock), 'version'),
 };
 
@@ -50,7 +50,7 @@ export function createClockReads(select: Select, selectEach: SelectEach) {
       const dues = found.flat().flatMap((row) => (row['due'] as number | null) ?? []);
       return dues.length === 0 ? undefined : Math.min(...dues);
     },
-    /** Returns whether the database has a production session. */
+    /** True if the database has a production session. */
     hasProduction: async () => (await select(SELECT_PRODUCTION)).length > 0,
   };
 }

@@ -86,7 +86,7 @@ function eventKeyset({ sessionId, type, environment }: EventFilter): KeysetQuery
 /** Limit of the difference between the time in a delivery's id and its `created`, which are two readings of one clock. */
 const ID_TIME_SLACK_MS = 5000;
 
-/** The ranges of a page; none if nothing can match: a delivered delivery has no answer class. */
+/** The ranges of a page. Delivered deliveries have no stored answer class, so only the class `2xx` includes them. */
 function deliveryKeysets(filter: DeliveryFilter): KeysetQuery[] {
   const { endpointId: endpoint_id, environment, type, status, statusClass, createdFrom, createdUntil } = filter;
   const among = rowsNamed(

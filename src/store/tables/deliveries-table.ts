@@ -38,7 +38,7 @@ const DELIVERIES = describeTable<Omit<Delivery, 'lastAttempt'>>('deliveries', {
   created: integer,
 });
 export const DELIVERY_COLUMNS = DELIVERIES.columns.map(({ name }) => name);
-export const deliveryValues = DELIVERIES.values;
+export const deliveryToRow = DELIVERIES.values;
 const LAST_ATTEMPTS = describeTable<LastAttempt>('deliveries', {
   started: named('last_started', integer),
   durationMs: named('last_duration_ms', integer),
@@ -110,12 +110,12 @@ export const deliveryWrites = {
     return insertEventRow(event, requestId, traceParent);
   },
   delivery_created: ({ delivery }: OfDelivery) => insertDelivery(INSERT_DELIVERY, delivery),
-  /** Guarded by its event having no delivery to that endpoint. */
+  /** Guard: the event has no delivery to this endpoint. */
   delivery_added: ({ delivery }: OfDelivery) => insertDelivery(ADD_DELIVERY, delivery, 'overtaken'),
-  /** Begins attempt number `attempts`, with a lease until `dueAt`. Guarded by the previous number and the schedule. */
+  /** Begins attempt number `attempts`, with a lease until `dueAt`. Guard: no other attempt or schedule has begun. */
   delivery_claimed: ({ delivery: { id, attempts, scheduleStart, dueAt } }: OfDelivery) =>
     statement(CLAIM, [id, attempts - 1, scheduleStart, dueAt], 'overtaken'),
-  /** Guarded by the number of the finished attempt; an `unmade` attempt sent nothing. */
+  /** Guard: no later attempt has begun. An `unmade` attempt sent nothing. */
   delivery_finished({ delivery, attempt }: OfDelivery & { attempt: DeliveryAttempt; unmade?: true }) {
     const { id, status, attempts, scheduleStart, dueAt, sessionId, endpointId, sequence } = delivery;
     const freedAt = status === 'pending' ? dueAt : attempt.started + attempt.durationMs;
@@ -128,7 +128,7 @@ export const deliveryWrites = {
       insertAttempt(attempt, sessionId),
     ];
   },
-  /** Makes a delivery due at `dueAt`; the log stays. Guarded by its attempts and its previous status `from`. */
+  /** Makes a delivery due at `dueAt`; the log stays. Guard: the delivery has its attempts and the status `from`. */
   delivery_replayed: ({ delivery, from }: OfDelivery & { from: DeliveryStatus }) =>
     statement(REPLAY, [delivery.id, delivery.attempts, from, delivery.scheduleStart, delivery.dueAt], 'overtaken'),
 };

@@ -56,9 +56,9 @@ export const SELECT_DISCREPANCIES_OF_SESSION = 'SELECT * FROM discrepancies WHER
 const LEADING = { environment: ENVIRONMENTS, kind: DISCREPANCY_KINDS, status: DISCREPANCY_STATUSES };
 
 export const discrepancyWrites = {
-  /** Guarded by its session having no discrepancy with the same kind and subject. */
+  /** Guard: the session has no discrepancy with the same kind and subject. */
   discrepancy_opened: ({ discrepancy }: { discrepancy: Discrepancy }) => insert(discrepancy),
-  /** Guarded by the previous version. */
+  /** Guard: the stored version is the previous one. */
   discrepancy_changed: ({ discrepancy }: { discrepancy: Discrepancy }) => update(discrepancy),
 };
 

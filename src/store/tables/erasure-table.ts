@@ -64,17 +64,17 @@ interface ErasedSession {
 }
 
 export const personalDataWrites = {
-  /** Guarded by the previous status `from`. */
+  /** Guard: the customer has the status `from`. */
   customer_status_changed: ({ customer: { id, status, statusReason }, from }: MovedCustomer) =>
     statement(MOVE_CUSTOMER, [id, from, status, statusReason], 'overtaken'),
-  /** Writes nothing. Guarded by the session's customer being active, so that a blocked or erased customer starts no payment. */
+  /** Writes nothing. Guard: the session's customer is active, so that a blocked or erased customer starts no payment. */
   customer_active: ({ sessionId }: { sessionId: string }) => statement(HOLD_ACTIVE, [sessionId], 'customer_blocked'),
-  /** Guarded by the previous status, and by no record of the customer being in progress: see `workInProgressFor`. */
+  /** Guard: the previous status, and no work in progress for the customer (see `workInProgressFor`). */
   customer_erased: ({ customer: { id, email }, from }: MovedCustomer) => [
     statement(ERASE_CUSTOMER, [id, from, email, emailKey(email)], 'overtaken'),
     statement(NOTHING_IN_PROGRESS, [id], 'version'),
   ],
-  /** Erases the personal data of a session and its records. Guarded by its version and by no payment being pending. */
+  /** Erases the personal data of a session and its records. Guard: its version, and no pending payment. */
   session_erased({ session, events }: ErasedSession) {
     const { id, version, status, wakeAt, customerEmail, idempotencyKey } = session;
     const key = idempotencyKey === null ? null : erasedKey(idempotencyKey);

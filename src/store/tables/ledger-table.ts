@@ -83,7 +83,7 @@ export const ledgerWrites = {
     const { id: postingId, entries, ...shared } = posting;
     return entries.map((entry, line) => insertEntry({ ...shared, ...entry, postingId, line, environment }));
   },
-  /** Guarded by the payment having no settlement. */
+  /** Guard: the payment has no settlement. */
   settlement_recorded: ({ settlement }: { settlement: Settlement }) => insertSettlement(settlement),
 };
 

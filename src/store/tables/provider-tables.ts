@@ -47,7 +47,7 @@ const PROVIDER_TASKS = defineTable('provider_tasks', {
 });
 export type ProviderTask = ItemOf<typeof PROVIDER_TASKS>;
 // A payment has one task of a kind. A cancellation can be requested again while an earlier one is pending or done: the provider
-// may have handled the earlier one before it had the payment, and the outcome of that one no longer counts.
+// may have handled the earlier one before it had the payment, and the outcome of the earlier one no longer counts.
 const insertTask = PROVIDER_TASKS.insert({
   onConflict: `ON CONFLICT (payment_id, kind) DO UPDATE SET status = 'pending', due_at = excluded.due_at, attempts = provider_tasks.attempts + 1
     WHERE provider_tasks.kind = 'cancel'`,
@@ -101,7 +101,7 @@ const CLAIM_HINT = `UPDATE provider_inbox SET attempts = ?4 + 1, due_at = ?5
   WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict = '' AND attempts = ?4 AND state = 'pending'`;
 const FINISH_HINT = `UPDATE provider_inbox SET state = ?5, due_at = ?6
   WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict = '' AND attempts = ?4 AND state = 'pending'`;
-/** One answer is the answer to all earlier hints about the same object. */
+/** One answer of the provider finishes all earlier hints about the same object. */
 const FINISH_SAME_HINTS = `UPDATE provider_inbox SET state = 'done'
   WHERE provider = ?1 AND environment = ?2 AND object_id = ?3 AND about = ?4 AND state = 'pending' AND received <= ?5 AND attempts = 0`;
 const SELECT_HINTS_DUE =
@@ -115,15 +115,15 @@ const SELECT_TASKS_DUE =
   "SELECT * FROM provider_tasks WHERE status = 'pending' AND due_at <= ?1 ORDER BY due_at LIMIT ?2";
 
 export const providerWrites = {
-  /** Requires a new (provider, environment, event id), and for an `event_conflict` a new pair of that and the session. */
+  /** Guard: the event id is new for the provider and environment; for an `event_conflict`, new for the session too. */
   provider_message_received: ({ message }: { message: ProviderMessage }) =>
     insertMessageRow(message, message.outcome === EVENT_CONFLICT ? message.sessionId : ''),
-  /** A hint that is known changes nothing. */
+  /** Queues a hint. A hint with a known event id changes nothing. */
   hint_queued: ({ hint }: { hint: QueuedHint }) => insertHint(hint, '', '', 0, ''),
-  /** Begins the attempt `attempts`, under a lease until `dueAt`. Guarded by the attempts before. */
+  /** Begins attempt number `attempts`, with a lease until `dueAt`. Guard: no attempt has begun since the row was read. */
   hint_claimed: ({ hint: { provider, environment, eventId, attempts, dueAt } }: { hint: QueuedHint }) =>
     statement(CLAIM_HINT, [provider, environment, eventId, attempts - 1, dueAt], 'overtaken'),
-  /** Guarded by the attempt that it finishes. With `state` done, also ends the hints about the object that arrived before `asked`. */
+  /** Guard: no later attempt has begun. With `state` done, also ends the hints about the object that arrived before `asked`. */
   hint_finished: ({ hint, asked }: { hint: QueuedHint; asked: Instant }) => {
     const { provider, environment, eventId, attempts, state, dueAt, objectId, about } = hint;
     const finish = statement(FINISH_HINT, [provider, environment, eventId, attempts, state, dueAt], 'overtaken');
@@ -134,10 +134,10 @@ export const providerWrites = {
   reversal_changed: ({ reversal, from }: { reversal: Reversal; from: number | null }) =>
     from === null ? insertReversal(reversal) : updateReversal(reversal),
   task_queued: ({ task }: { task: ProviderTask }) => insertTask(task),
-  /** Begins attempt number `attempts`, with a lease until `dueAt`. Guarded by the previous number. */
+  /** Begins attempt number `attempts`, with a lease until `dueAt`. Guard: no attempt has begun since the row was read. */
   task_claimed: ({ task: { paymentId, kind, attempts, dueAt } }: { task: ProviderTask }) =>
     statement(CLAIM_TASK, [paymentId, kind, attempts - 1, dueAt], 'overtaken'),
-  /** Guarded by the number of the finished attempt. */
+  /** Guard: no later attempt has begun. */
   task_finished: ({ task: { paymentId, kind, status, attempts, dueAt } }: { task: ProviderTask }) =>
     statement(FINISH_TASK, [paymentId, kind, attempts, status, dueAt], 'overtaken'),
 };

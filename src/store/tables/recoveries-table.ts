@@ -5,7 +5,7 @@ import { createReader } from '../row-reader.ts';
 import { describeTable, flag, integer, named, saveVersions, text } from '../table-description.ts';
 import type { MerchantEvent } from '../webhooks-port.ts';
 import { statement } from '../write-statement.ts';
-import { DELIVERY_COLUMNS, LOCK_EARLIER_DELIVERIES, deliveryFromRow, deliveryValues } from './deliveries-table.ts';
+import { DELIVERY_COLUMNS, LOCK_EARLIER_DELIVERIES, deliveryFromRow, deliveryToRow } from './deliveries-table.ts';
 
 /** An event that a recovery examines, and its delivery to the endpoint, if it has one. */
 export interface RecoverableEvent {
@@ -60,16 +60,16 @@ const SELECT_LEFT = `SELECT * FROM recoveries
   WHERE status = 'running' AND updated <= ?1 ORDER BY updated, id LIMIT ?2`;
 
 export const recoveryWrites = {
-  /** Guarded by the previous version. */
+  /** Guard: the stored version is the previous one. */
   recovery_saved: ({ recovery }: { recovery: Recovery }) => saveRecovery(recovery),
-  /** Queues a delivery for a recovery. Guarded by its absence if `from` is null, else by its attempts and status `from`. */
+  /** Queues a delivery for a recovery. Guard: the delivery does not exist if `from` is null; else it has its attempts and the status `from`. */
   delivery_recovered({ delivery, from, eventCreated }: RecoveredDelivery) {
     const { id, endpointId, sessionId, sequence, attempts, scheduleStart, dueAt } = delivery;
     const again = [id, attempts, from, scheduleStart, dueAt, eventCreated, sessionId, endpointId, sequence];
     return [
       statement(LOCK_EARLIER_DELIVERIES, [sessionId, endpointId]),
       from === null
-        ? statement(ADD, [...deliveryValues(delivery), eventCreated], 'overtaken')
+        ? statement(ADD, [...deliveryToRow(delivery), eventCreated], 'overtaken')
         : statement(AGAIN, again, 'overtaken'),
     ];
   },
@@ -120,7 +120,7 @@ function recoverableQuery(
   };
 }
 
-/** The event of a row; the other columns are those of its delivery. */
+/** The event of a row; the other columns belong to its delivery. */
 const RECOVERABLE_EVENTS = describeTable<RecoverableEvent['event']>('events', {
   id: named('of_id', text),
   sessionId: named('of_session_id', text),

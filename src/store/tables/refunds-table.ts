@@ -62,19 +62,19 @@ const SELECT_BY_REFERENCE = 'SELECT * FROM refunds WHERE payment_id = ?1 AND pro
 const SELECT_DUE = 'SELECT * FROM refunds WHERE due_at IS NOT NULL AND due_at <= ?1 ORDER BY due_at LIMIT ?2';
 
 export const refundWrites = {
-  /** Guarded by its idempotency key being new. */
+  /** Guard: the idempotency key of the refund is new. */
   refund_created: ({ refund, dueAt }: { refund: Refund; dueAt: Instant }) => insert(refund, 0, dueAt),
-  /** Guarded by the previous status; ends the inquiries at the provider. */
+  /** Ends the inquiries at the provider. Guard: the refund has the status `from`. */
   refund_changed: ({ refund, from }: { refund: Refund; from: RefundStatus }) =>
     statement(
       UPDATE,
       [refund.id, from, refund.status, refund.failureReason, refund.updated, refund.providerReference],
       'version',
     ),
-  /** Begins attempt number `attempts`, with a lease until `dueAt`. Guarded by the previous number. */
+  /** Begins attempt number `attempts`, with a lease until `dueAt`. Guard: no attempt has begun since the row was read. */
   refund_claimed: ({ due: { refund, attempts, dueAt } }: { due: DueRefund }) =>
     statement(CLAIM, [refund.id, attempts - 1, dueAt], 'overtaken'),
-  /** Ends attempt number `attempts` without an outcome. Guarded by that number. */
+  /** Ends attempt number `attempts` without an outcome. Guard: no later attempt has begun. */
   refund_postponed: ({ due: { refund, attempts, dueAt, unknownSince } }: { due: DueRefund }) =>
     statement(POSTPONE, [refund.id, attempts, dueAt, unknownSince, refund.providerReference], 'overtaken'),
 };

@@ -181,12 +181,12 @@ export const routingWrites = {
     ...insertDecision(decision),
     locks: decision.sessionId === null ? `1 ${decision.id}` : undefined,
   }),
-  /** Guarded by the previous version. */
+  /** Guard: the stored version is the previous one. */
   route_health_changed: ({ health }: { health: RouteHealthRow }) => saveHealth(health),
   transition_recorded: ({ transition }: { transition: TransitionRecord }) => insertTransition(transition),
-  /** Guarded by its version being new. */
+  /** Guard: the version is new. */
   rules_saved: ({ rules }: { rules: RulesVersion }) => insertRules(rules),
-  /** Guarded by the end `from` of the previous fold; null for the first. */
+  /** Guard: the previous fold ended at `from`; null for the first fold. */
   estimates_folded: ({ estimates, from }: { estimates: EstimateRecord; from: Instant | null }) =>
     from === null
       ? insertEstimates(estimates)
@@ -217,7 +217,7 @@ export function createRoutingReads(select: Select, selectEach: SelectEach) {
       const keyset = filterKeyset('route_transitions', { environment, route_id }, { environment: ENVIRONMENTS });
       return list(keyset, page, TRANSITIONS.fromRow);
     },
-    /** The newest rules, or those of one version. */
+    /** The newest rules, or the rules of one version. */
     routingRules: (version?: number) =>
       version === undefined ? one(RULES.fromRow, SELECT_NEWEST_RULES) : one(RULES.fromRow, SELECT_RULES, version),
     routingSnapshot: (id: string) => find(SNAPSHOTS, id),

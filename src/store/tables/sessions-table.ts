@@ -71,15 +71,15 @@ const update = SESSIONS.update({
 });
 
 export const sessionWrites = {
-  /** Guarded by its idempotency key being new, and by an active customer with its address. */
+  /** Guard: its idempotency key is new, and its customer is active and has its address. */
   session_created({ session }: { session: Session }) {
     const { customerEmail, idempotencyKey } = session;
     const keys = [emailKey(customerEmail), idempotencyKey === null ? null : erasedKey(idempotencyKey)];
     return statement(INSERT, [...SESSIONS.values(session), ...keys], 'session_refused');
   },
-  /** Guarded by the previous version. `from` is the previous status, for metrics. */
+  /** Guard: the stored version is the previous one. `from` is the previous status, for metrics. */
   session_changed: ({ session }: { session: Session; from?: Session['status'] }) => update(session),
-  /** Prevents other instances from waking the session before `until`. Guarded by the wake time. */
+  /** Prevents other instances from waking the session before `until`. Guard: the wake time is unchanged. */
   wake_claimed: ({ wake: { sessionId, wakeAt }, until }: { wake: DueWake; until: Instant }) =>
     statement(CLAIM_WAKE, [sessionId, wakeAt, until], 'overtaken'),
 };

@@ -90,25 +90,25 @@ interface AtEndpoint {
 export const endpointWrites = {
   /** Inserts or updates an endpoint of the configuration. */
   endpoint_saved: ({ endpoint }: OfEndpoint) => saveEndpoint(endpoint),
-  /** Guarded by its slot being free. */
+  /** Guard: no other endpoint has its slot. */
   endpoint_created: ({ endpoint }: OfEndpoint) => createEndpoint(endpoint),
-  /** Guarded by the previous version. */
+  /** Guard: the stored version is the previous one. */
   endpoint_changed({ endpoint }: OfEndpoint) {
     const { id, url, events, description, status, disabledReason, disabledAt, version, slot } = endpoint;
     const params = [id, url, events.join(','), description, status, disabledReason, disabledAt, version, slot];
     return statement(UPDATE, params, 'overtaken');
   },
-  /** Replaces all secrets of an endpoint. Guarded by the endpoint change that precedes it in the change set. */
+  /** Replaces all secrets of an endpoint. The guard of the endpoint change before it in the change set also applies to it. */
   secrets_replaced: ({ endpointId, secrets }: { endpointId: string; secrets: readonly SealedSecret[] }) => [
     statement(ERASE_SECRETS, [endpointId]),
     ...secrets.map((secret) => insertSecret({ ...secret, endpointId })),
   ],
-  /** Guarded by the sealed text that was read. */
+  /** Guard: the sealed text is still the one that was read. */
   secret_resealed: ({ secret, sealed }: { secret: SealedSecret; sealed: string }) =>
     statement(RESEAL, [secret.endpointId, secret.number, secret.sealed, sealed], 'overtaken'),
   endpoint_succeeded: ({ endpointId, at }: AtEndpoint) => statement(SUCCEEDED, [endpointId, at]),
   endpoint_failed: ({ endpointId, at }: AtEndpoint) => statement(FAILED, [endpointId, at]),
-  /** Guarded by the endpoint being active at that URL and, with `failingSince`, by no success since then. */
+  /** Guard: the endpoint is active with this URL and, if `failingSince` is set, has had no success since then. */
   endpoint_disabled(change: AtEndpoint & { url: string; reason: string; failingSince: Instant | null }) {
     const { endpointId, url, reason, at, failingSince } = change;
     const params = [endpointId, url, reason, at];
