@@ -6,7 +6,16 @@ import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
 import { shareOf } from '../../src/domain/money.ts';
 import type { Checkout, Payment } from '../../src/domain/records.ts';
 import { REFUND_STATUSES } from '../../src/domain/refund-record.ts';
-import { anyOf, changing, moved, step, withSession, without, withoutEffect } from '../fixtures/any-history.ts';
+import {
+  anyOf,
+  anyReversal,
+  changing,
+  moved,
+  step,
+  withSession,
+  without,
+  withoutEffect,
+} from '../fixtures/any-history.ts';
 import { type Decisions, type History, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 import { anyFailure } from '../fixtures/failures.ts';
 import { runs } from '../support/for-all.ts';
@@ -33,6 +42,8 @@ const anyStep = anyOf(
       txHash: fc.constantFrom(null, 'tx_1', 'tx_2'),
       failure: anyFailure,
       endsCheckout: fc.constantFrom(false, false, false, true),
+      expectedIn: fc.constantFrom(...Array.from({ length: 16 }, () => null), -HOUR, HOUR, 48 * HOUR, 1000 * HOUR),
+      cost: fc.constantFrom(null, null, 0, 30, 95),
     }),
   ],
   [2, step('repeat', { event: fc.nat(9) })],
@@ -48,6 +59,8 @@ const anyStep = anyOf(
   [1, step('settle', { payment })],
   [1, step('refund', { payment, share: fc.integer({ min: 0, max: 17 }) })],
   [1, step('refundReport', { refund: fc.nat(5), status: fc.constantFrom(...REFUND_STATUSES) })],
+  [1, step('foreignRefund', { payment, share: fc.integer({ min: 0, max: 17 }) })],
+  [1, anyReversal(payment)],
 );
 const anyHistory: fc.Arbitrary<History> = fc.record({
   amount: fc.oneof(fc.integer({ min: 1, max: 1_000_000 }), fc.constantFrom(1, 100, 500, 1_500, 999_999, 1_000_000)),
@@ -78,7 +91,8 @@ test('the generated histories reach every status, surplus payments and late paym
   });
   fc.assert(
     fc.property(anyHistory, (history) => walk({ ...real, ...recordingDecisions }, history)),
-    { numRuns: FAULT_RUNS, seed: 1 },
+    // Surplus payments are rare.
+    { numRuns: 5 * FAULT_RUNS, seed: 1 },
   );
   const transitions = [
     'routed->paid',
@@ -315,6 +329,14 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
     }),
   ],
   ['a refund is not booked', 'a refund is booked when it is requested', withoutEffect('requestRefund', 'post')],
+  [
+    'the actual cost of a payment is stored but not booked',
+    'the actual cost is booked',
+    changing('applyProviderEvent', (decision) => ({
+      ...decision,
+      effects: decision.effects.filter((effect) => effect.type !== 'post' || effect.posting.kind !== 'cost'),
+    })),
+  ],
   [
     'a timed-out attempt is not cancelled at its provider',
     'cancelled at its provider',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { REFUND_STATUSES, leftOf } from '../../src/domain/refund-record.ts';
-import { anyOf, changing, step, without } from '../fixtures/any-history.ts';
+import { anyOf, anyReversal, changing, step, without } from '../fixtures/any-history.ts';
 import { type Decisions, type History, type Step, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 import { runs } from '../support/for-all.ts';
 
@@ -27,6 +27,8 @@ const anyMove = anyOf(
   [8, step('refundReport', { refund: fc.nat(5), status: fc.constantFrom(...REFUND_STATUSES) })],
   [1, step('settle', { payment })],
   [1, step('repeat', { event: fc.nat(3) })],
+  [2, step('foreignRefund', { payment, share: fc.integer({ min: 0, max: 17 }) })],
+  [2, anyReversal(payment)],
 );
 /** Refunds of a payment and of a surplus payment, with provider reports in any order and number. */
 const anyHistory: fc.Arbitrary<History> = fc.record({
@@ -112,6 +114,34 @@ const FAULTS: [fault: string, complaint: RegExp, decisions: Partial<Decisions>][
       applyRefundReport(checkout, refund, report, now) {
         const revived = refund.status === 'failed' ? { ...refund, status: 'pending' as const } : refund;
         return real.applyRefundReport(checkout, revived, report, now);
+      },
+    },
+  ],
+  [
+    'money that was taken back can be refunded',
+    /a payment counts what was taken back/,
+    changing('applyReversal', (decision) => {
+      const payments = decision.next.payments.map((payment) => ({ ...payment, reversed: 0 }));
+      return decision.outcome === 'applied' ? { ...decision, next: { ...decision.next, payments } } : decision;
+    }),
+  ],
+  [
+    'each report of a dispute is booked as new money',
+    /the newest report on a dispute is booked|a payment counts what was taken back|posted twice/,
+    {
+      applyReversal(checkout, payment, known, report, ids, now) {
+        const nothing = known && { ...known, taken: 0, fee: 0 };
+        return real.applyReversal(checkout, payment, nothing, report, ids, now);
+      },
+    },
+  ],
+  [
+    'a refund at the provider is recorded beyond the rest',
+    /no more than is left is recorded/,
+    {
+      recordForeignRefund(checkout, payment, made, now) {
+        const amount = Math.min(made.amount, leftOf(payment).total);
+        return real.recordForeignRefund(checkout, payment, { ...made, amount }, now);
       },
     },
   ],
