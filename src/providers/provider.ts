@@ -44,9 +44,11 @@ export type Signal =
   | { about: 'settlement'; ref: PaymentRef; entry: PayoutEntry }
   | { about: 'reversal'; ref: PaymentRef; reversal: ReversalReport };
 
-/** A verified callback. Both lists are empty if it is about nothing of ours. */
+/**
+ * A verified callback. Both lists are empty if it is about nothing of ours. Each signal and each hint has an id made of the provider's
+ * id of the event, which no other one in either list has: it is applied once.
+ */
 export interface Callback {
-  /** Each with the provider's id of the event, which is applied once. */
   signals: (Signal & { eventId: string })[];
   hints: (Hint & { eventId: string })[];
   /** Body that the provider expects as the acknowledgement; default: ours, in JSON. */

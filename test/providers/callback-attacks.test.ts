@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
+import type { Provider } from '../../src/providers/provider.ts';
+import { aReport } from '../fixtures/provider-reports.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { queryRows } from '../support/database.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import { assertSound } from '../support/sound.ts';
 import type { StripeEvent } from './scripted-stripe-objects.ts';
-import { type StripeService, choose, deliver, keepRoutes, startStripeService } from './stripe-service.ts';
+import { type StripeService, choose, deliver, keepRoutes, lastPayment, startStripeService } from './stripe-service.ts';
 
 const MAX_BYTES = 512 * 1024;
 
@@ -131,9 +133,63 @@ describe('a sender of callbacks with the secret', () => {
     const mac = createHmac('sha256', world.stripe.webhookSecret).update(`${time}.${body}`).digest('hex');
     assert.equal(await post(body, { ...headers, 'stripe-signature': `t=${time},v1=${mac}` }), 400);
   });
+
+  it('can send many hints and signals in one body, which are stored once', async () => {
+    const { deps } = world.on.service;
+    const { providers } = deps;
+    const provider = providers.get('stripe_test')!;
+    const payment = await lastPayment(world.on, id);
+    const report = aReport({ status: 'provider_pending', amount: payment.amount });
+    const many = Array.from({ length: 1000 }, (_, number) => `event_${number}`);
+    const changed = Object.create(provider) as Provider;
+    changed.readCallback = async () => ({
+      signals: many
+        .slice(0, 50)
+        .map((eventId) => ({ eventId, about: 'payment', ref: { paymentId: payment.id }, report })),
+      hints: many.map((eventId) => ({ eventId: `hint_${eventId}`, about: 'payout', id: 'po_1' })),
+    });
+    deps.providers = new Map([...providers, [provider.id, changed]]);
+    const earlier = (await hints()).length;
+    for (let copy = 0; copy < 2; copy++) assert.equal(await post('{}', {}), 200);
+    deps.providers = providers;
+    assert.equal((await hints()).length, earlier + many.length);
+    // One answer is the answer to all of them, also after an outage.
+    await world.stripe.goDown();
+    await world.on.pass(0);
+    await world.stripe.listen();
+    const count = world.stripe.requests.length;
+    await deliver(world, 10_000);
+    assert.ok(world.stripe.requests.length - count <= 100);
+    assert.deepEqual(await deps.store.hintsDue(Number.MAX_SAFE_INTEGER, 10), []);
+  });
 });
 
 describe('a flood of the return URL', () => {
+  it('costs one row, and one question in 5 seconds, also after an outage', async () => {
+    const { on, stripe } = world;
+    const url = `${on.url}/checkout/${id}/back`;
+    const flood = () =>
+      Promise.all(Array.from({ length: 20 }, async () => (await fetch(url, { redirect: 'manual' })).arrayBuffer()));
+    const earlier = (await hints()).length;
+    let count = stripe.requests.length;
+    for (let times = 0; times < 3; times++) {
+      await flood();
+      await on.pass(1000);
+    }
+    assert.equal(stripe.requests.length, count + 1);
+    await stripe.goDown();
+    for (let times = 0; times < 5; times++) {
+      await flood();
+      await on.pass(6000);
+    }
+    await stripe.listen();
+    count = stripe.requests.length;
+    await on.pass(5 * 60_000);
+    // Besides the inquiry of the payment.
+    assert.ok(stripe.requests.length - count <= 2);
+    assert.equal((await hints()).length, earlier + 1);
+  });
+
   it('with another id, path or query redirects only to pages of this service', async () => {
     for (const path of ['%00', '..%2f..', `${id}%00`, id.toUpperCase(), 'x'.repeat(5000)]) {
       assert.equal((await fetch(`${world.on.url}/checkout/${path}/back`, { redirect: 'manual' })).status, 404, path);
