@@ -39,8 +39,10 @@ export type CheckoutState =
   /** The merchant accepts no payment from this customer, who is blocked or erased. The page does not show the reason. */
   | { name: 'not_taken'; isUntouched: boolean }
   | { name: 'waiting'; attempt: CurrentAttempt; url: string }
-  /** The provider may have the payment, but Tillway has no provider page for the buyer, or none yet. */
+  /** The provider may have the payment, and Tillway has no provider page for the buyer, or the buyer came back from it. */
   | { name: 'confirming'; attempt: CurrentAttempt }
+  /** The buyer has done their part, and the money arrives later, for example days later. */
+  | { name: 'processing'; attempt: CurrentAttempt }
   /** `surplus` are second real payments of the same session. */
   | { name: 'paid'; payment: Payment; method: string; surplus: Payment[] }
   /** `certain`: no money can arrive any more. */
@@ -103,6 +105,7 @@ function stateOfAttempt({ session }: Checkout, payment: Payment, { routes }: Met
     eta: route?.eta ?? null,
     canSwitch: session.attempts < MAX_ATTEMPTS && canAbandon(payment),
   };
+  if (payment.expectedBy !== null) return { name: 'processing', attempt };
   if (payment.providerUrl === null) return { name: 'confirming', attempt };
   return { name: 'waiting', attempt, url: payment.providerUrl };
 }
@@ -122,7 +125,8 @@ function methodsOf(checkout: Checkout, deps: MethodDeps, now: Instant): MethodOp
 
 function offReasons({ router }: MethodDeps): string[] {
   const off = router.view('sandbox').ranked.filter(({ facts }) => facts.off !== null);
-  return off.map(({ route, facts }) => `${route.id}: ${facts.off}`);
+  const byReason = Map.groupBy(off, ({ facts }) => facts.off);
+  return Array.from(byReason, ([reason, views]) => `${views.map(({ route }) => route.id).join(', ')}: ${reason}`);
 }
 
 function setbackOf({ session, payments }: Checkout, now: Instant): FailedAttempt | null {

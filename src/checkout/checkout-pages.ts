@@ -19,6 +19,7 @@ import {
   renderContinue,
   renderNoMethod,
   renderNotTaken,
+  renderProcessing,
 } from './open-pages.ts';
 import { type Page, type Shop, createPaths, renderDocument } from './checkout-layout.ts';
 import { type Notice, readNotice } from './checkout-parts.ts';
@@ -28,7 +29,7 @@ import { type CheckoutState, isFinalState, pageStateOf } from './checkout-page-s
 
 interface Visit {
   Params: { id: string };
-  Querystring: { notice?: unknown; preview?: unknown };
+  Querystring: { notice?: unknown; preview?: unknown; returned?: unknown };
 }
 
 /** The buyer's pages. They work without JavaScript, and no GET or HEAD changes a checkout. */
@@ -64,14 +65,15 @@ function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
     const { params, query } = request;
     const isPreview = query.preview === '1' && isId(params.id, 'chk') && !(await deps.store.checkout(params.id));
     if (isPreview) return show(reply, shop, PREVIEW_PAGE);
-    return show(reply, shop, await pageOf(deps, shop, await checkoutOf(deps, request), readNotice(query.notice)));
+    const arrival = { notice: readNotice(query.notice), isReturned: query.returned === '1' };
+    return show(reply, shop, await pageOf(deps, shop, await checkoutOf(deps, request), arrival));
   });
 
   scope.get<Visit>('/checkout/:id/complete', async (request, reply) => {
     const checkout = await checkoutOf(deps, request);
     const done = isFinalState(pageStateOf(checkout, deps, deps.now()));
     if (!done) return seeOther(reply, shop.paths.checkout(checkout.session.id));
-    return show(reply, shop, await pageOf(deps, shop, checkout, null));
+    return show(reply, shop, await pageOf(deps, shop, checkout, {}));
   });
 
   scope.get<Visit>('/checkout/:id/continue', async (request, reply) => {
@@ -92,7 +94,7 @@ function showPages(scope: FastifyInstance, deps: Deps, shop: Shop): void {
     const checkout = await checkoutOf(deps, request);
     const payment = pendingPayment(checkout);
     if (payment) await queueReturn(deps, payment);
-    return seeOther(reply, shop.paths.checkout(checkout.session.id));
+    return seeOther(reply, `${shop.paths.checkout(checkout.session.id)}?returned=1`);
   });
 
   scope.get('/checkout/*', (_request, reply) => show(reply, shop, UNKNOWN_PAGE, 404));
@@ -147,7 +149,18 @@ function pathAfter(shop: Shop, id: string, started: StartedPayment): string {
   }
 }
 
-async function pageOf(deps: Deps, shop: Shop, checkout: Checkout, notice: Notice | null): Promise<Page> {
+/** `isReturned`: the provider sent the buyer back as one who has paid, which proves nothing. */
+interface Arrival {
+  notice?: Notice | null;
+  isReturned?: boolean;
+}
+
+async function pageOf(
+  deps: Deps,
+  shop: Shop,
+  checkout: Checkout,
+  { notice = null, isReturned = false }: Arrival,
+): Promise<Page> {
   const state = pageStateOf(checkout, deps, deps.now());
   // A block affects only the choice of a payment method: a payment in progress continues, and the page of a finished
   // checkout is shown.
@@ -156,7 +169,9 @@ async function pageOf(deps: Deps, shop: Shop, checkout: Checkout, notice: Notice
     const isUntouched = checkout.payments.length === 0;
     if (customer?.status !== 'active') return sessionPage(shop, checkout, { name: 'not_taken', isUntouched }, null);
   }
-  return sessionPage(shop, checkout, state, notice);
+  const isConfirming = isReturned && state.name === 'waiting';
+  const shown: CheckoutState = isConfirming ? { name: 'confirming', attempt: state.attempt } : state;
+  return sessionPage(shop, checkout, shown, notice);
 }
 
 function withNotice(path: string, notice: Notice | null): string {
@@ -173,13 +188,14 @@ const TITLES: Record<CheckoutState['name'], string> = {
   not_taken: 'This payment cannot be taken',
   waiting: 'Waiting for your payment',
   confirming: 'Confirming your payment',
+  processing: 'Payment in progress',
   paid: 'Payment received',
   failed: 'Payment not completed',
   expired: 'Checkout expired',
 };
 
 function sessionPage(shop: Shop, { session }: Checkout, state: CheckoutState, notice: Notice | null): Page {
-  const inProgress = state.name === 'waiting' || state.name === 'confirming';
+  const inProgress = state.name === 'waiting' || state.name === 'confirming' || state.name === 'processing';
   return {
     title: TITLES[state.name],
     testMode: session.environment === 'sandbox',
@@ -205,6 +221,8 @@ function mainOf(shop: Shop, session: Checkout['session'], state: CheckoutState, 
     case 'waiting':
     case 'confirming':
       return renderAttempt(shop, session, state, notice);
+    case 'processing':
+      return renderProcessing(shop, session, state);
     case 'paid':
       return renderPaid(shop, session, state);
     case 'failed':

@@ -100,6 +100,7 @@ function leaveOrCancel(shop: Shop, session: Session): Html | null {
     : leaveLink(shop, session);
 }
 
+type Processing = Extract<CheckoutState, { name: 'processing' }>;
 type InProgress = Extract<CheckoutState, { name: 'waiting' | 'confirming' }>;
 
 const REFRESH_SECONDS = 15;
@@ -118,6 +119,16 @@ export function renderAttempt(shop: Shop, session: Session, state: InProgress, n
   const content = html`${renderNotice(notice)} ${opening} ${renderLiveLine(shop, session)}
   ${state.name === 'waiting' && html`<p><a class="button" href="${state.url}" rel="noreferrer">Continue at ${provider}</a></p>`}
   ${renderWaysOut(shop, session, attempt)}`;
+  return renderColumns(session, renderSums(attempt.payment.fees), content);
+}
+
+/** The page of a payment whose money is on its way. The buyer cannot stop it, or pay another way. */
+export function renderProcessing(shop: Shop, session: Session, { attempt }: Processing): Html {
+  const usually = attempt.eta !== null && html` This usually takes ${attempt.eta}.`;
+  const content = html`${heading('Your payment is in progress', { icon: 'clock', mood: 'calm' })}
+    ${introduction(html`You have done your part. <bdi>${attempt.provider}</bdi> tells us when the money has arrived.${usually}`)}
+    <p>You can close this page, and open it again at any time to see the state of your payment.</p>
+    ${renderLiveLine(shop, session)}`;
   return renderColumns(session, renderSums(attempt.payment.fees), content);
 }
 

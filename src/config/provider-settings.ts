@@ -1,20 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { ENVIRONMENTS, type Environment } from '../domain/route.ts';
+import { ENVIRONMENTS } from '../domain/route.ts';
 import { ADAPTERS, type ProviderInstance, SIMULATOR_ID } from '../providers/all.ts';
-import { PROVIDER_VARIABLES, type Variables, draftsOfVariables } from './provider-variables.ts';
+import { type Draft, PROVIDER_VARIABLES, type Variables, draftsOfVariables } from './provider-variables.ts';
 import { ConfigError, flag } from './setting-fields.ts';
-
-/** An instance whose settings are not checked yet. */
-export interface Draft {
-  id: string;
-  adapter: string;
-  environment: Environment;
-  /** The settings of the adapter, with secrets as text. */
-  settings: Record<string, unknown>;
-  /** Place of a setting, for error messages: the variable or the file, the setting and the instance. Never its value. */
-  placeOf(setting: string | undefined): string;
-}
 
 /** Variables of providers; {@link readProviders} reads them. */
 export const providerFields = {

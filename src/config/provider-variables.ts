@@ -1,6 +1,16 @@
 import type { Environment } from '../domain/route.ts';
-import type { Draft } from './provider-settings.ts';
 import { ConfigError } from './setting-fields.ts';
+
+/** An instance whose settings are not checked yet. */
+export interface Draft {
+  id: string;
+  adapter: string;
+  environment: Environment;
+  /** The settings of the adapter, with secrets as text. */
+  settings: Record<string, unknown>;
+  /** Place of a setting, for error messages: the variable or the file, the setting and the instance. Never its value. */
+  placeOf(setting: string | undefined): string;
+}
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 

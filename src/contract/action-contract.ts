@@ -24,22 +24,22 @@ export const feesEstimateRequest = z.strictObject({
 export type FeesEstimateRequest = z.output<typeof feesEstimateRequest>;
 
 const sampleText = (what: string, value: string) =>
-  text(1, 120).default(value).describe(`${what} 1 to 120 characters.`);
+  text(1, 120).default(value).describe(`${what}, 1 to 120 characters.`);
 
 export const webhookExampleRequest = z.strictObject({
   event: field.choice(STATUS_TYPES, 'Event type of the sample.').default('payment.paid'),
-  provider: sampleText('Provider in the event.', SAMPLE_PROVIDER),
-  sessionId: sampleText('Session id in the event.', SAMPLE_IDS.chk),
-  customerId: sampleText('Customer id in the event.', SAMPLE_IDS.cus),
+  provider: sampleText('Provider', SAMPLE_PROVIDER),
+  sessionId: sampleText('Session', SAMPLE_IDS.chk),
+  customerId: sampleText('Customer', SAMPLE_IDS.cus),
   amount: request.sampleAmount
     .default(SAMPLE_AMOUNT)
-    .describe('US dollars, not cents: more than 0, at most 1000000, at most two decimals.'),
-  routeId: sampleText('Route in the event.', SAMPLE_ROUTE_ID),
+    .describe('US dollars: more than 0, at most 1000000, at most two decimals.'),
+  routeId: sampleText('Route', SAMPLE_ROUTE_ID),
   txHash: text(1, 200)
     .nullable()
     .default(SAMPLE_TX_HASH)
     .describe("Provider's reference, 1 to 200 characters, or null."),
-  livemode: z.boolean().default(false).describe('livemode of the event: true for production.'),
+  livemode: z.boolean().default(false).describe('true for production.'),
   metadata: request.sampleMetadata,
 });
 export type WebhookExampleRequest = z.output<typeof webhookExampleRequest>;
@@ -47,7 +47,7 @@ export type WebhookExampleRequest = z.output<typeof webhookExampleRequest>;
 export const verifySampleRequest = named(
   'VerifySampleRequest',
   z.strictObject({
-    provider: sampleText('Provider that sends the callback.', SAMPLE_PROVIDER),
+    provider: sampleText('Provider', SAMPLE_PROVIDER),
     signature: field.optional(
       text(0, 500),
       'At most 500 characters. t=<unix>,v1=<64 hex> is verified; any other text is a placeholder.',
@@ -67,7 +67,7 @@ export const verifySampleRequest = named(
         ),
         amount: request.sampleAmount
           .meta({ examples: [SAMPLE_AMOUNT] })
-          .describe('US dollars, not cents: more than 0, at most 1000000, at most two decimals.'),
+          .describe('US dollars: more than 0, at most 1000000, at most two decimals.'),
         txHash: field.optional(text(1, 200), "Provider's reference, 1 to 200 characters.", SAMPLE_TX_HASH),
       })
       .describe('The callback.'),

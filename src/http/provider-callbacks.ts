@@ -54,6 +54,7 @@ async function apply(
   { signals, hints }: Callback,
   body: Buffer,
 ): Promise<string> {
+  if (signals.length + hints.length === 0) deps.countForeignSignal(provider);
   const outcomes: string[] = [];
   for (const { eventId, ...signal } of signals) {
     const received = { provider, environment, eventId, signal, body: body.toString('utf8') };

@@ -143,8 +143,8 @@ const MAX_FILTERS = 4;
 function entrypointsOf(base: string): Entrypoint[] {
   return [
     ...LISTED.map((endpoint) => entrypointOf(base, endpoint)),
-    { id: 'mcp', method: 'POST', url: `${base}/mcp`, use: 'The same as MCP tools, Streamable HTTP.' },
-    { id: 'openapi', method: 'GET', url: `${base}/openapi.json`, use: 'OpenAPI 3.1: every parameter and field.' },
+    { id: 'mcp', method: 'POST', url: `${base}/mcp`, use: 'MCP tools, Streamable HTTP.' },
+    { id: 'openapi', method: 'GET', url: `${base}/openapi.json`, use: 'OpenAPI 3.1.' },
     { id: 'llms', method: 'GET', url: `${base}/llms.txt`, use: 'All of this in short.' },
   ];
 }

@@ -7,6 +7,11 @@ import { applyAnswer } from './apply-signal.ts';
 import type { Deps } from './deps.ts';
 import { LEASE_MS, providerDelayMs } from './provider-delays.ts';
 
+// While a provider is down, its hints wait for buyers who look at their page. So a hint that is up to an hour old is asked about
+// every 30 s at least, and later the delay grows with its age.
+const LONGEST_FIRST_DELAY_MS = 30_000;
+const PARTS_OF_AGE = 120;
+
 // The rest may be known later, such as the provider's charge for a payment. The values are times since the hint arrived.
 const RECHECKS_MS = [60, 24 * 60].map((minutes) => minutes * 60_000);
 const ABANDONED_AFTER_MS = 3 * 24 * 60 * 60_000;
@@ -86,5 +91,6 @@ function retried({ log, now }: Deps, hint: QueuedHint, error: unknown): QueuedHi
     return { ...hint, state: 'dead' };
   }
   log.warn(line, 'provider could not be asked about a hint');
-  return { ...hint, dueAt: now() + providerDelayMs(attempts) };
+  const longest = Math.max(LONGEST_FIRST_DELAY_MS, (now() - hint.received) / PARTS_OF_AGE);
+  return { ...hint, dueAt: now() + Math.min(providerDelayMs(attempts), Math.floor(longest)) };
 }

@@ -21,7 +21,7 @@ export interface AdapterContext {
 }
 
 /** A configured account at a provider. */
-export interface Instance<Settings> {
+interface Instance<Settings> {
   id: string;
   environment: Environment;
   settings: Settings;

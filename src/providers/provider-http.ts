@@ -96,7 +96,7 @@ export function createHttpClient({ origin, headers, requestIdHeader, now }: Http
       }
       return await answerOf(answer, requestIdHeader);
     } catch (error) {
-      throw new NoAnswer(String(error), wasSent(error), { cause: error });
+      throw new NoAnswer(error instanceof Error ? error.message : String(error), wasSent(error), { cause: error });
     }
   };
 }

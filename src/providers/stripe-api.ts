@@ -5,7 +5,7 @@ import { type StripeError, readError } from './stripe-objects.ts';
 import type { StripeSettings } from './stripe-settings.ts';
 
 /** Version of the API whose parameters and answers this adapter knows. */
-const API_VERSION = '2026-10-28.endive';
+export const STRIPE_API_VERSION = '2026-10-28.endive';
 const API_ORIGIN = 'https://api.stripe.com';
 const KEY = /\b(?:sk|rk)_(?:test|live)_[\w*]+/g;
 
@@ -38,7 +38,7 @@ export type StripeCall = (method: 'GET' | 'POST', path: string, options?: CallOp
 export function createStripeCall({ id, settings }: StripeInstance, { now, log }: StripeContext): StripeCall {
   const http = createHttpClient({
     origin: settings.apiBase === undefined ? API_ORIGIN : new URL(settings.apiBase).origin,
-    headers: { authorization: `Bearer ${settings.secretKey}`, 'stripe-version': API_VERSION },
+    headers: { authorization: `Bearer ${settings.secretKey}`, 'stripe-version': STRIPE_API_VERSION },
     requestIdHeader: 'request-id',
     now,
   });

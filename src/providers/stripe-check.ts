@@ -18,7 +18,8 @@ export async function checkStripe(
     findAccount(call, settings.account),
     endpointFinding(call, callbackUrl).catch(unreachable),
   ]);
-  const findings = [...found.findings, endpoint];
+  const isKnown = found.findings.some(({ message }) => message === endpoint.message);
+  const findings = isKnown ? found.findings : [...found.findings, endpoint];
   const ready = findings.every(({ level }) => level !== 'error');
   const unavailable = found.account && unavailableMethods(found.account);
   return { ready, findings, ...(unavailable && { unavailable }) };

@@ -221,13 +221,13 @@ describe('a service that is reachable from other machines', () => {
     const url = 'https://pay.example';
     const exposing = { BASE_URL: url, CHECKOUT_URL: url, TRUSTED_PROXIES: '127.0.0.1' };
     for (const [name, value] of Object.entries(exposing)) {
-      const needed = `^${name} must be (?:of a loopback address|left out) while there is no active API key: `;
+      const needed = `^${name} must (?:have a loopback address|be unset) while there is no active API key: `;
       const message = new RegExp(needed);
       await assert.rejects(startTestService({ variables: { [name]: value } }), { message });
     }
     const variables = { TRUSTED_PROXIES: '127.0.0.1', ALLOW_UNAUTHENTICATED: 'true' };
     await using open = await startTestService({ variables });
-    assert.ok(open.logged.some((line) => line.includes('the API is open to everyone who reaches it')));
+    assert.ok(open.logged.some((line) => line.includes('the API is open to every client that can reach it')));
     assert.ok(!(await (await fetch(open.url)).text()).includes('action="/demo"'));
     await using reached = await startTestService({ variables: { ...REACHED, ALLOW_UNAUTHENTICATED: 'true' } });
     await gatewayOf(localOf(reached)).list('sessions');

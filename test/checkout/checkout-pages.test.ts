@@ -30,7 +30,8 @@ test('every checkout state has a page with exactly one heading', async () => {
     'That payment did not go through': ['declined'],
     'Choose another way to pay': ['switched'],
     'Waiting for your payment': ['waiting', 'not-stopped'],
-    'We are confirming with the provider': ['confirming'],
+    'We are confirming with the provider': ['confirming', 'returned'],
+    'Your payment is in progress': ['processing'],
     'Payment received': ['paid', 'paid-own-page', 'surplus'],
     'Payment refunded': ['refunded'],
     'The payment was not completed': ['failed', 'failed-uncertain', 'failed-own-page', 'failed-uncertain-own-page'],
@@ -115,6 +116,24 @@ test('the checkout page shows a notice if a payment cannot start', async () => {
 
   const foreign = await get(`${stage.url(await stage.create())}?notice=constructor&notice=<b>`);
   assert.doesNotMatch(foreign.text, /id="notice"/);
+});
+
+test('money in progress has its expected time and no ways out', async () => {
+  const processing = await page('processing');
+  assert.match(textOf(processing), /the money has arrived\. This usually takes a few seconds\./);
+  assert.doesNotMatch(processing, /<form|Continue at/);
+  assert.match(await page('waiting'), /<form[^>]*cancel/);
+});
+
+test('a buyer whom the provider sends back is not asked to pay there again', async () => {
+  const id = await stage.create();
+  await stage.start(id);
+  const back = await get(`${stage.url(id)}/back`);
+  assert.deepEqual([back.status, back.headers.get('location')], [303, `/checkout/${id}?returned=1`]);
+  assert.doesNotMatch(await page('returned'), /Continue at/);
+  assert.match(await page('returned'), /<form[^>]*cancel/);
+  // The flag alone changes nothing else.
+  assert.match((await get(`${states.get('paid')!}?returned=1`)).text, /Payment received/);
 });
 
 test('cancelling closes a started checkout and leaves a new one open', async () => {

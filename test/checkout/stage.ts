@@ -1,4 +1,6 @@
 import { createRefund } from '../../src/operations/refunds/create-refund.ts';
+import { DAY } from '../fixtures/checkout-records.ts';
+import { reportPayment } from '../fixtures/provider-reports.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { type FakeProvider, connect, report, startFakeProvider } from '../support/fake-provider.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
@@ -86,6 +88,11 @@ export async function everyState(test: TestService, stage: Stage): Promise<Map<s
   await add('waiting', await create(), (id) => start(id));
   states.set('not-stopped', `${states.get('waiting')!}?notice=not_stopped`);
   await add('confirming', await create(), (id) => start(id, 'lose'));
+  states.set('returned', `${states.get('waiting')!}?returned=1`);
+  await add('processing', await create(), async (id) => {
+    await start(id);
+    await reportProcessing(test, id);
+  });
   await add('paid', await create({ amount: 1234.56, preferredRoute: 'wallet' }), async (id) => {
     await start(id, 'accept', 'wallet');
     await stage.report(id, 'paid');
@@ -141,4 +148,12 @@ export async function payTwice(test: TestService, stage: Stage, id: string): Pro
   await stage.report(id, 'paid');
   const [first] = (await test.service.deps.store.checkout(id))!.payments;
   await report(test.service, id, 'paid', first);
+}
+
+/** The provider reports that the money of the newest payment is on its way. */
+async function reportProcessing({ service: { deps } }: TestService, sessionId: string): Promise<void> {
+  const { session, payments } = (await deps.store.checkout(sessionId))!;
+  const expectedBy = deps.now() + 10 * DAY;
+  const fields = { status: 'provider_pending', amount: session.amount, expectedBy } as const;
+  await reportPayment(deps, { sessionId, paymentId: payments.at(-1)!.id, ...fields });
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { readEvent } from '../../src/providers/sandbox-messages.ts';
+import { startScriptedStripe } from '../providers/scripted-stripe.ts';
 import { parsedAs } from '../cli/parsed-as.ts';
 import { guideBlocksOf, runGuide } from './guide.ts';
 
@@ -21,6 +22,15 @@ describe('the guides', { concurrency: 2 }, () => {
   }
 });
 
+test('all blocks of docs/stripe.md run as written, with the values of a scripted Stripe', async () => {
+  await using stripe = await startScriptedStripe();
+  // The command line of Stripe needs an account.
+  const preparation = fenced('sh', `stripe() { echo "stripe $*"; }\nexport STRIPE_API_BASE=${stripe.url}`);
+  const text = guide('stripe').replaceAll('sk_test_...', stripe.secretKey);
+  const ran = await runGuide(preparation + text.replaceAll('whsec_...', stripe.webhookSecret));
+  assert.ok(ran >= 8, `stripe has ${ran} blocks`);
+});
+
 /** The `tillway` commands in the text between the blocks, which the runner does not execute. */
 function inlineCommands(markdown: string): string[] {
   const text = markdown.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
@@ -29,7 +39,7 @@ function inlineCommands(markdown: string): string[] {
 
 describe('commands and samples in the guides', () => {
   const root = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-  const pages = ['README.md', 'docs/providers.md', ...GUIDES.map((name) => `docs/${name}.md`)];
+  const pages = ['README.md', 'docs/providers.md', 'docs/stripe.md', ...GUIDES.map((name) => `docs/${name}.md`)];
 
   for (const page of pages) {
     test(`the tillway commands in the text of ${page} are valid`, () => {
@@ -57,7 +67,7 @@ describe('commands and samples in the guides', () => {
     const [callback] = samples('testing');
     assert.partialDeepStrictEqual(readEvent(Buffer.from(JSON.stringify(callback))), {
       about: 'payment',
-      callback: { status: 'paid' },
+      report: { state: 'paid' },
     });
     const { state: _state, ...rest } = callback;
     assert.throws(() => readEvent(Buffer.from(JSON.stringify({ ...rest, stat: 'CAPTURED' }))));

@@ -58,7 +58,7 @@ describe('the example shop', () => {
     const back = await payByCard(checkoutUrl);
     assert.equal(new URL(back).origin, shopUrl);
     await until(() => paidEvents().length === 1);
-    assert.match(await textOf(back), /Thank you, it is paid/);
+    assert.match(await textOf(back), /Thank you, the order is paid/);
     // The output of the shop can arrive after its file and its responses.
     await until(() => fulfilled().length > 0);
     assert.deepEqual(fulfilled(), [paidEvents()[0]!.data.metadata.orderId]);

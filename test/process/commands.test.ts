@@ -80,7 +80,10 @@ describe('tillway migrate', () => {
     await using database = await createTestDatabase();
     const first = await tillway({ DATABASE_URL: database.url }, 'migrate');
     assert.deepEqual([first.code, first.stderr], [0, '']);
-    assert.match(first.stdout, /^Database: (?:sqlite|postgres):\S+\n(?:applied {2}\d+ [\w ]+\n)+It is up to date\.\n$/);
+    assert.match(
+      first.stdout,
+      /^Database: (?:sqlite|postgres):\S+\n(?:applied {2}\d+ [\w ]+\n)+The database is up to date\.\n$/,
+    );
     assert.equal(first.stdout.match(/^applied/gm)?.length, MIGRATIONS.length);
     const again = await tillway({ DATABASE_URL: database.url }, 'migrate', '--json');
     assert.equal(again.code, 0);

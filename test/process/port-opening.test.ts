@@ -59,20 +59,14 @@ describe('the port of a starting service', () => {
   it('stays closed if the port for metrics is taken', async () => {
     await using taken = await takenPort();
     const PORT = await freePort();
-    await assertRefused(
-      { PORT: String(PORT), METRICS_PORT: String(taken.port) },
-      /^METRICS_PORT must be a port that is free/,
-    );
+    await assertRefused({ PORT: String(PORT), METRICS_PORT: String(taken.port) }, /^METRICS_PORT must be a free port/);
     assert.equal(await httpStatusOf(`http://127.0.0.1:${PORT}/healthz`), 0);
   });
 
   it('opens last: if it is taken, the service closes the store and the port for metrics', async () => {
     await using taken = await takenPort();
     const METRICS_PORT = await freePort();
-    await assertRefused(
-      { PORT: String(taken.port), METRICS_PORT: String(METRICS_PORT) },
-      /^PORT must be a port that is free/,
-    );
+    await assertRefused({ PORT: String(taken.port), METRICS_PORT: String(METRICS_PORT) }, /^PORT must be a free port/);
     assert.equal(await httpStatusOf(`http://127.0.0.1:${METRICS_PORT}/metrics`), 0);
   });
 

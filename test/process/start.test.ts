@@ -46,7 +46,7 @@ describe('the service process at its start', { concurrency: 2 }, () => {
     const { port } = taken;
     const local = { DATABASE_URL: `sqlite:${folder.path('a.db')}` };
     const line = await startError({ ...local, PORT: String(port) });
-    const message = 'PORT must be a port that is free';
+    const message = 'PORT must be a free port';
     assert.match(line, new RegExp(`^Tillway cannot start: ${message}: .*127\\.0\\.0\\.1:${port}\n?$`));
     const metrics = await startError({ ...local, PORT: '0', METRICS_PORT: String(port), LOG_LEVEL: 'error' });
     assert.match(metrics, new RegExp(`METRICS_${message}`));
@@ -68,8 +68,8 @@ describe('the service process at its start', { concurrency: 2 }, () => {
 describe('the service does not start', () => {
   for (const [name, value, message] of [
     ['HOST', '0.0.0.0', /^HOST must be a loopback address while there is no active API key: /],
-    ['BASE_URL', 'https://pay.example', /^BASE_URL must be of a loopback address while there is no/],
-    ['HOST', '127.0.0.256', /^HOST must be an address or a name of this machine, not 127\.0\.0\.256: /],
+    ['BASE_URL', 'https://pay.example', /^BASE_URL must have a loopback address while there is no/],
+    ['HOST', '127.0.0.256', /^HOST must be an address or name of this machine, not 127\.0\.0\.256: /],
     ['ROUTES_FILE', '/nowhere/routes.json', /^ROUTES_FILE \/nowhere\/routes\.json: /],
   ] as const) {
     it(`with ${name}=${value}`, () => assert.rejects(startTestService({ variables: { [name]: value } }), { message }));

@@ -108,6 +108,8 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
     paysBeforeAnswer: false,
     /** True if fees are known only after `settleFees`. */
     delaysFees: false,
+    /** Stripe's share of a card payment; foreign cards cost more. */
+    cardRate: 0.029,
     nextRefundStatus: 'succeeded' as 'succeeded' | 'pending',
     callbackUrl: options.callbackUrl,
     /** How each event is sent. */
@@ -353,11 +355,13 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
     if (status === 'succeeded' && !stripe.delaysFees) bookCharge(id);
   }
 
-  /** Books a charge with its fee: 2.9 % and 0.30, or 0.8 % of a bank debit. */
+  /** Books a charge with its fee: the card rate and 0.30, or 0.8 % of a bank debit. */
   function bookCharge(chargeId: string): void {
     const charge = world.charges.get(chargeId)!;
     const isDebit = chargeId.startsWith('py_');
-    const fee = isDebit ? Math.min(Math.round(charge.amount * 0.008), 500) : Math.round(charge.amount * 0.029) + 30;
+    const fee = isDebit
+      ? Math.min(Math.round(charge.amount * 0.008), 500)
+      : Math.round(charge.amount * stripe.cardRate) + 30;
     charge.balance_transaction = move(isDebit ? 'payment' : 'charge', charge.amount, fee, chargeId).id;
   }
 

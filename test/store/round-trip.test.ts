@@ -45,7 +45,12 @@ function anyLike<Item extends object>(
 const anyCheckout = fc.record({
   environment: fc.constantFrom(...ENVIRONMENTS),
   session: anyLike(aSession(), { retryUntil: orNoNumber, wakeAt: orNoNumber }),
-  payment: anyLike(aPayment(), { inquireAt: orNoNumber }),
+  payment: anyLike(aPayment(), {
+    inquireAt: orNoNumber,
+    expectedBy: orNoNumber,
+    actualCost: orNoNumber,
+    decline: orNull(anyLike({ code: 'declined', source: 'issuer', reason: null })),
+  }),
   invoice: anyLike(anInvoice()),
 });
 const anyDelivery = anyLike(aDelivery(), { lastAttempt: fc.constant(null) });

@@ -133,7 +133,7 @@ test('an invalid key file prevents the start', () => {
   writeFileSync(`${path}.key`, 'nothing');
   const load = () =>
     loadEncryptionKeys({ database: { kind: 'sqlite', path }, configured: [], randomBytes, log: quiet });
-  assert.throws(load, /tillway\.db\.key holds no key/);
+  assert.throws(load, /tillway\.db\.key contains no valid key/);
 });
 
 test('on PostgreSQL, sealing needs ENCRYPTION_KEY', () => {

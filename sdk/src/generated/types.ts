@@ -1301,7 +1301,7 @@ export interface UpdateWebhookEndpointParams {
 }
 
 export interface VerifySampleParams {
-  /** Provider that sends the callback. 1 to 120 characters. Default: "sandbox". */
+  /** Provider, 1 to 120 characters. Default: "sandbox". */
   provider?: string | undefined;
   /** At most 500 characters. t=<unix>,v1=<64 hex> is verified; any other text is a placeholder. */
   signature?: string | undefined;
@@ -1313,7 +1313,7 @@ export interface VerifySampleParams {
     sessionId: string;
     /** provider_pending: accepted; paid: confirmed; failed: the session ends unpaid. */
     status: 'provider_pending' | 'paid' | 'failed';
-    /** US dollars, not cents: more than 0, at most 1000000, at most two decimals. */
+    /** US dollars: more than 0, at most 1000000, at most two decimals. */
     amount: number;
     /** Provider's reference, 1 to 200 characters. */
     txHash?: string | undefined;
@@ -1457,19 +1457,19 @@ export interface WebhookExample {
 export interface WebhookExampleParams {
   /** Event type of the sample. Default: "payment.paid". */
   event?: 'payment.provider_pending' | 'payment.paid' | 'payment.failed' | undefined;
-  /** Provider in the event. 1 to 120 characters. Default: "sandbox". */
+  /** Provider, 1 to 120 characters. Default: "sandbox". */
   provider?: string | undefined;
-  /** Session id in the event. 1 to 120 characters. Default: "chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m". */
+  /** Session, 1 to 120 characters. Default: "chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m". */
   sessionId?: string | undefined;
-  /** Customer id in the event. 1 to 120 characters. Default: "cus_01m7x0e4kp6z2s8d4g1k7n0q3v9x5b2f8h4c". */
+  /** Customer, 1 to 120 characters. Default: "cus_01m7x0e4kp6z2s8d4g1k7n0q3v9x5b2f8h4c". */
   customerId?: string | undefined;
-  /** US dollars, not cents: more than 0, at most 1000000, at most two decimals. Default: 49.99. */
+  /** US dollars: more than 0, at most 1000000, at most two decimals. Default: 49.99. */
   amount?: number | undefined;
-  /** Route in the event. 1 to 120 characters. Default: "sandbox_card_acquirer". */
+  /** Route, 1 to 120 characters. Default: "sandbox_card_acquirer". */
   routeId?: string | undefined;
   /** Provider's reference, 1 to 200 characters, or null. Default: "sim_5f2b8c1d9e". */
   txHash?: string | null | undefined;
-  /** livemode of the event: true for production. Default: false. */
+  /** true for production. Default: false. */
   livemode?: boolean | undefined;
   /** Your own data: keys of 1 to 500 and values of at most 500 characters. Default: {}. */
   metadata?: Record<string, string> | undefined;

@@ -65,9 +65,16 @@ function refusal(outcome: string, { payments }: Checkout, order: RefundOrder): G
         suggestion: 'Read the payment, and refund it once its status is paid.',
       });
     case 'nothing_left': {
-      const message = `Nothing of payment ${id} is left to refund: ${usd(payment.refunded)} is refunded and ${usd(payment.refundPending)} is pending, of ${usd(payment.fees.total - payment.shortfall)}.`;
+      const { refunded, refundPending, reversed, fees, shortfall } = payment;
+      const disputed = reversed > 0 ? ` and ${usd(reversed)} is disputed` : '';
+      const gone = `${usd(refunded)} is refunded and ${usd(refundPending)} is pending${disputed}`;
+      const message = `Nothing of payment ${id} is left to refund: ${gone}, of ${usd(fees.total - shortfall)}.`;
+      const answer = 'Answer the dispute at the provider: if you win it, the money can be refunded again.';
       return new GatewayError('invalid_state', message, {
-        suggestion: `List what was refunded, with tillway refunds list --payment-id ${id} or GET /api/gateway/payments/${id}/refunds.`,
+        suggestion:
+          reversed > 0
+            ? answer
+            : `List what was refunded, with tillway refunds list --payment-id ${id} or GET /api/gateway/payments/${id}/refunds.`,
       });
     }
     case 'too_much': {

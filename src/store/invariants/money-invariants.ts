@@ -53,10 +53,12 @@ export const MONEY_INVARIANTS = invariants({
         OR (message.status = 'paid' AND (session.status <> 'paid' OR COALESCE(payment.status, 'paid') <> 'paid')))`,
   },
   money_has_message: {
+    // A later message about the same payment can be applied for the provider's charge.
     says: 'Every paid payment, also a surplus one, has an applied message or an accepted wrong amount, and every applied message has a payment.',
     sql: `SELECT session_id AS id FROM (
         SELECT session_id, 1 AS paid, 0 AS reported, 0 AS accepted FROM payments WHERE status = 'paid'
-        UNION ALL SELECT session_id, 0, 1, 0 FROM provider_messages WHERE outcome = 'applied' AND status = 'paid'
+        UNION ALL SELECT session_id, 0, COUNT(DISTINCT COALESCE(payment_id, event_id)), 0 FROM provider_messages
+          WHERE outcome = 'applied' AND status = 'paid' GROUP BY session_id
         UNION ALL SELECT session_id, 0, 0, 1 FROM payments WHERE status = 'paid' AND id IN (
           SELECT payment_id FROM discrepancies WHERE kind = 'amount_mismatch' AND resolution = 'accepted')
       ) AS money GROUP BY session_id HAVING SUM(reported) > SUM(paid) OR SUM(paid) > SUM(reported) + SUM(accepted)`,

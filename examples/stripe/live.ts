@@ -1,0 +1,126 @@
+/**
+ * One real test checkout at Stripe: checks the connection, creates a session, waits until you have paid it with a test card,
+ * compares the amounts and the fee with Stripe's, and refunds it. Exits with 0 if all is equal, with 1 if not, and with 2 if
+ * it cannot start.
+ */
+import { randomBytes } from 'node:crypto';
+import { type Payment, Tillway } from '../../sdk/src/index.ts';
+import { STRIPE_API_VERSION } from '../../src/providers/stripe-api.ts';
+import { dollars, holdsWithin, say, startTemporaryService } from './service.ts';
+
+const AMOUNT = 10;
+const CHECK_MS = 15_000;
+const BUYER_MS = 60 * 60_000;
+const PATIENCE_MS = 60_000;
+
+const { STRIPE_SECRET_KEY: key, STRIPE_WEBHOOK_SECRET, STRIPE_API_BASE } = process.env;
+const refusal = refusalOf(key);
+if (refusal !== undefined || key === undefined) {
+  process.stderr.write(`${refusal}\n`);
+  process.exit(2);
+}
+
+await using service = await startTemporaryService({
+  STRIPE_SECRET_KEY: key,
+  // Without "stripe listen" no callback arrives: your return from Stripe and the inquiries of the service do for this checkout.
+  STRIPE_WEBHOOK_SECRET: STRIPE_WEBHOOK_SECRET ?? `whsec_${randomBytes(24).toString('hex')}`,
+  PORT: process.env['PORT'] ?? '0',
+  ...(STRIPE_API_BASE !== undefined && { STRIPE_API_BASE }),
+});
+const tillway = new Tillway({ baseUrl: service.url });
+process.exitCode = (await isConnected()) && (await isRight(await paidCheckout())) ? 0 : 1;
+
+function refusalOf(given: string | undefined): string | undefined {
+  if (!given)
+    return 'Set STRIPE_SECRET_KEY to a key of the test mode (sk_test_...), from https://dashboard.stripe.com/test/apikeys';
+  if (!/^[sr]k_test_/.test(given))
+    return 'STRIPE_SECRET_KEY must be a key of the test mode: this command never uses another one';
+  return undefined;
+}
+
+/** Prints the findings of the check, and returns whether Stripe takes payments. */
+async function isConnected(): Promise<boolean> {
+  const instance = async () => (await tillway.providers.list()).data.find(({ id }) => id === 'stripe_test')!;
+  await holdsWithin(CHECK_MS, async () => (await instance()).checkedAt !== null);
+  const { ready, reason, findings } = await instance();
+  for (const { level, message, todo } of findings) say(`${level.padEnd(7)}  ${message}${todo ? `. ${todo}` : ''}`);
+  if (!ready) say(`Stripe takes no payments: ${reason}`);
+  return ready;
+}
+
+/** A payment that you have made; undefined if none was made. */
+async function paidCheckout(): Promise<Payment | undefined> {
+  const customer = 'buyer@example.com';
+  const session = await tillway.sessions.create({
+    product: 'Live test',
+    amount: AMOUNT,
+    customer,
+    preferredRoute: 'card',
+  });
+  say(`\nOpen ${session.checkoutUrl}`);
+  say('Choose "Card", and pay with 4242 4242 4242 4242, any later date and any security code.\n');
+  const status = async () => (await tillway.sessions.get(session.id)).status;
+  await holdsWithin(BUYER_MS, async () => ['paid', 'failed', 'expired'].includes(await status()));
+  say(`The session is ${await status()}.`);
+  const [payment] = (await tillway.payments.list({ paymentId: session.id, status: 'paid' })).data;
+  return payment;
+}
+
+/** Compares a payment and its refund with Stripe's own records. */
+async function isRight(payment: Payment | undefined): Promise<boolean> {
+  if (!payment) return false;
+  const { providerReference } = (await service.deps.store.payment(payment.id))!;
+  const atStripe = await checkoutSession(providerReference!);
+  const charge = atStripe.payment_intent.latest_charge;
+  let isEqual = compare('total', Math.round(payment.fees.total * 100), atStripe.amount_total);
+  const booked = charge.balance_transaction;
+  if (booked === null) say('fee      not known at Stripe yet: the service asks again after an hour');
+  else {
+    const hasCost = async () => (await costOf(payment)) !== null;
+    await holdsWithin(PATIENCE_MS, hasCost);
+    isEqual = compare('fee', await costOf(payment), booked.fee) && isEqual;
+    isEqual = compare('balance', await clearing(), booked.net) && isEqual;
+  }
+  const { id } = await tillway.refunds.create(payment.id);
+  const refund = async () => tillway.refunds.get(id);
+  await holdsWithin(PATIENCE_MS, async () => (await refund()).status !== 'pending');
+  const { status, failureReason } = await refund();
+  say(`The refund is ${status}${failureReason === null ? '' : `: ${failureReason}`}.`);
+  const after = await checkoutSession(providerReference!);
+  return (
+    compare('refunded', Math.round(payment.fees.total * 100), after.payment_intent.latest_charge.amount_refunded) &&
+    isEqual
+  );
+}
+
+function compare(name: string, ours: number | null, theirs: number): boolean {
+  const [own, other] = [ours, theirs].map((cents) => (cents === null ? 'unknown' : dollars(cents)));
+  say(`${name.padEnd(8)} ${own} here, ${other} at Stripe${ours === theirs ? '' : '  DIFFERS'}`);
+  return ours === theirs;
+}
+
+async function costOf({ id }: Payment): Promise<number | null> {
+  return (await service.deps.store.payment(id))!.actualCost;
+}
+
+async function clearing(): Promise<number> {
+  const [sandbox] = (await tillway.ledger.balances({ environment: 'sandbox' })).environments;
+  return Math.round(sandbox!.accounts.find(({ account }) => account === 'provider_clearing')!.balance * 100);
+}
+
+interface CheckoutSession {
+  amount_total: number;
+  payment_intent: {
+    latest_charge: { amount_refunded: number; balance_transaction: { fee: number; net: number } | null };
+  };
+}
+
+/** Asks Stripe itself, apart from the adapter. */
+async function checkoutSession(reference: string): Promise<CheckoutSession> {
+  const expand = 'expand[0]=payment_intent.latest_charge.balance_transaction';
+  const url = `${STRIPE_API_BASE ?? 'https://api.stripe.com'}/v1/checkout/sessions/${reference}?${expand}`;
+  const headers = { authorization: `Bearer ${key}`, 'stripe-version': STRIPE_API_VERSION };
+  const answer = await fetch(url, { headers });
+  if (!answer.ok) throw new Error(`Stripe answered ${answer.status}`);
+  return (await answer.json()) as CheckoutSession;
+}

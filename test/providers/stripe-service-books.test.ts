@@ -1,0 +1,170 @@
+// @run on=sqlite,postgres
+import assert from 'node:assert/strict';
+import { type TestContext, describe, test } from 'node:test';
+import type { Discrepancy, Refund } from '../../sdk/src/index.ts';
+import { DAY } from '../fixtures/checkout-records.ts';
+import { pick } from '../support/gateway.ts';
+import { type StartedAtStripe, eventsAt, openStripeStage } from './stripe-stage.ts';
+
+const SECOND = 1000;
+
+describe('a refund at Stripe', () => {
+  async function refunded(context: TestContext, status: 'pending' | 'succeeded') {
+    const stage = await openStripeStage(context);
+    const sale = await stage.sell();
+    stage.stripe.nextRefundStatus = status;
+    const { id } = await stage.api.post<Refund>(`payments/${sale.paymentId}/refunds`, { amount: 20 });
+    await stage.pass();
+    const state = async (): Promise<string> => (await stage.api.get<Refund>(`refunds/${id}`)).status;
+    return { stage, sale, state, atStripe: [...stage.stripe.world.refunds.keys()][0]! };
+  }
+
+  test('is pending, and succeeds later', async (context) => {
+    const { stage, sale, state, atStripe } = await refunded(context, 'pending');
+    assert.equal(await state(), 'pending');
+    await stage.assertBooks(2000);
+    await stage.pass(DAY);
+    stage.stripe.finishRefund(atStripe, 'succeeded');
+    await stage.pass();
+    assert.equal(await state(), 'succeeded');
+    assert.equal(stage.stripe.world.refunds.size, 1);
+    assert.deepEqual(eventsAt(stage.named, sale), ['payment.refunded']);
+    await stage.assertBooks();
+  });
+
+  test('is pending, and fails later', async (context) => {
+    const { stage, sale, state, atStripe } = await refunded(context, 'pending');
+    await stage.pass(DAY);
+    stage.stripe.finishRefund(atStripe, 'failed', 'expired_or_canceled_card');
+    await stage.pass();
+    assert.equal(await state(), 'failed');
+    assert.deepEqual(eventsAt(stage.named, sale), []);
+    await stage.assertBooks();
+  });
+
+  test('succeeds, and fails days later', async (context) => {
+    const { stage, sale, state, atStripe } = await refunded(context, 'succeeded');
+    assert.equal(await state(), 'succeeded');
+    await stage.assertBooks();
+    await stage.pass(3 * DAY);
+    stage.stripe.finishRefund(atStripe, 'failed', 'lost_or_stolen_card');
+    await stage.pass();
+    assert.equal(await state(), 'failed');
+    assert.deepEqual(eventsAt(stage.named, sale), ['payment.refunded', 'payment.refunded']);
+    assert.equal((await stage.payment(sale)).refunded, 0);
+    await stage.assertBooks();
+  });
+
+  test('that was made in the dashboard is a refund of the payment', async (context) => {
+    const stage = await openStripeStage(context);
+    const sale = await stage.sell();
+    stage.stripe.refundInDashboard(sale.intent, 500);
+    await stage.pass();
+    const refunds = await stage.api.list<Refund>(`refunds?paymentId=${sale.paymentId}`);
+    assert.deepEqual(pick(refunds, 'amount', 'status', 'reason'), [[5, 'succeeded', 'other']]);
+    assert.match(refunds[0]!.id, /^ref_/);
+    assert.deepEqual(eventsAt(stage.named, sale), ['payment.refunded']);
+    await stage.assertBooks();
+  });
+
+  test('of more than the rest, made in the dashboard, is a discrepancy', async (context) => {
+    const stage = await openStripeStage(context);
+    const sale = await stage.sell();
+    await stage.stripe.goDown();
+    const { id } = await stage.api.post<Refund>(`payments/${sale.paymentId}/refunds`, {});
+    await stage.pass(0);
+    await stage.stripe.listen();
+    stage.stripe.refundInDashboard(sale.intent, 1000);
+    await stage.pass(0);
+    const found = await stage.api.list<Discrepancy>('discrepancies');
+    assert.deepEqual(pick(found, 'kind', 'received', 'status'), [['refund_excess', 10, 'open']]);
+    await stage.assertBooks(1000);
+    await stage.pass(10 * SECOND);
+    // Stripe has only 39.99 left to refund.
+    assert.equal((await stage.api.get<Refund>(`refunds/${id}`)).status, 'failed');
+    await stage.assertBooks(1000);
+  });
+});
+
+describe('a dispute at Stripe', () => {
+  async function disputed(context: TestContext) {
+    const stage = await openStripeStage(context);
+    const sale = await stage.sell();
+    const { id } = stage.stripe.openDispute(sale.intent);
+    await stage.pass();
+    const discrepancy = async () =>
+      pick(await stage.api.list<Discrepancy>('discrepancies'), 'kind', 'status', 'received');
+    return { stage, sale, id, discrepancy };
+  }
+
+  test('takes the money with a fee of 15.00, and a won one returns the money', async (context) => {
+    const { stage, sale, id, discrepancy } = await disputed(context);
+    assert.deepEqual(eventsAt(stage.named, sale), ['payment.disputed']);
+    assert.deepEqual(await discrepancy(), [['reversal', 'open', 0]]);
+    await stage.assertBooks();
+
+    stage.stripe.withdrawFunds(id);
+    await stage.pass(DAY);
+    assert.deepEqual(await discrepancy(), [['reversal', 'open', 49.99]]);
+    assert.equal((await stage.payment(sale)).reversed, 4999);
+    assert.equal(stage.stripe.balance(), -175 - 1500);
+    await stage.assertBooks();
+    const refusal = await stage.api.refused('409 invalid_state', `POST payments/${sale.paymentId}/refunds`, {});
+    assert.match(refusal.message, /49\.99 USD is disputed/);
+
+    stage.stripe.closeDispute(id, 'won');
+    await stage.pass(DAY);
+    assert.deepEqual(await discrepancy(), [['reversal', 'resolved', 0]]);
+    assert.equal((await stage.payment(sale)).reversed, 0);
+    await stage.assertBooks();
+    const types = eventsAt(stage.named, sale);
+    assert.ok(types.length >= 3 && types.every((type) => type === 'payment.disputed'));
+    assert.deepEqual(eventsAt(stage.usual, sale), ['payment.provider_pending', 'payment.paid']);
+  });
+
+  test('that is lost leaves nothing to refund', async (context) => {
+    const { stage, sale, id, discrepancy } = await disputed(context);
+    stage.stripe.withdrawFunds(id);
+    stage.stripe.closeDispute(id, 'lost');
+    await stage.pass(DAY);
+    assert.deepEqual(await discrepancy(), [['reversal', 'open', 49.99]]);
+    await stage.api.refused('409 invalid_state', `POST payments/${sale.paymentId}/refunds`, {});
+    await stage.pass(DAY);
+    assert.equal(stage.stripe.world.refunds.size, 0);
+    assert.equal((await stage.payment(sale)).status, 'paid');
+    await stage.assertBooks();
+  });
+});
+
+test('a payout of Stripe settles the payments that are in it', async (context) => {
+  const stage = await openStripeStage(context);
+  const [plain, returned, lost] = [await stage.sell(), await stage.sell(), await stage.sell()];
+  await stage.api.post(`payments/${returned.paymentId}/refunds`, { amount: 20 });
+  const dispute = stage.stripe.openDispute(lost.intent);
+  stage.stripe.withdrawFunds(dispute.id);
+  await stage.pass();
+  const payout = stage.stripe.payOut();
+  await stage.pass();
+  assert.equal(stage.stripe.balance(), 0);
+  await stage.assertBooks();
+  const later = await stage.sell();
+  const settled = async (sale: StartedAtStripe) =>
+    (await stage.tillway.service.deps.store.settlement(sale.paymentId))?.reference;
+  assert.deepEqual(await Promise.all([plain, returned, later].map(settled)), [payout, payout, undefined]);
+
+  stage.stripe.closeDispute(dispute.id, 'won');
+  await stage.pass();
+  await stage.assertBooks();
+  const second = stage.stripe.payOut();
+  await stage.pass();
+  assert.equal(await settled(later), second);
+  await stage.assertBooks();
+});
+
+test('a cent that is missing at Stripe is noticed', async (context) => {
+  const stage = await openStripeStage(context);
+  await stage.sell();
+  const [movement] = stage.stripe.world.movements.values();
+  movement!.net -= 1;
+  await assert.rejects(stage.assertBooks(), /Expected values to be strictly deep-equal/);
+});

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import type { TestContext } from 'node:test';
+import type { LedgerBalances } from '../../sdk/src/index.ts';
+import type { Payment } from '../../src/domain/records.ts';
+import type { RouteKind } from '../../src/domain/route.ts';
+import { submit } from '../simulator/buyer.ts';
+import { type Gateway, gatewayOf, paymentsOf } from '../support/gateway.ts';
+import { type MerchantServer, startMerchant } from '../support/http-server.ts';
+import { type TestService, createTestClock, sessionBody, startTestService } from '../support/service.ts';
+import { assertSound } from '../support/sound.ts';
+import { SECRET } from '../webhooks/fixtures.ts';
+import { type ScriptedStripe, startScriptedStripe } from './scripted-stripe.ts';
+
+const SECOND = 1000;
+/** Accepted total above every total in the tests. */
+const ANY_TOTAL = '10000000';
+
+/** A payment that the buyer has started, with the page at Stripe. */
+export interface StartedAtStripe {
+  sessionId: string;
+  paymentId: string;
+  /** The Checkout Session. */
+  reference: string;
+  page: string;
+}
+
+/** A service that is configured for the scripted Stripe as a merchant configures it, and the server of that merchant. */
+export interface StripeStage {
+  tillway: TestService;
+  stripe: ScriptedStripe;
+  api: Gateway;
+  /** The endpoint of the configuration, which has the default subscription. */
+  usual: MerchantServer;
+  /** An endpoint that names `payment.refunded` and `payment.disputed`. */
+  named: MerchantServer;
+  /** A buyer opens a checkout, or the given one, and chooses a payment method. */
+  start(kind: RouteKind, sessionId?: string): Promise<StartedAtStripe>;
+  /** The buyer acts on the page at Stripe and follows its redirect. */
+  act(started: StartedAtStripe, act: 'pay' | 'debit' | 'decline'): Promise<void>;
+  /** A payment of 49.99 by card, after all its callbacks. */
+  sell(): Promise<StartedAtStripe & { intent: string }>;
+  /** Lets callbacks arrive, moves the clock, and runs all due work. */
+  pass(ms?: number): Promise<void>;
+  /** Text of the checkout page without markup, and its forms. */
+  look(sessionId: string): Promise<{ text: string; forms: string[] }>;
+  payment(started: Pick<StartedAtStripe, 'paymentId'>): Promise<Payment>;
+  /** The PaymentIntent of a payment that Stripe has. */
+  intentOf(started: StartedAtStripe): string;
+  /**
+   * Asserts that the ledger sums to 0, and that Stripe holds what the ledger says, to the cent. `ahead` is money in cents that
+   * Stripe has taken from its balance already although the refund is not certain yet, or that is a discrepancy.
+   */
+  assertBooks(ahead?: number): Promise<void>;
+}
+
+export async function openStripeStage(context: TestContext): Promise<StripeStage> {
+  let clock = createTestClock();
+  const stripe = await startScriptedStripe({ now: () => clock.now() });
+  const [usual, named] = [await startMerchant(), await startMerchant()];
+  const tillway = await startTestService({
+    variables: {
+      STRIPE_SECRET_KEY: stripe.secretKey,
+      STRIPE_WEBHOOK_SECRET: stripe.webhookSecret,
+      STRIPE_API_BASE: stripe.url,
+      WEBHOOK_URL: usual.url,
+      WEBHOOK_SECRET: SECRET,
+      ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    },
+  });
+  clock = tillway.clock;
+  stripe.callbackUrl = `${tillway.url}/api/providers/stripe_test/callbacks`;
+  context.after(async () => {
+    try {
+      await assertSound(tillway.databaseUrl);
+    } finally {
+      for (const each of [stripe, tillway, usual, named]) await each[Symbol.asyncDispose]();
+    }
+  });
+  const api = gatewayOf(tillway);
+  await api.post('webhook-endpoints', { url: named.url, events: ['payment.refunded', 'payment.disputed'] });
+  const checkoutUrl = (sessionId: string): string => `${tillway.url}/checkout/${sessionId}`;
+
+  const stage: StripeStage = {
+    tillway,
+    stripe,
+    api,
+    usual,
+    named,
+    async start(kind, known) {
+      const sessionId = known ?? (await api.post<{ id: string }>('sessions', sessionBody())).id;
+      await submit(`${checkoutUrl(sessionId)}/pay`, { kind, [`total_${kind}`]: ANY_TOTAL });
+      const text = await (await fetch(`${checkoutUrl(sessionId)}/continue`)).text();
+      const page = /href="([^"]*\/c\/pay\/[^"]*)"/.exec(text)?.[1];
+      assert.ok(page, `the checkout leads to no page of Stripe: ${text}`);
+      const paymentId = (await paymentsOf(tillway, sessionId)).at(-1)!.id;
+      return { sessionId, paymentId, page, reference: page.split('/').at(-1)! };
+    },
+    async act({ page }, act) {
+      const { status, headers } = await submit(page, { act });
+      if (act === 'decline') return assert.equal(status, 200);
+      assert.equal((await fetch(headers.get('location')!)).status, 200);
+    },
+    async sell() {
+      const started = await stage.start('card');
+      await stage.act(started, 'pay');
+      await stage.pass();
+      return { ...started, intent: stage.intentOf(started) };
+    },
+    async pass(ms = SECOND) {
+      await stripe.sent();
+      await tillway.pass(ms);
+      // Requests of the workers can lead to further callbacks.
+      await stripe.sent();
+      await tillway.pass(0);
+    },
+    async look(sessionId) {
+      const page = await (await fetch(checkoutUrl(sessionId))).text();
+      const forms = Array.from(page.matchAll(/<form[^>]* action="[^"]*\/(\w+)"/g), ([, step]) => step!);
+      return { text: page.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' '), forms };
+    },
+    payment: async ({ paymentId }) => (await tillway.service.deps.store.payment(paymentId))!,
+    intentOf: ({ reference }) => stripe.world.sessions.get(reference)!.payment_intent!,
+    async assertBooks(ahead = 0) {
+      const balances = await api.get<LedgerBalances>('ledger/balances?environment=sandbox');
+      const { accounts, total } = balances.environments[0]!;
+      const clearing = accounts.find(({ account }) => account === 'provider_clearing')!.balance;
+      assert.deepEqual([total, Math.round(clearing * 100)], [0, stripe.balance() + ahead]);
+    },
+  };
+  return stage;
+}
+
+/** Types of the events of a session that an endpoint has received. */
+export function eventsAt({ received }: MerchantServer, { sessionId }: Pick<StartedAtStripe, 'sessionId'>): string[] {
+  const events = received.map(({ body }) => JSON.parse(body) as { type: string; data: { session_id: string } });
+  return events.filter(({ data }) => data.session_id === sessionId).map(({ type }) => type);
+}
