@@ -1,6 +1,6 @@
 import type { SignalOrigin } from '../domain/provider-message.ts';
 import type { Hint } from '../domain/provider-report.ts';
-import type { Payment } from '../domain/records.ts';
+import type { Instant, Payment } from '../domain/records.ts';
 import type { HintAnswer, Provider } from '../providers/provider.ts';
 import type { QueuedHint } from '../store/tables/provider-tables.ts';
 import { applyAnswer } from './apply-signal.ts';
@@ -15,33 +15,34 @@ const PARTS_OF_AGE = 120;
 // The rest may be known later, such as the provider's charge for a payment. The values are times since the hint arrived.
 const RECHECKS_MS = [60, 24 * 60].map((minutes) => minutes * 60_000);
 const ABANDONED_AFTER_MS = 3 * 24 * 60 * 60_000;
-/** A buyer who reloads the return page asks the provider at most once in this time. */
-const RETURN_BUCKET_MS = 5000;
 
 /** Stores hints before they are acknowledged. A hint with a known event id changes nothing. */
 export async function queueHints(
   deps: Deps,
-  { provider, environment }: SignalOrigin,
+  origin: SignalOrigin,
   hints: readonly (Hint & { eventId: string })[],
 ): Promise<void> {
   const now = deps.now();
-  const waiting = { state: 'pending', attempts: 0, dueAt: now, received: now } as const;
-  await deps.store.commit(
-    hints.map(({ eventId, about, id: objectId }) => ({
-      type: 'hint_queued',
-      hint: { provider, environment, eventId, about, objectId, ...waiting },
-    })),
-  );
+  await deps.store.commit(hints.map((hint) => ({ type: 'hint_queued', hint: queued(origin, hint, now) })));
 }
 
-/** Queues a question about a payment whose buyer came back from the provider. */
+/** Queues a question about a payment whose buyer came back from the provider: one row, however often they reload the page. */
 export async function queueReturn(deps: Deps, payment: Payment): Promise<void> {
   const provider = deps.providers.get(payment.route.provider);
-  const hint = payment.status === 'pending' ? provider?.returnHint?.(payment) : undefined;
-  if (!provider || !hint) return;
-  const eventId = `return_${payment.id}_${Math.floor(deps.now() / RETURN_BUCKET_MS)}`;
-  const origin = { provider: provider.id, environment: provider.environment };
-  await queueHints(deps, origin, [{ ...hint, eventId }]);
+  const about = payment.status === 'pending' ? provider?.returnHint?.(payment) : undefined;
+  if (!provider || !about) return;
+  const { id, environment } = provider;
+  const hint = queued({ provider: id, environment }, { ...about, eventId: `return_${payment.id}` }, deps.now());
+  await deps.store.commit([{ type: 'hint_renewed', hint }]);
+}
+
+function queued(
+  { provider, environment }: SignalOrigin,
+  { eventId, about, id: objectId }: Hint & { eventId: string },
+  now: Instant,
+): QueuedHint {
+  const waiting = { state: 'pending', attempts: 0, dueAt: now, received: now } as const;
+  return { provider, environment, eventId, about, objectId, ...waiting };
 }
 
 /**

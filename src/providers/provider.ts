@@ -44,9 +44,11 @@ export type Signal =
   | { about: 'settlement'; ref: PaymentRef; entry: PayoutEntry }
   | { about: 'reversal'; ref: PaymentRef; reversal: ReversalReport };
 
-/** A verified callback. Both lists are empty if the callback is about no record of this service. */
+/**
+ * A verified callback. Both lists are empty if the callback is about no record of this service. Each signal and each hint has an id that
+ * is derived from the provider's id of the event and is unique in both lists: it is applied once.
+ */
 export interface Callback {
-  /** Each with the provider's id of the event, which is applied once. */
   signals: (Signal & { eventId: string })[];
   hints: (Hint & { eventId: string })[];
   /** Body that the provider expects as the acknowledgement; default: ours, in JSON. */

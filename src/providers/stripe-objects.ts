@@ -76,14 +76,16 @@ const payout = z.object({
   status: z.string(),
   arrival_date: z.int(),
 });
+/** An id in a callback: nothing that changes the path of a query, whoever signed it. */
+const eventId = z.string().regex(/^\w{1,255}$/);
 const event = z.object({
-  id,
+  id: eventId,
   object: z.literal('event'),
   type: z.string(),
   livemode: z.boolean(),
   account: z.string().nullish(),
   data: z.object({
-    object: z.object({ id: z.string().optional(), client_reference_id: z.string().nullish(), metadata }),
+    object: z.object({ id: eventId.optional(), client_reference_id: z.string().nullish(), metadata }),
   }),
 });
 export type StripeEvent = z.output<typeof event>;

@@ -93,9 +93,19 @@ const HINTS = defineTable('provider_inbox', {
   received: integer,
 });
 export type QueuedHint = ItemOf<typeof HINTS>;
+const HINT_EXTRA = ['conflict', 'outcome', 'flagged', 'body'];
 const insertHint = HINTS.insert({
-  extra: ['conflict', 'outcome', 'flagged', 'body'],
+  extra: HINT_EXTRA,
   onConflict: 'ON CONFLICT (provider, environment, event_id, conflict) DO NOTHING',
+});
+/** A buyer who reloads the return page asks the provider at most once in this time. */
+const RENEWAL_MS = 5000;
+// The new attempt number fences the answer to an earlier question.
+const renewHint = HINTS.insert({
+  extra: HINT_EXTRA,
+  onConflict: `ON CONFLICT (provider, environment, event_id, conflict) DO UPDATE SET state = 'pending',
+    attempts = provider_inbox.attempts + 1, due_at = excluded.due_at, received = excluded.received
+    WHERE excluded.received - provider_inbox.received >= ${RENEWAL_MS}`,
 });
 const CLAIM_HINT = `UPDATE provider_inbox SET attempts = ?4 + 1, due_at = ?5
   WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict = '' AND attempts = ?4 AND state = 'pending'`;
@@ -103,7 +113,7 @@ const FINISH_HINT = `UPDATE provider_inbox SET state = ?5, due_at = ?6
   WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict = '' AND attempts = ?4 AND state = 'pending'`;
 /** One answer of the provider finishes all earlier hints about the same object. */
 const FINISH_SAME_HINTS = `UPDATE provider_inbox SET state = 'done'
-  WHERE provider = ?1 AND environment = ?2 AND object_id = ?3 AND about = ?4 AND state = 'pending' AND received <= ?5 AND attempts = 0`;
+  WHERE provider = ?1 AND environment = ?2 AND object_id = ?3 AND about = ?4 AND state = 'pending' AND received <= ?5`;
 const SELECT_HINTS_DUE =
   "SELECT * FROM provider_inbox WHERE state = 'pending' AND due_at <= ?1 ORDER BY due_at LIMIT ?2";
 
@@ -120,6 +130,8 @@ export const providerWrites = {
     insertMessageRow(message, message.outcome === EVENT_CONFLICT ? message.sessionId : ''),
   /** Queues a hint. A hint with a known event id changes nothing. */
   hint_queued: ({ hint }: { hint: QueuedHint }) => insertHint(hint, '', '', 0, ''),
+  /** Queues a hint, or asks again about a known one. */
+  hint_renewed: ({ hint }: { hint: QueuedHint }) => renewHint(hint, '', '', 0, ''),
   /** Begins attempt number `attempts`, with a lease until `dueAt`. Guard: no attempt has begun since the row was read. */
   hint_claimed: ({ hint: { provider, environment, eventId, attempts, dueAt } }: { hint: QueuedHint }) =>
     statement(CLAIM_HINT, [provider, environment, eventId, attempts - 1, dueAt], 'overtaken'),
