@@ -142,7 +142,7 @@ test('two clicks start one payment, and the content security policy allows the r
   await heading(page, 'At the provider').waitFor();
   assert.equal(fake.handoffs.length, handoffs + 1);
   await page.getByRole('link', { name: 'Back' }).click();
-  await heading(page, 'Waiting for your payment').waitFor();
+  await heading(page, 'We are confirming with the provider').waitFor();
   // The redirect page does not redirect again when the buyer goes back.
   await page.goBack();
   await page.goBack();

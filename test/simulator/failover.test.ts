@@ -396,6 +396,7 @@ async function runSchedule(shop: Shop, { handoffs, inquiries, cancelOrRefundAnsw
     for (const [provider, id] of lateRequests.splice(0)) addCharge(provider, id, { order: sessionId, amount: TOTAL });
   };
   const report = (provider: ScriptedProvider, id: string) => sendCallback(on, provider, id, `${id}_${events++}`);
+  let passedMs = 0;
   const runStep = async (step: Step): Promise<unknown> => {
     switch (step.do) {
       case 'start':
@@ -405,6 +406,9 @@ async function runSchedule(shop: Shop, { handoffs, inquiries, cancelOrRefundAnsw
       case 'arrive_late':
         return executeLateRequests();
       case 'pass':
+        passedMs += step.seconds * SECOND;
+        // The service asks for 72 minutes whether a request that it cancelled has arrived after all.
+        if (passedMs >= HOUR) executeLateRequests();
         return on.pass(step.seconds * SECOND);
       case 'capture':
       case 'decline': {
