@@ -9,7 +9,7 @@ import { deliver, keepRoutes, lastPayment, startStripeService, stripeSessionOf }
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-const SCRIPTS = 100;
+const SCRIPTS = 60;
 
 /** A paid card payment. The service hears of it unless the callback is lost. */
 async function paidCard({ isLost }: { isLost: boolean }) {
