@@ -44,7 +44,7 @@ export async function commitDecision<Outcome extends string>(
   for (const effect of committed.effects) {
     if (effect.type !== 'refund_requested' || effect.isForeign === true) continue;
     const { id: refundId, paymentId } = effect.refund;
-    // A worker sends the refund to the provider later, outside this request. This log line has the ids of both.
+    // A worker sends the refund to the provider later, outside this request. This log line connects the request id with the refund id.
     deps.log.info({ refundId, paymentId }, 'refund requested');
   }
   return committed;

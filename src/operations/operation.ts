@@ -49,7 +49,7 @@ export interface Operation extends Description {
   execute(deps: Deps, sent: unknown, hint: string): Promise<Outcome<unknown>>;
 }
 
-/** An operation that `POST /api/agent/actions/{action}` runs, as `tillway` does. */
+/** Operation that agents call with `POST /api/agent/actions/{action}`, and people with a `tillway` command. */
 export interface Action extends Operation {
   title: string;
   errors: readonly KnownError[];

@@ -41,9 +41,9 @@ export const DEFAULT_POLICY = deepFrozen({
     slowMemoryOutcomes: 20_000,
     /** Weight, in outcomes, of the configured success rates against the outcomes of all routes of the environment. */
     pooledPriorWeight: 20,
-    /** Weight, in outcomes, of the level of all routes against the slow memory of one route. */
+    /** Prior weight, in outcomes, of the average of all routes in the slow estimate of one route. */
     slowPriorWeight: 10,
-    /** Weight, in outcomes, of the slow level of a route against its fast memory. */
+    /** Prior weight, in outcomes, of the slow estimate of a route in its fast estimate. */
     fastPriorWeight: 30,
   },
   /** Prior of temporary disturbances of routes: how often they begin, how long they last and how far rates fall. */

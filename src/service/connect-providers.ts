@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 import type { Deps } from '../operations/deps.ts';
-import { type ConnectedInstance, type Readiness, resultOf } from '../operations/providers/readiness.ts';
+import { type ConnectedInstance, type Readiness, checkProvider } from '../operations/providers/readiness.ts';
 import { type AdapterContext, type ProviderInstance, SIMULATOR_ID } from '../providers/all.ts';
 import type { Provider } from '../providers/provider.ts';
 import { hostInUrl, urlsOf } from './addresses.ts';
@@ -37,7 +37,7 @@ export function localProviders(config: Config, surroundings: Pick<AdapterContext
     id,
     environment,
     routes,
-    check: async () => resultOf(await create(adapterContext(id, shared))),
+    check: async () => checkProvider(await create(adapterContext(id, shared))),
   }));
 }
 

@@ -51,7 +51,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** Starts the series that alerts use at 0, because `increase` does not see growth of a series that starts at 1. */
+/** Sets every series that an alert uses to 0. Otherwise a series begins at 1, and `increase` misses its first event. */
 export function startSeries(instruments: Instruments, { routes, providers }: Pick<Deps, 'routes' | 'providers'>): void {
   const { sessionTransitions, paymentTransitions, refundTransitions, attempts, ended } = instruments;
   for (const environment of ENVIRONMENTS) {

@@ -40,7 +40,7 @@ export interface KeysetRange {
   after: readonly SqlValue[] | undefined;
 }
 
-/** Splits the leading columns of an index, given with all their values, into those with and those without a value in the filter. */
+/** Splits the columns of a keyset query into those that the filter sets, and other leading columns with all their possible values. */
 export function splitColumns(
   filter: Record<string, string | undefined>,
   leading: Record<string, readonly string[]>,

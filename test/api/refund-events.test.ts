@@ -63,7 +63,7 @@ async function openShops(context: TestContext) {
 const eventIn = (body: string) => JSON.parse(body) as WebhookEvent;
 
 describe('a refund', () => {
-  test('sends payment.refunded, after payment.paid, to the endpoints that name it only', async (context) => {
+  test('sends payment.refunded after payment.paid, and only to endpoints that name the type', async (context) => {
     const { tillway, api, usual, named, sessionId } = await openShops(context);
     const body = { amount: 20, reason: 'duplicate' };
     const { id } = await api.post<Refund>(`payments/${sessionId}/refunds`, body);
@@ -119,7 +119,7 @@ describe('a refund', () => {
     assert.deepEqual(named.reports(), ['paid', 'paid']);
   });
 
-  test('has an event that waits for earlier ones, and that is read, listed, resent and replayed by its id', async (context) => {
+  test('has an event that waits for earlier events and can be read, listed, resent and replayed by its id', async (context) => {
     const { tillway, api, usual, named, sessionId } = await openShops(context);
     named.answer = 500;
     const { id } = await api.post<Refund>(`payments/${sessionId}/refunds`, { amount: 5.03 });

@@ -55,7 +55,7 @@ describe('a route with limits of the amount', () => {
     }
   });
 
-  it('is named in the error, with its limit, if there is no other route', async () => {
+  it('is named in the error with its limit if there is no other route', async () => {
     using file = limitedRoutes();
     await using on = await startTestService({ variables: { ROUTES_FILE: file.path } });
     await call('PUT', `${on.url}/api/gateway/routing/rules`, {

@@ -66,6 +66,6 @@ test('another currency is never the amount of the session', () => {
   });
 });
 
-test('an amount of an unknown payment is the total that its provider names', () => {
+test('the amount of an unknown payment is the total that its provider reports', () => {
   assert.deepEqual(sessionAmountOf(undefined, usd(5_024)), { amount: 5_024, currency: 'USD' });
 });

@@ -118,7 +118,7 @@ describe('a soft decline', () => {
     );
   });
 
-  test('is the cause of a failure that the provider gives no other cause for', () => {
+  test('is the cause of a failure for which the provider gives no other cause', () => {
     const declined = apply(handedOff(), 'provider_pending', { failure: DECLINE }).next;
     const left = { code: 'cancelled', source: 'buyer', reason: null } as const;
     const other = { code: 'processing_error', source: 'route', reason: 'down' } as const;
@@ -210,7 +210,7 @@ describe('a payout', () => {
     assert.equal(sumOf(postings), 0);
   });
 
-  test('is booked by balance transaction, and a withheld one in the other direction', () => {
+  test('is booked per balance transaction, and withheld money in the other direction', () => {
     forAll(200, fc.integer({ min: -100_000, max: 100_000 }), fc.stringMatching(/^txn_\w{1,10}$/), (net, id) => {
       const payment = aPayment({ status: 'paid' });
       const booked = payoutPosting(payment, { id, net }, NOW);
@@ -225,7 +225,7 @@ describe('a refund that was made at the provider', () => {
   const REFUND = { refundId: idOf('ref', 1), reference: 're_1' };
   const paidCheckout = (): Checkout => apply(handedOff(), 'paid').next;
 
-  test('takes its part of the rest, is not requested again, and is paid by its report', () => {
+  test("reduces the remaining amount, is not requested again, and ends by the provider's report", () => {
     forAll(300, fc.integer({ min: 1, max: firstOf(paidCheckout()).fees.total }), (amount) => {
       const checkout = paidCheckout();
       const { outcome, next, effects } = recordForeignRefund(checkout, firstOf(checkout), { ...REFUND, amount }, NOW);

@@ -101,7 +101,7 @@ describe('a sender of callbacks without the secret', () => {
 });
 
 describe('a sender of callbacks with the secret', () => {
-  it('cannot store an id that Stripe does not give, or change the path of a query', async () => {
+  it("cannot make the service store an id that is not of Stripe's form, or change the path of a query", async () => {
     const earlier = await hints();
     const count = world.stripe.requests.length;
     const object = { id: 'po_1' };
@@ -164,7 +164,7 @@ describe('a sender of callbacks with the secret', () => {
 });
 
 describe('a flood of the return URL', () => {
-  it('costs one row, and one question in 5 seconds, also after an outage', async () => {
+  it('stores one row and causes at most one question per 5 seconds, also after an outage', async () => {
     const { on, stripe } = world;
     const url = `${on.url}/checkout/${id}/back`;
     const flood = () =>

@@ -49,7 +49,7 @@ test('a capture of a payment that another report has paid is dropped', async () 
   assert.deepEqual([captured, await due()], [[], []]);
 });
 
-test('a capture that another process has claimed is left to it', async () => {
+test('a capture that another process has claimed is not claimed again', async () => {
   await using on = await startTestService();
   const { captured, due } = await approvedPayment(on);
   const [task] = await due();
@@ -58,7 +58,7 @@ test('a capture that another process has claimed is left to it', async () => {
   assert.deepEqual([captured, (await due()).length], [[], 1]);
 });
 
-test('an approved payment is captured once and paid by the answer', async () => {
+test('an approved payment is captured once, and the answer marks it paid', async () => {
   await using on = await startTestService();
   const { payment, captured } = await approvedPayment(on);
   await on.pass(0);

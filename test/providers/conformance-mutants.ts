@@ -63,7 +63,7 @@ export const MUTANTS: [rule: Rule, defect: string, change: Change][] = [
     }),
   ],
   [
-    'a callback about nothing of ours is answered 200 and changes nothing',
+    'a callback about records of another program is answered 200 and changes nothing',
     'refuses callbacks about unknown objects',
     (good) => ({
       async readCallback(raw, headers) {
@@ -73,7 +73,7 @@ export const MUTANTS: [rule: Rule, defect: string, change: Change][] = [
     }),
   ],
   [
-    'a callback about nothing of ours is answered 200 and changes nothing',
+    'a callback about records of another program is answered 200 and changes nothing',
     'cannot answer hints about unknown objects',
     (good) => ({
       async query(hint, page) {

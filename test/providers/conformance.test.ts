@@ -51,7 +51,7 @@ describe('the suite finds an adapter that', { concurrency: 2 }, () => {
   });
 });
 
-test('every rule of the suite has an adapter that breaks it', () => {
+test('every rule of the suite has a mutant adapter that breaks it', () => {
   const broken = new Set(MUTANTS.map(([rule]) => rule));
   assert.deepEqual(
     Object.keys(RULES).filter((rule) => !broken.has(rule as Rule)),

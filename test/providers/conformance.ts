@@ -222,7 +222,7 @@ export const RULES = {
     assert.ok((await recordsOf(world.on, payment.sessionId)) === before, 'nothing of the session changes');
   },
 
-  async 'a callback about nothing of ours is answered 200 and changes nothing'(world) {
+  async 'a callback about records of another program is answered 200 and changes nothing'(world) {
     const payment = await startedPayment(world);
     const logged = world.on.logged.length;
     await changesNothing(world, payment, () => deliver(world, world.party.foreign(payment)));

@@ -69,7 +69,7 @@ test('a hint is asked about at once, then after 5, 10, 20 and 30 s, less often a
   );
 });
 
-test('several hints about one object are one question, and hints about others are not', async () => {
+test('several hints about one object cause one question, and each other object causes its own', async () => {
   const { on, asked } = await asking(async () => NOTHING);
   await using _ = on;
   for (const event of ['ev_1', 'ev_2', 'ev_3']) await send(on, event, 'object_1');
@@ -95,7 +95,7 @@ test('an incomplete answer is asked for again 1 h and 24 h after the hint', asyn
   );
 });
 
-test('a long answer is read page by page, and again from the first one after a failure', async () => {
+test('a long answer is read page by page, and from the first page again after a failure', async () => {
   const pages: (string | null)[] = [];
   const { on } = await asking(async () => NOTHING);
   await using _ = on;
@@ -112,7 +112,7 @@ test('a long answer is read page by page, and again from the first one after a f
   assert.deepEqual(pages, [null, 'a', 'b', null, 'a', 'b']);
 });
 
-test('the return of a buyer asks the provider, once in 5 s, and answers with the page', async () => {
+test('when a buyer returns, the service asks the provider at most once per 5 s and redirects to the checkout page', async () => {
   const { on, asked } = await asking(async () => NOTHING);
   await using _ = on;
   replaceProvider(on, { returnHint: ({ id }) => ({ about: 'payment', id }) });
@@ -136,7 +136,7 @@ test('the return of a buyer asks the provider, once in 5 s, and answers with the
   assert.equal(asked.length, 2);
 });
 
-test('a callback may contain several reports, and is answered in the words of its provider', async () => {
+test('a callback may contain several reports, and the service answers with the text that the provider expects', async () => {
   await using on = await startTestService();
   const hints = [
     { eventId: 'ev_1', about: 'payment', id: 'object_1' } as const,
@@ -157,7 +157,7 @@ test('a callback to an instance that does not exist is answered 404', async () =
   assert.equal((await call('POST', `${on.url}/api/providers/nobody/callbacks`, {})).status, 404);
 });
 
-test('one event id of two instances, or of two environments, is two messages', async () => {
+test('the same event id from two instances or environments gives two messages', async () => {
   await using on = await startTestService();
   const hint = { eventId: 'ev_1', about: 'payment', id: 'object_1' } as const;
   const senders = ['alpha', 'beta'].flatMap((provider) =>

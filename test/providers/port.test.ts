@@ -17,7 +17,7 @@ import { startStripe } from './conformance-parties.ts';
 
 const lost = (isAnswered: boolean): HandoffResult => ({ outcome: 'ambiguous', reason: 'lost', isAnswered });
 
-test('an ambiguous handoff is sent again only as its provider allows', async () => {
+test('an ambiguous handoff is sent again only if the trait `resend` allows it', async () => {
   await using on = await startTestService();
   const { traits } = on.service.deps.providers.get('sandbox')!;
   const cases = [
@@ -44,7 +44,7 @@ test('an ambiguous handoff is sent again only as its provider allows', async () 
   }
 });
 
-test('a payment about which its provider cannot tell stays pending until its timeout', async () => {
+test('a payment stays pending until its timeout while its provider answers `cannot_tell`', async () => {
   await using on = await startTestService();
   replaceProvider(on, { handoff: async () => lost(true), inquire: async () => 'cannot_tell' });
   const session = await createSession(on);
@@ -55,7 +55,7 @@ test('a payment about which its provider cannot tell stays pending until its tim
   assert.ok(payment!.inquiries > 0);
 });
 
-test('a signal finds its payment by the own ids of its provider, and only that of its instance', async () => {
+test("a signal with the provider's own id finds the payment, but only a payment of the same provider instance", async () => {
   await using on = await startTestService();
   const { deps } = on.service;
   const routes = ['alpha', 'beta'].map((provider) => aRoute({ id: provider, integrationId: provider }));
@@ -92,7 +92,7 @@ test('a signal finds its payment by the own ids of its provider, and only that o
   assert.equal(await report('beta', { paymentId: alpha.id }), 'provider_mismatch');
 });
 
-test('a provider that keeps its charge returns none of it with a refund', () => {
+test("a refund returns no part of the provider's charge if the provider keeps it", () => {
   const fees = splitFees(10_000, { buyerFeeRate: 0, gatewayFeeRate: 29_000 });
   const costs = [true, false].map((costRefundable) => {
     const payment = aPayment({ status: 'paid', amount: 10_000, fees, providerCost: 320, costRefundable });
@@ -106,7 +106,7 @@ test('a provider that keeps its charge returns none of it with a refund', () => 
   assert.deepEqual(costs, [160, 0]);
 });
 
-test('an adapter that is a class has all its methods when it is observed', async () => {
+test('an adapter that is a class keeps all its methods when it is measured', async () => {
   class Adapter {
     readonly id = 'class';
     readonly environment = 'sandbox';
@@ -153,7 +153,7 @@ test('an adapter that is a class has all its methods when it is observed', async
   }
 });
 
-test('a sample signed with the published secret pays nothing of a real provider', async () => {
+test('a sample signed with the published secret changes no payment of a real provider', async () => {
   await using world = await startWorld(startStripe);
   const { on } = world;
   const session = await createSession(on);

@@ -18,7 +18,7 @@ async function sentBefore(failing: Promise<unknown>): Promise<boolean> {
   return error.wasSent;
 }
 
-test('an answer has its status, its JSON and the request id', async () => {
+test('an answer contains the status, the JSON and the request id', async () => {
   await using server = await startServer((request, response) => {
     response.writeHead(402, { 'request-id': 'req_1' }).end(JSON.stringify({ key: request.headers.authorization }));
   });
@@ -26,7 +26,7 @@ test('an answer has its status, its JSON and the request id', async () => {
   assert.deepEqual(answer, { status: 402, json: { key: 'Bearer key' }, requestId: 'req_1' });
 });
 
-test('redirects are not followed, and an answer that is not JSON has none', async () => {
+test('the client follows no redirect, and returns no JSON for another body', async () => {
   await using server = await startServer((_request, response) => {
     response.writeHead(302, { location: '/elsewhere' }).end('moved');
   });
@@ -34,7 +34,7 @@ test('redirects are not followed, and an answer that is not JSON has none', asyn
   assert.deepEqual(answer, { status: 302, json: undefined, requestId: null });
 });
 
-test('a refused connection and an unknown host were not sent; a reset, a time-out and an oversized answer were', async () => {
+test('after a refused connection or an unknown host the request was not sent; after a reset, a time-out or an oversized answer it was', async () => {
   const closed = await startServer(() => undefined);
   await closed[Symbol.asyncDispose]();
   assert.equal(await sentBefore(clientOf(closed.url)({ method: 'GET', path: '/' })), false);

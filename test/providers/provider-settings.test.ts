@@ -46,7 +46,7 @@ function summary(variables: Record<string, string>) {
 describe('the instances of the settings', () => {
   test('are none by default', () => assert.deepEqual(summary({}), []));
 
-  test('have the environment of the key', () => {
+  test('have the environment of their key', () => {
     assert.deepEqual(summary(TEST), ['stripe_test stripe sandbox']);
     assert.deepEqual(summary({ ...TEST, STRIPE_SECRET_KEY: `rk_test_${HIDDEN}` }), ['stripe_test stripe sandbox']);
     assert.deepEqual(summary(LIVE), ['stripe stripe production']);
@@ -64,7 +64,7 @@ describe('the instances of the settings', () => {
     }
   });
 
-  test('come from the file too, with secrets of variables and files', () => {
+  test('are read from the file too, with secrets from variables and files', () => {
     assert.deepEqual(summary(entryWith({ account: 'acct_1', buyerWindowMinutes: 60 })), ['shop stripe sandbox']);
     const second = { ...ENTRY, id: 'other', secretKey: { file: written(`${TEST_KEY}\n`) } };
     const PROVIDERS_FILE = written({ providers: [ENTRY, second] });
@@ -90,7 +90,7 @@ describe('the instances of the settings', () => {
     assert.equal(readConfig(entryWith({})).providers[0]!.account, undefined);
   });
 
-  test('decide nothing about the simulator unless SIMULATOR is set', () => {
+  test('leave the simulator setting undefined unless SIMULATOR is set', () => {
     assert.equal(readConfig(TEST).simulator, undefined);
     assert.equal(readConfig({ ...TEST, SIMULATOR: 'true' }).simulator, true);
   });

@@ -64,7 +64,7 @@ describe('the readiness of an instance', () => {
     assert.deepEqual(await delays(2 * HOUR), [0, 3600]);
   });
 
-  it('has the reason of the first error, or that of a failed check', async () => {
+  it('has the message of the first error as its reason, or that of a check that failed', async () => {
     const { readiness, set, clock } = checked(REFUSED);
     await readiness.checkDue();
     assert.equal(readiness.reasonOf('shop', 'ach'), 'shop: the key was refused (401)');
@@ -75,14 +75,14 @@ describe('the readiness of an instance', () => {
     assert.equal(readiness.list()[0]!.findings[0]!.level, 'error');
   });
 
-  it('can exclude single networks', async () => {
+  it('can exclude the routes of single networks', async () => {
     const { readiness } = checked({ ...READY, unavailable: { ach: 'the account cannot take it' } });
     await readiness.checkDue();
     assert.equal(readiness.reasonOf('shop', 'ach'), 'shop: the account cannot take it');
     assert.equal(readiness.reasonOf('shop', 'card_network'), null);
   });
 
-  it('ends at once when the key is refused, and is checked again after 10 s', async () => {
+  it('is lost at once when the key is refused, and is checked again after 10 s', async () => {
     const { readiness, delays } = checked(READY);
     await readiness.checkDue();
     const version = readiness.version();
@@ -101,7 +101,7 @@ describe('the readiness of an instance', () => {
     assert.equal(await checking, 1);
   });
 
-  it('is not restored by a check that began before the refusal', async () => {
+  it('does not return with a check that began before the refusal', async () => {
     const { readiness } = checked(READY);
     const checking = readiness.checkDue();
     readiness.refuseKey('shop', 'the key was refused (401)');
@@ -184,7 +184,7 @@ describe('a service with a provider of sandbox', () => {
     assert.match(await (await fetch(on.url)).text(), /Provider: Stripe \(stripe_test\)\./);
   });
 
-  it('offers those too with SIMULATOR=true, and only those with SIMULATOR=false and no provider', async () => {
+  it("offers the simulator's routes too with SIMULATOR=true, and no route with SIMULATOR=false and no provider", async () => {
     await using both = await serviceWith(READY, { variables: { SIMULATOR: 'true' } });
     const ids = [...(await standings(both.on)).keys()];
     assert.ok(ids.includes('sandbox_card_backup') && ids.includes('card_stripe_test'));

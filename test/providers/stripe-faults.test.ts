@@ -130,7 +130,7 @@ describe('a fault of a handoff', () => {
     assert.equal((await lastPayment(on, later)).route.provider, 'stripe_test');
   });
 
-  it('is shown to the buyer if no other route is left, who can then try again', async () => {
+  it('is shown to the buyer if no other route is left, and the buyer can try again', async () => {
     const { on, stripe } = world();
     await on.pass(3 * SECOND);
     const id = await createSession(on);
@@ -221,7 +221,7 @@ describe('a callback', () => {
     assert.ok(await isPaid(page));
   }
 
-  it('that says a session is paid which is not moves nothing', async () => {
+  it('that reports an unpaid session as paid changes nothing', async () => {
     const { on, stripe } = world();
     const { id, page, session } = await started();
     const object = { ...stripe.world.sessions.get(session)!, status: 'complete', payment_status: 'paid' };
@@ -302,7 +302,7 @@ describe('a key that is revoked while the service runs', () => {
     assert.match(await pageText(on, `/checkout/${waiting}`), /Payment received/);
   });
 
-  it('is noticed at the handoff, and the buyer is led to the next route', async () => {
+  it('is detected at the handoff, and the next route takes the payment', async () => {
     const { on, stripe } = world();
     stripe.isKeyRevoked = true;
     const id = await createSession(on);
@@ -322,7 +322,7 @@ describe('random faults of handoffs', () => {
     assert.deepEqual(await runHandoffFaults(runs(BUYERS), seed), []);
   });
 
-  it('show an adapter that reports a cancellation which Stripe never got', async () => {
+  it('detect a mutant adapter that reports a cancellation without sending it', async () => {
     assert.notDeepEqual(await runHandoffFaults(10, 1, true), []);
   });
 });

@@ -12,7 +12,7 @@ function outcomeOf(result: HandoffResult): string {
 }
 
 describe('a handoff', () => {
-  test('gives the session and its page, and once more the same', async () => {
+  test('returns the session and its page, and the same ones when it is repeated', async () => {
     await using world = await startStripeWorld();
     const payment = stripePayment();
     const results = await Promise.all([1, 2].map(() => world.provider.handoff(handoffOf(payment))));
@@ -52,7 +52,7 @@ describe('a handoff', () => {
     });
   }
 
-  test('is refused if nothing listens, and accepted after the return', async () => {
+  test('is refused while nothing listens, and accepted afterwards', async () => {
     await using world = await startStripeWorld();
     await world.stripe.goDown();
     assert.equal(outcomeOf(await world.provider.handoff(handoffOf(stripePayment()))), 'refused');
@@ -69,7 +69,7 @@ describe('a handoff', () => {
     await handedOff(world);
   });
 
-  test('with a revoked key is refused, reported at once, and no log line or message has the key', async () => {
+  test('with a revoked key is refused and reported at once, and no log line or message contains the key', async () => {
     await using world = await startStripeWorld();
     world.stripe.isKeyRevoked = true;
     const result = await world.provider.handoff(handoffOf(stripePayment()));
@@ -82,7 +82,7 @@ describe('a handoff', () => {
       assert.ok(!written.includes(secret));
   });
 
-  test('is refused by a clear refusal, with its message', async () => {
+  test("is refused with Stripe's message after a clear refusal", async () => {
     await using world = await startStripeWorld();
     const small = stripePayment({ amount: 20, fees: { buyerFee: 0, gatewayFee: 1, merchantNet: 19, total: 20 } });
     const result = await world.provider.handoff(handoffOf(small));
@@ -96,7 +96,7 @@ describe('a handoff', () => {
     assert.equal(world.stripe.requests.length, 1);
   });
 
-  test('is refused if the method is turned off, because the page would offer nothing', async () => {
+  test('is refused if the payment method is turned off, because the page would offer no method', async () => {
     await using world = await startStripeWorld();
     world.stripe.methods = ['card'];
     const debit = stripePayment({ id: idOf('pay', 2) }, 'ach');
@@ -133,7 +133,7 @@ describe('a handoff', () => {
     assert.equal(outcomeOf(await world.provider.handoff(handoffOf(late))), 'refused');
   });
 
-  test('that is paid before its answer gives the hint first', async () => {
+  test('whose payment is paid before the answer arrives gives the hint first', async () => {
     await using world = await startStripeWorld();
     world.stripe.paysBeforeAnswer = true;
     const payment = await handedOff(world);

@@ -34,7 +34,7 @@ function refundOf(payment: Payment, fields: Partial<RefundRequest> = {}): Refund
 }
 
 describe('a payment at Stripe', () => {
-  test('is paid by card with its cost, and cannot be cancelled into anything else', async () => {
+  test('by card is reported as paid with its cost, and a cancellation after that changes nothing', async () => {
     await using world = await startStripeWorld();
     const payment = await handedOff(world);
     const reference = payment.providerReference!;
@@ -90,7 +90,7 @@ describe('a payment at Stripe', () => {
     assert.equal((await fetch(payment.providerUrl!)).status, 410);
   });
 
-  test('that Stripe does not know any more is not lost: the service cannot tell', async () => {
+  test('that Stripe does not find is reported as `cannot_tell`, not as `unknown`', async () => {
     await using world = await startStripeWorld();
     const payment = stripePayment({ providerReference: 'cs_test_of_another_account' });
     assert.equal(await world.provider.inquire(payment), 'cannot_tell');
@@ -115,7 +115,7 @@ describe('a payment at Stripe', () => {
 });
 
 describe('events of others', () => {
-  test('of another environment, account or program give nothing, and the first two are logged', async () => {
+  test('of another environment, account or program give no hint, and the first two are logged', async () => {
     await using world = await startStripeWorld();
     await paidPayment(world);
     const [event] = world.stripe.events;
@@ -161,7 +161,7 @@ describe('a refund at Stripe', () => {
     assert.equal(world.stripe.world.refunds.size, 1);
   });
 
-  test('is found by its metadata after a day, when Stripe has forgotten the key', async () => {
+  test('is found by its metadata after a day, when Stripe has forgotten the idempotency key', async () => {
     await using world = await startStripeWorld();
     const payment = await paidPayment(world);
     const first = await world.provider.refund(refundOf(payment));
@@ -239,7 +239,7 @@ describe('a refund at Stripe', () => {
     assert.deepEqual(disputed, { status: 'failed', reason: 'the payment is disputed', reference: null });
   });
 
-  test('made in the dashboard has no id of ours', async () => {
+  test('that was made in the dashboard carries no id of this service', async () => {
     await using world = await startStripeWorld();
     const payment = await paidPayment(world);
     const { id } = world.stripe.refundInDashboard(payment.chargeReference!, 500);

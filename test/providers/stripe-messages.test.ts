@@ -75,7 +75,7 @@ describe('reports on payments', () => {
     assert.equal(paymentReport(aStripeSession({ payment_intent: null })).chargeReference, null);
   });
 
-  test('an expired session failed by the buyer, or by the last decline', () => {
+  test('an expired session is a failure of the buyer, or has the cause of the last decline', () => {
     const { state, decline: found } = paymentReport(aStripeSession({ status: 'expired' }));
     assert.deepEqual([state, found?.source, found?.code], ['failed', 'buyer', 'cancelled']);
     assert.deepEqual(paymentReport(aStripeSession({ status: 'expired' }, declined)).decline, decline);
@@ -107,7 +107,7 @@ describe('reports on payments', () => {
     assert.deepEqual([report.state, report.expectedBy, report.received], ['processing', NOW + 10 * DAY, null]);
   });
 
-  test('a returned debit failed by its error', () => {
+  test('a returned debit fails with the cause that Stripe reports', () => {
     for (const status of ['requires_payment_method', 'canceled']) {
       const last_payment_error = { type: 'card_error', code: 'account_closed' };
       const { state, decline } = paymentReport(aStripeSession({ status: 'complete' }, { status, last_payment_error }));
@@ -115,7 +115,7 @@ describe('reports on payments', () => {
     }
   });
 
-  test('an unknown state is in progress, and never money', () => {
+  test('an unknown state counts as in progress, and never as paid', () => {
     for (const [status, payment_status, intent] of [
       ['complete', 'unpaid', 'new_status'],
       ['complete', 'no_payment_required', 'succeeded'],
@@ -127,7 +127,7 @@ describe('reports on payments', () => {
     }
   });
 
-  test('an answer without a required field is no session', () => {
+  test('an answer without a required field is not read as a session', () => {
     for (const field of ['id', 'object', 'livemode', 'status', 'payment_status', 'amount_total', 'currency']) {
       assert.equal(readSession({ ...aStripeSession(), [field]: undefined }), undefined, field);
     }
@@ -176,7 +176,7 @@ describe('refunds', () => {
   const refund = { id: 're_1', object: 'refund', status: 'succeeded', amount: 1, currency: 'usd', metadata: {} };
   const read = (fields: Fields) => readRefund({ ...refund, ...fields })!;
 
-  test('every status but succeeded, failed and canceled is pending', () => {
+  test('count as pending for every status except succeeded, failed and canceled', () => {
     const statuses = {
       succeeded: 'succeeded',
       failed: 'failed',
@@ -201,7 +201,7 @@ describe('refunds', () => {
       assert.equal(refundIdOf(read({ metadata })), null);
   });
 
-  test('only a final refusal is a failure', () => {
+  test('fail only by a final refusal', () => {
     const answer = (fields: Fields) => ({ error: { type: 'invalid_request_error', ...fields } });
     assert.match(refundRefusal(400, answer({ code: 'charge_already_refunded' }))!, /already/);
     assert.match(refundRefusal(400, answer({ param: 'amount' }))!, /exceeds/);
@@ -267,7 +267,7 @@ test('every subscribed event gives a hint about its object, and every other even
 describe('parameters', () => {
   const settings = { buyerWindowMinutes: 60, adaptivePricing: false };
 
-  test('are a function of the stored payment, and sum to its total', () => {
+  test('depend only on the stored payment, and the line items add up to its total', () => {
     const params = sessionParams(handoffOf(stripePayment()), settings)!;
     assert.deepEqual(params, sessionParams(handoffOf(stripePayment()), settings));
     assert.equal(params.expires_at, NOW / 1000 + 3600);
@@ -314,7 +314,7 @@ describe('settings', () => {
     }
   });
 
-  test('belong to one environment, and another server is on this machine', () => {
+  test('belong to one environment, and accept another server only on this machine', () => {
     assert.equal(faultOf('sandbox', {}), undefined);
     assert.equal(faultOf('production', { secretKey: 'rk_live_1' }), undefined);
     assert.match(faultOf('sandbox', { secretKey: 'sk_live_1' })!, /^secretKey .*sk_test_/);
@@ -328,7 +328,7 @@ describe('settings', () => {
     assert.match(faultOf('production', { secretKey: 'sk_live_1', apiBase: 'http://127.0.0.1:1' })!, /^apiBase/);
   });
 
-  test('bring four routes whose ids contain the name of the instance', () => {
+  test('give four routes whose ids contain the name of the instance', () => {
     const ids = stripeRoutes('stripe_test', 'sandbox').map(({ id }) => id);
     assert.deepEqual(ids, [
       'card_stripe_test',

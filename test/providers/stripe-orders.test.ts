@@ -105,7 +105,7 @@ describe('events of Stripe', () => {
     assert.deepEqual(await runOrders(runs(SCRIPTS), seed), []);
   });
 
-  it('show an adapter that takes the content of a callback for the newest state', async () => {
+  it('detect a mutant adapter that trusts the content of a callback', async () => {
     assert.notDeepEqual(await runOrders(30, 4, true), []);
   });
 });

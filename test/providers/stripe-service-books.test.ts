@@ -161,7 +161,7 @@ test('a payout of Stripe settles the payments that are in it', async (context) =
   await stage.assertBooks();
 });
 
-test('a cent that is missing at Stripe is noticed', async (context) => {
+test("the comparison with Stripe's balance detects a missing cent", async (context) => {
   const stage = await openStripeStage(context);
   await stage.sell();
   const [movement] = stage.stripe.world.movements.values();

@@ -89,7 +89,7 @@ describe('a card payment at Stripe', () => {
     await stage.assertBooks();
   });
 
-  test('has its fee an hour later if Stripe does not know it at first', async (context) => {
+  test('gets its fee an hour later if Stripe does not know the fee at first', async (context) => {
     const stage = await openStripeStage(context);
     Object.assign(stage.stripe, { delaysFees: true, cardRate: 0.044 });
     const sale = await stage.sell();
@@ -105,7 +105,7 @@ describe('a card payment at Stripe', () => {
 });
 
 describe('a bank debit at Stripe', () => {
-  test('is in progress for days, without ways out, and is paid then', async (context) => {
+  test('is in progress for days, offers no way out meanwhile, and is then paid', async (context) => {
     const stage = await openStripeStage(context);
     const { clock } = stage.tillway;
     const debit = await startDebit(stage);
@@ -146,7 +146,7 @@ describe('a bank debit at Stripe', () => {
     await stage.assertBooks();
   });
 
-  test('that Stripe has and the service does not know of yet cannot be left for another method', async (context) => {
+  test('cannot be left for another method, even before the service knows of it', async (context) => {
     const stage = await openStripeStage(context);
     const debit = await stage.start('local');
     stage.stripe.sendingOf = () => ({ times: 0, delayMs: 0 });
@@ -159,7 +159,7 @@ describe('a bank debit at Stripe', () => {
 });
 
 describe('callbacks of Stripe', () => {
-  test('about objects of another program are answered with 200, counted and not stored', async (context) => {
+  test('about objects of another program get status 200, and are counted but not stored', async (context) => {
     const stage = await openStripeStage(context);
     const { stripe } = stage;
     const sale = await stage.sell();
@@ -221,7 +221,7 @@ describe('callbacks of Stripe', () => {
     await stage.assertBooks();
   });
 
-  test('that are forged are refused and bring no question to Stripe forward', async (context) => {
+  test('that are forged are refused and cause no question to Stripe', async (context) => {
     const stage = await openStripeStage(context);
     const { stripe } = stage;
     const sale = await stage.start('card');
@@ -239,7 +239,7 @@ describe('callbacks of Stripe', () => {
     assert.equal((await stage.payment(sale)).status, 'paid');
   });
 
-  test('that are signed, but say more than Stripe answers, pay nothing', async (context) => {
+  test("that are signed but differ from Stripe's answer mark nothing paid", async (context) => {
     const stage = await openStripeStage(context);
     const { stripe } = stage;
     const sale = await stage.start('card');

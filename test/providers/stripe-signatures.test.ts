@@ -42,7 +42,7 @@ test('forged callbacks are never accepted', async () => {
   assert.deepEqual(await forgeCallbacks(world, runs(FORGERIES), NOW), []);
 });
 
-test('a forger who knows the secret is caught by the campaign of forgeries', async () => {
+test('the campaign of forgeries detects a forger who knows the secret', async () => {
   const { problems } = await STRIPE_FORGERIES.run({ cycles: 1, injected: true });
   assert.ok(problems.length > 0);
 });
@@ -87,7 +87,7 @@ test('a signature is accepted for 300 s, and the refusal then names the clock', 
   }
 });
 
-test('a signed body that is not JSON is invalid input, and an event of another form is nothing of ours', async () => {
+test('a signed body that is not JSON is invalid input, and an event of another form gives no hint', async () => {
   await using world = await startStripeWorld();
   const { webhookSecret } = world.stripe;
   const { code } = await refusal(world.provider.readCallback(Buffer.from('text'), signed('text', webhookSecret)));

@@ -174,7 +174,7 @@ describe('a buyer with two providers', () => {
     });
   }
 
-  it('is not troubled by a late failure of the first attempt, before or after the second one is paid', async () => {
+  it('keeps the second attempt after a late failure of the first one, before and after the payment', async () => {
     const { on, stripe } = world;
     const id = await started('card');
     const first = await stripeSessionOf(on, id);
@@ -201,7 +201,7 @@ describe('random histories of two providers', () => {
     assert.deepEqual(await runHistories(runs(HISTORIES), seed), []);
   });
 
-  it('show a provider that acknowledges refunds and does not make them', async () => {
+  it('detect a mutant provider that acknowledges refunds without making them', async () => {
     assert.notDeepEqual(await runHistories(HISTORIES, 1, true), []);
   });
 });

@@ -11,7 +11,7 @@ import { type Postgres, startPostgres } from './postgres.ts';
 import { type TcpProxy, startProxy } from './tcp-proxy.ts';
 import { until } from './until.ts';
 
-// Tests of the tools for faults of the PostgreSQL driver, with a client that works correctly.
+// The tests of the PostgreSQL driver inject faults with these tools. A plain `pg` client shows that the tools themselves work.
 
 let postgres: Postgres;
 // Keeps a commit that does not wait for the disk in memory long enough to be lost.

@@ -88,7 +88,7 @@ export function createReadiness({ instances, providers, now, log }: ReadinessDep
   async function check(id: string, provider: Provider): Promise<void> {
     const before = states.get(id)!;
     checking.add(id);
-    const result = await resultOf(provider);
+    const result = await checkProvider(provider);
     checking.delete(id);
     // Meanwhile the provider has refused the credentials. That is newer than the result of this check.
     if (states.get(id) !== before) return;
@@ -139,8 +139,8 @@ export function providerReason(
   return readiness.reasonOf(integrationId, network);
 }
 
-/** The result of a check; an unreachable provider is a finding. */
-export async function resultOf(provider: Pick<Provider, 'check'>): Promise<CheckResult> {
+/** Checks a provider. Returns an error finding if the check itself fails. */
+export async function checkProvider(provider: Pick<Provider, 'check'>): Promise<CheckResult> {
   try {
     return await provider.check();
   } catch (error) {
