@@ -76,7 +76,7 @@ const payout = z.object({
   status: z.string(),
   arrival_date: z.int(),
 });
-/** An id in a callback: nothing that changes the path of a query, whoever signed it. */
+/** Id in a callback. It has only characters that cannot change the path of a query, even if the signing secret leaked. */
 const eventId = z.string().regex(/^\w{1,255}$/);
 const event = z.object({
   id: eventId,

@@ -67,7 +67,7 @@ function sumOf(postings: readonly Posting[], account?: string): number {
 
 const reversalPostings = ({ postings }: World) => postings.filter(({ kind }) => kind === 'reversal');
 
-/** What a test can see of a world, without ids and times. */
+/** The observable state of a world, without ids and times. */
 function seen(world: World) {
   const { reversed, refunded, ledgerStatus } = paymentOf(world);
   const accounts = [

@@ -170,7 +170,7 @@ async function changesNothing(world: World, { sessionId }: Payment, act: () => P
   assert.ok((await recordsOf(world.on, sessionId)) === before, 'nothing of the session changes');
 }
 
-/** What every adapter must guarantee. Each rule uses payments of its own, so that rules can share a world. */
+/** The guarantees of every adapter. Each rule creates its own payments, so that rules can share a world. */
 export const RULES = {
   async 'a payment is paid once, with the total that the buyer paid'(world) {
     const payment = await paidPayment(world);

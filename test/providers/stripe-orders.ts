@@ -24,7 +24,7 @@ const REFUND = 10;
 
 type Random = (limit: number) => number;
 
-/** What the buyer, the bank, the merchant and Stripe do about one payment, each at its own time. */
+/** Actions of the buyer, the bank, the merchant and Stripe for one payment, each at its own time. */
 const ACTS = {
   pay: ({ stripe }, { session }) => stripe.pay(session),
   startDebit: ({ stripe }, { session }) => stripe.startDebit(session),
@@ -179,7 +179,7 @@ async function endOf({ on }: StripeService, { id }: Case) {
   };
 }
 
-/** What the merchant knows after all events: the newest one about the session, each refund and each dispute. */
+/** The merchant's knowledge after all events: the newest event about the session, each refund and each dispute. */
 function newsOf(events: readonly MerchantEvent[]): string[] {
   const news = new Map<string, string>();
   for (const { type, body } of events) {

@@ -52,7 +52,7 @@ async function takenFor({ on, stripe: { world } }: StripeService, { id, route }:
   return charges.reduce((sum, { amount, amount_refunded: refunded }) => sum + amount - refunded, 0);
 }
 
-/** What a checkout breaks of: one paid payment and event, and every other cent is refunded or listed. */
+/** Violations of the rule: one paid payment, one paid event, and every other cent refunded or listed. */
 export async function problemsOfCheckout(world: StripeService, id: string): Promise<string[]> {
   const { on } = world;
   const { store } = on.service.deps;
