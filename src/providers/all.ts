@@ -15,7 +15,7 @@ export interface AdapterContext {
   callbackUrl: string;
   /** Base URL of the hosted pages, without a trailing slash. */
   checkoutUrl: string;
-  log: Logger;
+  log: Pick<Logger, 'info' | 'warn' | 'error'>;
   /** Called when the provider refuses the credentials of this instance; `reason` is a clause: "the key was refused (401)". */
   onRefusedKey(reason: string): void;
 }

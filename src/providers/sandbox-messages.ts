@@ -3,6 +3,7 @@ import { GatewayError } from '../domain/gateway-error.ts';
 import type { DeclineCode, ProviderFailure, ProviderFault } from '../domain/failure.ts';
 import type { PaymentState, ProviderAmount, ProviderReport } from '../domain/provider-report.ts';
 import type { RefundOutcome } from '../domain/refund-record.ts';
+import { jsonOfCallback } from './callback-body.ts';
 import type { HandoffRequest, KnownPayment, RefundRequest, Signal } from './provider.ts';
 
 // Only an explicit success counts as paid. A state that is missing here counts as in progress.
@@ -130,7 +131,7 @@ function outcomeOf(state: string, reason: string | null | undefined): RefundOutc
 
 /** Reads a verified callback. Throws GatewayError `invalid_input` if it is not one of this provider. */
 export function readEvent(rawBody: Buffer): Signal & { eventId: string } {
-  const json = jsonOf(rawBody);
+  const json = jsonOfCallback(rawBody);
   const refunded = refundEvent.safeParse(json);
   if (refunded.success) {
     const { event: eventId, type, order: sessionId, refund: ours, reason, ...money } = refunded.data;
@@ -179,12 +180,4 @@ function failureOf(state: string, reason: string | null): ProviderFailure {
   if (state === 'CANCELLED') return { code: 'cancelled', source: 'buyer', reason };
   const [code, source] = FAILURES.get(reason ?? '') ?? ['declined', 'route'];
   return { code, source, reason };
-}
-
-function jsonOf(rawBody: Buffer): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(rawBody));
-  } catch {
-    throw new GatewayError('invalid_input', 'The callback is not valid JSON in UTF-8.');
-  }
 }

@@ -1,5 +1,4 @@
-import type { Logger } from 'pino';
-import type { Environment } from '../domain/route.ts';
+import type { AdapterContext, Instance } from './all.ts';
 import { type HttpAnswer, createHttpClient } from './provider-http.ts';
 import { type StripeError, readError } from './stripe-objects.ts';
 import type { StripeSettings } from './stripe-settings.ts';
@@ -9,21 +8,9 @@ export const STRIPE_API_VERSION = '2026-10-28.endive';
 const API_ORIGIN = 'https://api.stripe.com';
 const KEY = /\b(?:sk|rk)_(?:test|live)_[\w*]+/g;
 
-export interface StripeInstance {
-  id: string;
-  environment: Environment;
-  settings: StripeSettings;
-}
-
-export interface StripeContext {
-  /** Milliseconds since 1970. */
-  now(): number;
-  /** URL of this instance's callbacks, as registered at Stripe. */
-  callbackUrl: string;
-  log: Pick<Logger, 'info' | 'warn' | 'error'>;
-  /** Callback for an answer that refuses the API key, after which the instance is not ready; `reason` is a clause. */
-  onRefusedKey(reason: string): void;
-}
+export type StripeInstance = Instance<StripeSettings>;
+/** Dependencies of the adapter. It does not need the base URL of the hosted pages. */
+export type StripeContext = Omit<AdapterContext, 'checkoutUrl'>;
 
 interface CallOptions {
   /** Parameters in form encoding: the body of a POST. */

@@ -1,5 +1,6 @@
 import { GatewayError } from '../domain/gateway-error.ts';
 import { verifyCallback } from '../webhooks/sign.ts';
+import { jsonOfCallback } from './callback-body.ts';
 import type { CallbackHeaders } from './provider.ts';
 import { type StripeEvent, readEvent, readSignatures } from './stripe-objects.ts';
 
@@ -16,7 +17,7 @@ export function readSignedEvent(
   { secrets, nowMs }: { secrets: readonly string[]; nowMs: number },
 ): StripeEvent | undefined {
   verifySignature(rawBody, headers[SIGNATURE_HEADER], secrets, nowMs);
-  return readEvent(jsonOf(rawBody));
+  return readEvent(jsonOfCallback(rawBody));
 }
 
 function verifySignature(rawBody: Buffer, header: unknown, secrets: readonly string[], nowMs: number): void {
@@ -33,12 +34,4 @@ function verifySignature(rawBody: Buffer, header: unknown, secrets: readonly str
   throw new GatewayError('unauthorized', `The signature is right, but its time is ${difference}.`, {
     suggestion: `Set the clock of this machine, or send the event again: at most ${TOLERANCE_SECONDS} s are accepted.`,
   });
-}
-
-function jsonOf(rawBody: Buffer): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(rawBody));
-  } catch {
-    throw new GatewayError('invalid_input', 'The callback is not valid JSON in UTF-8.');
-  }
 }

@@ -149,20 +149,22 @@ test('the books hold exactly the money and the fee that the newest report of eac
   });
 });
 
+/** A request for a refund, without its amount. */
+const ORDER = {
+  refundId: idOf('ref', 1),
+  paymentId: PAYMENT.id,
+  reason: null,
+  idempotencyKey: null,
+  requestHash: null,
+};
+
 test('reversed money is not refunded', () => {
   forAll(500, fc.integer({ min: 1, max: TOTAL }), fc.integer({ min: 1, max: TOTAL }), (taken, amount) => {
     const world = newWorld();
     report(world, { reference: 'dp_1', revision: 1, status: 'lost', taken, fee: 0, reason: null });
-    const order = {
-      refundId: idOf('ref', 1),
-      paymentId: PAYMENT.id,
-      reason: null,
-      idempotencyKey: null,
-      requestHash: null,
-    };
     const left = TOTAL - taken;
     assert.equal(leftOf(paymentOf(world)).total, left);
-    const { outcome } = requestRefund(world.checkout, { ...order, amount }, NOW);
+    const { outcome } = requestRefund(world.checkout, { ...ORDER, amount }, NOW);
     assert.equal(outcome, left === 0 ? 'nothing_left' : amount > left ? 'too_much' : 'requested');
   });
 });
@@ -171,14 +173,7 @@ test('the rest of a partly reversed payment can be refunded, and leaves nothing 
   forAll(500, fc.integer({ min: 1, max: TOTAL - 1 }), (taken) => {
     const world = newWorld();
     report(world, { reference: 'dp_1', revision: 1, status: 'lost', taken, fee: 0, reason: null });
-    const order = {
-      refundId: idOf('ref', 1),
-      paymentId: PAYMENT.id,
-      reason: null,
-      idempotencyKey: null,
-      requestHash: null,
-    };
-    const { effects } = requestRefund(world.checkout, { ...order, amount: null }, NOW);
+    const { effects } = requestRefund(world.checkout, { ...ORDER, amount: null }, NOW);
     const booked = [
       ...world.postings,
       ...effects.flatMap((effect) => (effect.type === 'post' ? [effect.posting] : [])),
