@@ -47,7 +47,9 @@ await report('The merchant wins the dispute, and Stripe returns the money.');
 stripe.nextRefundStatus = 'pending';
 const refund = await tillway.refunds.create(debit.paymentId, { amount: 20 });
 await holds('the refund at Stripe', async () => stripe.world.refunds.size === 1);
-await report('The merchant refunds 20.00 of the bank debit. The refund is pending.');
+await report(
+  'The merchant refunds 20.00 of the bank debit. The refund is pending, and Stripe has deducted it already.',
+);
 stripe.finishRefund([...stripe.world.refunds.keys()][0]!, 'failed', 'declined');
 await holds('the failure', async () => (await tillway.refunds.get(refund.id)).status === 'failed');
 await report(`The refund fails: ${(await tillway.refunds.get(refund.id)).failureReason}.`);
@@ -105,26 +107,23 @@ async function holds(what: string, condition: () => Promise<boolean>): Promise<v
 /** Prints what happened, and the ledger beside Stripe once they agree, or when they do not in time. */
 async function report(what: string): Promise<void> {
   const agree = await holdsWithin(PATIENCE_MS, async () => {
-    const { clearing, sum, refunding } = await books();
-    return sum === 0 && clearing === stripe.balance() + refunding;
+    const { clearing, sum } = await books();
+    return sum === 0 && clearing === stripe.balance();
   });
-  const { accounts, sum, refunding } = await books();
-  const moving = refunding > 0 ? `, and ${dollars(refunding)} on the way to the buyer` : '';
+  const { accounts, sum } = await books();
   say(`${what}\n  ledger   ${accounts.join('  ')}  sum ${dollars(sum)}`);
-  say(`  Stripe   balance ${dollars(stripe.balance())}${moving}\n`);
+  say(`  Stripe   balance ${dollars(stripe.balance())}\n`);
   if (!agree) throw new Error('Stripe and the ledger differ');
 }
 
-/** Amounts in cents. Stripe takes the money of a pending refund at once; the ledger, when the refund has succeeded. */
+/** The accounts of the ledger; amounts in cents. */
 async function books() {
   const [sandbox] = (await tillway.ledger.balances({ environment: 'sandbox' })).environments;
   const cents = (amount: number): number => Math.round(amount * 100);
-  const pending = (await tillway.refunds.list({ status: 'pending' })).data;
   const used = sandbox!.accounts.filter(({ debits, credits }) => debits + credits > 0);
   return {
     accounts: used.map(({ account, balance }) => `${account} ${balance.toFixed(2)}`),
     clearing: cents(used.find(({ account }) => account === 'provider_clearing')?.balance ?? 0),
     sum: cents(sandbox!.total),
-    refunding: cents(pending.reduce((total, { amount }) => total + amount, 0)),
   };
 }

@@ -12,7 +12,8 @@ export const ACCOUNTS = [
 ] as const;
 export type Account = (typeof ACCOUNTS)[number];
 /**
- * Reason of a posting. `refund` makes money owed to the buyer, `refund_paid` pays it out, and `refund_failed` reverses both. `cost`
+ * Reason of a posting. `refund` makes money owed to the buyer, `refund_paid` books that the provider has
+ * deducted it, and `refund_failed` reverses both. `cost`
  * corrects the estimated charge of the provider, `payout` moves money from the provider to the operator's bank account, and
  * `reversal` books money that the provider has taken back or returned.
  */

@@ -45,6 +45,8 @@ export interface RefundReport {
   /** The provider's id of the refund; null if it gives none. */
   reference: string | null;
   status: RefundStatus;
+  /** True if a pending refund has left the provider's balance already. */
+  deducted?: boolean;
   amount: ProviderAmount;
   /** Reason of a failure, as a sentence. */
   reason: string | null;

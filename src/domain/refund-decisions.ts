@@ -95,26 +95,31 @@ export function recordForeignRefund(
   return changed(checkout, next, 'applied', foreign);
 }
 
-/** Applies a report on a refund, in any order and repeatedly. A failure is final, and can follow a success. */
+/**
+ * Applies a report on a refund, in any order and repeatedly. A failure is final, and can follow a success. The refund leaves the
+ * provider's balance in the books once the provider has deducted it, and returns to it with a failure.
+ */
 export function applyRefundReport(
   checkout: Checkout,
   refund: Refund,
-  { status, reason, reference }: RefundOutcome,
+  { status, deducted: isDeducted = false, reason, reference }: RefundOutcome,
   now: Instant,
 ): Decision<'applied' | 'ignored'> {
   const payment = checkout.payments.find(({ id }) => id === refund.paymentId);
+  const deducted = refund.deducted || status === 'succeeded' || (status === 'pending' && isDeducted);
   const follows = refund.status === 'pending' || (refund.status === 'succeeded' && status === 'failed');
-  if (!payment || !follows || status === refund.status) return unchanged(checkout, 'ignored');
+  const isNews = status !== refund.status || deducted !== refund.deducted;
+  if (!payment || !follows || !isNews) return unchanged(checkout, 'ignored');
 
   const failureReason = status === 'failed' ? (providerText(reason) ?? 'the provider gives no reason') : null;
   const providerReference = refund.providerReference ?? reference ?? null;
-  const after: Refund = { ...refund, status, failureReason, providerReference, updated: now };
-  const booked =
-    status === 'failed'
-      ? refundFailedPosting(refund, now)
-      : posting(headOf(refund, 'refund_paid', now), paidOutEntries(refund));
+  const after: Refund = { ...refund, status, deducted, failureReason, providerReference, updated: now };
   const next = followRefund(withPayment(checkout, moved(payment, refund, refund.status, status)), after);
-  const effects: Effect[] = [{ type: 'refund_changed', refund: after, from: refund.status }, ...posted(booked)];
+  const effects: Effect[] = [{ type: 'refund_changed', refund: after, from: refund.status }];
+  if (status === 'failed') effects.push(...posted(refundFailedPosting(refund, now)));
+  else if (!refund.deducted) {
+    effects.push({ type: 'post', posting: posting(headOf(refund, 'refund_paid', now), paidOutEntries(refund)) });
+  }
   // Money that was already owed to the buyer was never the merchant's, so its refund sends no event.
   if ((status === 'succeeded' || refund.status === 'succeeded') && !takesNothing(refund)) {
     effects.push({ type: 'announce_refund', payment, refund: after });
@@ -137,7 +142,8 @@ function newRefund(
   now: Instant,
 ): Refund {
   const about = { id, paymentId, sessionId, environment, amount, shares, reason, idempotencyKey, requestHash };
-  return { ...about, status: 'pending', failureReason: null, providerReference: null, created: now, updated: now };
+  const state = { status: 'pending', deducted: false, failureReason: null, providerReference: null } as const;
+  return { ...about, ...state, created: now, updated: now };
 }
 
 /** Effect that books a posting; none for an empty posting. */
@@ -195,7 +201,7 @@ function proportion(part: Cents, amount: Cents, whole: Cents): Cents {
 
 /** Reversal of every posting of the refund so far. */
 function refundFailedPosting(refund: Refund, now: Instant): Posting {
-  const booked = [...owedEntries(refund), ...(refund.status === 'succeeded' ? paidOutEntries(refund) : [])];
+  const booked = [...owedEntries(refund), ...(refund.deducted ? paidOutEntries(refund) : [])];
   return posting(
     headOf(refund, 'refund_failed', now),
     booked.map(({ account, amount }) => ({ account, amount: -amount })),
@@ -219,7 +225,7 @@ function owedEntries({ shares }: Refund): LedgerEntry[] {
   ];
 }
 
-/** Entries of a refund that the provider has paid out. The provider returns its cost in proportion. */
+/** Entries of a refund that the provider has deducted. The provider returns its cost in proportion. */
 function paidOutEntries({ amount, shares }: Refund): LedgerEntry[] {
   return [
     { account: 'buyer_refunds_payable', amount },

@@ -40,6 +40,8 @@ export interface Refund {
   shares: RefundShares;
   reason: RefundReason | null;
   status: RefundStatus;
+  /** True once the provider has deducted the amount from the operator's balance, which can precede the success by days. */
+  deducted: boolean;
   /** Reason of the failure, in words; null if it did not fail. */
   failureReason: string | null;
   idempotencyKey: string | null;
@@ -65,6 +67,8 @@ export interface RefundOrder {
 /** Provider report on a refund; `reason` of a failure, in words. */
 export interface RefundOutcome {
   status: RefundStatus;
+  /** True if the provider has deducted a pending refund from the operator's balance; a refund that succeeded always is. */
+  deducted?: boolean;
   reason: string | null;
   /** The provider's id of the refund, if it gives one. */
   reference?: string | null;

@@ -177,10 +177,11 @@ export function refundIdOf({ metadata }: StripeRefund): string | null {
 export function refundOutcome({
   id: reference,
   status,
+  balance_transaction: deduction,
   failure_reason: reason,
 }: StripeRefund): RefundOutcome & { reference: string } {
   const known = REFUND_STATUS.get(status ?? '') ?? 'pending';
-  if (known !== 'failed') return { status: known, reason: null, reference };
+  if (known !== 'failed') return { status: known, deducted: typeof deduction === 'string', reason: null, reference };
   return { status: known, reason: refundFailure(reason), reference };
 }
 

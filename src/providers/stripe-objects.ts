@@ -52,6 +52,8 @@ const refund = z.object({
   amount: cents,
   currency: id,
   payment_intent: z.string().nullish(),
+  /** Id of the deduction from the balance; null while there is none. */
+  balance_transaction: z.string().nullish(),
   failure_reason: z.string().nullish(),
   metadata,
 });

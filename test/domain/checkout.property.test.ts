@@ -5,7 +5,6 @@ import type { Decision } from '../../src/domain/checkout-state.ts';
 import { paidPosting, settledPosting } from '../../src/domain/ledger.ts';
 import { shareOf } from '../../src/domain/money.ts';
 import type { Checkout, Payment } from '../../src/domain/records.ts';
-import { REFUND_STATUSES } from '../../src/domain/refund-record.ts';
 import {
   anyOf,
   anyReversal,
@@ -16,7 +15,7 @@ import {
   without,
   withoutEffect,
 } from '../fixtures/any-history.ts';
-import { type Decisions, type History, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
+import { type Decisions, type History, REFUND_REPORTS, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 import { anyFailure } from '../fixtures/failures.ts';
 import { runs } from '../support/for-all.ts';
 
@@ -58,7 +57,7 @@ const anyStep = anyOf(
   [2, step('sleep', { ms: fc.integer({ min: 0, max: HOUR }) })],
   [1, step('settle', { payment })],
   [1, step('refund', { payment, share: fc.integer({ min: 0, max: 17 }) })],
-  [1, step('refundReport', { refund: fc.nat(5), status: fc.constantFrom(...REFUND_STATUSES) })],
+  [1, step('refundReport', { refund: fc.nat(5), status: fc.constantFrom(...REFUND_REPORTS) })],
   [1, step('foreignRefund', { payment, share: fc.integer({ min: 0, max: 17 }) })],
   [1, anyReversal(payment)],
 );

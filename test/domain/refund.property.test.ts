@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { REFUND_STATUSES, leftOf } from '../../src/domain/refund-record.ts';
+import { leftOf } from '../../src/domain/refund-record.ts';
 import { anyOf, anyReversal, changing, step, without } from '../fixtures/any-history.ts';
-import { type Decisions, type History, type Step, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
+import {
+  type Decisions,
+  type History,
+  REFUND_REPORTS,
+  type Step,
+  DECISIONS as real,
+  walk,
+} from '../fixtures/checkout-history.ts';
 import { runs } from '../support/for-all.ts';
 
 const RUNS = runs(500);
@@ -23,8 +30,8 @@ const TWICE: Step[] = [start, accept, { type: 'abandon' }, start, paid(1), paid(
 
 const payment = fc.nat(1);
 const anyMove = anyOf(
-  [5, step('refund', { payment, share: fc.integer({ min: 0, max: 17 }) })],
-  [8, step('refundReport', { refund: fc.nat(5), status: fc.constantFrom(...REFUND_STATUSES) })],
+  [8, step('refund', { payment, share: fc.integer({ min: 0, max: 17 }) })],
+  [8, step('refundReport', { refund: fc.nat(5), status: fc.constantFrom(...REFUND_REPORTS) })],
   [1, step('settle', { payment })],
   [1, step('repeat', { event: fc.nat(3) })],
   [2, step('foreignRefund', { payment, share: fc.integer({ min: 0, max: 17 }) })],
@@ -63,6 +70,8 @@ test('the generated histories contain partial, full, failed and late-failed refu
         payments.find(({ id }) => id === refund.paymentId),
       );
       seen.add(`${refund.reason} ${refund.status}->${report.status}`);
+      if (decision.outcome === 'applied' && report.status === 'pending') seen.add(`deducted ${refund.reason}`);
+      if (refund.deducted && refund.status === 'pending') seen.add(`deducted->${report.status}`);
       seen.add(`${before!.ledgerStatus}->${after!.ledgerStatus}`);
       return decision;
     }),
@@ -75,7 +84,8 @@ test('the generated histories contain partial, full, failed and late-failed refu
     ' ',
   );
   const ledgerMoves = 'pending->refunded settled->refunded refunded->pending refunded->settled'.split(' ');
-  const met = ['requested', 'too_much', 'nothing_left', 'part', 'rest', ...ledgerMoves];
+  const deductions = ['deducted null', 'deducted surplus', 'deducted->succeeded', 'deducted->failed'];
+  const met = ['requested', 'too_much', 'nothing_left', 'part', 'rest', ...deductions, ...ledgerMoves];
   for (const item of [...met, ...refundMoves.flatMap((move) => [`null ${move}`, `surplus ${move}`])])
     assert.ok(seen.has(item), `never met: ${item}`);
 });
@@ -112,7 +122,8 @@ const FAULTS: [fault: string, complaint: RegExp, decisions: Partial<Decisions>][
     /a refund moved failed -> |the same report again changes nothing/,
     {
       applyRefundReport(checkout, refund, report, now) {
-        const revived = refund.status === 'failed' ? { ...refund, status: 'pending' as const } : refund;
+        const revived =
+          refund.status === 'failed' ? { ...refund, status: 'pending' as const, deducted: false } : refund;
         return real.applyRefundReport(checkout, revived, report, now);
       },
     },
@@ -153,11 +164,19 @@ const FAULTS: [fault: string, complaint: RegExp, decisions: Partial<Decisions>][
     ),
   ],
   [
+    'a deduction is not stored',
+    /the same report again changes nothing|posted twice|is booked when the provider deducts it/,
+    {
+      applyRefundReport: (checkout, refund, report, now) =>
+        real.applyRefundReport(checkout, { ...refund, deducted: false }, report, now),
+    },
+  ],
+  [
     'a late failure has the postings of an early failure',
     /a failed refund reverses its postings/,
     changing('applyRefundReport', (decision, checkout, refund, report, now) => {
       if (refund.status !== 'succeeded' || decision.outcome === 'ignored') return decision;
-      const early = real.applyRefundReport(checkout, { ...refund, status: 'pending' }, report, now);
+      const early = real.applyRefundReport(checkout, { ...refund, status: 'pending', deducted: false }, report, now);
       const posts = early.effects.filter(({ type }) => type === 'post');
       return { ...decision, effects: [...without(decision, 'post').effects, ...posts] };
     }),

@@ -49,7 +49,7 @@ export type Movement = Pick<
 export type Refund = Pick<
   Stripe.Refund,
   'id' | 'object' | 'status' | 'amount' | 'currency' | 'created' | 'metadata' | 'failure_reason'
-> & { payment_intent: string; charge: string };
+> & { payment_intent: string; charge: string; balance_transaction: string | null };
 export type Dispute = Pick<
   Stripe.Dispute,
   'id' | 'object' | 'livemode' | 'status' | 'amount' | 'currency' | 'created' | 'reason' | 'is_charge_refundable'

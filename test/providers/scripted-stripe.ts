@@ -384,9 +384,11 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
     const charge = world.charges.get(world.intents.get(intentId)!.latest_charge!)!;
     charge.amount_refunded += amount;
     const about = { status: stripe.nextRefundStatus, amount, currency: 'usd', created: seconds(), metadata };
-    const refund: Refund = { id: newId('re'), object: 'refund', ...about, payment_intent: intentId, charge: charge.id };
-    world.refunds.set(refund.id, refund);
-    move('refund', -amount, 0, refund.id);
+    const id = newId('re');
+    const { id: balance_transaction } = move('refund', -amount, 0, id);
+    const paid = { payment_intent: intentId, charge: charge.id, balance_transaction };
+    const refund: Refund = { id, object: 'refund', ...about, ...paid };
+    world.refunds.set(id, refund);
     emit('refund.created', refund);
     return refund;
   }

@@ -190,6 +190,11 @@ describe('refunds', () => {
     assert.equal(refundOutcome(read({ status: null })).status, 'pending');
   });
 
+  test('are deducted if they have a balance transaction', () => {
+    const deducted = (balance_transaction: unknown) => refundOutcome(read({ balance_transaction })).deducted;
+    assert.deepEqual(['txn_1', null, undefined].map(deducted), [true, false, false]);
+  });
+
   test('a failure has a reason, and a refund of the dashboard no id of ours', () => {
     assert.equal(
       refundOutcome(read({ status: 'failed', failure_reason: 'new_reason' })).reason,

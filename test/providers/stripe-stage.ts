@@ -45,10 +45,10 @@ export interface StripeStage {
   /** The PaymentIntent of a payment that Stripe has. */
   intentOf(started: StartedAtStripe): string;
   /**
-   * Asserts that the ledger sums to 0, and that Stripe holds what the ledger says, to the cent. `ahead` is money in cents that
-   * Stripe has taken from its balance already although the refund is not certain yet, or that is a discrepancy.
+   * Asserts that the ledger sums to 0, and that Stripe holds what the ledger says, to the cent. `unbooked` is money in cents that
+   * Stripe has taken from its balance and that is a discrepancy.
    */
-  assertBooks(ahead?: number): Promise<void>;
+  assertBooks(unbooked?: number): Promise<void>;
 }
 
 export async function openStripeStage(context: TestContext): Promise<StripeStage> {
@@ -107,11 +107,11 @@ export async function openStripeStage(context: TestContext): Promise<StripeStage
     },
     payment: async ({ paymentId }) => (await tillway.service.deps.store.payment(paymentId))!,
     intentOf: ({ reference }) => stripe.world.sessions.get(reference)!.payment_intent!,
-    async assertBooks(ahead = 0) {
+    async assertBooks(unbooked = 0) {
       const balances = await api.get<LedgerBalances>('ledger/balances?environment=sandbox');
       const { accounts, total } = balances.environments[0]!;
       const clearing = accounts.find(({ account }) => account === 'provider_clearing')!.balance;
-      assert.deepEqual([total, Math.round(clearing * 100)], [0, stripe.balance() + ahead]);
+      assert.deepEqual([total, Math.round(clearing * 100)], [0, stripe.balance() + unbooked]);
     },
   };
   return stage;

@@ -12,7 +12,6 @@ import type { ProviderEvent } from '../../src/domain/provider-event.ts';
 import { withReport } from '../../src/domain/discrepancy.ts';
 import type { ProviderMessage } from '../../src/domain/provider-message.ts';
 import type { Checkout } from '../../src/domain/records.ts';
-import { REFUND_STATUSES } from '../../src/domain/refund-record.ts';
 import { anyStepOf } from '../fixtures/any-step.ts';
 import { anyFailure } from '../fixtures/failures.ts';
 import { commitDecision } from '../../src/operations/commit-decision.ts';
@@ -32,6 +31,7 @@ import {
   type Step as HistoryStep,
   DECISIONS as real,
   walk,
+  REFUND_REPORTS,
 } from '../fixtures/checkout-history.ts';
 import { INJECTED_VIOLATIONS } from '../fixtures/injected-violations.ts';
 import type { ViolationStep } from '../fixtures/violation-rows.ts';
@@ -278,7 +278,7 @@ const anyStep: fc.Arbitrary<HistoryStep> = anyStepOf({
   applyElapsedTime: [2, { jump: fc.constantFrom('at' as const, -60_000) }],
   settle: [2, { payment: some }],
   refund: [3, { payment: some, share: fc.constantFrom(0, 5, 11, 17) }],
-  refundReport: [3, { refund: fc.nat(3), status: fc.constantFrom(...REFUND_STATUSES) }],
+  refundReport: [3, { refund: fc.nat(3), status: fc.constantFrom(...REFUND_REPORTS) }],
 });
 const anyHistory: fc.Arbitrary<History> = fc.record({
   amount: fc.constantFrom(1, 99, 4999, 1_000_000),

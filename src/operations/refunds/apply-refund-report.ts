@@ -79,9 +79,9 @@ async function recordForeign(
     if (known) return decide(deps, known, report, checkout, now);
     const recorded = recordForeignRefund(checkout, current, { refundId, amount, reference }, now);
     const refund = recorded.effects.find((effect) => effect.type === 'refund_requested')?.refund;
-    if (!refund || status === 'pending') return recorded;
-    const ended = applyRefundReport(recorded.next, refund, report, now);
-    return changed(checkout, ended.next, 'applied', [...recorded.effects, ...ended.effects]);
+    if (!refund) return recorded;
+    const reported = applyRefundReport(recorded.next, refund, report, now);
+    return changed(checkout, reported.next, 'applied', [...recorded.effects, ...reported.effects]);
   });
 }
 
@@ -155,6 +155,7 @@ export async function requestProviderRefund(deps: Deps, found: DueRefund): Promi
     answer = { status: 'failed', reason: UNKNOWN_PAYMENT_REASON };
   }
   if (answer.status === 'pending') {
+    if (answer.deducted && !refund.deducted) await applyRefundAnswer(deps, refund, answer);
     const named = { ...refund, providerReference: answer.reference ?? refund.providerReference };
     return postpone(deps, { ...due, refund: named, unknownSince: null });
   }

@@ -110,12 +110,13 @@ export const LEDGER_INVARIANTS = invariants({
     sql: postingSql('settled', `payment.settled = 1 AND ${NET} <> 0 AND NOT ${CORRECTED}`, 'payment.settled = 1'),
   },
   refund_posting: {
-    says: 'A refund has the postings of its status: requested, paid out or failed; every refund posting has a refund.',
+    says: 'A refund has the postings of its state: requested, deducted or failed; every refund posting has a refund.',
     sql: `SELECT refund.id AS id FROM refunds AS refund
       WHERE (refund.merchant_share + refund.gateway_share > 0 AND NOT ${bookedSql("refund.id || ':refund'")})
-        OR (refund.status = 'succeeded') <> (${bookedSql("refund.id || ':refund_paid'")}
-          AND NOT ${bookedSql("refund.id || ':refund_failed'")})
-        OR (refund.status = 'pending' AND ${bookedSql("refund.id || ':refund_failed'")})
+        OR (refund.deducted = 1) <> ${bookedSql("refund.id || ':refund_paid'")}
+        OR (refund.status = 'succeeded' AND refund.deducted = 0)
+        OR (refund.status = 'failed' AND refund.deducted = 1 AND NOT ${bookedSql("refund.id || ':refund_failed'")})
+        OR (refund.status <> 'failed' AND ${bookedSql("refund.id || ':refund_failed'")})
       UNION SELECT entry.refund_id AS id FROM ledger_entries AS entry
         LEFT JOIN refunds AS refund ON refund.id = entry.refund_id
         WHERE entry.refund_id IS NOT NULL AND COALESCE(refund.payment_id, '') <> entry.payment_id`,

@@ -2,7 +2,7 @@ import { accessSchema } from './access-schema.ts';
 import { checkoutSchema } from './checkout-schema.ts';
 import { ledgerSchema, ledgerTriggers } from './ledger-schema.ts';
 import { providersSchema } from './providers-schema.ts';
-import { realProvidersSchema } from './real-providers-schema.ts';
+import { realProvidersSchema, refundDeductionSchema } from './real-providers-schema.ts';
 import { routingSchema } from './routing-schema.ts';
 import { webhooksSchema } from './webhooks-schema.ts';
 
@@ -28,4 +28,5 @@ export const MIGRATIONS: readonly Migration[] = [
     only: ledgerTriggers,
   },
   { version: 15, name: 'real providers', sql: realProvidersSchema },
+  { version: 16, name: 'deducted refunds', sql: refundDeductionSchema },
 ];

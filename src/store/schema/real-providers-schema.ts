@@ -65,3 +65,10 @@ CREATE INDEX payments_charge_reference ON payments (charge_reference) WHERE char
 ALTER TABLE refunds ADD COLUMN provider_reference TEXT;
 CREATE UNIQUE INDEX refunds_reference ON refunds (payment_id, provider_reference) WHERE provider_reference IS NOT NULL;
 `;
+
+/** Whether the provider has deducted a refund from the balance. So far, only refunds that succeeded were booked as deducted. */
+export const refundDeductionSchema = `
+ALTER TABLE refunds ADD COLUMN deducted BIGINT NOT NULL DEFAULT 0;
+UPDATE refunds SET deducted = 1
+  WHERE EXISTS (SELECT 1 FROM ledger_entries WHERE posting_id = refunds.id || ':refund_paid');
+`;

@@ -4,7 +4,7 @@ import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { type KeysetQuery, type Row, type Select, filterKeyset } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
 import { createReader } from '../row-reader.ts';
-import { describeTable, integer, named, text } from '../table-description.ts';
+import { describeTable, flag, integer, named, text } from '../table-description.ts';
 import { statement } from '../write-statement.ts';
 
 /** A refund that is due to be sent to its provider, or for an inquiry about it. Its row is also its task. */
@@ -38,6 +38,7 @@ const REFUNDS = describeTable<Refund>('refunds', {
   },
   reason: text,
   status: text,
+  deducted: flag,
   failureReason: text,
   idempotencyKey: text,
   requestHash: text,
@@ -50,7 +51,8 @@ const insert = REFUNDS.insert({
   onConflict: 'ON CONFLICT (environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING',
   guard: 'refund_exists',
 });
-const UPDATE = `UPDATE refunds SET status = ?3, failure_reason = ?4, updated = ?5, provider_reference = ?6, due_at = NULL
+const UPDATE = `UPDATE refunds SET status = ?3, failure_reason = ?4, updated = ?5, provider_reference = ?6,
+    deducted = ?7, due_at = CASE WHEN ?3 = 'pending' THEN due_at END
   WHERE id = ?1 AND status = ?2`;
 const CLAIM = `UPDATE refunds SET attempts = ?2 + 1, due_at = ?3
   WHERE id = ?1 AND attempts = ?2 AND due_at IS NOT NULL`;
@@ -64,11 +66,19 @@ const SELECT_DUE = 'SELECT * FROM refunds WHERE due_at IS NOT NULL AND due_at <=
 export const refundWrites = {
   /** Guard: the idempotency key of the refund is new. */
   refund_created: ({ refund, dueAt }: { refund: Refund; dueAt: Instant }) => insert(refund, 0, dueAt),
-  /** Ends the inquiries at the provider. Guard: the refund has the status `from`. */
+  /** Ends the inquiries at the provider, unless the refund is still pending. Guard: the refund has the status `from`. */
   refund_changed: ({ refund, from }: { refund: Refund; from: RefundStatus }) =>
     statement(
       UPDATE,
-      [refund.id, from, refund.status, refund.failureReason, refund.updated, refund.providerReference],
+      [
+        refund.id,
+        from,
+        refund.status,
+        refund.failureReason,
+        refund.updated,
+        refund.providerReference,
+        Number(refund.deducted),
+      ],
       'version',
     ),
   /** Begins attempt number `attempts`, with a lease until `dueAt`. Guard: no attempt has begun since the row was read. */
