@@ -60,9 +60,6 @@ async function apply(
     const received = { provider, environment, eventId, signal, body: body.toString('utf8') };
     outcomes.push((await applySignal(deps, received)).outcome);
   }
-  if (hints.length > 0) {
-    await queueHints(deps, { provider, environment }, hints);
-    outcomes.push('queued');
-  }
+  if (hints.length > 0) outcomes.push(...(await queueHints(deps, { provider, environment }, hints)));
   return outcomes.join(', ') || 'ignored';
 }

@@ -1,7 +1,7 @@
 import type { SignalOrigin } from '../domain/provider-message.ts';
 import type { Hint } from '../domain/provider-report.ts';
 import type { Instant, Payment } from '../domain/records.ts';
-import type { HintAnswer, Provider } from '../providers/provider.ts';
+import type { CallbackHint, HintAnswer, Provider } from '../providers/provider.ts';
 import type { QueuedHint } from '../store/tables/provider-tables.ts';
 import { applyAnswer } from './apply-signal.ts';
 import type { Deps } from './deps.ts';
@@ -16,14 +16,27 @@ const PARTS_OF_AGE = 120;
 const RECHECKS_MS = [60, 24 * 60].map((minutes) => minutes * 60_000);
 const ABANDONED_AFTER_MS = 3 * 24 * 60 * 60_000;
 
-/** Stores hints before they are acknowledged. A hint with a known event id changes nothing. */
-export async function queueHints(
-  deps: Deps,
-  origin: SignalOrigin,
-  hints: readonly (Hint & { eventId: string })[],
-): Promise<void> {
+/**
+ * Stores hints before they are acknowledged. A hint with a known event id changes nothing, and one with a mismatch is flagged.
+ * Returns the outcomes.
+ */
+export async function queueHints(deps: Deps, origin: SignalOrigin, hints: readonly CallbackHint[]): Promise<string[]> {
   const now = deps.now();
-  await deps.store.commit(hints.map((hint) => ({ type: 'hint_queued', hint: queued(origin, hint, now) })));
+  const changes = hints.map(({ mismatch, ...hint }) => {
+    const queuedHint = queued(origin, hint, now);
+    if (mismatch === undefined) return { type: 'hint_queued', hint: queuedHint } as const;
+    return { type: 'hint_flagged', hint: { ...queuedHint, state: 'done' as const }, mismatch } as const;
+  });
+  await deps.store.commit(changes);
+  for (const { mismatch, eventId } of hints) {
+    if (mismatch === undefined) continue;
+    deps.countForeignSignal(origin.provider);
+    deps.log.warn(
+      { provider: origin.provider, eventId, outcome: mismatch },
+      'callback of another environment or account',
+    );
+  }
+  return hints.map(({ mismatch }) => mismatch ?? 'queued');
 }
 
 /** Queues a question about a payment whose buyer came back from the provider: one row, however often they reload the page. */

@@ -50,9 +50,15 @@ export type Signal =
  */
 export interface Callback {
   signals: (Signal & { eventId: string })[];
-  hints: (Hint & { eventId: string })[];
+  hints: CallbackHint[];
   /** Body that the provider expects as the acknowledgement; default: ours, in JSON. */
   reply?: string;
+}
+
+export interface CallbackHint extends Hint {
+  eventId: string;
+  /** Set if the event is of another environment or account. The service then stores and flags the hint, and asks nothing. */
+  mismatch?: 'environment_mismatch' | 'account_mismatch';
 }
 
 /** Answer to a hint. */

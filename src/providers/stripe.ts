@@ -36,7 +36,7 @@ const KEY_LIFE_MS = 23 * 60 * 60_000;
 /** Adapter of Stripe: Checkout Sessions as payments. Its callbacks are hints, and only Stripe's answers move money. */
 export function createStripe(instance: StripeInstance, context: StripeContext): Provider {
   const { id, environment, settings } = instance;
-  const { log, now } = context;
+  const { now } = context;
   const plainCall = createStripeCall(instance, context);
   const isLive = environment === 'production';
 
@@ -90,13 +90,13 @@ export function createStripe(instance: StripeInstance, context: StripeContext): 
     async readCallback(rawBody, headers) {
       const event = readSignedEvent(rawBody, headers, { secrets: settings.webhookSecrets, nowMs: now() });
       if (!event) return { signals: [], hints: [] };
-      const { id: eventId, livemode, account } = event;
-      if (livemode !== isLive || (account ?? settings.account) !== settings.account) {
-        log.warn({ provider: id, event: eventId, livemode, account }, 'a callback of another environment or account');
-        return { signals: [], hints: [] };
-      }
       const hint = hintOf(event);
-      return { signals: [], hints: hint ? [{ ...hint, eventId }] : [] };
+      if (!hint) return { signals: [], hints: [] };
+      const { id: eventId, livemode, account = settings.account } = event;
+      const found = { ...hint, eventId };
+      if (livemode !== isLive) return { signals: [], hints: [{ ...found, mismatch: 'environment_mismatch' }] };
+      if (account !== settings.account) return { signals: [], hints: [{ ...found, mismatch: 'account_mismatch' }] };
+      return { signals: [], hints: [found] };
     },
 
     query: queries.answer,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { Payment } from '../../src/domain/records.ts';
 import { createSession } from '../simulator/buyer.ts';
+import { queryRows } from '../support/database.ts';
 import { gatewayOf, paymentsOf } from '../support/gateway.ts';
 import { runs } from '../support/for-all.ts';
 import { standings } from '../support/routing.ts';
@@ -202,9 +203,16 @@ describe('a callback', () => {
     it(`that is forged (${forgery}) is refused, and nothing is asked or stored`, () =>
       assertWithoutEffect(forgery, 401));
   }
-  for (const forgery of ['live', 'account'] as Forgery[]) {
-    it(`of the other ${forgery === 'live' ? 'environment' : forgery} is acknowledged, and nothing is asked or stored`, () =>
-      assertWithoutEffect(forgery, 200));
+  for (const [forgery, outcome] of [
+    ['live', 'environment_mismatch'],
+    ['account', 'account_mismatch'],
+  ] as const) {
+    it(`of the other ${forgery === 'live' ? 'environment' : forgery} is acknowledged, stored and flagged, and moves nothing`, async () => {
+      const flagged = `SELECT event_id FROM provider_inbox WHERE flagged = 1 AND state = 'done' AND outcome = '${outcome}'`;
+      const before = await queryRows(world().on.databaseUrl, flagged);
+      await assertWithoutEffect(forgery, 200);
+      assert.equal((await queryRows(world().on.databaseUrl, flagged)).length, before.length + 1);
+    });
   }
   async function assertWithoutEffect(forgery: Forgery, status: number): Promise<void> {
     const { on, stripe } = world();
