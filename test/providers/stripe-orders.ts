@@ -221,8 +221,10 @@ export async function runOrders(count: number, seed: number, injected = false): 
   for (let done = 0; done < count; done += CASES_PER_SERVICE) {
     const random = randomOf(seed + done);
     const scripts = Array.from({ length: Math.min(CASES_PER_SERVICE, count - done) }, () => anyScript(random));
-    const expected = await play(scripts, 'in_order', random, false);
-    const found = await play(scripts, 'random', random, injected);
+    const [expected, found] = await Promise.all([
+      play(scripts, 'in_order', random, false),
+      play(scripts, 'random', random, injected),
+    ]);
     problems.add(...expected.problems, ...found.problems);
     for (const [index, { acts }] of scripts.entries()) {
       const [right, wrong] = [expected.ends[index], found.ends[index]].map((end) => JSON.stringify(end));
