@@ -4,14 +4,12 @@ import { endpoints } from './endpoint.ts';
 import * as field from './resource-fields.ts';
 import { rendererFrom, resource } from './resource.ts';
 
-export const MAX_ADVANCE_SECONDS = 2_592_000;
-
 export const advanceRequest = z.strictObject({
   seconds: z
     .number()
     .int()
     .min(1)
-    .max(MAX_ADVANCE_SECONDS)
+    .max(2_592_000)
     .describe('Seconds to move time forward: 1 to 2592000, which is 30 days.')
     .meta({ examples: [86_400] }),
 });
