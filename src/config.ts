@@ -79,14 +79,18 @@ const environmentSchema = z
     if (shared !== undefined) context.addIssue({ code: 'custom', path: ['METRICS_PORT'], message: shared });
     const faulty = faultOfTimes(values);
     if (faulty !== undefined) context.addIssue({ code: 'custom', path: ['REQUEST_TIMEOUT'], message: faulty });
-    if (values.TEST_CLOCK && values.WEBHOOK_ENVIRONMENT === 'production') {
-      context.addIssue({
-        code: 'custom',
-        path: ['TEST_CLOCK'],
-        message: 'moves the time of sandbox payments only: leave it out, or set WEBHOOK_ENVIRONMENT=sandbox',
-      });
-    }
+    const unclocked = faultOfTestClock(values);
+    if (unclocked !== undefined) context.addIssue({ code: 'custom', path: ['TEST_CLOCK'], message: unclocked });
   });
+
+function faultOfTestClock({ TEST_CLOCK, WEBHOOK_ENVIRONMENT, DATABASE_URL }: Values): string | undefined {
+  if (!TEST_CLOCK) return undefined;
+  if (WEBHOOK_ENVIRONMENT === 'production') {
+    return 'moves the time of sandbox payments only: leave it out, or set WEBHOOK_ENVIRONMENT=sandbox';
+  }
+  if (DATABASE_URL.startsWith('sqlite:')) return undefined;
+  return 'is for a single instance, and instances can share a PostgreSQL database: leave it out, or set DATABASE_URL=sqlite:<path>';
+}
 
 function databaseOf({ DATABASE_URL: url, DATABASE_POOL_SIZE: poolSize }: Values): DatabaseSettings {
   if (url.startsWith('sqlite:')) return { kind: 'sqlite', path: url.slice('sqlite:'.length) };

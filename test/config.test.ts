@@ -305,11 +305,13 @@ describe('the error for invalid settings', () => {
     }
   });
 
-  test('rejects TEST_CLOCK with production webhooks', () => {
-    assert.throws(
-      () => readConfig({ TEST_CLOCK: 'true', WEBHOOK_ENVIRONMENT: 'production' }),
-      /^Error: TEST_CLOCK moves the time of sandbox payments only: .*WEBHOOK_ENVIRONMENT=sandbox$/,
-    );
+  test('rejects TEST_CLOCK with production webhooks, and on PostgreSQL, which instances can share', () => {
+    for (const [name, value, message] of [
+      ['WEBHOOK_ENVIRONMENT', 'production', /^Error: TEST_CLOCK moves .* sandbox .*WEBHOOK_ENVIRONMENT=sandbox$/],
+      ['DATABASE_URL', 'postgres://localhost/t', /^Error: TEST_CLOCK is for a single instance.*DATABASE_URL=sqlite:/],
+    ] as const) {
+      assert.throws(() => readConfig({ TEST_CLOCK: 'true', [name]: value }), message);
+    }
   });
 
   test('names all invalid settings', () => {

@@ -68,14 +68,6 @@ describe('a test clock', { concurrency: 2 }, () => {
     assert.deepEqual(await brokenInvariants(database.settings), []);
   });
 
-  test('is rejected on PostgreSQL, because several instances can share the database', async () => {
-    await using database = await createTestDatabase('postgres');
-    await assert.rejects(
-      startOn(database.url, { TEST_CLOCK: 'true' }),
-      /TEST_CLOCK=true is for a single instance.*DATABASE_URL=sqlite/,
-    );
-  });
-
   test('cannot be opened on a database with production sessions', async () => {
     await using database = await createTestDatabase('sqlite');
     const store = await openTestStore(database.settings);
