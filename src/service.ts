@@ -189,12 +189,14 @@ async function openDatabase(
   const opened = telemetry.store(await openStore(database, { clock, random, log, onFatal, onBatch, serving: true }));
   begun.defer(() => opened.close().catch((err: unknown) => log.warn({ err }, 'the database could not be closed')));
   const realNow = () => opened.now();
-  const testClock = await openTestClock(opened, { isEnabled, isShared: database.kind === 'postgres' });
-  if (!testClock) return { store: opened, database: opened.database, realNow, testClock };
-  // The log has real times, so a line tells how far the clock is ahead.
-  const aheadSeconds = testClock.record().offsetMs / 1000;
-  log.warn({ aheadSeconds }, 'TEST_CLOCK=true: time can be moved forward, and only sandbox payments are accepted');
-  return { store: { ...opened, now: testClock.now }, database: opened.database, realNow, testClock };
+  const testClock = await openTestClock(opened, isEnabled);
+  if (testClock) {
+    // The log has real times, so a line tells how far the clock is ahead.
+    const aheadSeconds = testClock.record().offsetMs / 1000;
+    log.warn({ aheadSeconds }, 'TEST_CLOCK=true: time can be moved forward, and only sandbox payments are accepted');
+  }
+  const store = { ...opened, now: testClock?.now ?? realNow };
+  return { store, database: opened.database, realNow, testClock };
 }
 
 /** Unique request ids: random for each process, then counted. */

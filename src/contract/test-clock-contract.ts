@@ -4,7 +4,7 @@ import { endpoints } from './endpoint.ts';
 import * as field from './resource-fields.ts';
 import { rendererFrom, resource } from './resource.ts';
 
-export const advanceRequest = z.strictObject({
+const advanceRequest = z.strictObject({
   seconds: z
     .number()
     .int()
@@ -14,7 +14,7 @@ export const advanceRequest = z.strictObject({
     .meta({ examples: [86_400] }),
 });
 
-export const testClockResource = resource('TestClock', 'test_clock', {
+const testClockResource = resource('TestClock', 'test_clock', {
   status: field.choice(
     ['ready', 'advancing'],
     'advancing: time is moving forward, and the service does the work that becomes due.',
@@ -27,15 +27,15 @@ export const testClockResource = resource('TestClock', 'test_clock', {
     86_400,
   ),
 });
-export type TestClockResource = z.output<typeof testClockResource>;
 
-const errorExamples = {
+/** Errors of the endpoints, as they are documented and returned. */
+export const TEST_CLOCK_ERRORS = {
   forbidden: {
     message: 'Time cannot be moved here: this service was started without a test clock.',
     suggestion: 'Start it with TEST_CLOCK=true, on a database without production sessions; then resend.',
   },
   invalid_state: {
-    message: 'Time is being moved already, to 2026-01-16T09:30:00.000Z.',
+    message: 'Time is being moved already.',
     suggestion: 'GET /api/gateway/test-clock until its status is ready; then resend.',
   },
 };
@@ -48,7 +48,7 @@ export const TEST_CLOCK_ENDPOINTS = endpoints('test clock', {
     description: 'The time of the service, and whether an advance is in progress.',
     response: testClockResource,
     errors: ['forbidden'],
-    errorExamples,
+    errorExamples: TEST_CLOCK_ERRORS,
   },
   advanceTestClock: {
     route: 'POST /api/gateway/test-clock/advance',
@@ -60,7 +60,7 @@ export const TEST_CLOCK_ENDPOINTS = endpoints('test clock', {
     requestExample: { seconds: 86_400 },
     response: testClockResource,
     errors: ['forbidden', 'invalid_state'],
-    errorExamples,
+    errorExamples: TEST_CLOCK_ERRORS,
   },
 });
 

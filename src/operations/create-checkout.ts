@@ -10,7 +10,6 @@ import { splitFees } from '../domain/fees.ts';
 import { amountFromCents } from '../domain/money.ts';
 import type { Customer, Session } from '../domain/records.ts';
 import type { Change } from '../store/store.ts';
-import { refusedByTestClock } from './test-clock.ts';
 import { assertEnvironment } from './access/caller.ts';
 import { spendingOf, spendingRefusal } from './access/spend-limit.ts';
 import { centsOf } from './cents-of.ts';
@@ -114,10 +113,18 @@ interface Draft {
 
 /** A draft of a session, or the error if the rules allow none. */
 function draftSession(deps: Deps, request: SessionRequest, customerId: string | undefined): Draft | GatewayError {
-  const refused = refusedByTestClock(deps, request.environment);
-  if (refused) return refused;
-  const now = deps.now();
   const { environment } = request;
+  if (deps.testClock && environment === 'production') {
+    return new GatewayError(
+      'forbidden',
+      'This service has a test clock (TEST_CLOCK=true), and takes no production sessions.',
+      {
+        suggestion: 'Set environment to "sandbox", or send it to a service without a test clock; then resend.',
+        field: 'environment',
+      },
+    );
+  }
+  const now = deps.now();
   const fields = {
     environment,
     product: request.product,

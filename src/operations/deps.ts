@@ -3,11 +3,9 @@ import type { InputReader } from '../contract/input-problems.ts';
 import type { SessionRequest, Urls } from '../contract/session-contract.ts';
 import type { ApiKey } from '../domain/api-key.ts';
 import type { NewId } from '../domain/id.ts';
-import type { Instant } from '../domain/records.ts';
 import type { Route } from '../domain/route.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { Store } from '../store/store.ts';
-import type { TestClockRecord } from '../store/tables/clock-table.ts';
 import type { WebhookTargets } from '../webhooks/address.ts';
 import type { Deliverers } from '../webhooks/deliver.ts';
 import type { SecretBox } from '../webhooks/secret-box.ts';
@@ -15,6 +13,7 @@ import type { Tracing } from '../telemetry/tracing.ts';
 import type { CustomerDirectory } from './customer-directory.ts';
 import type { Readiness } from './providers/readiness.ts';
 import type { Router } from './routing/router.ts';
+import type { TestClock } from './test-clock.ts';
 
 /** Time limits of the handoff of an attempt, in milliseconds. */
 interface HandoffLimits {
@@ -26,19 +25,6 @@ interface HandoffLimits {
   inquiryMs: number;
   /** Time that must remain of `totalMs` to try another route. */
   leastMs: number;
-}
-
-/** Time of a sandbox service: the real time plus all advances. It never goes back. */
-export interface TestClock {
-  now(): Instant;
-  realNow(): Instant;
-  record(): TestClockRecord;
-  /** Stores the next state and applies it. Returns false if another process has changed the row. */
-  change(next: Omit<TestClockRecord, 'version'>): Promise<boolean>;
-  /** Registers a listener for accepted advances. */
-  onAdvance(listener: () => void): void;
-  /** Number of requests in progress that may write. Time moves only while there are none. */
-  requests: { inProgress: number };
 }
 
 /** Dependencies of operations: time, randomness, network and database. */

@@ -1,97 +1,64 @@
+import { TEST_CLOCK_ERRORS } from '../contract/test-clock-contract.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
 import type { TestClockRecord } from '../store/tables/clock-table.ts';
 import type { Store } from '../store/store.ts';
-import { GatewayError } from '../domain/gateway-error.ts';
-import type { Deps, TestClock } from './deps.ts';
+import type { Deps } from './deps.ts';
 
 /** Undefined if disabled. Throws for a database that the test clock must not use, or that needs it because its time was moved. */
-export async function openTestClock(
-  store: Store,
-  { isEnabled, isShared }: { isEnabled: boolean; isShared: boolean },
-): Promise<TestClock | undefined> {
-  const record = await store.testClock();
+export async function openTestClock(store: Store, isEnabled: boolean): Promise<TestClock | undefined> {
+  const record = (await store.testClock()) ?? { version: 0, offsetMs: 0, goalMs: 0, target: null };
   if (!isEnabled) {
-    if (!record || record.goalMs === 0) return undefined;
-    const seconds = Math.ceil(record.goalMs / 1000);
+    if (record.goalMs === 0) return undefined;
     throw new Error(
-      `the time of this database was moved forward by ${seconds} seconds for tests, and must not go back: ${isShared ? '' : 'set TEST_CLOCK=true, or '}set DATABASE_URL to another database`,
+      `the time of this database was moved forward by ${record.goalMs / 1000} seconds for tests, and must not go back: set TEST_CLOCK=true, or set DATABASE_URL to another database`,
     );
   }
-  if (isShared) {
-    throw new Error(
-      'TEST_CLOCK=true is for a single instance, and instances can share a PostgreSQL database: set DATABASE_URL=sqlite:<path>, or leave TEST_CLOCK out',
-    );
-  }
-  if (await store.hasProduction()) {
+  const { items } = await store.listSessions({ environment: 'production' }, { limit: 1 });
+  if (items.length > 0) {
     throw new Error(
       'TEST_CLOCK=true is for sandboxes, and this database has production sessions, whose time must not be moved: leave TEST_CLOCK out, or set DATABASE_URL to another database',
     );
   }
-  return createTestClock(store, record ?? { version: 0, offsetMs: 0, goalMs: 0, target: null });
+  return createTestClock(store, record);
 }
 
-function createTestClock(store: Store, found: TestClockRecord): TestClock {
-  const listeners: (() => void)[] = [];
-  let record = found;
+/** Time of a sandbox service: the real time plus all advances. It never goes back. */
+export type TestClock = ReturnType<typeof createTestClock>;
+
+function createTestClock(store: Store, stored: TestClockRecord) {
+  let record = stored;
+  const now = () => store.now() + record.offsetMs;
+
+  /** Stores the next state and applies it. Throws GatewayError `invalid_state` if the stored state has changed meanwhile. */
+  async function change(next: Partial<TestClockRecord>): Promise<void> {
+    const clock = { ...record, ...next, version: record.version + 1 };
+    const { done } = await store.commit([{ type: 'test_clock_changed', clock }]);
+    if (!done) throw errorOf('invalid_state');
+    record = clock;
+  }
+
   return {
-    now: () => store.now() + record.offsetMs,
-    realNow: () => store.now(),
+    now,
     record: () => record,
-    async change(next) {
-      const clock = { ...next, version: record.version + 1 };
-      const { done } = await store.commit([{ type: 'test_clock_changed', clock }]);
-      if (!done) return false;
-      record = clock;
-      if (next.target !== null) for (const listener of listeners) listener();
-      return true;
+    change,
+    /** Starts an advance, which the worker carries out. Throws GatewayError `invalid_state` during another advance. */
+    async advance(seconds: number): Promise<void> {
+      if (record.target !== null) throw errorOf('invalid_state');
+      const goalMs = record.goalMs + seconds * 1000;
+      await change({ goalMs, target: store.now() + goalMs });
     },
-    onAdvance: (listener) => void listeners.push(listener),
-    requests: { inProgress: 0 },
+    /** Number of requests in progress that may write. Time moves only while there are none. */
+    requestsInProgress: 0,
   };
 }
 
-const MAX_TOTAL_DAYS = 3650;
-
 /** Throws GatewayError `forbidden` if the service was started without a test clock. */
 export function clockOf({ testClock }: Pick<Deps, 'testClock'>): TestClock {
-  if (testClock) return testClock;
-  throw forbidden(
-    'Time cannot be moved here: this service was started without a test clock.',
-    'Start it with TEST_CLOCK=true, on a database without production sessions; then resend.',
-  );
+  if (!testClock) throw errorOf('forbidden');
+  return testClock;
 }
 
-/** Starts an advance. Throws GatewayError `forbidden` without a test clock, `invalid_state` during another advance. */
-export async function advanceTestClock(deps: Pick<Deps, 'testClock' | 'store'>, seconds: number): Promise<void> {
-  const clock = clockOf(deps);
-  const { offsetMs, goalMs: before, target } = clock.record();
-  const goalMs = before + seconds * 1000;
-  if (goalMs > MAX_TOTAL_DAYS * 24 * 3600_000) {
-    throw new GatewayError('invalid_state', `Time can be moved by ${MAX_TOTAL_DAYS} days in all.`, {
-      suggestion: 'Start over with an empty database: set DATABASE_URL to another one.',
-    });
-  }
-  const next = { offsetMs, goalMs, target: clock.realNow() + goalMs };
-  if (target !== null || !(await clock.change(next))) {
-    const until = new Date(target ?? next.target).toISOString();
-    throw new GatewayError('invalid_state', `Time is being moved already, to ${until}.`, {
-      suggestion: 'GET /api/gateway/test-clock until its status is ready; then resend.',
-    });
-  }
-}
-
-/** Reason for which a service with a test clock rejects a session; undefined for sandbox sessions. */
-export function refusedByTestClock(
-  { testClock }: Pick<Deps, 'testClock'>,
-  environment: string,
-): GatewayError | undefined {
-  if (!testClock || environment === 'sandbox') return undefined;
-  return forbidden(
-    'This service has a test clock (TEST_CLOCK=true), and takes no production sessions.',
-    'Set environment to "sandbox", or send it to a service without a test clock; then resend.',
-    'environment',
-  );
-}
-
-function forbidden(message: string, suggestion: string, field?: string): GatewayError {
-  return new GatewayError('forbidden', message, { suggestion, ...(field !== undefined && { field }) });
+function errorOf(code: keyof typeof TEST_CLOCK_ERRORS): GatewayError {
+  const { message, suggestion } = TEST_CLOCK_ERRORS[code];
+  return new GatewayError(code, message, { suggestion });
 }

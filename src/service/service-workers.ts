@@ -17,12 +17,12 @@ import type { Worker } from '../workers/worker.ts';
 const DELIVERY_GRACE_MS = 5000;
 
 export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Worker[] {
-  const { testClock: clock, store, log } = deps;
+  const { testClock } = deps;
   const routing = createRoutingWorker(deps);
-  const others = [...createQueueWorkers(deps), simulator, deliveries];
-  const clockWorkers = clock ? [createTestClockWorker({ clock, store, workers: others, routing, log })] : [];
+  const workers = [...createQueueWorkers(deps), simulator, deliveries];
   const polling = [createReadinessWorker(deps), createFeedWorker(deps), createRecoveryWorker(deps)];
-  return [...others, routing, ...polling, ...clockWorkers];
+  const clockWorkers = testClock ? [createTestClockWorker(deps, testClock, { workers, routing })] : [];
+  return [...workers, routing, ...polling, ...clockWorkers];
 }
 
 export function createDeliveryWorker(deps: Deps, random: () => number): Worker {

@@ -28,7 +28,7 @@ import { runs } from '../support/for-all.ts';
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 const MINUTE_MS = 60_000;
-/** Limit for an advance that reaches neither the webhook timeout of 15 s nor the limit of 30 s for work at one instant. */
+/** Limit for an advance that does not reach the webhook timeout of 15 s. */
 const NO_TIMEOUT_MS = 12_000;
 
 interface Delivery {

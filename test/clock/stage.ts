@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import type { TestClockResource } from '../../src/contract/test-clock-contract.ts';
+import type { TestClock } from '../../sdk/src/index.ts';
 import { startServer } from '../support/http-server.ts';
 import { until } from '../support/until.ts';
 import { type Answer, call } from '../support/service.ts';
@@ -54,8 +54,8 @@ export interface ErrorBody {
   error: { code: string; field: string; message: string; suggestion: string };
 }
 
-export async function clockAt(url: string): Promise<TestClockResource> {
-  const { status, body } = await call<TestClockResource>('GET', `${url}${PATH}`);
+export async function clockAt(url: string): Promise<TestClock> {
+  const { status, body } = await call<TestClock>('GET', `${url}${PATH}`);
   assert.equal(status, 200);
   return body;
 }
@@ -65,19 +65,19 @@ export function requestAdvance<Body = ErrorBody>(url: string, body: unknown): Pr
 }
 
 /** Begins an advance and returns the clock immediately after the request. */
-export async function beginAdvance(url: string, seconds: number): Promise<TestClockResource> {
-  const { status, body } = await requestAdvance<TestClockResource>(url, { seconds });
+export async function beginAdvance(url: string, seconds: number): Promise<TestClock> {
+  const { status, body } = await requestAdvance<TestClock>(url, { seconds });
   assert.equal(status, 200, JSON.stringify(body));
   return body;
 }
 
-export async function advanceEnd(url: string): Promise<TestClockResource> {
+export async function advanceEnd(url: string): Promise<TestClock> {
   await until(async () => (await clockAt(url)).status === 'ready');
   return clockAt(url);
 }
 
 /** Advances the clock and waits until the advance ends. */
-export async function advance(url: string, seconds: number): Promise<TestClockResource> {
+export async function advance(url: string, seconds: number): Promise<TestClock> {
   await beginAdvance(url, seconds);
   return advanceEnd(url);
 }

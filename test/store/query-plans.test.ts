@@ -220,7 +220,6 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['listRoutingDecisions', (reads) => reads.listRoutingDecisions('sandbox', { limit: 20, startingAfter: 'dec_1' })],
   ['testClock', (reads) => reads.testClock()],
   ['nextDue', (reads) => reads.nextDue(NOW)],
-  ['hasProduction', (reads) => reads.hasProduction()],
   ['feedPosition', (reads) => reads.feedPosition('evt_1')],
   ['listFeed', (reads) => reads.listFeed({}, 1, 20)],
   ['listFeed of a type', (reads) => reads.listFeed({ type: 'payment.paid' }, 1, 20)],

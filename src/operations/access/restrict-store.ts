@@ -19,7 +19,7 @@ const RULES = {
   filter:
     'listCustomers listSessions listPayments listInvoices listTransitions listDeliveries listEvents journal listRefunds listFeed listDiscrepancies listApiKeys',
   name: 'customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums entrySums refundByIdempotencyKey',
-  shared: 'now onCommit ping testClock nextDue hasProduction routingRules hasUnplacedEvents',
+  shared: 'now onCommit ping testClock nextDue routingRules hasUnplacedEvents',
   service:
     'close sessionsToWake tasksDue hintsDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown',
 } as const;

@@ -9,14 +9,13 @@ const SAVE_CLOCK = `INSERT INTO test_clock (id, version, offset_ms, goal_ms, tar
   VALUES (1, ?1, ?2, ?3, ?4, NULL, 0) ON CONFLICT (id) DO UPDATE SET version = ?1, offset_ms = ?2, goal_ms = ?3, target = ?4
   WHERE test_clock.version = ?1 - 1`;
 const SELECT_CLOCK = 'SELECT version, offset_ms, goal_ms, target FROM test_clock WHERE id = 1';
-const SELECT_PRODUCTION = "SELECT id FROM sessions WHERE environment = 'production' LIMIT 1";
 const SELECT_NEXT = [
-  'SELECT MIN(wake_at) AS due FROM sessions WHERE wake_at > ?1',
-  "SELECT MIN(due_at) AS due FROM provider_tasks WHERE status = 'pending' AND due_at > ?1",
-  'SELECT MIN(due_at) AS due FROM refunds WHERE due_at > ?1',
-  "SELECT MIN(due_at) AS due FROM simulated_callbacks WHERE status = 'pending' AND due_at > ?1",
+  'SELECT MIN(wake_at) AS due FROM sessions WHERE wake_at >= ?1',
+  "SELECT MIN(due_at) AS due FROM provider_tasks WHERE status = 'pending' AND due_at >= ?1",
+  'SELECT MIN(due_at) AS due FROM refunds WHERE due_at >= ?1',
+  "SELECT MIN(due_at) AS due FROM simulated_callbacks WHERE status = 'pending' AND due_at >= ?1",
   // Excludes deliveries to disabled endpoints, which do not become due by time alone.
-  `SELECT MIN(due_at) AS due FROM deliveries WHERE status = 'pending' AND recover_at IS NULL AND due_at > ?1
+  `SELECT MIN(due_at) AS due FROM deliveries WHERE status = 'pending' AND recover_at IS NULL AND due_at >= ?1
     AND endpoint_id IN (SELECT id FROM webhook_endpoints WHERE status = 'active')`,
 ];
 
@@ -44,13 +43,10 @@ export function createClockReads(select: Select, selectEach: SelectEach) {
   return {
     /** Undefined if time was never moved. */
     testClock: () => one(CLOCKS.fromRow, SELECT_CLOCK),
-    /** First instant after `after` at which work falls due; undefined without pending work. */
-    async nextDue(after: Instant): Promise<Instant | undefined> {
-      const found = await selectEach(SELECT_NEXT.map((sql) => ({ sql, params: [after] })));
-      const dues = found.flat().flatMap((row) => (row['due'] as number | null) ?? []);
-      return dues.length === 0 ? undefined : Math.min(...dues);
+    /** First instant from `from` on at which work falls due; Infinity without pending work. */
+    async nextDue(from: Instant): Promise<Instant> {
+      const found = await selectEach(SELECT_NEXT.map((sql) => ({ sql, params: [from] })));
+      return Math.min(...found.map(([row]) => Number(row!['due'] ?? Infinity)));
     },
-    /** True if the database has a production session. */
-    hasProduction: async () => (await select(SELECT_PRODUCTION)).length > 0,
   };
 }
