@@ -2,9 +2,10 @@ import type { Command } from 'commander';
 import type { WebhookEvent } from '../../sdk/src/index.ts';
 import { EVERY_TYPE } from '../domain/webhook-endpoint.ts';
 import { type CommandContext, describedCommand, jsonLineOf } from './command-context.ts';
+import { events } from './event-commands.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { followFeed } from './feed-follower.ts';
-import { type Fields, rowOf } from './record-fields.ts';
+import { columnsOf, rowOf } from './record-fields.ts';
 import { growingTable } from './table.ts';
 import { choiceOption, environmentOption, option, wholeNumberOption } from './options.ts';
 import { plain } from './cells.ts';
@@ -20,7 +21,8 @@ interface FeedOptions {
 }
 
 /** The `events feed` command: prints all events after a given one, and with --follow also new events. */
-export function feedCommand(context: CommandContext, columns: Fields<WebhookEvent>): Command {
+export function feedCommand(context: CommandContext): Command {
+  const columns = columnsOf('event', events.columns, events.cells);
   const command = describedCommand('feed', {
     summary: 'Print all events after a given event, oldest first',
     details:
@@ -50,7 +52,7 @@ export function feedCommand(context: CommandContext, columns: Fields<WebhookEven
     const show = (event: WebhookEvent) =>
       terminal.write(context.isJson(command) ? `${jsonLineOf(event)}\n` : growing.add([rowOf(columns, event)]));
     const position = { after };
-    const events = followFeed({
+    const followed = followFeed({
       client,
       position,
       query: { type, environment, limit: Math.min(limit, PAGE) },
@@ -63,7 +65,7 @@ export function feedCommand(context: CommandContext, columns: Fields<WebhookEven
     });
     let count = 0;
     try {
-      for await (const event of events) {
+      for await (const event of followed) {
         show(event);
         if (++count >= limit) break;
       }

@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import type { LedgerBalances, LedgerEntry, ExportLedgerParams } from '../../sdk/src/index.ts';
+import type { GetLedgerBalancesParams, LedgerBalances, LedgerEntry } from '../../sdk/src/index.ts';
 import { ACCOUNTS, POSTING_KINDS } from '../domain/ledger.ts';
 import { type CommandContext, type Paint, describedCommand, ownOptions, serviceCommand } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
@@ -19,17 +19,14 @@ export function ledgerCommand(context: CommandContext): Command {
       timeOption('--at', 'time of the balances, exclusive; default now'),
       environmentOption('accounts of this environment; default both'),
     ],
-    ask: ({ ledger }, options: BalanceOptions) => ledger.balances(options),
+    ask: ({ ledger }, options: GetLedgerBalancesParams) => ledger.balances(options),
     show: showBalances,
   });
   const journal = listCommand<LedgerEntry>(context, {
     name: 'ledger entries',
     path: 'ledger journal',
     filters: filterOptions(),
-    examples: [
-      `tillway ledger journal --session-id ${EXAMPLE.session}`,
-      'tillway ledger journal --account merchant_payable',
-    ],
+    examples: [`--session-id ${EXAMPLE.session}`, '--account merchant_payable'],
     columns: {
       CREATED: 'created',
       KIND: 'kind',
@@ -38,7 +35,7 @@ export function ledgerCommand(context: CommandContext): Command {
       CREDIT: ({ credit }) => (credit === 0 ? null : dollars(credit)),
       ENTRY: 'id',
     },
-    from: ({ ledger }) => ({ list: (query) => ledger.entries(query) }),
+    list: ({ ledger }, query) => ledger.entries(query),
   });
   return commandGroup(
     'ledger',
@@ -46,11 +43,6 @@ export function ledgerCommand(context: CommandContext): Command {
     [balances, journal, exportCommand(context)],
     { otherwise: 'balances' },
   );
-}
-
-interface BalanceOptions {
-  at?: string;
-  environment?: ExportLedgerParams['environment'];
 }
 
 function showBalances({ at, environments }: LedgerBalances, paint: Paint): string {

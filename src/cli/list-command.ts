@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander';
 import type { Page, Tillway, TillwayList } from '../../sdk/src/index.ts';
 import { complaintOf } from './complaint.ts';
-import { type CommandContext, describedCommand, jsonLineOf, ownOptions } from './command-context.ts';
+import { type CommandContext, type Paint, describedCommand, jsonLineOf, ownOptions } from './command-context.ts';
 import { type Fields, rowOf, showTable } from './record-fields.ts';
 import { growingTable } from './table.ts';
 import { environmentOption, option, wholeNumberOption } from './options.ts';
@@ -15,9 +15,10 @@ export interface Listing<Item extends { id: string }> {
   path?: string;
   /** Filters in addition to --environment; named like the API parameters, in kebab-case. */
   filters?: readonly Option[];
+  /** Options of each further example; the first example has none. */
   examples: readonly string[];
   columns: Fields<Item>;
-  from(client: Tillway): { list(query: never): TillwayList<Item> };
+  list(client: Tillway, query: object): TillwayList<Item>;
 }
 
 const ITEMS_PER_REQUEST = 100;
@@ -25,11 +26,11 @@ const ITEMS_PER_REQUEST = 100;
 /** Creates a command such as `tillway payments list`, which prints one page, or all pages with --all. */
 export function listCommand<Item extends { id: string }>(
   context: CommandContext,
-  { name, path = `${name} list`, filters = [], examples, columns, from }: Listing<Item>,
+  { name, path = `${name} list`, filters = [], examples, columns, list }: Listing<Item>,
 ): Command {
   const command = describedCommand(path.split(' ').at(-1)!, {
     summary: `List ${name}, newest first`,
-    examples: [`tillway ${path}`, ...examples],
+    examples: [`tillway ${path}`, ...examples.map((args) => `tillway ${path} ${args}`)],
     options: [
       ...filters,
       environmentOption(`${name} of this environment; default both`),
@@ -42,23 +43,20 @@ export function listCommand<Item extends { id: string }>(
   });
   return command.action(async () => {
     const { all, ...query } = ownOptions(command);
-    const list = (more: object) => from(context.client(command)).list({ ...more, ...query } as never);
-    if (all) return writeAll(context, command, list({ limit: ITEMS_PER_REQUEST }).pages(), columns);
-    const page = await list({});
-    context.tell(command, page, ({ data }, paint) => showTable(columns)(data, paint));
-    const next = nextPage(page, query['endingBefore'] === undefined ? 'starting-after' : 'ending-before');
-    if (next !== undefined && !context.isJson(command))
-      context.terminal.write(context.paint(command)('dim', `next page: ${next}\n`));
+    const client = context.client(command);
+    if (all) return writeAll(context, command, list(client, { ...query, limit: ITEMS_PER_REQUEST }).pages(), columns);
+    const isBackward = query['endingBefore'] !== undefined;
+    context.tell(command, await list(client, query), (page, paint) => {
+      return showTable(columns)(page.data, paint) + nextPage(page, isBackward, paint);
+    });
   });
 }
 
-/** Option that requests the next page in this direction; undefined on the last page. */
-function nextPage(
-  { data, hasMore }: Page<{ id: string }>,
-  direction: 'starting-after' | 'ending-before',
-): string | undefined {
-  const last = data.at(direction === 'starting-after' ? -1 : 0);
-  return hasMore && last !== undefined ? `--${direction} ${plain(last.id)}` : undefined;
+/** Line with the option that requests the next page in the same direction; empty on the last page. */
+function nextPage({ data, hasMore }: Page<{ id: string }>, isBackward: boolean, paint: Paint): string {
+  const last = data.at(isBackward ? 0 : -1);
+  if (!hasMore || last === undefined) return '';
+  return paint('dim', `next page: --${isBackward ? 'ending-before' : 'starting-after'} ${plain(last.id)}\n`);
 }
 
 /** Writes all pages as they arrive; with --json as one document, with an `error` field if a later page fails. */

@@ -15,8 +15,9 @@ import {
   jsonOf,
   printsLines,
 } from './command-context.ts';
-import { endpointsCommand } from './endpoint-commands.ts';
-import { deliveriesCommand, eventsCommand } from './event-commands.ts';
+import { endpoints } from './endpoint-commands.ts';
+import { deliveries, events } from './event-commands.ts';
+import { feedCommand } from './feed-command.ts';
 import { forgetSecretsCommand } from './forget-secrets-command.ts';
 import { commandAt, commandGroup, commandsIn, withDefaults, withHelp } from './command-group.ts';
 import { keysCommand } from './key-commands.ts';
@@ -24,17 +25,12 @@ import { ledgerCommand } from './ledger-commands.ts';
 import { listenCommand } from './listen/listen-command.ts';
 import { type LocalCommands, doctorCommand, migrateCommand, serveCommand } from './local-commands.ts';
 import { mcpCommand } from './mcp-command.ts';
-import {
-  customersCommand,
-  invoicesCommand,
-  paymentsCommand,
-  refundsCommand,
-  sessionsCommand,
-} from './payment-commands.ts';
+import { customers, invoices, payments, refunds, sessions } from './payment-commands.ts';
 import { providersCommand } from './providers-command.ts';
+import { resourceCommand } from './resource-command.ts';
 import { routesCommand } from './routes/routes-command.ts';
 import { schemaCommand } from './schema-command.ts';
-import { discrepanciesCommand, settlementsCommand } from './settlement-commands.ts';
+import { discrepancies, settlementsCommand } from './settlement-commands.ts';
 import { triggerCommand } from './trigger/trigger-command.ts';
 import { verifyPageCommand } from './verify-page/verify-page-command.ts';
 import { webhookExampleCommand, webhookVerifySampleCommand } from './webhook-samples.ts';
@@ -81,21 +77,21 @@ export function createProgram(context: CommandContext, local: LocalCommands): Co
     ...inGroup('Payments:', [
       feesCommand(context),
       checkoutCommand(context),
-      sessionsCommand(context),
-      paymentsCommand(context),
-      refundsCommand(context),
-      discrepanciesCommand(context),
+      resourceCommand(context, sessions),
+      resourceCommand(context, payments),
+      resourceCommand(context, refunds),
+      resourceCommand(context, discrepancies),
       settlementsCommand(context),
       ledgerCommand(context),
-      customersCommand(context),
-      invoicesCommand(context),
+      resourceCommand(context, customers),
+      resourceCommand(context, invoices),
     ]),
     ...inGroup('Webhooks:', [
       listenCommand(context),
       triggerCommand(context),
-      eventsCommand(context),
-      deliveriesCommand(context),
-      endpointsCommand(context, [forgetSecretsCommand(context, local)]),
+      resourceCommand(context, events, [feedCommand(context)]),
+      resourceCommand(context, deliveries),
+      resourceCommand(context, endpoints, [forgetSecretsCommand(context, local)]),
       commandGroup('webhook', 'Verify a webhook, or show an example', [
         webhookVerifyCommand(context),
         webhookExampleCommand(context),

@@ -3,7 +3,6 @@ import type { Command } from 'commander';
 import type {
   Discrepancy,
   SettlePaymentParams,
-  Settlement,
   SettlementImport,
   ImportSettlementsParams,
 } from '../../sdk/src/index.ts';
@@ -12,7 +11,7 @@ import { type CommandContext, CommandError, type Paint, serviceCommand } from '.
 import { EXAMPLE } from './example-ids.ts';
 import { showRecord, showTable } from './record-fields.ts';
 import { commandGroup } from './command-group.ts';
-import { resourceCommand } from './resource-command.ts';
+import type { Resource } from './resource-command.ts';
 import {
   amountOption,
   choiceOption,
@@ -25,42 +24,43 @@ import {
 } from './options.ts';
 import { plain, statusCell } from './cells.ts';
 
-export function discrepanciesCommand(context: CommandContext): Command {
-  return resourceCommand<Discrepancy>(context, {
-    name: 'discrepancies',
-    summary: 'List, show and resolve discrepancies',
-    one: 'discrepancy',
-    filters: [
-      statusOption(DISCREPANCY_STATUSES),
-      choiceOption('--kind <kind>', 'discrepancies of this kind', DISCREPANCY_KINDS),
-      ...idOptions('session'),
-    ],
-    examples: ['tillway discrepancies list --status open'],
-    columns: ['id', 'status', 'kind', 'expected', 'received', 'actions', 'created'],
-    cells: {
-      // An open discrepancy with a refund and no actions waits for the refund: the merchant need not act.
-      status: ({ status, refundId, actions }) =>
-        status !== 'open' || refundId === null || actions.length > 0
-          ? statusCell(status)
-          : { text: `open until refund ${refundId} has succeeded`, style: 'yellow' },
+export const discrepancies: Resource<Discrepancy> = {
+  name: 'discrepancies',
+  summary: 'List, show and resolve discrepancies',
+  one: 'discrepancy',
+  filters: [
+    statusOption(DISCREPANCY_STATUSES),
+    choiceOption('--kind <kind>', 'discrepancies of this kind', DISCREPANCY_KINDS),
+    ...idOptions('session'),
+  ],
+  examples: ['--status open'],
+  columns: ['id', 'status', 'kind', 'expected', 'received', 'actions', 'created'],
+  cells: {
+    // An open discrepancy with a refund and no actions waits for the refund: the merchant need not act.
+    status: ({ status, refundId, actions }) =>
+      status !== 'open' || refundId === null || actions.length > 0
+        ? statusCell(status)
+        : { text: `open until refund ${refundId} has succeeded`, style: 'yellow' },
+  },
+  get: { summary: 'Show a discrepancy, such as a wrong amount' },
+  actions: {
+    resolve: {
+      summary: 'Resolve a discrepancy by refund or acceptance',
+      details:
+        'The field "actions" of the discrepancy lists the allowed actions. Accepting a wrong amount makes the session paid: ' +
+        'payment.paid is sent, and the merchant bears the difference. With a refund, the discrepancy stays open ' +
+        'until the refund succeeds. If refund is not allowed, refund at the provider, then accept with a note about it.',
+      examples: [
+        `${EXAMPLE.discrepancy} --action refund`,
+        `${EXAMPLE.discrepancy} --action accept --note "agreed by phone"`,
+      ],
+      options: [
+        choiceOption('--action <action>', 'how to resolve it', ['refund', 'accept']).makeOptionMandatory(),
+        option('--note <text>', 'your note, at most 500 characters'),
+      ],
     },
-    get: { summary: 'Show a discrepancy, such as a wrong amount' },
-    actions: {
-      resolve: {
-        summary: 'Resolve a discrepancy by refund or acceptance',
-        details:
-          'The field "actions" of the discrepancy lists the allowed actions. Accepting a wrong amount makes the session paid: ' +
-          'payment.paid is sent, and the merchant bears the difference. With a refund, the discrepancy stays open ' +
-          'until the refund succeeds. If refund is not allowed, refund at the provider, then accept with a note about it.',
-        examples: ['--action refund', '--action accept --note "agreed by phone"'],
-        options: [
-          choiceOption('--action <action>', 'how to resolve it', ['refund', 'accept']).makeOptionMandatory(),
-          option('--note <text>', 'your note, at most 500 characters'),
-        ],
-      },
-    },
-  });
-}
+  },
+};
 
 export function settlementsCommand(context: CommandContext): Command {
   const importFile = serviceCommand(context, 'import <file>', {
@@ -89,7 +89,7 @@ export function settlementsCommand(context: CommandContext): Command {
     show(settlement, paint, { reference }) {
       const isOther = reference !== undefined && settlement.reference !== reference;
       const before = isOther ? `Already settled with another reference; ${plain(reference)} was not recorded.\n` : '';
-      return before + showSettlement(settlement, paint);
+      return before + showRecord('settlement')(settlement, paint);
     },
   });
   return commandGroup('settlements', 'Record payouts to the merchant', [importFile, record]);
@@ -114,5 +114,3 @@ function showImport({ message, entries, ignoredColumns }: SettlementImport, pain
   const ignored = ignoredColumns.length === 0 ? '' : `Ignored columns: ${plain(ignoredColumns.join(', '))}\n`;
   return `${plain(message)}\n${ignored}${others.length === 0 ? '' : showEntries(others, paint)}`;
 }
-
-const showSettlement = showRecord<Settlement>('settlement');

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { REFUND_REASONS, REFUND_STATUSES } from '../domain/refund-record.ts';
+import { MERCHANT_REFUND_REASONS, REFUND_REASONS, REFUND_STATUSES } from '../domain/refund-record.ts';
 import { endpoints, get } from './endpoint.ts';
 import { fieldError } from './error-contract.ts';
 import { sampleAmount, text } from './request-fields.ts';
@@ -17,9 +17,7 @@ export const refundRequest = z.strictObject({
     10,
   ),
   reason: z
-    .optional(
-      field.choice(['requested_by_customer', 'duplicate', 'fraudulent', 'other'], 'Reason for your own records.'),
-    )
+    .optional(field.choice(MERCHANT_REFUND_REASONS, 'Reason for your own records.'))
     .meta({ examples: ['requested_by_customer'] }),
   idempotencyKey: field.optional(
     text(8, 120),

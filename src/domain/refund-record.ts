@@ -5,6 +5,8 @@ import type { Environment } from './route.ts';
 /** `succeeded` can still become `failed`: a bank may send the money back days later. `failed` is final. */
 export const REFUND_STATUSES = ['pending', 'succeeded', 'failed'] as const;
 export type RefundStatus = (typeof REFUND_STATUSES)[number];
+/** Reasons that the merchant can give. */
+export const MERCHANT_REFUND_REASONS = ['requested_by_customer', 'duplicate', 'fraudulent', 'other'] as const;
 /** `surplus`: automatic refund of a second payment of the same order. `mismatch`: refund of a wrong amount, which was never booked as a payment. */
 export const REFUND_REASONS = [
   'requested_by_customer',
