@@ -1,6 +1,6 @@
 import type { Command, CommanderError } from 'commander';
 import { TillwayConnectionError, TillwayError } from '../../sdk/src/index.ts';
-import { type Paint, CommandError, examplesOf } from './command-context.ts';
+import { type CommandContext, type Paint, CommandError, examplesOf } from './command-context.ts';
 import { pathOf } from './command-group.ts';
 import { plain } from './cells.ts';
 
@@ -13,10 +13,7 @@ export interface Complaint {
 }
 
 /** Describes an expected error of a command; returns undefined for a bug of the program. */
-export function complaintOf(
-  error: unknown,
-  { command, url, paint }: { command: Command; url(): string; paint: Paint },
-): Complaint | undefined {
+export function complaintOf(error: unknown, command: Command, context: CommandContext): Complaint | undefined {
   if (error instanceof CommandError) {
     const { exitCode } = error;
     const message = harmless(error.message);
@@ -28,7 +25,7 @@ export function complaintOf(
   if (!(error instanceof TillwayError)) return undefined;
   const { code, message, status, field, issues, requestId } = error;
   const suggestion = adviceOf(error);
-  const text = linesOf(error, url(), paint).map((line) => `${line}\n`);
+  const text = linesOf(error, context.urlOf(command), context.paintErrors(command)).map((line) => `${line}\n`);
   const document = documentOf({ code, message, status, field, issues, suggestion, requestId });
   return { exitCode: 1, text: text.join(''), document };
 }

@@ -1,21 +1,10 @@
 import type { Delivery, DeliveryDetails, Page, WebhookEvent } from '../../sdk/src/index.ts';
 import { ANSWER_CLASSES, DELIVERY_STATUSES } from '../domain/delivery.ts';
 import { EVERY_TYPE } from '../domain/webhook-endpoint.ts';
-import { type Cells, columnsOf, showRecord, showTable, usualCell } from './record-fields.ts';
+import { columnsOf, showRecord, showTable, usualCell } from './record-fields.ts';
 import type { Resource } from './resource-command.ts';
 import { choiceOption, idOptions, statusOption, timeOption } from './options.ts';
 import { type Cell, dollars, statusCell } from './cells.ts';
-
-const EVENT: Cells<WebhookEvent> = {
-  type: ({ type }) => typeCell(type),
-  session: ({ data }) => data.session_id,
-  customer: ({ data }) => data.customer_id,
-  amount: ({ data }) => dollars(data.amount),
-  youGet: ({ data }) => dollars(data.fees.merchant_net),
-  route: ({ data }) => `${data.route.id}  ${data.route.label}`,
-  reference: ({ data }) => data.tx_hash,
-  metadata: ({ data }) => usualCell('metadata', data.metadata),
-};
 
 export const events: Resource<WebhookEvent> = {
   name: 'events',
@@ -24,13 +13,21 @@ export const events: Resource<WebhookEvent> = {
   filters: [choiceOption('--type <type>', 'events of this type', EVERY_TYPE), ...idOptions('session')],
   examples: ['--type payment.paid --all'],
   columns: ['id', 'type', 'amount', 'created'],
-  cells: EVENT,
+  cells: {
+    type: ({ type }) => typeCell(type),
+    session: ({ data }) => data.session_id,
+    customer: ({ data }) => data.customer_id,
+    amount: ({ data }) => dollars(data.amount),
+    youGet: ({ data }) => dollars(data.fees.merchant_net),
+    route: ({ data }) => `${data.route.id}  ${data.route.label}`,
+    reference: ({ data }) => data.tx_hash,
+    metadata: ({ data }) => usualCell('metadata', data.metadata),
+  },
   get: { summary: 'Show the event that webhooks send' },
   actions: {
     resend: {
       summary: 'Send an event again to every active endpoint of its environment',
-      show: ({ data }: Page<Delivery>, paint) =>
-        showTable(columnsOf('delivery', DELIVERY_COLUMNS, DELIVERY))(data, paint),
+      show: ({ data }: Page<Delivery>, paint) => showTable(columnsOf(deliveries))(data, paint),
     },
   },
   order: ['list', 'feed', 'get'],
@@ -41,10 +38,6 @@ function typeCell(type: string): Cell {
   return typeof status === 'string' ? type : { ...status, text: type };
 }
 
-const DELIVERY_COLUMNS = ['id', 'status', 'type', 'attempts', 'nextAttemptAt', 'created', 'lastAttempt'];
-const DELIVERY: Cells<Delivery> = { lastAttempt: ({ lastAttempt }) => lastAttempt && outcomeCell(lastAttempt) };
-
-const showDelivery = showRecord('delivery', DELIVERY);
 const showLog = showTable<DeliveryDetails['log'][number]>({
   '#': 'number',
   STARTED: 'started',
@@ -67,12 +60,14 @@ export const deliveries: Resource<Delivery> = {
     timeOption('--created-until', 'deliveries created before this time'),
   ],
   examples: ['--status dead', '--status-class 5xx --created-from 2026-01-15T06:00:00Z'],
-  columns: DELIVERY_COLUMNS,
-  cells: DELIVERY,
+  columns: ['id', 'status', 'type', 'attempts', 'nextAttemptAt', 'created', 'lastAttempt'],
+  cells: { lastAttempt: ({ lastAttempt }) => lastAttempt && outcomeCell(lastAttempt) },
   get: {
     summary: 'Show a webhook delivery with the log of its attempts',
-    show: (delivery: DeliveryDetails, paint) =>
-      showDelivery(delivery, paint) + (delivery.log.length === 0 ? '' : `\n${showLog(delivery.log, paint)}`),
+    show(delivery: DeliveryDetails, paint) {
+      const log = delivery.log.length === 0 ? '' : `\n${showLog(delivery.log, paint)}`;
+      return showRecord('delivery', deliveries.cells)(delivery, paint) + log;
+    },
   },
   actions: {
     replay: {

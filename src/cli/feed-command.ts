@@ -22,7 +22,7 @@ interface FeedOptions {
 
 /** The `events feed` command: prints all events after a given one, and with --follow also new events. */
 export function feedCommand(context: CommandContext): Command {
-  const columns = columnsOf('event', events.columns, events.cells);
+  const columns = columnsOf(events);
   const command = describedCommand('feed', {
     summary: 'Print all events after a given event, oldest first',
     details:

@@ -1,4 +1,4 @@
-import type { Command, Option } from 'commander';
+import type { Command } from 'commander';
 import type { GetLedgerBalancesParams, LedgerBalances, LedgerEntry } from '../../sdk/src/index.ts';
 import { ACCOUNTS, POSTING_KINDS } from '../domain/ledger.ts';
 import { type CommandContext, type Paint, describedCommand, ownOptions, serviceCommand } from './command-context.ts';
@@ -8,6 +8,15 @@ import { listCommand } from './list-command.ts';
 import { table } from './table.ts';
 import { choiceOption, environmentOption, option, timeOption } from './options.ts';
 import { type Cell, dollars, plain, secondsOf } from './cells.ts';
+
+const FILTERS = [
+  choiceOption('--account <account>', 'entries of this account', ACCOUNTS),
+  choiceOption('--kind <kind>', 'entries of this kind', POSTING_KINDS),
+  option('--session-id <id>', 'entries of this session'),
+  option('--payment-id <id>', 'entries of this payment'),
+  timeOption('--from', 'entries booked at or after this time'),
+  timeOption('--until', 'entries booked before this time'),
+];
 
 export function ledgerCommand(context: CommandContext): Command {
   const balances = serviceCommand(context, 'balances', {
@@ -25,24 +34,18 @@ export function ledgerCommand(context: CommandContext): Command {
   const journal = listCommand<LedgerEntry>(context, {
     name: 'ledger entries',
     path: 'ledger journal',
-    filters: filterOptions(),
+    filters: FILTERS,
     examples: [`--session-id ${EXAMPLE.session}`, '--account merchant_payable'],
-    columns: {
-      CREATED: 'created',
-      KIND: 'kind',
-      ACCOUNT: 'account',
-      DEBIT: ({ debit }) => (debit === 0 ? null : dollars(debit)),
-      CREDIT: ({ credit }) => (credit === 0 ? null : dollars(credit)),
-      ENTRY: 'id',
+    one: 'entry',
+    columns: ['created', 'kind', 'account', 'debit', 'credit', 'id'],
+    cells: {
+      debit: ({ debit }) => (debit === 0 ? null : dollars(debit)),
+      credit: ({ credit }) => (credit === 0 ? null : dollars(credit)),
     },
     list: ({ ledger }, query) => ledger.entries(query),
   });
-  return commandGroup(
-    'ledger',
-    'Balances, journal and export of the books',
-    [balances, journal, exportCommand(context)],
-    { otherwise: 'balances' },
-  );
+  const commands = [balances, journal, exportCommand(context)];
+  return commandGroup('ledger', 'Balances, journal and export of the books', commands, { otherwise: 'balances' });
 }
 
 function showBalances({ at, environments }: LedgerBalances, paint: Paint): string {
@@ -63,22 +66,11 @@ function exportCommand(context: CommandContext): Command {
       'tillway ledger export --account merchant_payable',
       'tillway ledger export --from 2026-01-01T00:00:00Z | head',
     ],
-    options: [...filterOptions(), environmentOption('entries of this environment; default both')],
+    options: [...FILTERS, environmentOption('entries of this environment; default both')],
     data: false,
   });
   return command.action(async () => {
     const parts = context.client(command).ledger.export(ownOptions(command));
     for await (const part of parts) context.terminal.write(part);
   });
-}
-
-function filterOptions(): Option[] {
-  return [
-    choiceOption('--account <account>', 'entries of this account', ACCOUNTS),
-    choiceOption('--kind <kind>', 'entries of this kind', POSTING_KINDS),
-    option('--session-id <id>', 'entries of this session'),
-    option('--payment-id <id>', 'entries of this payment'),
-    timeOption('--from', 'entries booked at or after this time'),
-    timeOption('--until', 'entries booked before this time'),
-  ];
 }

@@ -2,13 +2,13 @@ import type { Command, Option } from 'commander';
 import type { Page, Tillway, TillwayList } from '../../sdk/src/index.ts';
 import { complaintOf } from './complaint.ts';
 import { type CommandContext, type Paint, describedCommand, jsonLineOf, ownOptions } from './command-context.ts';
-import { type Fields, rowOf, showTable } from './record-fields.ts';
+import { type Columns, type Fields, columnsOf, rowOf, showTable } from './record-fields.ts';
 import { growingTable } from './table.ts';
 import { environmentOption, option, wholeNumberOption } from './options.ts';
 import { plain } from './cells.ts';
 
 /** Description of a list command. */
-export interface Listing<Item extends { id: string }> {
+export interface Listing<Item extends { id: string }> extends Columns<Item> {
   /** Plural name of the records: `payments`. */
   name: string;
   /** Command path without `tillway`; default `<name> list`. */
@@ -17,17 +17,15 @@ export interface Listing<Item extends { id: string }> {
   filters?: readonly Option[];
   /** Options of each further example; the first example has none. */
   examples: readonly string[];
-  columns: Fields<Item>;
   list(client: Tillway, query: object): TillwayList<Item>;
 }
 
 const ITEMS_PER_REQUEST = 100;
 
 /** Creates a command such as `tillway payments list`, which prints one page, or all pages with --all. */
-export function listCommand<Item extends { id: string }>(
-  context: CommandContext,
-  { name, path = `${name} list`, filters = [], examples, columns, list }: Listing<Item>,
-): Command {
+export function listCommand<Item extends { id: string }>(context: CommandContext, listing: Listing<Item>): Command {
+  const { name, path = `${name} list`, filters = [], examples, list } = listing;
+  const columns = columnsOf(listing);
   const command = describedCommand(path.split(' ').at(-1)!, {
     summary: `List ${name}, newest first`,
     examples: [`tillway ${path}`, ...examples.map((args) => `tillway ${path} ${args}`)],
@@ -82,8 +80,7 @@ async function writeAll<Item>(
     }
   } catch (cause) {
     const error = context.misread(command, cause);
-    const url = () => context.urlOf(command);
-    const complaint = complaintOf(error, { command, url, paint: context.paintErrors(command) });
+    const complaint = complaintOf(error, command, context);
     // If the first page fails, nothing was written yet: the error response is the whole document.
     if (!isJson || !isOpen || !complaint) throw error;
     write(`\n],"hasMore":true,"error":${jsonLineOf(complaint.document.error)}}\n`);

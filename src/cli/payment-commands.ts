@@ -1,5 +1,12 @@
-import type { CheckoutSession, Customer, Invoice, Payment, Refund } from '../../sdk/src/index.ts';
-import { CUSTOMER_STATUSES, INVOICE_STATUSES, PAYMENT_STATUSES, SESSION_STATUSES } from '../domain/records.ts';
+import type { CheckoutSession, Customer, Discrepancy, Invoice, Payment, Refund } from '../../sdk/src/index.ts';
+import {
+  CUSTOMER_STATUSES,
+  DISCREPANCY_KINDS,
+  DISCREPANCY_STATUSES,
+  INVOICE_STATUSES,
+  PAYMENT_STATUSES,
+  SESSION_STATUSES,
+} from '../domain/records.ts';
 import { MERCHANT_REFUND_REASONS, REFUND_STATUSES } from '../domain/refund-record.ts';
 import { jsonOf } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
@@ -84,6 +91,44 @@ export const refunds: Resource<Refund> = {
     },
   },
   order: ['create', 'list', 'get'],
+};
+
+export const discrepancies: Resource<Discrepancy> = {
+  name: 'discrepancies',
+  summary: 'List, show and resolve discrepancies',
+  one: 'discrepancy',
+  filters: [
+    statusOption(DISCREPANCY_STATUSES),
+    choiceOption('--kind <kind>', 'discrepancies of this kind', DISCREPANCY_KINDS),
+    ...idOptions('session'),
+  ],
+  examples: ['--status open'],
+  columns: ['id', 'status', 'kind', 'expected', 'received', 'actions', 'created'],
+  cells: {
+    // An open discrepancy with a refund and no actions waits for the refund: the merchant need not act.
+    status: ({ status, refundId, actions }) =>
+      status !== 'open' || refundId === null || actions.length > 0
+        ? statusCell(status)
+        : { text: `open until refund ${refundId} has succeeded`, style: 'yellow' },
+  },
+  get: { summary: 'Show a discrepancy, such as a wrong amount' },
+  actions: {
+    resolve: {
+      summary: 'Resolve a discrepancy by refund or acceptance',
+      details:
+        'The field "actions" of the discrepancy lists the allowed actions. Accepting a wrong amount makes the session paid: ' +
+        'payment.paid is sent, and the merchant bears the difference. With a refund, the discrepancy stays open ' +
+        'until the refund succeeds. If refund is not allowed, refund at the provider, then accept with a note about it.',
+      examples: [
+        `${EXAMPLE.discrepancy} --action refund`,
+        `${EXAMPLE.discrepancy} --action accept --note "agreed by phone"`,
+      ],
+      options: [
+        choiceOption('--action <action>', 'how to resolve it', ['refund', 'accept']).makeOptionMandatory(),
+        option('--note <text>', 'your note, at most 500 characters'),
+      ],
+    },
+  },
 };
 
 export const customers: Resource<Customer> = {

@@ -25,12 +25,12 @@ import { ledgerCommand } from './ledger-commands.ts';
 import { listenCommand } from './listen/listen-command.ts';
 import { type LocalCommands, doctorCommand, migrateCommand, serveCommand } from './local-commands.ts';
 import { mcpCommand } from './mcp-command.ts';
-import { customers, invoices, payments, refunds, sessions } from './payment-commands.ts';
+import { customers, discrepancies, invoices, payments, refunds, sessions } from './payment-commands.ts';
 import { providersCommand } from './providers-command.ts';
 import { resourceCommand } from './resource-command.ts';
 import { routesCommand } from './routes/routes-command.ts';
 import { schemaCommand } from './schema-command.ts';
-import { discrepancies, settlementsCommand } from './settlement-commands.ts';
+import { settlementsCommand } from './settlement-commands.ts';
 import { triggerCommand } from './trigger/trigger-command.ts';
 import { verifyPageCommand } from './verify-page/verify-page-command.ts';
 import { webhookExampleCommand, webhookVerifySampleCommand } from './webhook-samples.ts';
@@ -190,8 +190,7 @@ function refuseEmpty(command: Command): void {
 
 function complain(error: unknown, command: Command, context: CommandContext, isJson: boolean): number {
   const { terminal } = context;
-  const url = () => context.urlOf(command);
-  const complaint = complaintOf(error, { command, url, paint: context.paintErrors(command) });
+  const complaint = complaintOf(error, command, context);
   if (!complaint) throw error;
   const written = printsLines(command) ? jsonLineOf : jsonOf;
   if (isJson) terminal.write(`${written(complaint.document)}\n`);

@@ -34,12 +34,17 @@ export function usualCell(name: string, value: unknown): Cell {
   return TIME.test(text) ? secondsOf(text) : text;
 }
 
+function fieldOf<Item>(cells: Cells<Item>, name: string): Field<Item> {
+  return cells[name] ?? (name as keyof Item & string);
+}
+
 function cellOf<Item>(item: Item, field: Field<Item>): Cell {
   return typeof field === 'function' ? (field(item) ?? '') : usualCell(field, item[field]);
 }
 
-/** Label of a property: `nextAttemptAt` becomes `Next attempt at`. */
-function labelOf(name: string): string {
+/** Label of a property: `nextAttemptAt` becomes `Next attempt at`. `one` names the record, and is the label of its id. */
+function labelOf(property: string, one: string): string {
+  const name = property === 'id' ? one : property;
   const words = name.replaceAll(/_|(?=[A-Z])/g, ' ').toLowerCase();
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
@@ -53,22 +58,22 @@ export function showRecord<Item extends object>(
     const names = [...new Set([...FIRST, ...Object.keys(item), ...Object.keys(cells)])];
     const shown = names.filter((name) => !NOT_SHOWN.has(name) && cells[name] !== null);
     const ordered = shown.toSorted((a, b) => LAST.indexOf(a) - LAST.indexOf(b));
-    const pairs = ordered.map((name) => {
-      const cell = cells[name];
-      const value = cell ? cell(item) : usualCell(name, (item as Record<string, unknown>)[name]);
-      return [labelOf(name === 'id' ? one : name), value] as const;
-    });
+    const pairs = ordered.map((name) => [labelOf(name, one), cellOf(item, fieldOf(cells, name))] as const);
     return nameValueLines(pairs, paint);
   };
 }
 
-/** Table columns for the named properties and cells. */
-export function columnsOf<Item>(one: string, names: readonly string[], cells: Cells<Item> = {}): Fields<Item> {
-  const columns = names.map((name) => [
-    labelOf(name === 'id' ? one : name).toUpperCase(),
-    cells[name] ?? (name as keyof Item & string),
-  ]);
-  return Object.fromEntries(columns) as Fields<Item>;
+/** Names of the columns of a table, which are properties or cells of a record. */
+export interface Columns<Item> {
+  /** Singular name of the record: `payment`. */
+  one: string;
+  columns: readonly string[];
+  /** Cells that replace or extend the properties of a record. */
+  cells?: Cells<Item>;
+}
+
+export function columnsOf<Item>({ one, columns, cells = {} }: Columns<Item>): Fields<Item> {
+  return Object.fromEntries(columns.map((name) => [labelOf(name, one).toUpperCase(), fieldOf(cells, name)]));
 }
 
 export function rowOf<Item>(columns: Fields<Item>, item: Item): Cell[] {

@@ -1,66 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import type { Command } from 'commander';
-import type {
-  Discrepancy,
-  SettlePaymentParams,
-  SettlementImport,
-  ImportSettlementsParams,
-} from '../../sdk/src/index.ts';
-import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES } from '../domain/records.ts';
+import type { SettlePaymentParams, SettlementImport, ImportSettlementsParams } from '../../sdk/src/index.ts';
 import { type CommandContext, CommandError, type Paint, serviceCommand } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
 import { showRecord, showTable } from './record-fields.ts';
 import { commandGroup } from './command-group.ts';
-import type { Resource } from './resource-command.ts';
-import {
-  amountOption,
-  choiceOption,
-  contentOf,
-  environmentOption,
-  idOptions,
-  option,
-  statusOption,
-  timeOption,
-} from './options.ts';
-import { plain, statusCell } from './cells.ts';
-
-export const discrepancies: Resource<Discrepancy> = {
-  name: 'discrepancies',
-  summary: 'List, show and resolve discrepancies',
-  one: 'discrepancy',
-  filters: [
-    statusOption(DISCREPANCY_STATUSES),
-    choiceOption('--kind <kind>', 'discrepancies of this kind', DISCREPANCY_KINDS),
-    ...idOptions('session'),
-  ],
-  examples: ['--status open'],
-  columns: ['id', 'status', 'kind', 'expected', 'received', 'actions', 'created'],
-  cells: {
-    // An open discrepancy with a refund and no actions waits for the refund: the merchant need not act.
-    status: ({ status, refundId, actions }) =>
-      status !== 'open' || refundId === null || actions.length > 0
-        ? statusCell(status)
-        : { text: `open until refund ${refundId} has succeeded`, style: 'yellow' },
-  },
-  get: { summary: 'Show a discrepancy, such as a wrong amount' },
-  actions: {
-    resolve: {
-      summary: 'Resolve a discrepancy by refund or acceptance',
-      details:
-        'The field "actions" of the discrepancy lists the allowed actions. Accepting a wrong amount makes the session paid: ' +
-        'payment.paid is sent, and the merchant bears the difference. With a refund, the discrepancy stays open ' +
-        'until the refund succeeds. If refund is not allowed, refund at the provider, then accept with a note about it.',
-      examples: [
-        `${EXAMPLE.discrepancy} --action refund`,
-        `${EXAMPLE.discrepancy} --action accept --note "agreed by phone"`,
-      ],
-      options: [
-        choiceOption('--action <action>', 'how to resolve it', ['refund', 'accept']).makeOptionMandatory(),
-        option('--note <text>', 'your note, at most 500 characters'),
-      ],
-    },
-  },
-};
+import { amountOption, contentOf, environmentOption, option, timeOption } from './options.ts';
+import { plain } from './cells.ts';
 
 export function settlementsCommand(context: CommandContext): Command {
   const importFile = serviceCommand(context, 'import <file>', {
