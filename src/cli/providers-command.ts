@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ProviderInstance } from '../../sdk/src/index.ts';
+import type { ListProvidersParams, ProviderInstance } from '../../sdk/src/index.ts';
 import type { CheckResult, Finding } from '../providers/provider.ts';
 import { type CommandContext, CommandError, type Paint, describedCommand, serviceCommand } from './command-context.ts';
 import { commandGroup } from './command-group.ts';
@@ -19,7 +19,7 @@ export function providersCommand(context: CommandContext, local: LocalCommands):
     summary: 'List the providers of a service, and whether they are ready',
     examples: ['tillway providers list'],
     options: [environmentOption('left out, both')],
-    ask: ({ providers }, options: { environment?: ProviderInstance['environment'] }) => providers.list(options),
+    ask: ({ providers }, options: ListProvidersParams) => providers.list(options),
     show: ({ data }, paint) => showProviders(data, paint),
   });
   const commands = [list, checkCommand(context, local), defaultRoutesCommand(context, local)];

@@ -1,7 +1,9 @@
 import { Argument, type Command } from 'commander';
 import type {
-  Environment,
   BacktestRoutingParams,
+  DryRunRoutingParams,
+  ListRoutingRoutesParams,
+  ListRoutingTransitionsParams,
   OverrideRouteHealthParams,
   RouteStanding,
   RoutingRules,
@@ -29,24 +31,7 @@ import { tellBacktest, tellDecision, tellRules, tellWarnings } from './routing-t
 
 const HEALTHS = ['live', 'degraded', 'standby', 'automatic'] as const;
 
-interface EnvironmentOption {
-  environment?: Environment;
-}
-
-interface DryRunOptions extends EnvironmentOption {
-  kind?: RouteStanding['kind'];
-  rules?: unknown;
-  customer?: string;
-  product?: string;
-  metadata: Record<string, string>;
-}
-
-interface BacktestOptions extends EnvironmentOption {
-  rules?: unknown;
-  margin?: number;
-  objective?: NonNullable<BacktestRoutingParams['objective']>;
-  limit?: number;
-}
+type DryRunOptions = Omit<DryRunRoutingParams, 'amount'>;
 
 const showRoutes = showTable<RouteStanding>({
   ROUTE: 'id',
@@ -65,7 +50,7 @@ export function routesCommand(context: CommandContext): Command {
     summary: 'List the routes with score, health and estimates',
     examples: ['tillway routes list', 'tillway routes list --environment production'],
     options: [usualEnvironmentOption()],
-    ask: ({ routing }, { environment = usualEnvironment(context) }: EnvironmentOption) =>
+    ask: ({ routing }, { environment = usualEnvironment(context) }: ListRoutingRoutesParams) =>
       routing.routes({ environment }),
     show: ({ data }, paint) => showRoutes(data, paint),
   });
@@ -96,8 +81,7 @@ export function routesCommand(context: CommandContext): Command {
       environmentOption('routes of this environment; default both'),
       wholeNumberOption('--limit', 'maximum number of changes, 1 to 100; default 20', '20'),
     ],
-    ask: ({ routing }, options: EnvironmentOption & { limit?: number }, routeId) =>
-      routing.transitions({ routeId, ...options }),
+    ask: ({ routing }, options: ListRoutingTransitionsParams, routeId) => routing.transitions({ routeId, ...options }),
     show: ({ data }, paint) =>
       showTable<(typeof data)[number]>({
         TIME: 'created',
@@ -156,7 +140,7 @@ function supposeCommands(context: CommandContext): Command[] {
       wholeNumberOption('--limit', 'number of decisions, 1 to 1000; default 200', '200'),
       usualEnvironmentOption(),
     ],
-    ask: async ({ routing }, { environment = usualEnvironment(context), ...options }: BacktestOptions) =>
+    ask: async ({ routing }, { environment = usualEnvironment(context), ...options }: BacktestRoutingParams) =>
       routing.backtest({ environment, ...options }),
     show: tellBacktest,
   });
