@@ -39,7 +39,7 @@ export interface ProviderInstance {
   create(context: AdapterContext): Promise<Provider>;
 }
 
-/** A fault of one setting; the message continues the name of the setting. */
+/** Fault of one setting; `message` continues its name ("is missing"). Without `setting`, `message` is a whole sentence. */
 interface SettingFault {
   setting: string | undefined;
   message: string;
@@ -56,7 +56,7 @@ interface AdapterDefinition<Settings extends { account?: string | undefined }> {
   name: string;
   secrets: readonly (keyof Settings & string)[];
   settings: z.ZodType<Settings>;
-  /** A contradiction of the settings, as a sentence that begins with the name of a setting. */
+  /** Contradiction between settings, as a sentence that begins with the name of a setting; undefined if there is none. */
   faultOf(environment: Environment, settings: Settings): string | undefined;
   routesOf(id: string, environment: Environment): readonly unknown[];
   create(instance: Instance<Settings>, context: AdapterContext): Promise<Provider>;
@@ -95,7 +95,7 @@ function faultsOfIssue(issue: z.core.$ZodIssue, given: Record<string, unknown>):
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((setting) => ({ setting, message: 'is not a setting' }));
   const setting = issue.path[0]?.toString();
-  // The message of zod for a missing value names a type only.
+  // For a missing value, Zod's message names only the expected type.
   const isMissing = setting !== undefined && !Object.hasOwn(given, setting);
   return [{ setting, message: isMissing ? 'is missing' : issue.message }];
 }

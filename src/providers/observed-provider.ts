@@ -3,10 +3,10 @@ import type { Provider } from './provider.ts';
 
 type ProviderCall = 'handoff' | 'query' | 'inquire' | 'cancel' | 'capture' | 'refund' | 'inquireRefund';
 
-/** Callback after every call to a provider. `result` has few values, so that it can label a metric. */
+/** Function that is called after every provider call. `result` has few values, so that it can label a metric. */
 export type OnProviderCall = (provider: string, call: ProviderCall, result: string, seconds: number) => void;
 
-/** The same provider, with its calls measured and traced. */
+/** Wraps a provider so that each call is measured and traced. */
 export function observeProvider(
   provider: Provider,
   tracing: Tracing | undefined,
@@ -35,7 +35,7 @@ export function observeProvider(
   }
 
   const { query, capture, returnHint } = provider;
-  // Every method is named: an adapter can be a class, whose methods a spread would lose.
+  // Every method is listed, because `...provider` would lose the methods of an adapter that is a class.
   return {
     id: provider.id,
     environment: provider.environment,

@@ -2,8 +2,9 @@ import type { Agent, Dispatcher } from 'undici';
 import { traceHeaders } from '../telemetry/origin.ts';
 import type { HandoffResult } from './provider.ts';
 
+/** Default timeout of one call to a provider. */
 export const CALL_TIMEOUT_MS = 10_000;
-// The timeout of a call does not cover the time to connect; this one does.
+// The timeout of a call does not cover the connection setup, which therefore has its own timeout.
 const CONNECT_TIMEOUT_MS = 2000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 /** Longest wait that a provider can demand with `Retry-After`. */
@@ -21,16 +22,16 @@ const NOT_SENT = new Set([
   'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
   'ERR_SSL_UNSUPPORTED_PROTOCOL',
 ]);
-// A certificate that was not accepted: https://nodejs.org/api/tls.html#x509-certificate-error-codes
+// Error codes of a rejected certificate: https://nodejs.org/api/tls.html#x509-certificate-error-codes
 const CERTIFICATE_ERROR =
   /^(?:CERT_|CRL_|UNABLE_TO_|ERROR_IN_C|(?:DEPTH_ZERO_)?SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_)/;
 
 export interface HttpClientOptions {
-  /** Origin of the provider's API, without a trailing slash. No request goes anywhere else. */
+  /** Origin of the provider's API, without a trailing slash. The client sends requests only to this origin. */
   origin: string;
   /** Headers of every request, credentials included. */
   headers: Record<string, string>;
-  /** Response header with the provider's id of a request, for the log. */
+  /** Name of the response header with the provider's id of the request, for the log. */
   requestIdHeader?: string;
   /** Milliseconds since 1970. */
   now(): number;
@@ -49,11 +50,11 @@ export interface HttpAnswer {
   status: number;
   /** Undefined if the body is not JSON. */
   json: unknown;
-  /** The provider's id of the request; null if it gave none. */
+  /** The provider's id of the request; null if the response has none. */
   requestId: string | null;
 }
 
-/** A request without an answer. `wasSent` is false if the provider certainly does not have it. */
+/** Error of a request that got no answer. `wasSent` is false if the provider certainly does not have the request. */
 export class NoAnswer extends Error {
   readonly wasSent: boolean;
 
@@ -64,7 +65,7 @@ export class NoAnswer extends Error {
   }
 }
 
-/** Result of a handoff whose request rejected. Throws any error but {@link NoAnswer}. */
+/** Handoff result for a request that got no answer. Rethrows every error that is not a {@link NoAnswer}. */
 export function unansweredHandoff(error: unknown): HandoffResult {
   if (!(error instanceof NoAnswer)) throw error;
   const { message: reason, wasSent } = error;
@@ -75,9 +76,9 @@ export function unansweredHandoff(error: unknown): HandoffResult {
 export type HttpClient = (request: HttpRequest) => Promise<HttpAnswer>;
 
 /**
- * Client of one provider's API: a fixed origin, no redirects, TLS 1.2 or newer, answers of at most 1 MiB. Any status is an
- * answer; without one it rejects with {@link NoAnswer}. After a 429 or 503 with `Retry-After` it sends nothing until that
- * time has passed, for at most 5 minutes.
+ * Client of one provider's API: a fixed origin, no redirects, TLS 1.2 or newer, answers of at most 1 MiB. A response of any
+ * status is an answer; without a response, the call rejects with {@link NoAnswer}. After a 429 or 503 with `Retry-After`, the
+ * client sends no request until that time has passed, for at most 5 minutes.
  */
 export function createHttpClient({ origin, headers, requestIdHeader, now }: HttpClientOptions): HttpClient {
   let dispatcher: Agent | undefined;
@@ -85,7 +86,7 @@ export function createHttpClient({ origin, headers, requestIdHeader, now }: Http
 
   return async ({ method, path, headers: more, body, timeoutMs = CALL_TIMEOUT_MS }) => {
     const waitMs = waitUntil - now();
-    if (waitMs > 0) throw new NoAnswer(`the provider wants no request for ${Math.ceil(waitMs / 1000)} s`, false);
+    if (waitMs > 0) throw new NoAnswer(`the provider asked for a pause of ${Math.ceil(waitMs / 1000)} s`, false);
     const client = await import('undici');
     dispatcher ??= new client.Agent({
       connect: { timeout: CONNECT_TIMEOUT_MS, minVersion: 'TLSv1.2' },
@@ -130,7 +131,7 @@ function textOf(header: string | string[] | undefined): string | undefined {
   return typeof header === 'string' ? header : header?.[0];
 }
 
-/** Seconds or a date: https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3 */
+/** Milliseconds to wait for a `Retry-After` of seconds or a date: https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3 */
 function retryAfterMs(header: string | undefined, now: number): number {
   if (header === undefined) return 0;
   const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;

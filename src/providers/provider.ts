@@ -3,13 +3,15 @@ import type { Hint, PayoutEntry, ProviderReport, RefundReport, ReversalReport } 
 import type { RefundOutcome } from '../domain/refund-record.ts';
 import type { Environment } from '../domain/route.ts';
 
+/** Input of the handoff of one payment. */
 export interface HandoffRequest {
   session: Session;
   payment: Payment;
+  /** Name of the merchant, for the provider's page. */
   merchant: string;
   /** URL to which the provider sends the buyer after the payment. */
   returnUrl: string;
-  /** URL to which the provider sends a buyer who does not pay there: the checkout page. */
+  /** URL of the checkout page, to which the provider sends a buyer who leaves without paying. */
   cancelUrl: string;
   /** URL for the provider's callbacks about this payment. */
   callbackUrl: string;
@@ -18,18 +20,18 @@ export interface HandoffRequest {
 }
 
 /**
- * - `accepted`: the provider has the payment, and the buyer goes to `url`, if it is not null.
+ * - `accepted`: the provider has the payment. `url` is the provider's page for the buyer, or null.
  * - `refused`: the provider certainly does not have the payment, so another route may be tried. `reason` is for the log.
- *   `providerReason` is the provider's own, verbatim; null if it gave none.
- * - `ambiguous`: no clear answer; the provider may have the payment, so no other route is tried before an inquiry.
- *   `isAnswered` is true if there was an answer, for example a 500.
+ *   `providerReason` is the provider's own explanation, verbatim; null if the provider gave none.
+ * - `ambiguous`: an uncertain handoff. The provider may have the payment, so no other route is tried before an inquiry.
+ *   `isAnswered` is true if the provider sent an answer, for example a 500.
  */
 export type HandoffResult =
   | { outcome: 'accepted'; reference: string; url: string | null }
   | { outcome: 'refused'; reason: string; providerReason: string | null }
   | { outcome: 'ambiguous'; reason: string; isAnswered: boolean };
 
-/** Names of a payment in a message of a provider: at least one. If there are several, all of them must name the payment. */
+/** Ids by which a provider message names a payment. At least one id is set; if several are set, all must match the payment. */
 export interface PaymentRef {
   sessionId?: string;
   paymentId?: string;
@@ -37,7 +39,7 @@ export interface PaymentRef {
   reference?: string;
 }
 
-/** Report of a provider, in a callback or in an answer. */
+/** Report of a provider about one payment, refund, settlement or reversal, from a callback or from an answer. */
 export type Signal =
   | { about: 'payment'; ref: PaymentRef; report: ProviderReport }
   | { about: 'refund'; ref: PaymentRef; refund: RefundReport }
@@ -45,28 +47,28 @@ export type Signal =
   | { about: 'reversal'; ref: PaymentRef; reversal: ReversalReport };
 
 /**
- * A verified callback. Both lists are empty if the callback is about no record of this service. Each signal and each hint has an id that
- * is derived from the provider's id of the event and is unique in both lists: it is applied once.
+ * A verified callback. `signals` and `hints` are empty if the callback is about no record of this service. The `eventId` of each entry is
+ * derived from the provider's event id and is unique within both lists, so that the service applies each entry once.
  */
 export interface Callback {
   signals: (Signal & { eventId: string })[];
   hints: CallbackHint[];
-  /** Body that the provider expects as the acknowledgement; default: ours, in JSON. */
+  /** Response body that the provider expects as acknowledgement; default: the JSON response of this service. */
   reply?: string;
 }
 
 export interface CallbackHint extends Hint {
   eventId: string;
-  /** Set if the event is of another environment or account. The service then stores and flags the hint, and asks nothing. */
+  /** Set if the event is of another environment or account. The service then stores and flags the hint without a query. */
   mismatch?: 'environment_mismatch' | 'account_mismatch';
 }
 
-/** Answer to a hint. */
+/** Answer of a provider to the query about a hint. */
 export interface HintAnswer {
   signals: Signal[];
-  /** Position of the next page of a long answer; null on the last one. */
+  /** Cursor of the next page of the answer; null on the last page. */
   next: string | null;
-  /** True if the provider will know more later, such as the cost of a payment: it is asked again after 1 h and 24 h. */
+  /** True if the provider will know more later, such as the cost of a payment. The query is repeated 1 h and 24 h after the hint. */
   isIncomplete?: boolean;
 }
 
@@ -75,20 +77,20 @@ export interface KnownPayment {
   report: ProviderReport;
   /** The provider's own id of the payment. */
   reference: string;
-  /** Page on which the buyer pays; null if there is none. */
+  /** URL of the page on which the buyer pays; null if there is none. */
   url: string | null;
 }
 
-/** Request that a provider refunds a part of a payment. */
+/** Request that a provider refunds a payment or a part of it. */
 export interface RefundRequest {
   /** Idempotency key: the provider refunds each id once. */
   refundId: string;
   payment: Payment;
   /** In cents. */
   amount: number;
-  /** The provider's own id of the refund, once it has answered a request. */
+  /** The provider's own id of the refund; null before the provider has answered a request. */
   reference: string | null;
-  /** Time of the first request. */
+  /** Creation time of the refund, in milliseconds since 1970. */
   created: number;
 }
 
@@ -96,21 +98,21 @@ export type CallbackHeaders = Record<string, string | string[] | undefined>;
 
 /** Abilities of a provider on which the service depends. */
 interface Traits {
-  /** `holds`: no money can arrive after a cancellation. `best_effort`: the buyer can still pay. */
+  /** `holds`: no money can arrive after a cancellation. `best_effort`: the buyer can still pay after it. */
   cancel: 'holds' | 'best_effort';
-  /** `own_id`: the provider finds a payment by our id. `reference`: only by the id that it gave in the handoff. */
+  /** `own_id`: the provider finds a payment by our id. `reference`: only by its own id, which it returned at the handoff. */
   lookup: 'own_id' | 'reference';
-  /** `manual`: an operator refunds outside this service. */
+  /** `api`: the adapter requests refunds. `manual`: an operator refunds outside this service. */
   refunds: 'api' | 'manual';
   /** True if the provider returns its cost with a refund. */
   costRefundable: boolean;
-  /** Cases in which an ambiguous handoff is sent again. `no_answer`: not after an answer such as a 500, which the provider would repeat. */
+  /** Cases in which an ambiguous handoff is repeated. `no_answer`: only without an answer, because the provider would repeat a 500. */
   resend: 'always' | 'no_answer' | 'never';
 }
 
-/** Result of one line of a check. `todo` says what to do, for a problem. */
+/** One result of a check. `todo` tells the operator how to solve a problem. */
 export interface Finding {
-  /** `error` keeps the instance from being ready. */
+  /** With an `error`, the instance is not ready. */
   level: 'ok' | 'warning' | 'error';
   message: string;
   todo?: string;
@@ -119,42 +121,42 @@ export interface Finding {
 export interface CheckResult {
   ready: boolean;
   findings: Finding[];
-  /** Reasons why single routes of the instance cannot be used although it is ready, by the network of the route. */
+  /** Reasons why some routes of a ready instance cannot be used, by the network of the route. */
   unavailable?: Record<string, string>;
 }
 
 /**
- * The port of every provider: one configured instance of an adapter. Network calls fail by rejecting; only `handoff` sorts its
- * failures. Timeouts are 10 s by default.
+ * The port that every adapter implements, for one provider instance. A failed network call rejects its promise; only `handoff`
+ * returns failures as results. Timeouts are 10 s by default.
  */
 export interface Provider {
-  /** Name of the instance. */
+  /** Name of the provider instance. */
   id: string;
   /** The only environment in which the instance can move money. */
   environment: Environment;
   traits: Traits;
   handoff(request: HandoffRequest): Promise<HandoffResult>;
-  /** Verifies the signature of the raw bytes before it parses them. Throws GatewayError `unauthorized`, `invalid_input`. */
+  /** Verifies the signature of the raw bytes, then parses them. Throws GatewayError `unauthorized` or `invalid_input`. */
   readCallback(rawBody: Buffer, headers: CallbackHeaders): Promise<Callback>;
-  /** Reads the object of a hint; required of adapters whose callbacks contain hints. */
+  /** Asks the provider for the object of a hint. Adapters whose callbacks contain hints must implement it. */
   query?(hint: Hint, page: string | null): Promise<HintAnswer>;
-  /** The hint for the return of a buyer; undefined if the provider has nothing to ask about. */
+  /** The hint to queue when the buyer returns from the provider; undefined if there is nothing to ask the provider about. */
   returnHint?(payment: Payment): Hint | undefined;
   /**
-   * The provider's report on a payment. `unknown`: it does not have the payment, and nobody can pay it. `cannot_tell`: the
-   * provider cannot answer that.
+   * The provider's report on a payment. `unknown`: the provider does not have the payment, and nobody can pay it. `cannot_tell`: the
+   * provider cannot determine whether it has the payment.
    */
   inquire(payment: Payment, timeoutMs?: number): Promise<KnownPayment | 'unknown' | 'cannot_tell'>;
   /**
-   * `cancelled`: the provider has the payment and takes no money for it any more; only an inquiry tells whether it took some before.
-   * `unknown`: it does not know the payment, though a request may be in flight. Rejects if it cannot be cancelled now.
+   * Cancels a payment. `cancelled`: the provider takes no more money for it; only an inquiry tells whether it was paid before.
+   * `unknown`: the provider does not know the payment, but a handoff may be in flight. Rejects if the payment cannot be cancelled now.
    */
   cancel(payment: Payment, timeoutMs?: number): Promise<'cancelled' | 'unknown'>;
-  /** Takes the money of an approved payment, once; required of adapters that report `requires_capture`. */
+  /** Captures an approved payment, once. Adapters that report `requires_capture` must implement it. */
   capture?(payment: Payment, timeoutMs?: number): Promise<ProviderReport>;
   /**
-   * Refunds money, once for each id however often it is called. `failed` is the provider's clear refusal, `unknown` its
-   * clear statement that it does not know the payment. Rejects if it is unclear whether the provider has the request.
+   * Refunds money once for each `refundId`, however often it is called. `failed`: the provider clearly refused. `unknown`: the
+   * provider does not know the payment. Rejects if it is unclear whether the provider has the request.
    */
   refund(request: RefundRequest): Promise<RefundOutcome | 'unknown'>;
   /** The state of a refund; undefined if the provider does not know it. */

@@ -6,7 +6,7 @@ import type { RefundOutcome } from '../domain/refund-record.ts';
 import { jsonOfCallback } from './callback-body.ts';
 import type { HandoffRequest, KnownPayment, RefundRequest, Signal } from './provider.ts';
 
-// Only an explicit success counts as paid. A state that is missing here counts as in progress.
+// Only an explicit success counts as paid. A state that is missing from this table counts as in progress.
 const STATES = new Map<string, PaymentState>([
   ['CREATED', 'awaiting_buyer'],
   ['CAPTURED', 'paid'],
@@ -66,7 +66,7 @@ const settledEvent = z.object({
 const errorAnswer = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
 const refundAnswer = refund.extend({ state: name });
 const refundEvent = refund.extend({ event: name, type: name });
-// A refund of an unknown state is pending.
+// A refund state that is missing from this table counts as pending.
 const REFUND_STATUS = new Map<string, RefundOutcome['status']>([
   ['REFUNDED', 'succeeded'],
   ['FAILED', 'failed'],
@@ -78,7 +78,7 @@ const REFUND_FAILURE = new Map([
   ['account_closed', "the buyer's bank sent the money back: the account is closed"],
 ]);
 
-/** A handoff in the words of the simulated provider. */
+/** Request body of a handoff to the simulated provider. */
 export function chargeOf({ session, payment, merchant, cancelUrl }: HandoffRequest): Record<string, unknown> {
   return {
     charge: payment.id,
@@ -90,7 +90,7 @@ export function chargeOf({ session, payment, merchant, cancelUrl }: HandoffReque
     merchant,
     product: session.product,
     buyer_email: session.customerEmail,
-    // Its callback arrives before the buyer returns, so the return of the buyer need not cause an inquiry.
+    // The provider's callback arrives before the buyer returns, so the return needs no inquiry: the buyer returns to the checkout page.
     return_url: cancelUrl,
   };
 }
@@ -108,7 +108,7 @@ export function readError(json: unknown): { code: string; message: string } | un
   return errorAnswer.safeParse(json).data?.error;
 }
 
-/** A refund in the words of the simulated provider. */
+/** Request body of a refund at the simulated provider. */
 export function refundOf({ refundId, amount, payment }: RefundRequest): Record<string, unknown> {
   const { sessionId: order, route, fees } = payment;
   const charge = { order, kind: route.kind, amount: payment.amount, total: fees.total };
@@ -129,7 +129,7 @@ function outcomeOf(state: string, reason: string | null | undefined): RefundOutc
   return { ...outcome, reason: REFUND_FAILURE.get(reason) ?? `the provider reports ${reason}` };
 }
 
-/** Reads a verified callback. Throws GatewayError `invalid_input` if it is not one of this provider. */
+/** Reads a verified callback. Throws GatewayError `invalid_input` if the body is no callback of the simulated provider. */
 export function readEvent(rawBody: Buffer): Signal & { eventId: string } {
   const json = jsonOfCallback(rawBody);
   const refunded = refundEvent.safeParse(json);
@@ -157,7 +157,7 @@ export function readEvent(rawBody: Buffer): Signal & { eventId: string } {
     });
   }
   const { event: eventId, type, order: sessionId, ...rest } = result.data;
-  // An event of another type has no state that this adapter knows.
+  // For other event types, the type replaces the state. It is an unknown state, so the payment counts as in progress.
   const report = reportOf(type === CHARGE_EVENT ? rest : { ...rest, state: type });
   return { about: 'payment', eventId, ref: { sessionId, paymentId: rest.charge }, report };
 }
@@ -170,12 +170,12 @@ function reportOf(data: Omit<z.output<typeof charge>, 'order' | 'charge'>): Prov
   return { state, received, txHash: transaction ?? null, decline, expectedBy: null, chargeReference: null, cost: null };
 }
 
-/** The simulated provider names the session's amount. */
+/** Amount in a message of the simulated provider, which reports the session's amount without the buyer's fee. */
 function amountOf({ amount, currency }: { amount: number; currency: string }): ProviderAmount {
   return { units: BigInt(amount), currency, exponent: 2, excludesBuyerFee: true };
 }
 
-/** A cancelled charge was cancelled by its buyer. */
+/** Failure of a charge. A cancelled charge counts as cancelled by the buyer. */
 function failureOf(state: string, reason: string | null): ProviderFailure {
   if (state === 'CANCELLED') return { code: 'cancelled', source: 'buyer', reason };
   const [code, source] = FAILURES.get(reason ?? '') ?? ['declined', 'route'];

@@ -18,7 +18,7 @@ export interface SandboxOptions {
   now: () => number;
 }
 
-/** Adapter of the simulated provider, over HTTP like that of any other provider. It moves sandbox payments only. */
+/** Adapter of the simulated provider. It uses HTTP, as the adapters of real providers do, and accepts only sandbox payments. */
 export function createSandboxProvider({ url, apiKey, callbackSecret, now }: SandboxOptions): Provider {
   const http = createHttpClient({
     origin: url,

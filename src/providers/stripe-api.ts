@@ -3,7 +3,7 @@ import { type HttpAnswer, createHttpClient } from './provider-http.ts';
 import { type StripeError, readError } from './stripe-objects.ts';
 import type { StripeSettings } from './stripe-settings.ts';
 
-/** Version of the API whose parameters and answers this adapter knows. */
+/** Version of Stripe's API for which this adapter is written. */
 export const STRIPE_API_VERSION = '2026-10-28.endive';
 const API_ORIGIN = 'https://api.stripe.com';
 const KEY = /\b(?:sk|rk)_(?:test|live)_[\w*]+/g;
@@ -21,7 +21,7 @@ interface CallOptions {
 
 export type StripeCall = (method: 'GET' | 'POST', path: string, options?: CallOptions) => Promise<HttpAnswer>;
 
-/** Calls of Stripe's API with the credentials of an instance. Refused calls are logged with their request id, never a body. */
+/** Returns a client of Stripe's API with the credentials of an instance. It logs refused calls with request id and without bodies. */
 export function createStripeCall({ id, settings }: StripeInstance, { now, log }: StripeContext): StripeCall {
   const http = createHttpClient({
     origin: settings.apiBase === undefined ? API_ORIGIN : new URL(settings.apiBase).origin,
@@ -50,13 +50,13 @@ export function createStripeCall({ id, settings }: StripeInstance, { now, log }:
   };
 }
 
-/** Stripe's error in an answer. Keys are removed from its message, even masked keys. */
+/** Stripe's error in an answer, with all API keys removed from its message, even masked keys. */
 export function errorOf({ json }: HttpAnswer): StripeError | undefined {
   const error = readError(json);
   return error && { ...error, message: error.message?.replace(KEY, '[key]') };
 }
 
-/** An answer that refuses the API key, or a permission that the key lacks, as a clause; undefined for other answers. */
+/** Clause with the reason if Stripe refused the API key, or if the key lacks a permission; undefined for other answers. */
 export function refusedKey(answer: HttpAnswer): string | undefined {
   if (answer.status !== 401 && answer.status !== 403) return undefined;
   return `the key was refused (${answer.status}): ${errorOf(answer)?.message ?? 'Stripe gives no reason'}`;

@@ -8,8 +8,8 @@ const SIGNATURE_HEADER = 'stripe-signature';
 const TOLERANCE_SECONDS = 300;
 
 /**
- * The event of a callback; undefined if a signed body is no event of this version of the API. Throws GatewayError
- * `unauthorized` unless the header signs the body with one of the secrets, at most 300 s ago.
+ * The event of a callback; undefined if the signed body is not an event of this API version. Throws GatewayError
+ * `unauthorized` unless the body was signed with one of the secrets at most 300 s ago.
  */
 export function readSignedEvent(
   rawBody: Buffer,
@@ -31,7 +31,7 @@ function verifySignature(rawBody: Buffer, header: unknown, secrets: readonly str
   const seconds = Math.floor(nowMs / 1000) - found.time;
   if (Math.abs(seconds) <= TOLERANCE_SECONDS) return;
   const difference = `${Math.abs(seconds)} s ${seconds > 0 ? 'old' : 'in the future'}`;
-  throw new GatewayError('unauthorized', `The signature is right, but its time is ${difference}.`, {
+  throw new GatewayError('unauthorized', `The signature is valid, but its time is ${difference}.`, {
     suggestion: `Set the clock of this machine, or send the event again: at most ${TOLERANCE_SECONDS} s are accepted.`,
   });
 }

@@ -5,7 +5,7 @@ import { STRIPE_EVENTS } from './stripe-messages.ts';
 import { type StripeAccount, readAccount, readEndpoints } from './stripe-objects.ts';
 import { STRIPE_NETWORKS, stripeMethodOf } from './stripe-settings.ts';
 
-// Both requests run at the same time, so that a check takes at most this time.
+// Timeout of each of the two requests of a check. They run concurrently, so a check takes no longer.
 const CHECK_TIMEOUT_MS = 8000;
 
 /** Checks whether an instance can take payments: key, account, webhook endpoint, payment methods. */
@@ -62,7 +62,7 @@ function accountFindings(account: StripeAccount, wanted: string | undefined): Fi
   return findings.length > 0 ? findings : [{ level: 'ok', message: `account ${id} can take payments` }];
 }
 
-/** A missing endpoint is no error, because the service also polls. */
+/** Finding about the webhook endpoint at Stripe. A missing endpoint is only a warning, because inquiries replace missing callbacks. */
 async function endpointFinding(call: StripeCall, callbackUrl: string): Promise<Finding> {
   const answer = await call('GET', '/v1/webhook_endpoints?limit=100', { timeoutMs: CHECK_TIMEOUT_MS });
   const endpoints = answer.status === 200 ? readEndpoints(answer.json)?.data : undefined;

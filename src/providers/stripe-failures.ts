@@ -31,7 +31,7 @@ const REFUND_FAILURES = new Map([
   ['declined', "the buyer's bank declined the refund"],
   ['merchant_request', 'the refund was cancelled at Stripe'],
 ]);
-/** Answers to a refund request after which Stripe never makes the refund. */
+/** Reasons of final refusals, by the error code that Stripe returns for a refund request. */
 const REFUND_REFUSALS = new Map([
   ['charge_already_refunded', 'the payment was refunded at Stripe already'],
   ['charge_disputed', 'the payment is disputed'],
@@ -43,7 +43,7 @@ function declinedBy(source: ProviderFault, codes: string): [string, [DeclineCode
   return codes.split(' ').map((code) => [code, ['declined', source]]);
 }
 
-/** Failure by Stripe's error about a payment, and by the failure code of its charge, which a bank debit has. */
+/** Failure of a payment, from Stripe's error and the failure code of the charge (`chargeCode`), which bank debits have. */
 export function declineOf(error: PaymentError, chargeCode: string | null | undefined): ProviderFailure {
   const { type, decline_code: declineCode, code: errorCode } = error;
   const known = [declineCode, errorCode, chargeCode].find((each) => FAILURES.has(each ?? ''));
@@ -51,13 +51,13 @@ export function declineOf(error: PaymentError, chargeCode: string | null | undef
   return { code, source, reason: declineCode ?? known ?? errorCode ?? type };
 }
 
-/** Reason of a failed refund, as a sentence. */
+/** Reason of a failed refund, as a clause. */
 export function refundFailure(reason: string | null | undefined): string {
   if (typeof reason !== 'string') return 'Stripe gives no reason';
   return REFUND_FAILURES.get(reason) ?? `Stripe reports ${reason}`;
 }
 
-/** Reason of a final refusal of a refund, as a sentence; undefined if a later request may succeed. */
+/** Reason, as a clause, why Stripe finally refused a refund; undefined if a later request may succeed. */
 export function refundRefusal(status: number, json: unknown): string | undefined {
   const error = readError(json);
   if (status !== 400 || !error) return undefined;

@@ -15,10 +15,10 @@ import type {
 } from './stripe-objects.ts';
 import { type StripeSettings, stripeMethodOf } from './stripe-settings.ts';
 
-/** Time after which Stripe reports the result of a bank debit at the latest. */
+/** Longest time until Stripe reports the result of a bank debit. */
 const PROCESSING_MS = 10 * 24 * 60 * 60_000;
 
-/** Events that a webhook endpoint needs, with the object that each one is about. */
+/** Kind of record that an event is about, by the type of the event. */
 const EVENTS: Readonly<Record<string, Hint['about']>> = {
   'checkout.session.completed': 'payment',
   'checkout.session.async_payment_succeeded': 'payment',
@@ -34,6 +34,7 @@ const EVENTS: Readonly<Record<string, Hint['about']>> = {
   'payout.paid': 'payout',
   'payout.failed': 'payout',
 };
+/** Event types that the webhook endpoint at Stripe needs. */
 export const STRIPE_EVENTS = Object.keys(EVENTS);
 
 const REFUND_STATUS = new Map<string, RefundStatus>([
@@ -49,7 +50,7 @@ const EXPONENTS = new Map([
 const CLOSED_DISPUTE = new Map<string, ReversalReport['status']>([
   ['won', 'won'],
   ['lost', 'lost'],
-  // An inquiry that ended without a chargeback, and a dispute that never reached the account.
+  // The issuer's inquiry ended without a chargeback, or the dispute was prevented before Stripe took money.
   ['warning_closed', 'won'],
   ['prevented', 'won'],
 ]);
@@ -68,8 +69,8 @@ export function formOf(parameters: { readonly [name: string]: FormValue }): stri
 }
 
 /**
- * Parameters of a new Checkout Session; undefined if Stripe does not serve the route. All are functions of the stored payment,
- * so that a repeated request is the same request.
+ * Parameters of a new Checkout Session; undefined if Stripe does not serve the route. No parameter depends on the time of the
+ * request, so that a retry sends the same request.
  */
 export function sessionParams(
   { session, payment, returnUrl, cancelUrl }: Pick<HandoffRequest, 'session' | 'payment' | 'returnUrl' | 'cancelUrl'>,
@@ -87,11 +88,11 @@ export function sessionParams(
     ui_mode: 'hosted_page',
     line_items: [line(session.product, payment.amount), ...(buyerFee > 0 ? [line('Service fee', buyerFee)] : [])],
     allowed_payment_method_types: [method],
-    // Micro-deposits would take days before the debit even starts.
+    // Verification by micro-deposits would delay the debit by days.
     ...(method === 'us_bank_account' && {
       payment_method_options: { us_bank_account: { verification_method: 'instant' as const } },
     }),
-    // Explicit, or a setting of the account's dashboard would decide.
+    // Always sent; otherwise a setting in Stripe's dashboard would decide.
     adaptive_pricing: { enabled: adaptivePricing },
     client_reference_id: payment.id,
     metadata: { payment: payment.id },
@@ -109,8 +110,8 @@ export function refundParams({ refundId, payment, amount }: RefundRequest, payme
 }
 
 /**
- * Our payment of a Checkout Session; undefined if another program made the session. The metadata decide, because a buyer can
- * set `client_reference_id` in the URL of a payment link of the same account.
+ * Id of our payment in a Checkout Session; undefined if another program created the session. The metadata must contain the id
+ * too, because a buyer can set `client_reference_id` in the URL of a payment link of the same account.
  */
 export function paymentIdOf(object: Pick<CheckoutSession, 'client_reference_id' | 'metadata'>): string | undefined {
   const paymentId = object.metadata?.['payment'];
@@ -123,14 +124,14 @@ export function intentIdOf({ payment_intent: found }: CheckoutSession): string |
   return (typeof found === 'object' ? found?.id : found) ?? null;
 }
 
-/** Hint of a verified event; undefined if the event is about no record of this service. */
+/** Hint for a verified event; undefined if the event is about no record of this service. */
 export function hintOf({ type, data: { object } }: StripeEvent): Hint | undefined {
   const about = Object.hasOwn(EVENTS, type) ? EVENTS[type] : undefined;
   if (about === undefined || object.id === undefined) return undefined;
   return about === 'payment' && paymentIdOf(object) === undefined ? undefined : { about, id: object.id };
 }
 
-/** Report on a payment, of a session with an expanded `payment_intent.latest_charge.balance_transaction`. */
+/** Report on a payment, from a Checkout Session whose `payment_intent.latest_charge.balance_transaction` is expanded. */
 export function paymentReport(session: CheckoutSession): ProviderReport {
   const found = typeof session.payment_intent === 'object' ? session.payment_intent : undefined;
   const charge = typeof found?.latest_charge === 'object' ? found.latest_charge : undefined;
@@ -168,7 +169,7 @@ export function paymentReport(session: CheckoutSession): ProviderReport {
   return report;
 }
 
-/** Our own id of a refund; null if it was not requested by us. */
+/** Our own id of a refund; null if another program or a person created the refund. */
 export function refundIdOf({ metadata }: StripeRefund): string | null {
   const refundId = metadata?.['refund'];
   return refundId !== undefined && isId(refundId, 'ref') ? refundId : null;
@@ -185,7 +186,7 @@ export function refundOutcome({
   return { status: known, reason: refundFailure(reason), reference };
 }
 
-/** Report on a dispute: its balance transactions show the money taken and returned so far. */
+/** Report on a dispute. `taken` is the net amount that its balance transactions have taken so far. */
 export function reversalReport(found: StripeDispute): ReversalReport {
   const { id: reference, balance_transactions: movements, reason } = found;
   const closed = CLOSED_DISPUTE.get(found.status);
@@ -209,7 +210,7 @@ export function reversalReport(found: StripeDispute): ReversalReport {
 const MONEY_IN = new Set(['charge', 'payment']);
 const movedObject = z.object({ payment_intent: z.string() });
 
-/** Entry of a payout, and the PaymentIntent that it is about; undefined for balance transactions without one. */
+/** Payout entry of a balance transaction, and the PaymentIntent (`reference`) that it is about; undefined if it has none. */
 export function payoutEntry(
   { id, net, currency, type, source }: BalanceMovement,
   found: StripePayout,
@@ -221,6 +222,7 @@ export function payoutEntry(
   return { reference: data.payment_intent, entry };
 }
 
+/** Amount of `units` in the smallest unit of the currency. */
 export function amountOf(units: number, currency: string): ProviderAmount {
   const code = currency.toUpperCase();
   return { units: BigInt(units), currency: code, exponent: EXPONENTS.get(code) ?? 2 };

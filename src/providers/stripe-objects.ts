@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-// The parts of Stripe's objects that the adapter uses.
+// Schemas of Stripe's objects, with only the fields that the adapter uses.
 
 const id = z.string().min(1).max(255);
 const cents = z.int();
@@ -78,7 +78,7 @@ const payout = z.object({
   status: z.string(),
   arrival_date: z.int(),
 });
-/** Id in a callback. It has only characters that cannot change the path of a query, even if the signing secret leaked. */
+/** Id in a callback. Its characters cannot change the path of a later query, even if an attacker has the signing secret. */
 const eventId = z.string().regex(/^\w{1,255}$/);
 const event = z.object({
   id: eventId,
@@ -110,7 +110,7 @@ const failure = z.object({
 export type StripeError = z.output<typeof failure>['error'];
 const list = <Item extends z.ZodType>(item: Item) => z.object({ data: z.array(item), has_more: z.boolean() });
 
-/** A reader of answers of Stripe: undefined if the body is something else. */
+/** Returns a parser for one kind of Stripe's answers. The parser returns undefined if the body does not match the schema. */
 const reader =
   <Schema extends z.ZodType>(schema: Schema) =>
   (json: unknown): z.output<Schema> | undefined =>
@@ -135,11 +135,11 @@ const TIME = /^t=(\d{1,12})$/;
 const SIGNATURE = /^v1=[0-9a-f]{64}$/;
 const MAX_SIGNATURES = 10;
 
-/** The time and the `v1` signatures of a `Stripe-Signature` header, in unix seconds; undefined if it has another form. */
+/** The time (unix seconds) and the `v1` signatures of a `Stripe-Signature` header; undefined if the header has another form. */
 export function readSignatures(header: unknown): { time: number; signatures: string[] } | undefined {
   if (typeof header !== 'string') return undefined;
   const parts = header.split(',').map((part) => part.trim());
-  // Other schemes, such as `v0` of test events, prove nothing.
+  // Signatures of other schemes, such as `v0` of test events, do not authenticate the body.
   const signatures = parts.filter((part) => SIGNATURE.test(part)).slice(0, MAX_SIGNATURES);
   const times = parts.flatMap((part) => TIME.exec(part)?.[1] ?? []);
   return times.length === 1 && signatures.length > 0 ? { time: Number(times[0]), signatures } : undefined;

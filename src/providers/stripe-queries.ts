@@ -27,12 +27,13 @@ import {
 const PAGE = 100;
 const NOTHING: HintAnswer = { signals: [], next: null };
 
-/** Questions to Stripe, which change nothing. */
+/** Read-only requests to Stripe. */
 export interface StripeQueries {
-  /** The session of an id; undefined if Stripe does not have it in this account and environment. */
+  /** The Checkout Session with the id `reference`; undefined if Stripe does not have it in this account and environment. */
   session(reference: string, timeoutMs?: number): Promise<CheckoutSession | undefined>;
-  /** The refund of a payment that has our id in its metadata. */
+  /** The refund of a PaymentIntent that has our `refundId` in its metadata. */
   refundOf(refundId: string, paymentIntent: string): Promise<StripeRefund | undefined>;
+  /** The refund with Stripe's id `reference`. */
   refund(reference: string): Promise<StripeRefund | undefined>;
   answer(hint: Hint, page: string | null): Promise<HintAnswer>;
 }
@@ -42,7 +43,7 @@ export function createStripeQueries(
   { id: provider, environment }: StripeInstance,
   { log }: StripeContext,
 ): StripeQueries {
-  /** Reads an object; undefined if it does not exist, or is of the other environment and must not move anything. */
+  /** Reads an object; undefined if Stripe does not have it, or if it belongs to the other environment and must be ignored. */
   async function find<Found extends object>(
     name: string,
     path: string,
@@ -100,8 +101,8 @@ export function createStripeQueries(
     if (!payout) return NOTHING;
     const { status, automatic } = payout;
     if (status !== 'paid' || !automatic) {
-      // Stripe names the payments of automatic payouts only, and the money of a failed one is back in the balance.
-      log.error({ provider, payout: id, status, automatic }, 'a payout of Stripe settles no payments');
+      // Stripe lists the payments of automatic payouts only, and the money of a failed payout is in the balance again.
+      log.error({ provider, payout: id, status, automatic }, 'a payout settles no payments: unpaid or manual');
       return NOTHING;
     }
     const after = page === null ? {} : { starting_after: page };

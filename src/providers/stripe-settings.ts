@@ -2,18 +2,18 @@ import { z } from 'zod';
 import type { Environment } from '../domain/route.ts';
 import { isLoopbackHost } from '../webhooks/address.ts';
 
-// Stripe allows 30 minutes to 24 hours from the creation of a Checkout Session. A handoff may be up to 10 minutes younger or
-// older than its payment, from whose creation the window is counted.
+// Stripe allows 30 minutes to 24 hours from the creation of a Checkout Session. The adapter counts the time from the creation of
+// the payment. The handoff may be up to 10 minutes earlier or later, so both limits have a margin of 10 minutes.
 const MIN_WINDOW_MINUTES = 40;
 const MAX_WINDOW_MINUTES = 24 * 60 - 10;
 const DEFAULT_WINDOW_MINUTES = 60;
 
-/** The adapter's own fields of a provider instance, with secrets as text. */
+/** Schema of the settings of a Stripe instance, with the secrets in plain text. */
 export const stripeSettings = z.strictObject({
   secretKey: z
     .string()
     .regex(/^(?:sk|rk)_(?:test|live)_\w+$/, 'must be a secret or restricted key of Stripe: sk_ or rk_'),
-  /** One for each webhook endpoint, and two during a rotation. */
+  /** Signing secrets: one for each webhook endpoint at Stripe, two while a secret is rotated. */
   webhookSecrets: z
     .array(z.string().regex(/^whsec_\S+$/, 'must be a signing secret of Stripe: whsec_'))
     .min(1, 'must have the signing secret of a webhook endpoint')
@@ -31,12 +31,12 @@ export const stripeSettings = z.strictObject({
     .default(DEFAULT_WINDOW_MINUTES),
   /** True to let Stripe show buyers the price in their own currency. The merchant still receives US dollars. */
   adaptivePricing: z.boolean().default(false),
-  /** Origin of another server than Stripe's, in sandbox and on loopback only. */
+  /** Origin of a server that replaces Stripe's API; only in sandbox and only on loopback. */
   apiBase: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
 });
 export type StripeSettings = z.output<typeof stripeSettings>;
 
-/** Fault of settings that are valid by themselves but not in this environment, as the end of a sentence; never a value. */
+/** Contradiction between valid settings and the environment, as a sentence that begins with a setting's name, without values. */
 export function faultOfStripe(environment: Environment, { secretKey, apiBase }: StripeSettings): string | undefined {
   const mode = environment === 'sandbox' ? 'test' : 'live';
   if (!secretKey.slice(3).startsWith(mode))
@@ -49,7 +49,7 @@ export function faultOfStripe(environment: Environment, { secretKey, apiBase }: 
   return pathname === '/' && search + username === '' ? undefined : 'apiBase must have no path, query or user name';
 }
 
-/** Payment method of Stripe, and the capability of the account that it needs, by the network of a route. */
+/** Stripe's payment method, and the account capability that this method needs, by the network of a route. */
 const METHODS: Readonly<Record<string, { type: string; capability: string }>> = {
   card_network: { type: 'card', capability: 'card_payments' },
   ach: { type: 'us_bank_account', capability: 'us_bank_account_ach_payments' },
@@ -57,6 +57,7 @@ const METHODS: Readonly<Record<string, { type: string; capability: string }>> = 
   stripe_crypto: { type: 'crypto', capability: 'crypto_payments' },
 };
 
+/** Networks of routes that Stripe can serve. */
 export const STRIPE_NETWORKS = Object.keys(METHODS);
 
 /** The payment method for a network; undefined for networks that Stripe does not serve. */

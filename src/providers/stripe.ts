@@ -30,10 +30,10 @@ import { createStripeQueries, sessionPath } from './stripe-queries.ts';
 import { stripeMethodOf } from './stripe-settings.ts';
 
 const SESSIONS = '/v1/checkout/sessions';
-// Stripe forgets an idempotency key after 24 hours. From then on a repeated request would be a second refund.
+// Stripe forgets an idempotency key after 24 hours. A retry after that time would create a second refund.
 const KEY_LIFE_MS = 23 * 60 * 60_000;
 
-/** Adapter of Stripe: Checkout Sessions as payments. Its callbacks are hints, and only Stripe's answers move money. */
+/** Adapter of Stripe. A payment is a Checkout Session. Callbacks are only hints; money is booked from Stripe's answers to queries. */
 export function createStripe(instance: StripeInstance, context: StripeContext): Provider {
   const { id, environment, settings } = instance;
   const { now } = context;
@@ -106,10 +106,10 @@ export function createStripe(instance: StripeInstance, context: StripeContext): 
     },
 
     async inquire(payment, timeoutMs): Promise<KnownPayment | 'unknown' | 'cannot_tell'> {
-      // Without an answer to the handoff, nobody knows the URL of the page, so nobody can pay there.
+      // Without an answer to the handoff, no buyer has the URL of Stripe's page, so nobody can pay there.
       if (payment.providerReference === null) return 'unknown';
       const session = await queries.session(payment.providerReference, timeoutMs);
-      // Stripe keeps its sessions: one that is missing belongs to another account, at which the buyer may still pay.
+      // Stripe does not delete sessions. A missing session belongs to another account, where the buyer may still pay.
       if (!session || paymentIdOf(session) !== payment.id) return 'cannot_tell';
       const url = session.status === 'open' ? (session.url ?? null) : null;
       return { report: paymentReport(session), reference: session.id, url };
@@ -119,7 +119,7 @@ export function createStripe(instance: StripeInstance, context: StripeContext): 
       if (providerReference === null) return 'unknown';
       const options = timeoutMs === undefined ? {} : { timeoutMs };
       const answer = await call('POST', `${sessionPath(providerReference)}/expire`, options);
-      // Stripe expires open sessions only.
+      // Stripe answers 400 if the session is not open.
       const isClosed = answer.status === 400;
       const session = isClosed
         ? await queries.session(providerReference, timeoutMs)
@@ -142,7 +142,7 @@ export function createStripe(instance: StripeInstance, context: StripeContext): 
       if (status === 404 && errorOf(answer)?.code === 'resource_missing') return 'unknown';
       const refusal = refundRefusal(status, json);
       if (refusal !== undefined) return { status: 'failed', reason: refusal, reference: null };
-      // Stripe repeats a 500 for as long as it keeps the key, although the refund may exist.
+      // Stripe repeats a 500 for as long as it keeps the idempotency key, although the refund may exist.
       const found = status >= 500 ? await findRefund(request, intent) : undefined;
       return found ?? ownOutcome(request, expected('refund', answer, readRefund));
     },
@@ -157,7 +157,7 @@ export function createStripe(instance: StripeInstance, context: StripeContext): 
   };
 }
 
-/** The outcome of a refund, if it is the requested one; throws otherwise. A refund that was made in the dashboard contains no id of ours. */
+/** Outcome of a refund; throws if it is not the requested refund. A refund made in Stripe's dashboard has no id of ours to compare. */
 function ownOutcome({ refundId, amount }: RefundRequest, refund: StripeRefund): RefundOutcome {
   const isOwn = (refundIdOf(refund) ?? refundId) === refundId && refund.amount === amount && refund.currency === 'usd';
   if (isOwn) return refundOutcome(refund);
@@ -177,13 +177,13 @@ function handoffResult(answer: HttpAnswer, { id, fees, route }: Payment, isLive:
     if (session.payment_method_types.includes(method)) {
       return { outcome: 'accepted', reference: session.id, url: session.url };
     }
-    // Nobody can pay at this page, because no buyer gets its URL.
+    // The handoff can be refused safely: no buyer gets the URL of this session, so nobody can pay it.
     const reason = `Stripe does not offer ${method}: turn it on at https://dashboard.stripe.com/settings/payment_methods`;
     return { outcome: 'refused', reason, providerReason: null };
   }
   const error = errorOf(answer);
   const reason = `Stripe answered ${status} ${error?.code ?? error?.type ?? 'without the required fields'}`;
-  // The key was used before: with other parameters, or by a request that is still in progress.
+  // The idempotency key was used before: with other parameters, or by a request that is still in progress.
   const isConflict = status === 409 || error?.type === 'idempotency_error';
   const isRefused = status >= 400 && status < 500 && !isConflict;
   if (!isRefused) return { outcome: 'ambiguous', reason, isAnswered: true };
