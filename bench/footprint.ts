@@ -22,13 +22,13 @@ interface Table {
 
 interface Measured {
   tables: Table[];
-  /** Counters since the start of the database, by name. */
+  /** Counters and sizes of the whole database, by their name in the report. */
   sums: Record<string, number>;
 }
 
 /**
- * Measures the bytes of a paid payment in the database and in its write-ahead log: session, page, start, callback, two events
- * and their deliveries to one endpoint. The request has all fields, and nearly every buyer is new.
+ * Measures how many bytes one paid payment adds to the database and to its write-ahead log: session, page, start, callback, two
+ * events and their deliveries to one endpoint. The request for the session has all fields, and nearly every buyer is new.
  */
 export async function benchmarkFootprint(): Promise<void> {
   await measurePostgres();
@@ -48,7 +48,7 @@ async function measurePostgres(): Promise<void> {
 }
 
 async function readPostgres(postgres: Postgres, database: string): Promise<Measured> {
-  // PostgreSQL connections report their statistics when they close.
+  // The service's connections report their statistics to PostgreSQL when they close, so the last statistics arrive late.
   await new Promise((resolve) => setTimeout(resolve, STATISTICS_MS));
   const names = await postgres.query(
     database,
@@ -130,7 +130,7 @@ async function payMany(url: string, count: number, betweenBatches?: () => Promis
       while (left-- > 0) await shop.pay();
     };
     await Promise.all(Array.from({ length: CONCURRENCY }, pays));
-    // Delivers events that concurrent runs have skipped because they were claimed.
+    // Delivers the events that a concurrent dispatcher run skipped, because another run had claimed them.
     await shop.deliver();
     await betweenBatches?.();
   }

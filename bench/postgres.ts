@@ -20,7 +20,7 @@ type Slice = Awaited<ReturnType<typeof slice>>;
 
 /**
  * Measures POST sessions on PostgreSQL, through one instance and through two instances with one database. Compares with SQLite
- * and with a server that only parses and validates the same body.
+ * and with `echo`, a server that only parses and validates the same body. `twin` is a second echo server, which shows the noise.
  */
 export async function benchmarkPostgres(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));

@@ -60,14 +60,14 @@ async function countOperations(shop: BenchService, proxy: TcpProxy): Promise<voi
   await count('create a session, new buyer', () => shop.create({ customer: `new${buyers++}@example.com` }));
   const body = { ...sessionBody(), customer };
   await shop.create(body);
-  await count('create it again with the same key', () => shop.create(body));
+  await count('create the same session again with the same idempotency key', () => shop.create(body));
   await count('GET session', () => shop.get(`/api/gateway/sessions/${id}`), created);
   await count('open the checkout page', () => shop.get(`/checkout/${id}`), created);
   await count("ask for the page's live status", () => shop.get(`/checkout/${id}/status`), created);
-  await count('start to pay: attempt durable, handoff, its outcome', () => shop.start(id), created);
-  await count('deliver its event to one endpoint', () => shop.deliver(), started);
+  await count('start a payment: durable attempt, handoff, outcome', () => shop.start(id), created);
+  await count('deliver one event to one endpoint', () => shop.deliver(), started);
   const reported = async () => (payment = await shop.reportPaid(id));
-  await count("take the provider's callback that it is paid", reported, async () => {
+  await count("process the provider's callback of a paid payment", reported, async () => {
     await started();
     await shop.deliver();
   });
@@ -90,8 +90,8 @@ async function countConcurrent(shop: BenchService, proxy: TcpProxy): Promise<voi
   const ids = await pays();
   const steps: [string, () => Promise<unknown>][] = [
     ['create a session, known buyers', createAll],
-    ["take the provider's callback that it is paid", () => Promise.all(ids.map((id) => shop.reportPaid(id)))],
-    ['deliver its event to one endpoint', () => shop.deliver()],
+    ["process the provider's callback of a paid payment", () => Promise.all(ids.map((id) => shop.reportPaid(id)))],
+    ['deliver one event of each payment to one endpoint', () => shop.deliver()],
   ];
   for (const [name, step] of steps) {
     proxy.takeCounts();

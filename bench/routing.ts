@@ -32,7 +32,7 @@ export async function benchmarkRouting(): Promise<void> {
   process.stdout.write(`\n${summaryTable(results)}\n`);
 }
 
-/** Compares Tillway's regret with that of decision-engine in a few worlds of PAY; a part of `npm run bench`. */
+/** Compares Tillway's regret with that of decision-engine in a few worlds of the scenario PAY; a part of `npm run bench`. */
 export function benchmarkRoutingQuick(): Promise<void> {
   const measured = measure(SCENARIOS.PAY, QUICK_SEEDS, [TILLWAY, DECISION_ENGINE]);
   const [ours, theirs] = [TILLWAY, DECISION_ENGINE].map(

@@ -10,7 +10,7 @@ import { benchmarkStart } from './start.ts';
 import { benchmarkTelemetry } from './telemetry.ts';
 import { benchmarkWebhooks } from './webhooks.ts';
 
-/** Benchmarks of `npm run bench` without a name. */
+/** Benchmarks that `npm run bench` runs if no name is given. */
 const QUICK = {
   sessions: benchmarkSessions,
   reads: benchmarkReads,
@@ -20,7 +20,7 @@ const QUICK = {
   'round-trips': benchmarkRoundTrips,
   'routing-quick': benchmarkRoutingQuick,
 };
-/** Benchmarks by their names: `npm run bench -- lists`. `lists` first inserts two million rows. */
+/** All benchmarks by name, as in `npm run bench -- reads`. The benchmark `lists` first inserts two million rows. */
 const ALL: Record<string, () => Promise<void>> = {
   ...QUICK,
   footprint: benchmarkFootprint,

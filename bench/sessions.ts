@@ -10,7 +10,10 @@ const SLICE_MS = 1000;
 const WARM_UP_MS = 2000;
 const sessionRequest = () => httpRequest('POST', '/api/gateway/sessions', JSON.stringify(sessionBody()));
 
-/** Measures POST sessions, with durable writes, against a server that only parses and validates the same body. */
+/**
+ * Measures POST sessions, with durable writes, against `echo`, a server that only parses and validates the same body. `twin` is
+ * a second echo server, which shows the noise.
+ */
 export async function benchmarkSessions(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   const servers = {

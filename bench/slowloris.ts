@@ -6,15 +6,15 @@ import { SLOW_BODY, SLOW_HEADERS, openSlowSockets } from '../test/support/slow-s
 import { type ServerProcess, launchServer } from './support/process.ts';
 import { sessionBody } from './support/session-body.ts';
 
-/**
- * Measures the latency of an API call while 2,000 clients send headers and 2,000 clients send bodies very slowly, against the
- * latency without these clients. The measurements alternate; the result is the ratio, because times differ between machines.
- */
 const SLOW_CALLERS = 4000;
 const ROUNDS = 4;
 const CALLS = 600;
 const SETTLE_MS = 500;
 
+/**
+ * Measures the latency of an API call while 2,000 clients send headers and 2,000 clients send bodies very slowly, against the
+ * latency without these clients. The measurements alternate; the result is the ratio, because times differ between machines.
+ */
 export async function benchmarkSlowloris(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-slow-'));
   try {

@@ -13,7 +13,10 @@ const CONNECTIONS = 64;
 const NAMES = ['off', 'twin', 'metrics', 'traced', 'everything'] as const;
 type Name = (typeof NAMES)[number];
 
-/** Measures POST sessions with metrics and traces against a service without telemetry (`off`). Its `twin` shows the noise. */
+/**
+ * Measures POST sessions with metrics and traces against a service without telemetry (`off`). `twin` is a second service without
+ * telemetry, which shows the noise. `everything` traces every request.
+ */
 export async function benchmarkTelemetry(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   const collector = createServer((request, response) => {

@@ -1,4 +1,4 @@
-/** A payment to route. */
+/** A payment for which a contender chooses a route. The benchmark calls a route an arm and numbers the arms from 0. */
 export interface BenchPayment {
   /** Number of the payment, from 0. */
   number: number;
@@ -8,13 +8,13 @@ export interface BenchPayment {
   amount: number;
 }
 
-/** Outcome of a payment, reported to the contender when it becomes known. */
+/** Outcome of a payment attempt, which the contender receives when the outcome becomes known. */
 export interface BenchOutcome {
   arm: number;
   payment: BenchPayment;
-  /** Time at which it is known, in seconds since the start of the scenario. */
+  /** Time at which the outcome is known, in seconds since the start of the scenario. */
   at: number;
-  /** `buyer_failure` has a code that names a fault of the buyer or issuer; only contenders with attribution may use this. */
+  /** `buyer_failure`: a failure whose code blames the buyer or the issuer; only contenders with attribution treat it specially. */
   result: 'paid' | 'route_failure' | 'buyer_failure';
   /** True if the route refused the payment at the handoff. */
   handoffError: boolean;
@@ -22,23 +22,26 @@ export interface BenchOutcome {
 
 /** A router under test. It receives payments in the order of their time, and outcomes when they become known. */
 export interface Contender {
+  /** Returns the number of the chosen arm, which must not be in `excluded`. */
   choose(payment: BenchPayment, excluded?: ReadonlySet<number>): number;
   learn(outcome: BenchOutcome): void;
 }
 
 /** The information about a world that a contender receives at the start. */
 export interface WorldBriefing {
+  /** Number of routes. */
   arms: number;
   /** Cost of each arm, a fraction of the amount. */
   costs: readonly number[];
-  /** Arms by their success rate at the start, best first, for a static priority. */
+  /** Arms sorted by their success rate at the start, best first; used by the static priority. */
   priorityAtStart: readonly number[];
   /** Seed for the random numbers of the contender; the world uses other seeds. */
   seed: number;
-  /** Value of a paid payment, a fraction of the amount; Infinity if success alone counts. */
+  /** Value of a paid payment, a fraction of the amount; Infinity if only success counts. */
   margin: number;
 }
 
+/** A routing algorithm, which creates one contender for each world. */
 export interface ContenderType {
   /** Name in the tables. */
   name: string;

@@ -6,7 +6,7 @@ import { DEFAULT_POLICY, type Policy } from '../../src/routing/routing-policy.ts
 import type { BenchOutcome, BenchPayment, Contender, ContenderType, WorldBriefing } from './contender.ts';
 
 export interface TillwayOptions {
-  /** Maximum age of the estimates used for a choice; with 0, each choice computes new estimates. */
+  /** Maximum age in seconds of the estimates used for a choice; with 0, each choice computes new estimates. */
   viewSeconds?: number;
   policy?: Policy;
 }
@@ -16,8 +16,8 @@ const CONFIGURED_SUCCESS_RATE = 0.85;
 const LIVE = { health: 'live', etaMinutes: 0 } as const;
 
 /**
- * The router of `src/routing`, without rules and health: outcomes are summed in time buckets, and choices use their estimates.
- * Failures caused by buyers and issuers are neutral.
+ * The router of `src/routing`, without rules and health. It sums outcomes in time buckets and estimates the routes from these sums.
+ * Failures caused by buyers and issuers do not change an estimate.
  */
 export function tillwayRouter(options: TillwayOptions = {}): ContenderType {
   return { name: 'tillway', create: (world) => contender(world, options) };
@@ -79,7 +79,7 @@ function contender(world: WorldBriefing, { viewSeconds = 0, policy }: TillwayOpt
   };
 }
 
-/** Costs and margin of a world. If only success counts, all costs are 0 and the margin is 1. */
+/** The policy with the margin of a world. If only success counts, the margin is 1, and the contender sets all costs to 0. */
 function forMargin(policy: Policy, margin: number): Policy {
   return { ...policy, objective: { ...policy.objective, margin: margin === Infinity ? 1 : margin } };
 }

@@ -2,12 +2,12 @@ import { fastify } from 'fastify';
 import { inputReader } from '../../src/contract/input-problems.ts';
 import { sessionRequest } from '../../src/contract/session-contract.ts';
 
-// The baseline: a Fastify server that parses and validates the same body with the same schema, and stores nothing.
+// The baseline: a Fastify server that parses and validates a session request with Tillway's schema, and stores nothing.
 const reader = inputReader(sessionRequest);
 const app = fastify();
 app.get('/healthz', async () => ({ ok: true }));
 app.post('/api/gateway/sessions', async (request) => reader.read(request.body));
-// Prepared responses with the shape of the responses to reads.
+// Prepared responses with the shape of Tillway's responses to GET requests.
 const payment = JSON.stringify({
   id: 'pay_01m7x0e9zb4c7r2k5v8q1w3n6t0y9f2d4h7j',
   object: 'payment',

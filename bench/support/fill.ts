@@ -15,6 +15,7 @@ const TEMPLATE = aPayment({ inquireAt: null });
 export interface FilledDatabase {
   /** Id of a customer with 5 % of all payments, none of them pending. */
   bigCustomer: string;
+  /** Id of a customer with few payments. */
   ordinaryCustomer: string;
   /** Id of a payment in the middle of the table. */
   middle: string;

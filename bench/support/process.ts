@@ -48,7 +48,7 @@ export async function launchServer(
 
 async function firstResponse(url: string, child: ChildProcess): Promise<void> {
   for (;;) {
-    if (child.exitCode !== null) throw new Error(`${url}: the server ended with ${child.exitCode}`);
+    if (child.exitCode !== null) throw new Error(`${url}: the server exited with code ${child.exitCode}`);
     try {
       const response = await fetch(url);
       await response.text();

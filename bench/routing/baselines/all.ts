@@ -16,7 +16,7 @@ import { CHEAPEST_ROUTE, ORACLE, ORACLE_BY_VALUE, RANDOM, STATIC_PRIORITY } from
 
 const DEFAULTS: DecisionEngineOptions = { bucket: 125, exploreShare: 0.05 };
 
-// decision-engine penalises latency only if clients poll the state of an attempt, so variants with and without the penalty run.
+// decision-engine penalises latency only if clients poll the state of an attempt, so the benchmark has variants with and without it.
 const HYPERSWITCH: DecisionEngineOptions = { bucket: 200, exploreShare: 0.05, eliminationThreshold: 0.35 };
 
 /** decision-engine with its defaults, the router to compare with. */
@@ -50,6 +50,7 @@ const TEXTBOOK: readonly BenchRouter[] = [
   HYPERSWITCH_DYNAMO,
 ];
 
+/** Routers from papers and other projects, with which the benchmark compares Tillway. */
 export const BASELINES: readonly BenchRouter[] = [
   ORACLE,
   STATIC_PRIORITY,
@@ -58,10 +59,11 @@ export const BASELINES: readonly BenchRouter[] = [
   ...ENGINE_VARIANTS.map(([name, options]) => decisionEngine(name, options)),
 ];
 
-/** The learning algorithms with attribution of failures. */
+/** The learning baselines with attribution, that is without failures caused by buyers and issuers. */
 export const ATTRIBUTED_BASELINES: readonly BenchRouter[] = [
   ...TEXTBOOK.map((entry) => withAttribution(entry)),
   ...ENGINE_VARIANTS.map(([name, options]) => decisionEngine(attributedName(name), { ...options, attributes: true })),
 ];
 
+/** Baselines for runs in which the costs of the routes count. */
 export const ECONOMIC_BASELINES: readonly BenchRouter[] = [ORACLE_BY_VALUE, CHEAPEST_ROUTE, DECISION_ENGINE_BY_VALUE];

@@ -6,7 +6,7 @@ export function rewardOf(outcome: BenchOutcome): number {
   return outcome.result === 'paid' ? 1 : 0;
 }
 
-/** The arm with the highest index that is not excluded; ties are broken at random. */
+/** The arm with the highest `index` value among the arms that are not excluded; ties are broken at random. */
 export function bestArm(
   arms: number,
   excluded: ReadonlySet<number> | undefined,

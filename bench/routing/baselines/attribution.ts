@@ -1,10 +1,11 @@
 import type { BenchOutcome, Contender } from '../contender.ts';
 import type { BenchRouter } from '../world/simulate.ts';
 
-function hearing(
+/** Wraps a router so that it learns only the outcomes that `filter` returns. */
+function withFilteredOutcomes(
   entry: BenchRouter,
   name: string,
-  heard: (outcome: BenchOutcome) => BenchOutcome | undefined,
+  filter: (outcome: BenchOutcome) => BenchOutcome | undefined,
 ): BenchRouter {
   return {
     name,
@@ -13,8 +14,8 @@ function hearing(
       return {
         choose: (payment, excluded) => contender.choose(payment, excluded),
         learn(outcome) {
-          const said = heard(outcome);
-          if (said) contender.learn(said);
+          const visible = filter(outcome);
+          if (visible) contender.learn(visible);
         },
       };
     },
@@ -29,16 +30,16 @@ export function unattributedName(name: string): string {
   return `${name}, unattributed`;
 }
 
-/** The same algorithm, which ignores failures caused by buyers and issuers. */
+/** Wraps a router so that it ignores failures caused by buyers and issuers. */
 export function withAttribution(entry: BenchRouter): BenchRouter {
-  return hearing(entry, attributedName(entry.name), (outcome) =>
+  return withFilteredOutcomes(entry, attributedName(entry.name), (outcome) =>
     outcome.result === 'buyer_failure' ? undefined : outcome,
   );
 }
 
-/** The same algorithm, which counts every failure against the route. */
+/** Wraps a router so that it counts every failure against the route. */
 export function withoutAttribution(entry: BenchRouter): BenchRouter {
-  return hearing(entry, unattributedName(entry.name), (outcome) =>
+  return withFilteredOutcomes(entry, unattributedName(entry.name), (outcome) =>
     outcome.result === 'buyer_failure' ? { ...outcome, result: 'route_failure' } : outcome,
   );
 }

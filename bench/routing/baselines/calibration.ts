@@ -5,27 +5,27 @@ const LEAST_HEDGE_CHANGE = 0.01;
 
 /** Bucket size and exploration share of decision-engine, calibrated by the payment volume. */
 export interface Calibration {
-  /** Counts a payment; returns true if this calibrated the settings again. */
+  /** Counts a payment; returns true if a calibration interval has ended, so that the settings may have changed. */
   count(now: number): boolean;
   bucket(): number;
   /** Share of all payments that explore. */
   exploreShare(): number;
 }
 
-/** Number of outcomes in the score: 5 sqrt(V / (n - 1)), rounded to a multiple of 25, between 100 and 2,000. */
+/** Number of outcomes in the score: 5 sqrt(volume / (arms - 1)), rounded to a multiple of 25, between 100 and 2,000. */
 function bucketFor(volume: number, arms: number): number {
   const wanted = 25 * Math.round((5 * Math.sqrt(volume / (arms - 1))) / 25);
   return Math.min(2000, Math.max(100, wanted));
 }
 
-/** Total exploration share: each route but the best gets enough to fill its bucket in an hour, from 1 % to an equal part of 30 %. */
+/** Total exploration share. Each arm but the best gets the share that fills its bucket in an hour: at least 1 %, at most 30 % / others. */
 function exploreShareFor(bucket: number, volume: number, arms: number): number {
   const others = arms - 1;
   return others * Math.max(0.01, Math.min(bucket / volume, 0.3 / others));
 }
 
 /**
- * The auto-calibration of decision-engine: every 15 minutes from the volume of the last hour, if that is at least 100.
+ * The auto-calibration of decision-engine: every 15 minutes from the payments of the last hour, if there were at least 100.
  * Source: juspay/decision-engine, src/sr_auto_calibration.rs.
  */
 export function createCalibration(arms: number, start: { bucket: number; exploreShare: number }): Calibration {

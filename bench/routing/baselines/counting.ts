@@ -4,7 +4,7 @@ import { bestArm, rewardOf } from './arms.ts';
 import { betaDraw } from './beta.ts';
 import { type OutcomeCounts, discountedCounts, windowedCounts, windowedCountsByArm } from './counts.ts';
 
-/** The index of an arm from its counts; `known` is the number of outcomes so far. */
+/** Computes the index of an arm, by which the arms are ranked. `known` is the number of outcomes so far. */
 type ArmIndex = (arm: number, memory: { counts: OutcomeCounts; random: RandomStream; known: number }) => number;
 
 /** An algorithm that counts successes and failures, and chooses the arm with the highest index. */
@@ -46,17 +46,17 @@ export const GREEDY_RECENT: BenchRouter = counting(
 /** Thompson 1933, Biometrika 25, doi:10.2307/2332286; with a beta belief, Chapelle and Li, NIPS 2011. */
 export const THOMPSON: BenchRouter = counting('Thompson sampling', (arms) => discountedCounts(arms, 1), posteriorDraw);
 
-/** D-TS: Raj and Kalyani, arXiv 1707.09727. */
+/** Discounted Thompson sampling (D-TS): Raj and Kalyani, arXiv 1707.09727. */
 export function discountedThompson(keep: number): BenchRouter {
   return counting(`D-TS ${keep}`, (arms) => discountedCounts(arms, keep), posteriorDraw);
 }
 
-/** SW-TS: Trovo, Paladino, Restelli and Gatti, JAIR 68 (2020), doi:10.1613/jair.1.11407; arXiv 2409.05181. */
+/** Sliding-window Thompson sampling (SW-TS): Trovo, Paladino, Restelli and Gatti, doi:10.1613/jair.1.11407; arXiv 2409.05181. */
 export function windowedThompson(size: number): BenchRouter {
   return counting(`SW-TS W${size}`, (arms) => windowedCounts(arms, size), posteriorDraw);
 }
 
-/** SW-UCB: Garivier and Moulines, arXiv 0805.3415, section 3.2, rewards up to 1: X + sqrt(xi ln min(t, W) / N). */
+/** Sliding-window UCB (SW-UCB): Garivier and Moulines, arXiv 0805.3415, section 3.2: X + sqrt(xi ln min(t, W) / N). */
 export function windowedUpperBound(size: number, xi: number): BenchRouter {
   return counting(
     `SW-UCB W${size} xi ${xi}`,
@@ -69,7 +69,7 @@ export function windowedUpperBound(size: number, xi: number): BenchRouter {
   );
 }
 
-/** D-UCB: Garivier and Moulines, arXiv 0805.3415, section 3.1: X + bonus sqrt(xi ln n / N), all sums discounted. */
+/** Discounted UCB (D-UCB): Garivier and Moulines, arXiv 0805.3415, section 3.1: X + bonus sqrt(xi ln n / N), all sums discounted. */
 export function discountedUpperBound(keep: number, bonus: number, xi = 0.5): BenchRouter {
   return {
     name: `D-UCB ${keep} B ${bonus}`,
@@ -95,8 +95,8 @@ export function discountedUpperBound(keep: number, bonus: number, xi = 0.5): Ben
 }
 
 /**
- * f-dsw TS with f = max: Cavenaghi, Sottocornola, Stella and Zanker, Entropy 23(3) (2021), doi:10.3390/e23030380. The
- * higher of a draw from the discounted history and a draw from the last outcomes of the arm.
+ * f-dsw TS with f = max: Cavenaghi, Sottocornola, Stella and Zanker, Entropy 23(3) (2021), doi:10.3390/e23030380. The index of an
+ * arm is the higher of two draws: one from its discounted history and one from its last outcomes.
  */
 export function discountedWindowThompson(keep: number, size: number): BenchRouter {
   return {

@@ -5,7 +5,7 @@ export interface OutcomeCounts {
   add(arm: number, reward: number): void;
 }
 
-/** Multiplies all counts by the factor `keep` with each outcome of any arm; 1 forgets nothing. */
+/** Counts that are all multiplied by `keep` at each outcome of any arm; with 1, no outcome is discounted. */
 export function discountedCounts(arms: number, keep: number): OutcomeCounts {
   const successes = new Float64Array(arms);
   const failures = new Float64Array(arms);

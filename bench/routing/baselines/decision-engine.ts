@@ -14,7 +14,7 @@ export interface DecisionEngineOptions {
   exploreShare: number;
   /** Raises the score of a route that has fallen behind to three standard deviations below the best score. */
   resets?: boolean;
-  /** Threshold of the downtime score below which the score is divided by 5. */
+  /** Threshold of the downtime score: below it, the score of the route is divided by 5. */
   eliminationThreshold?: number;
   /** Time without an outcome after which an attempt counts as a failure. */
   latencySeconds?: number;
@@ -22,7 +22,7 @@ export interface DecisionEngineOptions {
   calibrates?: boolean;
   /** Ignores failures whose code names the buyer or the issuer; off by default in decision-engine. */
   attributes?: boolean;
-  /** Ranks by success times (margin - cost) unless it explores. */
+  /** Ranks routes by score times (margin - cost). */
   byValue?: boolean;
 }
 

@@ -36,7 +36,7 @@ function blockScore(): { score(): number; add(reward: number): void } {
 
 /**
  * The success-based routing that juspay/hyperswitch configures for its "dynamo" service: blocks of 5 payments, 8 blocks,
- * 20 % exploration. The service is not public; this follows the defaults in crates/api_models/src/routing.rs and the
+ * 20 % exploration. The service is not public; this code follows the defaults in crates/api_models/src/routing.rs and the
  * fields of proto/success_rate.proto, https://github.com/juspay/hyperswitch.
  */
 export const HYPERSWITCH_DYNAMO: BenchRouter = {

@@ -3,7 +3,7 @@ import type { BenchOutcome, BenchPayment } from '../contender.ts';
 const REWARD_FACTOR = 1 + 5.26 / 100;
 const PENALTY_FACTOR = 1 - 5 / 100;
 const LIFE_SECONDS = 9000;
-/** Number of handled attempts that are removed together. */
+/** Number of processed attempts after which they are removed from the list, all at once. */
 const SWEPT_KEPT = 1000;
 
 /** Downtime scores of the arms; an arm below the threshold is eliminated. */
@@ -13,8 +13,8 @@ export interface Elimination {
 }
 
 /**
- * A score that starts at 1, grows by 5.26 % with a success up to 1 and shrinks by 5 % with a failure; it expires
- * after 9,000 s without a change. Source: juspay/decision-engine, src/feedback/gateway_elimination_scoring/flow.rs and
+ * Creates the downtime scores. A score starts at 1, grows by 5.26 % with a success up to 1, shrinks by 5 % with a failure, and
+ * expires after 9,000 s without a change. Source: juspay/decision-engine, src/feedback/gateway_elimination_scoring/flow.rs and
  * src/feedback/constants.rs.
  */
 export function createElimination(arms: number, threshold: number): Elimination {
@@ -31,16 +31,16 @@ export function createElimination(arms: number, threshold: number): Elimination 
   };
 }
 
-/** Attempts that have had no outcome for too long. */
+/** Attempts without an outcome, which become overdue after a threshold. */
 export interface OverdueAttempts {
   start(payment: BenchPayment, arm: number): void;
-  /** Calls `penalise` for each attempt that has become overdue by now, once. */
+  /** Calls `penalise` once for each attempt that has become overdue by `now`. */
   sweep(now: number, penalise: (arm: number, at: number) => void): void;
   /** Returns true if the attempt was penalised as overdue before. */
   finish(outcome: BenchOutcome): boolean;
 }
 
-/** Penalises attempts that reach the latency threshold. Source: juspay/decision-engine, src/feedback/gateway_scoring_service.rs. */
+/** Tracks the attempts that reach the latency threshold. Source: juspay/decision-engine, src/feedback/gateway_scoring_service.rs. */
 export function createOverdueAttempts(thresholdSeconds: number): OverdueAttempts {
   const attempts: { key: string; arm: number; at: number }[] = [];
   const known = new Set<string>();

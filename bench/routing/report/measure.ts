@@ -4,7 +4,7 @@ import type { Scenario } from '../world/scenarios.ts';
 import { type BenchRouter, type SimulationOptions, type SimulationResult, simulate } from '../world/simulate.ts';
 import { sum } from './statistics.ts';
 
-/** Results of one contender; each array has one value per seed. */
+/** Results of one contender, as defined in `SimulationResult`; each array has one value per seed. */
 export interface RouterFigures {
   name: string;
   /** Fraction of payments paid. */

@@ -9,7 +9,7 @@ import { type ScenarioResult, measure, seedsFrom } from './measure.ts';
 export const TILLWAY: BenchRouter = tillwayRouter();
 export const TILLWAY_UNATTRIBUTED = withoutAttribution(TILLWAY);
 
-/** Seeds of the published results. Parameters were chosen on other seeds, 101 to 130. */
+/** Seeds of the published results. The parameters of Tillway were chosen on other seeds, 101 to 130. */
 const SEEDS: Record<ScenarioName, number[]> = {
   PAY: seedsFrom(401, 420),
   PAYHIGH: seedsFrom(401, 420),

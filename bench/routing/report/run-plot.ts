@@ -98,13 +98,15 @@ export function runPlot(entry: BenchRouter, environment: BenchWorld): string {
       svgText(
         LEFT,
         18,
-        'True success rate of each route (lines, below 40 % drawn at 40 %) and the route that most payments were given to (dots)',
+        'True success rate of each route (lines, below 40 % drawn at 40 %) and the route that received most payments (dots)',
         { size: 12 },
       ),
       ...scale,
       ...routes,
       ...choices,
-      svgText(LEFT, STRIP_TOP - 8, 'Share of the payments of ten minutes that each route was given', { size: 12 }),
+      svgText(LEFT, STRIP_TOP - 8, 'Share of the payments that each route received, in periods of ten minutes', {
+        size: 12,
+      }),
       ...strip,
       ...hourLabels,
     ],

@@ -33,14 +33,14 @@ export function regretVerdict(measured: ScenarioResult, figures: RouterFigures, 
   return { what: `${measured.scenario} regret`, measured: mean, limit, isMet: mean <= limit };
 }
 
-/** Compares the captured gap with its target; `slack` is the share by which the shortfall from 1 may exceed the target's. */
+/** Compares the captured gap with its target; `slack` 0.2 allows a difference to 1 that is 20 % larger than that of the target. */
 export function gapVerdict(measured: ScenarioResult, figures: RouterFigures, slack = 0): TargetVerdict {
   const captured = gapCaptured(measured, figures);
   const limit = 1 - (1 - GAP_TARGET) * (1 + slack);
   return { what: `${measured.scenario} gap captured`, measured: captured, limit, isMet: captured >= limit };
 }
 
-/** Compares the captured value with its target; `slack` is the share by which the shortfall from 1 may exceed the target's. */
+/** Compares the captured value with its target; `slack` 0.2 allows a difference to 1 that is 20 % larger than that of the target. */
 export function valueVerdict(measured: ScenarioResult, figures: RouterFigures, slack = 0): TargetVerdict {
   const captured = valueCaptured(measured, figures, ORACLE_BY_VALUE.name);
   const limit = 1 - (1 - VALUE_TARGET) * (1 + slack);

@@ -22,7 +22,7 @@ export interface BenchWorld {
   costs: readonly number[];
   /** Probability that the route accepts a payment, before failures of buyers. */
   probability: Float64Array;
-  /** One of `POTENTIAL`. */
+  /** Outcome, one of `POTENTIAL_RESULT`. */
   potential: Uint8Array;
   /** Seconds from the attempt until its outcome is known. */
   delaySeconds: Float64Array;
@@ -76,7 +76,7 @@ function potentials(
     else if (uniform < probability[index]!) potential[index] = POTENTIAL_RESULT.buyerFailure;
     else potential[index] = isHard ? POTENTIAL_RESULT.handoffError : POTENTIAL_RESULT.routeFailure;
     if (!scenario.delayed) continue;
-    // Every attempt draws both numbers, so that delays do not depend on earlier outcomes.
+    // Both delays are drawn for every attempt, so that later delays do not depend on earlier outcomes.
     const ordinarySeconds = logNormal(delays, 20, 0.8);
     const timeoutSeconds = 60 + 60 * delays.exponential();
     delaySeconds[index] = ordinarySeconds;

@@ -16,7 +16,7 @@ function murmurMix(value: number): number {
   return (bits ^ (bits >>> 16)) >>> 0;
 }
 
-/** sfc32 of Chris Doty-Humphrey's PractRand (public domain). */
+/** The generator sfc32 of Chris Doty-Humphrey's PractRand (public domain). */
 function uniformStream(seed: number): () => number {
   let a = murmurMix(seed);
   let b = murmurMix(seed + 0x9e3779b9);

@@ -7,7 +7,7 @@ export const OUTAGE_KIND = { none: 0, hard: 1, soft: 2 };
 export interface TrueRates {
   /** Probability that a payment on the route succeeds. */
   probability: Float64Array;
-  /** One of `OUTAGE`. */
+  /** Outage, one of `OUTAGE_KIND`. */
   outage: Uint8Array;
 }
 

@@ -14,6 +14,7 @@ export interface Scenario {
   about: string;
   arms: number;
   payments: number;
+  /** Mean time between two payments in seconds. */
   secondsBetween: number;
   /** Payments arrive at random times (`poisson`), or one payment in each step (`count`). */
   arrivals: 'poisson' | 'count';

@@ -3,7 +3,7 @@ import { type BenchWorld, POTENTIAL_RESULT } from './environment.ts';
 import { feedbackQueue } from './feedback.ts';
 import { streamSeed } from './random.ts';
 
-/** A named contender, or an oracle, which knows the true rates. */
+/** A router under test with its name. `create` also receives the true rates, which only an oracle uses. */
 export interface BenchRouter {
   name: string;
   create(world: WorldBriefing, truth: BenchWorld): Contender;
@@ -39,7 +39,7 @@ const RESULTS: Record<number, BenchOutcome['result']> = {
   [POTENTIAL_RESULT.handoffError]: 'route_failure',
 };
 
-/** Returns the information that a contender receives before the first payment. */
+/** The information that a contender receives before the first payment. */
 function worldOf(environment: BenchWorld, margin = Infinity): WorldBriefing {
   const { arms, costs, probability, seed } = environment;
   const order = Array.from({ length: arms }, (_, arm) => arm);
@@ -60,7 +60,7 @@ export function simulate(
 ): SimulationResult {
   const { arms, at, amounts, costs, delaySeconds, payments, potential, probability } = environment;
   const contender = entry.create(worldOf(environment, options.margin), environment);
-  const underWay = feedbackQueue<BenchOutcome>();
+  const pending = feedbackQueue<BenchOutcome>();
   let paid = 0;
   let costOfPaid = 0;
   let regret = 0;
@@ -71,14 +71,14 @@ export function simulate(
     if (kind === undefined || !(arm >= 0 && arm < arms)) throw new Error(`${entry.name} chose arm ${arm}`);
     const knownAt = payment.at + delaySeconds[index]!;
     const handoffError = kind === POTENTIAL_RESULT.handoffError;
-    underWay.add(knownAt, { arm, payment, at: knownAt, result: RESULTS[kind]!, handoffError });
+    pending.add(knownAt, { arm, payment, at: knownAt, result: RESULTS[kind]!, handoffError });
     if (kind !== POTENTIAL_RESULT.paid) return;
     paid += 1;
     costOfPaid += costs[arm]!;
   };
-  const tellUntil = (now: number): void => {
-    while (underWay.nextAt() <= now) {
-      const outcome = underWay.take();
+  const reportUntil = (now: number): void => {
+    while (pending.nextAt() <= now) {
+      const outcome = pending.take();
       contender.learn(outcome);
       const { payment } = outcome;
       const isFirst = payment.at === at[payment.number];
@@ -91,14 +91,14 @@ export function simulate(
   const startedMs = performance.now();
   for (let number = 0; number < payments; number += 1) {
     const payment = { number, at: at[number]!, amount: amounts[number]! };
-    tellUntil(payment.at);
+    reportUntil(payment.at);
     const arm = contender.choose(payment);
     attempt(payment, arm);
     options.onChoice?.(number, arm);
     regret += bestProbability(environment, number) - probability[number * arms + arm]!;
   }
   // Payments refused in the last half second still get their second attempt.
-  tellUntil(Number.MAX_VALUE);
+  reportUntil(Number.MAX_VALUE);
   return {
     successRate: paid / payments,
     regret: regret / payments,
