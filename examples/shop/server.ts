@@ -32,11 +32,11 @@ async function answer({ method, url = '/', headers }: IncomingMessage, body: Buf
     case 'POST /webhooks': {
       if (!isGenuine(body, String(headers['x-gateway-signature']))) return page('wrong signature', 400);
       const { id, type, data } = JSON.parse(body.toString());
-      if (processed.has(id)) return page('known');
+      if (processed.has(id)) return page('already processed');
       if (type === 'payment.paid') process.stdout.write(`Fulfil order ${data.metadata.orderId}\n`);
       appendFileSync(FILE, `${body.toString()}\n`);
       processed.add(id);
-      return page('taken');
+      return page('stored');
     }
   }
   return page('This page does not exist.', 404);

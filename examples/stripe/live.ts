@@ -1,7 +1,7 @@
 /**
  * One real test checkout at Stripe: checks the connection, creates a session, waits until you have paid it with a test card,
- * compares the amounts and the fee with Stripe's, and refunds it. Exits with 0 if all is equal, with 1 if not, and with 2 if
- * it cannot start.
+ * compares the total, the fee and the balance with Stripe's records, and refunds the payment. Exits with 0 if all amounts are equal,
+ * with 1 if not, and with 2 if it cannot start.
  */
 import { randomBytes } from 'node:crypto';
 import { type Payment, Tillway } from '../../sdk/src/index.ts';
@@ -22,7 +22,7 @@ if (refusal !== undefined || key === undefined) {
 
 await using service = await startTemporaryService({
   STRIPE_SECRET_KEY: key,
-  // Without "stripe listen" no callback arrives: your return from Stripe and the inquiries of the service do for this checkout.
+  // Without "stripe listen", no callback arrives. Your return from Stripe and the inquiries of the service are enough here.
   STRIPE_WEBHOOK_SECRET: STRIPE_WEBHOOK_SECRET ?? `whsec_${randomBytes(24).toString('hex')}`,
   PORT: process.env['PORT'] ?? '0',
   ...(STRIPE_API_BASE !== undefined && { STRIPE_API_BASE }),
@@ -34,7 +34,7 @@ function refusalOf(given: string | undefined): string | undefined {
   if (!given)
     return 'Set STRIPE_SECRET_KEY to a key of the test mode (sk_test_...), from https://dashboard.stripe.com/test/apikeys';
   if (!/^[sr]k_test_/.test(given))
-    return 'STRIPE_SECRET_KEY must be a key of the test mode: this command never uses another one';
+    return 'STRIPE_SECRET_KEY must be a key of the test mode: this command never uses a live key';
   return undefined;
 }
 
@@ -48,7 +48,7 @@ async function isConnected(): Promise<boolean> {
   return ready;
 }
 
-/** A payment that you have made; undefined if none was made. */
+/** Creates a session and waits for your payment; undefined if you did not pay. */
 async function paidCheckout(): Promise<Payment | undefined> {
   const customer = 'buyer@example.com';
   const session = await tillway.sessions.create({
@@ -115,7 +115,7 @@ interface CheckoutSession {
   };
 }
 
-/** Asks Stripe itself, apart from the adapter. */
+/** Reads a Checkout Session from Stripe directly, without the adapter. */
 async function checkoutSession(reference: string): Promise<CheckoutSession> {
   const expand = 'expand[0]=payment_intent.latest_charge.balance_transaction';
   const url = `${STRIPE_API_BASE ?? 'https://api.stripe.com'}/v1/checkout/sessions/${reference}?${expand}`;

@@ -1,6 +1,6 @@
 /**
- * Tillway with a scripted Stripe on this machine: no account, no network, no real money. Prints what happens, and after each
- * step the accounts of the ledger and the balance at Stripe. Exits with 1 if they differ; WRONG_CENT=1 makes them differ.
+ * Tillway with a scripted Stripe, a local server that imitates Stripe: no account, no network, no real money. Prints each step,
+ * and after it the accounts of the ledger and the balance at Stripe. Exits with 1 if they differ; WRONG_CENT=1 makes them differ.
  */
 import { type Payment, Tillway } from '../../sdk/src/index.ts';
 import { startScriptedStripe } from '../../test/providers/scripted-stripe.ts';
@@ -9,7 +9,7 @@ import { dollars, holdsWithin, say, startTemporaryService } from './service.ts';
 const PATIENCE_MS = 10_000;
 
 await using stripe = await startScriptedStripe();
-// The variables with which a merchant connects Stripe; STRIPE_API_BASE replaces Stripe by the scripted one.
+// The variables with which a merchant connects Stripe. STRIPE_API_BASE names the scripted Stripe instead of the real API.
 await using service = await startTemporaryService({
   STRIPE_SECRET_KEY: stripe.secretKey,
   STRIPE_WEBHOOK_SECRET: stripe.webhookSecret,
@@ -65,7 +65,7 @@ say('Stripe and the ledger agree after every step.');
 interface Purchase {
   sessionId: string;
   paymentId: string;
-  /** The Checkout Session, and its page. */
+  /** Id of the Checkout Session at Stripe; `page` is its URL. */
   stripeSession: string;
   page: string;
 }
@@ -101,10 +101,10 @@ function shown({ sessionId }: Purchase, text: string): Promise<void> {
 }
 
 async function holds(what: string, condition: () => Promise<boolean>): Promise<void> {
-  if (!(await holdsWithin(PATIENCE_MS, condition))) throw new Error(`${what} did not come`);
+  if (!(await holdsWithin(PATIENCE_MS, condition))) throw new Error(`${what}: not reached in time`);
 }
 
-/** Prints what happened, and the ledger beside Stripe once they agree, or when they do not in time. */
+/** Waits until ledger and Stripe agree, and prints `what` with both balances. Throws if they do not agree in time. */
 async function report(what: string): Promise<void> {
   const agree = await holdsWithin(PATIENCE_MS, async () => {
     const { clearing, sum } = await books();
