@@ -16,7 +16,7 @@ const FOLDER = new URL('../docs/routing-benchmark/', import.meta.url);
 const PLOTTED_SEED = 401;
 const QUICK_SEEDS = seedsFrom(401, 403);
 
-/** Runs every router in every scenario and writes docs/routing-benchmark. Takes about ten minutes on one core. */
+/** Runs every router in every scenario and writes docs/routing-benchmark. Takes several minutes on one core. */
 export async function benchmarkRouting(): Promise<void> {
   const startedMs = performance.now();
   const minutesSinceStart = (): number => (performance.now() - startedMs) / 60_000;
