@@ -5,6 +5,7 @@ import { CALL_TIMEOUT_MS, type HttpAnswer, createHttpClient, unansweredHandoff }
 import type { CallbackHeaders, HandoffRequest, HandoffResult, Provider, RefundRequest } from './provider.ts';
 import { chargeOf, readAnswer, readError, readEvent, readRefund, refundOf } from './sandbox-messages.ts';
 
+/** Header with the signature of a callback from the simulated provider. */
 export const SIGNATURE_HEADER = 'x-provider-signature';
 const TOLERANCE_SECONDS = 300;
 const PAYMENTS = '/simulator/api/payments';

@@ -19,6 +19,7 @@ interface CallOptions {
   timeoutMs?: number;
 }
 
+/** Sends one request to Stripe. Resolves with an answer of any status; rejects with NoAnswer without an answer. */
 export type StripeCall = (method: 'GET' | 'POST', path: string, options?: CallOptions) => Promise<HttpAnswer>;
 
 /** Returns a client of Stripe's API with the credentials of an instance. It logs refused calls with request id and without bodies. */

@@ -16,6 +16,7 @@ const movement = z.object({
 });
 const paymentError = z.object({ type: z.string(), code: z.string().nullish(), decline_code: z.string().nullish() });
 export type PaymentError = z.output<typeof paymentError>;
+/** Balance transaction of Stripe. */
 export type BalanceMovement = z.output<typeof movement>;
 const charge = z.object({
   created: z.int(),
