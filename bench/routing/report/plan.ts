@@ -29,6 +29,7 @@ export function entriesOf(scenario: Scenario): BenchRouter[] {
   return [TILLWAY, TILLWAY_UNATTRIBUTED, ...BASELINES, ...ATTRIBUTED_BASELINES];
 }
 
+/** Results of a scenario in which a paid payment has the value `margin`, a fraction of its amount. */
 export interface EconomicsResult extends ScenarioResult {
   margin: number;
 }

@@ -86,7 +86,7 @@ function headline(results: BenchmarkResults): string {
   const [ours, theirs] = [figuresOf(pay, TILLWAY.name), figuresOf(pay, DECISION_ENGINE.name)];
   const regrets = [ours, theirs].map(({ regret }) => meanWithError(regret)) as [Estimated, Estimated];
   const apart = meanDifference(ours.successRate, theirs.successRate);
-  return `In **PAY**, the scenario that is most similar to real payments, Tillway has a regret of **${formatWithError(regrets[0])} pp** against **${formatWithError(regrets[1])} pp** of decision-engine’s algorithm at its defaults (ratio ${(regrets[0].mean / regrets[1].mean).toFixed(2)}). Its success rate is ${formatPercent(meanWithError(ours.successRate).mean)} % against ${formatPercent(meanWithError(theirs.successRate).mean)} %: ${formatWithError(apart)} pp apart, seed by seed. It captures ${formatPercent(gapCaptured(pay, ours), 1)} % of the gap between chance and oracle, decision-engine ${formatPercent(gapCaptured(pay, theirs), 1)} %.`;
+  return `In **PAY**, the scenario that is most similar to real payments, Tillway has a regret of **${formatWithError(regrets[0])} percentage points (pp)** against **${formatWithError(regrets[1])} pp** of decision-engine’s algorithm at its defaults (ratio ${(regrets[0].mean / regrets[1].mean).toFixed(2)}). Its success rate is ${formatPercent(meanWithError(ours.successRate).mean)} % against ${formatPercent(meanWithError(theirs.successRate).mean)} %; the mean difference over the seeds is ${formatWithError(apart)} pp. Tillway captures ${formatPercent(gapCaptured(pay, ours), 1)} % of the gap between random choice and the oracle, which knows the true rates; decision-engine captures ${formatPercent(gapCaptured(pay, theirs), 1)} %.`;
 }
 
 type Estimated = ReturnType<typeof meanWithError>;

@@ -51,6 +51,7 @@ const SWITCH: Scenario = {
   rates: switchingRates(2000),
 };
 
+/** The scenarios of the routing benchmark, by name. */
 export const SCENARIOS = {
   PAY,
   PAYHIGH: {
