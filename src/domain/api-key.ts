@@ -4,8 +4,8 @@ import type { Instant } from './records.ts';
 import type { Environment } from './route.ts';
 
 /**
- * `read` reads the merchant's records, `write` also changes them, `admin` also manages the operator's settings, and
- * `agent` sells within limits.
+ * Scopes of an API key. `read` reads the merchant's records, `write` also changes them, and `admin` also manages the operator's
+ * settings. `agent` creates checkouts within spending limits.
  */
 export const KEY_SCOPES = ['read', 'write', 'admin', 'agent'] as const;
 export type KeyScope = (typeof KEY_SCOPES)[number];
@@ -13,7 +13,7 @@ export type KeyScope = (typeof KEY_SCOPES)[number];
 /** Creator of a key: the API, the command line, or a setting. */
 export const KEY_SOURCES = ['api', 'command', 'configuration'] as const;
 
-/** Stored key. Only its owner knows its text. */
+/** Stored API key: a hash of its secret text, which only the owner of the key knows. */
 export interface ApiKey {
   id: string;
   environment: Environment;
@@ -21,11 +21,11 @@ export interface ApiKey {
   scope: KeyScope;
   /** See {@link hashOfKey}. */
   hash: string;
-  /** The end of its text, by which its owner recognizes it. */
+  /** Last four characters of the key's text, by which the owner recognizes the key. */
   last4: string;
-  /** Cents that one checkout may cost; null without such a limit. Only for agent keys. */
+  /** Limit for the amount of one checkout, in cents; null without such a limit. Only for agent keys. */
   spendPerCheckout: number | null;
-  /** Cents that the checkouts of a day (UTC) may cost together; null without such a limit. Only for agent keys. */
+  /** Limit for the sum of all checkouts of a UTC day, in cents; null without such a limit. Only for agent keys. */
   spendPerDay: number | null;
   source: (typeof KEY_SOURCES)[number];
   created: Instant;
@@ -34,7 +34,7 @@ export interface ApiKey {
   revokedAt: Instant | null;
 }
 
-/** A key, and the cents that it has spent today; null for keys without limits. */
+/** An API key, and the sum in cents of the checkouts that it created today (UTC); null unless it is an agent key. */
 export interface KnownKey {
   key: ApiKey;
   spentToday: number | null;
@@ -49,7 +49,7 @@ const KEY_PATTERN = /^sk_(sandbox|live)_[0-9A-Za-z]{43}$/;
 const LAST_LENGTH = 4;
 const DAY_MS = 24 * 3_600_000;
 
-/** Text of a new key: its environment, and 256 random bits. */
+/** Secret text of a new key: the prefix of the environment, and 256 random bits in base62. */
 export function newKeyText(environment: Environment, randomBytes: RandomBytes): string {
   let rest = BigInt(`0x${Buffer.from(randomBytes(SECRET_BYTES)).toString('hex')}`);
   let secret = '';
@@ -60,7 +60,7 @@ export function newKeyText(environment: Environment, randomBytes: RandomBytes): 
   return PREFIXES[environment] + secret;
 }
 
-/** Environment of a key by its text; undefined for other texts. */
+/** Environment that the text of an API key names; undefined if `text` is not a well-formed key. */
 export function environmentOfKey(text: string): Environment | undefined {
   const match = KEY_PATTERN.exec(text);
   if (!match) return undefined;
@@ -76,12 +76,12 @@ export function lastCharactersOfKey(text: string): string {
   return text.slice(-LAST_LENGTH);
 }
 
-/** UTC day of an instant, for the spending of agents. */
+/** UTC date of an instant as YYYY-MM-DD: the period of an agent key's daily limit. */
 export function dayOf(instant: Instant): string {
   return new Date(instant).toISOString().slice(0, 10);
 }
 
-/** Beginning of the next UTC day. */
+/** Beginning of the next UTC day, at which the daily limit of agent keys is reset. */
 export function nextDay(instant: Instant): Instant {
   return (Math.floor(instant / DAY_MS) + 1) * DAY_MS;
 }

@@ -3,8 +3,8 @@ import { type ProviderAmount, centsOfUnits } from './provider-report.ts';
 import { CURRENCY, type Payment } from './records.ts';
 
 /**
- * Part of the session's amount (cents, without the buyer's fee) that the money `received` pays for. Money in another currency than
- * USD is converted to hundredths of its own currency. Fractions of a cent are dropped.
+ * Part of the session's amount, in cents without the buyer's fee, that the money `received` pays for. Money in a currency other
+ * than USD is returned in hundredths of that currency. Fractions of a cent are dropped.
  */
 export function sessionAmountOf(
   payment: Payment | undefined,

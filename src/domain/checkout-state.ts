@@ -20,7 +20,7 @@ const INQUIRY_DELAYS_MS = [30, 60, 120, 300, 600].map((seconds) => seconds * SEC
 const INQUIRIES_UNTIL_EXPECTED = 50;
 const LONGEST_DELAY_MS = 6 * 60 * MINUTE_MS;
 
-/** Effect of a decision in addition to the new states. */
+/** Change that is committed with the new states of a decision: a posting, a merchant event, a provider task or a record. */
 export type Effect =
   | { type: 'post'; posting: Posting }
   | { type: 'announce'; status: ProviderStatus; payment: Payment }
@@ -40,7 +40,7 @@ export interface Decision<Outcome extends string> {
   effects: Effect[];
 }
 
-/** A new attempt: its route, and its ids, which the caller has already created. */
+/** Route of a new attempt, with ids that the caller has already created. */
 export interface NewAttempt {
   paymentId: string;
   invoiceId: string;
@@ -60,7 +60,7 @@ export function leadingPayment(checkout: Checkout): Payment | undefined {
   return checkout.payments.find((payment) => payment.status === 'paid' && !payment.surplus) ?? checkout.payments.at(-1);
 }
 
-/** The payment that a report is about. If the report names only the session: the provider's pending payment, else the leading payment. */
+/** The payment that a provider report is about. If it names only the session: that provider's pending payment, else its leading payment. */
 export function findReportedPayment(
   checkout: Checkout,
   { provider, paymentId }: { provider: string; paymentId: string | null },
@@ -70,6 +70,7 @@ export function findReportedPayment(
   return own.payments.find(({ id }) => id === paymentId);
 }
 
+/** Adds a pending payment on the route of `attempt`, and its open invoice. The session becomes pending. */
 export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instant): Checkout {
   const { session } = checkout;
   const { route } = attempt;
@@ -133,6 +134,7 @@ export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instan
   };
 }
 
+/** Fails a payment and voids its invoice. The retry window of the session starts. */
 export function failPayment(
   checkout: Checkout,
   payment: Payment,
@@ -151,12 +153,13 @@ export function failPayment(
   return withSession(next, { retryUntil: now + RETRY_WINDOW_MS });
 }
 
+/** The payment after an inquiry at its provider, with the time of the next inquiry. */
 export function withInquiry(payment: Payment, now: Instant): Payment {
   const inquiries = payment.inquiries + 1;
   return { ...payment, inquiries, inquireAt: now + inquiryDelayMs(inquiries, payment.expectedBy, now) };
 }
 
-/** Delay of the next inquiry. Money that is expected days later is asked about less often. */
+/** Delay before the next inquiry, in milliseconds. The later the provider expects the money, the longer the delay. */
 export function inquiryDelayMs(inquiries: number, expectedBy: Instant | null, now: Instant): number {
   const usual = INQUIRY_DELAYS_MS[Math.min(inquiries, INQUIRY_DELAYS_MS.length - 1)]!;
   if (expectedBy === null) return usual;
@@ -164,10 +167,12 @@ export function inquiryDelayMs(inquiries: number, expectedBy: Instant | null, no
   return Math.min(Math.max(slow, 10 * MINUTE_MS), LONGEST_DELAY_MS);
 }
 
+/** A decision that changes nothing. */
 export function unchanged<Outcome extends string>(checkout: Checkout, outcome: Outcome): Decision<Outcome> {
   return { outcome, next: checkout, effects: [] };
 }
 
+/** A decision for the states `next`, with a new session version. Nothing changes if `next` is `before` and there are no effects. */
 export function changed<Outcome extends string>(
   before: Checkout,
   next: Checkout,
@@ -179,7 +184,7 @@ export function changed<Outcome extends string>(
   return { outcome, next: versioned, effects };
 }
 
-/** Records that the provider has the payment, and queues the event about it once. */
+/** Records that the provider has the payment, and queues the `payment.provider_pending` event once for each session. */
 export function announcePending<Outcome extends string>(
   before: Checkout,
   next: Checkout,
@@ -191,7 +196,7 @@ export function announcePending<Outcome extends string>(
   return changed(before, announced, outcome, [{ type: 'announce', status: 'provider_pending', payment }]);
 }
 
-/** Fails a checkout that allows no further attempt, and queues the event about it. */
+/** Fails a checkout that allows no further attempt, and queues the `payment.failed` event. */
 export function failCheckout<Outcome extends string>(
   before: Checkout,
   next: Checkout,

@@ -26,7 +26,7 @@ const REFUSED: Failure = { code: 'handoff_refused', source: 'route', reason: nul
 const NEVER_SENT: Failure = { code: 'handoff_refused', source: 'gateway', reason: null };
 const ABANDONED: Failure = { code: 'abandoned', source: 'buyer', reason: null };
 
-/** Starts an attempt of the buyer to pay. */
+/** Starts a payment attempt of the buyer. */
 export function startAttempt(
   checkout: Checkout,
   attempt: NewAttempt,
@@ -36,7 +36,7 @@ export function startAttempt(
   if (session.status === 'paid') return unchanged(checkout, 'already_paid');
   if (pendingPayment(checkout)) return unchanged(checkout, 'in_progress');
   if (session.status === 'failed' || session.status === 'expired') return unchanged(checkout, 'closed');
-  // The time of the session is over, although no worker has recorded that yet.
+  // The session has expired or its retry window has ended, although no worker has recorded that yet.
   const ends = nextTimer(checkout);
   if (ends !== null && ends <= now) return unchanged(checkout, 'closed');
   if (session.attempts >= MAX_ATTEMPTS) return unchanged(checkout, 'closed');
@@ -45,7 +45,7 @@ export function startAttempt(
   return changed(checkout, openAttempt(counted, attempt, now), 'started');
 }
 
-/** Records that the provider accepted the payment, and its URL for the buyer. */
+/** Records that the provider accepted the handoff, with the provider's id of the payment and its URL for the buyer. */
 export function acceptHandoff(
   checkout: Checkout,
   handoff: { paymentId: string; reference: string; url: string | null },
@@ -55,8 +55,7 @@ export function acceptHandoff(
 
   const { reference: providerReference, url: providerUrl } = handoff;
   const named: Payment = { ...payment, providerReference, providerUrl, handoffUncertain: false };
-  // The payment failed meanwhile, so the provider must cancel it. A handoff that was uncertain until then stays
-  // uncertain.
+  // The payment failed during the handoff, so the provider must cancel it. If the handoff was uncertain, it stays uncertain.
   if (payment.status === 'failed') {
     const late: Payment = { ...named, handoffUncertain: payment.handoffUncertain };
     return changed(checkout, withPayment(checkout, late), 'too_late', [{ type: 'cancel_at_provider', payment: late }]);
@@ -64,7 +63,7 @@ export function acceptHandoff(
   return announcePending(checkout, withPayment(checkout, named), named, 'accepted');
 }
 
-/** Records that the provider may or may not have the payment. It counts against the route until the provider reports. */
+/** Records that the provider may or may not have the payment. The uncertain handoff counts against the route until the provider reports. */
 export function markHandoffUncertain(checkout: Checkout, paymentId: string): Decision<'noted' | 'ignored'> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
   if (payment?.status !== 'pending' || payment.providerReference !== null || payment.handoffUncertain) {
@@ -74,9 +73,9 @@ export function markHandoffUncertain(checkout: Checkout, paymentId: string): Dec
 }
 
 /**
- * Fails a payment that the provider does not have, and fails over to `retry`, if given, within the same attempt. With
- * `mayArrive` a request to the provider may still be in flight, so the provider is asked to cancel the payment. `reason` is
- * the provider's own.
+ * Fails a payment that the provider does not have. If `retry` is given, the same attempt continues with a payment on that route.
+ * `mayArrive`: a handoff request may still be in flight, so the provider is asked to cancel the payment. `reason`: the provider's
+ * reason, verbatim.
  */
 export function rejectHandoff(
   checkout: Checkout,
@@ -85,7 +84,7 @@ export function rejectHandoff(
   now: Instant,
 ): Decision<'failed_over' | 'refused' | 'ignored'> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
-  // The provider has accepted the payment meanwhile.
+  // The payment has ended, or the provider has accepted it, since the refused handoff.
   if (payment?.status !== 'pending' || payment.providerReference !== null) return unchanged(checkout, 'ignored');
 
   const refused = failPayment(checkout, payment, { ...REFUSED, reason }, now);
@@ -94,7 +93,7 @@ export function rejectHandoff(
   return closeIfUsedUp(checkout, refused, 'refused', effects);
 }
 
-/** Fails a payment that the provider does not know. It counts against the route only after an uncertain handoff. */
+/** Fails a payment that the provider does not know. The failure counts against the route only after an uncertain handoff. */
 export function failUnknownHandoff(checkout: Checkout, paymentId: string, now: Instant): Decision<'lost' | 'ignored'> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
   if (payment?.status !== 'pending' || payment.providerReference !== null) return unchanged(checkout, 'ignored');
@@ -105,14 +104,14 @@ export function failUnknownHandoff(checkout: Checkout, paymentId: string, now: I
 }
 
 /**
- * True if the buyer may abandon the attempt. While the handoff is uncertain, or the money is on its way, a second attempt could be
- * paid too.
+ * True if the buyer may abandon the attempt. If the provider has not accepted the handoff yet, or the money is on its way, the buyer
+ * could pay twice.
  */
 export function canAbandon({ providerReference, expectedBy }: Payment): boolean {
   return providerReference !== null && expectedBy === null;
 }
 
-/** The buyer abandons the current attempt, to choose another payment method. */
+/** Ends the current attempt for a buyer who wants to choose another payment method. */
 export function abandonAttempt(checkout: Checkout, now: Instant): Decision<'abandoned' | 'ignored'> {
   const payment = pendingPayment(checkout);
   if (!payment || !canAbandon(payment)) return unchanged(checkout, 'ignored');
@@ -120,7 +119,7 @@ export function abandonAttempt(checkout: Checkout, now: Instant): Decision<'aban
   return closeIfUsedUp(checkout, failed, 'abandoned', [{ type: 'cancel_at_provider', payment }]);
 }
 
-/** The buyer cancels the whole checkout. */
+/** Ends the whole checkout for a buyer who cancels it. */
 export function abandonCheckout(checkout: Checkout, now: Instant): Decision<'failed' | 'ignored'> {
   if (checkout.session.status !== 'pending') return unchanged(checkout, 'ignored');
   const payment = pendingPayment(checkout);
@@ -131,14 +130,14 @@ export function abandonCheckout(checkout: Checkout, now: Instant): Decision<'fai
   return failCheckout(checkout, failed, 'failed', [{ type: 'cancel_at_provider', payment }]);
 }
 
-/** The merchant withdraws a session that no buyer has started. */
+/** Expires a session that no buyer has started, at the request of the merchant. */
 export function expireSession(checkout: Checkout): Decision<'expired' | 'ignored' | 'invalid_state'> {
   if (checkout.session.status === 'expired') return unchanged(checkout, 'ignored');
   if (checkout.session.status !== 'routed') return unchanged(checkout, 'invalid_state');
   return changed(checkout, withSession(checkout, { status: 'expired' }), 'expired');
 }
 
-/** Applies expiry, payment timeout, end of the retry window, or the next inquiry. `timeout` is the failure to record for a payment that has timed out. */
+/** Applies expiry, payment timeout, end of the retry window, or the next inquiry. `timeout` is the failure of a payment that times out. */
 export function applyElapsedTime(
   checkout: Checkout,
   now: Instant,
@@ -165,7 +164,7 @@ export function applyElapsedTime(
   return changed(checkout, withPayment(checkout, withInquiry(payment, now)), 'inquired');
 }
 
-/** Records that the rest of a payment was paid out to the merchant. */
+/** Records that the merchant's share of a payment, less refunds, was paid out. */
 export function recordSettlement(
   checkout: Checkout,
   paymentId: string,

@@ -5,11 +5,11 @@ import type { EventType } from './webhook-endpoint.ts';
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'dead'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** Class of the status of an answer; `none` without an answer. */
+/** Class of the HTTP status that a webhook endpoint answered; `none` without an answer. */
 export const ANSWER_CLASSES = ['2xx', '3xx', '4xx', '5xx', 'none'] as const;
 export type AnswerClass = (typeof ANSWER_CLASSES)[number];
 
-/** One event on its way to one endpoint. */
+/** Task to send one event to one endpoint. */
 export interface Delivery {
   id: string;
   eventId: string;
@@ -18,15 +18,16 @@ export interface Delivery {
   environment: Environment;
   /** Type of the event, copied so that a list of deliveries reads one table. */
   type: EventType;
+  /** Position of the event among the events of its session. */
   sequence: number;
   status: DeliveryStatus;
   /** Number of attempts begun: the fencing token of the attempt in progress. */
   attempts: number;
-  /** Number of attempts that do not count in the present retry schedule: attempts before a replay, and attempts that a shutdown cut off. */
+  /** Number of attempts that do not count in the current retry schedule: attempts before a replay, and attempts that a shutdown cut off. */
   scheduleStart: number;
   /** Earliest start of the next attempt; during an attempt, the end of its lease. */
   dueAt: Instant;
-  /** The last attempt that has ended; null before there is one. */
+  /** The last attempt that has ended; null before the first one has ended. */
   lastAttempt: LastAttempt | null;
   created: Instant;
 }
@@ -43,7 +44,7 @@ export interface DeliveryAttempt {
   durationMs: number;
   /** HTTP status; null without an answer. */
   statusCode: number | null;
-  /** Reason of the failure, in words; null if it was acknowledged. */
+  /** Reason of the failure, in words; null if the endpoint acknowledged the event. */
   failure: string | null;
   /** The first 16 KiB of the answer, as text that every database can store. */
   responseBody: string;
@@ -72,7 +73,7 @@ export function newDelivery(
   };
 }
 
-/** Class of an HTTP status; above 599 counts as the server's fault. */
+/** Class of an HTTP status. A status above 599 counts as `5xx`. */
 export function answerClassOf(statusCode: number | null): AnswerClass {
   if (statusCode === null) return 'none';
   if (statusCode >= 500) return '5xx';
@@ -80,7 +81,7 @@ export function answerClassOf(statusCode: number | null): AnswerClass {
   return statusCode >= 300 ? '3xx' : '2xx';
 }
 
-/** The delivery after a replay: a finished delivery begins a new schedule, a waiting delivery becomes due, an attempt in flight continues. */
+/** The delivery after a replay. A finished delivery begins a new retry schedule, a waiting one becomes due, an attempt in flight continues. */
 export function replay(delivery: Delivery, log: readonly DeliveryAttempt[], now: Instant): Delivery {
   const { status, attempts, dueAt } = delivery;
   if (status !== 'pending') return { ...delivery, status: 'pending', scheduleStart: attempts, dueAt: now };
@@ -88,7 +89,7 @@ export function replay(delivery: Delivery, log: readonly DeliveryAttempt[], now:
   return { ...delivery, dueAt: now };
 }
 
-/** True if a delivery must wait for another one of its session. */
+/** True if a delivery must wait for `other`, a pending delivery of an earlier event of the same session to the same endpoint. */
 export function mustWaitFor(
   { endpointId, sequence }: Pick<Delivery, 'endpointId' | 'sequence'>,
   other: Delivery,
@@ -96,7 +97,7 @@ export function mustWaitFor(
   return other.endpointId === endpointId && other.sequence < sequence && other.status === 'pending';
 }
 
-/** True if an attempt is in flight: attempts are counted when they begin, and logged when they end. */
+/** True if an attempt is in flight: attempts are counted when they begin and logged when they end, so it is counted but not logged. */
 function isInFlight({ attempts }: Delivery, log: readonly DeliveryAttempt[]): boolean {
   return attempts > 0 && log.every(({ number }) => number !== attempts);
 }
@@ -108,7 +109,7 @@ export interface Recovery {
   environment: Environment;
   /** Grows by one with every page of events, from 1. */
   version: number;
-  /** `stopped`: its endpoint takes no more events. */
+  /** `stopped`: the endpoint is no longer active, so the recovery ended before its last page. */
   status: 'running' | 'done' | 'stopped';
   /** Start of the time range, inclusive; `until` is its end, exclusive. */
   from: Instant;

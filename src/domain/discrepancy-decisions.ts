@@ -6,7 +6,7 @@ import type { Checkout, Discrepancy, Instant, Payment } from './records.ts';
 import { surplusRefund, withMismatchRefund, withRefund } from './refund-decisions.ts';
 import { ledgerStatusOf, leftOf } from './refund-record.ts';
 
-/** Outcome of a decision about a discrepancy; `closed` books nothing. */
+/** Outcome of an operator's decision about a discrepancy. `closed`: the discrepancy is resolved, and nothing is booked. */
 export type Resolved = 'accepted' | 'refunding' | 'closed' | 'already_paid' | 'too_little' | 'nothing_left';
 
 /** Accepts the money of a discrepancy for the merchant. */
@@ -16,7 +16,7 @@ export function acceptMoney(checkout: Checkout, discrepancy: Discrepancy, now: I
   if (!payment) return { outcome: 'closed', next: accepted, effects: [] };
   if (discrepancy.kind === 'surplus') return acceptSurplus(checkout, accepted, payment, discrepancy, now);
   const held = heldAmount(payment, discrepancy);
-  // After a failed refund, the ledger owes the money to the buyer.
+  // After a failed refund, the ledger still books the money as owed to the buyer.
   const owed = discrepancy.refundId === null ? 0 : held;
   const accepting: Payment = { ...payment, mismatchRefundFailed: payment.mismatchRefundFailed - owed };
   if (payment.status === 'paid' && !payment.surplus) {
@@ -60,7 +60,7 @@ export function refundMoney(
   return changed(checkout, next, 'refunding', [...booked, ...effects]);
 }
 
-/** Accepts money beyond the amount of a paid payment for the merchant. */
+/** Accepts for the merchant the money that exceeds the amount of a paid payment. */
 function acceptExcess(
   before: Checkout,
   accepted: Checkout,
@@ -79,7 +79,7 @@ function acceptExcess(
   return changed(before, next, 'accepted', booked);
 }
 
-/** Accepts the rest of a surplus payment, which belonged to the buyer, for the merchant. */
+/** Accepts for the merchant the unrefunded rest of a surplus payment, which the ledger owed to the buyer. */
 function acceptSurplus(
   before: Checkout,
   accepted: Checkout,

@@ -23,7 +23,7 @@ export function actionsOf(discrepancy: Discrepancy): DiscrepancyAction[] {
   return isBookable(discrepancy) ? ['refund', 'accept'] : ['accept'];
 }
 
-/** False for money of another currency or environment, or of an unknown payment. */
+/** True if the ledger can book the money: a surplus, or a wrong amount of a known payment. Other kinds cannot be booked. */
 export function isBookable({
   kind,
   paymentId,
@@ -58,7 +58,7 @@ export function withDiscrepancy(checkout: Checkout, changed: Discrepancy): Check
   return { ...checkout, discrepancies: checkout.discrepancies.map((one) => (one.id === changed.id ? changed : one)) };
 }
 
-/** Money of a payment about which a decision was made: accepted, refunded, or owed after a failed refund. It only grows. */
+/** Money of a payment that a decision covers: accepted, refunded, or owed after a failed refund. This amount only grows. */
 export function decidedAmount({
   status,
   fees,
@@ -69,23 +69,23 @@ export function decidedAmount({
   return (status === 'paid' ? fees.total - shortfall : 0) + returned + owed;
 }
 
-/** Money that the provider took for a payment, with the buyer's fee. `amount` is the reported money without the buyer's fee. */
+/** Money that the provider took for a payment, including the buyer's fee. `amount` is the reported money without that fee. */
 export function takenAmount({ fees, amount: requested }: Payment, amount: Cents): Cents {
   return fees.total - (requested - amount);
 }
 
-/** Money that a discrepancy holds: the part of the payment that arrived, with the buyer's fee, or the excess. */
+/** Money of a discrepancy: the part of the total that arrived or, if no more money was expected, the excess. */
 export function heldAmount({ fees }: Payment, { expected, received }: Discrepancy): Cents {
   return expected === 0 ? received : fees.total - (expected - received);
 }
 
-/** Subject of the undecided money of a payment. */
+/** `subject` of a discrepancy about money of a payment that no decision covers yet. */
 export function amountSubject(payment: Payment): string {
   const decided = decidedAmount(payment);
   return decided === 0 ? payment.id : `${payment.id}/${decided}`;
 }
 
-/** The checkout after a change of a refund. All refunds of a surplus payment belong to the discrepancy of that payment. */
+/** The checkout with the discrepancy of a changed refund updated. All refunds of a surplus payment belong to one discrepancy. */
 export function followRefund(checkout: Checkout, refund: Refund): Checkout {
   const payment = checkout.payments.find(({ id }) => id === refund.paymentId)!;
   const discrepancies = checkout.discrepancies.map((one) =>
@@ -99,7 +99,7 @@ function isAbout({ kind, paymentId, refundId }: Discrepancy, refund: Refund): bo
   return refund.reason === 'mismatch' ? kind === 'amount_mismatch' && refundId === refund.id : kind === 'surplus';
 }
 
-/** The discrepancy after a refund: resolved once all is refunded, open again if a refund fails after it had succeeded. */
+/** The discrepancy after a change of its refund: resolved once all its money is refunded, open again if that refund fails later. */
 function afterRefund(one: Discrepancy, payment: Payment, { id: refundId, status, updated }: Refund): Discrepancy {
   const isReopened = one.resolution === 'refunded' && status === 'failed';
   if (one.status === 'resolved' && !isReopened) return one;
@@ -110,7 +110,7 @@ function afterRefund(one: Discrepancy, payment: Payment, { id: refundId, status,
   return isRefunded ? resolved(next, 'refunded', updated) : next;
 }
 
-/** Posting about a discrepancy: `received` at most once, before the first refund of a wrong amount; `adjustment` if accepted. */
+/** Effect that books a discrepancy: `received` before the first refund of a wrong amount, `adjustment` for an accepted discrepancy. */
 export function bookDiscrepancy(
   { id }: Discrepancy,
   what: 'received' | 'adjustment',
@@ -128,7 +128,7 @@ type Found = Omit<Discrepancy, 'id'>;
 /** The statuses that report money as taken, paid out or refunded. */
 const MONEY = new Set<ProviderMessage['status']>(['paid', 'settled', 'succeeded']);
 
-/** The decision with the discrepancy that the message leaves. A larger report raises the open record of the same money. */
+/** Adds the discrepancy that the message causes to a decision. A report of more money raises the open record of the same money. */
 export function withReport<Outcome extends string>(
   before: Checkout,
   { outcome, next, effects }: Decision<Outcome>,
@@ -138,7 +138,7 @@ export function withReport<Outcome extends string>(
   const found = discrepancyOf(next, message);
   if (!found) return { outcome, next, effects };
   const listed = { ...next, discrepancies: listedWith(next.discrepancies, found, newId) };
-  // A decision about the payment changes its decided amount, with which this report was compared. So both need the same session version.
+  // A bookable amount depends on the decided amount of the payment, so a concurrent decision about that payment must conflict.
   return isBookable(found) ? changed(before, listed, outcome, effects) : { outcome, next: listed, effects };
 }
 
@@ -151,7 +151,7 @@ function listedWith(known: readonly Discrepancy[], found: Found, newId: NewId): 
   return [...known, { ...found, id: newId('dis'), subject: freeSubject(known, found) }];
 }
 
-/** The subject of a new record, with a number if the subject is taken. If two concurrent reports open the same subject, one conflicts. */
+/** The subject of a new record, with a number if the subject is taken. Of two concurrent commits of the same subject, one conflicts. */
 function freeSubject(known: readonly Discrepancy[], { kind, subject }: Found): string {
   let free = subject;
   const isTaken = () => known.some((one) => one.kind === kind && one.subject === free);
@@ -159,7 +159,7 @@ function freeSubject(known: readonly Discrepancy[], { kind, subject }: Found): s
   return free;
 }
 
-/** True if record and report are about the same money. A later record of unbookable money has a numbered subject. */
+/** True if a record and a report are about the same money. Later records of money that cannot be booked have a numbered subject. */
 function isSameMoney(one: Discrepancy, found: Found): boolean {
   if (one.kind !== found.kind) return false;
   if (one.subject === found.subject) return true;
@@ -205,7 +205,7 @@ function discrepancyOf(checkout: Checkout, message: ProviderMessage): Found | un
   }
 }
 
-/** Reports are cumulative: the largest one counts until a decision, and then only the money beyond the decided amount. */
+/** Fields for a wrong amount. Reports are cumulative: the largest one counts; after a decision, only the money beyond the decided amount. */
 function wrongAmount(payment: Payment, amount: number) {
   const { id: paymentId, amount: expected } = payment;
   // A report of no money gets its own subject, so that money that arrives later opens a record.
@@ -216,14 +216,14 @@ function wrongAmount(payment: Payment, amount: number) {
   return { ...about, expected: 0, received: takenAmount(payment, amount) - decided };
 }
 
-/** Kind of discrepancy for money that cannot be booked. Reports about an unknown payment have the same kind, whatever the amount. */
+/** Kind of discrepancy for money that cannot be booked. A report about an unknown payment is `unknown_payment`, whatever its amount. */
 function unbookableKind({ paymentId, currency, outcome }: ProviderMessage): DiscrepancyKind {
   if (outcome === 'unknown_payment') return 'unknown_payment';
   if (currency !== CURRENCY) return 'currency_mismatch';
   return paymentId === null ? 'amount_mismatch' : 'unknown_payment';
 }
 
-/** Subject without a slash, so that a slash separates it from a suffix; amounts of two currencies are not the same money. */
+/** Subject with escaped slashes, so that a slash only separates a suffix. Other currencies are a suffix: they are not the same money. */
 function subjectOf(text: string, currency: string | null): string {
   const subject = text.replaceAll('%', '%25').replaceAll('/', '%2F');
   return currency === CURRENCY ? subject : `${subject}/${currency}`;

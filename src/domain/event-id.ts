@@ -3,26 +3,26 @@ import { PROVIDER_STATUSES, type ProviderStatus } from './records.ts';
 import type { Refund } from './refund-record.ts';
 import type { Reversal } from './reversal.ts';
 
-// Each id follows from the reported change, so that no change has two events.
+// The id of an event is derived from the reported change, so that no change has two events.
 
-/** Id of the merchant event of a session and a status, as the specification gives it. */
+/** Id of the merchant event for one status of a session. */
 export function eventId(sessionId: string, status: ProviderStatus): string {
   return `evt_${sessionId}_${status}`;
 }
 
-/** Id of the event of a refund: one for its success, one for a failure after that. */
+/** Id of the event about a refund. Its success and a failure after the success have different ids. */
 export function refundEventId({ id, sessionId, status }: Pick<Refund, 'id' | 'sessionId' | 'status'>): string {
   return `evt_${sessionId}_refunded_${id}${status === 'failed' ? '_failed' : ''}`;
 }
 
-/** Id of the event of a dispute: one for each revision. */
+/** Id of the event about one revision of a dispute. */
 export function disputeEventId({ id, sessionId, revision }: Pick<Reversal, 'id' | 'sessionId' | 'revision'>): string {
   return `evt_${sessionId}_disputed_${id}_${revision}`;
 }
 
 const EVENT_ID = /^evt_(chk_[^_]+)_(?:refunded_(ref_[^_]+)(?:_failed)?|disputed_(rev_[^_]+)_\d{1,15}|(\w+))$/;
 
-/** Session of an event id; undefined for ids that no event can have. */
+/** Id of the session in an event id; undefined if `id` is not a well-formed event id. */
 export function sessionOfEvent(id: string): string | undefined {
   const [, sessionId = '', refundId, reversalId, status] = EVENT_ID.exec(id) ?? [];
   const isEvent =

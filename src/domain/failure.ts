@@ -25,11 +25,11 @@ export type FailureCode = (typeof FAILURE_CODES)[number];
 export const PROVIDER_FAULTS = ['buyer', 'issuer', 'route'] as const;
 export type ProviderFault = (typeof PROVIDER_FAULTS)[number];
 
-/** Sources of failure. `gateway` is this service: it never handed the payment off, for example because its process ended. */
+/** Sources of failure. `gateway`: this service did not hand the payment off, for example because its process ended. */
 export const FAILURE_SOURCES = [...PROVIDER_FAULTS, 'gateway'] as const;
 export type FailureSource = (typeof FAILURE_SOURCES)[number];
 
-/** Failure reported by a provider. `reason` is the provider's own, verbatim; null if it gave none. */
+/** Failure reported by a provider. `reason` is the provider's text, verbatim; null if the provider gave none. */
 export interface ProviderFailure {
   code: DeclineCode;
   source: ProviderFault;
@@ -43,7 +43,7 @@ export interface Failure {
   reason: string | null;
 }
 
-/** Failure of a payment that was not confirmed in time. It counts against the route unless the provider still waits for the buyer. */
+/** Failure of a payment that was not confirmed in time. Its source becomes `buyer` if the provider still waits for the buyer. */
 export const TIMED_OUT: Failure = { code: 'timed_out', source: 'route', reason: null };
 
 const MESSAGES: Record<FailureCode, string | Partial<Record<FailureSource, string>>> = {
@@ -67,8 +67,8 @@ const MESSAGES: Record<FailureCode, string | Partial<Record<FailureSource, strin
     buyer: 'The buyer did not complete the payment in time.',
     route: 'The provider did not confirm the payment in time.',
   },
-  amount_mismatch: 'The provider reported a wrong amount, and the right one did not arrive in time.',
-  abandoned: 'The buyer cancelled the payment, or chose another way to pay.',
+  amount_mismatch: 'The provider reported a wrong amount, and the right amount did not arrive in time.',
+  abandoned: 'The buyer cancelled the payment, or chose another payment method.',
   superseded: 'The buyer paid with another payment of the same session.',
 };
 

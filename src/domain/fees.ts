@@ -9,7 +9,7 @@ export interface FeeSplit {
   total: Cents;
 }
 
-/** Both fees are rounded half up; the merchant's net is the rest of the amount, so that the parts sum exactly. */
+/** Splits an amount. The fees are rounded half up. The merchant's net is the rest of the amount, so that the parts sum exactly. */
 export function splitFees(amount: Cents, rates: Pick<Route, 'buyerFeeRate' | 'gatewayFeeRate'>): FeeSplit {
   const buyerFee = shareOf(amount, rates.buyerFeeRate);
   const gatewayFee = shareOf(amount, rates.gatewayFeeRate);

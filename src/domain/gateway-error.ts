@@ -18,7 +18,7 @@ export type ErrorCode =
   | 'unavailable'
   | 'internal_error';
 
-/** One problem of one field; `path` is dotted, `code` is Zod's. */
+/** One problem of one field: its dotted path, an error code such as those of Zod, and a message. */
 export interface Issue {
   path: string;
   code: string;
@@ -36,7 +36,7 @@ export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails;
 
-  /** `cause` is for the log alone. */
+  /** `options.cause` is logged and never sent to the caller. */
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}, options: { cause?: unknown } = {}) {
     super(message, options);
     this.name = 'GatewayError';
@@ -45,13 +45,14 @@ export class GatewayError extends Error {
   }
 }
 
-/** An `unauthorized` about an API key: with another key the same request may succeed. */
+/** An `unauthorized` error about the API key of a request, which may succeed with another key. */
 export class KeyRefusal extends GatewayError {
   constructor(message: string, details: ErrorDetails) {
     super('unauthorized', message, details);
   }
 }
 
+/** An `invalid_input` error about one field. `code` is the code of its issue, such as `too_big`. */
 export function invalidField(field: string, code: string, message: string, suggestion: string): GatewayError {
   return new GatewayError('invalid_input', `${field}: ${message}`, {
     field,
@@ -60,7 +61,7 @@ export function invalidField(field: string, code: string, message: string, sugge
   });
 }
 
-/** An `idempotency_conflict`; `problem` follows the name of the field. */
+/** An `idempotency_conflict` error. `problem` is a phrase that follows the field name `idempotencyKey`. */
 export function idempotencyConflict(message: string, problem: string, suggestion: string): GatewayError {
   const field = 'idempotencyKey';
   const issues = [{ path: field, code: 'idempotency_conflict', message: problem }];

@@ -16,16 +16,15 @@ const STEP_LENGTH = 16;
 const ID_PATTERN = /^(cus|pay|inv|chk|whe|dlv|ref|key|dec|snp|rtr|rcv|dis|rev)_[0-9a-hjkmnp-tv-z]{36}$/;
 
 /**
- * Ids are `<prefix>_`, 10 characters of time (48 bits of milliseconds) and 26 of randomness (130 bits), so that sorting
- * by id is sorting by creation, while the random part alone cannot be guessed: a checkout URL is a capability. Within one
- * millisecond each id of a source is a random step (80 bits) above the one before, so that ids of one millisecond are in
- * order too.
+ * Creates ids: `<prefix>_`, 10 characters of time (48 bits of milliseconds) and 26 random characters (130 bits). Ids sort by
+ * creation time. The random part cannot be guessed, because anyone who knows the URL of a checkout can open it. Within one
+ * millisecond, a source adds a random step (80 bits) to its previous id, so that these ids are also in order.
  */
 export function createIdSource(now: () => number, randomBytes: RandomBytes): NewId {
   let lastTime = -1;
   let last: Uint8Array = new Uint8Array(RANDOM_LENGTH);
   return (prefix) => {
-    // A clock that is set back must not put new records before older ones.
+    // After the clock is set back, new ids must still sort after older ids.
     const time = Math.max(now(), lastTime);
     const step = time === lastTime ? randomBytes(STEP_LENGTH) : undefined;
     last = (step && stepAbove(last, step)) ?? randomBytes(RANDOM_LENGTH).map((byte) => byte & 31);
@@ -36,7 +35,7 @@ export function createIdSource(now: () => number, randomBytes: RandomBytes): New
   };
 }
 
-/** The base-32 digits of `from` plus `step` plus 1, or undefined for an overflow, which is less likely than guessing an id. */
+/** The base-32 digits of `from` + `step` + 1; undefined if the sum overflows, which is less likely than guessing an id. */
 function stepAbove(from: Uint8Array, step: Uint8Array): Uint8Array | undefined {
   const sum = Uint8Array.from(from);
   let carry = 1;

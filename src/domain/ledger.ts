@@ -12,10 +12,9 @@ export const ACCOUNTS = [
 ] as const;
 export type Account = (typeof ACCOUNTS)[number];
 /**
- * Reason of a posting. `refund` makes money owed to the buyer, `refund_paid` books that the provider has
- * deducted it, and `refund_failed` reverses both. `cost`
- * corrects the estimated charge of the provider, `payout` moves money from the provider to the operator's bank account, and
- * `reversal` books money that the provider has taken back or returned.
+ * Reason of a posting. `refund` books money as owed to the buyer, `refund_paid` books that the provider has deducted it, and `refund_failed`
+ * reverses these postings. `cost` corrects the estimated charge of the provider, `payout` moves money from the provider to the
+ * operator's bank account, and `reversal` books money that the provider has taken back or returned.
  */
 export const POSTING_KINDS = [
   'paid',
@@ -39,8 +38,8 @@ export interface LedgerEntry {
 /** One balanced posting: never changed, never deleted, unique by its id. */
 export interface Posting {
   /**
-   * `<payment>:paid`, `<payment>:settled`, `<payment>:cost`, `<payment>:payout:<balance transaction>`, `<refund>:refund` and its
-   * like, `<discrepancy>:adjustment`, `<discrepancy>:received`, `<reversal>:<revision>`.
+   * `<payment>:paid`, `<payment>:settled`, `<payment>:cost`, `<payment>:payout:<balance transaction>`, `<refund>:refund` (also
+   * `:refund_paid`, `:refund_failed`, `:adjustment`), `<discrepancy>:adjustment`, `<discrepancy>:received`, `<reversal>:<revision>`.
    */
   id: string;
   paymentId: string;
@@ -70,14 +69,14 @@ export interface JournalEntry extends EntryPosition {
   amount: Cents;
 }
 
-/** Sums of entries of one account; credits are not negative here. */
+/** Sums of entries of one account, each 0 or more. */
 export interface AccountSum {
   account: Account;
   debits: Cents;
   credits: Cents;
 }
 
-/** Balances of every account of one environment. */
+/** Debit and credit sums of every account of one environment. */
 export interface Balances {
   environment: Environment;
   accounts: AccountSum[];
@@ -88,7 +87,7 @@ export interface BalancesAt {
   environments: Balances[];
 }
 
-/** A paid payment: the provider holds the money less its cost, the merchant is owed the net, the gateway earns the fees. */
+/** Posting of a paid payment: the provider holds the money less its cost, the merchant is owed the net, the gateway earns the fees. */
 export function paidPosting(payment: Payment, now: Instant): Posting {
   const { fees, providerCost } = payment;
   const received: LedgerEntry[] = [
@@ -105,7 +104,7 @@ export function paidPosting(payment: Payment, now: Instant): Posting {
   return posting(headOf(payment, 'paid', now), [...received, ...owed]);
 }
 
-/** Correction of the provider's estimated charge by the actual one. */
+/** Posting that corrects the provider's estimated charge to the actual charge. */
 export function costPosting(payment: Payment, actual: Cents, now: Instant): Posting {
   const more = actual - payment.providerCost;
   return posting(headOf(payment, 'cost', now), [
@@ -114,7 +113,7 @@ export function costPosting(payment: Payment, actual: Cents, now: Instant): Post
   ]);
 }
 
-/** Money of a payment that the provider has paid out to the operator's bank account with a balance transaction; negative if it was withheld. */
+/** Posting of a balance transaction that paid out money of a payment to the operator's bank account; negative if money was withheld. */
 export function payoutPosting(payment: Payment, transaction: { id: string; net: Cents }, now: Instant): Posting {
   const head = headOf(payment, 'payout', now);
   return posting({ ...head, id: `${head.id}:${transaction.id}` }, [
@@ -136,7 +135,7 @@ export function settledPosting(
   ]);
 }
 
-/** A posting of the lines that are not empty. Throws if they do not sum to 0, which is a defect of the program. */
+/** Posting of the entries whose amount is not 0. Throws if the entries do not sum to 0, which is a defect of the program. */
 export function posting(head: Omit<Posting, 'entries'>, entries: readonly LedgerEntry[]): Posting {
   const moved = entries.filter((entry) => entry.amount !== 0);
   const sum = moved.reduce((total, entry) => total + entry.amount, 0);

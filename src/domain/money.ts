@@ -1,4 +1,4 @@
-/** Integer US cents. Money is cents everywhere inside; only the API has JSON numbers in dollars. */
+/** Integer US cents. The code and the database use cents; only the API has JSON numbers in dollars. */
 export type Cents = number;
 
 /** A rate in integer parts per million of an amount: 2.9 % is 29,000. */
@@ -16,7 +16,7 @@ const CENT_TOLERANCE = 1e-6;
 export function centsFromAmount(amount: number): Cents | undefined {
   const cents = Math.round(amount * 100);
   if (!Number.isSafeInteger(cents)) return undefined;
-  // From some 80 million dollars on, the error of a binary fraction exceeds the tolerance.
+  // Above about 80 million dollars, the error of a binary fraction exceeds the tolerance.
   return Math.abs(amount * 100 - cents) <= CENT_TOLERANCE || amountFromCents(cents) === amount ? cents : undefined;
 }
 

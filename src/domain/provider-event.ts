@@ -32,7 +32,7 @@ export interface ProviderEvent extends SignalOrigin {
   /** The reported attempt; null if the provider names only the session. */
   paymentId: string | null;
   status: ProviderStatus;
-  /** The session's amount, in cents; null if the provider names none. */
+  /** Reported money in cents, without the buyer's fee; null if the provider names no amount. */
   amount: Cents | null;
   currency: string | null;
   txHash: string | null;
@@ -46,17 +46,17 @@ export interface ProviderEvent extends SignalOrigin {
   chargeReference?: string | null;
   /** The provider's actual charge. */
   cost?: Cents | null;
-  /** True if a failure ends the checkout, not only the attempt. Providers report attempts; a sample ends the checkout. */
+  /** True if a failure ends the whole checkout. Only `webhook.verify_sample` sets it; a failure at a provider ends one attempt. */
   endsCheckout?: boolean;
 }
 
-/** Records that an event may create: an attempt that the buyer did not start here, or the refund of surplus money. */
+/** Records that an event may create: an attempt that the buyer did not start on our page, or the refund of surplus money. */
 export interface UnstartedRecords extends Omit<NewAttempt, 'route'>, SurplusIds {
   /** A route of the reporting provider in the session's environment; undefined if it has none. */
   route: Route | undefined;
 }
 
-/** Applies a verified provider report, in any order, of any age, any number of times. */
+/** Applies a verified provider report. Reports may arrive late, repeatedly and in any order. */
 export function applyProviderEvent(
   checkout: Checkout,
   event: ProviderEvent,
@@ -71,7 +71,7 @@ export function applyProviderEvent(
   if (!hasUsableAmount(session.amount, event, reported)) return unchanged(checkout, 'amount_mismatch');
   const { route } = unforeseen;
   if (!reported && (event.paymentId !== null || !route)) return unchanged(checkout, 'unknown_payment');
-  // A provider can know of a payment that the buyer did not start on our page.
+  // The buyer did not start the reported payment on our page. An expired session accepts only money.
   if (!reported && session.status === 'expired' && event.status !== 'paid') return unchanged(checkout, 'ignored');
 
   const started = reported || !route ? checkout : openUnstarted(checkout, { ...unforeseen, route }, now);
@@ -97,7 +97,7 @@ export function applyProviderEvent(
   }
 }
 
-/** A report of money counts for its payment, whatever the amount. A report without money need not name an amount. */
+/** True if the amount of a report can be applied. A `paid` report needs an amount, but a known payment may receive a wrong one. */
 function hasUsableAmount(
   expected: Cents,
   { status, amount, currency }: ProviderEvent,
@@ -107,12 +107,12 @@ function hasUsableAmount(
   return currency === CURRENCY && (amount === expected || (status === 'paid' && reported !== undefined));
 }
 
-/** A buyer who leaves the provider after a soft decline failed because of that decline. */
+/** Cause of a failed payment. If the buyer cancels at the provider after a soft decline, that decline is the cause. */
 function failureOf({ decline }: Payment, { failure }: ProviderEvent): Failure {
   return failure?.code === 'cancelled' && decline !== null ? decline : (failure ?? decline ?? DECLINED);
 }
 
-/** Records the progress of a pending payment. Money that is expected later than the timeout moves the timeout. */
+/** Records the progress of a pending payment. If the money is expected after the timeout, the timeout moves to that time. */
 function applyProgress(
   before: Checkout,
   started: Checkout,
@@ -141,7 +141,7 @@ function applyProgress(
   return changed(before, decision.next, 'applied', [...effects, { type: 'capture_at_provider', payment: progressed }]);
 }
 
-/** The decision; for a paid payment, with the cost and the charge reference that the provider reported. */
+/** Adds the cost and the charge reference that the provider reported to a decision about a paid payment. */
 function withChargeDetails<Outcome extends string>(
   before: Checkout,
   { outcome, next, effects }: Decision<Outcome>,

@@ -4,12 +4,12 @@ import type { Instant, ProviderStatus, Payment, Session } from './records.ts';
 import type { RefundStatus } from './refund-record.ts';
 import type { Environment } from './route.ts';
 
-/** Verified callback about a payment, a settlement, a refund or a reversal, or a provider's answer to a question. */
+/** Verified callback about a payment, a settlement, a refund or a reversal, or the provider's answer to an inquiry. */
 export interface ProviderMessage extends SignalOrigin {
   eventId: string;
   about: 'payment' | 'refund' | 'settlement' | 'reversal';
   sessionId: string;
-  /** The payment that the message names; for a refund its payment, or null if the message names another session. */
+  /** The payment that the message names; for a refund, the refunded payment, or null if the message names another session. */
   paymentId: string | null;
   refundId: string | null;
   /** `settled`: the payment was paid out to the merchant. */
@@ -20,14 +20,15 @@ export interface ProviderMessage extends SignalOrigin {
   currency: string | null;
   /** The normalized report as JSON; null for messages stored by versions that did not record it. */
   signal: string | null;
-  /** Effect of the message: `applied`, `ignored`, or the reason for the flag. */
+  /** Effect of the message: `applied`, `ignored`, or the reason why an operator must look at it. */
   outcome: string;
   flagged: boolean;
+  /** The message verbatim. */
   body: string;
   received: Instant;
 }
 
-/** True if a message with this outcome needs attention. */
+/** True if an operator must look at messages with this outcome. */
 export function isFlagged(outcome: string): boolean {
   return outcome !== 'applied' && outcome !== 'ignored' && outcome !== 'duplicate';
 }
@@ -36,7 +37,7 @@ export function isFlagged(outcome: string): boolean {
 export const EVENT_CONFLICT = 'event_conflict';
 
 /**
- * True if two messages of one event id have the same session, payment, refund, status, amount and currency. Descriptive
+ * True if two messages with one event id have the same session, payment, refund, status, amount and currency. Descriptive
  * fields, such as times, reasons and references, may differ, because a provider can change them in a retry.
  */
 export function hasSameContent(
@@ -62,7 +63,7 @@ export interface SignalOrigin {
 /** Mismatch between a message's sender and the session or payment that the message is about. Such a message changes nothing. */
 export type OriginMismatch = 'environment_mismatch' | 'provider_mismatch';
 
-/** Reason why a sender may not change a session or payment. A payment always belongs to its stored provider. */
+/** Reason why a sender may not change a session or a payment; undefined if it may. Only the provider of its route may change a payment. */
 export function originMismatch(
   session: Session,
   payment: Payment | undefined,

@@ -62,7 +62,8 @@ export interface PayoutEntry {
   amount: ProviderAmount | null;
   /**
    * The balance transaction of the payout: its id, and the money that left the provider's balance with it (negative for a
-   * refund or a dispute). Null if the provider pays out the merchant's share only.
+   * refund or a dispute). `isCharge`: it is the payment itself, not a later change such as a refund. Null if the provider pays out
+   * the merchant's share only.
    */
   moved: { id: string; net: ProviderAmount; isCharge: boolean } | null;
 }
@@ -77,7 +78,7 @@ export interface ReversalReport {
   status: ReversalStatus;
   /** Grows with every change of the dispute at the provider, so that an older report is recognized. */
   revision: number;
-  /** The money that is taken back now: 0 before it is taken, and after it was returned. */
+  /** The money that the provider holds back now: 0 before it takes the money, and after it has returned the money. */
   taken: ProviderAmount;
   /** The provider's charge for the dispute so far. */
   fee: ProviderAmount;
@@ -85,12 +86,12 @@ export interface ReversalReport {
   reason: string | null;
 }
 
-/** Cents of an amount in US dollars. For amounts that are not compared with a charge. */
+/** The amount in hundredths of its currency, which are cents for USD. Smaller fractions are dropped. */
 export function centsOfUnits({ units, exponent }: ProviderAmount): Cents {
   return exponent >= 2 ? Number(units / 10n ** BigInt(exponent - 2)) : Number(units * 10n ** BigInt(2 - exponent));
 }
 
-/** An object of the provider that may have changed. The service reads it with its own credentials before it changes anything. */
+/** Name of a provider's object that may have changed. The service reads that object with its own credentials before it acts. */
 export interface Hint {
   about: 'payment' | 'refund' | 'reversal' | 'payout';
   /** The provider's id of the object. */

@@ -27,16 +27,16 @@ import { ledgerStatusOf } from './refund-record.ts';
 
 const SUPERSEDED: Failure = { code: 'superseded', source: 'buyer', reason: null };
 
-/** Ids of the refund and the discrepancy of surplus money, made beforehand. */
+/** Ids for the refund and the discrepancy of surplus money, which the caller has already created. */
 export interface SurplusIds {
   refundId: string;
   discrepancyId: string;
 }
 
 /**
- * Applies a provider's report of all the money that it has taken of a payment so far. The amount only grows. The payment is
- * paid, or its shortfall is made up, if the amount without refunded money is the right one. A report of no more than the decided
- * amount is out of date.
+ * Applies a provider's report of all the money that it has taken for a payment so far. This amount only grows. If it equals the
+ * total, without refunded wrong amounts, the payment is paid or its shortfall is made up. A report of at most the decided amount is
+ * out of date.
  */
 export function receiveReport(
   before: Checkout,
@@ -63,7 +63,7 @@ export function receiveReport(
   return unchanged(before, taken <= decided && decided > 0 ? 'ignored' : 'amount_mismatch');
 }
 
-/** Pays the session with a payment; a rival attempt is cancelled. */
+/** Marks the payment and its session as paid. Another pending payment of the session fails and is cancelled at its provider. */
 export function receivePayment(
   before: Checkout,
   started: Checkout,
@@ -84,7 +84,7 @@ export function receivePayment(
   return changed(before, withSession(next, { status: 'paid', retryUntil: null }), 'applied', effects);
 }
 
-/** Receives a second payment of a paid session: refunded, and a discrepancy until the refund has succeeded. */
+/** Books a second payment of a paid session and requests its refund. The discrepancy stays open until the refund has succeeded. */
 function receiveSurplus(
   before: Checkout,
   started: Checkout,
@@ -115,7 +115,7 @@ function paidPayment(payment: Payment, surplus: boolean): Payment {
   return { ...payment, ...noFailure, handoffUncertain: false, status: 'paid', surplus, inquireAt: null };
 }
 
-/** The shortfall of an accepted payment has arrived, and is the merchant's. */
+/** Books the shortfall of an accepted payment, which arrived later, for the merchant. */
 function receiveRest(checkout: Checkout, payment: Payment, now: Instant): Decision<'applied'> {
   const { id, sessionId, shortfall } = payment;
   const head = { id: `${id}:adjustment`, paymentId: id, sessionId, kind: 'adjustment' as const, refundId: null };
@@ -128,7 +128,7 @@ function receiveRest(checkout: Checkout, payment: Payment, now: Instant): Decisi
   return changed(checkout, next, 'applied', [{ type: 'post', posting: booked }]);
 }
 
-/** Resolves the open wrong amounts of a payment whose right amount has arrived. An excess stays open. */
+/** Resolves the open `amount_mismatch` discrepancies of a payment whose right amount has arrived. An excess stays open. */
 function resolvePaidInFull(
   { outcome, next, effects }: Decision<'applied'>,
   earlier: Payment,
@@ -145,7 +145,7 @@ function resolvePaidInFull(
     if (one.refundId === null && one.subject === amountSubject(earlier) && held > growth) {
       return { ...one, subject: amountSubject(payment), expected: 0, received: held - growth };
     }
-    // After the failed refund, the money was still booked as owed to the buyer.
+    // The refund of this discrepancy failed, so its money was still booked as owed to the buyer.
     if (one.refundId !== null) {
       adjustments.push(
         ...bookDiscrepancy(one, 'adjustment', payment, now, [

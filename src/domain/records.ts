@@ -49,7 +49,7 @@ type Resolution = (typeof RESOLUTIONS)[number];
 
 export const CURRENCY = 'USD';
 
-/** A buyer, unique by environment and email address (compared without case); `email` has the first spelling. */
+/** A buyer, unique by environment and email address, whose case is ignored. `email` has the spelling of the first request. */
 export interface Customer {
   id: string;
   environment: Environment;
@@ -80,9 +80,9 @@ export interface Session {
   requestHash: string | null;
   /** JSON of the route chosen at creation and its fee split, for replays. */
   offerJson: string;
-  /** The routing decision behind the offer; null for sessions of versions without one. */
+  /** The routing decision for the offer; null for sessions of versions that did not store decisions. */
   decisionId: string | null;
-  /** Number of attempts. Failing over to the next route is the same attempt. */
+  /** Number of attempts. A failover to another route does not count as an attempt. */
   attempts: number;
   /** True once the `payment.provider_pending` event is recorded. */
   announced: boolean;
@@ -95,7 +95,7 @@ export interface Session {
   wakeAt: Instant | null;
 }
 
-/** One attempt to pay a session. */
+/** One attempt to pay a session, on one route. */
 export interface Payment {
   id: string;
   sessionId: string;
@@ -115,11 +115,11 @@ export interface Payment {
   costRefundable: boolean;
   /** The provider's id of this attempt, once it has accepted the handoff. */
   providerReference: string | null;
-  /** The provider's page for the buyer; null if it has none, or not yet. */
+  /** The provider's page for the buyer; null if there is none, or before the provider has accepted the handoff. */
   providerUrl: string | null;
   /** The id by which the provider's refunds, disputes and payouts name the payment; null if unknown. */
   chargeReference: string | null;
-  /** True after a handoff without a clear answer, until the provider reports in time. */
+  /** True after an uncertain handoff, until the provider reports on the pending payment or reports its money. */
   handoffUncertain: boolean;
   /** Real money for a session that another payment had paid already; it is refunded. */
   surplus: boolean;
@@ -129,13 +129,13 @@ export interface Payment {
   settled: boolean;
   /** Part of the total that never arrived although the payment was accepted as paid in full; negative if more arrived. */
   shortfall: Cents;
-  /** Not part of the total: refunds of wrong amounts, succeeded or pending. */
+  /** Sum of succeeded and pending refunds of wrong amounts. Not part of the total. */
   mismatchRefunded: Cents;
-  /** Not part of the total: failed refunds of wrong amounts, until an operator decides again. */
+  /** Sum of failed refunds of wrong amounts, until an operator decides again. Not part of the total. */
   mismatchRefundFailed: Cents;
   /** Part of the total that the provider has taken back, for example in a dispute. */
   reversed: Cents;
-  /** Parts of the total in succeeded and in pending refunds. */
+  /** Part of the total in succeeded refunds; `refundPending` is the part in pending refunds. */
   refunded: Cents;
   refundPending: Cents;
   /** Shares of the succeeded and pending refunds in the gateway's revenue and the provider's cost. */
@@ -144,7 +144,7 @@ export interface Payment {
   failureCode: FailureCode | null;
   /** Responsible party of the failure; only `route` counts against the route. */
   failureSource: FailureSource | null;
-  /** The provider's own reason, bounded by `providerText`; null if it gave none. */
+  /** The provider's reason, shortened to one line by `providerText`; null if the provider gave none. */
   failureReason: string | null;
   /** The last soft decline of the attempt, after which the buyer could try again at the provider; null if there is none. */
   decline: ProviderFailure | null;
@@ -175,7 +175,7 @@ export interface Invoice {
   created: Instant;
 }
 
-/** Money, or a report of it, that differs from the records, until an operator or a later report resolves it. */
+/** Record of money, or of a report, that does not match the books. An operator or a later report resolves it. */
 export interface Discrepancy {
   id: string;
   /** Environment of the session. */

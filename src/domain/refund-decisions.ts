@@ -73,8 +73,8 @@ function requested(checkout: Checkout, payment: Payment, refund: Refund, now: In
 }
 
 /**
- * Records a refund that was made at the provider itself. More than the rest of the payment is not booked. The refund is pending
- * until a report ends it.
+ * Records a refund that was made at the provider itself. A refund of more than the rest of the payment is not booked. The refund is
+ * pending until a report gives its result.
  */
 export function recordForeignRefund(
   checkout: Checkout,
@@ -96,8 +96,8 @@ export function recordForeignRefund(
 }
 
 /**
- * Applies a report on a refund, in any order and repeatedly. A failure is final, and can follow a success. The refund leaves the
- * provider's balance in the books once the provider has deducted it, and returns to it with a failure.
+ * Applies a report on a refund. Reports may arrive repeatedly and in any order. A failure is final, and can follow a success. The
+ * ledger takes a refund from `provider_clearing` once the provider has deducted it, and returns it with a failure.
  */
 export function applyRefundReport(
   checkout: Checkout,
@@ -130,7 +130,7 @@ export function applyRefundReport(
   return changed(checkout, next, 'applied', effects);
 }
 
-/** True if the money was owed to the buyer before the refund. */
+/** True if the refund takes nothing from merchant and gateway, because its money was owed to the buyer from the start. */
 function takesNothing({ shares }: Refund): boolean {
   return shares.merchant === 0 && shares.gateway === 0;
 }
@@ -151,7 +151,7 @@ function posted(posting: Posting): Effect[] {
   return posting.entries.length === 0 ? [] : [{ type: 'post', posting }];
 }
 
-/** The payment after a status change of one of its refunds; refunds of wrong amounts are counted separately. */
+/** The payment with its refund sums after a refund changed its status. Refunds of wrong amounts have sums of their own. */
 function moved(
   payment: Payment,
   { amount, shares, reason }: Refund,
@@ -183,7 +183,7 @@ function moved(
 /** Shares of a refund, in proportion to the rest of the payment, so that the last refund takes the whole rest. */
 function sharesOf(payment: Payment, amount: Cents): RefundShares {
   const left = leftOf(payment);
-  // Reversed money is the merchant's loss only, so it does not change the shares of the gateway and the provider.
+  // The merchant alone bears reversed money, so it does not change the shares of the gateway and the provider.
   const whole = left.total + payment.reversed;
   const gateway = proportion(left.gateway, amount, whole);
   return {
@@ -199,7 +199,7 @@ function proportion(part: Cents, amount: Cents, whole: Cents): Cents {
   return (scaled - (scaled % (2 * whole))) / (2 * whole);
 }
 
-/** Reversal of every posting of the refund so far. */
+/** Posting of a failed refund, which cancels all earlier postings of that refund. */
 function refundFailedPosting(refund: Refund, now: Instant): Posting {
   const booked = [...owedEntries(refund), ...(refund.deducted ? paidOutEntries(refund) : [])];
   return posting(
@@ -208,7 +208,7 @@ function refundFailedPosting(refund: Refund, now: Instant): Posting {
   );
 }
 
-/** Posting of a surplus refund that fails after an operator accepted the rest: its money becomes the merchant's too. */
+/** Posting of a failed refund of a surplus payment whose rest an operator accepted. The merchant gets the unrefunded money too. */
 function refundKeptPosting(refund: Refund, now: Instant): Posting {
   return posting({ ...headOf(refund, 'adjustment', now), refundId: null }, [
     { account: 'buyer_refunds_payable', amount: refund.amount },

@@ -18,14 +18,17 @@ export const REFUND_REASONS = [
 ] as const;
 type RefundReason = (typeof REFUND_REASONS)[number];
 
-/** Age at which a pending refund needs an operator. Its provider is still asked, because the money may have been paid out. */
+/** Age at which a pending refund needs an operator. Inquiries at its provider continue, because the money may have been paid out. */
 export const REFUND_OVERDUE_MS = 3 * 24 * 60 * 60_000;
 
 /** A refund fails after this time if the provider only answers that it does not know the payment. */
 export const UNKNOWN_PAYMENT_MS = 60 * 60_000;
 export const UNKNOWN_PAYMENT_REASON = 'the provider does not know this payment';
 
-/** Parts of a refund. `merchant` and `gateway` sum to the amount; both are 0 for money that was owed to the buyer from the start. */
+/**
+ * Shares of a refund. `merchant` and `gateway` add up to its amount; both are 0 if the money was owed to the buyer from the start.
+ * `cost` is the part of its charge that the provider returns.
+ */
 export interface RefundShares {
   merchant: Cents;
   gateway: Cents;
@@ -66,7 +69,7 @@ export interface RefundOrder {
   requestHash: string | null;
 }
 
-/** Provider report on a refund; `reason` of a failure, in words. */
+/** Result of a refund at its provider. `reason` is the cause of a failure, in words. */
 export interface RefundOutcome {
   status: RefundStatus;
   /** True if the provider has deducted a pending refund from the operator's balance; a refund that succeeded always is. */
@@ -76,7 +79,7 @@ export interface RefundOutcome {
   reference?: string | null;
 }
 
-/** Rest of a payment that is in no refund and was not taken back, and its shares. */
+/** Rest of a payment that was neither refunded nor taken back by the provider, and its shares. */
 export function leftOf(payment: Payment): RefundShares & { total: Cents } {
   const { fees, surplus, surplusAccepted, shortfall, refunded, refundPending, refundShares } = payment;
   const total = fees.total - shortfall - refunded - refundPending - payment.reversed;

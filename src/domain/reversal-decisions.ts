@@ -7,7 +7,7 @@ import type { Reversal, ReversalState } from './reversal.ts';
 
 /**
  * Books the difference between a report on a reversal and `known`, its stored state. Older reports are ignored. The
- * payment stays paid, but its reversed money is not refunded.
+ * payment stays paid, but its reversed money can no longer be refunded.
  */
 export function applyReversal(
   checkout: Checkout,

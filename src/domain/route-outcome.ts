@@ -11,7 +11,7 @@ export interface RouteOutcome {
   environment: Environment;
   routeId: string;
   result: OutcomeResult;
-  /** Additions to the counts of the route; a late success or a late answer reverses the counted failure. */
+  /** Additions to the counts of the route. A late payment, or a late answer to the handoff, subtracts the failure that was counted. */
   successes: number;
   failures: number;
   neutrals: number;
@@ -37,7 +37,7 @@ type OutcomeFields = Pick<RouteOutcome, 'stage' | 'result'> & Partial<RouteOutco
 
 const NO_COUNTS = { successes: 0, failures: 0, neutrals: 0 };
 
-/** Outcomes of a decision for its routes: a pure function of the checkout before and after. */
+/** Outcomes that a decision adds as evidence about routes: a pure function of the checkout before and after it. */
 export function outcomesOf(before: Checkout, next: Checkout, now: Instant): RouteOutcome[] {
   if (before.payments === next.payments) return [];
   const known = new Map(before.payments.map((payment) => [payment.id, payment]));
@@ -67,8 +67,8 @@ function outcomesOfPayment(before: Payment | undefined, payment: Payment, now: I
   const isCleared = from === 'pending' && before?.handoffUncertain === true && !payment.handoffUncertain;
   const reversedWeight = isCleared ? -REFUSAL_WEIGHT : 0;
 
-  // A recorded refusal still counts if the provider has the payment after all. A paid payment adds no accepted handoff:
-  // it no longer shows whether the handoff was refused, and its money is evidence enough.
+  // A recorded refusal still counts if the provider has the payment after all. A paid payment adds no accepted handoff: its record
+  // no longer shows whether the handoff was refused, and its money is enough evidence.
   const isNamed = payment.providerReference !== null && (before?.providerReference ?? null) === null;
   if (isNamed && before?.failureCode !== 'handoff_refused' && before?.status !== 'paid') {
     add({ stage: 'handoff', result: 'accepted', failures: reversedWeight });
@@ -78,7 +78,7 @@ function outcomesOfPayment(before: Payment | undefined, payment: Payment, now: I
   if (payment.status === 'paid') {
     if (from === 'failed') add({ stage: 'late', result: 'paid', successes: 1, ...reversalOf(before!) });
     else {
-      // If the provider reported the attempt first, the start of the attempt is unknown.
+      // If this service learned of the attempt from the provider's report, the start of the attempt is unknown.
       const paidAfterMs = before ? Math.max(1, now - payment.created) : null;
       add({ stage: 'result', result: 'paid', successes: 1, failures: reversedWeight, paidAfterMs });
     }
@@ -100,6 +100,7 @@ function addFailure(payment: Payment, reversedWeight: number, add: (fields: Outc
   // Otherwise the provider never reported, and the uncertain handoff still counts against the route.
 }
 
+/** Counts that cancel the recorded failure of a payment whose money arrived later. */
 function reversalOf(failed: Payment): Pick<RouteOutcome, 'failures' | 'neutrals'> {
   const { failureCode, failureSource, handoffUncertain: handoffUnclear } = failed;
   if (failureSource === 'gateway') return { failures: 0, neutrals: 0 };

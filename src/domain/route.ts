@@ -37,7 +37,7 @@ export interface Route {
   kycPolicy: KycPolicy;
   /** Share of attempts expected to succeed. */
   successRate: RatePpm;
-  /** Timeout of an unconfirmed payment after its handoff, in seconds. */
+  /** Time in seconds from the start of an attempt until an unconfirmed payment fails. */
   paymentTimeoutSeconds: number;
   /** Settings of the adapter for this route. */
   options?: Readonly<Record<string, unknown>>;

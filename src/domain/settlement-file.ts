@@ -2,14 +2,14 @@ import type { Cents } from './money.ts';
 import type { Instant } from './records.ts';
 import { EARLIEST_SETTLEMENT } from './settlement.ts';
 
-/** Columns of a settlement file; others are ignored. */
+/** Columns of a settlement file. Other columns are ignored. */
 export const SETTLEMENT_COLUMNS = ['payment_id', 'reference', 'amount', 'currency', 'settled_at'] as const;
 export type SettlementColumn = (typeof SETTLEMENT_COLUMNS)[number];
 
-/** Cells of one line by column; null if missing or empty. */
+/** Cells of one line, by column. A missing or empty cell is null. */
 export type SettlementCells = Record<SettlementColumn, string | null>;
 
-/** A readable line, which has a payment id, a reference, or both. */
+/** A valid line of a settlement file. At least one of `paymentId` and `reference` is set. */
 export interface SettlementLine {
   paymentId: string | null;
   /** The provider's own id of the payment. */
@@ -26,7 +26,7 @@ export interface CellFault {
   message: string;
 }
 
-/** Reasons for not recording a line. */
+/** Reasons why a line of a settlement file is not recorded. */
 export const MISMATCH_CODES = [
   'invalid_line',
   'unknown_payment',
@@ -45,7 +45,7 @@ export type MismatchCode = (typeof MISMATCH_CODES)[number];
 export type LineStatus = 'matched' | 'already_settled' | 'not_matched';
 
 export interface ReportedLine {
-  /** Number in the file of the line, or of its last line if a cell contains line breaks; the header is line 1. */
+  /** Line number in the file, where the header is line 1. If a cell contains line breaks, the number of the last line. */
   line: number;
   status: LineStatus;
   paymentId: string | null;
@@ -56,7 +56,7 @@ export interface ReportedLine {
   message: string;
 }
 
-/** Result of an import. */
+/** Result of the import of a settlement file. */
 export interface ImportReport {
   dryRun: boolean;
   lines: ReportedLine[];
@@ -67,13 +67,13 @@ const AMOUNT = /^(\d{1,9})(?:\.(\d{1,2}))?$/;
 const CURRENCY_CODE = /^[A-Za-z]{3}$/;
 const TIME = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 const MAX_NAME = 200;
-// The dates of a file may be in the time zone of its provider.
+// The dates of a file may be in the time zone of its provider, so a date up to one day ahead is accepted.
 const CLOCKS_DIFFER_MS = 24 * 60 * 60_000;
 
 /** Problem of the header, as a sentence; undefined if there is none. */
 export function headerFault(names: readonly string[]): string | undefined {
   const twice = names.find((name, index) => isKnown(name) && names.indexOf(name) !== index);
-  if (twice !== undefined) return `The column ${twice} is there twice.`;
+  if (twice !== undefined) return `The column ${twice} appears twice.`;
   if (!names.includes('payment_id') && !names.includes('reference'))
     return 'The header has neither payment_id nor reference: one of them names the payment.';
   const missing = ['amount', 'currency'].filter((name) => !names.includes(name));
@@ -95,7 +95,7 @@ export function readLine(cells: SettlementCells, now: Instant): SettlementLine |
   if (currency === null || !CURRENCY_CODE.test(currency)) return fault('currency', 'must be a code such as USD');
   const settledAt = time === null ? null : instantOf(time);
   if (settledAt === undefined) return fault('settled_at', 'must be a time such as 2026-03-01T12:00:00Z, or a date');
-  if (settledAt !== null && settledAt > now + CLOCKS_DIFFER_MS) return fault('settled_at', 'has not come yet');
+  if (settledAt !== null && settledAt > now + CLOCKS_DIFFER_MS) return fault('settled_at', 'is in the future');
   if (settledAt !== null && settledAt < EARLIEST_SETTLEMENT) return fault('settled_at', 'is before the year 2000');
   return {
     paymentId,

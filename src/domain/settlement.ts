@@ -15,33 +15,33 @@ export interface Settlement {
   /** The merchant's share, less earlier refunds. */
   amount: Cents;
   source: SettlementSource;
-  /** Reference of the payout, as its reporter gave it. */
+  /** Reference of the payout, as the source reported it. */
   reference: string | null;
   settledAt: Instant;
   created: Instant;
 }
 
-/** Earliest accepted payout date. An earlier one is probably a typing error. */
+/** Earliest accepted payout date. An earlier date is probably a typing error. */
 export const EARLIEST_SETTLEMENT: Instant = Date.UTC(2000, 0, 1);
 
 export interface PayoutReport {
   source: SettlementSource;
-  /** Null: the whole amount to pay out. */
+  /** Reported amount of the payout; null for the whole amount of {@link payoutOf}. */
   amount: Cents | null;
   reference: string | null;
   /** Time of the payout; null: now. */
   settledAt: Instant | null;
-  /** True if the provider's payouts to the operator's bank account are booked one by one. */
+  /** True if the ledger books each payout to the operator's bank account, so that the merchant is paid from that account. */
   isFromOperator?: boolean;
 }
 
-/** Reason for not settling a payment. `refunded`: nothing of it is left for the merchant. */
+/** Reason why a payment cannot be settled. `refunded`: nothing of the payment is left for the merchant. */
 export type SettlementRefusal = 'not_paid' | 'surplus' | 'refunded';
 
-/** Outcome of a payout report; `already`: a settlement was recorded before. */
+/** Outcome of a payout report. `already`: the payment was settled before. */
 export type PayoutOutcome = 'settled' | 'already' | 'amount_differs' | SettlementRefusal;
 
-/** Outcome of the report that `amount` was paid out; null stands for the amount of {@link payoutOf}. */
+/** Outcome of a report that `amount` was paid out; null stands for the amount of {@link payoutOf}. */
 export function judgePayout(payment: Payment | undefined, amount: Cents | null): PayoutOutcome {
   if (payment?.settled) return 'already';
   if (payment?.status !== 'paid') return 'not_paid';
@@ -53,12 +53,12 @@ export function judgePayout(payment: Payment | undefined, amount: Cents | null):
   return amount === null || amount === payoutOf(payment) ? 'settled' : 'amount_differs';
 }
 
-/** Amount to pay out. */
+/** Amount to pay out to the merchant: the rest of the payment less the gateway's fees. */
 export function payoutOf(payment: Payment): Cents {
   return leftOf(payment).merchant;
 }
 
-/** Reason for not settling a payment, as a sentence. */
+/** Reason why a payment cannot be settled, as a sentence. */
 export function refusalMessage(refusal: SettlementRefusal, { status }: Pick<Payment, 'status'>): string {
   switch (refusal) {
     case 'not_paid':

@@ -12,15 +12,15 @@ export function statusOfType(type: StatusEventType): ProviderStatus {
   return type.slice('payment.'.length) as ProviderStatus;
 }
 
-/** `deleting`: no event is sent any more, and pending deliveries are being cancelled; `deleted`: no delivery is pending. */
+/** `deleting`: the endpoint receives no more events, and pending deliveries are being cancelled. `deleted`: no delivery is pending. */
 export const ENDPOINT_STATUSES = ['active', 'disabled', 'deleting', 'deleted'] as const;
 type EndpointStatus = (typeof ENDPOINT_STATUSES)[number];
 
-/** `configuration`: WEBHOOK_URL, whose secret is never stored. */
+/** Origin of an endpoint. `configuration`: the setting WEBHOOK_URL, whose secret is never stored. */
 export const ENDPOINT_SOURCES = ['api', 'configuration'] as const;
 type EndpointSource = (typeof ENDPOINT_SOURCES)[number];
 
-/** A receiver of events. */
+/** A URL of the merchant that receives events. */
 export interface WebhookEndpoint {
   id: string;
   environment: Environment;
@@ -38,14 +38,14 @@ export interface WebhookEndpoint {
   failingSince: Instant | null;
   /** Time of the last success; accurate to one minute unless the endpoint fails. */
   lastSuccessAt: Instant | null;
-  /** Grows with every change of its settings or secrets, not with successes and failures. */
+  /** Grows with every change of settings or secrets. Delivery successes and failures do not change it. */
   version: number;
   /** Slot among the endpoints that the API created in this environment, from 1; null for a configured or deleted endpoint. */
   slot: number | null;
   created: Instant;
 }
 
-/** A stored secret: `sealed` opens only with the key, the endpoint and the environment that it was sealed for. */
+/** A stored signing secret. `sealed` is its ciphertext, which only decrypts with the same key, endpoint and environment. */
 export interface SealedSecret {
   endpointId: string;
   environment: Environment;
@@ -71,7 +71,7 @@ const DELETED_REASON = 'an operator deleted it';
 const ASKED_REASON = 'an operator disabled it';
 const SECRET_LOST_REASON = 'its secret could not be opened: rotate it, then enable it';
 
-/** An active endpoint of the configuration, for the default events. */
+/** A new active endpoint; by default from the configuration and for the events about the status of payments. */
 export function newEndpoint(
   fields: Pick<WebhookEndpoint, 'id' | 'environment' | 'url' | 'created'> & Partial<WebhookEndpoint>,
 ): WebhookEndpoint {
@@ -118,12 +118,12 @@ export function deletedEndpoint(endpoint: WebhookEndpoint, now: Instant): Webhoo
   return { ...cleared, status: 'deleting', disabledReason: DELETED_REASON, disabledAt: now };
 }
 
-/** True if a secret signs at the time `now`. */
+/** True if deliveries are signed with the secret at the time `now`. */
 export function isSigningSecret({ expiresAt }: Pick<SealedSecret, 'expiresAt'>, now: Instant): boolean {
   return expiresAt === null || expiresAt > now;
 }
 
-/** The secrets after a rotation, newest last. Earlier secrets sign until `expiresAt`, and expired secrets are dropped. */
+/** The secrets after a rotation, newest last. Earlier secrets sign until `expiresAt` at the latest, and expired secrets are dropped. */
 export function rotatedSecrets(
   secrets: readonly SealedSecret[],
   fresh: Omit<SealedSecret, 'number' | 'expiresAt'>,

@@ -278,7 +278,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
       ['', /The file is empty/],
       ['amount,currency\n1,USD\n', /neither payment_id nor reference/],
       ['payment_id\nx\n', /lacks amount and currency/],
-      ['payment_id,amount,amount,currency\n', /The column amount is there twice/],
+      ['payment_id,amount,amount,currency\n', /The column amount appears twice/],
       [file(), /a header and no line/],
       [file('"x,1,USD\n'), /is not CSV: Quote Not Closed: .+ an opening quote/],
       [new Uint8Array([0xff, 0xfe]), /not UTF-8/],

@@ -54,7 +54,7 @@ const TIME_NEEDED = 'Give the time at which it was paid out, or none for now.';
 export async function recordPayout(deps: Deps, paymentId: string, payout: Payout): Promise<Settlement> {
   const { reference = null, settledAt = null } = payout;
   if (settledAt !== null && settledAt > deps.now()) {
-    throw invalidField('settledAt', 'too_big', 'has not come yet', TIME_NEEDED);
+    throw invalidField('settledAt', 'too_big', 'is in the future', TIME_NEEDED);
   }
   if (settledAt !== null && settledAt < EARLIEST_SETTLEMENT) {
     throw invalidField('settledAt', 'too_small', 'is before the year 2000', TIME_NEEDED);
