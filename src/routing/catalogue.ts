@@ -52,7 +52,7 @@ const catalogueSchema = z.strictObject({
 
 /**
  * The routes of a catalogue file. In the file rates are fractions (0.029 is 2.9 %), amounts are in dollars, and times are in
- * seconds unless their name has another unit. `health` is the first state of a route; `standby` disables it.
+ * seconds unless their name has another unit. `health` is the initial state of a route; `standby` disables the route.
  * Throws an Error with every problem on one line.
  */
 export function parseCatalogue(json: unknown): Route[] {

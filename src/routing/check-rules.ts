@@ -13,7 +13,7 @@ export interface CheckedRules {
   warnings: Issue[];
 }
 
-/** Reads a rule set from any JSON. Throws GatewayError `invalid_input` with all problems of shape, names and rules. */
+/** Validates a rule set. Throws GatewayError `invalid_input` with all problems: wrong structure, unknown names, no route left. */
 export function checkRules(input: unknown, routes: readonly Route[]): CheckedRules {
   const result = ruleSetSchema.safeParse(input);
   const shapeFaults = result.success ? [] : faultsOf(result.error.issues);
@@ -49,7 +49,7 @@ function duplicateIds(rules: readonly unknown[]): RuleFault[] {
   });
 }
 
-/** Names of a rule that are not in the catalogue; paths are relative to the rule. */
+/** Faults for names in a rule that the catalogue does not have. Paths are relative to the rule. */
 function catalogueFaults({ then }: Rule, routes: readonly Route[]): RuleFault[] {
   const selected = (['exclude', 'only', 'priority', 'prefer'] as const).flatMap((name) => {
     const selector = then[name];
@@ -82,7 +82,7 @@ function splitFaults(split: NonNullable<Rule['then']['split']>, routes: readonly
   return faults;
 }
 
-/** By index of a rule, the id of an earlier rule that supersedes it, if any; absent if the rule never applies. */
+/** Map from the index of a rule to the id of an earlier rule that supersedes it, if any. Rules that never apply are absent. */
 type Standing = Map<number, string | undefined>;
 
 /** Analysis of all rules together in one environment. */

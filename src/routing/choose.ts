@@ -9,10 +9,10 @@ export interface Candidate {
   /** False if rules, health or the buyer's choice exclude it. */
   eligible: boolean;
   health: RouteHealth;
-  /** Expected success rate, and the number of outcomes behind it. */
+  /** Expected success rate; `n` is the number of outcomes behind it. */
   p: number;
   n: number;
-  /** Fraction of the amount, see `costOf`. */
+  /** Cost as a fraction of the amount; see `costOf`. */
   cost: number;
   etaMinutes: number;
   /** Time of the last attempt in ms since 1970, or null. */
@@ -26,26 +26,28 @@ export interface ChooseOptions {
   amount: number;
   /** True if rules and the session allow exploring. */
   explore: boolean;
-  /** Exploration budget of this instance before the decision, as a share of a ticket. */
+  /** Exploration budget of this instance before the decision, in multiples of one payment's amount. */
   tokens: number;
 }
 
-/** Result of one candidate, in the order of the candidates. */
+/** Scores of one candidate in a decision. */
 export interface Standing {
   id: string;
   eligible: boolean;
   score: number;
-  /** Expected value less the penalty of its health, as a fraction of the amount; the score is derived from it. */
+  /** Expected value less the penalty for the route's health, as a fraction of the amount. The score is derived from this value. */
   value: number;
-  /** Like `value`, but with the drawn success rate. The candidate with the highest index wins. */
+  /** Like `value`, but computed from a randomly drawn success rate. Exploration takes the candidate with the highest index. */
   index: number;
 }
 
+/** `exploit`: best expected value. `explore`: highest drawn index. `floor`: least recently tried candidate, in a fixed share of decisions. */
 type ChoiceMode = 'exploit' | 'explore' | 'floor';
 
 export interface Choice {
   mode: ChoiceMode;
   chosen: string;
+  /** The candidate with the best expected value. */
   greedy: string;
   /** Loss of expected value against the greedy choice, as a fraction of the amount: 0 or more. */
   loss: number;
@@ -53,20 +55,21 @@ export interface Choice {
   standings: Standing[];
 }
 
-/** The candidates by value without draws, highest first. Candidates with equal values are in the order of their ids. */
+/** The candidates sorted by expected value, highest first. Candidates with equal values are in the order of their ids. */
 export function byValue<T extends Candidate>(candidates: readonly T[], policy: Policy): T[] {
   const values = new Map(candidates.map((candidate) => [candidate, meanIndexOf(candidate, policy)]));
   return candidates.toSorted((a, b) => values.get(b)! - values.get(a)! || (a.id < b.id ? -1 : 1));
 }
 
+/** Score of a candidate from 0 to 100, as the API shows it. */
 export function publishedScoreOf(candidate: Candidate, policy: Policy): number {
   return scoreOf(meanIndexOf(candidate, policy), policy.objective);
 }
 
 /**
- * Chooses one of the eligible candidates; undefined if there is none. The choice is the greedy candidate, unless the
- * draws favour another candidate and the budget covers the loss. One decision in `floorEvery` takes the least recently
- * tried candidate.
+ * Chooses one of the eligible candidates; undefined if there is none. The choice is the candidate with the best expected value,
+ * unless the random draws favour another one and the exploration budget covers the expected loss. One decision in `floorEvery`
+ * takes the least recently tried candidate.
  */
 export function choose(candidates: readonly Candidate[], options: ChooseOptions): Choice | undefined {
   const { policy, draws, tokens } = options;
@@ -97,7 +100,7 @@ export function choose(candidates: readonly Candidate[], options: ChooseOptions)
   return { ...exploit, mode: 'explore', chosen: winner.id, loss, tokensAfter: earned - loss };
 }
 
-/** Expected value less the penalty of the candidate's health, as a fraction of the amount. */
+/** Expected value less the penalty for the candidate's health, as a fraction of the amount. */
 export function meanIndexOf({ p, cost, etaMinutes, health }: Candidate, { objective }: Policy): number {
   return indexOf(valueOf(p, cost, etaMinutes, objective), health, objective);
 }

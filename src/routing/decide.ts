@@ -19,7 +19,7 @@ export function decide(snapshot: Snapshot, input: DecisionInput, base: Policy): 
   return describe(contestants, verdict, input, policy);
 }
 
-/** The policy with the margin and the objective of a rule. */
+/** The policy `base` with the margin and the objective that the rules set, if any. */
 export function policyOf(base: Policy, { margin, objective }: RuleEffect): Policy {
   if (margin === null && objective === null) return base;
   const weights = objective === null ? base.objective.weights : OBJECTIVES[objective];
@@ -84,7 +84,7 @@ function allowedUnavailable(contestants: readonly DecisionCandidate[], input: De
   return preferred.length > 0 ? preferred : off;
 }
 
-/** Excludes other kinds than the merchant's preferred one, if that has a route that is not in standby. */
+/** Excludes routes of other kinds if the merchant's preferred kind has an eligible route that is not in standby. */
 function preferKind(contestants: DecisionCandidate[], { preferredKind, kind }: DecisionInput): void {
   if (preferredKind === null || kind !== null) return;
   const isPreferred = ({ facts }: DecisionCandidate) => facts.kind === preferredKind;
@@ -178,7 +178,7 @@ function bestOf(contestants: readonly DecisionCandidate[], policy: Policy): Deci
   return byValue(contestants, policy).find(({ eligible }) => eligible);
 }
 
-/** Rounded to decimals that JSON preserves. */
+/** Rounds to six decimals, so that JSON does not change the number. */
 function rounded(value: number): number {
   return Math.round(value * DECIMALS) / DECIMALS;
 }

@@ -7,12 +7,12 @@ const FIELDS = ['route', 'score', 'cost', 'value', 'index', 'rank', 'excluded'] 
 type Packed = DecidedCandidate[(typeof FIELDS)[number]][];
 
 interface Stored {
-  /** Null for `NO_EFFECT`. */
+  /** `effect` is null for `NO_EFFECT`. */
   input: Omit<DecisionInput, 'effect'> & { effect: DecisionInput['effect'] | null };
   output: Omit<DecisionOutput, 'candidates'> & { candidates: Packed[] };
 }
 
-/** A decision as text to store. There is one for each payment, so it leaves out the names of fields that repeat. */
+/** Encodes a decision for storage. Each payment stores a decision, so the text leaves out repeated field names to save space. */
 export function writeDecision(input: DecisionInput, output: DecisionOutput): string {
   const stored: Stored = {
     input: { ...input, effect: input.effect === NO_EFFECT ? null : input.effect },
@@ -21,7 +21,7 @@ export function writeDecision(input: DecisionInput, output: DecisionOutput): str
   return JSON.stringify(stored);
 }
 
-/** Reads a stored decision. Its fields have the same order, so that its JSON has the same bytes. */
+/** Reads a stored decision. The fields have their original order, so that the JSON of a replay can be compared byte by byte. */
 export function readDecision(text: string): { input: DecisionInput; output: DecisionOutput } {
   const { input, output } = JSON.parse(text) as Stored;
   const candidates = output.candidates.map((values) =>

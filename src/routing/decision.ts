@@ -18,10 +18,11 @@ type RouteParts =
 export interface RouteFacts extends Pick<Route, RouteParts> {
   /** Reason why the route is unavailable; null if it is available. */
   off: string | null;
-  /** Description of its health. */
+  /** Description of the route's health, for a person. */
   words: string;
   /** True if the route is in standby and its probe is due. */
   probe: boolean;
+  /** Estimate of the success rate: `p` is its value, `n` the number of outcomes, `low` and `high` the bounds of the 80 % interval. */
   p: number;
   n: number;
   low: number;
@@ -44,11 +45,11 @@ export interface DecisionInput {
   /** `offer`: the quote of a new session. `attempt`: the route of a payment. */
   purpose: 'offer' | 'attempt';
   at: Instant;
-  /** Seed of the draws and the exploration budget; null for an offer, which has no draws. */
+  /** Seed of the random draws, the exploration budget (`tokens`) and permission to probe; null for an offer, which has no draws. */
   draw: { seed: string; sessionId: string; attempt: number; tokens: number; mayProbe: boolean } | null;
-  /** The buyer's choice. */
+  /** Payment kind that the buyer chose; null for any. */
   kind: RouteKind | null;
-  /** The merchant's preference. */
+  /** Payment kind that the merchant prefers; null for none. */
   preferredKind: RouteKind | null;
   amount: Cents | null;
   /** Routes that must not be used, with the reason: they do not take the amount, refused the attempt, or cost more than shown. */
@@ -56,14 +57,18 @@ export interface DecisionInput {
   effect: RuleEffect;
 }
 
+/**
+ * `exploit`, `explore`, `floor`: see `ChoiceMode`. `probe`: the payment tests a route in standby. `rule`: an ordering rule chose the
+ * route. `panic`: no route is usable, so a route in standby or an unavailable one is taken. `none`: no route was chosen.
+ */
 type DecisionMode = 'exploit' | 'explore' | 'floor' | 'probe' | 'rule' | 'panic' | 'none';
 
-/** Result of one route. */
+/** Scores and rank of one route in a decision. */
 export interface DecidedCandidate {
   route: string;
   score: number;
   cost: number;
-  /** Expected value, and the value with the drawn success rate (null without a draw), as fractions of the amount. */
+  /** Expected value as a fraction of the amount. `index` is the same with a randomly drawn success rate; null without a draw. */
   value: number;
   index: number | null;
   /** 1 is the chosen route; null if the route was excluded. */
@@ -75,23 +80,25 @@ export interface DecidedCandidate {
 export interface DecisionOutput {
   mode: DecisionMode;
   chosen: string | null;
-  /** The choice without exploration. */
+  /** The route that would be chosen without exploration. */
   greedy: string | null;
   reason: string;
   candidates: DecidedCandidate[];
-  /** Lead of the first over the second in expected value, as a fraction of the amount; null without a second. */
+  /** Expected value of the chosen route minus that of the next best, as a fraction of the amount; null without a next best. */
   gapTop2: number | null;
-  /** Loss of expected value by exploring, as a fraction of the amount. */
+  /** Expected value lost by exploration, as a fraction of the amount. */
   exploreLoss: number;
   /** The remaining exploration budget; null for an offer. */
   tokensAfter: number | null;
 }
 
+/** A route during a decision, with its facts and the reason of its exclusion, if any. */
 export interface DecisionCandidate extends Candidate {
   facts: RouteFacts;
   excluded: string | null;
 }
 
+/** The chosen route, before the output of the decision is composed. */
 export interface Verdict {
   mode: DecisionMode;
   chosen: DecisionCandidate | undefined;

@@ -1,8 +1,8 @@
-/** Random numbers of one decision. They are a function of names alone, the same on every machine. */
+/** Pseudo-random numbers of one decision. They are derived from strings only, so that they are the same on every machine. */
 export interface Draws {
-  /** A standard Gaussian of a route, independent of the other candidates. */
+  /** A standard normal number for a route, independent of the other candidates. */
   gaussianOf(routeId: string): number;
-  /** A number in [0, 1) of the decision as a whole. */
+  /** A number in [0, 1) for the decision as a whole. */
   uniform: number;
 }
 
@@ -13,7 +13,7 @@ interface Hash {
 }
 
 const EMPTY: Hash = { first: 0xdeadbeef, second: 0x41c6ce57 };
-// Not a code unit of any string, so that "a" then "bc" differs from "ab" then "c".
+// Separates texts: it is not a code unit of any string, so that "a", "bc" and "ab", "c" have different hashes.
 const END_OF_TEXT = 0x10000;
 const TWO_TO_32 = 2 ** 32;
 // The author of sfc32 discards these steps after seeding, so that similar seeds give unrelated streams.
@@ -67,12 +67,12 @@ function gaussianFrom(next: () => number): number {
   }
 }
 
-/** A number in [0, 1), as a function of the texts and their boundaries. */
+/** A pseudo-random number in [0, 1), derived from the texts and their boundaries. */
 export function uniformOf(...texts: readonly string[]): number {
   return streamOf(texts.reduce(absorb, EMPTY))();
 }
 
-/** The draws of one attempt of one session. `seed` is the instance's and stored with its decisions. */
+/** The draws for one attempt of one session. `seed` is random for each process, which stores it with its decisions. */
 export function drawsOf(seed: string, sessionId: string, attempt: number): Draws {
   const decision = [seed, sessionId, String(attempt)].reduce(absorb, EMPTY);
   return {

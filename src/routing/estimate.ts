@@ -12,29 +12,29 @@ import { type Suspected, suspectedNeutrals } from './neutral-guard.ts';
 import type { Policy } from './routing-policy.ts';
 import { type RouteMemory, pooledRates } from './pooled-prior.ts';
 
-/** Configuration of a route. */
+/** Configured expectation for a route: the prior of its estimate. */
 export interface RoutePrior {
   id: string;
   /** Share of attempts expected to succeed, 0 to 1. */
   successRate: number;
-  /** Routes that are compared with each other for their neutral outcomes, for example the kind. */
+  /** Name of the group of routes that are compared by their share of neutral outcomes, for example the route kind. */
   group: string;
 }
 
-/** Estimate of a route at one time. Rounded, because decisions are made from these numbers, stored with them and replayed. */
+/** Estimate of a route at one time. Its numbers are rounded, because decisions store them and are replayed from them. */
 export interface RouteEstimate {
   /** Expected success rate, 4 decimals. */
   p: number;
   /** Number of outcomes behind the estimate, 1 decimal. */
   n: number;
-  /** Bounds of its 80 % interval. */
+  /** Lower bound of the 80 % interval of `p`; `high` is the upper bound. */
   low: number;
   high: number;
-  /** Success rate of about the last 15 minutes; with n = 0, `mean` is that of `slow`. */
+  /** Success rate of about the last 15 minutes. With n = 0, `mean` equals the mean of `slow`. */
   fast: { mean: number; n: number };
   /** Usual success rate, over hours, combined with the prior from other routes and the configuration. */
   slow: { mean: number; n: number };
-  /** Probability that the route is disturbed, 4 decimals. */
+  /** Probability that the route is disturbed (temporarily degraded or down), 4 decimals. */
   disturbance: number;
   /** Time of the last detected disturbance in ms since 1970: the end of its bucket. */
   shiftedAt: number | null;
@@ -108,7 +108,7 @@ function levelsAt(states: States, priors: readonly RoutePrior[], bucket: number,
   return memories.map((memory, i) => levelOf(memory, pooled[i]!, suspected[i]!, policy));
 }
 
-/** Mixes the posteriors of the usual and the disturbed route. `n` follows from the variance within them only. */
+/** Combines the posteriors of the usual and the disturbed state of a route. `n` is derived from the variance within each state only. */
 function levelOf(
   { id, faded }: RouteMemory,
   pooled: number,

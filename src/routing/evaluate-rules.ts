@@ -14,7 +14,7 @@ export type RuleOrdering =
   | { type: 'priority'; routes: readonly string[]; rule: string }
   /** These routes before all others. */
   | { type: 'prefer'; routes: readonly string[]; rule: string }
-  /** `head` first: the share of the split that the session fell into. */
+  /** `head` first: the route of the share that the split assigned to the session. */
   | { type: 'split'; head: string; rule: string };
 
 /** Effect of the rules on a session: plain JSON without data of the session. */
@@ -58,9 +58,9 @@ interface CompiledRule {
 
 interface CompiledOrdering {
   words: string;
-  /** One for each share of a split; otherwise one. */
+  /** One ordering for each share of a split; otherwise a single one. */
   outcomes: readonly RuleOrdering[];
-  /** Index of the outcome; undefined if there is only one. */
+  /** Selects the index in `outcomes` for a session; undefined if there is only one. */
   draw: ((facts: RuleFacts) => number) | undefined;
 }
 
@@ -79,11 +79,11 @@ export const NO_EFFECT = deepFrozen<RuleEffect>({
   matched: [],
 });
 
-// Clears a full cache. Only rule sets of which many rules match independently have this many effects.
+// A full cache is cleared. Only rule sets in which many rules match independently have this many effects.
 const MAX_CACHED_EFFECTS = 1000;
 const SHARE_STEPS = 10_000;
 
-/** Resolves rules against routes. A removed route drops out of its rules, and the others of a split get its share. */
+/** Resolves the selectors of rules to routes. A split gives the share of a route that was removed from the catalogue to its other routes. */
 export function compileRules(ruleSet: RuleSet, routes: readonly Route[]): CompiledRules {
   if (ruleSet.rules.length === 0) return NO_RULES;
   const [sandbox, production] = ENVIRONMENTS.map((environment): CompiledEnvironment => {
@@ -93,7 +93,7 @@ export function compileRules(ruleSet: RuleSet, routes: readonly Route[]): Compil
   return { environments: { sandbox: sandbox!, production: production! } };
 }
 
-/** The effect of the rules on a session. Equal effects of the same rules are one frozen object. */
+/** The effect of the rules on a session: a frozen object, which is cached for sessions to which the same rules apply. */
 export function evaluateRules({ environments }: CompiledRules, facts: RuleFacts): RuleEffect {
   if (!environments) return NO_EFFECT;
   const { rules, effects } = environments[facts.environment];
@@ -123,7 +123,7 @@ export function evaluateRules({ environments }: CompiledRules, facts: RuleFacts)
   return effect;
 }
 
-/** A key of 22 characters; two effects have the same key only if they are equal. */
+/** A key of 22 characters for an effect: equal effects have equal keys, and different effects have different keys. */
 export function effectKey(effect: RuleEffect): string {
   let key = keys.get(effect);
   if (key === undefined) keys.set(effect, (key = hash('sha256', canonical(effect), 'base64url').slice(0, 22)));

@@ -3,7 +3,7 @@ import { HEALTH_POLICY as policy } from './health-policy.ts';
 import { type HealthCause, type HealthRecord, timeInWords } from './health-record.ts';
 import { type HealthSignals, trailingCount, hasNoRecentResult, resultsSince } from './health-signals.ts';
 
-/** A transition that the signals cause. */
+/** A transition that the signals cause, with its reason in words and the numbers behind it. */
 export interface HealthMove {
   to: RouteHealth;
   cause: HealthCause;
@@ -11,6 +11,7 @@ export interface HealthMove {
   numbers: Record<string, number>;
 }
 
+/** Transition to standby after too many handoff errors, if it is due. */
 export function toStandbyByHandoffs(record: HealthRecord, signals: HealthSignals): HealthMove | undefined {
   const results = resultsSince(record, signals);
   const inARow = trailingCount(results, ['handoff_error'], ['handoff_accepted', 'success']);
@@ -32,16 +33,18 @@ export function toStandbyByHandoffs(record: HealthRecord, signals: HealthSignals
   };
 }
 
+/** Transition to standby for a low success rate, if it is due and enough routes of the kind remain. */
 export function toStandbyBySuccess(signals: HealthSignals): HealthMove | undefined {
   if (!isFailing(signals)) return undefined;
   const { fast, peers } = signals;
   const allowed = Math.floor(peers.routesOfKind * policy.standbyShareOfKind);
   if (peers.inAutomaticStandby >= allowed || peers.usable < 2) return undefined;
   const rate = `${percent(fast.mean)} of about ${Math.round(fast.n)} recent payments succeeded`;
-  const because = `${rate}, at least ${percent(policy.standbySuccessShare)} have to`;
+  const because = `${rate}, below the minimum of ${percent(policy.standbySuccessShare)}`;
   return { to: 'standby', cause: 'low_success', because, numbers: { successShare: fast.mean, outcomes: fast.n } };
 }
 
+/** Transition to degraded for a fallen success rate or slow payments, if it is due. */
 export function toDegraded(record: HealthRecord, signals: HealthSignals): HealthMove | undefined {
   const { now, shiftedAt, fast, slow, latency } = signals;
   if (now - record.since < policy.minimumStateSeconds * 1000) return undefined;
@@ -60,6 +63,7 @@ export function toDegraded(record: HealthRecord, signals: HealthSignals): Health
   return { to: 'degraded', cause: 'latency', because, numbers: { fastP95Seconds, slowP95Seconds } };
 }
 
+/** Transition from degraded to live, if the route has recovered. */
 export function toLive(record: HealthRecord, signals: HealthSignals): HealthMove | undefined {
   const { now, fast, slow, recent } = signals;
   const { successes, failures } = record;
@@ -109,7 +113,7 @@ function seconds(count: number): string {
   return `${Math.round(count)} s`;
 }
 
-/** A share of 0 to 1 as `91.2 %`. */
+/** A share of 0 to 1 as a percentage, such as `91.2 %`. */
 function percent(share: number): string {
   return `${(share * 100).toFixed(1)} %`;
 }

@@ -14,7 +14,7 @@ import {
 } from './health-record.ts';
 import { type HealthSignals, trailingCount, isFailure, hasNoRecentResult, resultsSince } from './health-signals.ts';
 
-/** The next transition from the results after `since`; undefined if nothing changes. `jitter` is in [0, 1). */
+/** The next change of a route's health, given the results in its current state; undefined if nothing changes. `jitter` is in [0, 1). */
 export function nextHealth(record: HealthRecord, signals: HealthSignals, jitter: number): HealthChange | undefined {
   if (record.manual) return isOverrideOver(record, signals.now) ? endOverride(record, signals.now) : undefined;
   if (record.retryAt !== null) return fromStandby(record, record.retryAt, signals, jitter);
@@ -25,7 +25,7 @@ export function nextHealth(record: HealthRecord, signals: HealthSignals, jitter:
     return move && moved(record, move, signals.now, jitter);
   }
   const counted = withCounts(record, signals);
-  // Estimates include outcomes before `since`, but only outcomes of this state may end it.
+  // Estimates include outcomes before `since`, but only outcomes in the degraded state may end that state.
   const canFall = counted.successes + counted.failures >= policy.standbyMinimumOutcomes;
   const move = (canFall ? toStandbyBySuccess(signals) : undefined) ?? toLive(counted, signals);
   if (move) return moved(record, move, signals.now, jitter);

@@ -11,7 +11,7 @@ import {
   timeInWords,
 } from './health-record.ts';
 
-/** Sets an override, or ends it with null. Undefined if there is none to end, or the catalogue disables the route. */
+/** Sets an operator's override, or ends it with null. Undefined if there is none to end, or if the catalogue disables the route. */
 export function setOverride(record: HealthRecord, manual: HealthOverride | null, now: Instant) {
   if (record.cause === 'disabled_in_catalogue') return undefined;
   if (manual === null) return record.manual === null ? undefined : endOverride(record, now);
@@ -22,6 +22,7 @@ export function setOverride(record: HealthRecord, manual: HealthOverride | null,
   return changed(effectiveState(record, now), next, until === null ? {} : { untilMs: until });
 }
 
+/** Ends an override; the automatic states apply again. */
 export function endOverride(record: HealthRecord, now: Instant): HealthChange {
   const state = stateAfterOverride(record);
   const words = `${state}: the operator's override (${record.state}) has ended`;
@@ -29,7 +30,7 @@ export function endOverride(record: HealthRecord, now: Instant): HealthChange {
   return changed(record.state, next, {});
 }
 
-/** `standby` in the catalogue disables a route, any other state enables it again. A route in use keeps its state. */
+/** Applies the catalogue: `standby` disables a route, and any other state enables a disabled route. Otherwise nothing changes (undefined). */
 export function reconfigureHealth(record: HealthRecord, configured: RouteHealth, now: Instant) {
   const isDisabledThere = record.cause === 'disabled_in_catalogue';
   if (isDisabledThere === (configured === 'standby')) return undefined;

@@ -7,15 +7,15 @@ export const HEALTH_POLICY = {
   dropShare: 0.1,
   dropSigmas: 2.5,
   dropMinimumOutcomes: 20,
-  /** Ratio of the 95th percentile of the time to paid to the usual one. */
+  /** Ratio of the recent to the usual 95th percentile of the time to paid, above which a route is degraded. */
   slowFactor: 3,
   slowMinimumOutcomes: 20,
 
   recoveryMinimumOutcomes: 20,
-  /** Largest shortfall of the success rate at which a route recovers. */
+  /** Largest difference below the usual success rate at which a degraded route becomes live. */
   recoveryShare: 0.03,
   recoveryResultsWithoutHandoffError: 10,
-  /** Ratio below which a slow route recovers: lower than `slowFactor`, so that it does not oscillate. */
+  /** Ratio below which a slow route becomes live again. It is lower than `slowFactor`, so that the route does not oscillate. */
   recoverySlowFactor: 2,
   quietRecoverySeconds: 1800,
   quietRecoveryMinimumOutcomes: 3,
@@ -25,15 +25,15 @@ export const HEALTH_POLICY = {
   standbyHandoffResults: 10,
   standbySuccessShare: 0.35,
   standbyMinimumOutcomes: 8,
-  /** Share of the routes of a kind, rounded down, that may be in standby for their success rate. */
+  /** Share of the routes of a kind that may be in standby for a low success rate; their number is rounded down. */
   standbyShareOfKind: 0.5,
 
   backoffSeconds: 30,
   /** Longest back-off in seconds, before the jitter. */
   backoffMaximumSeconds: 600,
-  /** Maximum jitter of a back-off, in either direction. */
+  /** Maximum jitter of a back-off, up or down, as a share of it. */
   backoffJitterShare: 0.1,
-  /** Time without results after which a route is used again. */
+  /** Time without results after which a route in standby or a degraded route is used again. */
   untriedSeconds: 2 * 3600,
   probeSuccessesInARow: 3,
   probeLeaseSeconds: 120,

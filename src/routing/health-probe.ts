@@ -9,7 +9,7 @@ export function canProbe(record: HealthRecord, now: Instant): boolean {
   return leaseUntil === null || leaseUntil <= now;
 }
 
-/** Leases a probe to one payment until it has a result or expires. Undefined if no probe may start. */
+/** Leases a probe to one payment until the payment has a result or the lease expires. Undefined if no probe may start. */
 export function leaseProbe(record: HealthRecord, paymentId: string, now: Instant): HealthRecord | undefined {
   if (!canProbe(record, now)) return undefined;
   const leaseUntil = now + HEALTH_POLICY.probeLeaseSeconds * 1000;

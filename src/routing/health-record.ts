@@ -18,7 +18,7 @@ export type HealthCause =
   | 'override'
   | 'override_ended';
 
-/** A state that an operator or the catalogue has set over the automatic states. */
+/** A state set by an operator or the catalogue, which takes precedence over the automatic states. */
 export interface HealthOverride {
   state: RouteHealth;
   /** Time at which the automatic states apply again; null: the override does not end by itself. */
@@ -54,11 +54,11 @@ export interface HealthRecord {
 
 export interface HealthTransition {
   from: RouteHealth;
-  /** The same as `from` if an override only changed its reason or its end. */
+  /** The same as `from` if only the reason or the end of an override changed. */
   to: RouteHealth;
   cause: HealthCause;
   words: string;
-  /** Numbers that the decision rests on. Shares are 0 to 1; the names of times end with their unit. */
+  /** Numbers that caused the transition. Shares are 0 to 1; the names of times end with their unit. */
   numbers: Record<string, number>;
 }
 
@@ -105,7 +105,7 @@ export function initialHealth(configured: RouteHealth, now: Instant): HealthReco
   return configuredHealth(1, configured, now);
 }
 
-/** The record of a route that has only its catalogue entry. */
+/** The record of a route whose state comes from its catalogue entry. */
 export function configuredHealth(version: number, configured: RouteHealth, now: Instant): HealthRecord {
   const words = `${configured}: ${configured === 'standby' ? 'disabled' : 'as configured'} in the catalogue`;
   if (configured !== 'standby') return entered(version, { state: configured, cause: 'configured', words }, now);
@@ -113,7 +113,7 @@ export function configuredHealth(version: number, configured: RouteHealth, now: 
   return entered(version, { state: 'standby', cause: 'disabled_in_catalogue', words, manual }, now);
 }
 
-/** The state at a time: the operator's until the override ends, then the automatic one. */
+/** The state at the time `now`: the state of the override until it ends, otherwise the automatic state. */
 export function effectiveState(record: HealthRecord, now: Instant): RouteHealth {
   return isOverrideOver(record, now) ? stateAfterOverride(record) : record.state;
 }
@@ -127,12 +127,12 @@ export function isOverrideOver({ manual }: HealthRecord, now: Instant): boolean 
   return manual !== null && manual.until !== null && manual.until <= now;
 }
 
-/** A route that was disabled has no recent results, so it returns as degraded. */
+/** The state after an override ends. A route that was in standby has no recent results, so it becomes degraded. */
 export function stateAfterOverride({ state }: HealthRecord): RouteHealth {
   return state === 'standby' ? 'degraded' : state;
 }
 
-/** Counts the records of one kind and environment, including the evaluated one. */
+/** Counts the routes of one kind and environment by their records, including the evaluated route. */
 export function healthPeers(recordsOfKind: readonly HealthRecord[], now: Instant): HealthPeers {
   const enabled = recordsOfKind.filter((record) => !isDisabled(record, now));
   const inLowSuccessStandby = enabled.filter(({ state, cause }) => state === 'standby' && cause === 'low_success');
@@ -140,7 +140,7 @@ export function healthPeers(recordsOfKind: readonly HealthRecord[], now: Instant
   return { routesOfKind: enabled.length, inAutomaticStandby: inLowSuccessStandby.length, usable: usable.length };
 }
 
-/** `12:04:30 UTC`, with the date before it unless that is the date of `now`. */
+/** A time as `12:04:30 UTC`, with its date in front if that differs from the date of `now`. */
 export function timeInWords(instant: Instant, now: Instant): string {
   const [date, time] = dateAndTime(instant);
   return date === dateAndTime(now)[0] ? `${time} UTC` : `${date} ${time} UTC`;

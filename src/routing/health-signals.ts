@@ -2,7 +2,7 @@ import type { Instant } from '../domain/records.ts';
 import { HEALTH_POLICY } from './health-policy.ts';
 import type { HealthPeers, HealthRecord } from './health-record.ts';
 
-/** `handoff_accepted`: the provider took the payment; one of the last three kinds follows with its outcome. */
+/** `handoff_accepted`: the provider accepted the payment, whose outcome (`success`, `failure` or `neutral`) is a later result. */
 export type ResultKind = 'handoff_error' | 'handoff_accepted' | 'success' | 'failure' | 'neutral';
 
 export interface HealthResult {
@@ -23,9 +23,9 @@ export interface HealthSignals {
   shiftedAt: Instant | null;
   fast: SuccessEstimate;
   slow: SuccessEstimate;
-  /** `n` counts the payments of the fast figure. */
+  /** Recent and usual 95th percentile of the time to paid. `n` is the number of recent payments. */
   latency: { fastP95Seconds: number; slowP95Seconds: number; n: number } | null;
-  /** At most 20, newest first, timed by the clock of `now`. */
+  /** At most 20 results, newest first, with times of the same clock as `now`. */
   recent: readonly HealthResult[];
   peers: HealthPeers;
 }
@@ -48,7 +48,7 @@ export function trailingCount(results: readonly HealthResult[], kinds: ResultKin
   return run.filter(({ kind }) => kinds.includes(kind)).length;
 }
 
-/** True for a failure of the route. */
+/** True if a result counts as a failure of the route. */
 export function isFailure({ kind }: HealthResult): boolean {
   return kind === 'failure' || kind === 'handoff_error';
 }

@@ -2,7 +2,7 @@ import type { RouteState } from './route-memory.ts';
 import type { Policy } from './routing-policy.ts';
 import type { RouteMemory } from './pooled-prior.ts';
 
-/** Neutral outcomes that count as failures of the route, in each memory. */
+/** Numbers of neutral outcomes that count as failures of the route, in its fast and its slow memory. */
 export interface Suspected {
   fast: number;
   slow: number;
@@ -14,7 +14,7 @@ interface Counts {
   outcomes: number;
 }
 
-/** Neutral outcomes that may be wrongly attributed to buyers, by route. A route without peers is never suspected. */
+/** Neutral outcomes of each route that its adapter may wrongly attribute to buyers. A route without peers has none. */
 export function suspectedNeutrals(memories: readonly RouteMemory[], policy: Policy): Suspected[] {
   const groups = groupCountsOf(memories);
   return memories.map(({ group, faded }) => {
@@ -50,7 +50,7 @@ function together(a: Counts, b: Counts): Counts {
   return { neutrals: a.neutrals + b.neutrals, outcomes: a.outcomes + b.outcomes };
 }
 
-/** Neutral outcomes beyond the peers' share, if a route has far more: buyers' mistakes occur on every route alike. */
+/** Neutral outcomes beyond the usual share of the peers, if a route has far more. Buyers fail about equally often on all routes. */
 function suspectedOf(own: Counts, group: Counts, { neutralGuard: { ratio, leastOutcomes } }: Policy): number {
   const peers = { neutrals: group.neutrals - own.neutrals, outcomes: group.outcomes - own.outcomes };
   if (Math.min(own.outcomes, peers.outcomes) < leastOutcomes) return 0;

@@ -7,7 +7,7 @@ type Objective = Policy['objective'];
 const PPM = 1_000_000;
 const LONGEST_WAIT_MINUTES = 60;
 
-// Amount of a comparison of routes that is about no payment, such as the published score: 50 dollars.
+// Amount for comparisons of routes without a payment, such as the published score: 50 dollars.
 const TYPICAL_AMOUNT: Cents = 5000;
 
 /**
@@ -34,7 +34,7 @@ export function valueOf(p: number, cost: number, etaMinutes: number, objective: 
   return p * (objective.margin - cost) - objective.waitPerHour * hours;
 }
 
-/** The value less the penalty of the route's health. Subtracts, because a factor would improve a negative value. */
+/** The value less the penalty for the route's health. The penalty is subtracted, because a factor would improve a negative value. */
 export function indexOf(value: number, health: RouteHealth, objective: Objective): number {
   return value - objective.healthPenalty[health] * objective.margin;
 }

@@ -1,7 +1,7 @@
 import { type RouteState, disturbedShareOfTime } from './route-memory.ts';
 import type { Policy } from './routing-policy.ts';
 
-/** Configuration of a route, see `RoutePrior`, and its memory, faded to the time of the estimate. */
+/** Configuration of a route (see `RoutePrior`), and its memory: `faded` is decayed to the time of the estimate. */
 export interface RouteMemory {
   id: string;
   successRate: number;
@@ -14,7 +14,7 @@ const HIGHEST_RATE = 0.99;
 const MOST_ROUNDS = 20;
 const PRECISE_LOGIT = 1e-9;
 
-/** Prior rates in the order of `memories`: configured, and shifted by the performance of all routes together. */
+/** Prior success rates in the order of `memories`: the configured rates, shifted by the performance of all routes together. */
 export function pooledRates(memories: readonly RouteMemory[], policy: Policy): number[] {
   const usualRates = memories.map(({ successRate }) => usualRateOf(successRate, policy));
   const shift = pooledShiftOf(usualRates, memories, policy);
@@ -27,9 +27,9 @@ function usualRateOf(successRate: number, policy: Policy): number {
 }
 
 /**
- * Performance of all routes together against their configuration, in logits: rates shifted by it give the observed number of
- * successes. Each route has the weight of its own traffic; otherwise a busy best route that performs as configured would raise
- * the others.
+ * Performance of all routes together against their configuration, in logits: the configured rates with this shift give the observed
+ * number of successes. Each route is weighted by its own traffic. Otherwise a busy good route that performs as configured would raise
+ * the estimates of the other routes.
  */
 function pooledShiftOf(
   usualRates: readonly number[],
@@ -63,7 +63,7 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-// At a configured rate of 1, no outcome could change the estimate.
+// Bounds a rate, because no outcome could change the estimate at a configured rate of 0 or 1.
 function bounded(rate: number): number {
   return Math.min(HIGHEST_RATE, Math.max(LOWEST_RATE, rate));
 }

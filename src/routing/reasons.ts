@@ -41,7 +41,7 @@ function unavailable({ facts }: DecisionCandidate, { preferredKind, kind }: Deci
   return `; the preferred kind ${preferredKind} has no route that can take it`;
 }
 
-/** `91.2 %`. */
+/** A fraction as a percentage, such as `91.2 %`. */
 function percent(fraction: number): string {
   return `${Math.round(fraction * 10_000) / 100} %`;
 }

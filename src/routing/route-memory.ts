@@ -5,9 +5,9 @@ export interface Tally {
   /** Milliseconds since 1970, divided by the length of a bucket and rounded down. */
   bucket: number;
   successes: number;
-  /** Weighted: a handoff error counts 2. Negative if it corrects a failure of an earlier bucket that was paid later. */
+  /** Weighted: a handoff error counts 2. Negative if it cancels a failure of an earlier bucket whose payment was paid later. */
   failures: number;
-  /** Attempts that failed through the buyer or the issuer. */
+  /** Attempts that failed because of the buyer or the issuer. */
   neutrals: number;
   /** Outcomes of attempts while the route was in standby. They show its current level, not its usual one. */
   probeSuccesses: number;
@@ -25,7 +25,7 @@ export interface LatencySums {
   logMsSquared: number;
 }
 
-/** Sums, faded to the bucket of the last outcome. The fast memory has parts for the usual and the disturbed route. */
+/** Sums of outcomes, decayed to the bucket of the last outcome. The fast memory has sums for the usual and the disturbed state. */
 export interface RouteState {
   bucket: number;
   fastSuccesses: number;
@@ -97,7 +97,7 @@ export function bucketOf(ms: number, { bucketSeconds }: Policy): number {
   return Math.floor(ms / (bucketSeconds * 1000));
 }
 
-/** The state at a later bucket without outcomes since; without a state, that of a new route. */
+/** The state decayed to a later bucket, without outcomes in between; without a state, the state of a new route. */
 export function fadedTo(state: RouteState | undefined, bucket: number, policy: Policy): RouteState {
   if (!state) return freshState(bucket, policy);
   const age = bucket - state.bucket;
@@ -124,8 +124,8 @@ export function fadedTo(state: RouteState | undefined, bucket: number, policy: P
 }
 
 /**
- * Adds a tally to a state of the same bucket. Bayes' rule gives the probability of a disturbance, by which the outcomes are
- * shared. The order of outcomes within a bucket is not known, so all are added at once.
+ * Adds a tally to a state of the same bucket. Bayes' rule gives the probability of a disturbance, which divides the outcomes between
+ * the usual and the disturbed state. The order of outcomes within a bucket is unknown, so all are added at once.
  */
 export function withTally(state: RouteState, tally: Tally, expected: Expectation, policy: Policy): RouteState {
   const { fastMemoryOutcomes, slowMemoryOutcomes } = policy.estimate;
@@ -155,7 +155,7 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
   return detected(after, policy);
 }
 
-/** The state of a route that is known to have recovered. The fast memory is empty; the usual level stays. */
+/** The state of a route that is known to have recovered. Its fast memory is empty; its slow memory stays. */
 export function withoutFastMemory(state: RouteState): RouteState {
   return {
     ...state,
@@ -205,7 +205,7 @@ function forgettingPerBucket({ bucketSeconds, disturbance: { everySeconds, lasts
   return Math.exp(-bucketSeconds * (1 / everySeconds + 1 / lastsSeconds));
 }
 
-// Instances must agree to the last bit. V8 has its own exp and log (src/base/ieee754.cc); pow may be the C library's.
+// Avoids Math.pow, because instances must agree to the last bit: V8 has its own exp and log (src/base/ieee754.cc), but may use pow of libc.
 function halvingPerBucket(halfLifeSeconds: number, { bucketSeconds }: Policy): number {
   return Math.exp((-Math.LN2 * bucketSeconds) / halfLifeSeconds);
 }
@@ -221,7 +221,7 @@ function power(base: number, exponent: number): number {
   return result;
 }
 
-// Negative outcomes are corrections, which do not fade the memory.
+// Negative outcomes are corrections, which do not decay the memory.
 function wholeCount(outcomes: number): number {
   return Math.max(0, Math.round(outcomes));
 }

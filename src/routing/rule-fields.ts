@@ -12,7 +12,7 @@ export interface RuleFault {
 
 export type Operator = 'eq' | 'ne' | 'in' | 'nin' | 'gt' | 'gte' | 'lt' | 'lte' | 'prefix' | 'suffix' | 'exists';
 
-/** A field of conditions. */
+/** A field that conditions can compare. */
 export interface RuleField {
   /** Description of the accepted values. */
   wanted: string;
@@ -79,9 +79,9 @@ export function fieldNamed(name: string): RuleField | undefined {
   return isMetadata ? METADATA : undefined;
 }
 
-/** True if a text has `min` to 500 characters, all of which a session can contain. */
+/** True if a text has `min` to 500 characters, and a session can contain all of them. */
 export function isRuleText(value: string, min: number): boolean {
-  // A character has at most two UTF-16 units, so a longer text need not be counted.
+  // A character has at most two UTF-16 units, so a text of more than twice the limit is too long.
   if (value.length < min || value.length > MAX_TEXT * 2) return false;
   return value.isWellFormed() && !value.includes('\0') && Array.from(value).length <= MAX_TEXT;
 }

@@ -25,7 +25,7 @@ export type RuleMatcher = (facts: RuleFacts) => boolean;
 type Comparable = string | number | null;
 type Comparison = (value: Comparable) => boolean;
 
-/** Reads a field of the facts, and brings a value of a rule into the same form. */
+/** Reads a field of the facts, and normalises a value of a rule so that both can be compared. */
 interface Reading {
   read(facts: RuleFacts): Comparable;
   normalised(value: RuleValue): RuleValue;
@@ -64,7 +64,7 @@ function readingOf(field: string): Reading {
   return { read, normalised: unchanged };
 }
 
-/** A condition as a function. It never throws, and its time depends on the size of the condition only. */
+/** A condition as a function. The function never throws, and its running time depends on the size of the condition only. */
 export function matcherOf(condition: Condition): RuleMatcher {
   return every(Object.entries(condition).map(([key, part]) => matcherOfPart(key, part)));
 }

@@ -2,7 +2,7 @@ import { type KycPolicy, ROUTE_KINDS, type Route, type RouteKind } from '../doma
 import { MAX_VALUES } from './rule-conditions.ts';
 import { MAX_TEXT, type RuleFault, isRuleText } from './rule-fields.ts';
 
-/** Routes by id or by attributes. Every attribute must match, by one of its values. */
+/** Selection of routes by id or by attributes. A route must have one of the given values of every attribute. */
 export type RouteSelector = string | readonly string[] | RouteAttributes;
 
 interface RouteAttributes {
@@ -20,7 +20,7 @@ const CHOICES: Partial<Record<Attribute, readonly string[]>> = { kind: ROUTE_KIN
 // Maximum number of named values in the one-line description of a selector.
 const MAX_NAMED = 5;
 
-/** Faults of the shape of a selector, without looking at the catalogue; none for a `RouteSelector`. */
+/** Faults in the structure of a selector, whatever the catalogue contains; none for a valid `RouteSelector`. */
 export function selectorShapeFaults(value: unknown): RuleFault[] {
   if (typeof value === 'string') return textFaults(value, [], 'the id of a route');
   if (Array.isArray(value)) return listFaults(value, [], (each, path) => textFaults(each, path, 'the id of a route'));
@@ -60,7 +60,7 @@ export function selectorCatalogueFaults(selector: RouteSelector, routes: readonl
   });
   if (faults.length > 0 || routesOf(selector, routes).length > 0) return faults;
   const remedy = 'remove an attribute, or name the routes by id';
-  return [{ path: [], code: 'no_such_route', message: 'matches no route: none has all attributes', remedy }];
+  return [{ path: [], code: 'no_such_route', message: 'matches no route: no route has all attributes', remedy }];
 }
 
 export function idFaults(id: string, path: (string | number)[], routes: readonly Route[]): RuleFault[] {
@@ -80,7 +80,7 @@ export function routesOf(selector: RouteSelector, routes: readonly Route[]): Rou
   return routes.filter((route) => wanted.every(({ name, values }) => values.includes(route[name])));
 }
 
-/** "rt_a, rt_b", "kind card or wallet, network sepa". */
+/** A selector in words, such as "rt_a, rt_b" or "kind card or wallet, network sepa". */
 export function selectorInWords(selector: RouteSelector): string {
   if (typeof selector === 'string') return selector;
   if (isIdList(selector)) return firstFew(selector);

@@ -10,7 +10,7 @@ const MAX_SHARES = 100;
 const MAX_REASON_LENGTH = 64;
 export const ORDERINGS = ['priority', 'prefer', 'split', 'smart'] as const;
 
-/** A check by hand-written code within a schema: every fault has its own path and message. */
+/** A Zod check that runs hand-written code, in which every fault has its own path and message. */
 function checkedBy(faultsOf: (value: unknown) => RuleFault[]) {
   return (context: { value: unknown; issues: z.core.$ZodRawIssue[] }): void => {
     for (const { path, code, message, remedy } of faultsOf(context.value)) {
@@ -185,7 +185,7 @@ export const ruleSchema = z.strictObject(
 
 const RULES = `must be an array of at most ${MAX_RULES} rules`;
 
-/** An operator's rules about routes, first to last. `checkRules` parses a set with all checks. */
+/** Schema of an operator's routing rules. `checkRules` also checks them against the catalogue. */
 export const ruleSetSchema = z.strictObject(
   {
     version: z.literal(1, { error: 'must be 1' }).describe('Version of the rule language: 1.'),
