@@ -3,10 +3,10 @@ import { type LookupFunction, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { Environment } from '../domain/route.ts';
 
-/** Addresses to which webhooks may go. `loopback` allows loopback addresses in addition to `public` addresses. */
+/** Addresses to which webhooks may be sent. `loopback` allows loopback addresses in addition to `public` addresses. */
 export type WebhookTargets = 'public' | 'loopback' | 'any';
 
-/** Targets of an environment: sandbox events may go to a shop on this machine, production events may not. */
+/** Allowed addresses of an environment. With `loopback`, only sandbox events may be sent to this machine. */
 export function targetsOf(environment: Environment, targets: WebhookTargets): WebhookTargets {
   return environment === 'production' && targets === 'loopback' ? 'public' : targets;
 }
@@ -19,7 +19,7 @@ export function isLoopbackHost(host: string): boolean {
 /** Resolves all addresses of a host name. Rejects if there are none. */
 export type ResolveHost = (hostname: string) => Promise<LookupAddress[]>;
 
-/** Rejection of an address before a connection is made. */
+/** Error for an address to which webhooks must not be sent. It occurs before a connection is opened. */
 export class BlockedDestination extends Error {
   constructor(address: string, reason: string) {
     super(`blocked destination: ${address} ${reason}`);
@@ -34,7 +34,7 @@ const GLOBAL_UNICAST: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3];
 // https://www.rfc-editor.org/rfc/rfc6052#section-2.1: the last 32 bits are an IPv4 address.
 const NAT64: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('64:ff9b::'), 96];
 
-/** Reason for which webhooks may not go to an IP address, as the end of a sentence; undefined if they may. */
+/** Reason why webhooks must not be sent to an IP address, such as `is private`; undefined if they may be sent there. */
 export function blockReason(address: string, targets: WebhookTargets): string | undefined {
   if (targets === 'any') return undefined;
   if (isIP(address) === 0) return 'is not an IP address';
@@ -43,7 +43,7 @@ export function blockReason(address: string, targets: WebhookTargets): string | 
   return parsed instanceof ipaddr.IPv4 ? blockedIpv4(parsed) : blockedIpv6(parsed);
 }
 
-/** Name resolution that returns only allowed addresses, to one of which the socket then connects. */
+/** Name resolution for sockets that returns only allowed addresses. It fails if a name has no allowed address. */
 export function guardedLookup(targets: WebhookTargets, resolve: ResolveHost): LookupFunction {
   async function allowedAddresses(hostname: string, family: number): Promise<LookupAddress[]> {
     const all = await resolve(hostname);
@@ -74,7 +74,7 @@ const LOCAL_NAME = /^[^.]*\.?$|\.(?:localhost|local)\.?$/i;
 
 /**
  * Resolver that queries the name servers directly. The system's resolver has four threads, and four names whose servers do not
- * answer would delay all others. Local names, and names that DNS does not know, go to the system (hosts file, search domains).
+ * answer would delay all other lookups. Local names, and names that DNS does not know, go to the system (hosts file, search domains).
  */
 export function createResolve(): ResolveHost {
   const resolver = new dns.Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
@@ -115,7 +115,7 @@ function blockedIpv6(address: ipaddr.IPv6): string | undefined {
   return address.range() === 'unicast' && address.match(GLOBAL_UNICAST) ? undefined : reasonOf(address);
 }
 
-/** The name of the range of a blocked address: `is link-local`. */
+/** Reason with the range of a blocked address, such as `is link-local`. */
 function reasonOf(address: ipaddr.IPv4 | ipaddr.IPv6): string {
   const range: string = address.range();
   return `is ${range === 'unicast' ? 'reserved' : range.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

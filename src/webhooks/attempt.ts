@@ -14,7 +14,7 @@ import {
 // Interval at which successes are stored. A success that ends a failure is stored at once.
 const SUCCESS_STORED_EVERY_MS = 60_000;
 
-/** Makes one attempt in a separate span. The receiver may continue the trace: no signature covers the trace header. */
+/** Makes one delivery attempt in its own trace span. The receiver may continue the trace: no signature covers the trace header. */
 export async function sendAttempt(
   { deliverer, tracing }: { deliverer: Deliverer; tracing: Tracing | undefined },
   delivery: Delivery,
@@ -58,7 +58,7 @@ export function attemptOf(delivery: Delivery, exchange: Exchange, started: Insta
   };
 }
 
-/** Outcome of an attempt that a shutdown cut off: it does not count, and the next attempt may begin at once. */
+/** Outcome of an attempt that a shutdown cut off. The attempt does not count in the retry schedule, and the next one may begin at once. */
 export function cutOffOutcome(delivery: Delivery, attempt: DeliveryAttempt, now: Instant): FinishedDelivery {
   return {
     type: 'delivery_finished',
@@ -67,12 +67,12 @@ export function cutOffOutcome(delivery: Delivery, attempt: DeliveryAttempt, now:
   };
 }
 
-/** Outcome of one attempt, as far as it concerns the endpoint. */
+/** Outcome of one attempt, as evidence about its endpoint. */
 interface AttemptOutcome {
-  /** The endpoint when the attempt began. */
+  /** The endpoint as it was when the attempt began. */
   endpoint: WebhookEndpoint;
   succeeded: boolean;
-  /** True if the receiver answered 410: it accepts no events any more. */
+  /** True if the receiver answered 410 (Gone): it accepts no more events. */
   gone: boolean;
   /** End of the attempt. */
   at: Instant;
@@ -85,7 +85,7 @@ export function learnFromAttempt(
   known: WebhookEndpoint,
   { endpoint: attempted, succeeded, gone, at }: AttemptOutcome,
 ): { endpoint: WebhookEndpoint; change?: EndpointHealthChange } {
-  // An attempt to an earlier URL is no evidence about the present one.
+  // An attempt at an earlier URL is no evidence about the current URL.
   if (known.url !== attempted.url || known.status !== 'active') return { endpoint: known };
   const { id: endpointId, url, failingSince, lastSuccessAt } = known;
   const disabled = { type: 'endpoint_disabled', endpointId, url, at } as const;
@@ -110,7 +110,7 @@ export function learnFromAttempt(
 
 const PAGE = 100;
 
-/** Ends the pending deliveries of an endpoint in deletion, which is deleted once no attempt can begin any more. */
+/** Cancels the pending deliveries of an endpoint in deletion. After `settledMs`, when no attempt can begin any more, it becomes `deleted`. */
 export async function cancelPendingDeliveries(
   store: Pick<Store, 'commit' | 'pendingDeliveries'>,
   endpoint: WebhookEndpoint,

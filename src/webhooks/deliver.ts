@@ -14,7 +14,7 @@ import {
 } from './address.ts';
 import { parseRetryAfter } from './retry.ts';
 
-/** Result of one POST. */
+/** Result of one POST request to an endpoint. */
 export interface Exchange extends Omit<DeliveryAttempt, 'deliveryId' | 'number' | 'started'> {
   retryAfterMs?: number;
 }
@@ -33,7 +33,7 @@ const DELIVERY_LIMITS: DeliveryLimits = { connectMs: 5000, totalMs: 15_000, body
 export interface Deliverer {
   /** Makes one POST without redirects, proxy or decompression. Never rejects: an error is a `failure`. */
   deliver(url: string, headers: Record<string, string>, body: string): Promise<Exchange>;
-  /** Cuts off the requests in progress. */
+  /** Aborts the requests in progress. */
   close(): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ interface DelivererOptions {
   limits?: DeliveryLimits;
 }
 
-/** One deliverer for each environment, since they may connect to different addresses, even with the same URL. */
+/** One deliverer for each environment, because sandbox and production may connect to different addresses, even with the same URL. */
 export interface Deliverers extends Readonly<Record<Environment, Deliverer>> {
   close(): Promise<void>;
 }
@@ -72,7 +72,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
 
   // Each URL has its own connections, without a limit, so that endpoints on one host never wait for each other.
   async function receiverOf(url: string): Promise<Receiver | undefined> {
-    // Loaded at the first use: it has a hundred modules, and the start of the service does not need it.
+    // Loads undici at the first use, because it has a hundred modules and the start of the service does not need it.
     const client = await import('undici');
     const known = receivers.get(url);
     if (known) return known;
@@ -110,7 +110,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   };
 }
 
-/** Checks the address of a new socket: of a name after the DNS lookup, a literal one before connecting. */
+/** Checks the address of each new socket: of a host name after its DNS lookup, of a literal address before connecting. */
 function guardedConnector(connect: buildConnector.connector, targets: WebhookTargets): buildConnector.connector {
   return (options, callback) => {
     // Literal addresses skip the lookup. The URL parser has normalised them.
@@ -194,7 +194,7 @@ function failureOfStatus(status: number): string | null {
   return `answered ${status}`;
 }
 
-/** Message of Node or undici, which names the cause; the same text for one or several addresses that refuse a connection. */
+/** Failure text for an error of Node or undici. A refused connection has the same text for one address and for several. */
 function failureOfError(error: Error, limits: DeliveryLimits): string {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (code === 'ECONNREFUSED') return 'connection refused';
@@ -211,7 +211,7 @@ function printable(message: string): string {
   return message.replaceAll(/[^\x20-\x7e]+/g, ' ').slice(0, 200);
 }
 
-/** Text without NUL, a truncated last character or other invalid UTF-8, all of which databases reject. */
+/** Text that databases accept: without NUL, a truncated last character or other invalid UTF-8. */
 function storableText(bytes: Buffer): string {
   if (bytes.length === 0) return '';
   return new StringDecoder('utf8').write(bytes).replaceAll('\0', '\u{fffd}');

@@ -27,10 +27,10 @@ const FIRST_WINDOW = 8;
 const MAX_WINDOW = 32;
 // Wide enough that sessions with failing events do not block the other sessions of the endpoint.
 const MIN_WINDOW = 4;
-// An attempt that takes longer leaves its place in the window, so that a session that hangs does not delay other sessions of the
+// An attempt that takes longer no longer counts in the window, so that a hanging attempt does not delay other sessions of the
 // endpoint.
 const PATIENCE_MS = 1000;
-// Number of windows claimed in advance, so that an attempt begins without a commit when a place becomes free.
+// Number of windows of deliveries claimed in advance, so that an attempt begins without a commit when a place becomes free.
 const AHEAD = 3;
 
 /** Decrypted signing secret. */
@@ -75,17 +75,17 @@ export interface LaneContext extends DeliveryDeps {
   dueBy(): Instant;
   /** Registers work that must end before the process exits. */
   track(work: Promise<void>): void;
-  /** Counts an attempt, or a failure to begin any. */
+  /** Counts an attempt, or a failed claim of due deliveries. */
   count(): void;
 }
 
-/** The deliveries of one endpoint. Lanes share nothing, so that no endpoint delays another. */
+/** Delivery loop of one endpoint. Lanes share no state, so that no endpoint delays another. */
 export interface Lane {
   /** The endpoint as last read, updated with the results of later attempts. */
   endpoint: WebhookEndpoint;
-  /** Claims and begins due deliveries if places are free. Failures are logged. */
+  /** Claims due deliveries and begins their attempts, up to the limit of attempts in progress. Failures are logged. */
   fill(): void;
-  /** Returns claimed deliveries whose attempt has not begun. Never rejects. */
+  /** Releases claimed deliveries whose attempt has not begun. Never rejects. */
   release(reason: string): Promise<void>;
 }
 
@@ -115,7 +115,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     try {
       while (again && !stopping.aborted) {
         again = false;
-        // One claim replaces all attempts that end in the same turn of the event loop.
+        // Waits one turn of the event loop, so that one claim replaces all attempts that end in that turn.
         await nextTurn();
         await claimDue();
       }
@@ -204,11 +204,11 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     inProgress.delete(place);
     window =
       exchange.statusCode === 200 ? Math.min(window + 1, MAX_WINDOW) : Math.max(Math.floor(window / 2), MIN_WINDOW);
-    // Started before the next claims, so that this outcome and the claims share one commit of the database.
+    // Writes the outcome before the next claims, so that the outcome and the claims share one commit of the database.
     const finished = finish(endpoint, delivery, exchange, started);
     lane.fill();
     await finished;
-    // The next event of the session may begin now.
+    // The delivery of the session's next event may begin now.
     lane.fill();
   }
 
@@ -251,7 +251,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     return write({ type: 'delivery_finished', delivery: finished, attempt: recorded });
   }
 
-  /** Writes an outcome. After the lease, if another instance has begun, this is a conflict and changes nothing. */
+  /** Writes an outcome. If another instance has begun an attempt after the lease, the commit is a conflict and changes nothing. */
   async function write(change: FinishedDelivery): Promise<void> {
     const leaseEnd = now() + LEASE_MS;
     // A lost outcome costs an unneeded attempt, so writing is retried for about as long as a lease.

@@ -8,9 +8,9 @@ const HOUR_MS = 60 * MINUTE_MS;
 const OK = 200;
 const GONE = 410;
 
-/** Delay of each attempt after the failure of the previous attempt, in milliseconds. There is one attempt per entry. */
+/** Delay before each attempt, in milliseconds after the failure of the previous attempt. There is one attempt per entry. */
 export const ATTEMPT_DELAYS_MS: Record<Environment, readonly number[]> = {
-  // The example of https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+  // The example schedule of https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
   production: [
     0,
     5 * SECOND_MS,
@@ -27,19 +27,20 @@ export const ATTEMPT_DELAYS_MS: Record<Environment, readonly number[]> = {
 };
 
 const JITTER = 0.2;
+/** Maximum factor by which a `Retry-After` header can lengthen a delay. */
 const MAX_STRETCH = 2;
 
 export type Verdict =
   | { status: 'delivered' }
   /** The next attempt follows in `delayMs`. */
   | { status: 'pending'; delayMs: number }
-  /** `gone`: the receiver answered 410, so it accepts no events any more. */
+  /** `gone`: the receiver answered 410, so it accepts no more events. */
   | { status: 'dead'; gone: boolean };
 
 /** Judges an attempt. Only status 200 acknowledges. */
 export function judgeAttempt(attempt: {
   environment: Environment;
-  /** Attempts of the current schedule, including this one. */
+  /** Number of attempts in the current retry schedule, including this one. */
   attempts: number;
   /** Null without an answer. */
   statusCode: number | null;

@@ -2,19 +2,19 @@ import type { RandomBytes } from '../domain/id.ts';
 import type { SealedSecret } from '../domain/webhook-endpoint.ts';
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 
-/** Keys for sealing secrets. */
+/** Keys that encrypt webhook secrets. */
 export interface EncryptionKeys {
-  /** The current keys: the first key seals, and every key can open. */
+  /** The current keys. The first key encrypts, and every key can decrypt. */
   known(): readonly Uint8Array[];
-  /** The key to seal with, created if possible. Throws without one. */
+  /** The key that encrypts new secrets, created if possible. Throws if there is none. */
   forSealing(): Uint8Array;
 }
 
 type Place = Pick<SealedSecret, 'endpointId' | 'environment'>;
 
-/** Creates, seals and opens the secrets of endpoints. */
+/** Creates, encrypts (seals) and decrypts (opens) the secrets of endpoints. */
 export interface SecretBox {
-  /** A new secret, `whsec_...`, and its sealed text for that endpoint. Throws without a key to seal with. */
+  /** A new secret, `whsec_...`, and its sealed text for the endpoint `place`. Throws without a key to encrypt with. */
   newSecret(place: Place): { secret: string; sealed: string };
   /** The secret; undefined if no key opens it. */
   open(sealed: SealedSecret): string | undefined;
@@ -49,7 +49,7 @@ function openWithAny(keys: readonly Uint8Array[], sealed: SealedSecret): string 
   return undefined;
 }
 
-/** Binds a secret to its endpoint: a copy for another endpoint does not open. */
+/** Additional authenticated data, which binds a secret to its endpoint: a copy for another endpoint cannot be decrypted. */
 function contextOf({ endpointId, environment }: Place): string {
   return `${endpointId} ${environment}`;
 }
@@ -62,9 +62,9 @@ const TAG_BYTES = 16;
 /** Length of an encryption key in bytes. */
 export const KEY_BYTES = 32;
 
-/** Encrypts a text under the key, bound to `context`: it opens only with both. */
+/** Encrypts a text. Decryption needs the same key and the same `context`. */
 export function sealText(text: string, key: Uint8Array, context: string, randomBytes: RandomBytes): string {
-  // Copied, because the random bytes are a view of a shared pool.
+  // Copies the nonce, because the random bytes are a view of a shared pool.
   const nonce = Uint8Array.from(randomBytes(NONCE_BYTES));
   const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(context));
   const encrypted = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
@@ -76,7 +76,7 @@ export function openSealed(sealed: string, key: Uint8Array, context: string): st
   if (!sealed.startsWith(VERSION)) return undefined;
   const encoded = sealed.slice(VERSION.length);
   const bytes = Buffer.from(encoded, 'base64url');
-  // Accepts only the original text, because the same bytes have several base64url texts.
+  // Accepts only the canonical encoding, because the same bytes have several base64url encodings.
   if (bytes.length < NONCE_BYTES + TAG_BYTES || bytes.toString('base64url') !== encoded) return undefined;
   const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
     .setAAD(Buffer.from(context))
@@ -93,10 +93,10 @@ const FORM = /^whsec_[A-Za-z0-9+/]+={0,2}$/;
 const MIN_BYTES = 24;
 const MAX_BYTES = 64;
 
-/** Form of a webhook secret, for messages. */
+/** Format of a webhook secret, for error messages. */
 export const SECRET_FORM = 'whsec_ and the base64 of 24 to 64 bytes';
 
-/** True if a text has the form of a webhook secret. */
+/** True if a text has the format of a webhook secret. */
 export function isWebhookSecret(text: string): boolean {
   const { length } = Buffer.from(text.slice('whsec_'.length), 'base64');
   return FORM.test(text) && length >= MIN_BYTES && length <= MAX_BYTES;

@@ -4,7 +4,7 @@ const SECRET_PREFIX = 'whsec_';
 const SIGNATURE = /^t=(\d{1,12})((?:,v1=[0-9a-f]{64}){1,10})$/;
 const MEANT_AS_SIGNATURE = /^t=[^,]*,v1=/;
 
-/** Headers of one delivery attempt, in both signature schemes. There are two `secrets` during a rotation. */
+/** Headers of one delivery attempt, signed in both schemes: our own and Standard Webhooks. During a rotation there are several `secrets`. */
 export function deliveryHeaders(delivery: {
   eventId: string;
   body: string;
@@ -36,7 +36,7 @@ export function isCallbackSignature(value: string): boolean {
   return MEANT_AS_SIGNATURE.test(value);
 }
 
-/** True if `signature` is valid and, if `now` (unix seconds) is given, at most `toleranceSeconds` from it. Never throws. */
+/** True if `signature` is valid and, with `replay`, its time is at most `toleranceSeconds` from `now` (unix seconds). Never throws. */
 export function verifyCallback(
   secret: string,
   signature: string,
@@ -48,7 +48,7 @@ export function verifyCallback(
   const timestamp = Number(match[1]);
   if (replay && Math.abs(replay.now - timestamp) > replay.toleranceSeconds) return false;
   const expected = createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest();
-  // A callback has several signatures during a rotation, of which one must be valid.
+  // During a rotation, a callback has several signatures. One of them must be valid.
   const given = match[2]!.split(',v1=').slice(1);
   return given.some((hex) => timingSafeEqual(expected, Buffer.from(hex, 'hex')));
 }
