@@ -5,7 +5,7 @@ import { type Html, html } from '../html/html.ts';
 
 export type PageStep = 'pay' | 'switch' | 'cancel' | 'continue' | 'complete' | 'status';
 
-/** Paths of the buyer's pages as the browser sees them: a proxy may add a path in front of them. */
+/** Creates the paths of the buyer's pages as the browser sees them: a proxy may add a path prefix. */
 export function createPaths(urls: Urls) {
   const root = new URL(urls.checkout).pathname.replace(/\/+$/, '');
   const checkout = (sessionId: string) => `${root}/checkout/${encodeURIComponent(sessionId)}`;

@@ -15,7 +15,7 @@ export interface MethodOption {
   fees: FeeSplit;
 }
 
-/** Outcome of the last attempt, if the buyer may try again. */
+/** Last failed attempt of a buyer who may try again. */
 export interface FailedAttempt {
   /** `declined` for every code that a provider reports. */
   reason: 'declined' | Exclude<FailureCode, DeclineCode>;
@@ -45,7 +45,7 @@ export type CheckoutState =
   | { name: 'processing'; attempt: CurrentAttempt }
   /** `surplus`: further real payments for the same session. */
   | { name: 'paid'; payment: Payment; method: string; surplus: Payment[] }
-  /** `certain`: no money can arrive any more. */
+  /** `certain`: every provider reported that it took no money, so no late money is expected. */
   | { name: 'failed'; certain: boolean }
   | { name: 'expired' };
 
@@ -77,7 +77,7 @@ export function pageStateOf(checkout: Checkout, deps: MethodDeps, now: Instant):
   return { name: 'no_method', setback, reasons: session.environment === 'sandbox' ? offReasons(deps) : [] };
 }
 
-/** True if the provider reported, by callback or in answer to an inquiry, that it took no money. */
+/** True if the provider refused the payment, or reported that it failed, so that no money was taken. */
 function isCertain({ failureCode }: Payment): boolean {
   return failureCode !== null && (isDecline(failureCode) || failureCode === 'handoff_refused');
 }

@@ -149,7 +149,7 @@ function pathAfter(shop: Shop, id: string, started: StartedPayment): string {
   }
 }
 
-/** `isReturned`: the provider sent the buyer back as one who has paid, which proves nothing. */
+/** Query of a visit. `isReturned`: the provider sent the buyer back as if the payment succeeded, which does not prove it. */
 interface Arrival {
   notice?: Notice | null;
   isReturned?: boolean;

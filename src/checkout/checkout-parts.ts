@@ -20,12 +20,12 @@ const NOTICES = {
 
 export type Notice = keyof typeof NOTICES;
 
-/** Null for an unknown code. */
+/** The notice of a code; null for an unknown code. */
 export function readNotice(code: unknown): Notice | null {
   return typeof code === 'string' && Object.hasOwn(NOTICES, code) ? (code as Notice) : null;
 }
 
-// Drawn on a 24 by 24 grid, in the colour of the text. Each has a text next to it, so screen readers skip it.
+// Icons on a 24 by 24 grid, in the colour of the text. Each icon has a text next to it, so screen readers skip the icon.
 const DRAWINGS = {
   card: '<rect x="3" y="5.5" width="18" height="13" rx="2.5"/><path d="M3 10h18M6.5 14.5h4"/>',
   wallet:
@@ -51,13 +51,13 @@ function sign(name: IconName, mood: 'good' | 'calm' | 'bad'): Html {
 /** Delay before the script takes the buyer back to the merchant. */
 const RETURN_AFTER_SECONDS = 5;
 
-/** The one heading of a page; the script moves the focus here when the page changes. */
+/** The only heading of a page; the script moves the focus here when the page changes. */
 export function heading(text: Html | string, top?: { icon: IconName; mood: 'good' | 'calm' | 'bad' }): Html {
   return html`${top && sign(top.icon, top.mood)}
     <h1 id="heading" tabindex="-1">${text}</h1>`;
 }
 
-/** The sentence under the heading, which is announced along with it. */
+/** The sentence under the heading, which screen readers announce together with the heading. */
 export function introduction(text: Html | string): Html {
   return html`<p class="lede" data-lede>${text}</p>`;
 }
@@ -122,7 +122,7 @@ function renderSummary(session: Session, rows: Html | null): Html {
   </section>`;
 }
 
-/** Page with the order summary next to its content. `rows` is null if the buyer cannot pay. */
+/** Page with the order summary next to its content. `rows` are the fee and the total; null if the buyer cannot pay. */
 export function renderColumns(session: Session, rows: Html | null, content: Html): Html {
   return html`<div class="columns">
     ${renderSummary(session, rows)}

@@ -122,7 +122,7 @@ export function renderAttempt(shop: Shop, session: Session, state: InProgress, n
   return renderColumns(session, renderSums(attempt.payment.fees), content);
 }
 
-/** The page of a payment whose money is on its way. The buyer cannot stop it, or pay another way. */
+/** The page of a payment whose money is on its way. The buyer can neither cancel it nor choose another payment method. */
 export function renderProcessing(shop: Shop, session: Session, { attempt }: Processing): Html {
   const usually = attempt.eta !== null && html` This usually takes ${attempt.eta}.`;
   const content = html`${heading('Your payment is in progress', { icon: 'clock', mood: 'calm' })}
@@ -135,7 +135,7 @@ export function renderProcessing(shop: Shop, session: Session, { attempt }: Proc
 /** Reloads the page in browsers without JavaScript. */
 export const REFRESH_HEAD = html`<noscript><meta http-equiv="refresh" content="${REFRESH_SECONDS}" /></noscript>`;
 
-/** Redirects to the provider from a page, because `form-action` also restricts redirects after a form. */
+/** Page that redirects to the provider. The policy `form-action` would block a direct redirect after the form. */
 export function renderContinue(attempt: CurrentAttempt, url: string): Html {
   return html`<div class="narrow panel">
     ${heading(html`Taking you to <bdi>${attempt.provider}</bdi>`)}

@@ -6,7 +6,7 @@ import type { ErrorPage } from '../html/html-page.ts';
 import { type Page, type Shop, renderDocument } from './checkout-layout.ts';
 import { heading, introduction } from './checkout-parts.ts';
 
-/** Pages that belong to no session. */
+/** The page of a checkout preview, which belongs to no session. */
 export const PREVIEW_PAGE: Page = plain('Preview', true, [
   heading('This is a preview'),
   introduction('Nothing was created, and nothing can be paid here.'),

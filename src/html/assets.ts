@@ -20,12 +20,12 @@ const TYPES: Record<string, string> = {
 const HASH_LENGTH = 12;
 const THEME = new URL('./assets/theme.css', import.meta.url);
 
-/** Reads a script once, at start. */
+/** Reads a script. Called once, when the process starts. */
 export function loadScript(file: URL): Asset {
   return assetOf(file, readFileSync(file));
 }
 
-/** Reads a style sheet once, at start, and puts the shared theme before it. */
+/** Reads a style sheet and puts the shared theme before it. Called once, when the process starts. */
 export function loadStyle(file: URL): Asset {
   return assetOf(file, Buffer.concat([readFileSync(THEME), readFileSync(file)]));
 }

@@ -4,12 +4,12 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
 
-/** A body that is the same for all callers, and its compressed forms, each made at the first request for it. */
+/** A body that is the same for all callers, with its compressed forms, each of which is created at its first request. */
 export interface Content {
   bytes: Buffer;
   /** Media type. */
   type: string;
-  /** Hash of the uncompressed bytes. */
+  /** Hash of the uncompressed bytes, for the ETag header. */
   tag: string;
   compressed: Map<Coding, Promise<Buffer>>;
 }
@@ -72,7 +72,7 @@ function codingFor(request: FastifyRequest): Coding | undefined {
   return CODINGS.find((coding) => coding === chosen);
 }
 
-/** https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2, by weak comparison. */
+/** True if an If-None-Match header has the tag, by weak comparison: https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2 */
 function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   const tags = (ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
   return tags.includes(etag) || tags.includes('*');

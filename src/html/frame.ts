@@ -1,7 +1,7 @@
 import type { Asset } from './assets.ts';
 import { type Html, html } from './html.ts';
 
-/** The parts in which pages differ. */
+/** Parts of an HTML document that differ between pages. */
 export interface Frame {
   title: string;
   style: Pick<Asset, 'path' | 'integrity'>;
@@ -11,7 +11,7 @@ export interface Frame {
   body: Html;
 }
 
-/** A card in the accent colour. With an inline icon, browsers do not request /favicon.ico. */
+/** Default icon: a card in the accent colour. With an inline icon, browsers do not request /favicon.ico. */
 const ICON = iconOf(
   '<rect width="16" height="16" rx="4" fill="#2451c7"/>' +
     '<path d="M3.5 5.5h9v5.5h-9zM3.5 7.2h9" fill="none" stroke="#fff" stroke-width="1.2"/>',
@@ -23,7 +23,7 @@ export function iconOf(drawing: string): string {
   return `data:image/svg+xml,${encodeURIComponent(svg)}`;
 }
 
-/** A whole document. `style.path` must be the path that the browser requests. */
+/** A complete HTML document. `style.path` must be the path that the browser requests. */
 export function renderFrame({ title, style, head, icon = ICON, body }: Frame): Html {
   return html`<!doctype html>
     <html lang="en">

@@ -41,7 +41,7 @@ export function sharedPage(page: Html): Content {
   return createContent(page.markup, HTML_TYPE);
 }
 
-/** Sends the page compressed. Browsers revalidate it, because it names style sheets of this release. */
+/** Sends a shared page, compressed. Browsers revalidate it, because it links to the style sheets of this release. */
 export function sendSharedPage(request: FastifyRequest, reply: FastifyReply, page: Content): Promise<FastifyReply> {
   reply.headers({ 'content-security-policy': CONTENT_SECURITY_POLICY, 'cache-control': 'public, no-cache' });
   return sendContent(request, reply, page);
@@ -68,7 +68,7 @@ export function originsOf(urls: readonly string[]): ReadonlySet<string> {
   return new Set(urls.map((url) => new URL(url).origin));
 }
 
-/** The fields of a form; none if the request had none. */
+/** The fields of the form in a request; empty if the body is not a form. */
 export function formOf(request: FastifyRequest): URLSearchParams {
   return request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
 }
