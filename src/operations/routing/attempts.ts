@@ -29,9 +29,9 @@ export interface AttemptRequest {
 
 export interface ChosenRoute {
   known: RouteView;
-  /** To be committed with the attempt: the decision and, for a probe, the claim on the route. */
+  /** Changes to commit with the attempt: the decision and, for a probe, its lease. */
   changes: Change[];
-  /** View of the decision; recorded once the changes are committed. */
+  /** View on which the decision was made. Its `isRecorded` is set once the changes are committed. */
   view: RoutingView;
   isProbe: boolean;
 }
@@ -99,8 +99,8 @@ export function factsOf(session: RequestedSession, at: Instant): RuleFacts {
   const { clientReferenceId, metadata, idempotencyKey } = session;
   const about = { amount, currency: CURRENCY, environment, preferredKind, product, customer, clientReferenceId };
   const pairs = Object.entries(metadata).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  // Key of a split by session: the same for a preview, the session that follows it, and its attempts. So it derives from
-  // the request, not from an id that only the session has.
+  // Key for a split by session. It is derived from the request, not from the session's id, so that a preview, the session that
+  // follows it and the attempts of that session have the same key.
   const sessionId = idempotencyKey ?? JSON.stringify([clientReferenceId, product, amount, customer, pairs]);
   return { ...about, metadata, at, sessionId };
 }
@@ -140,7 +140,7 @@ function decideAttempt(
   return undefined;
 }
 
-/** Claim of a probe: if another payment has claimed it meanwhile, the commit conflicts, and the attempt takes another route. */
+/** Change that leases a probe. If another payment has leased it meanwhile, the commit conflicts, and the attempt takes another route. */
 function claimOf(deps: Deps, { route, health }: RouteView, { paymentId }: AttemptRequest, now: Instant): Change[] {
   const record = leaseProbe(health, paymentId, now);
   return record ? writesOf(deps, route.environment, route.id, { record, transition: null }, now) : [];

@@ -24,7 +24,7 @@ export interface WatchDeps {
   store: Store;
   newId: NewId;
   log: Pick<Logger, 'info' | 'warn'>;
-  /** From 0 up to, not including, 1. */
+  /** Random number from 0 up to, not including, 1. */
   random(): number;
 }
 
@@ -50,7 +50,7 @@ const KINDS: Record<OutcomeResult, ResultKind> = {
   neutral: 'neutral',
 };
 
-/** Evaluates the routes' health; one instance commits each change. Updates `health` and returns the transitions. */
+/** Evaluates the health of routes. One of the instances commits each change. Updates `health` and returns the number of transitions. */
 export async function watchHealth(
   deps: WatchDeps,
   { environment, routes, connected, isFirst }: Watched,
@@ -128,7 +128,7 @@ async function writeFirst(
 
 /**
  * The results that are evidence about the route in its present state. In standby, only results of attempts that were made
- * in standby count: a buyer who was at the provider before proves nothing. Several refusals of one session count once,
+ * in standby count: an attempt that began before proves nothing. Several refusals of one session count once,
  * because the session may be the cause.
  */
 function tellingResults({ retryAt }: HealthRecord, results: readonly RecentOutcome[]): RecentOutcome[] {

@@ -49,7 +49,7 @@ export function decisionInput(
   return { algorithm: DEFAULT_POLICY.algorithm, draw: null, amount: null, barred: {}, ...fields };
 }
 
-/** Record of a decision, by default about no session. */
+/** Record of a decision about a payment, or about no session if it is a quote. */
 export function decisionRecord(
   { newId, now }: Pick<Deps, 'newId' | 'now'>,
   { snapshot: { id: snapshotId, environment } }: RoutingView,
@@ -66,7 +66,7 @@ export function effectOf(deps: Pick<Deps, 'router'>, environment: Environment, f
   return rules === NO_RULES ? NO_EFFECT : evaluateRules(rules, factsOf());
 }
 
-/** The quote of the best known route, without exploration; the same until the view of the routes changes. */
+/** The quote of the best known route, without exploration. It is cached until the view of the routes changes. */
 export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
   const view = deps.router.view(request.environment);
   const kind = request.kind ?? null;
@@ -95,7 +95,7 @@ export function routesNotTaking({ limited }: RoutingView, amount: Cents): Readon
   return new Map(reasons.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-/** The route, or the error of the rules: `forbidden`, or `no_eligible_route` naming every route. */
+/** The route of a quote, or the error: `forbidden` if a rule refuses the checkout, or `no_eligible_route` with the reasons. */
 export function routeOfQuote({ route, output }: Quote, { rejected, matched }: RuleEffect): RouteView | GatewayError {
   if (rejected !== null) {
     const message = `This checkout is refused by routing rule ${matched.at(-1)!.id}: ${rejected}.`;
@@ -144,7 +144,7 @@ export function paymentMethods(deps: RoutingDeps, request: Omit<QuoteRequest, 'k
     .map(({ route }) => route!.route);
 }
 
-/** The route of that id. Throws GatewayError `invalid_input`, naming the existing routes. */
+/** The route with the id `routeId`. Throws GatewayError `invalid_input`, naming the existing routes. */
 function namedRoute(deps: Pick<Deps, 'router'>, environment: Environment, routeId: string): RouteView {
   const { routes, ranked } = deps.router.view(environment);
   const named = routes.get(routeId);

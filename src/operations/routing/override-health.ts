@@ -11,7 +11,7 @@ import type { RouteView } from './routing-view.ts';
 // The latest time that ISO 8601 writes with a year of four digits.
 const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** Sets or ends an override. Throws GatewayError `not_found`, or `invalid_state` if there is nothing to change. */
+/** Sets or ends an operator's override of a route's health. Throws GatewayError `not_found`, or `invalid_state` if there is nothing to change. */
 export async function overrideHealth(deps: Deps, routeId: string, request: OverrideRequest): Promise<RouteView> {
   const route = deps.routes.find(({ id, environment }) => id === routeId && maySee(deps, environment));
   if (!route) {

@@ -12,7 +12,7 @@ export interface Estimates {
   environment: Environment;
   /** Outcomes before this time, in ms since 1970, are folded into the stored states; null before the first fold. */
   foldedUntil: Instant | null;
-  /** The stored states, as read, so that unchanged ones are not parsed again. */
+  /** JSON of the stored states, so that unchanged states are not parsed again. */
   storedBody: string;
   stored: States;
   /** The stored states with all later outcomes. */
@@ -31,7 +31,7 @@ interface Clearing {
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
 /** Six half-lives of the slow memory: older outcomes hardly weigh. */
 const LOOK_BACK_MS = 24 * 3600_000;
-// An outcome is timed when it is decided and seen when it is committed, some seconds later at most.
+// An outcome has the time of its decision, and other instances see it after its commit, at most some seconds later.
 const SETTLED_MS = 20_000;
 const UNKNOWN_SUCCESS_RATE = 0.85;
 const SLICE_MS = 10 * 60_000;
@@ -61,7 +61,7 @@ export async function readEstimates(
   const clearings = clearingsOf(health);
   const priors = [...priorsOf(routes), ...foreignRoutes(routes, health)];
   const settled = startOfBucket(now - SETTLED_MS);
-  // After a month without a running service, a month of buckets need not be read.
+  // Limits the look-back, for example after the service was stopped for a month.
   const since = Math.max(base.foldedUntil ?? 0, startOfBucket(now - LOOK_BACK_MS) + BUCKET_MS);
 
   const old = await readBuckets(store, environment, priors, { from: since, until: settled });
@@ -88,7 +88,7 @@ function foreignRoutes(routes: readonly Route[], health: ReadonlyMap<string, Hea
   return others.map((id) => ({ id, successRate: UNKNOWN_SUCCESS_RATE, group: '' }));
 }
 
-/** After a clock is set back, stored states lie in the future, and are computed again from the outcomes. */
+/** True if stored states lie in the future, after the clock was set back. They are then computed again from the outcomes. */
 function isAhead({ foldedUntil }: EstimateRecord, now: Instant): boolean {
   return foldedUntil > now + SETTLED_MS;
 }
@@ -112,7 +112,7 @@ async function readBuckets(
     buckets.push(...found);
     if (isLast) break;
     start = end;
-    // A quiet service far from its database must not query every ten minutes of a day.
+    // Longer slices while there are no outcomes, so that a quiet service does not send a query for every ten minutes of a day.
     slice = found.length === 0 ? Math.min(2 * slice, LONGEST_SLICE_MS) : SLICE_MS;
   }
   return buckets;
@@ -152,7 +152,7 @@ function byBucket(ids: readonly string[], tallies: readonly Tally[][]): Bucket[]
   return [...buckets].toSorted(([a], [b]) => a - b);
 }
 
-/** Times at which routes came back from standby. The fast memory of a route starts empty then. */
+/** Times at which routes came back from standby. At that time, the fast memory of the route is cleared. */
 function clearingsOf(health: ReadonlyMap<string, HealthRecord>): Clearing[] {
   return [...health].flatMap(([routeId, { cause, since }]) =>
     CLEARING.has(cause) ? [{ routeId, bucket: bucketOf(since, DEFAULT_POLICY) }] : [],

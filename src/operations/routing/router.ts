@@ -28,7 +28,7 @@ export interface RouterDeps extends WatchDeps {
 export interface Router {
   seed: string;
   view(environment: Environment): RoutingView;
-  /** The exploration budget of this process, as a share of a ticket. */
+  /** The exploration budget of this process, in multiples of one payment's amount. */
   tokens: Record<Environment, number>;
   /** Reads new outcomes and updates the health of the routes; returns the number of transitions. */
   refresh(): Promise<number>;
@@ -49,7 +49,7 @@ interface Built {
   views: Record<Environment, RoutingView>;
 }
 
-/** The router is empty before the first {@link Router.refresh}. */
+/** Creates the router. It knows no outcomes, health or rules before the first {@link Router.refresh}. */
 export function createRouter(deps: RouterDeps): Router {
   let known: Known = {
     health: { sandbox: new Map(), production: new Map() },
@@ -122,7 +122,7 @@ export function createRouter(deps: RouterDeps): Router {
     return transitions;
   }
 
-  // Serial: a slow refresh must not overwrite the state of a later one.
+  // Refreshes run one after another, so that a slow refresh cannot overwrite the state of a later one.
   const inTurn = createTurns();
 
   return {

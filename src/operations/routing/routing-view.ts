@@ -14,8 +14,8 @@ import type { RoutingDecision } from '../../store/tables/routing-tables.ts';
 import { type Estimates, priorsOf } from './read-estimates.ts';
 
 const PPM = 1_000_000;
-// Longest use of one snapshot. If the database has lost it, for example in a failover to a standby, a new one is written
-// after this time.
+// Longest use of one snapshot. If the database has lost the snapshot, for example in a failover to a standby server, a new one is
+// written after this time.
 const MAX_SNAPSHOT_AGE_MS = 60_000;
 
 /** Current state of a route. */
@@ -38,7 +38,7 @@ export interface RoutingView {
   ranked: readonly RouteView[];
   /** The routes that do not take every amount. */
   limited: readonly Route[];
-  /** Quotes on this view, by their other input. */
+  /** Cached quotes of this view, by the rest of their input. */
   quotes: Map<string, Quote>;
   /** True once the snapshot is stored. */
   isRecorded: boolean;
@@ -60,13 +60,13 @@ export interface ViewSource {
   environment: Environment;
   at: Instant;
   routes: readonly Route[];
-  /** Reason for which the provider of a route cannot be used; null if it can. */
+  /** Reason why the provider of a route cannot be used; null if it can be used. */
   providerReason(route: Route): string | null;
   healthOf(route: Route): HealthRecord;
   estimates: Estimates;
   rules: { compiled: CompiledRules; version: number };
   newId: NewId;
-  /** The view before, returned if nothing has changed. */
+  /** The previous view, which is returned if nothing has changed. */
   before: RoutingView | undefined;
 }
 

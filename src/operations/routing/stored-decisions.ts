@@ -29,6 +29,7 @@ export async function decisionsOf(deps: Pick<Deps, 'store'>, sessionId: string):
   return readDecisions(deps, offer ? [offer, ...attempts] : attempts);
 }
 
+/** The decisions of `records`, with the snapshots on which they were made. */
 export async function readDecisions(
   { store }: Pick<Deps, 'store'>,
   records: readonly RoutingDecision[],
@@ -49,7 +50,7 @@ export async function readDecisions(
   });
 }
 
-/** Replays a stored decision. */
+/** Computes a stored decision again from its snapshot and input. */
 export function replay(decided: Decided): Replayed {
   const { snapshot, input, output } = decided;
   const again = decide(snapshot, input, DEFAULT_POLICY);

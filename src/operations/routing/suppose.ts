@@ -13,14 +13,14 @@ import { factsOf } from './attempts.ts';
 import { decisionInput, routesNotTaking } from './offers.ts';
 import { type Decided, readDecisions } from './stored-decisions.ts';
 
-/** Dry run of a quote or of an attempt, with its reasons. Nothing is written or drawn. */
+/** Dry run of a quote or of an attempt, with its reasons. It writes nothing and draws no random numbers. */
 export interface Supposed extends Pick<StoredDecision, 'snapshot' | 'routes' | 'input' | 'output'> {
   rejected: string | null;
   /** Warnings about the rules of the request; none without rules. */
   warnings: Issue[];
 }
 
-/** Throws GatewayError `invalid_input` for rules that could not be saved either. */
+/** Makes a dry run. Throws GatewayError `invalid_input` for rules that could not be saved either. */
 export function dryRun(
   deps: Pick<Deps, 'caller' | 'router' | 'routes' | 'now' | 'newId'>,
   request: DryRunRequest,
@@ -33,7 +33,7 @@ export function dryRun(
   const { rules, warnings } = supposedRules(deps, view.rules, request.rules);
   const { kind = null, preferredRoute: preferredKind = null, clientReferenceId = null } = request;
   const checkout = { ...request, amount, preferredRoute: preferredKind, clientReferenceId };
-  // The key of a split is as random as that of a session.
+  // The key for splits is random, like the idempotency key of a new session.
   const identity = { customerEmail: request.customer, idempotencyKey: deps.newId('chk') };
   const effect = evaluateRules(rules, factsOf({ ...checkout, ...identity }, at));
   const purpose = kind === null ? 'offer' : 'attempt';
@@ -44,6 +44,7 @@ export function dryRun(
   return { snapshot, routes: snapshot.routes, input, output, rejected: effect.rejected, warnings };
 }
 
+/** Comparison of stored decisions (`was`) with the same decisions under other rules (`wouldBe`). */
 export interface Backtest {
   decisions: number;
   was: Totals;
@@ -59,7 +60,7 @@ interface Totals {
 
 const PAGE = 100;
 
-/** Repeats the newest decisions from their snapshots, under other rules or another objective. Later effects are unknown. */
+/** Repeats the newest decisions from their snapshots, under other rules or another objective. It cannot know the later outcomes. */
 export async function backtest(
   deps: Pick<Deps, 'store' | 'router' | 'routes'>,
   request: BacktestRequest,
