@@ -14,7 +14,7 @@ import type { MerchantEvent } from '../../store/webhooks-port.ts';
 
 type Blocking = Pick<Deps, 'store'>;
 
-/** Blocks new sessions and payments. Throws GatewayError `not_found`, or `invalid_state` for an erased customer. */
+/** Blocks new sessions and payments of a customer. Throws GatewayError `not_found`, or `invalid_state` for an erased customer. */
 export function blockCustomer(deps: Blocking, id: string, reason: string | null): Promise<Customer> {
   return move(deps, id, (customer) => ({
     ...customer,
@@ -23,7 +23,7 @@ export function blockCustomer(deps: Blocking, id: string, reason: string | null)
   }));
 }
 
-/** Throws GatewayError `not_found`, or `invalid_state` if the customer is erased. */
+/** Unblocks a customer. Throws GatewayError `not_found`, or `invalid_state` if the customer is erased. */
 export function unblockCustomer(deps: Blocking, id: string): Promise<Customer> {
   return move(deps, id, (customer) => ({ ...customer, status: 'active', statusReason: null }));
 }
@@ -44,7 +44,7 @@ function move(deps: Blocking, id: string, moved: (customer: Customer) => Custome
   });
 }
 
-// Almost every buyer has fewer sessions, so that the erasure is one transaction.
+// Almost every buyer has fewer sessions, so the erasure usually takes one transaction.
 const SESSIONS_AT_ONCE = 200;
 // Each conflict is a concurrent change of one of the sessions.
 const MAX_CONFLICTS = 50;

@@ -7,19 +7,20 @@ import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
 import { found } from '../not-found.ts';
 
+/** An operator's decision about a discrepancy. */
 export interface Verdict {
   action: DiscrepancyAction;
   note: string | null;
 }
 
-/** Throws GatewayError `not_found`. */
+/** Reads a discrepancy by id. Throws GatewayError `not_found`. */
 export async function getDiscrepancy({ store }: Pick<Deps, 'store'>, id: string): Promise<Discrepancy> {
   return found(await store.discrepancy(id), 'discrepancy', id, 'dis_');
 }
 
 /**
  * Refunds or accepts the money of a discrepancy: the new states, the postings, the refund and the record commit together,
- * once. Throws GatewayError `not_found`; `invalid_state` if it is resolved, is being refunded, changes at the same time, or
+ * once. Throws GatewayError `not_found`; `invalid_state` if the discrepancy is resolved, is being refunded, has changed, or
  * does not allow the action; `invalid_input` if a note is needed, or is given although the buyer was erased.
  */
 export async function resolveDiscrepancy(deps: Deps, id: string, { action, note }: Verdict): Promise<Discrepancy> {

@@ -6,12 +6,12 @@ import { DAY_MS } from '../../store/ledger-port.ts';
 import { environmentsOf } from '../access/caller.ts';
 import type { Deps } from '../deps.ts';
 
-/** Time per read. The embedded database reads on the main thread, and a longer read would delay payments. */
+/** Time range of one read. The embedded database reads on the main thread, and a longer read would delay payments. */
 const SLICE_MS = 5 * 60_000;
 
 /**
- * Balances of every account before `at`, without postings dated exactly at `at`. Without `at`, or with one in the future, the
- * current balances with every booking. The sums of whole days are stored, so this reads only the entries of the last day
+ * Balances of every account before `at`, without postings dated exactly at `at`. Without `at`, or with a future time, the current
+ * balances with every posting. The sums of whole days are stored, so this reads only the entries of the last day
  * before `at`.
  */
 export async function ledgerBalances(
@@ -37,7 +37,7 @@ function accountsOf(sums: readonly AccountSum[]): Balances['accounts'] {
   });
 }
 
-/** The entries of a posting have one time, so every slice has whole postings. */
+/** Sums of the entries before `at`. All entries of a posting have the same time, so every slice has whole postings. */
 async function sumsBefore(
   store: Deps['store'],
   environment: Environment,

@@ -7,7 +7,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { CURRENCY } from '../../domain/records.ts';
 import { timestamp } from '../../contract/resource-fields.ts';
 
-/** A page of the journal, newest first. Throws GatewayError `invalid_input` for a cursor that is no entry. */
+/** A page of the journal, newest first. Throws GatewayError `invalid_input` if the cursor is not the id of an entry. */
 export async function listJournal(
   { store }: Pick<Deps, 'store'>,
   filter: JournalFilter,
@@ -29,7 +29,7 @@ async function placeOf(store: Deps['store'], field: string, id: string): Promise
   throw invalidField(field, 'invalid_value', 'is no entry of the ledger', 'Use the id of an entry as a list gave it.');
 }
 
-/** The columns of an export, in order. Amounts are dollars with two decimals; one of debit and credit is empty. */
+/** The columns of an export, in order. Amounts are dollars with two decimals. Each line has either a debit or a credit. */
 export const EXPORT_COLUMNS = [
   'entry_id',
   'posting_id',
@@ -50,7 +50,7 @@ const PAGE = 100;
 // Cells that spreadsheets would take for formulas get an apostrophe: https://owasp.org/www-community/attacks/CSV_Injection
 const FORMAT = { record_delimiter: 'windows', escape_formulas: true } as const;
 
-/** The journal as CSV (RFC 4180) up to the time of the request, oldest first, in parts of one page, with whole postings. */
+/** The journal as CSV (RFC 4180) up to the time of the request, oldest first, page by page. The export has only whole postings. */
 export async function* exportJournal(
   { store, now }: Pick<Deps, 'store' | 'now'>,
   filter: JournalFilter,

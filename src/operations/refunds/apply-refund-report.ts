@@ -26,7 +26,7 @@ import { applyStoredPayout } from '../settlement/settle-payment.ts';
 
 type Mismatch = OriginMismatch | 'session_mismatch' | 'amount_mismatch';
 
-/** Applies a verified report on a refund once; a wrong one is flagged. A refund that was made at the provider is recorded. */
+/** Applies a verified report on a refund once; a wrong report is flagged. A refund that was made at the provider itself is recorded. */
 export async function applyRefundSignal(
   deps: Deps,
   subject: SignalSubject,
@@ -40,7 +40,7 @@ export async function applyRefundSignal(
   const { id: refundId, sessionId } = known;
   const { status } = report;
   const reportedSession = received.signal.ref.sessionId ?? subject.sessionId;
-  // A message about another session does not name this payment.
+  // A message that names another session does not name this payment.
   const paymentId = reportedSession === sessionId ? known.paymentId : null;
   const money = { amount: centsOfUnits(report.amount), currency: report.amount.currency };
   const about = { sessionId, paymentId, refundId, status, ...money };
@@ -74,7 +74,7 @@ async function recordForeign(
     const mismatch = originMismatch(checkout.session, current, received);
     if (mismatch) return unchanged(checkout, mismatch);
     if (currency !== CURRENCY) return unchanged(checkout, 'currency_mismatch');
-    // Read after the checkout, as in `decide`.
+    // Reads the refund after the checkout, for the reason given in `decide`.
     const known = await refundOfReference(deps, paymentId, report);
     if (known) return decide(deps, known, report, checkout, now);
     const recorded = recordForeignRefund(checkout, current, { refundId, amount, reference }, now);
@@ -89,7 +89,7 @@ async function refundOfReference({ store }: Deps, paymentId: string | null, { re
   return paymentId === null || reference === null ? undefined : store.refundOfReference(paymentId, reference);
 }
 
-/** Applies a provider's answer to a request or an inquiry. */
+/** Applies a provider's answer to a refund request or to an inquiry about a refund. */
 export async function applyRefundAnswer(deps: Deps, refund: Refund, answer: RefundOutcome): Promise<void> {
   const { outcome } = await commitDecision(deps, refund.sessionId, (checkout, now) =>
     decide(deps, refund, answer, checkout, now),
@@ -107,8 +107,8 @@ async function decide(
   checkout: Checkout,
   now: Instant,
 ): Promise<Decision<'applied' | 'ignored'>> {
-  // Read after the checkout: every change of a refund moves the version of its session, so a decision on a refund that is
-  // newer than the checkout conflicts.
+  // Reads the refund after the checkout. Every change of a refund changes the version of its session, so the commit conflicts if the
+  // refund is newer than the checkout.
   const refund = (await deps.store.refund(id))!;
   const decided = applyRefundReport(checkout, refund, report, now);
   if (report.status !== 'failed' || decided.outcome !== 'applied') return decided;
@@ -128,10 +128,10 @@ function mismatchOf(
 }
 
 /**
- * Asks a provider for a refund, and later for its outcome until there is one. Without an answer the money may have been paid
- * out, so only an answer of the provider fails a refund: a refusal, or for {@link UNKNOWN_PAYMENT_MS} no other answer than
- * that it does not know the payment. If several instances find the refund due, one of them asks. If its process ends between
- * the answer and the commit, the next one asks with the same id and gets the same answer.
+ * Requests a refund from a provider, and later inquires about its outcome until there is one. Without an answer, the money may have
+ * been paid out, so only an answer of the provider fails a refund: a refusal, or only the answer `unknown` (no such payment) for
+ * {@link UNKNOWN_PAYMENT_MS}. If several instances find the refund due, one of them sends the request. If that process ends before
+ * the commit, another instance repeats the request with the same id and gets the same answer.
  */
 export async function requestProviderRefund(deps: Deps, found: DueRefund): Promise<void> {
   const due: DueRefund = { ...found, attempts: found.attempts + 1, dueAt: deps.now() + LEASE_MS };
@@ -182,7 +182,7 @@ async function ask(
   return answer;
 }
 
-/** Postpones the next question to the provider. After some days, a log line asks the operator to check the refund. */
+/** Postpones the next request to the provider. After some days, a log line asks the operator to check the refund. */
 async function postpone(deps: Deps, due: DueRefund, problem?: string): Promise<void> {
   note(deps, due, problem);
   const dueAt = deps.now() + providerDelayMs(due.attempts);

@@ -44,7 +44,7 @@ export async function createRefund(
   return { refund, replayed: false };
 }
 
-/** The first answer again, without later changes of the refund, which a GET shows. */
+/** The answer to the first request. It does not show later changes of the refund; a GET shows them. */
 function replay(first: Refund, order: RefundOrder): Refund {
   if (first.requestHash === order.requestHash) {
     return { ...first, status: 'pending', failureReason: null, updated: first.created };

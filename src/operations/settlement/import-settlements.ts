@@ -10,7 +10,7 @@ import { type FileLine, readSettlementFile } from './parse-settlement-file.ts';
 import { settlePayment } from './settle-payment.ts';
 
 export interface ImportOptions {
-  /** Only payments of this environment are settled; undefined: of both. */
+  /** Only payments of this environment are settled; undefined for both environments. */
   environment: Environment | undefined;
   /** True to check the file and record nothing. */
   dryRun: boolean;
@@ -35,7 +35,7 @@ export async function importSettlements(deps: Deps, text: string, options: Impor
     const found = await Promise.all(page.map((line) => find(deps, line, options)));
     const single = found.map((each, index) => onceOnly(each, page[index]!.number, firstLines));
     reported.push(...(await Promise.all(page.map((line, index) => settle(deps, line, single[index]!, options)))));
-    // The embedded database reads on this thread: other work gets a turn.
+    // Lets other work run, because the embedded database reads on this thread.
     await turn();
   }
   return { dryRun: options.dryRun, lines: reported, ignoredColumns };
@@ -67,7 +67,7 @@ async function idOf(store: Deps['store'], { paymentId, reference }: SettlementLi
   return id;
 }
 
-/** Only the first line of a payment counts, because a second one may be a mistake. */
+/** Only the first line of a payment counts, because a second line may be a mistake. */
 function onceOnly(found: Found, number: number, firstLines: Map<string, number>): Found {
   if ('code' in found) return found;
   const first = firstLines.get(found.payment.id);

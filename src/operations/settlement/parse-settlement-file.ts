@@ -16,7 +16,7 @@ const MAX_LINES = 10_000;
 /** Limit of the file size, in bytes. */
 export const MAX_FILE_BYTES = 1024 * 1024;
 
-/** One line of a file, with its number there: the header is line 1. */
+/** One line of a settlement file, with its line number: the header is line 1. */
 export interface FileLine {
   number: number;
   /** Raw cells, for the report. */
@@ -32,7 +32,7 @@ interface Row {
 
 const SUGGESTION = `Send CSV with a header line: payment_id or reference, amount, currency, and settled_at if you have it; at most ${MAX_LINES} lines.`;
 
-/** Throws GatewayError `invalid_input` for a file of another format; the fault of a line is part of that line. */
+/** Parses a settlement file. Throws GatewayError `invalid_input` for another format. An invalid line has a fault in `read`. */
 export async function readSettlementFile(
   text: string,
   now: number,

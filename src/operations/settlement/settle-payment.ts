@@ -38,6 +38,7 @@ export async function settlePayment(
   return { outcome, payment: checkout.payments.find((one) => one.id === id)! };
 }
 
+/** A payout as the caller of the API reports it. */
 export interface Payout {
   /** Amount in US dollars. */
   amount?: number | undefined;
@@ -49,7 +50,7 @@ const TIME_NEEDED = 'Give the time at which it was paid out, or none for now.';
 
 /**
  * Records the payout of a payment once; a repeat returns the first record. Throws GatewayError `not_found`, `invalid_input`
- * for a time in the future or before the year 2000, and `invalid_state` if there is nothing or another amount to pay out.
+ * for a time in the future or before the year 2000, and `invalid_state` if nothing, or another amount, is to be paid out.
  */
 export async function recordPayout(deps: Deps, paymentId: string, payout: Payout): Promise<Settlement> {
   const { reference = null, settledAt = null } = payout;
@@ -87,7 +88,7 @@ export async function recordPayout(deps: Deps, paymentId: string, payout: Payout
   }
 }
 
-/** Applies a verified payout report once; a wrong one is flagged. */
+/** Applies a verified payout report once; a wrong report is flagged. */
 export function applySettlementSignal(
   deps: Deps,
   { sessionId, paymentId, payment }: SignalSubject,
@@ -122,7 +123,7 @@ function settleEntry(
   const { outcome, next, effects } = recordSettlement(checkout, payment.id, report, now);
   if (outcome === 'settled') return changed(checkout, next, 'applied', [...left, ...effects]);
   if (outcome === 'already') return changed(checkout, checkout, left.length > 0 ? 'applied' : 'ignored', left);
-  // `applyStoredPayout` uses the report if the money comes back: a concurrent decision on that must see it.
+  // If money comes back later, `applyStoredPayout` uses this report. A copy of the checkout makes concurrent decisions conflict.
   return changed(checkout, outcome === 'refunded' ? { ...checkout } : checkout, outcome, left);
 }
 
