@@ -18,7 +18,7 @@ import type { Deps } from './deps.ts';
 import { found } from './not-found.ts';
 
 type KeyDeps = Pick<Deps, 'store' | 'now'>;
-/** With the caller's key, if any. A change by a revoked key is rejected, even if this instance does not know of the revocation yet. */
+/** Dependencies of a change of keys, with the caller's key, if any. The commit rejects a change by a revoked key. */
 type KeyWriteDeps = KeyDeps & Partial<Pick<Deps, 'caller'>>;
 
 /** Fields of a new key; limits in cents. */
@@ -37,27 +37,27 @@ export async function createApiKey(
   return { key, spentToday: key.scope === 'agent' ? 0 : null, text };
 }
 
-/** Newest first. */
+/** API keys, newest first. */
 export async function listApiKeys(deps: KeyDeps, filter: ApiKeyFilter, page: Page): Promise<PageResult<KnownKey>> {
   const { items, hasMore } = await deps.store.listApiKeys(filter, page);
   return { items: await Promise.all(items.map((key) => known(deps, key))), hasMore };
 }
 
-/** Revokes a key, once. Throws GatewayError `not_found`, or KeyRefusal if the caller's key was revoked meanwhile. */
+/** Revokes a key; a repeat changes nothing. Throws GatewayError `not_found`, or KeyRefusal if the caller's key was revoked meanwhile. */
 export async function revokeApiKey(deps: KeyWriteDeps, id: string): Promise<KnownKey> {
   await find(deps, id);
   await commitBy(deps, { type: 'api_key_revoked', keyId: id, at: deps.now() });
   return known(deps, await find(deps, id));
 }
 
-/** True if committed. The commit checks the caller's key, because this instance may still have a revoked key in its cache. */
+/** Returns true if the change was committed. The commit checks the caller's key, because this instance may have cached a revoked key. */
 async function commitBy({ store, caller }: KeyWriteDeps, change: Change): Promise<boolean> {
   const result = await store.commit(caller ? [{ type: 'api_key_active', keyId: caller.id }, change] : [change]);
   if (!result.done && result.conflict === 'key_revoked') throw revokedKeyError();
   return result.done;
 }
 
-/** Registers BOOTSTRAP_API_KEYS as admins. Their ids derive from the keys, so that all instances agree. Revoked keys stay revoked. */
+/** Registers BOOTSTRAP_API_KEYS as admin keys. Their ids derive from the keys, the same on all instances. Revoked keys stay revoked. */
 export async function registerConfiguredKeys(
   deps: KeyDeps & Pick<Deps, 'log'>,
   texts: readonly string[],
@@ -100,7 +100,7 @@ async function known({ store, now }: KeyDeps, key: ApiKey): Promise<KnownKey> {
   return { key, spentToday: key.scope === 'agent' ? await store.apiKeySpend(key.id, dayOf(now())) : null };
 }
 
-/** Error for limits that do not match the scope; undefined if they do. */
+/** Error for spending limits that do not match the scope of the key; undefined if they match. */
 function limitsFault({ scope, spendPerCheckout, spendPerDay }: KeyRequest): GatewayError | undefined {
   const hasLimits = spendPerCheckout !== null || spendPerDay !== null;
   if (hasLimits === (scope === 'agent')) return undefined;

@@ -30,7 +30,7 @@ export interface SignalSubject {
   payment: Payment | undefined;
 }
 
-/** Result of a signal: `unknown` if it names no record of this service. `queued`: a merchant event was queued. */
+/** Result of applying a signal. `outcome` is `unknown` if it names no record of this service. `queued`: a merchant event was queued. */
 export interface AppliedSignal {
   outcome: string;
   queued: boolean;
@@ -53,7 +53,7 @@ type Decide<Outcome extends string> = (
   now: Instant,
 ) => Decision<Outcome> | Promise<Decision<Outcome>>;
 
-/** Commits a message once, with its effects and discrepancy. */
+/** Commits a message once, together with its effects and the discrepancy that it causes. */
 export async function applyMessage<Outcome extends string>(
   deps: Deps,
   { provider, environment, eventId, signal, body }: ReceivedSignal,
@@ -101,7 +101,7 @@ async function repeated(deps: Deps, message: UndecidedMessage): Promise<'duplica
   return EVENT_CONFLICT;
 }
 
-/** A signal as JSON; units are decimal text. */
+/** A signal as JSON, with bigint amounts as decimal strings. */
 export function signalJson(signal: Signal): string {
   return JSON.stringify(signal, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
 }

@@ -39,11 +39,11 @@ export function applyReversalSignal(
     if (mismatch) return unchanged(checkout, mismatch);
     if (!payment) return unchanged(checkout, 'unknown_payment');
     if (isForeignMoney) return unchanged(checkout, 'currency_mismatch');
-    // Read after the checkout: every change of a reversal moves the version of its session.
+    // Reads the reversal after the checkout: if it changes between the reads, the session version changes too, and the commit conflicts.
     const known = await deps.store.reversalOfReference(payment.id, reference);
     const state = { reference, status, revision, reason, ...amounts };
     const decided = applyReversal(checkout, payment, known, state, ids, now);
-    // Returned money can be part of a payout that was reported while nothing was left.
+    // Money that the provider returns can be part of a payout that was reported when nothing of the payment was left.
     const isReturned = decided.outcome === 'applied' && amounts.taken < (known?.taken ?? 0);
     return isReturned ? applyStoredPayout(deps, checkout, decided, payment.id, now) : decided;
   }

@@ -75,7 +75,7 @@ function applyTo(deps: Deps, subject: SignalSubject, received: ReceivedSignal): 
   }
 }
 
-/** The session and payment of a reference; undefined if there are none, or if the names disagree. */
+/** The session and the payment that a reference names; undefined if there are none, or if its ids contradict each other. */
 async function subjectOf(
   { store }: Deps,
   { provider, environment }: SignalOrigin,
@@ -90,8 +90,8 @@ async function subjectOf(
   for (const id of ids) {
     const payment = await store.payment(id);
     if (!payment) continue;
-    // A reference is the provider's own id, and two providers can use the same id. A payment of another provider that is named
-    // by our id is flagged later.
+    // A reference is an id of the provider, and two providers can use the same one, so the payment must belong to the sender. A
+    // payment that the signal names by our id may belong to another provider; that mismatch is flagged later.
     const isOwn = payment.route.provider === provider && payment.environment === environment;
     const names = [payment.providerReference, payment.chargeReference];
     const isNamed = reference === undefined || payment.providerReference === null || names.includes(reference);
@@ -100,7 +100,7 @@ async function subjectOf(
   return undefined;
 }
 
-/** The payment of a refund that the provider names by our id. */
+/** The payment of the refund that a signal names by our refund id. */
 async function subjectOfRefund({ store }: Deps, signal: Signal): Promise<SignalSubject | undefined> {
   if (signal.about !== 'refund' || signal.refund.ours === null) return undefined;
   const refund = await store.refund(signal.refund.ours);
@@ -153,7 +153,7 @@ function costOf({ log }: Deps, { cost }: ProviderReport, provider: string): numb
   return null;
 }
 
-/** Records for a report on a payment that the buyer did not start here, and for surplus money. */
+/** Ids and route for a reported payment that the buyer did not start on our page, and ids for surplus money. */
 function unforeseen({ routes, newId }: Deps, { session }: Checkout, provider: string): UnstartedRecords {
   const ofProvider = routes.filter(
     ({ environment, integrationId }) => environment === session.environment && integrationId === provider,

@@ -16,7 +16,7 @@ import { SAMPLE_PROVIDER_SECRET, SAMPLE_WEBHOOK_SECRET } from './webhook-samples
 /** The query parameters of every list; the summary names them once. */
 const COMMON_QUERY = ['environment', 'limit', 'startingAfter', 'endingBefore'];
 
-// The summary explains these errors.
+// Errors that every action can have. The summary explains them once.
 const ANYWHERE = new Set([INVALID_INPUT, INVALID_JSON, SPEND_LIMIT, UNAVAILABLE]);
 
 const SUMMARY = [
@@ -36,7 +36,7 @@ export function capabilitiesOf(
   actions: readonly Action[],
   operations: readonly string[],
 ): Capabilities {
-  // The rest does not change while the process runs.
+  // Everything except the routes stays the same while the process runs.
   const constant = described.get(deps.urls) ?? describe(deps, actions, operations);
   described.set(deps.urls, constant);
   return { ...constant, routes: listRoutes(deps, usualEnvironment(deps)).map(essentialsOf) };
@@ -81,7 +81,7 @@ function describeAction(deps: ExampleDeps, action: Action): Capabilities['action
   };
 }
 
-/** Fields for the choice of a route. */
+/** The fields of a route that a caller needs in order to choose one. */
 function essentialsOf(route: RouteSummary): Capabilities['routes'][number] {
   const { id, kind, score, health, eta, buyerFeeRate, gatewayFeeRate, kycPolicy } = route;
   return { id, kind, score, health, eta, buyerFeeRate, gatewayFeeRate, kycPolicy };
@@ -96,7 +96,7 @@ function excerptOf(response: Record<string, unknown>): Record<string, unknown> {
   }
   if (!('feeSplit' in response)) return response;
   const { id, checkoutUrl, feeSplit, dryRun } = response as Partial<CheckoutResult>;
-  // The preview shows the same fees.
+  // The example of checkout.preview shows the same fees.
   if (dryRun === false) return { id, checkoutUrl, dryRun };
   return { ...(dryRun !== undefined && { dryRun }), feeSplit };
 }
@@ -123,7 +123,7 @@ const ADVICE: Record<string, string> = {
   getSession: 'Why its route: GET /api/gateway/routing/decisions/{id}.',
   getPayment: 'Takes a chk_ id too: poll it until paid; 404 until the buyer starts.',
 };
-// Lists whose advice names the endpoints for a single record.
+// The listed endpoints. The advice for a list also names the endpoints for a single record.
 const LISTED: readonly Endpoint[] = [
   SESSION_ENDPOINTS.createSession,
   SESSION_ENDPOINTS.listSessions,
@@ -166,7 +166,7 @@ const WEBHOOK_GUIDE: Record<string, unknown> = {
     { type: 'payment.paid', meaning: 'Confirmed.', fulfill: true },
     { type: 'payment.failed', meaning: 'Failed, timed out or rejected.', fulfill: false },
   ],
-  // Sent only to endpoints that name them.
+  // Sent only to webhook endpoints that subscribe to these types.
   optionalEvents: 'payment.refunded, payment.disputed',
   headers: 'x-gateway-event and webhook-id: event id. webhook-timestamp: unix seconds.',
   signature: {
@@ -199,7 +199,7 @@ const WEBHOOK_GUIDE: Record<string, unknown> = {
   rules: ['Verify the signature before changing orders.', 'Store the raw payload.'],
 };
 
-// Names of the options that differ from the name of their field.
+// Names of command-line options that differ from the name of their field.
 const OPTION_NAMES: Readonly<Record<string, string>> = {
   clientReferenceId: 'reference',
   preferredRoute: 'kind',
@@ -228,6 +228,6 @@ export function commandLine(base: string, words: readonly string[]): string {
 
 function quoted(word: string): string {
   if (/^[\w@%+=:,./-]+$/.test(word)) return word;
-  // In single quotes a shell takes everything but the single quote itself.
+  // In single quotes, a shell takes every character literally except the single quote.
   return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -4,6 +4,6 @@ import { type Cents, centsFromAmount } from '../domain/money.ts';
 /** Cents of an amount that the contract has already checked. */
 export function centsOf(amount: number): Cents {
   const cents = centsFromAmount(amount);
-  assert(cents !== undefined, 'the contract lets whole cents through only');
+  assert(cents !== undefined, 'the contract accepts only whole cents');
   return cents;
 }

@@ -70,7 +70,7 @@ async function changesOf(
     if (earlier) changes.push({ type: 'invoice_changed', invoice });
     else created.push({ type: 'invoice_created', invoice });
   }
-  // An old attempt is closed before a new one opens: the database allows one pending payment at a time.
+  // New payments come after changed ones, because the database allows only one pending payment of a session.
   changes.push(...created);
   for (const [discrepancy, earlier] of differing(before.discrepancies, next.discrepancies)) {
     const version = discrepancy.version + 1;
@@ -79,7 +79,7 @@ async function changesOf(
   }
   for (const outcome of outcomesOf(before, next, now)) changes.push({ type: 'outcome_recorded', outcome });
   const announced = effects.filter(({ type }) => type.startsWith('announce')).length;
-  // Its sequence is the version of the session that the commit makes.
+  // The sequence of an event is the new version of its session, so one commit can have only one event.
   assert(announced <= 1, 'a decision announces more than one event');
   const endpoints = announced > 0 ? await deps.store.endpoints() : [];
   for (const effect of effects) changes.push(...changesOfEffect(deps, next, effect, endpoints, now));
@@ -117,7 +117,7 @@ function changesOfEffect(
       return [effect];
     case 'announce':
       return announcement(deps, session, effect.payment, { status: effect.status }, endpoints, now);
-    // A refunded or disputed payment stays paid.
+    // The status in these events is `paid`, because a refunded or disputed payment stays paid.
     case 'announce_refund':
       return announcement(deps, session, effect.payment, { status: 'paid', refund: effect.refund }, endpoints, now);
     case 'announce_dispute':

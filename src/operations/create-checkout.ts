@@ -29,7 +29,7 @@ interface Offer {
  * Creates a session, and its customer if the address is new, in one transaction. The same idempotency key with the same
  * input returns the first session again (`replayed`). Throws GatewayError `idempotency_conflict` for the same key with
  * other input, `forbidden` for a blocked customer, by a routing rule or for production on a service with a test clock,
- * `no_eligible_route` if rules leave none, `spend_limit_exceeded` if an agent's limits are reached.
+ * `no_eligible_route` if rules leave no route, `spend_limit_exceeded` if an agent's limits are reached.
  */
 export async function createCheckout(
   deps: Deps,
@@ -111,7 +111,7 @@ interface Draft {
   quote: Quote;
 }
 
-/** A draft of a session, or the error if the rules allow none. */
+/** A session that is not stored yet, or the error if the routing rules or the test clock refuse it. */
 function draftSession(deps: Deps, request: SessionRequest, customerId: string | undefined): Draft | GatewayError {
   const { environment } = request;
   if (deps.testClock && environment === 'production') {
@@ -176,10 +176,10 @@ async function replayOrRefuse(
   return { session: replay(first, request), replayed: true };
 }
 
-/** The session of the first request. Throws GatewayError `idempotency_conflict` for other input. */
+/** The session of the first request with this idempotency key. Throws GatewayError `idempotency_conflict` for other input. */
 function replay(first: Session, request: SessionRequest): Session {
   if (first.requestHash === hashOf(request, centsOf(request.amount))) return { ...first, status: 'routed' };
-  // The key of an erased buyer stays used for good, but its answer is not stored.
+  // The idempotency key of an erased buyer stays used, but its first answer is no longer stored.
   const [message, problem, suggestion] = isErased(first)
     ? [
         'This idempotencyKey was used for a session whose customer has been erased.',

@@ -19,7 +19,7 @@ import type { TestClock } from './test-clock.ts';
 interface HandoffLimits {
   /** For all handoffs of the attempt. */
   totalMs: number;
-  /** Limits of the first request, of its repetition and of the inquiry. */
+  /** Limits of the first request (`handoffMs`), of the repeated request and of the inquiry. */
   handoffMs: number;
   againMs: number;
   inquiryMs: number;
@@ -68,7 +68,7 @@ export interface WebhookDeps {
   secretBox: SecretBox;
   /** Addresses that webhooks may be sent to. */
   targets: WebhookTargets;
-  /** For test deliveries; the dispatcher has its own. */
+  /** Senders of test deliveries. The dispatcher has its own deliverers. */
   deliverers: Deliverers;
   /** The endpoint that the configuration of this process names. */
   configured: { endpointId: string; secret: string } | undefined;

@@ -4,7 +4,7 @@ import type { Session } from '../domain/records.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 
-/** Throws GatewayError `not_found`, or `invalid_state` once a buyer has started. An expired session stays unchanged. */
+/** Expires a session that no buyer has started. Throws GatewayError `not_found`, or `invalid_state` once a buyer has started it. */
 export async function expireSession(deps: Deps, id: string): Promise<Session> {
   const { outcome, checkout } = await commitDecision(deps, id, decideExpiry);
   if (outcome !== 'invalid_state') return checkout.session;

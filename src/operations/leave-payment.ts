@@ -9,8 +9,8 @@ import { foundSession } from './not-found.ts';
 // Time limit of each request to the provider, because the buyer waits.
 const ASK_MS = 2500;
 
-// Both operations take the number of the attempt that the page showed: a form from an old tab, a second click or a resent
-// form must not change a newer attempt.
+// chooseAnotherMethod and cancelCheckout take the number of the attempt that the page showed, so that a form from an old tab, a second
+// click or a resent form does not change a newer attempt.
 
 export interface LeaveResult {
   checkout: Checkout;
@@ -47,7 +47,7 @@ export async function cancelCheckout(deps: Deps, sessionId: string, attempt: num
   return checkout;
 }
 
-/** Cancels a payment at its provider; returns true if that succeeded. Money that arrived before is applied. */
+/** Cancels a payment at its provider; returns true if that succeeded. If the payment was paid before, its money is applied. */
 async function stop(deps: Deps, payment: Payment): Promise<boolean> {
   const provider = deps.providers.get(payment.route.provider);
   if (!provider) return false;

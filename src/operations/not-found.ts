@@ -1,6 +1,6 @@
 import { GatewayError } from '../domain/gateway-error.ts';
 
-/** The record. Throws GatewayError `not_found` if there is none. */
+/** Returns `item`. Throws GatewayError `not_found` if it is undefined. */
 export function found<Item>(item: Item | undefined, record: string, id: string, prefix: string): Item {
   if (item === undefined) throw recordNotFound(record, id, prefix);
   return item;

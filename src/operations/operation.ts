@@ -5,7 +5,7 @@ import type { ErrorCode } from '../domain/gateway-error.ts';
 import { traced } from '../telemetry/tracing.ts';
 import type { Deps } from './deps.ts';
 
-/** Hints with the meaning that the Model Context Protocol gives them. */
+/** Tool annotations of the Model Context Protocol. */
 export interface Annotations {
   readOnlyHint: boolean;
   destructiveHint: boolean;
@@ -30,7 +30,7 @@ interface Outcome<Result> {
 interface Description {
   /** Dotted, for example `checkout.create`. */
   name: string;
-  /** The effect of the operation, the cases for and against its use, and its limits. */
+  /** Effect of the operation, when to use it and when not, and its limits. */
   description: string;
   annotations: Annotations;
   /** Permission that the caller needs. */
@@ -45,7 +45,7 @@ export type ExampleDeps = Pick<Deps, 'routes' | 'router' | 'urls' | 'merchantNam
 export interface Operation extends Description {
   input: z.ZodType;
   output: z.ZodType;
-  /** Validates the input and runs the operation. Throws GatewayError; `hint` ends the suggestion of an `invalid_input`. */
+  /** Validates the input and runs the operation. Throws GatewayError; `hint` is appended to the suggestion of `invalid_input`. */
   execute(deps: Deps, sent: unknown, hint: string): Promise<Outcome<unknown>>;
 }
 
@@ -62,7 +62,7 @@ export interface Action extends Operation {
 interface Definition<Input extends z.ZodType, Output extends z.ZodType> extends Description {
   input: Input;
   output: Output;
-  /** Reads the input if its validation depends on the settings of the service; by default `input` reads it. */
+  /** Reader of the input, if its validation depends on the settings of the service. Default: the schema `input`. */
   reader?(deps: Deps): InputReader<z.output<Input>>;
   /** `sent` is the unparsed input, with the original order of its keys. */
   run(

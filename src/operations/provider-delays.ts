@@ -1,9 +1,9 @@
-/** Lease of a question to a provider. It is longer than the answers can take. */
+/** Lease of a task that sends requests to a provider. It is longer than these requests can take. */
 export const LEASE_MS = 60_000;
 const FIRST_DELAY_MS = 5000;
 const LONGEST_DELAY_MS = 60 * 60_000;
 
-/** Delay before the next question to a provider, by the number of earlier questions. */
+/** Back-off before the next request to a provider, by the number of earlier requests. */
 export function providerDelayMs(attempts: number): number {
   return Math.min(FIRST_DELAY_MS * 2 ** (attempts - 1), LONGEST_DELAY_MS);
 }

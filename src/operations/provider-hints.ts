@@ -7,12 +7,12 @@ import { applyAnswer } from './apply-signal.ts';
 import type { Deps } from './deps.ts';
 import { LEASE_MS, providerDelayMs } from './provider-delays.ts';
 
-// While a provider is down, its hints wait for buyers who look at their page. So a hint that is up to an hour old is asked about
-// every 30 s at least, and later the delay grows with its age.
+// Buyers wait for the answers to hints when a provider recovers from an outage. So the back-off of a hint is at most 30 s in its first
+// hour, and later at most 1/120 of its age.
 const LONGEST_FIRST_DELAY_MS = 30_000;
 const PARTS_OF_AGE = 120;
 
-// The rest may be known later, such as the provider's charge for a payment. The values are times since the hint arrived.
+// After an incomplete answer, such as one without the provider's charge, the provider is asked again at these times after the hint.
 const RECHECKS_MS = [60, 24 * 60].map((minutes) => minutes * 60_000);
 const ABANDONED_AFTER_MS = 3 * 24 * 60 * 60_000;
 
@@ -39,7 +39,7 @@ export async function queueHints(deps: Deps, origin: SignalOrigin, hints: readon
   return hints.map(({ mismatch }) => mismatch ?? 'queued');
 }
 
-/** Queues a question about a payment whose buyer came back from the provider: one row, however often they reload the page. */
+/** Queues a hint about a payment whose buyer came back from the provider. Each payment has one such row, however often the page loads. */
 export async function queueReturn(deps: Deps, payment: Payment): Promise<void> {
   const provider = deps.providers.get(payment.route.provider);
   const about = payment.status === 'pending' ? provider?.returnHint?.(payment) : undefined;
@@ -59,8 +59,8 @@ function queued(
 }
 
 /**
- * Asks a provider about the object of a hint and applies the answer. Of several instances that find the hint due, one asks. The
- * answer also counts for the hints about the same object that arrived before the question.
+ * Asks a provider about the object of a hint and applies the answer. If several instances find the hint due, one of them asks. The
+ * answer also finishes the hints about the same object that arrived before the request.
  */
 export async function answerHint(deps: Deps, due: QueuedHint): Promise<void> {
   const asked = deps.now();
@@ -79,7 +79,7 @@ export async function answerHint(deps: Deps, due: QueuedHint): Promise<void> {
   await deps.store.commit([{ type: 'hint_finished', hint: after, asked }]);
 }
 
-/** Applies every page of the answer. Returns true if the provider or this service may know more later. */
+/** Applies every page of the answer. Returns true if the answer is incomplete, so that the provider must be asked again later. */
 async function applyPages(deps: Deps, provider: Provider, { about, objectId: id }: QueuedHint): Promise<boolean> {
   let isIncomplete = false;
   let page: string | null = null;
@@ -87,7 +87,7 @@ async function applyPages(deps: Deps, provider: Provider, { about, objectId: id 
     const answer: HintAnswer = await provider.query!({ about, id }, page);
     for (const signal of answer.signals) {
       const { outcome } = await applyAnswer(deps, provider, signal);
-      // Another program's, or of a payment whose own callback is late: only a paid payment is known by the name of its charge.
+      // The object belongs to another program, or its payment is not known as paid yet, and so not by its charge reference.
       isIncomplete ||= outcome === 'unknown' && signal.about !== 'payment';
     }
     isIncomplete ||= answer.isIncomplete ?? false;

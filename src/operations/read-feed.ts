@@ -4,7 +4,7 @@ import type { PageResult } from '../store/list-page.ts';
 import type { Store } from '../store/store.ts';
 import type { MerchantEvent } from '../store/webhooks-port.ts';
 
-/** Number of events that get their position in one commit, which takes some milliseconds. */
+/** Number of events that one commit gives a position in the feed. Such a commit takes some milliseconds. */
 const ROUND_EVENTS = 200;
 /** Limit of such commits per request; the next request continues. */
 const MAX_ROUNDS = 20;
@@ -40,13 +40,17 @@ async function positionOf(store: Store, eventId: string): Promise<number> {
     const position = await store.feedPosition(eventId);
     if (position === undefined) {
       const advice =
-        'Use the id of the last event that you have read of this service; or after= with nothing behind it, to begin with the oldest.';
+        'Use the id of the last event that you have read from this service, or an empty after= to begin with the oldest event.';
       throw invalidField('after', 'invalid_value', `no event ${eventId} exists here`, advice);
     }
     if (position !== null) return position;
     await placeRound(store);
   }
-  throw new GatewayError('unavailable', `Event ${eventId} has no place in the feed yet: older ones are put in order.`, {
-    suggestion: 'Ask again in a second.',
-  });
+  throw new GatewayError(
+    'unavailable',
+    `Event ${eventId} has no position in the feed yet: older events get theirs first.`,
+    {
+      suggestion: 'Ask again in a second.',
+    },
+  );
 }

@@ -13,7 +13,7 @@ import type { PageResult, Page } from '../store/list-page.ts';
 
 type Reading = Pick<Deps, 'store'>;
 
-/** Throws GatewayError `not_found`. */
+/** Reads a customer by id. Throws GatewayError `not_found`. */
 export async function getCustomer({ store }: Reading, id: string): Promise<Customer> {
   return found(await store.customer(id), 'customer', id, 'cus_');
 }
@@ -62,7 +62,7 @@ export async function getDelivery({ store }: Reading, id: string): Promise<Deliv
   return { delivery, event, log: await store.deliveryAttempts(id) };
 }
 
-/** Throws GatewayError `not_found`. */
+/** Reads a refund by id. Throws GatewayError `not_found`. */
 export async function getRefund({ store }: Reading, id: string): Promise<Refund> {
   return found(await store.refund(id), 'refund', id, 'ref_');
 }

@@ -99,9 +99,9 @@ function noEndpoint({ id, type, environment }: MerchantEvent): GatewayError {
   });
 }
 
-/** Events per commit, which other change sets may share. */
+/** Number of events of a recovery in one commit. */
 const PAGE = 100;
-/** Time that the caller waits; a worker continues a long range. */
+/** Time for which the request processes a recovery; then a worker continues it. */
 const PATIENCE_MS = 1000;
 
 export interface RecoveryRequest {
@@ -173,7 +173,7 @@ async function pageOf(deps: RecoveryDeps, recovery: Recovery): Promise<{ next: R
   const events = await store.recoverableEvents(recovery, endpoint.events, PAGE);
   const wanted = events.filter((one) => isWanted(one, recovery));
   const changes = wanted
-    // Locks are taken in the same order everywhere.
+    // Sorts by session, so that all transactions take their locks in the same order.
     .toSorted((a, b) => compare(a.event.sessionId, b.event.sessionId))
     .map((one) => recovered(deps, recovery, one, now));
   const left = (status: string) => events.filter((one) => !wanted.includes(one) && one.delivery?.status === status);

@@ -41,7 +41,7 @@ const capabilities = defineOperation({
   run: (deps) => ({ result: describeService(deps) }),
 });
 
-/** The tools of the Model Context Protocol, in listed order. Over REST, the operations in `tools/` are resources. */
+/** The tools of the Model Context Protocol, in listed order. The operations in `tools/` have REST endpoints of their own. */
 export const TOOLS: readonly Operation[] = [
   feesEstimate,
   checkoutPreview,

@@ -5,11 +5,11 @@ import { applyReport } from './apply-signal.ts';
 import type { Deps } from './deps.ts';
 import { LEASE_MS, providerDelayMs } from './provider-delays.ts';
 
-// A delayed request may still create an unknown payment, so the provider is asked again 30 s, then 2, 10 and 60 minutes
-// later. The values are times since the first question, because failed calls in between take time too.
+// If the provider does not know a payment to cancel, a delayed handoff request may still create it. So the cancellation is repeated
+// after 30 s, then 2, 10 and 60 minutes later. The values are times since the task was created.
 const ARRIVAL_CHECKS_MS = [0.5, 2.5, 12.5, 72.5].map((minutes) => minutes * 60_000);
 
-/** Asks a provider to cancel or capture a payment until it has done so. Of several instances that find the task due, one asks. */
+/** Asks a provider to cancel or capture a payment until it has done so. If several instances find the task due, one of them asks. */
 export async function runProviderTask(deps: Deps, due: ProviderTask): Promise<void> {
   const task: ProviderTask = { ...due, attempts: due.attempts + 1, dueAt: deps.now() + LEASE_MS };
   const claim = await deps.store.commit([{ type: 'task_claimed', task }]);
@@ -26,7 +26,7 @@ export async function runProviderTask(deps: Deps, due: ProviderTask): Promise<vo
   }
 }
 
-/** Cancels a payment; returns true if the provider knows it. A payment that was captured before the cancellation is late money. */
+/** Cancels a payment; returns true if the provider knows it. If the payment was paid before, its money is applied as late money. */
 async function cancel(deps: Deps, provider: Provider, payment: Payment): Promise<boolean> {
   if ((await provider.cancel(payment)) === 'unknown') return false;
   const answer = await provider.inquire(payment);
@@ -36,7 +36,7 @@ async function cancel(deps: Deps, provider: Provider, payment: Payment): Promise
   return true;
 }
 
-/** Ends a capture of a payment that has ended meanwhile, which is never claimed. */
+/** Ends the capture task of a payment that is no longer pending. Such a task cannot be claimed. */
 async function dropCapture(deps: Deps, due: ProviderTask): Promise<void> {
   if (due.kind !== 'capture' || (await deps.store.payment(due.paymentId))?.status === 'pending') return;
   await deps.store.commit([{ type: 'task_finished', task: { ...due, status: 'dead' } }]);
@@ -44,7 +44,8 @@ async function dropCapture(deps: Deps, due: ProviderTask): Promise<void> {
 
 /** Captures an approved payment, and applies the provider's report about it. */
 async function capture(deps: Deps, provider: Provider, payment: Payment): Promise<boolean> {
-  if (!provider.capture) throw new Error(`${provider.id} reported a payment to capture, and cannot capture one`);
+  if (!provider.capture)
+    throw new Error(`${provider.id} reported a payment that requires capture, but its adapter cannot capture`);
   await applyReport(deps, provider, payment, await provider.capture(payment));
   return true;
 }

@@ -77,7 +77,7 @@ async function start(
     case 'started':
       chosen.view.isRecorded = true;
       return handOffUntilTaken(deps, started.checkout, request, chosen);
-    // A second click, or another tab: continue at the provider of the first one.
+    // A second click, or another tab: the buyer continues with the attempt in progress.
     case 'in_progress':
       return { outcome: 'continue', url: pendingPayment(started.checkout)?.providerUrl ?? null };
     case 'already_paid':
@@ -90,7 +90,7 @@ async function start(
   }
 }
 
-/** Hands the attempt to its provider, and to the next one while a provider certainly does not have it. */
+/** Hands the attempt to the provider of its route, and fails over while a provider certainly does not have the payment. */
 async function handOffUntilTaken(
   deps: Deps,
   started: Checkout,
@@ -126,7 +126,7 @@ async function handOffUntilTaken(
     }
     const { id: sessionId } = checkout.session;
     deps.log.warn({ sessionId, paymentId, route: route.id, reason: result.reason }, 'handoff failed');
-    // The provider may have the payment, so no other route is tried before an inquiry shows that.
+    // The provider may have the payment, so no other route is tried until an inquiry shows that it does not.
     if (result.outcome === 'ambiguous') {
       await commitDecision(deps, sessionId, (current) => markHandoffUncertain(current, paymentId));
       return { outcome: 'continue', url: null };
@@ -168,16 +168,16 @@ function newAttemptIds(deps: Deps) {
   return { paymentId: deps.newId('pay'), invoiceId: deps.newId('inv') };
 }
 
-/** As {@link HandoffResult}; `mayArrive`: a request may still be in flight to a provider that does not have the payment. */
+/** Like {@link HandoffResult}, after repetition and inquiry. `mayArrive`: a request may still be in flight to the refusing provider. */
 type Handoff =
   | { outcome: 'accepted'; reference: string; url: string | null }
   | { outcome: 'refused'; reason: string; providerReason: string | null; mayArrive: boolean }
   | { outcome: 'ambiguous'; reason: string };
 
 /**
- * Hands a payment to its provider. After an ambiguous answer, it repeats the request if the provider allows that and carries it
- * out only once, and then sends an inquiry. A refusal of the repeated request proves nothing about the first one; only the answer
- * "no such payment" to the inquiry does.
+ * Hands a payment to its provider. After an ambiguous answer, it repeats the request, if the provider would execute it only once, and
+ * then sends an inquiry. A refusal of the repeated request proves nothing about the first request. Only the answer to the inquiry
+ * can prove that the provider does not have the payment.
  */
 async function handOff(
   deps: Pick<Deps, 'realNow' | 'handoffLimits'>,
@@ -206,7 +206,7 @@ async function handOff(
     if (answer !== 'unknown' && answer.report.state !== 'failed') {
       return { outcome: 'accepted', reference: answer.reference, url: answer.url };
     }
-    const found = answer === 'unknown' ? 'it is not known there' : 'it has failed there';
+    const found = answer === 'unknown' ? 'the provider does not know the payment' : 'the payment has failed there';
     const providerReason = answer === 'unknown' ? null : (answer.report.decline?.reason ?? null);
     return { outcome: 'refused', reason: `${first.reason}, and ${found}`, providerReason, mayArrive: true };
   } catch (error) {

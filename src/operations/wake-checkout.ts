@@ -22,7 +22,7 @@ export async function wakeCheckout(deps: Deps, sessionId: string): Promise<void>
   );
 }
 
-/** Failure of the pending payment in case it times out. */
+/** Failure to record if the pending payment times out. */
 function timeoutOf(checkout: Checkout, awaitsBuyer: boolean): Failure {
   const payment = pendingPayment(checkout);
   const isMismatch = checkout.discrepancies.some(
@@ -45,8 +45,8 @@ async function inquire(deps: Deps, { session }: Checkout, payment: Payment): Pro
   }
   if (answer === 'cannot_tell') return undefined;
   if (answer === 'unknown') {
-    // The handoff has not arrived, and is cancelled in case it still does. An accepted payment cannot be unknown, and a
-    // payment that the provider reported first was never handed off.
+    // The handoff request has not arrived, so the payment fails, and is cancelled in case the request still arrives. This does not
+    // apply to an accepted payment, which the provider must know, or to a payment without a handoff, which the provider reported.
     if (payment.providerReference !== null || payment.inquireAt === null) return undefined;
     await commitDecision(deps, session.id, (current, now) => failUnknownHandoff(current, payment.id, now));
     return undefined;
@@ -59,7 +59,7 @@ async function inquire(deps: Deps, { session }: Checkout, payment: Payment): Pro
   return report;
 }
 
-/** False for a report that the payment only waits. Such a report is not stored. */
+/** False if the report only says that the payment still waits. Such a report is not stored. */
 function isNews({ state, decline, expectedBy }: ProviderReport): boolean {
   const isWaiting = state === 'awaiting_buyer' || state === 'processing';
   return !isWaiting || decline !== null || expectedBy !== null;

@@ -50,7 +50,7 @@ export function webhookExample(
   return { headers: deliveryHeaders({ ...delivery, secrets: [SAMPLE_WEBHOOK_SECRET] }), payload };
 }
 
-/** The route that samples show: the usual one, or one that the catalogue has. */
+/** The route that samples show: the default route of samples or, if the catalogue does not have it, another route. */
 export function sampleRoute(routes: readonly Route[]): Route {
   const inUse = (route: Route) => route.environment === 'sandbox' && route.health !== 'standby';
   return routes.find(({ id }) => id === SAMPLE_ROUTE_ID) ?? routes.find(inUse) ?? routes[0]!;
@@ -67,8 +67,8 @@ function namedRoute(routes: readonly Route[], routeId: string): Route {
 }
 
 /**
- * Checks a provider callback; its age does not matter, because samples are stored and sent again. A verified sample of an
- * existing sandbox session is applied like a callback of the simulated provider; production is never touched. `sent` is
+ * Checks a sample provider callback. Its age does not matter, because callers store samples and send them again. A verified sample
+ * about a sandbox session is applied like a callback of the simulated provider; production sessions never change. `sent` is
  * the unparsed input, because the signature covers its payload with the keys in their original order. Throws GatewayError
  * `invalid_signature`.
  */
@@ -88,7 +88,7 @@ export async function verifySample(deps: Deps, request: VerifySampleRequest, sen
   };
 }
 
-/** True if a merchant event was queued. */
+/** Applies a verified sample. Returns true if a merchant event was queued. */
 async function applySample(deps: Deps, { provider, payload }: VerifySampleRequest, body: string): Promise<boolean> {
   const session = await deps.store.session(payload.sessionId);
   if (session?.environment !== 'sandbox') return false;
@@ -104,7 +104,7 @@ async function applySample(deps: Deps, { provider, payload }: VerifySampleReques
         state: payload.status === 'provider_pending' ? 'processing' : payload.status,
         received: { units: BigInt(centsOf(payload.amount)), currency: CURRENCY, exponent: 2, excludesBuyerFee: true },
         txHash: payload.txHash ?? null,
-        // A sample is no evidence about a route.
+        // The source is `buyer`, because a sample is no evidence about a route.
         decline: isFailed ? { code: 'declined', source: 'buyer', reason: null } : null,
         expectedBy: null,
         chargeReference: null,

@@ -402,7 +402,7 @@ describe('the store restricted to the environment of a key', () => {
       // The check detects an unrestricted method.
       assert.deepEqual(missing({ ...store, somethingNew: () => 1 } as Store), ['somethingNew']);
       for (const name of SERVICE_OPTIONS)
-        assert.throws(() => (restricted[name] as () => unknown)(), /is not read for a request/);
+        assert.throws(() => (restricted[name] as () => unknown)(), /is not available to requests/);
       const changes: Change[] = [
         { type: 'routing_snapshot_recorded', snapshot: { environment: 'production' } } as unknown as Change,
       ];

@@ -35,12 +35,12 @@ export function otherEnvironment(own: Environment, requested: Environment): Gate
   });
 }
 
-/** True if the caller may see records of that environment. */
+/** True if the caller may see records of `environment`. */
 export function maySee({ caller }: WithCaller, environment: Environment): boolean {
   return !caller || caller.environment === environment;
 }
 
-/** Environments of a request that names one or none. Throws GatewayError `forbidden`. */
+/** Environments of a request: the one that it names, else all that the caller may see. Throws GatewayError `forbidden`. */
 export function environmentsOf(deps: WithCaller, environment: Environment | undefined): readonly Environment[] {
   if (environment === undefined) return deps.caller ? [deps.caller.environment] : ENVIRONMENTS;
   assertEnvironment(deps, environment);

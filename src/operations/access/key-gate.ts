@@ -8,9 +8,9 @@ const USE_NOTED_MS = 60_000;
 
 /** Authentication of requests by API keys. */
 export interface Gate {
-  /** The key in the `Authorization` headers; undefined if there was never a key. Throws {@link KeyRefusal}. */
+  /** The key in the `Authorization` headers; undefined if none was sent and the service never had one. Throws {@link KeyRefusal}. */
   identify(headers: readonly string[]): Promise<ApiKey | undefined>;
-  /** True if no key was ever created. */
+  /** True if the service never had an API key, so that requests need none. */
   isOpen(): Promise<boolean>;
   /** Clears the cache after a change of a key on this instance. */
   forget(): void;
@@ -18,7 +18,7 @@ export interface Gate {
 
 type GateDeps = Pick<Deps, 'store' | 'now' | 'realNow' | 'log'>;
 
-/** Once there is a key, every request needs one. Keys are found by their hash, so the time of an answer reveals nothing. */
+/** Creates the gate. Once a key exists, every request needs one. Keys are looked up by hash, so response times reveal nothing. */
 export function createGate(deps: GateDeps): Gate {
   const { store, realNow } = deps;
   let cached = new Map<string, { key: ApiKey; at: number }>();
@@ -87,7 +87,7 @@ function createUseRecorder({ store, now, log }: GateDeps): (key: ApiKey) => void
   };
 }
 
-/** Text of the key in the header; undefined if the header is missing or has another form. */
+/** Text of the key in the header; undefined if there is no header, or if its value is not a key. */
 function bearerOf(headers: readonly string[]): string | undefined {
   if (headers.length !== 1) return undefined;
   const text = /^Bearer +(\S+) *$/i.exec(headers[0]!)?.[1];

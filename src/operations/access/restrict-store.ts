@@ -8,9 +8,9 @@ type Owned = { environment: Environment } | undefined;
 type Names<List extends string> = List extends `${infer First} ${infer Rest}` ? First | Names<Rest> : List;
 
 /**
- * Restriction of each read to an environment: `record` becomes undefined for a record of the other one, `records` are filtered,
- * `filter` and `name` set the environment in the first argument, `shared` data belongs to no environment, and `service` reads
- * are for the workers and the router only. {@link ofOwners} has the other reads.
+ * Rules that restrict the reads of the store to one environment. `record`: a record of the other environment becomes undefined.
+ * `records`: such records are left out. `filter` and `name`: the first argument selects the environment. `shared`: the data belongs
+ * to no environment. `service`: only workers and the router may read it. {@link ofOwners} restricts the other reads.
  */
 const RULES = {
   record:
@@ -30,9 +30,9 @@ type Ruled = Names<(typeof RULES)[keyof typeof RULES]>;
 export const SERVICE_OPTIONS = RULES.service.split(' ') as Names<typeof RULES.service>[];
 
 /**
- * The store for a caller that may see one environment only: records of the other one do not exist. Reads by id answer
- * undefined, lists leave them out, and an argument or a change set that names the other environment is rejected with
- * GatewayError `forbidden`. A read without a rule does not compile.
+ * The store for a caller that may see only one environment. For records of the other environment, reads by id return undefined and
+ * lists leave them out. An argument or a change set that names the other environment is rejected with GatewayError `forbidden`. A
+ * read without a rule does not compile.
  */
 export function restrictStore(store: Store, environment: Environment): Store {
   const owned = (record: Owned) => record?.environment === environment;
@@ -61,7 +61,7 @@ export function restrictStore(store: Store, environment: Environment): Store {
         read(allowed(requested), ...others),
     shared: (read) => read,
     service: (_, name) => () => {
-      throw new Error(`${name} is not read for a request that is bound to an environment`);
+      throw new Error(`${name} is not available to requests of one environment`);
     },
   };
   const ruled = Object.entries(RULES).flatMap(([rule, names]) =>
@@ -82,7 +82,7 @@ export function restrictStore(store: Store, environment: Environment): Store {
   };
 }
 
-/** Reads of records that belong to the environment of another record. */
+/** Reads of records without an environment of their own. They belong to the environment of another record, their owner. */
 function ofOwners(store: Store, owned: (record: Owned) => boolean): Omit<Reads, Ruled> {
   const ownedBy =
     <Rest extends unknown[], Result>(

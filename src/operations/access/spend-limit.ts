@@ -5,13 +5,13 @@ import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import { revokedKeyError } from './key-gate.ts';
 
-/** Change that adds a session to the spending of an agent, guarded by its limits; none for other keys. */
+/** Change that adds a session to the spending of an agent key, guarded by its limits; none for other keys. */
 export function spendingOf({ caller }: Pick<Deps, 'caller'>, { amount, created }: Session): Change[] {
   if (caller?.scope !== 'agent') return [];
   return [{ type: 'api_key_spent', keyId: caller.id, day: dayOf(created), amount }];
 }
 
-/** Error for refused spending: the key was revoked, or a limit is exceeded. Undefined if it fits now, as on a new day. */
+/** Error for refused spending: the key was revoked, or a limit is exceeded. Undefined if the amount fits now, for example on a new day. */
 export async function spendingRefusal(
   deps: Pick<Deps, 'store' | 'caller'>,
   { amount, created }: Session,
@@ -22,7 +22,7 @@ export async function spendingRefusal(
   return limitPassed(key, amount, spent, created);
 }
 
-/** Error if an amount exceeds a limit of a key that has spent `spent` this day, all in cents; undefined if not. */
+/** Error if an amount exceeds a limit of the key; undefined if it does not. `spent` is the key's spending today. All in cents. */
 function limitPassed(
   { spendPerCheckout, spendPerDay }: ApiKey,
   amount: number,

@@ -61,7 +61,7 @@ export const checkoutCreate = defineAction({
   errors: [INVALID_INPUT, INVALID_JSON, IDEMPOTENCY_CONFLICT, BLOCKED, NO_ROUTE, SPEND_LIMIT, UNAVAILABLE],
   next: 'Give checkoutUrl to the buyer; await webhook payment.paid or poll getPayment with id.',
   command: (input) => ['checkout', 'create', ...optionsOf(input)],
-  // No idempotencyKey: all orders made from this example would share it.
+  // The example has no idempotencyKey, because all orders made from the example would share it.
   example: checkoutExample,
   run: async (deps, input) => {
     const { session, replayed } = await createCheckout(deps, input);

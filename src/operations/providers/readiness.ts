@@ -5,11 +5,11 @@ import { SIMULATOR_ID } from '../../providers/all.ts';
 import type { CheckResult, Finding, Provider } from '../../providers/provider.ts';
 
 const SECOND_MS = 1000;
-/** Time from a failed check to the next one, by the number of failures in a row; the last one is for all further failures. */
+/** Delay from a failed check to the next check, by the number of consecutive failures. The last delay is also for all further failures. */
 const RETRY_DELAYS_MS = [10, 30, 60, 300].map((seconds) => seconds * SECOND_MS);
 const READY_DELAY_MS = 3600 * SECOND_MS;
 
-/** A provider that this process is connected to. */
+/** A provider instance that this process is connected to. */
 export interface ConnectedInstance {
   id: string;
   adapter: string;
@@ -32,11 +32,11 @@ export interface Readiness {
   /** Grows with every change of a reason. */
   version(): number;
   list(): readonly InstanceStatus[];
-  /** Reason for which routes of that network cannot be used; null if they can. */
+  /** Reason why routes of the instance `id` on a network cannot be used; null if they can be used. */
   reasonOf(id: string, network: string): string | null;
   /** Marks an instance as not ready at once, because the provider has refused its credentials. */
   refuseKey(id: string, reason: string): void;
-  /** Makes all due checks at the same time, and returns their number. */
+  /** Runs all due checks in parallel, and returns their number. */
   checkDue(): Promise<number>;
 }
 
@@ -50,7 +50,7 @@ interface ReadinessDeps {
 
 interface State extends Pick<InstanceStatus, 'reason' | 'findings' | 'checkedAt'> {
   unavailable: Readonly<Record<string, string>>;
-  /** Failed checks in a row. */
+  /** Number of consecutive failed checks. */
   failures: number;
   dueAt: Instant;
 }
@@ -90,7 +90,7 @@ export function createReadiness({ instances, providers, now, log }: ReadinessDep
     checking.add(id);
     const result = await checkProvider(provider);
     checking.delete(id);
-    // Meanwhile the provider has refused the credentials. That is newer than the result of this check.
+    // The provider has refused the credentials during the check, and that refusal is newer than the result of the check.
     if (states.get(id) !== before) return;
     const reason = reasonOfResult(result);
     const failures = reason === null ? 0 : before.failures + 1;

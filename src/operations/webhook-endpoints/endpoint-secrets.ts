@@ -25,9 +25,9 @@ export async function signingSecrets(
 type Checking = Pick<Deps, 'store' | 'webhooks' | 'log'>;
 
 /**
- * Checks that a key opens every stored secret. Seals secrets that only a later key opens with the first key, so that the
- * operator can remove the later key. Throws an error of one line if a secret does not open, because its endpoint would
- * get no events.
+ * Checks that the encryption keys decrypt every stored secret. Encrypts a secret that only a later key decrypts with the first key, so
+ * that the operator can remove the later key. Throws a one-line error if no key decrypts a secret, because its endpoint would get no
+ * events.
  */
 export async function checkSecrets({ store, webhooks, log }: Checking): Promise<void> {
   const { secretBox } = webhooks;
@@ -52,7 +52,7 @@ interface Forgetting extends Pick<Deps, 'store' | 'now'> {
   secretBox: SecretBox;
 }
 
-/** An endpoint with secrets that no key opens. */
+/** An endpoint with secrets that no key decrypts. */
 export interface LostSecrets {
   endpoint: WebhookEndpoint;
   /** Number of secrets that no key decrypts. */
@@ -61,7 +61,7 @@ export interface LostSecrets {
   isSilenced: boolean;
 }
 
-/** The endpoints with secrets that no key opens, by id. */
+/** The endpoints with secrets that no key decrypts. */
 export async function findLostSecrets({ store, secretBox }: Omit<Forgetting, 'now'>): Promise<LostSecrets[]> {
   const closed = (await store.sealedSecrets()).filter((secret) => secretBox.open(secret) === undefined);
   const found: LostSecrets[] = [];
@@ -73,7 +73,7 @@ export async function findLostSecrets({ store, secretBox }: Omit<Forgetting, 'no
   return found;
 }
 
-/** Drops secrets that no key decrypts. An endpoint without its newest secret is disabled until it gets another. */
+/** Drops secrets that no key decrypts. An endpoint without its newest secret is disabled until it gets a new one. */
 export async function forgetSecrets(
   { store, now, secretBox }: Forgetting,
   endpoints: readonly LostSecrets[],

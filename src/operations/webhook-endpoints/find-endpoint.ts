@@ -10,7 +10,7 @@ import { found } from '../not-found.ts';
 
 type Finding = Pick<Deps, 'store' | 'now'>;
 
-/** Throws GatewayError `not_found` if there is none, or if it is deleted. */
+/** Reads a webhook endpoint. Throws GatewayError `not_found` if it does not exist or is deleted. */
 export async function getEndpoint({ store }: Pick<Deps, 'store'>, id: string): Promise<WebhookEndpoint> {
   const endpoint = found(await store.endpoint(id), 'webhook endpoint', id, 'whe_');
   if (!isDeleted(endpoint)) return endpoint;
@@ -32,13 +32,13 @@ export async function withSecrets(
   }));
 }
 
-/** Throws GatewayError `not_found`. */
+/** A webhook endpoint with its current signing secrets. Throws GatewayError `not_found`. */
 export async function endpointDetails(deps: Finding, id: string): Promise<EndpointDetails> {
   const [details] = await withSecrets(deps, [await getEndpoint(deps, id)]);
   return details!;
 }
 
-/** Newest first. */
+/** Webhook endpoints that are not deleted, newest first. */
 export async function listEndpoints(
   deps: Finding,
   { environment }: { environment?: Environment },

@@ -53,7 +53,7 @@ export async function createEndpoint(
 function freeSlot(endpoints: readonly WebhookEndpoint[], environment: Environment): number {
   const taken = new Set(endpoints.filter((one) => one.environment === environment).map(({ slot }) => slot));
   for (let slot = 1; slot <= MAX_ENDPOINTS; slot++) if (!taken.has(slot)) return slot;
-  const message = `There are ${MAX_ENDPOINTS} ${environment} webhook endpoints, which is all there may be.`;
+  const message = `There are ${MAX_ENDPOINTS} ${environment} webhook endpoints, which is the maximum.`;
   throw new GatewayError('invalid_state', message, {
     suggestion: 'Delete one that is not needed any more, or let one receiver pass events on; then resend.',
   });
@@ -89,7 +89,7 @@ export async function changeEndpoint(
 /** Throws GatewayError `invalid_state` if an endpoint from the API has no secret. */
 async function requireSecret({ store }: Pick<Deps, 'store'>, { id, source }: WebhookEndpoint): Promise<void> {
   if (source === 'configuration' || (await store.endpointSecrets([id])).length > 0) return;
-  const message = `Webhook endpoint ${id} has no secret: it could not be opened, and was given up.`;
+  const message = `Webhook endpoint ${id} has no secret: it could not be decrypted, and was dropped.`;
   throw new GatewayError('invalid_state', message, {
     suggestion: `Rotate the secret first, with tillway endpoints rotate-secret ${id} or POST /api/gateway/webhook-endpoints/${id}/rotate-secret, and give the new one to the receiver; then enable it.`,
   });
@@ -124,7 +124,7 @@ export async function rotateSecret(
     const known = await store.endpointSecrets([endpointId]);
     const secrets = rotatedSecrets(known, { ...place, sealed, created }, created + expiresInHours * HOUR_MS);
     if (secrets.length > MAX_EARLIER_SECRETS + 1) {
-      const message = `Webhook endpoint ${endpointId} has ${MAX_EARLIER_SECRETS} earlier secrets that still sign, which is all there may be.`;
+      const message = `Webhook endpoint ${endpointId} has ${MAX_EARLIER_SECRETS} earlier secrets that still sign, which is the maximum.`;
       const suggestion =
         'Wait until one has expired, or send "expiresInHours": 0, which ends all earlier ones at once.';
       throw new GatewayError('invalid_state', message, { suggestion });
@@ -133,7 +133,7 @@ export async function rotateSecret(
   });
 }
 
-/** Deletes an endpoint and its secrets. Throws GatewayError `not_found`, or `invalid_state` for the configured one. */
+/** Deletes an endpoint and its secrets. Throws GatewayError `not_found`, or `invalid_state` for the configured endpoint. */
 export async function deleteEndpoint(deps: Pick<Deps, 'store' | 'now' | 'webhooks'>, id: string): Promise<void> {
   await commitEndpoint(deps, id, (before) => {
     // An endpoint of an earlier configuration can be deleted.
@@ -150,7 +150,7 @@ export interface EndpointDecision {
   secrets?: readonly SealedSecret[];
 }
 
-/** Reads, decides and commits, again after a conflict. The same object means no change. Throws GatewayError `not_found`. */
+/** Reads an endpoint, decides and commits; retries after a conflict. The same object means no change. Throws GatewayError `not_found`. */
 export function commitEndpoint<Decision extends EndpointDecision>(
   deps: Pick<Deps, 'store'>,
   id: string,
@@ -179,7 +179,7 @@ function rejectConfiguredEndpoint({ id, source, environment }: WebhookEndpoint, 
   throw new GatewayError('invalid_state', message, { suggestion });
 }
 
-/** Throws GatewayError `invalid_input` for an undeliverable or, in production, unencrypted URL. Names resolve later. */
+/** Throws GatewayError `invalid_input` for an undeliverable or, in production, unencrypted URL. Host names are resolved only at delivery. */
 function checkUrl(url: string, environment: Environment, configured: WebhookTargets): void {
   const targets = targetsOf(environment, configured);
   const { protocol, hostname } = new URL(url);

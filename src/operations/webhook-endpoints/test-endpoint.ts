@@ -12,13 +12,13 @@ import { signingSecrets } from './endpoint-secrets.ts';
 
 type Testing = Pick<Deps, 'store' | 'now' | 'realNow' | 'webhooks' | 'routes'>;
 
-/** Posts one signed sample and stores nothing. Throws GatewayError `not_found`, or `invalid_state` without its secret. */
+/** Sends one signed sample to an endpoint and stores nothing. Throws GatewayError `not_found`, or `invalid_state` without a secret. */
 export async function testEndpoint(deps: Testing, id: string): Promise<WebhookTestResource> {
   const endpoint = await getEndpoint(deps, id);
   const sent = deps.now();
   const secrets = liveSecrets(await signingSecrets(deps, endpoint), sent);
   if (secrets.length === 0) throw secretUnknown(endpoint);
-  // The session id is an impossible one and the event is not live, so that no receiver ships goods for it.
+  // The sample has an impossible session id and is not in live mode, so that no receiver ships goods for it.
   const { payload } = webhookExample(deps, webhookExampleRequest.parse({}), sent);
   const body = JSON.stringify(payload);
   const timestampSeconds = Math.floor(deps.realNow() / 1000);
