@@ -8,6 +8,7 @@ import type { Deps } from '../operations/deps.ts';
 import { factsOf, refusedRoutes } from '../operations/routing/attempts.ts';
 import { effectOf, paymentMethods } from '../operations/routing/offers.ts';
 
+/** Payment method that the buyer can choose, with its fees. */
 export interface MethodOption {
   kind: RouteKind;
   label: string;
@@ -23,6 +24,7 @@ export interface FailedAttempt {
   minutesLeft: number;
 }
 
+/** Pending attempt, as the page shows it. */
 export interface CurrentAttempt {
   payment: Payment;
   provider: string;
@@ -31,6 +33,7 @@ export interface CurrentAttempt {
   canSwitch: boolean;
 }
 
+/** State of the buyer's page, with the data that the page shows. */
 export type CheckoutState =
   /** `methods` is never empty; the best one is first. */
   | { name: 'choose'; methods: MethodOption[]; setback: FailedAttempt | null }
@@ -54,6 +57,7 @@ export type MethodDeps = Pick<Deps, 'routes' | 'router' | 'newId' | 'now'>;
 
 const MINUTE_MS = 60_000;
 
+/** State that the buyer's page shows at the time `now`. */
 export function pageStateOf(checkout: Checkout, deps: MethodDeps, now: Instant): CheckoutState {
   const { session, payments } = checkout;
   switch (session.status) {

@@ -67,6 +67,7 @@ export function renderNotice(notice: Notice | null): Html | null {
   return html`<p class="notice" id="notice" tabindex="-1">${icon('stop')}<span>${NOTICES[notice]}</span></p>`;
 }
 
+/** Form with one button for a step of the buyer, such as `cancel`. It sends the number of the shown attempt. */
 export function stepForm(shop: Shop, session: Session, step: PageStep, label: string, look: 'quiet' | 'plain'): Html {
   return html`<form method="post" action="${shop.paths.step(session.id, step)}">
     <input type="hidden" name="attempt" value="${session.attempts}" />

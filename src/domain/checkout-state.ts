@@ -217,6 +217,7 @@ export function nextTimer({ session, payments }: Checkout): Instant | null {
   return payment.inquireAt === null ? payment.timeoutAt : Math.min(payment.inquireAt, payment.timeoutAt);
 }
 
+/** The checkout with changed fields of its session. */
 export function withSession(checkout: Checkout, fields: Partial<Session>): Checkout {
   return { ...checkout, session: { ...checkout.session, ...fields } };
 }

@@ -50,6 +50,7 @@ export function openDiscrepancy(session: Session, provider: string, created: Ins
   };
 }
 
+/** The discrepancy after its resolution at the time `now`. */
 export function resolved(discrepancy: Discrepancy, resolution: Discrepancy['resolution'], now: Instant): Discrepancy {
   return { ...discrepancy, status: 'resolved', resolution, resolvedAt: now };
 }

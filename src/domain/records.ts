@@ -11,11 +11,13 @@ export const SESSION_STATUSES = ['routed', 'pending', 'paid', 'failed', 'expired
 export type SessionStatus = (typeof SESSION_STATUSES)[number];
 export const PAYMENT_STATUSES = ['pending', 'paid', 'failed'] as const;
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
+/** `settled`: the payment is paid out to the merchant. `refunded`: all of it is refunded to the buyer. */
 export type LedgerStatus = 'pending' | 'settled' | 'refunded';
 export const INVOICE_STATUSES = ['open', 'paid', 'void'] as const;
 export type InvoiceStatus = (typeof INVOICE_STATUSES)[number];
 export const CUSTOMER_STATUSES = ['active', 'blocked', 'erased'] as const;
 export type CustomerStatus = (typeof CUSTOMER_STATUSES)[number];
+/** Statuses of a payment that a provider reports, and that events announce to the merchant. */
 export const PROVIDER_STATUSES = ['provider_pending', 'paid', 'failed'] as const;
 export type ProviderStatus = (typeof PROVIDER_STATUSES)[number];
 

@@ -44,6 +44,7 @@ export type MismatchCode = (typeof MISMATCH_CODES)[number];
 
 export type LineStatus = 'matched' | 'already_settled' | 'not_matched';
 
+/** Result of one line of a settlement file. */
 export interface ReportedLine {
   /** Line number in the file, where the header is line 1. If a cell contains line breaks, the number of the last line. */
   line: number;

@@ -11,6 +11,7 @@ import type { Deps } from './deps.ts';
 import { foundSession } from './not-found.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
 
+/** Result of a committed decision. */
 export interface Committed<Outcome extends string> {
   /** `duplicate`: one of the additional changes was committed before, so nothing was written. */
   outcome: Outcome | 'duplicate';

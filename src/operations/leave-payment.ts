@@ -12,6 +12,7 @@ const ASK_MS = 2500;
 // chooseAnotherMethod and cancelCheckout take the number of the attempt that the page showed, so that a form from an old tab, a second
 // click or a resent form does not change a newer attempt.
 
+/** Result of a buyer's request to leave the current attempt. */
 export interface LeaveResult {
   checkout: Checkout;
   /** True if the provider could not be reached or did not cancel: the attempt continues, and the buyer may try again. */

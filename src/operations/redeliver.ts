@@ -104,6 +104,7 @@ const PAGE = 100;
 /** Time for which the request processes a recovery; then a worker continues it. */
 const PATIENCE_MS = 1000;
 
+/** Time range and options of a recovery. */
 export interface RecoveryRequest {
   from: Instant;
   /** End of the time range; default: now. */

@@ -7,6 +7,7 @@ import { faultsOf, issueOf, refusalOf } from './rule-problems.ts';
 import { idFaults, selectorCatalogueFaults } from './rule-selectors.ts';
 import { MAX_RULES, ORDERINGS, type Rule, type RuleSet, ruleSchema, ruleSetSchema } from './rule-set.ts';
 
+/** A valid rule set, with warnings. */
 export interface CheckedRules {
   ruleSet: RuleSet;
   /** Rules that are allowed but probably not intended, first to last. */

@@ -44,6 +44,7 @@ export interface Standing {
 /** `exploit`: best expected value. `explore`: highest drawn index. `floor`: least recently tried candidate, in a fixed share of decisions. */
 type ChoiceMode = 'exploit' | 'explore' | 'floor';
 
+/** Result of a choice among candidates. */
 export interface Choice {
   mode: ChoiceMode;
   chosen: string;

@@ -77,6 +77,7 @@ export interface DecidedCandidate {
   excluded: string | null;
 }
 
+/** Result of a decision, as it is stored. */
 export interface DecisionOutput {
   mode: DecisionMode;
   chosen: string | null;

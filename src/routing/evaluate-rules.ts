@@ -8,6 +8,7 @@ import type { Failover, Rule, RuleActions, RuleSet } from './rule-set.ts';
 
 export type { RuleFacts };
 
+/** Order in which a session tries routes, with the rule that sets the order. `smart`: by expected value. */
 export type RuleOrdering =
   | { type: 'smart' }
   /** The routes strictly in this order. */
@@ -184,6 +185,7 @@ function compileRule({ id, when, then }: Rule, routes: readonly Route[]): Compil
   };
 }
 
+/** Routes that the effects of a rule exclude. */
 export function exclusionsOf({ exclude, only }: RuleActions, routes: readonly Route[]): Route[] {
   const allowed = only === undefined ? routes : routesOf(only, routes);
   const excluded = exclude === undefined ? [] : routesOf(exclude, routes);

@@ -52,6 +52,7 @@ export interface HealthRecord {
   version: number;
 }
 
+/** Change of a route's state, as it is stored and logged. */
 export interface HealthTransition {
   from: RouteHealth;
   /** The same as `from` if only the reason or the end of an override changed. */
@@ -123,6 +124,7 @@ export function isDisabled(record: HealthRecord, now: Instant): boolean {
   return record.manual?.state === 'standby' && !isOverrideOver(record, now);
 }
 
+/** True if the end time of the record's override has passed. */
 export function isOverrideOver({ manual }: HealthRecord, now: Instant): boolean {
   return manual !== null && manual.until !== null && manual.until <= now;
 }

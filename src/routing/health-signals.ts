@@ -5,6 +5,7 @@ import type { HealthPeers, HealthRecord } from './health-record.ts';
 /** `handoff_accepted`: the provider accepted the payment, whose outcome (`success`, `failure` or `neutral`) is a later result. */
 export type ResultKind = 'handoff_error' | 'handoff_accepted' | 'success' | 'failure' | 'neutral';
 
+/** Result of one attempt, as evidence about its route. */
 export interface HealthResult {
   at: Instant;
   kind: ResultKind;

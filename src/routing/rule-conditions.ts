@@ -1,6 +1,7 @@
 import { FIELD_NAMES, type Operator, type RuleFault, type RuleField, fieldNamed, isRuleText } from './rule-fields.ts';
 
 export type RuleValue = string | number;
+/** Test of one field: an equal value, an array of allowed values, or operators. */
 export type RuleTest = RuleValue | readonly RuleValue[] | RuleOperators;
 
 /** Operators of a field, all of which must hold. Amounts are in dollars, as in the API. */

@@ -45,6 +45,7 @@ export async function sendAttempt(
 /** Change that stores the outcome of an attempt. */
 export type FinishedDelivery = Extract<Change, { type: 'delivery_finished' }>;
 
+/** Log entry of a delivery attempt that has ended. */
 export function attemptOf(delivery: Delivery, exchange: Exchange, started: Instant, ended: Instant): DeliveryAttempt {
   return {
     deliveryId: delivery.id,
@@ -78,6 +79,7 @@ interface AttemptOutcome {
   at: Instant;
 }
 
+/** Change that records the success, the failure or the disabling of an endpoint. */
 export type EndpointHealthChange = Extract<Change, { type: `endpoint_${'succeeded' | 'failed' | 'disabled'}` }>;
 
 /** Updates an endpoint after an attempt. Returns the endpoint, and the change if one must be stored. */

@@ -65,6 +65,7 @@ export interface DeliveryDeps {
   tracing: Tracing | undefined;
 }
 
+/** Dependencies that the dispatcher gives to each lane. */
 export interface LaneContext extends DeliveryDeps {
   deliverer: Deliverer;
   /** Aborted when no more attempts may begin. */

@@ -30,6 +30,7 @@ const JITTER = 0.2;
 /** Maximum factor by which a `Retry-After` header can lengthen a delay. */
 const MAX_STRETCH = 2;
 
+/** Status of a delivery after an attempt. */
 export type Verdict =
   | { status: 'delivered' }
   /** The next attempt follows in `delayMs`. */

@@ -27,6 +27,7 @@ export interface AttemptRequest {
   mayProbe: boolean;
 }
 
+/** Route that was chosen for an attempt, with the changes to commit. */
 export interface ChosenRoute {
   known: RouteView;
   /** Changes to commit with the attempt: the decision and, for a probe, its lease. */

@@ -121,6 +121,7 @@ export function quoteRecorded(quote: Quote): void {
   quote.view.isRecorded = true;
 }
 
+/** Change that stores the snapshot of a view; none if it is stored already. */
 export function changesOfSnapshot({ snapshot, isRecorded }: RoutingView): Change[] {
   if (isRecorded) return [];
   const { id, environment, at, ...facts } = snapshot;

@@ -43,6 +43,7 @@ export function emptyEstimates(environment: Environment): Estimates {
   return { environment, foldedUntil: null, storedBody: '', stored: new Map(), states: new Map() };
 }
 
+/** Priors of routes: their configured success rates, grouped by kind. */
 export function priorsOf(routes: readonly Route[]): RoutePrior[] {
   return routes.map(({ id, kind, successRate }) => ({ id, successRate: successRate / 1_000_000, group: kind }));
 }

@@ -70,6 +70,7 @@ export interface ViewSource {
   before: RoutingView | undefined;
 }
 
+/** Builds the view of an environment. Returns the previous view if nothing has changed and its snapshot is recent. */
 export function buildView(source: ViewSource): RoutingView {
   const { environment, at, routes, estimates, rules, before } = source;
   const found = estimateRoutes(estimates.states, priorsOf(routes), at, DEFAULT_POLICY);

@@ -7,6 +7,7 @@ import type { RoutingDecision } from '../../store/tables/routing-tables.ts';
 import type { Deps } from '../deps.ts';
 import { foundSession } from '../not-found.ts';
 
+/** A stored decision with its snapshot. */
 export interface Decided extends StoredDecision {
   sessionId: string | null;
   snapshot: Snapshot;
