@@ -86,7 +86,7 @@ export function amountSubject(payment: Payment): string {
   return decided === 0 ? payment.id : `${payment.id}/${decided}`;
 }
 
-/** The checkout with the discrepancy of a changed refund updated. All refunds of a surplus payment belong to one discrepancy. */
+/** The checkout after a change of a refund, with the refund's discrepancy updated. All refunds of a surplus payment belong to one discrepancy. */
 export function followRefund(checkout: Checkout, refund: Refund): Checkout {
   const payment = checkout.payments.find(({ id }) => id === refund.paymentId)!;
   const discrepancies = checkout.discrepancies.map((one) =>

@@ -34,7 +34,7 @@ export interface WebhookEndpoint {
   /** Reason why the endpoint receives no events, in words; null while it is active. */
   disabledReason: string | null;
   disabledAt: Instant | null;
-  /** The first failure since the last success; null without one. */
+  /** Time of the first failure since the last success; null if there is none. */
   failingSince: Instant | null;
   /** Time of the last success; accurate to one minute unless the endpoint fails. */
   lastSuccessAt: Instant | null;

@@ -13,7 +13,7 @@ import type { HandoffRequest, Provider } from '../providers/provider.ts';
 
 export type StartedPayment =
   | { outcome: 'continue'; url: string | null }
-  /** No route of that kind can take the payment now. */
+  /** No route of the chosen kind can take the payment now. */
   | { outcome: 'no_route' }
   /** The fee has changed since the buyer saw it. The page shows the new fee before the buyer pays. */
   | { outcome: 'fee_changed' }
@@ -25,8 +25,8 @@ export type StartedPayment =
 
 /**
  * Starts an attempt with the payment method that the buyer chose, having seen `acceptedTotal` (cents). The router chooses the
- * route; if a provider certainly does not have the payment, the next route that costs the buyer no more takes it. The attempt
- * and the decision are durable before the provider is asked, and no transaction is open meanwhile.
+ * route. If a provider certainly does not have the payment, the attempt fails over to the next route that does not cost the buyer
+ * more. The attempt and the decision are durable before the handoff, and no transaction is open during the handoff.
  */
 export function startPayment(
   deps: Deps,

@@ -10,7 +10,7 @@ import { MAX_RULES, ORDERINGS, type Rule, type RuleSet, ruleSchema, ruleSetSchem
 /** A valid rule set, with warnings. */
 export interface CheckedRules {
   ruleSet: RuleSet;
-  /** Rules that are allowed but probably not intended, first to last. */
+  /** Issues of rules that are valid but probably not intended, in the order of the rules. */
   warnings: Issue[];
 }
 

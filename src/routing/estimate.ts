@@ -40,7 +40,7 @@ export interface RouteEstimate {
   shiftedAt: number | null;
   /** 95th percentiles of the time to paid in seconds, if times are log-normal; null with fewer than 2 timed payments. */
   latency: { p95SecondsFast: number | null; p95SecondsSlow: number | null; nFast: number; nSlow: number };
-  /** True if neutral outcomes count against the route, because it has far more of them than its peers. */
+  /** True if neutral outcomes count against the route, because the route has far more of them than its peers. */
   neutralsCounted: boolean;
   /** The end of the bucket of the last outcome, ms since 1970. */
   lastOutcomeAt: number | null;

@@ -48,7 +48,7 @@ export interface HealthRecord {
   failures: number;
   /** Time of the newest counted result. */
   countedAt: Instant;
-  /** Grows by one with every change; guards every write. */
+  /** Version that guards every write. It grows by one with every change. */
   version: number;
 }
 

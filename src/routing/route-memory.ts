@@ -189,7 +189,7 @@ function afterOutcomes(disturbance: number, successes: number, failures: number,
   return Math.min(MOST_DISTURBANCE, Math.max(LEAST_DISTURBANCE, after));
 }
 
-/** The state after the detection of disturbances. Two thresholds keep a route near one of them from being detected again and again. */
+/** The state after the detection of disturbances. Two thresholds prevent repeated detections while the probability is near one of them. */
 function detected(state: RouteState, { disturbance: { detectedAbove, overBelow } }: Policy): RouteState {
   if (state.isDisturbed) return { ...state, isDisturbed: state.disturbance >= overBelow };
   if (state.disturbance < detectedAbove) return state;

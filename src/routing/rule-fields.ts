@@ -73,7 +73,7 @@ const METADATA = optional(freeText);
 /** The fields with a fixed name. Conditions can also use `metadata.<key>`. */
 export const FIELD_NAMES: readonly string[] = Object.keys(FIELDS);
 
-/** The field of a condition with that name, such as `amount` or `metadata.country`; undefined if there is none. */
+/** The condition field called `name`, such as `amount` or `metadata.country`; undefined if there is no such field. */
 export function fieldNamed(name: string): RuleField | undefined {
   if (Object.hasOwn(FIELDS, name)) return FIELDS[name];
   const isMetadata = name.startsWith(METADATA_PREFIX) && isRuleText(name.slice(METADATA_PREFIX.length), 1);

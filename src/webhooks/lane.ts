@@ -168,7 +168,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
   function beginReady(): void {
     if (ready.length === 0) return;
     if (stopping.aborted) {
-      // Releases all claimed deliveries together at the cut-off, because claims in progress can still succeed before it.
+      // Releases all claimed deliveries together at the cut-off, because claims in progress can still succeed until then.
       if (context.isCutOff()) context.track(release('not attempted: the service stopped'));
       return;
     }

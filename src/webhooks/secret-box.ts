@@ -16,9 +16,9 @@ type Place = Pick<SealedSecret, 'endpointId' | 'environment'>;
 export interface SecretBox {
   /** A new secret, `whsec_...`, and its sealed text for the endpoint `place`. Throws without a key to encrypt with. */
   newSecret(place: Place): { secret: string; sealed: string };
-  /** The secret; undefined if no key opens it. */
+  /** The decrypted secret; undefined if no key decrypts it. */
   open(sealed: SealedSecret): string | undefined;
-  /** The secret sealed with the first key; undefined if it is sealed with that key already, or if no key opens it. */
+  /** The secret encrypted with the first key; undefined if it is encrypted with that key already, or if no key decrypts it. */
   resealed(sealed: SealedSecret): string | undefined;
 }
 

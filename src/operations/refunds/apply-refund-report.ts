@@ -164,7 +164,7 @@ export async function requestProviderRefund(deps: Deps, found: DueRefund): Promi
 
 /**
  * Requests the refund. A repeat first asks for the outcome of the earlier request, because providers forget idempotency keys. A
- * refund that the provider has named exists there, and is never requested again.
+ * refund to which the provider has given an id exists there, and is never requested again.
  */
 async function ask(
   provider: Provider,

@@ -36,7 +36,7 @@ const SETTLED_MS = 20_000;
 const UNKNOWN_SUCCESS_RATE = 0.85;
 const SLICE_MS = 10 * 60_000;
 const LONGEST_SLICE_MS = 60 * 60_000;
-// Length from which a range without outcomes is folded, so that it is not read again.
+// Minimum length of a range without outcomes that is folded into the stored states, so that it is not read again.
 const EMPTY_FOLDED_MS = 10 * 60_000;
 
 export function emptyEstimates(environment: Environment): Estimates {

@@ -36,7 +36,7 @@ export interface RoutingView {
   kinds: readonly RouteKind[];
   /** Routes, the best one first, without regard to a preferred kind. */
   ranked: readonly RouteView[];
-  /** The routes that do not take every amount. */
+  /** The routes with a minimum or a maximum amount. */
   limited: readonly Route[];
   /** Cached quotes of this view, by the rest of their input. */
   quotes: Map<string, Quote>;

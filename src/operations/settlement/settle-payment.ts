@@ -123,7 +123,7 @@ function settleEntry(
   const { outcome, next, effects } = recordSettlement(checkout, payment.id, report, now);
   if (outcome === 'settled') return changed(checkout, next, 'applied', [...left, ...effects]);
   if (outcome === 'already') return changed(checkout, checkout, left.length > 0 ? 'applied' : 'ignored', left);
-  // If money comes back later, `applyStoredPayout` uses this report. A copy of the checkout makes concurrent decisions conflict.
+  // If money is returned later, `applyStoredPayout` uses this report. A copy of the checkout makes concurrent decisions conflict.
   return changed(checkout, outcome === 'refunded' ? { ...checkout } : checkout, outcome, left);
 }
 
