@@ -206,7 +206,8 @@ async function handOff(
     if (answer !== 'unknown' && answer.report.state !== 'failed') {
       return { outcome: 'accepted', reference: answer.reference, url: answer.url };
     }
-    const found = answer === 'unknown' ? 'the provider does not know the payment' : 'the payment has failed there';
+    const found =
+      answer === 'unknown' ? 'the provider does not know the payment' : 'the payment has failed at the provider';
     const providerReason = answer === 'unknown' ? null : (answer.report.decline?.reason ?? null);
     return { outcome: 'refused', reason: `${first.reason}, and ${found}`, providerReason, mayArrive: true };
   } catch (error) {
