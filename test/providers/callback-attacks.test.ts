@@ -36,21 +36,21 @@ async function post(body: string | Buffer, headers: Record<string, string>, inst
   return answer.status;
 }
 
-/** A body with a right signature, as a forger sends it who knows the secret. */
+/** Body and headers of an event, signed with the webhook secret that Stripe and the service share. */
 function signed(event: object): { body: string; headers: Record<string, string> } {
   return world.stripe.callbackOf(event as StripeEvent);
 }
 
 const EVENT = { object: 'event', type: 'payout.paid', livemode: false, created: 0 } as const;
 
-describe('a sender of callbacks without the secret', () => {
-  /** A signature of the right form that signs nothing. */
+describe('callbacks of a sender who does not know the webhook secret', () => {
+  /** A signature header of the right form whose signature is wrong. */
   const wrong = () => {
     const { headers } = signed({ ...EVENT, id: 'evt_1', data: { object: { id: 'po_1' } } });
     return headers['stripe-signature']!.replace(/.$/, (digit) => (digit === '0' ? '1' : '0'));
   };
 
-  it('is refused with large bodies and many signatures', async () => {
+  it('a callback with a wrong signature gets 401, whatever its body; a body above the size limit gets 413', async () => {
     const earlier = await hints();
     const { body } = signed({ ...EVENT, id: 'evt_1', data: { object: { id: 'po_1' } } });
     const many = `t=${Math.floor(world.on.clock.now() / 1000)},${Array(200)
@@ -66,7 +66,7 @@ describe('a sender of callbacks without the secret', () => {
     assert.deepEqual(await hints(), earlier);
   });
 
-  it('finds no other instance and no other path', async () => {
+  it('a signed callback is rejected at the URL of another provider instance and at variants of its path', async () => {
     const earlier = await hints();
     const { body, headers } = signed({ ...EVENT, id: 'evt_1', data: { object: { id: 'po_1' } } });
     assert.equal(await post(body, headers, 'sandbox'), 401);
@@ -100,8 +100,8 @@ describe('a sender of callbacks without the secret', () => {
   });
 });
 
-describe('a sender of callbacks with the secret', () => {
-  it("cannot make the service store an id that is not of Stripe's form, or change the path of a query", async () => {
+describe('callbacks of a sender who knows the webhook secret', () => {
+  it('a signed callback with a malformed object id or event id is acknowledged, and neither stored nor queried', async () => {
     const earlier = await hints();
     const count = world.stripe.requests.length;
     const object = { id: 'po_1' };
@@ -125,7 +125,7 @@ describe('a sender of callbacks with the secret', () => {
     assert.equal(world.stripe.requests.length, count);
   });
 
-  it('is answered 400 for a body of nested arrays as large as a callback can be', async () => {
+  it('a signed callback whose body is nested arrays up to the size limit gets 400', async () => {
     const { headers } = world.stripe.callbackOf(EVENT as unknown as StripeEvent);
     const body = '['.repeat(MAX_BYTES);
     const time = Math.floor(world.on.clock.now() / 1000);
@@ -133,7 +133,7 @@ describe('a sender of callbacks with the secret', () => {
     assert.equal(await post(body, { ...headers, 'stripe-signature': `t=${time},v1=${mac}` }), 400);
   });
 
-  it('can send many hints and signals in one body, which are stored once', async () => {
+  it('a repeated callback with 1,000 hints and 50 signals stores each hint once, and few queries answer all hints', async () => {
     const { deps } = world.on.service;
     const { providers } = deps;
     const provider = providers.get('stripe_test')!;
@@ -152,7 +152,7 @@ describe('a sender of callbacks with the secret', () => {
     for (let copy = 0; copy < 2; copy++) assert.equal(await post('{}', {}), 200);
     deps.providers = providers;
     assert.equal((await hints()).length, earlier + many.length);
-    // One answer is the answer to all of them, also after an outage.
+    // All hints name the same payout: its answer completes all of them, also after an outage of Stripe.
     await world.stripe.goDown();
     await world.on.pass(0);
     await world.stripe.listen();
@@ -163,8 +163,8 @@ describe('a sender of callbacks with the secret', () => {
   });
 });
 
-describe('a flood of the return URL', () => {
-  it('stores one row and causes at most one question per 5 seconds, also after an outage', async () => {
+describe('the return URL of a checkout', () => {
+  it('many requests to the return URL store one hint and cause at most one query per 5 s, also after an outage', async () => {
     const { on, stripe } = world;
     const url = `${on.url}/checkout/${id}/back`;
     const flood = () =>
@@ -184,12 +184,12 @@ describe('a flood of the return URL', () => {
     await stripe.listen();
     count = stripe.requests.length;
     await on.pass(5 * 60_000);
-    // Besides the inquiry of the payment.
+    // One request is the query of the hint; a second one can be the inquiry about the payment.
     assert.ok(stripe.requests.length - count <= 2);
     assert.equal((await hints()).length, earlier + 1);
   });
 
-  it('with another id, path or query redirects only to pages of this service', async () => {
+  it('the return URL answers 404 to an unknown id, and redirects only to the checkout page, whatever the query', async () => {
     for (const path of ['%00', '..%2f..', `${id}%00`, id.toUpperCase(), 'x'.repeat(5000)]) {
       assert.equal((await fetch(`${world.on.url}/checkout/${path}/back`, { redirect: 'manual' })).status, 404, path);
     }

@@ -9,7 +9,7 @@ import { createSession, replaceProvider, startAt } from '../simulator/buyer.ts';
 import { paymentsOf } from '../support/gateway.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 
-/** A payment that its buyer has approved, with a provider that counts its captures. */
+/** A payment that the buyer has approved, the ids of the payments that its provider has captured, and the due capture tasks. */
 async function approvedPayment(on: TestService) {
   const { deps } = on.service;
   const captured: string[] = [];
@@ -30,7 +30,7 @@ async function approvedPayment(on: TestService) {
   return { payment, captured, due };
 }
 
-test('a capture of a payment that was abandoned is dropped', async () => {
+test('a due capture is dropped without a request if the buyer has cancelled the payment', async () => {
   await using on = await startTestService();
   const { payment, captured, due } = await approvedPayment(on);
   const [task] = await due();
@@ -39,7 +39,7 @@ test('a capture of a payment that was abandoned is dropped', async () => {
   assert.deepEqual([captured, await due()], [[], []]);
 });
 
-test('a capture of a payment that another report has paid is dropped', async () => {
+test('a due capture is dropped without a request if a provider report has already marked the payment paid', async () => {
   await using on = await startTestService();
   const { payment, captured, due } = await approvedPayment(on);
   const [task] = await due();
@@ -49,7 +49,7 @@ test('a capture of a payment that another report has paid is dropped', async () 
   assert.deepEqual([captured, await due()], [[], []]);
 });
 
-test('a capture that another process has claimed is not claimed again', async () => {
+test('an instance does not run a capture task that another instance has claimed', async () => {
   await using on = await startTestService();
   const { captured, due } = await approvedPayment(on);
   const [task] = await due();

@@ -3,7 +3,7 @@ import type { Party, Rule } from './conformance.ts';
 
 type Change = (good: Provider, party: Party) => Partial<Provider>;
 
-/** Defects of the example provider, each of which breaks one rule: the suite must find it. */
+/** Mutants of the example adapter. Each one has a defect that breaks one rule, and the suite must detect that defect. */
 export const MUTANTS: [rule: Rule, defect: string, change: Change][] = [
   [
     'a payment is paid once, with the total that the buyer paid',
@@ -21,8 +21,8 @@ export const MUTANTS: [rule: Rule, defect: string, change: Change][] = [
     () => ({ readCallback: async () => ({ signals: [], hints: [] }) }),
   ],
   [
-    'two equal handoffs are one payment at the provider',
-    'names each handoff anew',
+    'two equal handoffs create one payment at the provider',
+    'sends each handoff with a new payment id',
     (good) => {
       let sent = 0;
       return {
@@ -33,23 +33,23 @@ export const MUTANTS: [rule: Rule, defect: string, change: Change][] = [
   ],
   [
     'a handoff of the other environment is refused',
-    'does not look at the environment',
+    'accepts handoffs of the other environment',
     (good) => ({
       handoff: (request) =>
         good.handoff({ ...request, session: { ...request.session, environment: good.environment } }),
     }),
   ],
   [
-    'a callback that arrives again changes nothing, and each callback has its own event id',
-    'invents an event id each time',
+    'a repeated callback changes nothing, and two different callbacks have different event ids',
+    'returns a new event id each time that it reads a callback',
     (good) => {
       let read = 0;
       return { readCallback: withEventId(good, () => `event_${++read}`) };
     },
   ],
   [
-    'a callback that arrives again changes nothing, and each callback has its own event id',
-    'gives all callbacks one event id',
+    'a repeated callback changes nothing, and two different callbacks have different event ids',
+    'returns the same event id for all callbacks',
     (good) => ({ readCallback: withEventId(good, () => 'event') }),
   ],
   [
@@ -64,7 +64,7 @@ export const MUTANTS: [rule: Rule, defect: string, change: Change][] = [
   ],
   [
     'a callback about records of another program is answered 200 and changes nothing',
-    'refuses callbacks about unknown objects',
+    'rejects callbacks about unknown objects',
     (good) => ({
       async readCallback(raw, headers) {
         if (!raw.includes('pay_')) throw new Error('no such order');
@@ -74,7 +74,7 @@ export const MUTANTS: [rule: Rule, defect: string, change: Change][] = [
   ],
   [
     'a callback about records of another program is answered 200 and changes nothing',
-    'cannot answer hints about unknown objects',
+    'throws if a hint names an unknown object',
     (good) => ({
       async query(hint, page) {
         const answer = await good.query!(hint, page);
@@ -84,13 +84,13 @@ export const MUTANTS: [rule: Rule, defect: string, change: Change][] = [
     }),
   ],
   [
-    'a callback to another instance, or to one of the other environment, moves nothing',
-    'has one id for all instances',
+    'a callback that is sent to another provider instance, of either environment, changes nothing',
+    'ignores the configured id and environment of its instance',
     () => ({ id: 'example', environment: 'sandbox' }),
   ],
   [
-    'a cancelled payment has failed, and takes no money any more',
-    'cancels without telling the provider',
+    'after a cancellation the payment has failed and cannot be paid',
+    'reports a cancellation without sending it to the provider',
     (good) => ({
       cancel: async () => 'cancelled',
       inquire: async (payment) => {
@@ -100,8 +100,8 @@ export const MUTANTS: [rule: Rule, defect: string, change: Change][] = [
     }),
   ],
   [
-    'a cancelled payment has failed, and takes no money any more',
-    'reports a cancelled payment as waiting',
+    'after a cancellation the payment has failed and cannot be paid',
+    'reports a cancelled payment as waiting for the buyer',
     (good) => ({
       inquire: async (payment) => {
         const known = (await good.inquire(payment)) as KnownPayment;
@@ -110,13 +110,13 @@ export const MUTANTS: [rule: Rule, defect: string, change: Change][] = [
     }),
   ],
   [
-    'a cancellation of an unknown payment is unknown',
-    'has cancelled what it does not know',
+    'the cancellation of an unknown payment returns `unknown`',
+    'reports an unknown payment as cancelled',
     () => ({ cancel: async () => 'cancelled' }),
   ],
   [
-    'an inquiry about an unknown payment is unknown',
-    'cannot tell that it does not know a payment',
+    'the inquiry about an unknown payment returns `unknown`',
+    'answers `cannot_tell` about an unknown payment',
     (good) => ({
       async inquire(payment) {
         const answer = await good.inquire(payment);
@@ -125,16 +125,16 @@ export const MUTANTS: [rule: Rule, defect: string, change: Change][] = [
     }),
   ],
   [
-    'two refunds of one id are one',
-    'refunds again when it is asked again',
+    'two refund requests with the same refund id make one refund',
+    'refunds again when a refund request is repeated',
     (good) => {
       let sent = 0;
       return { refund: (request) => good.refund({ ...request, refundId: `${request.refundId}_${++sent}` }) };
     },
   ],
   [
-    'a refund of an unknown payment is unknown or fails',
-    'takes the answer 404 for a success',
+    'the refund of an unknown payment fails or returns `unknown`',
+    'reports the refund of an unknown payment as succeeded',
     (good) => ({
       async refund(request) {
         const outcome = await good.refund(request);
@@ -143,18 +143,18 @@ export const MUTANTS: [rule: Rule, defect: string, change: Change][] = [
     }),
   ],
   [
-    'a check is ready with the right credentials, and not ready with wrong ones',
-    'is always ready',
+    'a check reports ready with the right credentials, and not ready with wrong credentials',
+    'reports ready with any credentials',
     () => ({ check: async () => ({ ready: true, findings: [] }) }),
   ],
   [
-    'a check is ready with the right credentials, and not ready with wrong ones',
-    'is never ready',
+    'a check reports ready with the right credentials, and not ready with wrong credentials',
+    'never reports ready',
     () => ({ check: async () => ({ ready: false, findings: [{ level: 'error', message: 'not today' }] }) }),
   ],
   [
-    'a status that the adapter does not know is never paid',
-    'takes every status but four for paid',
+    'a provider status that the adapter does not know never counts as paid',
+    'reports an unknown status as paid',
     (good) => ({
       async query(hint, page) {
         const { signals, ...rest } = await good.query!(hint, page);
@@ -170,8 +170,8 @@ export const MUTANTS: [rule: Rule, defect: string, change: Change][] = [
     }),
   ],
   [
-    'an approved payment is captured once, and never after it was abandoned',
-    'captures whenever it is asked about an approved payment',
+    'an approved payment is captured once, and never after the buyer has cancelled it',
+    'captures an approved payment whenever it is queried',
     (good) => ({
       async query(hint, page) {
         const answer = await good.query!(hint, page);
@@ -185,8 +185,8 @@ export const MUTANTS: [rule: Rule, defect: string, change: Change][] = [
     }),
   ],
   [
-    'an approved payment is captured once, and never after it was abandoned',
-    'captures instead of cancelling',
+    'an approved payment is captured once, and never after the buyer has cancelled it',
+    'captures a payment instead of cancelling it',
     (good) => ({
       async cancel(payment) {
         await good.capture!(payment);
@@ -195,15 +195,15 @@ export const MUTANTS: [rule: Rule, defect: string, change: Change][] = [
     }),
   ],
   [
-    'no secret is in a log line, a page or a finding',
-    'gives its key as the reason of a refusal',
+    'no log line, page or finding contains a secret',
+    'puts its key into the reason of a refused handoff',
     (_good, { secrets }) => ({
       handoff: async () => ({ outcome: 'refused', reason: `the key ${secrets[0]} was refused`, providerReason: null }),
     }),
   ],
   [
-    'no secret is in a log line, a page or a finding',
-    'shows its secret in a finding',
+    'no log line, page or finding contains a secret',
+    'puts its webhook secret into a finding',
     (_good, { secrets }) => ({
       check: async () => ({ ready: true, findings: [{ level: 'ok', message: `signed with ${secrets[1]}` }] }),
     }),

@@ -16,7 +16,7 @@ import { createExample } from './example-provider.ts';
 import type { StripeEvent } from './scripted-stripe-objects.ts';
 import { startScriptedStripe } from './scripted-stripe.ts';
 
-/** The service of a party, which starts after it. */
+/** Accessors to the service of a party, which starts only after the party is created. */
 function laterService() {
   let on: TestService | undefined;
   const log: string[] = [];
@@ -24,7 +24,7 @@ function laterService() {
     connect: (started: TestService) => void (on = started),
     now: () => on?.clock.now() ?? 0,
     service: () => on!,
-    /** Surroundings of an instance that the service did not create; it logs to the service's log. */
+    /** Context for an adapter that the test creates itself; the adapter logs to the service's log. */
     context: (): AdapterContext => ({
       now: on!.clock.now,
       callbackUrl: `${on!.url}/api/providers/any/callbacks`,
@@ -35,7 +35,7 @@ function laterService() {
   };
 }
 
-/** The same callback: with a changed body, without headers, with a flipped signature, and with those of another secret. */
+/** Forged copies of a callback: changed body, no headers, changed signature, headers of `other` (signed with another secret). */
 function forgeries({ body, headers }: SentCallback, other: SentCallback): SentCallback[] {
   const flipped = Object.entries(headers).map(([name, value]) => [
     name,
@@ -173,7 +173,7 @@ export async function startStripe(): Promise<Party> {
 export async function startSimulator(): Promise<Party> {
   const { connect, now, service } = laterService();
   const secrets: string[] = [];
-  /** The secrets of the simulated provider are two of those that the service makes at its start. */
+  /** Records the 32-byte secrets that the service creates at its start; the secrets of the simulated provider are among them. */
   function recorded(size: number): Uint8Array {
     const bytes = randomBytes(size);
     if (size === 32) secrets.push(bytes.toString('base64url'));
@@ -192,7 +192,7 @@ export async function startSimulator(): Promise<Party> {
     secrets,
     connect(on) {
       connect(on);
-      // The API key is made first.
+      // The service creates the API key before the callback secret.
       callbackSecret = secrets.at(-1)!;
     },
     instance: (id, environment) => ({
@@ -202,7 +202,7 @@ export async function startSimulator(): Promise<Party> {
     }),
     paymentsAt: async ({ sessionId }) => (await service().simulator.chargesOfSession(sessionId)).length,
     refundedAt: async ({ id }) => (await service().simulator.chargeOfPayment(id))!.refunded,
-    /** The simulated provider sends no callback for this instrument, so that only the test does. */
+    /** The simulated provider sends no callback for the instrument `callback_lost`, so that only the test sends one. */
     async pay(payment) {
       await submit(payment.providerUrl!, fieldsOf('card', instrumentById('callback_lost')!));
       const charge = await service().simulator.chargeOfPayment(payment.id);

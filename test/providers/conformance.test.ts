@@ -17,7 +17,7 @@ before(async () => {
 });
 after(() => silent[Symbol.asyncDispose]());
 
-// The adapters at the same time, because a check of a silent provider takes seconds.
+// The adapters are tested concurrently, because the check of a provider that does not answer takes seconds.
 describe('adapters', { concurrency: true }, () => {
   for (const [name, startParty] of Object.entries(PARTIES)) {
     describe(`the adapter of ${name}`, { concurrency: false }, () => {
@@ -36,15 +36,15 @@ describe('adapters', { concurrency: true }, () => {
   }
 });
 
-describe('the suite finds an adapter that', { concurrency: 2 }, () => {
+describe('mutants of the conformance suite', { concurrency: 2 }, () => {
   for (const [rule, defect, change] of MUTANTS) {
-    test(`${defect}: ${rule}`, async () => {
+    test(`the suite detects an adapter that ${defect}, which breaks the rule: ${rule}`, async () => {
       await using world = await startWorld(startExample, (good, party) => ({ ...good, ...change(good, party) }));
       await assert.rejects(RULES[rule](world), assert.AssertionError);
     });
   }
 
-  test('never ends its check', async () => {
+  test('the suite detects an adapter whose check never ends', async () => {
     const never = () => new Promise<never>(() => undefined);
     await using world = await startWorld(startExample, (good) => ({ ...good, check: never }));
     await assert.rejects(checkEnds({ ...world, checkLimitMs: 100 }, silent.url), /within its limit/);

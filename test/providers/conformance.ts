@@ -10,13 +10,13 @@ import { recordsOf } from '../support/callbacks.ts';
 import { booksOf, paymentsOf } from '../support/gateway.ts';
 import { type TestService, type TestServiceOptions, startTestService } from '../support/service.ts';
 
-/** A callback as a provider sends it. */
+/** Body and headers of a callback that a provider sends. */
 export interface SentCallback {
   body: string;
   headers: Record<string, string>;
 }
 
-/** An adapter with a second party that a test controls. The test delivers the callbacks. */
+/** A provider simulated by the test, with its adapter: the second party of the suite. The test delivers the callbacks itself. */
 export interface Party extends AsyncDisposable {
   /** Settings of a service that uses the provider. */
   options: TestServiceOptions;
@@ -25,32 +25,32 @@ export interface Party extends AsyncDisposable {
   kind: RouteKind;
   /** Texts that no log line and no page may show. */
   secrets: string[];
-  /** Completes the party after the start of its service. */
+  /** Connects the party to the started service, whose URL and clock it needs. */
   connect(on: TestService): void;
   /** Another instance of the adapter, at the same account. */
   instance(id: string, environment: Environment): Provider;
-  /** An instance whose key the provider refuses, and one whose provider is at another origin; undefined without credentials. */
+  /** Adapters with a wrong key, or with another origin of the provider; undefined for a provider without credentials. */
   misconfigured?: { wrongKey(secret: string): Provider; at(origin: string): Provider };
-  /** Number of payments at the provider for our payment. */
+  /** Number of payments that the provider has for a payment of the service. */
   paymentsAt(payment: Payment): Promise<number>;
-  /** Cents that the provider has refunded of a payment. */
+  /** Amount in cents that the provider has refunded for a payment. */
   refundedAt(payment: Payment): Promise<number>;
-  /** The buyer pays, or approves the payment; answers the callbacks, or undefined if the provider takes no money for it. */
+  /** Pays or approves the payment as the buyer; returns the callbacks, or undefined if the provider does not accept the payment. */
   pay(payment: Payment): Promise<SentCallback[] | undefined>;
-  /** Gives a payment a status that the adapter does not know; answers the callbacks. */
+  /** Gives a payment a status that the adapter does not know; returns the callbacks that report it. */
   confuse(payment: Payment): Promise<SentCallback[]>;
-  /** Correctly signed callbacks that are about nothing of ours. */
+  /** Correctly signed callbacks about objects that the service did not create. */
   foreign(payment: Payment): SentCallback[];
-  /** The callback of a payment, changed so that its signature is wrong. */
+  /** Copies of the callback about a payment with wrong or missing signatures. */
   forged(payment: Payment): SentCallback[];
-  /** True for the simulated provider, which refunds a payment that it does not know: `webhook.verify_sample` makes such payments. */
+  /** True for the simulated provider, which accepts refunds of unknown payments, because `webhook.verify_sample` creates some. */
   refundsSamples?: true;
-  /** Number of captures; undefined for a provider that needs none. */
+  /** Number of captures of a payment; undefined for a provider without captures. */
   capturesOf?(payment: Payment): number;
 }
 
 export type StartParty = () => Promise<Party>;
-/** Breaks a correct adapter. */
+/** Change that turns a correct adapter into a mutant. */
 export type Mutate = (good: Provider, party: Party) => Provider;
 
 /** A service that is connected to a party, and the parts that rules need. */
@@ -90,7 +90,7 @@ function connect({ service: { deps } }: TestService, path: string, provider: Pro
 
 let buyers = 0;
 
-/** A payment whose buyer is at the provider. */
+/** A new payment whose handoff the provider has accepted; the buyer has not paid yet. */
 async function startedPayment({ on, party }: World): Promise<Payment> {
   const session = await createSession(on, { customer: `buyer${++buyers}@example.com` });
   await startAt(on, session, party.kind);
@@ -105,7 +105,7 @@ async function paidPayment(world: World): Promise<Payment> {
 
 async function paidCallbacks({ party }: World, payment: Payment): Promise<SentCallback[]> {
   const callbacks = await party.pay(payment);
-  assert.ok(callbacks && callbacks.length > 0, 'the buyer can pay');
+  assert.ok(callbacks && callbacks.length > 0, 'the provider does not accept the payment, or sends no callback');
   return callbacks;
 }
 
@@ -113,7 +113,7 @@ async function reread({ on }: World, { id, sessionId }: Payment): Promise<Paymen
   return (await paymentsOf(on, sessionId)).find((one) => one.id === id)!;
 }
 
-/** Sends callbacks to the address of a provider; answers the statuses. */
+/** Sends callbacks to the service, at the URL of a provider instance; returns the HTTP statuses. */
 async function post({ on, party }: World, callbacks: readonly SentCallback[], path = party.id): Promise<number[]> {
   const statuses: number[] = [];
   for (const { body, headers } of callbacks) {
@@ -129,14 +129,14 @@ async function post({ on, party }: World, callbacks: readonly SentCallback[], pa
   return statuses;
 }
 
-/** Sends callbacks, which must be acknowledged, and runs the work that is due then. */
+/** Sends callbacks, asserts that the service acknowledges them, and runs the due work. */
 async function deliver(world: World, callbacks: readonly SentCallback[]): Promise<void> {
   const statuses = await post(world, callbacks);
   assert.deepEqual(new Set(statuses), new Set([200]), 'a callback is acknowledged');
   await world.on.pass(0);
 }
 
-/** A payment that the provider does not have, with its session. */
+/** A payment and its session that exist neither in the store nor at the provider. */
 function unknownPayment(
   { on, party }: World,
   environment: Environment = 'sandbox',
@@ -162,15 +162,15 @@ function refundOf({ on }: World, payment: Payment): RefundRequest {
   return { refundId: newId('ref'), payment, amount: 1000, reference: null, created: now() };
 }
 
-/** Asserts that `act` changes no record of the payment's session, neither at once nor by work that is due later. */
+/** Asserts that neither `act` nor the work that is due after it changes a record of the payment's session. */
 async function changesNothing(world: World, { sessionId }: Payment, act: () => Promise<unknown>): Promise<void> {
   const before = await recordsOf(world.on, sessionId);
   await act();
   await world.on.pass(0);
-  assert.ok((await recordsOf(world.on, sessionId)) === before, 'nothing of the session changes');
+  assert.ok((await recordsOf(world.on, sessionId)) === before, 'a record of the session has changed');
 }
 
-/** The guarantees of every adapter. Each rule creates its own payments, so that rules can share a world. */
+/** Rules that every adapter must keep, by title. Each rule creates its own payments, so that all rules can share one world. */
 export const RULES = {
   async 'a payment is paid once, with the total that the buyer paid'(world) {
     const payment = await paidPayment(world);
@@ -180,7 +180,7 @@ export const RULES = {
     assert.deepEqual((await world.on.service.deps.store.checkout(payment.sessionId))!.discrepancies, []);
   },
 
-  async 'two equal handoffs are one payment at the provider'(world) {
+  async 'two equal handoffs create one payment at the provider'(world) {
     const request = handoffOf(world, unknownPayment(world));
     const results = [await world.provider.handoff(request), await world.provider.handoff(request)];
     assert.deepEqual(
@@ -197,7 +197,7 @@ export const RULES = {
     assert.equal(await world.party.paymentsAt(request.payment), 0);
   },
 
-  async 'a callback that arrives again changes nothing, and each callback has its own event id'(world) {
+  async 'a repeated callback changes nothing, and two different callbacks have different event ids'(world) {
     const ids: string[] = [];
     for (let each = 0; each < 2; each++) {
       const payment = await startedPayment(world);
@@ -207,10 +207,10 @@ export const RULES = {
       const read = () =>
         Promise.all(callbacks.map(({ body, headers }) => world.provider.readCallback(Buffer.from(body), headers)));
       const [first, second] = [await read(), await read()];
-      assert.deepEqual(first, second, 'the same callback is read the same');
+      assert.deepEqual(first, second, 'the adapter reads the same callback twice with different results');
       ids.push(...first.flatMap(({ signals, hints }) => [...signals, ...hints].map(({ eventId }) => eventId)));
     }
-    assert.equal(new Set(ids).size, ids.length, 'two callbacks have two event ids');
+    assert.equal(new Set(ids).size, ids.length, 'two callbacks have the same event id');
   },
 
   async 'a callback with a wrong signature is answered 401 and changes nothing'(world) {
@@ -219,7 +219,7 @@ export const RULES = {
     const before = await recordsOf(world.on, payment.sessionId);
     const statuses = await post(world, world.party.forged(payment));
     assert.deepEqual(new Set(statuses), new Set([401]));
-    assert.ok((await recordsOf(world.on, payment.sessionId)) === before, 'nothing of the session changes');
+    assert.ok((await recordsOf(world.on, payment.sessionId)) === before, 'a record of the session has changed');
   },
 
   async 'a callback about records of another program is answered 200 and changes nothing'(world) {
@@ -233,22 +233,22 @@ export const RULES = {
     assert.deepEqual(
       await world.on.service.deps.store.hintsDue(Number.MAX_SAFE_INTEGER, 10),
       [],
-      'nothing is asked again',
+      'a hint is still due',
     );
   },
 
-  async 'a callback to another instance, or to one of the other environment, moves nothing'(world) {
+  async 'a callback that is sent to another provider instance, of either environment, changes nothing'(world) {
     for (const environment of ['sandbox', 'production'] as const) {
       const other = world.mutate(world.party.instance('other', environment));
       connect(world.on, 'other', other);
       const payment = await startedPayment(world);
       const callbacks = await paidCallbacks(world, payment);
       await changesNothing(world, payment, () => post(world, callbacks, 'other'));
-      assert.deepEqual([other.id, other.environment], ['other', environment], 'an instance has its configured name');
+      assert.deepEqual([other.id, other.environment], ['other', environment], 'the adapter ignores its configuration');
     }
   },
 
-  async 'a cancelled payment has failed, and takes no money any more'(world) {
+  async 'after a cancellation the payment has failed and cannot be paid'(world) {
     const payment = await startedPayment(world);
     assert.equal(await world.provider.cancel(payment), 'cancelled');
     assert.equal(await world.provider.cancel(payment), 'cancelled');
@@ -258,15 +258,15 @@ export const RULES = {
     if (world.provider.traits.cancel === 'holds') assert.equal(await world.party.pay(payment), undefined);
   },
 
-  async 'a cancellation of an unknown payment is unknown'(world) {
+  async 'the cancellation of an unknown payment returns `unknown`'(world) {
     assert.equal(await world.provider.cancel(unknownPayment(world).payment), 'unknown');
   },
 
-  async 'an inquiry about an unknown payment is unknown'(world) {
+  async 'the inquiry about an unknown payment returns `unknown`'(world) {
     assert.equal(await world.provider.inquire(unknownPayment(world).payment), 'unknown');
   },
 
-  async 'two refunds of one id are one'(world) {
+  async 'two refund requests with the same refund id make one refund'(world) {
     const request = refundOf(world, await paidPayment(world));
     assert.equal(await world.provider.inquireRefund(request), undefined);
     for (let each = 0; each < 2; each++) {
@@ -277,13 +277,13 @@ export const RULES = {
     assert.equal((await world.provider.inquireRefund(request))?.status, 'succeeded');
   },
 
-  async 'a refund of an unknown payment is unknown or fails'(world) {
+  async 'the refund of an unknown payment fails or returns `unknown`'(world) {
     if (world.party.refundsSamples) return;
     const outcome = await world.provider.refund(refundOf(world, unknownPayment(world).payment));
-    assert.ok(outcome === 'unknown' || outcome.status === 'failed', 'no refund of a payment that was never paid');
+    assert.ok(outcome === 'unknown' || outcome.status === 'failed', 'an unpaid payment was refunded');
   },
 
-  async 'a check is ready with the right credentials, and not ready with wrong ones'(world) {
+  async 'a check reports ready with the right credentials, and not ready with wrong credentials'(world) {
     assert.equal((await world.provider.check()).ready, true);
     const wrong = world.party.misconfigured?.wrongKey('key_of_another_account');
     if (!wrong) return;
@@ -292,7 +292,7 @@ export const RULES = {
     assert.ok(findings.some(({ level }) => level === 'error'));
   },
 
-  async 'a status that the adapter does not know is never paid'(world) {
+  async 'a provider status that the adapter does not know never counts as paid'(world) {
     const payment = await startedPayment(world);
     await deliver(world, await world.party.confuse(payment));
     await world.on.pass(60_000);
@@ -301,7 +301,7 @@ export const RULES = {
     if (typeof answer === 'object') assert.notEqual(answer.report.state, 'paid');
   },
 
-  async 'an approved payment is captured once, and never after it was abandoned'(world) {
+  async 'an approved payment is captured once, and never after the buyer has cancelled it'(world) {
     const { on, party } = world;
     if (!party.capturesOf) return;
     const payment = await paidPayment(world);
@@ -313,7 +313,7 @@ export const RULES = {
     await post(world, await paidCallbacks(world, abandoned));
     const { deps } = on.service;
     for (const hint of await deps.store.hintsDue(deps.now(), 10)) await answerHint(deps, hint);
-    assert.equal((await deps.store.tasksDue(deps.now(), 10)).length, 1, 'a capture is due');
+    assert.equal((await deps.store.tasksDue(deps.now(), 10)).length, 1, 'no capture is due');
     await cancelCheckout(deps, abandoned.sessionId, 1);
     await on.pass(0);
     await on.pass(60 * 60_000);
@@ -321,7 +321,7 @@ export const RULES = {
     assert.equal((await reread(world, abandoned)).status, 'failed');
   },
 
-  async 'no secret is in a log line, a page or a finding'(world) {
+  async 'no log line, page or finding contains a secret'(world) {
     const { on, party } = world;
     const payment = await paidPayment(world);
     await post(world, party.forged(payment));
@@ -346,19 +346,19 @@ export const RULES = {
     const pages = await Promise.all(paths.map(async (path) => (await fetch(`${on.url}/${path}`)).text()));
     const findings = JSON.stringify(await (wrong ? world.mutate(wrong) : world.provider).check());
     const shown = [...on.logged, ...pages, findings].join('\n');
-    for (const text of [secret, ...party.secrets]) assert.ok(!shown.includes(text), 'a secret is shown');
+    for (const text of [secret, ...party.secrets]) assert.ok(!shown.includes(text), 'a secret is visible');
   },
 } satisfies Record<string, (world: World) => Promise<void>>;
 
 export type Rule = keyof typeof RULES;
 
-/** The one rule that takes time: it is checked while the others run. `silent` is an origin that never answers. */
+/** Asserts that a check ends within its time limit. The test runs it beside {@link RULES}, because it takes seconds. `silent` never answers. */
 export async function checkEnds(world: World, silent: string): Promise<void> {
   const provider = world.party.misconfigured?.at(silent);
   if (!provider) return;
   const ended = world.mutate(provider).check();
   const late = new Promise<'late'>((resolve) => setTimeout(resolve, world.checkLimitMs, 'late').unref());
   const result = await Promise.race([ended, late]);
-  assert.notEqual(result, 'late', 'a check ends within its limit');
+  assert.notEqual(result, 'late', 'the check did not end within its limit');
   assert.equal(typeof result === 'object' && result.ready, false);
 }

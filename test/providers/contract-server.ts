@@ -3,13 +3,13 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { Stripe } from 'stripe';
 
-// Judges requests to Stripe by Stripe's own description, stricter than the description where Stripe's documentation is.
+// Checks requests to Stripe against Stripe's OpenAPI description, and against stricter rules from Stripe's documentation.
 
 type Schema = Record<string, unknown>;
 type Known<Keys extends PropertyKey> = Partial<Record<Keys, Schema>>;
 type SessionField = keyof Stripe.Checkout.SessionCreateParams;
 
-/** Parameters that are newer than the description; the compiler checks them against the types of Stripe's SDK. */
+/** Session parameters that are newer than the description; the compiler checks their names against the types of Stripe's SDK. */
 const NEWER = {
   ui_mode: { enum: ['hosted_page', 'embedded_page', 'elements', 'form'] },
   allowed_payment_method_types: {
@@ -19,11 +19,11 @@ const NEWER = {
   },
   adaptive_pricing: { type: 'object', properties: { enabled: { type: 'boolean' } } },
 } satisfies Known<SessionField>;
-/** A parameter that Stripe has removed since; the compiler rejects it here if the SDK still has it. */
+/** Session parameters that Stripe has removed since the description; the compiler rejects an entry that Stripe's SDK still has. */
 const REMOVED: ('payment_method_types' extends SessionField ? never : 'payment_method_types')[] = [
   'payment_method_types',
 ];
-/** Fields that the documentation requires of a payment with ad-hoc prices. */
+/** Fields that Stripe's documentation requires for a payment with ad-hoc prices. */
 const REQUIRED = {
   session: ['mode', 'line_items', 'success_url'] satisfies SessionField[],
   line: ['quantity', 'price_data'] satisfies (keyof Stripe.Checkout.SessionCreateParams.LineItem)[],
@@ -31,7 +31,7 @@ const REQUIRED = {
   refund: ['payment_intent'] satisfies (keyof Stripe.RefundCreateParams)[],
 };
 const LIST = { limit: { type: 'integer', minimum: 1, maximum: 100 } } satisfies Known<keyof Stripe.PaginationParams>;
-/** Requests that the description lacks. */
+/** Query parameters, by path, of GET requests that the description does not contain. */
 const NEWER_PATHS: Record<string, Schema> = {
   '/v1/account': {},
   '/v1/balance': {},
@@ -54,19 +54,20 @@ interface Body {
 
 export interface ContractRequest {
   method: string;
-  /** Path with its query string. */
+  /** Path and query string. */
   url: string;
   headers: IncomingHttpHeaders;
   body: string;
 }
 
+/** Parsed request with the violations of the contract that it contains. */
 export interface Judged {
-  /** Method and path template of the request, for example `GET /v1/refunds/{refund}`; empty if there is none. */
+  /** Method and path template of the request, for example `GET /v1/refunds/{refund}`; empty if the contract has no such request. */
   operation: string;
-  /** Id in the path. */
+  /** Object id in the path; empty if the path has none. */
   id: string;
   parameters: Record<string, unknown>;
-  /** One line for each violation of the contract. */
+  /** Violations of the contract, one line each. */
   problems: string[];
 }
 
@@ -109,7 +110,7 @@ function tightened(operation: string, schema: Schema): Schema {
   return { type: 'object', properties: { ...properties, ...NEWER }, required: REQUIRED.session };
 }
 
-/** The same schema, in which no object takes a property that is not described. */
+/** Copy of a schema in which objects allow only the properties that the schema lists. */
 function closed(schema: unknown): Schema {
   if (Array.isArray(schema)) return schema.map(closed) as unknown as Schema;
   if (typeof schema !== 'object' || schema === null) return schema as Schema;
@@ -117,15 +118,15 @@ function closed(schema: unknown): Schema {
   return 'properties' in inner && typeof inner['type'] === 'string' ? { additionalProperties: false, ...inner } : inner;
 }
 
-/** The parameters of a form: `a[b][0]=c`. Throws an Error for a name twice or a name without form. */
+/** Parses a form body with nested names such as `a[b][0]=c`. Throws an Error for a duplicate or malformed name. */
 export function readForm(form: string): Record<string, unknown> {
   const root: Record<string, unknown> = {};
   for (const [name, value] of new URLSearchParams(form)) {
     const keys = /^[^[\]]+(?:\[[^[\]]+\])*$/.test(name) ? name.replaceAll(']', '').split('[') : undefined;
-    if (!keys) throw new Error(`${name} is no name of a parameter`);
+    if (!keys) throw new Error(`${name} is not a valid parameter name`);
     const last = keys.pop()!;
     const parent = keys.reduce((object, key) => (object[key] ??= {}) as Record<string, unknown>, root);
-    if (typeof parent !== 'object' || last in parent) throw new Error(`${name} is there twice`);
+    if (typeof parent !== 'object' || last in parent) throw new Error(`${name} appears twice`);
     parent[last] = value;
   }
   return asLists(root) as Record<string, unknown>;
@@ -138,7 +139,7 @@ function asLists(value: unknown): unknown {
   return isList ? entries.map(([, inner]) => inner) : Object.fromEntries(entries);
 }
 
-/** Judges a request by the contract. */
+/** Parses a request and checks it against the contract. */
 export function judgeRequest({ method, url, headers, body }: ContractRequest): Judged {
   const [path = '', query = ''] = url.split('?');
   const [operation, known] = [...operations].find(
@@ -165,7 +166,7 @@ function headerProblems(method: string, operation: string, headers: IncomingHttp
   const creates = operation === 'POST /v1/checkout/sessions' || operation === 'POST /v1/refunds';
   const key = headers['idempotency-key'];
   const problems: [boolean, string][] = [
-    [/^Bearer (?:sk|rk)_(?:test|live)_\w+$/.test(headers.authorization ?? ''), 'authorization is no key of Stripe'],
+    [/^Bearer (?:sk|rk)_(?:test|live)_\w+$/.test(headers.authorization ?? ''), 'authorization is not a Stripe key'],
     [headers['stripe-version'] === Stripe.API_VERSION, `stripe-version is not ${Stripe.API_VERSION}`],
     [method !== 'POST' || headers['content-type'] === form, `content-type is not ${form}`],
     [!creates || (typeof key === 'string' && key.length <= 255), 'idempotency-key is missing'],

@@ -12,7 +12,7 @@ interface Found {
 type Reply = [status: number, body: object];
 const UNKNOWN: Reply = [404, { error: 'unknown' }];
 
-/** The second party of the example provider: its API, and callbacks that the test delivers. `now` is in milliseconds. */
+/** Starts the server of the example provider, and builds its callbacks, which the test delivers. `now` is in milliseconds. */
 export async function startExampleParty(now: () => number) {
   const orders = new Map<string, Found>();
   const refunds = new Map<string, Found & { order: string }>();
@@ -22,9 +22,9 @@ export async function startExampleParty(now: () => number) {
     webhookSecret,
     orders,
     refunds,
-    /** Captured orders. */
+    /** Ids of the captured orders, one for each capture. */
     captures: [] as string[],
-    /** Body and headers of a callback about an order. */
+    /** Builds the body and headers of a callback about an order. */
     callbackOf(order: string, secret = webhookSecret) {
       const body = JSON.stringify({ event: `ev_${randomBytes(6).toString('hex')}`, order });
       return { body, headers: { 'example-signature': signCallback(secret, Math.floor(now() / 1000), body) } };
@@ -63,7 +63,7 @@ export async function startExampleParty(now: () => number) {
   return Object.assign(party, server);
 }
 
-/** The object that has this id, which is added once. */
+/** Adds an item if its id is new; returns the item that is stored under this id. */
 function added<Item extends Found>(all: Map<string, Item>, item: Item): Item {
   if (!all.has(item.id)) all.set(item.id, item);
   return all.get(item.id)!;

@@ -7,7 +7,7 @@ import { createHttpClient, unansweredHandoff } from '../../src/providers/provide
 import type { Provider } from '../../src/providers/provider.ts';
 import { verifyCallback } from '../../src/webhooks/sign.ts';
 
-// Settings and mapping.
+// The settings, and the mapping of the example provider's objects to reports.
 export const exampleSettings = z.strictObject({ apiBase: z.url(), key: z.string().min(1), webhookSecret: z.string() });
 const STATES = new Map<string, PaymentState>(
   Object.entries({ open: 'awaiting_buyer', approved: 'requires_capture', captured: 'paid', cancelled: 'failed' }),
@@ -27,7 +27,7 @@ const outcomeOf = ({ status }: Found) => {
   return { status: REFUND_STATUSES.find((known) => known === status) ?? 'pending', reason };
 };
 
-// Client and behaviour.
+// The HTTP client, and the methods of the adapter.
 export function createExample(
   { id, environment, settings }: Instance<z.output<typeof exampleSettings>>,
   { now, onRefusedKey }: AdapterContext,

@@ -11,7 +11,7 @@ const HOUR = 3600 * SECOND;
 const SENDER = { provider: 'sandbox', environment: 'sandbox' } as const;
 const NOTHING: HintAnswer = { signals: [], next: null };
 
-/** A service whose provider answers hints with `query`; it counts the times of the questions, since the start of the test. */
+/** A service whose provider answers hints with `query`, and a list of its queries: object id, and seconds since the test began. */
 async function asking(query: (id: string) => Promise<HintAnswer>) {
   const on = await startTestService({ providers: [hinting()], variables: { SIMULATOR: 'true' } });
   const started = on.clock.now();
@@ -25,7 +25,7 @@ async function asking(query: (id: string) => Promise<HintAnswer>) {
   return { on, asked };
 }
 
-/** An instance that makes the service ask about hints; the tests replace its provider. */
+/** A provider instance with `query`, which makes the service run its hint worker. The tests replace the simulated provider. */
 function hinting() {
   const create = async () =>
     ({
@@ -40,14 +40,14 @@ function hinting() {
 const send = (on: TestService, eventId: string, id: string) =>
   queueHints(on.service.deps, SENDER, [{ eventId, about: 'payment', id }]);
 
-/** Moves to the next time at which a hint is due, as long as there is one; answers false after the last one. */
+/** Moves the clock to the due time of the next hint and runs due work; returns false if no hint is due any more. */
 async function passToNext({ service, clock, pass }: TestService): Promise<boolean> {
   const [next] = await service.deps.store.hintsDue(Number.MAX_SAFE_INTEGER, 1);
   if (next) await pass(Math.max(0, next.dueAt - clock.now()));
   return next !== undefined;
 }
 
-test('a hint is asked about at once, then after 5, 10, 20 and 30 s, less often after an hour, and abandoned after 3 days', async () => {
+test('the service queries a failing hint at once, then after 5, 10, 20 and 30 s, less often after an hour, and gives up after 3 days', async () => {
   const { on, asked } = await asking(async () => Promise.reject(new Error('the provider is down')));
   await using _ = on;
   await send(on, 'ev_1', 'object_1');
@@ -69,7 +69,7 @@ test('a hint is asked about at once, then after 5, 10, 20 and 30 s, less often a
   );
 });
 
-test('several hints about one object cause one question, and each other object causes its own', async () => {
+test('several hints about one object cause one query, and a hint about another object causes its own query', async () => {
   const { on, asked } = await asking(async () => NOTHING);
   await using _ = on;
   for (const event of ['ev_1', 'ev_2', 'ev_3']) await send(on, event, 'object_1');
@@ -78,13 +78,13 @@ test('several hints about one object cause one question, and each other object c
   assert.deepEqual(asked.map(([id]) => id).toSorted(), ['object_1', 'object_2']);
   await send(on, 'ev_1', 'object_1');
   await on.pass(0);
-  assert.equal(asked.length, 2, 'a known event asks nothing');
+  assert.equal(asked.length, 2, 'a repeated event id caused a query');
   await send(on, 'ev_5', 'object_1');
   await on.pass(0);
-  assert.equal(asked.length, 3, 'a hint that arrives after the answer is a new question');
+  assert.equal(asked.length, 3, 'a hint that arrived after the answer caused no query');
 });
 
-test('an incomplete answer is asked for again 1 h and 24 h after the hint', async () => {
+test('after an incomplete answer the service repeats the query 1 h and 24 h after the hint', async () => {
   const { on, asked } = await asking(async () => ({ ...NOTHING, isIncomplete: true }));
   await using _ = on;
   await send(on, 'ev_1', 'object_1');
@@ -95,7 +95,7 @@ test('an incomplete answer is asked for again 1 h and 24 h after the hint', asyn
   );
 });
 
-test('a long answer is read page by page, and from the first page again after a failure', async () => {
+test('an answer of several pages is read page by page, and from the first page again if a page fails', async () => {
   const pages: (string | null)[] = [];
   const { on } = await asking(async () => NOTHING);
   await using _ = on;
@@ -128,7 +128,7 @@ test('when a buyer returns, the service asks the provider at most once per 5 s a
   assert.equal(
     (await on.service.deps.store.checkout(session))!.session.status,
     'pending',
-    'the query string proves nothing',
+    'the query string marked the payment paid',
   );
   await on.pass(5 * SECOND);
   await back();
@@ -136,7 +136,7 @@ test('when a buyer returns, the service asks the provider at most once per 5 s a
   assert.equal(asked.length, 2);
 });
 
-test('a callback may contain several reports, and the service answers with the text that the provider expects', async () => {
+test('a callback with two hints stores both, and the service answers with the reply text of the adapter', async () => {
   await using on = await startTestService();
   const hints = [
     { eventId: 'ev_1', about: 'payment', id: 'object_1' } as const,
@@ -152,12 +152,12 @@ test('a callback may contain several reports, and the service answers with the t
   );
 });
 
-test('a callback to an instance that does not exist is answered 404', async () => {
+test('a callback to a provider instance that does not exist gets 404', async () => {
   await using on = await startTestService();
   assert.equal((await call('POST', `${on.url}/api/providers/nobody/callbacks`, {})).status, 404);
 });
 
-test('the same event id from two instances or environments gives two messages', async () => {
+test('hints with the same event id from two provider instances or two environments are stored separately', async () => {
   await using on = await startTestService();
   const hint = { eventId: 'ev_1', about: 'payment', id: 'object_1' } as const;
   const senders = ['alpha', 'beta'].flatMap((provider) =>

@@ -55,7 +55,7 @@ test('a payment stays pending until its timeout while its provider answers `cann
   assert.ok(payment!.inquiries > 0);
 });
 
-test("a signal with the provider's own id finds the payment, but only a payment of the same provider instance", async () => {
+test("a signal finds its payment by the provider's own reference, but only among the payments of its provider instance", async () => {
   await using on = await startTestService();
   const { deps } = on.service;
   const routes = ['alpha', 'beta'].map((provider) => aRoute({ id: provider, integrationId: provider }));
@@ -77,22 +77,22 @@ test("a signal with the provider's own id finds the payment, but only a payment 
   const statuses = async () => Promise.all(payments.map(async ({ id }) => (await deps.store.payment(id))!.status));
 
   const reference = `ref_${alpha.id}`;
-  assert.equal(await report('beta', { reference }), 'unknown', 'another provider may use the same id');
+  assert.equal(await report('beta', { reference }), 'unknown', 'a signal found a payment of another provider instance');
   assert.equal(await report('alpha', { reference: 'ref_of_nothing' }), 'unknown');
   assert.equal(
     await report('alpha', { paymentId: alpha.id, reference: 'ref_of_another' }),
     'unknown',
-    'names that disagree',
+    'a signal with a contradictory payment id and reference found a payment',
   );
   assert.equal(await report('alpha', { sessionId: beta.sessionId, paymentId: alpha.id }), 'unknown_payment');
   assert.deepEqual(await statuses(), ['pending', 'pending']);
   assert.equal(await report('alpha', { reference }, 'ch_1'), 'applied');
   assert.deepEqual(await statuses(), ['paid', 'pending']);
-  assert.equal(await report('alpha', { reference: 'ch_1' }), 'ignored', 'the reference of the charge names it too');
+  assert.equal(await report('alpha', { reference: 'ch_1' }), 'ignored', 'the charge reference finds no payment');
   assert.equal(await report('beta', { paymentId: alpha.id }), 'provider_mismatch');
 });
 
-test("a refund returns no part of the provider's charge if the provider keeps it", () => {
+test("a refund includes a share of the provider's fee only if the provider returns its fee (`costRefundable`)", () => {
   const fees = splitFees(10_000, { buyerFeeRate: 0, gatewayFeeRate: 29_000 });
   const costs = [true, false].map((costRefundable) => {
     const payment = aPayment({ status: 'paid', amount: 10_000, fees, providerCost: 320, costRefundable });
@@ -106,7 +106,7 @@ test("a refund returns no part of the provider's charge if the provider keeps it
   assert.deepEqual(costs, [160, 0]);
 });
 
-test('an adapter that is a class keeps all its methods when it is measured', async () => {
+test('`observeProvider` keeps all methods of an adapter that is a class instance', async () => {
   class Adapter {
     readonly id = 'class';
     readonly environment = 'sandbox';
@@ -153,7 +153,7 @@ test('an adapter that is a class keeps all its methods when it is measured', asy
   }
 });
 
-test('a sample signed with the published secret changes no payment of a real provider', async () => {
+test('`webhook.verify_sample` verifies a sample that is signed with the published secret, but changes no payment at Stripe', async () => {
   await using world = await startWorld(startStripe);
   const { on } = world;
   const session = await createSession(on);

@@ -8,7 +8,7 @@ function clientOf(origin: string, now: () => number = () => 0) {
   return createHttpClient({ origin, headers: { authorization: 'Bearer key' }, requestIdHeader: 'request-id', now });
 }
 
-/** Whether the request was sent, by the rejection of a call. */
+/** Returns what the error of a rejected call reports: whether the request was sent. */
 async function sentBefore(failing: Promise<unknown>): Promise<boolean> {
   const error = await failing.then(
     () => assert.fail('the call did not reject'),
@@ -18,7 +18,7 @@ async function sentBefore(failing: Promise<unknown>): Promise<boolean> {
   return error.wasSent;
 }
 
-test('an answer contains the status, the JSON and the request id', async () => {
+test('the HTTP client returns the status, the JSON and the request id', async () => {
   await using server = await startServer((request, response) => {
     response.writeHead(402, { 'request-id': 'req_1' }).end(JSON.stringify({ key: request.headers.authorization }));
   });
@@ -26,7 +26,7 @@ test('an answer contains the status, the JSON and the request id', async () => {
   assert.deepEqual(answer, { status: 402, json: { key: 'Bearer key' }, requestId: 'req_1' });
 });
 
-test('the client follows no redirect, and returns no JSON for another body', async () => {
+test('the HTTP client follows no redirect, and leaves `json` undefined for a body that is not JSON', async () => {
   await using server = await startServer((_request, response) => {
     response.writeHead(302, { location: '/elsewhere' }).end('moved');
   });
@@ -34,7 +34,7 @@ test('the client follows no redirect, and returns no JSON for another body', asy
   assert.deepEqual(answer, { status: 302, json: undefined, requestId: null });
 });
 
-test('after a refused connection or an unknown host the request was not sent; after a reset, a time-out or an oversized answer it was', async () => {
+test('the HTTP client reports "not sent" if it cannot connect, and "sent" after a reset, a time-out or an oversized answer', async () => {
   const closed = await startServer(() => undefined);
   await closed[Symbol.asyncDispose]();
   assert.equal(await sentBefore(clientOf(closed.url)({ method: 'GET', path: '/' })), false);
@@ -50,7 +50,7 @@ test('after a refused connection or an unknown host the request was not sent; af
   assert.equal(await sentBefore(call({ method: 'GET', path: '/hang', timeoutMs: 50 })), true);
 });
 
-test('a server without TLS gets no request', async () => {
+test('the HTTP client sends no request to an https origin whose server does not speak TLS', async () => {
   const received: string[] = [];
   const plain = createServer((socket) => socket.on('data', (bytes) => (received.push(bytes.toString()), socket.end())));
   await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
@@ -60,7 +60,7 @@ test('a server without TLS gets no request', async () => {
   plain.close();
 });
 
-test('after a 429 with Retry-After nothing is sent until the time has passed', async () => {
+test('after a 429 the HTTP client sends no request until the time in Retry-After has passed', async () => {
   let now = 1_000_000;
   let requests = 0;
   await using server = await startServer((_request, response) => {

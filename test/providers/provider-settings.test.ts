@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { ConfigError, readConfig } from '../../src/config.ts';
 
-// Texts that no message may contain.
+// Secrets of the settings: no error message may contain `HIDDEN`.
 const HIDDEN = 'hunter2';
 const TEST_KEY = `sk_test_${HIDDEN}`;
 const LIVE_KEY = `rk_live_${HIDDEN}`;
@@ -18,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), 'tillway-providers-'));
 after(() => rmSync(folder, { recursive: true }));
 let files = 0;
 
-/** A file, and its path. */
+/** Writes a file, as JSON unless `content` is a text; returns its path. */
 function written(content: unknown): string {
   const path = join(folder, `${++files}.json`);
   writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
@@ -34,7 +34,7 @@ const ENTRY = {
 };
 const SHOP = { SHOP_KEY: TEST_KEY, SHOP_WEBHOOK: SECRET };
 
-/** Settings with a providers file of one entry, which has other fields than {@link ENTRY}. */
+/** Settings whose providers file contains one entry: {@link ENTRY} with these fields changed. */
 function entryWith(fields: Record<string, unknown>, variables: Record<string, string> = SHOP) {
   return { ...variables, PROVIDERS_FILE: written({ providers: [{ ...ENTRY, ...fields }] }) };
 }
@@ -43,28 +43,28 @@ function summary(variables: Record<string, string>) {
   return readConfig(variables).providers.map(({ id, adapter, environment }) => `${id} ${adapter} ${environment}`);
 }
 
-describe('the instances of the settings', () => {
-  test('are none by default', () => assert.deepEqual(summary({}), []));
+describe('provider instances from the settings', () => {
+  test('the settings configure no provider instance by default', () => assert.deepEqual(summary({}), []));
 
-  test('have the environment of their key', () => {
+  test('a Stripe instance from variables has the environment of its key', () => {
     assert.deepEqual(summary(TEST), ['stripe_test stripe sandbox']);
     assert.deepEqual(summary({ ...TEST, STRIPE_SECRET_KEY: `rk_test_${HIDDEN}` }), ['stripe_test stripe sandbox']);
     assert.deepEqual(summary(LIVE), ['stripe stripe production']);
     assert.deepEqual(summary({ ...LIVE, ...BESIDE }), ['stripe stripe production', 'stripe_test stripe sandbox']);
   });
 
-  test('accept two webhook secrets, for a rotation', () => {
+  test('STRIPE_WEBHOOK_SECRET accepts two secrets, for a rotation', () => {
     assert.equal(summary({ ...TEST, STRIPE_WEBHOOK_SECRET: `${SECRET}, ${SECRET}2` }).length, 1);
   });
 
-  test('accept another server in sandbox', () => {
+  test('STRIPE_API_BASE configures another server for a sandbox instance', () => {
     for (const host of ['127.0.0.1:4242', 'localhost', '[::1]:80']) {
       assert.equal(summary({ ...TEST, STRIPE_API_BASE: `http://${host}` }).length, 1);
       assert.equal(summary({ ...LIVE, ...BESIDE, STRIPE_API_BASE: `http://${host}` }).length, 2);
     }
   });
 
-  test('are read from the file too, with secrets from variables and files', () => {
+  test('PROVIDERS_FILE adds instances, whose secrets come from variables or files', () => {
     assert.deepEqual(summary(entryWith({ account: 'acct_1', buyerWindowMinutes: 60 })), ['shop stripe sandbox']);
     const second = { ...ENTRY, id: 'other', secretKey: { file: written(`${TEST_KEY}\n`) } };
     const PROVIDERS_FILE = written({ providers: [ENTRY, second] });
@@ -76,7 +76,7 @@ describe('the instances of the settings', () => {
     assert.doesNotMatch(JSON.stringify(instances), new RegExp(HIDDEN));
   });
 
-  test('are read from the example of the documentation', () => {
+  test('the settings reader accepts the PROVIDERS_FILE example of the documentation', () => {
     const page = readFileSync(new URL('../../docs/providers.md', import.meta.url), 'utf8');
     const { providers } = JSON.parse(/```json\n([^`]*)```/.exec(page)![1]!) as { providers: object[] };
     const secret = written(SECRET);
@@ -85,18 +85,18 @@ describe('the instances of the settings', () => {
     assert.deepEqual(summary(variables), ['stripe_books stripe production']);
   });
 
-  test('have the account of the file', () => {
+  test('an instance has the `account` of its entry in PROVIDERS_FILE', () => {
     assert.equal(readConfig(entryWith({ account: 'acct_1' })).providers[0]!.account, 'acct_1');
     assert.equal(readConfig(entryWith({})).providers[0]!.account, undefined);
   });
 
-  test('leave the simulator setting undefined unless SIMULATOR is set', () => {
+  test('the `simulator` setting is undefined unless SIMULATOR is set', () => {
     assert.equal(readConfig(TEST).simulator, undefined);
     assert.equal(readConfig({ ...TEST, SIMULATOR: 'true' }).simulator, true);
   });
 });
 
-describe('a fault ends the start with one line that names instance, setting and variable', () => {
+describe('invalid provider settings', () => {
   const { STRIPE_WEBHOOK_SECRET: _secret, ...noSecret } = TEST;
   const { STRIPE_SECRET_KEY: _key, ...noKey } = TEST;
   const faults: [name: string, variables: Record<string, string>, line: RegExp][] = [
@@ -108,9 +108,9 @@ describe('a fault ends the start with one line that names instance, setting and 
       /^STRIPE_TEST_WEBHOOK_SECRET \(webhookSecrets of stripe_test\) is needed/,
     ],
     ['an empty variable', { ...TEST, STRIPE_WEBHOOK_SECRET: ' ' }, /^STRIPE_WEBHOOK_SECRET is set but empty/],
-    ['another key', { ...TEST, STRIPE_SECRET_KEY: `pk_test_${HIDDEN}` }, /^STRIPE_SECRET_KEY must be a secret or/],
+    ['a publishable key', { ...TEST, STRIPE_SECRET_KEY: `pk_test_${HIDDEN}` }, /^STRIPE_SECRET_KEY must be a sec/],
     [
-      'a webhook secret of another form',
+      'a malformed webhook secret',
       { ...TEST, STRIPE_WEBHOOK_SECRET: HIDDEN },
       /^STRIPE_WEBHOOK_SECRET \(webhookSecrets of stripe_test\) must/,
     ],
@@ -119,16 +119,16 @@ describe('a fault ends the start with one line that names instance, setting and 
       { ...LIVE, ...BESIDE, STRIPE_TEST_SECRET_KEY: LIVE_KEY },
       /^STRIPE_TEST_SECRET_KEY \(secretKey of stripe_test\) /,
     ],
-    ['an id twice', { ...TEST, ...BESIDE }, /^STRIPE_TEST_SECRET_KEY \(stripe_test\) has an id that is taken/],
+    ['a duplicate id', { ...TEST, ...BESIDE }, /^STRIPE_TEST_SECRET_KEY \(stripe_test\) has an id that is taken/],
     [
-      'another server far away',
+      'a STRIPE_API_BASE that is not on this machine',
       { ...TEST, STRIPE_API_BASE: 'https://stripe.example' },
       /^STRIPE_API_BASE \(apiBase of stripe_test\) /,
     ],
-    ['another server in production', { ...LIVE, STRIPE_API_BASE: 'http://localhost' }, /^STRIPE_API_BASE is for san/],
-    ['another server without a key', { STRIPE_API_BASE: 'http://localhost' }, /^STRIPE_API_BASE is for sandbox only/],
+    ['an API base in production', { ...LIVE, STRIPE_API_BASE: 'http://localhost' }, /^STRIPE_API_BASE is for san/],
+    ['an API base without a key', { STRIPE_API_BASE: 'http://localhost' }, /^STRIPE_API_BASE is for sandbox only/],
     ['production without https', { ...LIVE, BASE_URL: 'http://pay.example' }, /^BASE_URL .* https .* stripe /],
-    ['a test clock', { ...TEST, TEST_CLOCK: 'true' }, /^TEST_CLOCK .* stripe_test/],
+    ['a test clock and a real provider', { ...TEST, TEST_CLOCK: 'true' }, /^TEST_CLOCK .* stripe_test/],
     ['a missing file', { PROVIDERS_FILE: '/nowhere/p.json' }, /^PROVIDERS_FILE \/nowhere\/p\.json .*ENOENT/],
     [
       'invalid JSON',
@@ -138,7 +138,7 @@ describe('a fault ends the start with one line that names instance, setting and 
     ['another document', { PROVIDERS_FILE: written([]) }, /^PROVIDERS_FILE \S+ must be an object$/],
     ['no list', { PROVIDERS_FILE: written({ providers: {} }) }, /: providers must be a list$/],
     ['an unknown key', { PROVIDERS_FILE: written({ providers: [], x: HIDDEN }) }, /: x is not a setting/],
-    ['an entry of another form', { PROVIDERS_FILE: written({ providers: [HIDDEN] }) }, /: providers\.0 must be an obj/],
+    ['an entry of a wrong type', { PROVIDERS_FILE: written({ providers: [HIDDEN] }) }, /: providers\.0 must be an obj/],
     ['no id', entryWith({ id: undefined }), /: providers\.0\.id must be/],
     ['the id of the simulator', entryWith({ id: 'sandbox' }), /: providers\.0\.id must be/],
     ['an unknown adapter', entryWith({ adapter: 'stripes' }), /: adapter of shop must be one of stripe$/],
@@ -147,7 +147,7 @@ describe('a fault ends the start with one line that names instance, setting and 
     ['a literal secret', entryWith({ secretKey: TEST_KEY }), /: secretKey of shop must be \{"env"/],
     ['a literal secret in a list', entryWith({ webhookSecrets: [SECRET] }), /: webhookSecrets of shop must be \{"env"/],
     [
-      'a reference of another form',
+      'a malformed reference to a secret',
       entryWith({ secretKey: { env: 'SHOP_KEY', file: HIDDEN } }),
       /: secretKey of shop must/,
     ],
@@ -181,13 +181,13 @@ describe('a fault ends the start with one line that names instance, setting and 
     ],
     ['a test key in production', entryWith({ environment: 'production' }), /: secretKey of shop \(SHOP_KEY\) /],
     [
-      'an id of the variables in the file',
+      'an entry with the id of an instance from the variables',
       { ...TEST, ...entryWith({ id: 'stripe_test' }) },
       /: stripe_test has an id that is taken: STRIPE_SECRET_KEY \(stripe_test\) has it$/,
     ],
   ];
   for (const [name, variables, line] of faults) {
-    test(name, () => {
+    test(`the service refuses to start with ${name}: one line names instance, setting and variable`, () => {
       assert.throws(
         () => readConfig(variables),
         (error: Error) => {

@@ -19,7 +19,7 @@ const REFUSED: CheckResult = {
   findings: [{ level: 'error', message: 'the key was refused (401)', todo: 'Set another key.' }],
 };
 
-/** A readiness of one instance, whose checks give `result` or reject with it. */
+/** The readiness of one provider instance, `shop`, whose checks return `result`, or reject with it if it is an Error. */
 function checked(result: CheckResult | Error) {
   const clock = createTestClock();
   const at: number[] = [];
@@ -35,7 +35,7 @@ function checked(result: CheckResult | Error) {
     now: clock.now,
     log: pino({ level: 'silent' }),
   });
-  /** Seconds between the checks of the next `ms`. */
+  /** Runs due checks for `ms`; returns the seconds before each check. */
   async function delays(ms: number): Promise<number[]> {
     at.length = 0;
     const start = clock.now();
@@ -48,8 +48,8 @@ function checked(result: CheckResult | Error) {
   return { ...on, set: (next: CheckResult | Error) => void (on.result = next), readiness, delays };
 }
 
-describe('the readiness of an instance', () => {
-  it('is unknown before its first check, which is due at once', async () => {
+describe('the readiness of a provider instance', () => {
+  it('a provider instance is not ready before its first check, which is due at once', async () => {
     const { readiness } = checked(READY);
     assert.equal(readiness.reasonOf('shop', 'ach'), 'shop: it has not been checked yet');
     assert.equal(await readiness.checkDue(), 1);
@@ -57,14 +57,14 @@ describe('the readiness of an instance', () => {
     assert.equal(await readiness.checkDue(), 0);
   });
 
-  it('is checked again after 10, 30 and 60 s, then every 5 min, and every hour once it is ready', async () => {
+  it('an instance that is not ready is checked after 10, 30 and 60 s, then every 5 min; a ready instance every hour', async () => {
     const { delays, set } = checked(REFUSED);
     assert.deepEqual(await delays(1000 * SECOND), [0, 10, 30, 60, 300, 300]);
     set(READY);
     assert.deepEqual(await delays(2 * HOUR), [0, 3600]);
   });
 
-  it('has the message of the first error as its reason, or that of a check that failed', async () => {
+  it('the reason why an instance is not ready is the first error of its check, or the message of a check that rejected', async () => {
     const { readiness, set, clock } = checked(REFUSED);
     await readiness.checkDue();
     assert.equal(readiness.reasonOf('shop', 'ach'), 'shop: the key was refused (401)');
@@ -75,14 +75,14 @@ describe('the readiness of an instance', () => {
     assert.equal(readiness.list()[0]!.findings[0]!.level, 'error');
   });
 
-  it('can exclude the routes of single networks', async () => {
+  it('a check that reports a network as unavailable makes only the routes of this network unavailable', async () => {
     const { readiness } = checked({ ...READY, unavailable: { ach: 'the account cannot take it' } });
     await readiness.checkDue();
     assert.equal(readiness.reasonOf('shop', 'ach'), 'shop: the account cannot take it');
     assert.equal(readiness.reasonOf('shop', 'card_network'), null);
   });
 
-  it('is lost at once when the key is refused, and is checked again after 10 s', async () => {
+  it('an instance whose key is refused is not ready at once, and is checked again after 10 s', async () => {
     const { readiness, delays } = checked(READY);
     await readiness.checkDue();
     const version = readiness.version();
@@ -94,14 +94,14 @@ describe('the readiness of an instance', () => {
     assert.equal(readiness.reasonOf('shop', 'ach'), null);
   });
 
-  it('is not checked again while a check is in progress', async () => {
+  it('an instance is not checked again while a check is in progress', async () => {
     const { readiness } = checked(READY);
     const checking = readiness.checkDue();
     assert.equal(await readiness.checkDue(), 0);
     assert.equal(await checking, 1);
   });
 
-  it('does not return with a check that began before the refusal', async () => {
+  it('a successful check that began before the key was refused does not make the instance ready', async () => {
     const { readiness } = checked(READY);
     const checking = readiness.checkDue();
     readiness.refuseKey('shop', 'the key was refused (401)');
@@ -168,8 +168,8 @@ const STRIPE_ROUTES = [
   'wallet_stripe_test_stablecoin',
 ];
 
-describe('a service with a provider of sandbox', () => {
-  it('offers its default routes instead of the routes of the simulator', async () => {
+describe('a service with a sandbox provider', () => {
+  it('a service with a Stripe sandbox instance offers its default routes instead of the routes of the simulator', async () => {
     await using shop = await serviceWith(READY);
     const { on, context } = shop;
     assert.deepEqual([...(await standings(on)).keys()].toSorted(), STRIPE_ROUTES);
@@ -184,7 +184,7 @@ describe('a service with a provider of sandbox', () => {
     assert.match(await (await fetch(on.url)).text(), /Provider: Stripe \(stripe_test\)\./);
   });
 
-  it("offers the simulator's routes too with SIMULATOR=true, and no route with SIMULATOR=false and no provider", async () => {
+  it("SIMULATOR=true adds the simulator's routes to those of Stripe; SIMULATOR=false without a provider leaves no route", async () => {
     await using both = await serviceWith(READY, { variables: { SIMULATOR: 'true' } });
     const ids = [...(await standings(both.on)).keys()];
     assert.ok(ids.includes('sandbox_card_backup') && ids.includes('card_stripe_test'));
@@ -193,7 +193,7 @@ describe('a service with a provider of sandbox', () => {
     assert.equal((await fetch(none.url)).status, 200);
   });
 
-  it('keeps the routes in standby with the reason while its check fails', async () => {
+  it('the routes of an instance are in standby with the reason while its check fails', async () => {
     await using shop = await serviceWith(REFUSED);
     const { on } = shop;
     for (const { health, words } of (await standings(on)).values()) {
@@ -211,7 +211,7 @@ describe('a service with a provider of sandbox', () => {
     assert.match(await (await fetch(`${on.url}/checkout/${body.id}`)).text(), /Choose how to pay/);
   });
 
-  it('takes routes of one network out of use, and all when the key is refused while running', async () => {
+  it('an unavailable network puts its routes in standby, and a key refused at run time puts all routes in standby', async () => {
     await using shop = await serviceWith({ ...READY, unavailable: { ach: 'the account has no such capability' } });
     const { on, context } = shop;
     const before = await standings(on);
@@ -226,7 +226,7 @@ describe('a service with a provider of sandbox', () => {
     assert.equal((await standings(on)).get('card_stripe_test')!.health, 'live');
   });
 
-  it('lists it with its findings and routes', async () => {
+  it('GET /api/gateway/providers lists a provider that is not ready with its findings, reason and routes', async () => {
     await using shop = await serviceWith(REFUSED);
     const { on } = shop;
     const [simulator, stripe] = await providersOf(on);
@@ -240,11 +240,11 @@ describe('a service with a provider of sandbox', () => {
   });
 });
 
-describe('a service logs a warning for', () => {
+describe('warnings about providers and routes', () => {
   const warningsOf = ({ logged }: TestService) =>
     logged.filter((line) => line.includes('"level":40')).filter((line) => /has no route|is not used/.test(line));
 
-  it('an instance without a route, and a route of ROUTES_FILE without an instance', async () => {
+  it('the service logs a warning for an instance without a route, and for a route of ROUTES_FILE without an instance', async () => {
     const [card, ...others] = stripeRoutes('stripe_test', 'sandbox');
     using file = temporaryFile('routes.json', {
       routes: [card, ...others.map((route) => ({ ...route, health: 'standby' }))],
@@ -256,14 +256,14 @@ describe('a service logs a warning for', () => {
     assert.match(warningsOf(shop.on)[0]!, /provider stripe_test has no route in sandbox/);
   });
 
-  it('nothing else', async () => {
+  it('the service logs no warning if every route has an instance and every instance a route', async () => {
     await using shop = await serviceWith(READY);
     assert.deepEqual(warningsOf(shop.on), []);
   });
 });
 
-describe('a provider of production', () => {
-  it('replaces the routes of its ids in the shipped catalogue, and carries no sandbox route', async () => {
+describe('a production provider', () => {
+  it('a production instance takes over the routes of its id in the shipped catalogue, and no sandbox route', async () => {
     await using shop = await serviceWith(READY, { environment: 'production' });
     const { on } = shop;
     assert.equal((await standings(on, 'production')).get('card_stripe')!.health, 'live');

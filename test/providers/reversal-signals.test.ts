@@ -21,7 +21,7 @@ async function paidPayment(): Promise<Payment> {
 
 const reread = async ({ sessionId }: Payment) => (await paymentsOf(on, sessionId))[0]!;
 
-/** Applies a signal about a payment; answers its outcome. */
+/** Applies a signal of the simulated provider; returns its outcome. */
 const apply = (signal: Signal) => applySandboxSignal(on.service.deps, signal);
 
 function dispute(
@@ -51,7 +51,7 @@ async function listedOf({ sessionId }: Payment) {
   return discrepancies.map(({ kind, status, received, currency }) => [kind, status, received, currency]);
 }
 
-test('a payout that arrives while the money is disputed settles the payment once the dispute is won', async () => {
+test('a payout report during a dispute settles the payment only after the dispute is won', async () => {
   const payment = await paidPayment();
   const { id: paymentId, sessionId, amount } = payment;
   assert.equal(await dispute(payment, 1), 'applied');
@@ -63,7 +63,7 @@ test('a payout that arrives while the money is disputed settles the payment once
   assert.equal((await booksOf(on, paymentId))['merchant_payable'], undefined);
 });
 
-test('a dispute that is lost without a payout settles nothing', async () => {
+test('a dispute that is lost before a payout leaves the payment unsettled', async () => {
   const payment = await paidPayment();
   await dispute(payment, 1);
   assert.equal(await dispute(payment, 2, { status: 'lost' }), 'applied');
@@ -71,14 +71,14 @@ test('a dispute that is lost without a payout settles nothing', async () => {
   assert.deepEqual([ledgerStatus, status, reversed], ['pending', 'paid', fees.total]);
 });
 
-test('a dispute in another currency is listed and books nothing', async () => {
+test('a dispute in another currency is stored as a discrepancy and posts nothing to the ledger', async () => {
   const payment = await paidPayment();
   assert.equal(await dispute(payment, 1, { currency: 'EUR', taken: 4_200 }), 'currency_mismatch');
   assert.deepEqual(await listedOf(payment), [['currency_mismatch', 'open', 4_200, 'EUR']]);
   assert.equal((await reread(payment)).reversed, 0);
 });
 
-test('a refund in another currency that was made at the provider is listed and books nothing', async () => {
+test('a refund made at the provider in another currency is stored as a discrepancy and posts nothing to the ledger', async () => {
   const payment = await paidPayment();
   assert.equal(await dashboardRefund(payment, 1_000, 'EUR'), 'currency_mismatch');
   assert.deepEqual(await listedOf(payment), [['currency_mismatch', 'open', 1_000, 'EUR']]);
@@ -86,7 +86,7 @@ test('a refund in another currency that was made at the provider is listed and b
   assert.deepEqual([refunded, refundPending], [0, 0]);
 });
 
-test('a refund that was made at the provider is recorded once, and its excess is listed', async () => {
+test('a refund made at the provider is recorded once; a refund above the paid total is stored as a discrepancy', async () => {
   const payment = await paidPayment();
   assert.equal(await dashboardRefund(payment, 1_000), 'applied');
   assert.equal(await dashboardRefund(payment, 1_000), 'ignored');

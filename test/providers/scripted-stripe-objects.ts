@@ -1,6 +1,6 @@
 import type { Stripe } from 'stripe';
 
-// The parts of Stripe's objects that the scripted server has, with the types of Stripe's SDK.
+// The objects of the scripted Stripe: the subset of their fields that the tests need, with the types of Stripe's SDK.
 
 export type Session = Pick<
   Stripe.Checkout.Session,
@@ -68,7 +68,7 @@ export interface StripeEvent {
   data: { object: object };
 }
 
-/** All objects of an account by their ids. */
+/** All objects of a Stripe account by their ids. */
 export interface World {
   sessions: Map<string, Session>;
   intents: Map<string, Intent>;
@@ -77,7 +77,7 @@ export interface World {
   refunds: Map<string, Refund>;
   disputes: Map<string, Dispute>;
   payouts: Map<string, Payout>;
-  /** Payout of a balance transaction. */
+  /** Id of the payout by the id of a balance transaction. */
   paidOut: Map<string, string>;
 }
 
@@ -94,7 +94,7 @@ export function emptyWorld(): World {
   };
 }
 
-/** An object with the ids at these paths replaced by their objects, as `expand` asks for. */
+/** Copy of an object in which the ids at these paths are replaced by their objects, like Stripe's parameter `expand`. */
 export function expanded(world: World, object: object, paths: readonly string[]): object {
   let result = structuredClone(object) as Record<string, unknown>;
   for (const path of paths) result = expandPath(world, result, path.split('.')) as Record<string, unknown>;

@@ -10,11 +10,11 @@ interface Receiver extends AsyncDisposable {
   world: StripeWorld;
   accepted: Callback[];
   refused: number;
-  /** Status of the next answers; undefined: what the adapter decides. */
+  /** HTTP status of the next answers; undefined: 200 or 401, as the adapter decides. */
   status: number | undefined;
 }
 
-/** A service that reads callbacks with the adapter, and nothing else. */
+/** An HTTP server that only reads Stripe's callbacks, with the adapter. */
 async function startReceiver(): Promise<Receiver> {
   const world = await startStripeWorld();
   const receiver: Omit<Receiver, typeof Symbol.asyncDispose> = { world, accepted: [], refused: 0, status: undefined };
@@ -39,7 +39,7 @@ function eventIds({ accepted }: Receiver): string[] {
   return accepted.flatMap(({ hints }) => hints.map(({ eventId }) => eventId));
 }
 
-test('the scripted Stripe sends its events once, or repeats, delays and loses them', async () => {
+test('the scripted Stripe sends an event once, twice, late or never, as `sendingOf` returns', async () => {
   await using receiver = await startReceiver();
   const { stripe } = receiver.world;
   const payments = [];
@@ -63,7 +63,7 @@ test('the scripted Stripe sends its events once, or repeats, delays and loses th
   assert.deepEqual([delayed, twice, lost, last].map(count), [1, 2, 0, 1]);
 });
 
-test('the scripted Stripe sends an event again that was not acknowledged', async () => {
+test('`resend` of the scripted Stripe sends an event again that was not acknowledged', async () => {
   await using receiver = await startReceiver();
   const { stripe } = receiver.world;
   receiver.status = 503;
@@ -75,7 +75,7 @@ test('the scripted Stripe sends an event again that was not acknowledged', async
   assert.deepEqual([eventIds(receiver).length, stripe.undelivered.length], [1, 0]);
 });
 
-test('the scripted Stripe forges callbacks, which the adapter refuses', async () => {
+test('the adapter rejects forged callbacks of the scripted Stripe, and ignores those of another environment or account', async () => {
   await using receiver = await startReceiver();
   const { stripe } = receiver.world;
   stripe.pay((await handedOff(receiver.world)).providerReference!);

@@ -16,8 +16,8 @@ import {
 } from './scripted-stripe-objects.ts';
 
 /**
- * Fault of one request. `before`: Stripe does not do what it asks for; `after`: it does. A 500 is repeated for the same
- * idempotency key, as at Stripe.
+ * Fault of one request to the API. `before`: the fault precedes the operation, which is not executed; `after`: the operation
+ * is executed. Like Stripe, the server repeats a 500 for the same idempotency key.
  */
 export type ApiFault =
   | 'error_500_before'
@@ -33,20 +33,20 @@ export type ApiFault =
   | 'hang_before'
   | 'hang_after';
 
-/** Fault of a callback. */
+/** Defect of a forged callback. */
 export type Forgery =
   'other_secret' | 'changed_body' | 'old' | 'future' | 'other_scheme' | 'unsigned' | 'live' | 'account';
 
-/** How an event is sent: how often, and after which delay. 0 times loses it. */
+/** Number of times that an event is sent, and the delay before. With 0 times the event is lost. */
 export interface Sending {
   times: number;
   delayMs: number;
 }
 
 export interface ScriptedStripeOptions {
-  /** URL of the callbacks; events are only recorded without one. */
+  /** URL that receives the callbacks; without it, the server only records its events. */
   callbackUrl?: string;
-  /** Milliseconds since 1970. */
+  /** Clock, in milliseconds since 1970. */
   now?: () => number;
   port?: number;
 }
@@ -64,8 +64,8 @@ const RETRY_AFTER_SECONDS = 2;
 const OTHER_ID = `ref_${'0'.repeat(36)}`;
 
 /**
- * A stateful second party that behaves like Stripe: its API, judged by the contract, its payment pages and its callbacks.
- * Methods are the buyer's, the bank's and Stripe's own actions.
+ * Starts a stateful server that behaves like Stripe: API with contract checks, payment pages and callbacks.
+ * Its methods are actions of the buyer, the bank or Stripe.
  */
 export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
   const { now = () => Date.now() } = options;
@@ -75,7 +75,7 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
   let count = 0;
   let server: Server | undefined;
   let inOrder = Promise.resolve();
-  /** Ends once all callbacks are sent. */
+  /** Resolves once all callbacks are sent. */
   let sending = Promise.resolve();
 
   const newId = (prefix: string): string => `${prefix}_${seed}${String(++count).padStart(6, '0')}`;
@@ -101,26 +101,26 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
     world,
     /** Payment methods that are turned on in the dashboard. */
     methods: ['card', 'cashapp', 'crypto', 'us_bank_account'],
-    /** Faults of the next requests to the API, in order; undefined: none. */
+    /** Faults of the next requests to the API, in order; undefined: no fault. */
     faults: [] as (ApiFault | undefined)[],
     isKeyRevoked: false,
-    /** True to pay each session, and to send the callback, before its creation is answered. */
+    /** True to pay each session, and to send the callback, before the server answers the creation of the session. */
     paysBeforeAnswer: false,
-    /** True if fees are known only after `settleFees`. */
+    /** True if the fees of charges are unknown until `settleFees` is called. */
     delaysFees: false,
-    /** Stripe's share of a card payment; foreign cards cost more. */
+    /** Stripe's fee rate for card payments; foreign cards cost more. */
     cardRate: 0.029,
     nextRefundStatus: 'succeeded' as 'succeeded' | 'pending',
     callbackUrl: options.callbackUrl,
-    /** How each event is sent. */
+    /** Decides how often and how late each event is sent. */
     sendingOf: (_event: StripeEvent): Sending => ({ times: 1, delayMs: 0 }),
-    /** All requests that were judged, and all events. */
+    /** All API requests with their contract violations, and all events. */
     requests: [] as Judged[],
     events: [] as StripeEvent[],
     /** Events whose callback was not answered with 2xx. */
     undelivered: [] as StripeEvent[],
 
-    /** Starts to listen, at the same port as before. */
+    /** Starts to listen, after `goDown` at the same port as before. */
     async listen(): Promise<void> {
       const port = stripe.url === '' ? (options.port ?? 0) : Number(new URL(stripe.url).port);
       server = createServer((request, response) => void answer(request, response));
@@ -137,7 +137,7 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
       await stripe.goDown();
     },
 
-    /** The buyer pays with a method whose money is certain at once. */
+    /** The buyer pays with an immediate method, such as a card. */
     pay(sessionId: string): void {
       const session = openSession(sessionId);
       const intent = intentOf(session);
@@ -147,7 +147,7 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
       Object.assign(session, { status: 'complete', payment_status: 'paid', url: null });
       emit('checkout.session.completed', session);
     },
-    /** The buyer authorizes a bank debit, whose money is certain days later. */
+    /** The buyer authorizes a bank debit, which succeeds or fails days later. */
     startDebit(sessionId: string): void {
       const session = openSession(sessionId);
       addCharge(session, 'pending');
@@ -155,7 +155,7 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
       Object.assign(session, { status: 'complete', url: null });
       emit('checkout.session.completed', session);
     },
-    /** The bank pays the debit, or returns it with a failure code. */
+    /** The bank pays the debit; with a failure code, the bank returns the debit. */
     finishDebit(sessionId: string, failure?: string): void {
       const session = world.sessions.get(sessionId)!;
       const intent = intentOf(session);
@@ -181,13 +181,13 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
       const message = 'Your card was declined.';
       intent.last_payment_error = { type: 'card_error', code: 'card_declined', decline_code: declineCode, message };
     },
-    /** The session reaches its end. */
+    /** The Checkout Session expires. */
     expire(sessionId: string): void {
       const session = openSession(sessionId);
       Object.assign(session, { status: 'expired', url: null });
       emit('checkout.session.expired', session);
     },
-    /** The fees of all charges become known. */
+    /** Stripe books the fees of all charges that still lack a balance transaction. */
     settleFees(): void {
       for (const { id, status, balance_transaction: booked } of world.charges.values()) {
         if (booked === null && status === 'succeeded') bookCharge(id);
@@ -204,7 +204,7 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
       emit(status === 'failed' ? 'refund.failed' : 'refund.updated', refund);
     },
     refundInDashboard: (intentId: string, amount: number): Refund => makeRefund(intentId, amount, {}),
-    /** The bank opens a dispute; nothing is taken yet. */
+    /** The bank opens a dispute; the money is not withdrawn yet. */
     openDispute(intentId: string): Dispute {
       const charge = world.charges.get(world.intents.get(intentId)!.latest_charge!)!;
       charge.disputed = true;
@@ -226,13 +226,13 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
       emit('charge.dispute.created', dispute);
       return dispute;
     },
-    /** Stripe takes the money and its fee. */
+    /** Stripe withdraws the disputed amount and its dispute fee from the balance. */
     withdrawFunds(disputeId: string): void {
       const dispute = world.disputes.get(disputeId)!;
       dispute.balance_transactions.push(move('adjustment', -dispute.amount, DISPUTE_FEE, disputeId));
       emit('charge.dispute.funds_withdrawn', dispute);
     },
-    /** The bank decides. A won dispute returns the money, and the fee if `returnsFee`. */
+    /** The bank decides the dispute. A won dispute returns the money, and also the fee if `returnsFee` is true. */
     closeDispute(disputeId: string, status: 'won' | 'lost', { returnsFee = false } = {}): void {
       const dispute = world.disputes.get(disputeId)!;
       dispute.status = status;
@@ -267,10 +267,10 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
       move('payout_failure', payout.amount, 0, payoutId);
       emit('payout.failed', payout);
     },
-    /** Balance of the account in cents. */
+    /** Balance of the Stripe account in cents. */
     balance: (): number => [...world.movements.values()].reduce((sum, { net }) => sum + net, 0),
 
-    /** Body and headers of the callback of an event, with a fault. */
+    /** Builds the callback of an event, genuine or with the defect `forgery`. */
     callbackOf(event: StripeEvent, forgery?: Forgery): { body: string; headers: Record<string, string> } {
       const changed = {
         ...event,
@@ -315,7 +315,7 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
       await before;
       for (let each = 0; each < times; each++) await stripe.send(event);
     })();
-    // A delayed event is overtaken by later ones.
+    // Events without a delay are sent in order; a delayed event arrives after later events.
     if (delayMs === 0) inOrder = sent;
     sending = Promise.all([sending, sent]).then(() => undefined);
   }
@@ -326,7 +326,7 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
     return session;
   }
 
-  /** The PaymentIntent of a session, which Stripe creates once the buyer tries to pay. */
+  /** The PaymentIntent of a session. Stripe creates it when the buyer first tries to pay. */
   function intentOf(session: Session) {
     if (session.payment_intent === null) {
       const id = newId('pi');
@@ -501,7 +501,7 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
     }
   }
 
-  /** A page of a list, newest first. */
+  /** One page of a list of objects, newest first. */
   function listOf(objects: { id: string }[], parameters: Record<string, unknown>): Reply {
     const all = objects.toReversed();
     const after = all.findIndex(({ id }) => id === parameters['starting_after']) + 1;
@@ -575,7 +575,7 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
     };
   }
 
-  /** The buyer's page, where a form chooses what the buyer does. */
+  /** Serves the payment page; the form field `act` selects the buyer's action. */
   function answerPage({ url = '', method }: IncomingMessage, response: ServerResponse, body: string): void {
     const session = world.sessions.get(url.slice('/c/pay/'.length));
     if (session?.status !== 'open') return void response.writeHead(410).end('This page has expired.');

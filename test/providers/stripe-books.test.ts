@@ -15,7 +15,7 @@ const PAYMENTS = 4;
 
 type Random = (limit: number) => number;
 
-/** Amounts in cents from the answers of the adapter, by the id of their object. */
+/** Amounts in cents that the signals of the adapter report, by the id of their object. */
 interface Books {
   payments: Map<string, number>;
   refunds: Map<string, number>;
@@ -54,7 +54,7 @@ function balanceOf({ payments, refunds, reversals, payouts }: Books): number {
   return sum(payments.values()) - sum(refunds.values()) - sum(reversed) - sum(payouts.values());
 }
 
-/** One random act of a buyer, a bank, the merchant or Stripe; nothing if it is not possible now. */
+/** Performs one random action of a buyer, a bank, the merchant or Stripe; does nothing if the action is not possible now. */
 async function act(
   { stripe, provider }: StripeWorld,
   payments: Payment[],
@@ -128,13 +128,13 @@ async function runHistory(seed: number): Promise<void> {
     const known = world.stripe.events.length;
     await act(world, payments, random, step);
     waiting.push(...world.stripe.events.slice(known));
-    // Some events arrive early, some twice, and in any order.
+    // Delivers a random waiting event early; the event stays in the list, so it arrives a second time below, in random order.
     if (random(2) === 0 && waiting.length > 0) await deliver(world, books, waiting[random(waiting.length)]!);
   }
   while (waiting.length > 0) await deliver(world, books, waiting.splice(random(waiting.length), 1)[0]!);
   assert.equal(balanceOf(books), world.stripe.balance(), `seed ${seed}`);
 }
 
-test("the answers of any history sum to the balance at Stripe, whatever the events' order", async () => {
+test("the amounts of the adapter's signals sum to the balance at Stripe after random histories and any order of events", async () => {
   for (let seed = 1; seed <= runs(HISTORIES); seed++) await runHistory(seed);
 });

@@ -28,7 +28,7 @@ async function startCheckedWorld(settings?: Record<string, unknown>): Promise<St
   return world;
 }
 
-/** The problems of a check, one line each. */
+/** Runs a check; returns its readiness and its errors and warnings, one line each. */
 async function problemsOf({ provider }: StripeWorld) {
   const { ready, findings, unavailable } = await provider.check();
   const problems = findings.filter(({ level }) => level !== 'ok');
@@ -39,8 +39,8 @@ async function problemsOf({ provider }: StripeWorld) {
   };
 }
 
-describe('a check', () => {
-  test('finds nothing wrong, with the events that Stripe knows', async () => {
+describe('the check of a Stripe instance', () => {
+  test('the check finds no problem in a correct account, and every subscribed event exists in Stripe', async () => {
     await using world = await startCheckedWorld();
     assert.deepEqual(STRIPE_EVENTS, EVENTS);
     const { ready, findings, unavailable } = await world.provider.check();
@@ -101,7 +101,7 @@ describe('a check', () => {
     ],
   ];
   for (const [name, ready, problem, breaks] of FAULTS) {
-    test(`finds ${name}, and says what to do`, async () => {
+    test(`the check of a Stripe instance detects ${name}, and no finding or log line contains the key`, async () => {
       await using world = await startCheckedWorld();
       await breaks(world);
       const found = await problemsOf(world);
@@ -114,14 +114,14 @@ describe('a check', () => {
     });
   }
 
-  test('finds the key of another account', async () => {
+  test('the check reports "not ready" for a key of another account than the configured account', async () => {
     await using world = await startCheckedWorld({ account: 'acct_other' });
     const { ready, problems } = await problemsOf(world);
     assert.equal(ready, false);
     assert.match(problems[0]!, new RegExp(`belongs to account ${world.stripe.account.id}, not to acct_other`));
   });
 
-  test('names the networks whose capability the account lacks', async () => {
+  test('the check reports as unavailable the networks whose capability the account lacks', async () => {
     await using world = await startCheckedWorld();
     const { capabilities } = world.stripe.account;
     delete capabilities['crypto_payments'];

@@ -10,7 +10,7 @@ import { handoffOf, paidPayment, startStripeWorld, stripePayment } from './strip
 type Tree = Record<string, unknown>;
 type Form = Parameters<typeof formOf>[0];
 
-/** A request that Stripe must refuse. */
+/** Negative twin: a valid request with one change that makes it invalid. The contract must reject it. */
 interface Twin {
   name: string;
   request: ContractRequest;
@@ -25,7 +25,7 @@ const HEADERS = {
 const settings = { buyerWindowMinutes: 60, adaptivePricing: false };
 const refundRequest = { refundId: idOf('ref', 1), payment: stripePayment(), amount: 100, reference: null, created: 0 };
 
-/** The literal members of a union of Stripe's SDK, which also accepts any other string. */
+/** The literal members of a union type of Stripe's SDK, without the member `string`. */
 type Known<Union> = Union extends string ? (string extends Union ? never : Union) : never;
 
 const session = sessionParams(handoffOf(stripePayment()), settings)!;
@@ -68,7 +68,7 @@ function post(path: string, form: Form): ContractRequest {
   return { method: 'POST', url: path, headers: HEADERS, body: formOf(form) };
 }
 
-/** Copies of the parameters with another value at a path; undefined removes it. */
+/** Copy of the parameters with another value at a path; the value undefined removes the parameter. */
 function changed(parameters: Tree, path: string, value: unknown): Form {
   const copy = structuredClone(parameters);
   const keys = path.split('.');
@@ -120,7 +120,7 @@ function twinsOf(name: string, { path, form, required }: (typeof originals)[stri
       `${each} = no_such_value`,
       changed(parameters, each, 'no_such_value'),
     ]),
-    // Metadata take any name.
+    // `metadata` objects allow any field name.
     ...objects
       .filter((each) => !each.endsWith('metadata'))
       .map((each): [string, Form] => [
@@ -138,28 +138,29 @@ const OTHERS: Twin[] = [
   { name: 'a publishable key', request: { ...original, headers: { ...HEADERS, authorization: 'Bearer pk_test_key' } } },
   { name: 'an older version', request: { ...original, headers: { ...HEADERS, 'stripe-version': '2024-06-20' } } },
   { name: 'no idempotency key', request: { ...original, headers: { ...HEADERS, 'idempotency-key': undefined } } },
-  { name: 'a body of JSON', request: { ...original, headers: { ...HEADERS, 'content-type': 'application/json' } } },
+  { name: 'a JSON body', request: { ...original, headers: { ...HEADERS, 'content-type': 'application/json' } } },
   { name: 'parameters in the URL', request: { ...original, url: `/v1/refunds?${original.body}` } },
-  { name: 'a name twice', request: { ...original, body: `${original.body}&amount=2` } },
+  { name: 'a duplicate parameter', request: { ...original, body: `${original.body}&amount=2` } },
   { name: 'another path', request: { ...original, url: '/v1/refund' } },
   { name: 'another method', request: { ...original, method: 'PATCH' } },
   { name: 'too large a page', request: { ...original, method: 'GET', url: '/v1/refunds?limit=101', body: '' } },
   { name: 'an unknown filter', request: { ...original, method: 'GET', url: '/v1/refunds?pay=1', body: '' } },
 ];
 
-describe('the contract of Stripe', () => {
+describe("the contract of Stripe's API", () => {
   for (const [name, { path, form }] of Object.entries(originals)) {
-    test(`accepts ${name}`, () => assert.deepEqual(judgeRequest(post(path, form)).problems, []));
+    test(`the contract accepts ${name} with the parameters that the adapter sends`, () =>
+      assert.deepEqual(judgeRequest(post(path, form)).problems, []));
   }
 
-  test('accepts a session of every network', () => {
+  test('the contract accepts the session parameters of every network', () => {
     for (const network of STRIPE_NETWORKS) {
       const form = sessionParams(handoffOf(stripePayment({}, network)), settings)!;
       assert.deepEqual(judgeRequest(post('/v1/checkout/sessions', form)).problems, [], network);
     }
   });
 
-  test('refuses every negative twin', () => {
+  test('the contract rejects every negative twin, a valid request with one invalid change', () => {
     const twins = [...Object.entries(originals).flatMap(([name, each]) => twinsOf(name, each)), ...OTHERS];
     const accepted = twins.filter(({ request }) => judgeRequest(request).problems.length === 0);
     assert.deepEqual(
@@ -170,7 +171,7 @@ describe('the contract of Stripe', () => {
     process.stdout.write(`${twins.length} negative twins refused\n`);
   });
 
-  test('accepts every request of a whole life of a payment', async () => {
+  test('the contract accepts every request of the adapter from handoff to refund, dispute, payout and check', async () => {
     await using world = await startStripeWorld();
     const { provider, stripe } = world;
     const payment = await paidPayment(world);
@@ -190,7 +191,7 @@ describe('the contract of Stripe', () => {
     assert.ok(new Set(stripe.requests.map(({ operation }) => operation)).size >= 10);
   });
 
-  test('reads the form encoding that the adapter writes', () => {
+  test('`readForm` parses the form encoding that the adapter writes', () => {
     assert.deepEqual(readForm(formOf({ a: 'x & [y]', b: [{ c: 1 }, { c: true }], d: { e: 'ü' } })), {
       a: 'x & [y]',
       b: [{ c: '1' }, { c: 'true' }],

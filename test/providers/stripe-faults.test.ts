@@ -30,7 +30,7 @@ const BUYERS = 60;
 const LOST = { times: 0, delayMs: 0 };
 const SENT = { times: 1, delayMs: 0 };
 
-/** A world for all tests of a suite, whose database must be sound in the end. */
+/** A service and a scripted Stripe for all tests of a suite. After the suite, the database must satisfy all invariants. */
 function suiteWorld(start: () => Promise<StripeService>): () => StripeService {
   let world: StripeService;
   before(async () => {
@@ -47,7 +47,7 @@ function suiteWorld(start: () => Promise<StripeService>): () => StripeService {
   return () => world;
 }
 
-/** A service with Stripe's card only. */
+/** A service whose only route is Stripe's card route, which stays live. */
 const startCardsOnly = async (): Promise<StripeService> => {
   const world = await startStripeService();
   keepRoutes(world.on, 'card_stripe_test');
@@ -59,39 +59,43 @@ function sessionsOf({ world }: ScriptedStripe, { id }: Payment): number {
   return [...world.sessions.values()].filter(({ metadata }) => metadata?.['payment'] === id).length;
 }
 
-describe('a fault of a handoff', () => {
+describe('faults of a handoff', () => {
   const world = suiteWorld(startTwoProviders);
 
-  /** Faults of the requests of one handoff, and what it costs. */
+  /** Faults of the requests of one handoff, and the expected result. */
   interface Row {
     faults: ApiFault[];
-    /** Where the buyer is sent. */
+    /** Provider to which the buyer is redirected. */
     goesTo: 'stripe_test' | 'sandbox';
-    /** Sessions that Stripe has of the payment. */
+    /** Number of Checkout Sessions that Stripe has for the payment. */
     sessions: number;
   }
   const ROWS: Record<string, Row> = {
-    'a time-out before Stripe has it': { faults: ['hang_before'], goesTo: 'stripe_test', sessions: 1 },
-    'a time-out after Stripe has it': { faults: ['hang_after'], goesTo: 'stripe_test', sessions: 1 },
-    'two time-outs before Stripe has it': { faults: ['hang_before', 'hang_before'], goesTo: 'sandbox', sessions: 0 },
-    'two time-outs after Stripe has it': { faults: ['hang_after', 'hang_after'], goesTo: 'sandbox', sessions: 1 },
-    'a connection reset before Stripe has it': { faults: ['drop_before'], goesTo: 'stripe_test', sessions: 1 },
-    'a connection reset after Stripe has it': { faults: ['drop_after'], goesTo: 'stripe_test', sessions: 1 },
+    'a time-out before the session exists': { faults: ['hang_before'], goesTo: 'stripe_test', sessions: 1 },
+    'a time-out after the session exists': { faults: ['hang_after'], goesTo: 'stripe_test', sessions: 1 },
+    'two time-outs before the session exists': {
+      faults: ['hang_before', 'hang_before'],
+      goesTo: 'sandbox',
+      sessions: 0,
+    },
+    'two time-outs after the session exists': { faults: ['hang_after', 'hang_after'], goesTo: 'sandbox', sessions: 1 },
+    'a connection reset before the session exists': { faults: ['drop_before'], goesTo: 'stripe_test', sessions: 1 },
+    'a connection reset after the session exists': { faults: ['drop_after'], goesTo: 'stripe_test', sessions: 1 },
     'two connection resets': { faults: ['drop_after', 'drop_after'], goesTo: 'sandbox', sessions: 1 },
-    'a 500 before Stripe has it': { faults: ['error_500_before'], goesTo: 'sandbox', sessions: 0 },
-    'a 500 after Stripe has it': { faults: ['error_500_after'], goesTo: 'sandbox', sessions: 1 },
+    'a 500 before the session exists': { faults: ['error_500_before'], goesTo: 'sandbox', sessions: 0 },
+    'a 500 after the session exists': { faults: ['error_500_after'], goesTo: 'sandbox', sessions: 1 },
     'a 429 with Retry-After': { faults: ['rate_limited'], goesTo: 'sandbox', sessions: 0 },
     'a 200 without the needed fields': { faults: ['empty_after'], goesTo: 'sandbox', sessions: 1 },
     'a 200 that is not JSON': { faults: ['garbage_after'], goesTo: 'sandbox', sessions: 1 },
     'a 200 with another amount': { faults: ['other_amount_after'], goesTo: 'sandbox', sessions: 1 },
   };
   for (const [name, { faults, goesTo, sessions }] of Object.entries(ROWS)) {
-    it(`which is ${name} leads the buyer to ${goesTo}, and to one payable page`, async () => {
+    it(`a handoff to Stripe with ${name} leads the buyer to one payable page, at ${goesTo}`, async () => {
       const { on, stripe } = world();
       await on.pass(3 * SECOND);
       const id = await createSession(on);
       stripe.faults = [...faults];
-      // Only a request that hangs has little time.
+      // Only requests that hang get a short time limit.
       const [handoffMs, againMs] = [faults[0], faults[1]].map((each) => (each?.startsWith('hang') ? 250 : 60 * SECOND));
       const { deps } = on.service;
       deps.handoffLimits = { ...deps.handoffLimits, totalMs: HOUR, handoffMs: handoffMs!, againMs: againMs! };
@@ -102,20 +106,20 @@ describe('a fault of a handoff', () => {
       assert.equal(taken.route.provider, goesTo);
       assert.match(await pageText(on, location), /Taking you to the provider/);
       if (goesTo === 'sandbox') {
-        // Nobody was sent to the page that Stripe may have made.
+        // The service has not redirected the buyer to the page that Stripe may have created.
         const { status, failureCode, providerUrl } = first!;
         assert.deepEqual([status, failureCode, providerUrl], ['failed', 'handoff_refused', null]);
         await payAtSimulator(taken, 'paid');
       } else stripe.pay(taken.providerReference!);
       await deliver(world());
       assert.match(await pageText(on, `/checkout/${id}`), /Payment received/);
-      // The cancellation asks for as long as the first request may still arrive.
+      // The cancellation of the first payment is repeated while its handoff request may still arrive at Stripe.
       await on.pass(2 * HOUR);
       assert.deepEqual(await deps.store.tasksDue(Number.MAX_SAFE_INTEGER, 10), []);
     });
   }
 
-  it('which is a 429 keeps Stripe from being asked until Retry-After has passed', async () => {
+  it('after a handoff with status 429 the service sends Stripe no request until Retry-After has passed', async () => {
     const { on, stripe } = world();
     await on.pass(3 * SECOND);
     stripe.faults = ['rate_limited'];
@@ -131,7 +135,7 @@ describe('a fault of a handoff', () => {
     assert.equal((await lastPayment(on, later)).route.provider, 'stripe_test');
   });
 
-  it('is shown to the buyer if no other route is left, and the buyer can try again', async () => {
+  it('the checkout page reports a refused handoff if no other route is left, and the buyer can try again', async () => {
     const { on, stripe } = world();
     await on.pass(3 * SECOND);
     const id = await createSession(on);
@@ -149,7 +153,7 @@ describe('a fault of a handoff', () => {
   });
 });
 
-describe('a callback', () => {
+describe('callbacks of Stripe', () => {
   const world = suiteWorld(startCardsOnly);
 
   /** A session whose buyer was sent to Stripe. */
@@ -162,7 +166,7 @@ describe('a callback', () => {
 
   const isPaid = async (page: string) => /Payment received/.test(await pageText(world().on, page));
 
-  it('that arrives before the answer of the create pays the session', async () => {
+  it('a callback that arrives before the answer to the handoff marks the session paid', async () => {
     const { on, stripe } = world();
     stripe.paysBeforeAnswer = true;
     const id = await createSession(on);
@@ -173,7 +177,7 @@ describe('a callback', () => {
     assert.equal((await paymentsOf(on, id)).length, 1);
   });
 
-  it('that arrives several times is asked about once, and announced once', async () => {
+  it('a callback that arrives several times causes one query and one payment.paid event', async () => {
     const { on, stripe } = world();
     const { id, page, session } = await started();
     stripe.sendingOf = () => ({ times: 3, delayMs: 0 });
@@ -187,7 +191,7 @@ describe('a callback', () => {
     assert.deepEqual(events.map(({ type }) => type).toSorted(), ['payment.paid', 'payment.provider_pending']);
   });
 
-  it('that is lost is made up for by an inquiry after 30 s, or by the return of the buyer', async () => {
+  it('after a lost callback the payment is paid by an inquiry after 30 s, or by the query on the return of the buyer', async () => {
     const { on, stripe } = world();
     stripe.sendingOf = () => LOST;
     const [first, second] = [await started(), await started()];
@@ -200,7 +204,7 @@ describe('a callback', () => {
   });
 
   for (const forgery of ['other_secret', 'changed_body', 'old', 'future', 'other_scheme', 'unsigned'] as Forgery[]) {
-    it(`that is forged (${forgery}) is refused, and nothing is asked or stored`, () =>
+    it(`a forged callback (${forgery}) gets 401, causes no query and is not stored`, () =>
       assertWithoutEffect(forgery, 401));
   }
   for (const [forgery, outcome] of [
@@ -229,7 +233,7 @@ describe('a callback', () => {
     assert.ok(await isPaid(page));
   }
 
-  it('that reports an unpaid session as paid changes nothing', async () => {
+  it('a signed callback that claims that an unpaid session is paid does not mark the payment paid', async () => {
     const { on, stripe } = world();
     const { id, page, session } = await started();
     const object = { ...stripe.world.sessions.get(session)!, status: 'complete', payment_status: 'paid' };
@@ -247,10 +251,10 @@ describe('a callback', () => {
   });
 });
 
-describe('while Stripe is down for an hour', () => {
+describe('an outage of Stripe for an hour', () => {
   const world = suiteWorld(startCardsOnly);
 
-  it('a buyer who has paid sees that the payment is not confirmed, and is paid after the return', async () => {
+  it('during an outage of Stripe a paid checkout shows "Not confirmed yet"; after the outage it is paid', async () => {
     const { on, stripe } = world();
     const ids = [await createSession(on), await createSession(on)];
     for (const id of ids) await choose(on, id, 'card');
@@ -260,7 +264,7 @@ describe('while Stripe is down for an hour', () => {
     await stripe.goDown();
     for (let minute = 0; minute < 59; minute++) await on.pass(MINUTE);
     for (const page of pages) assert.match(await pageText(on, page), /Not confirmed yet/);
-    // A buyer who comes now sees that this method is out of use.
+    // A buyer who starts a payment during the outage sees that the handoff failed.
     const late = await createSession(on);
     const location = await choose(on, late, 'card');
     assert.match(await pageText(on, location), /You have not been charged/);
@@ -274,10 +278,10 @@ describe('while Stripe is down for an hour', () => {
   });
 });
 
-describe('a key that is revoked while the service runs', () => {
+describe('a Stripe key that is revoked while the service runs', () => {
   const world = suiteWorld(startTwoProviders);
 
-  it('takes the routes out of use with the reason, and the next successful check brings them back', async () => {
+  it("a revoked key puts Stripe's routes in standby with the reason, until the next successful check", async () => {
     const { on, stripe } = world();
     const waiting = await createSession(on);
     await choose(on, waiting, 'card');
@@ -294,13 +298,13 @@ describe('a key that is revoked while the service runs', () => {
     assert.equal(data.find(({ id }) => id === 'stripe_test')!.ready, false);
     assert.ok(on.logged.some((line) => line.includes('provider stripe_test is not ready: the key was refused (401)')));
     assert.ok(!on.logged.some((line) => line.includes(stripe.secretKey)));
-    // Cards go to the other provider, and a bank debit is not offered.
+    // The simulator takes card payments, and the page does not offer a bank debit.
     const other = await createSession(on);
     const page = await pageText(on, `/checkout/${other}`);
     assert.doesNotMatch(page, /Bank account/);
     await choose(on, other, 'card');
     assert.equal((await lastPayment(on, other)).route.provider, 'sandbox');
-    // The payment in progress goes on.
+    // The payment that waits at Stripe stays pending and cannot be stopped.
     assert.match(await pageText(on, `/checkout/${waiting}`), /Not confirmed yet/);
     assert.match(await sendForm(on, waiting, 'switch'), /not_stopped/);
 
@@ -310,7 +314,7 @@ describe('a key that is revoked while the service runs', () => {
     assert.match(await pageText(on, `/checkout/${waiting}`), /Payment received/);
   });
 
-  it('is detected at the handoff, and the next route takes the payment', async () => {
+  it('a handoff detects the revoked key, and the payment fails over to the next route', async () => {
     const { on, stripe } = world();
     stripe.isKeyRevoked = true;
     const id = await createSession(on);
@@ -325,12 +329,12 @@ describe('a key that is revoked while the service runs', () => {
 });
 
 describe('random faults of handoffs', () => {
-  it('never leave a buyer with two payable pages', async () => {
+  it('random faults of handoffs never leave a buyer with two payable pages', async () => {
     const seed = Math.floor(performance.now() * 1000);
     assert.deepEqual(await runHandoffFaults(runs(BUYERS), seed), []);
   });
 
-  it('detect a mutant adapter that reports a cancellation without sending it', async () => {
+  it('the random handoff faults detect a mutant adapter that reports a cancellation without sending it', async () => {
     assert.notDeepEqual(await runHandoffFaults(10, 1, true), []);
   });
 });

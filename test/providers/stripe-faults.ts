@@ -17,14 +17,14 @@ const MINUTE = 60 * SECOND;
 const ANY_TOTAL = 10_000_000;
 const SESSIONS_PER_SERVICE = 100;
 const STEPS = 6;
-/** Faults of a request that a buyer waits for only shortly. */
+/** Faults that end a request quickly: a buyer waits for the answer. */
 const FAULTS: ApiFault[] = [
   ...(['error_500_before', 'error_500_after', 'garbage_after', 'empty_after', 'other_amount_after'] as const),
   ...(['other_payment_after', 'drop_before', 'drop_after', 'rate_limited'] as const),
 ];
 const HANDOFF_FAULTS: ApiFault[] = [...FAULTS, 'hang_before', 'hang_after'];
 
-/** The pages that a buyer was sent to and can still pay at. */
+/** Payments whose page the buyer was redirected to and can still pay at. */
 async function payablePages({ on, stripe }: StripeService, id: string, sentTo: ReadonlySet<string>) {
   const { payments } = await checkoutOf(on, id);
   const open = [];
@@ -37,13 +37,13 @@ async function payablePages({ on, stripe }: StripeService, id: string, sentTo: R
   return open;
 }
 
-/** Handoffs and switches with random faults; returns a line for each buyer with two payable pages, or without a right end. */
+/** Runs handoffs and switches with random faults; returns a line for each second payable page and each wrong end state. */
 async function faultyHandoffs(count: number, seed: number, injected: boolean): Promise<string[]> {
   const random = randomOf(seed);
   await using world = await startTwoProviders();
   const { on, stripe } = world;
   const { deps } = on.service;
-  // Stripe is on this machine.
+  // Short time limits suffice, because the scripted Stripe runs on this machine.
   deps.handoffLimits = { totalMs: 2000, handoffMs: 60, againMs: 60, inquiryMs: 200, leastMs: 1 };
   if (injected) forgetCancellations(deps);
   const ids: string[] = [];
@@ -65,7 +65,7 @@ async function faultyHandoffs(count: number, seed: number, injected: boolean): P
         if (started.outcome === 'continue' && started.url !== null) sentTo.add(started.url);
       }
       stripe.faults = [];
-      // The page also leads to the provider, once an inquiry has found the payment.
+      // After an inquiry has found an uncertain payment, the checkout page links to the provider's page.
       await on.pass(random(3) === 0 ? 31 * SECOND : 3 * SECOND);
       const { providerUrl } = (await checkoutOf(on, id)).payments.at(-1) ?? {};
       if (typeof providerUrl === 'string') sentTo.add(providerUrl);
@@ -86,7 +86,7 @@ async function faultyHandoffs(count: number, seed: number, injected: boolean): P
   return [...problems, ...(await brokenInvariants(settingsOf(on.databaseUrl)))];
 }
 
-/** Random faults of handoffs; returns a line for each broken promise. */
+/** Runs handoffs with random faults for `count` buyers; returns a line for each violation. */
 export async function runHandoffFaults(count: number, seed: number, injected = false): Promise<string[]> {
   const problems = createProblems();
   for (let done = 0; done < count; done += SESSIONS_PER_SERVICE) {
@@ -98,7 +98,7 @@ export async function runHandoffFaults(count: number, seed: number, injected = f
   return problems.list();
 }
 
-/** The injected fault: an adapter that reports a cancellation which Stripe never got. */
+/** Injects the fault: the adapter reports cancellations without sending them to Stripe. */
 function forgetCancellations(deps: Deps): void {
   const provider = deps.providers.get('stripe_test')!;
   const changed = Object.create(provider) as Provider;
@@ -111,7 +111,7 @@ function forgetCancellations(deps: Deps): void {
 /** `npm run test:faults -- stripe-handoffs` starts the payments of 1,000 buyers. */
 export const STRIPE_HANDOFFS: Scenario = {
   name: 'random faults of handoffs to Stripe',
-  injected: 'an adapter that reports a cancellation which Stripe never got',
+  injected: 'an adapter that reports cancellations without sending them to Stripe',
   cycles: 10,
   injectedCycles: 1,
   async run({ cycles, injected }) {

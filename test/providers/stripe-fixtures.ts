@@ -11,14 +11,14 @@ export const CALLBACK_URL = 'http://127.0.0.1:3000/api/providers/stripe_test/cal
 export interface StripeWorld extends AsyncDisposable {
   stripe: ScriptedStripe;
   provider: Provider;
-  /** Time of both parties. */
+  /** Clock of the adapter and of the scripted Stripe. */
   clock: { ms: number };
-  /** Every line of the log, as text. */
+  /** Lines that the adapter has logged, as JSON. */
   log: string[];
   refusedKeys: string[];
 }
 
-/** The adapter and a scripted Stripe. */
+/** Starts a scripted Stripe and an adapter that is connected to it, without the service. */
 export async function startStripeWorld(
   settings: Record<string, unknown> = {},
   options: ScriptedStripeOptions = {},
@@ -49,7 +49,7 @@ export async function startStripeWorld(
   return { stripe, provider, clock, log, refusedKeys, [Symbol.asyncDispose]: () => stripe[Symbol.asyncDispose]() };
 }
 
-/** A payment of 49.99 and a buyer's fee of 0.25, on a route of Stripe. */
+/** A payment of 49.99 with a buyer's fee of 0.25, on a route of Stripe. */
 export function stripePayment(fields: Partial<Payment> = {}, network = 'card_network'): Payment {
   const payment = aPayment({
     fees: splitFees(4999, { buyerFeeRate: 5_000, gatewayFeeRate: 29_000 }),
@@ -71,14 +71,14 @@ export function handoffOf(payment: Payment, timeoutMs = 2000): HandoffRequest {
   };
 }
 
-/** The payment after its handoff. */
+/** Hands a payment off to Stripe; returns the payment with its reference and URL. */
 export async function handedOff(world: StripeWorld, payment: Payment = stripePayment()): Promise<Payment> {
   const result = await world.provider.handoff(handoffOf(payment));
   if (result.outcome !== 'accepted') throw new Error(`the handoff was ${result.outcome}: ${result.reason}`);
   return { ...payment, providerReference: result.reference, providerUrl: result.url };
 }
 
-/** A payment whose buyer has paid, with the id of its PaymentIntent. */
+/** Hands a payment off and pays it as the buyer; returns the payment with the id of its PaymentIntent. */
 export async function paidPayment(world: StripeWorld, payment?: Payment): Promise<Payment> {
   const handed = await handedOff(world, payment);
   world.stripe.pay(handed.providerReference!);

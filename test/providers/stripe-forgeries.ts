@@ -7,7 +7,7 @@ import { type StripeWorld, startStripeWorld } from './stripe-fixtures.ts';
 const FORGERIES: Forgery[] = ['other_secret', 'changed_body', 'old', 'future', 'other_scheme', 'unsigned'];
 const PER_CYCLE = 1000;
 
-/** A random number from 0 to below `limit`, of a generator that a seed makes repeatable (mulberry32). */
+/** Seeded random generator (mulberry32). The returned function gives integers from 0 to `limit` - 1. */
 export function randomOf(seed: number): (limit: number) => number {
   let state = seed >>> 0;
   return (limit) => {
@@ -18,7 +18,7 @@ export function randomOf(seed: number): (limit: number) => number {
   };
 }
 
-/** A signed event about a payment of ours. */
+/** A signed callback about a payment of the service. */
 function anEvent(stripe: ScriptedStripe, number: number) {
   const payment = idOf('pay', number);
   const object = { id: `cs_test_${number}`, client_reference_id: payment, metadata: { payment } };
@@ -26,7 +26,7 @@ function anEvent(stripe: ScriptedStripe, number: number) {
   return stripe.callbackOf({ ...event, created: NOW / 1000, data: { object } });
 }
 
-/** A forgery of a signed callback: a fault of its signature, or random damage to its bytes or header. */
+/** A forged callback: a wrong signature, or a signed callback with random damage to its body or signature header. */
 function forged(stripe: ScriptedStripe, number: number, random: (limit: number) => number) {
   const kind = random(FORGERIES.length + 3);
   if (kind < FORGERIES.length) {
@@ -47,19 +47,19 @@ function forged(stripe: ScriptedStripe, number: number, random: (limit: number) 
     return { body: bytes, headers };
   }
   if (kind === FORGERIES.length + 1) {
-    // One other digit of the signature or of its time.
+    // Changes one digit of the signature or of its timestamp.
     const digits = [...signature.matchAll(/[0-9a-f](?=[0-9a-f,]*$)|\d/g)].map(({ index }) => index);
     const at = digits[random(digits.length)]!;
     const other = (Number.parseInt(signature[at]!, 16) + 1 + random(8)) % 10;
     const changed = `${signature.slice(0, at)}${String(other)}${signature.slice(at + 1)}`;
     return { body, headers: { ...headers, 'stripe-signature': changed === signature ? '' : changed } };
   }
-  // The right time with random digits.
+  // Keeps the timestamp, and replaces the signature by random digits.
   const digits = Array.from({ length: 64 }, () => random(16).toString(16)).join('');
   return { body, headers: { ...headers, 'stripe-signature': signature.replace(/v1=.*/, `v1=${digits}`) } };
 }
 
-/** Sends forged callbacks to the adapter; returns a line for each one that was accepted or failed in another way. */
+/** Sends forged callbacks to the adapter; returns a line for each callback that is not rejected as `unauthorized`. */
 export async function forgeCallbacks(
   { stripe, provider }: StripeWorld,
   count: number,

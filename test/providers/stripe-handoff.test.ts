@@ -5,14 +5,14 @@ import { MINUTE, idOf } from '../fixtures/checkout-records.ts';
 import type { ApiFault } from './scripted-stripe.ts';
 import { handedOff, handoffOf, startStripeWorld, stripePayment } from './stripe-fixtures.ts';
 
-/** The outcome of a handoff, with `isAnswered` of an ambiguous one. */
+/** The outcome of a handoff as text; an ambiguous outcome includes whether Stripe answered. */
 function outcomeOf(result: HandoffResult): string {
   if (result.outcome !== 'ambiguous') return result.outcome;
   return result.isAnswered ? 'ambiguous, answered' : 'ambiguous, no answer';
 }
 
-describe('a handoff', () => {
-  test('returns the session and its page, and the same ones when it is repeated', async () => {
+describe('a handoff to Stripe', () => {
+  test('a handoff returns the id and URL of a Checkout Session, and a repeated handoff returns the same session', async () => {
     await using world = await startStripeWorld();
     const payment = stripePayment();
     const results = await Promise.all([1, 2].map(() => world.provider.handoff(handoffOf(payment))));
@@ -23,7 +23,7 @@ describe('a handoff', () => {
     assert.equal(world.stripe.world.sessions.size, 1);
   });
 
-  // Fault, outcome, and the outcome of the same request sent again: Stripe repeats a 500.
+  // Fault of the first request, its outcome, the outcome of the repeated request, and the number of sessions. Stripe repeats a 500.
   const ROWS: [fault: ApiFault, first: string, again: string, sessions: number][] = [
     ['drop_before', 'ambiguous, no answer', 'accepted', 1],
     ['drop_after', 'ambiguous, no answer', 'accepted', 1],
@@ -39,12 +39,12 @@ describe('a handoff', () => {
     ['rate_limited', 'refused', 'refused', 0],
   ];
   for (const [fault, first, again, sessions] of ROWS) {
-    test(`with the fault ${fault} is ${first}`, async () => {
+    test(`a handoff with the fault ${fault} is "${first}", and the repeated handoff is "${again}"`, async () => {
       await using world = await startStripeWorld();
       const payment = stripePayment();
       world.stripe.faults.push(fault);
       assert.equal(outcomeOf(await world.provider.handoff(handoffOf(payment, 200))), first);
-      // Nobody can pay at a page whose URL was not handed out.
+      // The payment has no reference yet. `unknown` is safe: no buyer can pay at a page whose URL nobody has received.
       assert.equal(await world.provider.inquire(payment), 'unknown');
       assert.equal(await world.provider.cancel(payment), 'unknown');
       assert.equal(outcomeOf(await world.provider.handoff(handoffOf(payment))), again);
@@ -52,7 +52,7 @@ describe('a handoff', () => {
     });
   }
 
-  test('is refused while nothing listens, and accepted afterwards', async () => {
+  test('a handoff is refused while Stripe accepts no connection, and accepted afterwards', async () => {
     await using world = await startStripeWorld();
     await world.stripe.goDown();
     assert.equal(outcomeOf(await world.provider.handoff(handoffOf(stripePayment()))), 'refused');
@@ -60,7 +60,7 @@ describe('a handoff', () => {
     await handedOff(world);
   });
 
-  test('waits as long as Retry-After says', async () => {
+  test('after a 429 the adapter sends no handoff until Retry-After has passed', async () => {
     await using world = await startStripeWorld();
     world.stripe.faults.push('rate_limited');
     for (let each = 0; each < 3; each++) await world.provider.handoff(handoffOf(stripePayment()));
@@ -69,7 +69,7 @@ describe('a handoff', () => {
     await handedOff(world);
   });
 
-  test('with a revoked key is refused and reported at once, and no log line or message contains the key', async () => {
+  test('a handoff with a revoked key is refused and reported at once, and no log line or message contains the key', async () => {
     await using world = await startStripeWorld();
     world.stripe.isKeyRevoked = true;
     const result = await world.provider.handoff(handoffOf(stripePayment()));
@@ -82,7 +82,7 @@ describe('a handoff', () => {
       assert.ok(!written.includes(secret));
   });
 
-  test("is refused with Stripe's message after a clear refusal", async () => {
+  test("a handoff that Stripe rejects is refused with Stripe's message; a wrong network or environment is refused without a request", async () => {
     await using world = await startStripeWorld();
     const small = stripePayment({ amount: 20, fees: { buyerFee: 0, gatewayFee: 1, merchantNet: 19, total: 20 } });
     const result = await world.provider.handoff(handoffOf(small));
@@ -96,7 +96,7 @@ describe('a handoff', () => {
     assert.equal(world.stripe.requests.length, 1);
   });
 
-  test('is refused if the payment method is turned off, because the page would offer no method', async () => {
+  test('a handoff is refused if its payment method is turned off at Stripe, because the page would offer no method', async () => {
     await using world = await startStripeWorld();
     world.stripe.methods = ['card'];
     const debit = stripePayment({ id: idOf('pay', 2) }, 'ach');
@@ -106,7 +106,7 @@ describe('a handoff', () => {
     await handedOff(world);
   });
 
-  test('without permission makes the instance not ready; a query without permission only rejects', async () => {
+  test('a 403 to a handoff makes the instance not ready; a 403 to an inquiry only rejects the inquiry', async () => {
     await using world = await startStripeWorld();
     const payment = await handedOff(world);
     world.stripe.faults.push('forbidden');
@@ -117,14 +117,14 @@ describe('a handoff', () => {
     assert.deepEqual(world.refusedKeys, ["the key was refused (403): The key '[key]' lacks a permission"]);
   });
 
-  test('with other parameters under the same key is ambiguous', async () => {
+  test('a handoff that repeats an idempotency key with other parameters is ambiguous', async () => {
     await using world = await startStripeWorld();
     await handedOff(world);
     const other = { ...handoffOf(stripePayment()), returnUrl: 'https://other.example/' };
     assert.equal(outcomeOf(await world.provider.handoff(other)), 'ambiguous, answered');
   });
 
-  test('may be sent 10 minutes late in the shortest window, and not later', async () => {
+  test('with the shortest buyer window a handoff is accepted 10 minutes after its payment started, and refused after 11 minutes', async () => {
     await using world = await startStripeWorld({ buyerWindowMinutes: 40 });
     world.clock.ms += 10 * MINUTE;
     await handedOff(world);
@@ -133,7 +133,7 @@ describe('a handoff', () => {
     assert.equal(outcomeOf(await world.provider.handoff(handoffOf(late))), 'refused');
   });
 
-  test('whose payment is paid before the answer arrives gives the hint first', async () => {
+  test('the hint of a payment that is paid before the handoff is answered identifies this payment', async () => {
     await using world = await startStripeWorld();
     world.stripe.paysBeforeAnswer = true;
     const payment = await handedOff(world);

@@ -6,7 +6,7 @@ import { DAY, MINUTE, NOW, idOf } from '../fixtures/checkout-records.ts';
 import { type StripeWorld, handedOff, paidPayment, startStripeWorld, stripePayment } from './stripe-fixtures.ts';
 import type { Payment } from '../../src/domain/records.ts';
 
-/** All signals of the answer to a hint, over its pages. */
+/** All signals of the answer to a hint, from all its pages. */
 async function signalsOf(provider: Provider, hint: Hint): Promise<Signal[]> {
   const signals: Signal[] = [];
   for (let page: string | null | undefined; page !== null;) {
@@ -34,7 +34,7 @@ function refundOf(payment: Payment, fields: Partial<RefundRequest> = {}): Refund
 }
 
 describe('a payment at Stripe', () => {
-  test('by card is reported as paid with its cost, and a cancellation after that changes nothing', async () => {
+  test('the inquiry reports a card payment as waiting, declined, then paid with its cost; a later cancellation is `cancelled`', async () => {
     await using world = await startStripeWorld();
     const payment = await handedOff(world);
     const reference = payment.providerReference!;
@@ -54,7 +54,7 @@ describe('a payment at Stripe', () => {
     assert.equal(await world.provider.cancel(payment), 'cancelled');
   });
 
-  test('is asked again while its cost is unknown', async () => {
+  test('the answer about a paid payment is incomplete until Stripe knows the fee', async () => {
     await using world = await startStripeWorld();
     world.stripe.delaysFees = true;
     const payment = await paidPayment(world);
@@ -65,7 +65,7 @@ describe('a payment at Stripe', () => {
     assert.equal((await reportOf(world, payment)).cost?.units, 176n);
   });
 
-  test('by bank debit is in progress for days, cannot be cancelled then, and is paid or fails', async () => {
+  test('a bank debit is in progress for days, cannot be cancelled meanwhile, and is then paid or failed', async () => {
     await using world = await startStripeWorld();
     for (const failure of [undefined, 'insufficient_funds']) {
       const payment = await handedOff(world, stripePayment({ id: idOf('pay', failure === undefined ? 1 : 2) }, 'ach'));
@@ -81,7 +81,7 @@ describe('a payment at Stripe', () => {
     }
   });
 
-  test('that is cancelled or expires has failed, and its page takes no money', async () => {
+  test('a payment that is cancelled has failed, and its page at Stripe is closed', async () => {
     await using world = await startStripeWorld();
     const payment = await handedOff(world);
     assert.equal(await world.provider.cancel(payment), 'cancelled');
@@ -90,7 +90,7 @@ describe('a payment at Stripe', () => {
     assert.equal((await fetch(payment.providerUrl!)).status, 410);
   });
 
-  test('that Stripe does not find is reported as `cannot_tell`, not as `unknown`', async () => {
+  test('the inquiry about a payment whose session Stripe does not find returns `cannot_tell`, not `unknown`', async () => {
     await using world = await startStripeWorld();
     const payment = stripePayment({ providerReference: 'cs_test_of_another_account' });
     assert.equal(await world.provider.inquire(payment), 'cannot_tell');
@@ -99,7 +99,7 @@ describe('a payment at Stripe', () => {
     assert.equal(await world.provider.inquire({ ...known, id: idOf('pay', 9) }), 'cannot_tell');
   });
 
-  test('rejects an inquiry while the API is down, and its answer is right after the return', async () => {
+  test('an inquiry rejects while the API is down or faulty, and reports the payment as paid afterwards', async () => {
     await using world = await startStripeWorld();
     const payment = await paidPayment(world);
     await world.stripe.goDown();
@@ -155,17 +155,17 @@ describe('events of others', () => {
 });
 
 describe('a refund at Stripe', () => {
-  test('is made once, however often it is requested', async () => {
+  test('repeated requests for the same refund make one refund at Stripe', async () => {
     await using world = await startStripeWorld();
     const payment = await paidPayment(world);
     const answers = await Promise.all([1, 2, 3].map(() => world.provider.refund(refundOf(payment))));
     assert.equal(new Set(answers.map((answer) => JSON.stringify(answer))).size, 1);
-    // Without the id of the PaymentIntent, the adapter asks for it.
+    // The adapter queries the id of the PaymentIntent if the payment does not have it.
     await world.provider.refund(refundOf({ ...payment, chargeReference: null }));
     assert.equal(world.stripe.world.refunds.size, 1);
   });
 
-  test('is found by its metadata after a day, when Stripe has forgotten the idempotency key', async () => {
+  test('the adapter finds an earlier refund by its metadata after a day, when Stripe has forgotten the idempotency key', async () => {
     await using world = await startStripeWorld();
     const payment = await paidPayment(world);
     const first = await world.provider.refund(refundOf(payment));
@@ -178,7 +178,7 @@ describe('a refund at Stripe', () => {
     assert.equal(await world.provider.inquireRefund(refundOf(payment, { refundId: idOf('ref', 9) })), undefined);
   });
 
-  test('rejects without a clear answer, and the same request then finds the refund', async () => {
+  test('a refund request without a clear answer rejects, and the repeated request does not refund twice', async () => {
     await using world = await startStripeWorld();
     const payment = await paidPayment(world, stripePayment());
     for (const [index, fault] of (
@@ -199,7 +199,7 @@ describe('a refund at Stripe', () => {
     assert.equal(world.stripe.world.refunds.size, 6);
   });
 
-  test('that Stripe made before a 500 is found, although Stripe repeats the 500', async () => {
+  test('the adapter finds a refund that Stripe made before it answered 500, although Stripe repeats the 500', async () => {
     await using world = await startStripeWorld();
     const payment = await paidPayment(world);
     world.stripe.faults.push('error_500_after');
@@ -208,7 +208,7 @@ describe('a refund at Stripe', () => {
     assert.equal(world.stripe.world.refunds.size, 1);
   });
 
-  test('is pending, and then succeeds or fails with a reason', async () => {
+  test('a pending refund is reported as pending, and later as failed with a reason', async () => {
     await using world = await startStripeWorld();
     world.stripe.nextRefundStatus = 'pending';
     const payment = await paidPayment(world);
@@ -227,7 +227,7 @@ describe('a refund at Stripe', () => {
     });
   });
 
-  test('is refused for good if nothing is left, the payment is disputed or unknown', async () => {
+  test('a refund fails if it exceeds the payment or the payment is disputed, and is `unknown` for an unknown or unpaid payment', async () => {
     await using world = await startStripeWorld();
     const payment = await paidPayment(world);
     const tooMuch = await world.provider.refund(refundOf(payment, { amount: 6000 }));
@@ -243,7 +243,7 @@ describe('a refund at Stripe', () => {
     assert.deepEqual(disputed, { status: 'failed', reason: 'the payment is disputed', reference: null });
   });
 
-  test('that was made in the dashboard carries no id of this service', async () => {
+  test('the signal of a refund made in the dashboard has no refund id of this service', async () => {
     await using world = await startStripeWorld();
     const payment = await paidPayment(world);
     const { id } = world.stripe.refundInDashboard(payment.chargeReference!, 500);
@@ -256,7 +256,7 @@ describe('a refund at Stripe', () => {
   });
 });
 
-test('disputes are opened, taken with a fee, and won or lost', async () => {
+test('the answer about a dispute reports its status, withdrawn amount, fee and revision until it is won or lost', async () => {
   await using world = await startStripeWorld();
   const payment = await paidPayment(world);
   for (const [status, expected] of [
@@ -277,7 +277,7 @@ test('disputes are opened, taken with a fee, and won or lost', async () => {
   }
 });
 
-test('payouts settle each balance transaction, page by page, to the cent', async () => {
+test('the answer about a payout has one signal for each balance transaction, and their net amounts sum to the payout', async () => {
   await using world = await startStripeWorld();
   const payments: Payment[] = [];
   for (let each = 0; each < 103; each++)

@@ -61,13 +61,13 @@ function anEvent(type: string, object: Fields) {
   return readEvent({ id: 'evt_1', object: 'event', type, livemode: false, data: { object } })!;
 }
 
-describe('reports on payments', () => {
+describe('payment reports from Stripe sessions', () => {
   const declined = {
     last_payment_error: { type: 'card_error', code: 'card_declined', decline_code: 'insufficient_funds' },
   };
   const decline = { code: 'insufficient_funds', source: 'buyer', reason: 'insufficient_funds' };
 
-  test('an open session waits for the buyer, with the last decline', () => {
+  test('an open session is reported as waiting for the buyer, with the last decline', () => {
     const { state, decline: found } = paymentReport(aStripeSession());
     assert.deepEqual([state, found], ['awaiting_buyer', null]);
     const retried = paymentReport(aStripeSession({}, declined));
@@ -75,13 +75,13 @@ describe('reports on payments', () => {
     assert.equal(paymentReport(aStripeSession({ payment_intent: null })).chargeReference, null);
   });
 
-  test('an expired session is a failure of the buyer, or has the cause of the last decline', () => {
+  test('an expired session is reported as failed by the buyer, or with the cause of the last decline', () => {
     const { state, decline: found } = paymentReport(aStripeSession({ status: 'expired' }));
     assert.deepEqual([state, found?.source, found?.code], ['failed', 'buyer', 'cancelled']);
     assert.deepEqual(paymentReport(aStripeSession({ status: 'expired' }, declined)).decline, decline);
   });
 
-  test('a paid session names the total, the PaymentIntent and the fee', () => {
+  test('the report of a paid session contains the total, the id of the PaymentIntent and the fee', () => {
     const paid = { status: 'complete', payment_status: 'paid' };
     assert.deepEqual(paymentReport(aStripeSession(paid, { status: 'succeeded', ...declined })), {
       state: 'paid',
@@ -102,12 +102,12 @@ describe('reports on payments', () => {
     assert.equal(paymentReport(aStripeSession(paid, { latest_charge: euro })).cost?.currency, 'EUR');
   });
 
-  test('a bank debit in progress is expected within 10 days of its charge', () => {
+  test('the result of a bank debit in progress is expected 10 days after its charge', () => {
     const report = paymentReport(aStripeSession({ status: 'complete' }, { status: 'processing' }));
     assert.deepEqual([report.state, report.expectedBy, report.received], ['processing', NOW + 10 * DAY, null]);
   });
 
-  test('a returned debit fails with the cause that Stripe reports', () => {
+  test('a returned bank debit is reported as failed, with the cause from Stripe', () => {
     for (const status of ['requires_payment_method', 'canceled']) {
       const last_payment_error = { type: 'card_error', code: 'account_closed' };
       const { state, decline } = paymentReport(aStripeSession({ status: 'complete' }, { status, last_payment_error }));
@@ -115,7 +115,7 @@ describe('reports on payments', () => {
     }
   });
 
-  test('an unknown state counts as in progress, and never as paid', () => {
+  test('a session with an unknown status counts as in progress, and never as paid', () => {
     for (const [status, payment_status, intent] of [
       ['complete', 'unpaid', 'new_status'],
       ['complete', 'no_payment_required', 'succeeded'],
@@ -127,14 +127,14 @@ describe('reports on payments', () => {
     }
   });
 
-  test('an answer without a required field is not read as a session', () => {
+  test('`readSession` returns undefined if a required field is missing', () => {
     for (const field of ['id', 'object', 'livemode', 'status', 'payment_status', 'amount_total', 'currency']) {
       assert.equal(readSession({ ...aStripeSession(), [field]: undefined }), undefined, field);
     }
     assert.equal(readSession({}), undefined);
   });
 
-  test('a session is ours only if both its metadata and its reference name one payment', () => {
+  test('a session belongs to this service only if its metadata and its reference contain the same payment id', () => {
     assert.equal(paymentIdOf(aStripeSession()), OURS);
     const others = [
       { metadata: {} },
@@ -148,7 +148,7 @@ describe('reports on payments', () => {
   });
 });
 
-test('declines name the responsible party, and unknown ones count against the route', () => {
+test('each decline has a code and a responsible party; an unknown code counts against the route', () => {
   const expected: [code: string, declineCode: string | null, result: string][] = [
     ['card_declined', 'insufficient_funds', 'insufficient_funds buyer'],
     ['incorrect_cvc', null, 'incorrect_cvc buyer'],
@@ -176,7 +176,7 @@ describe('refunds', () => {
   const refund = { id: 're_1', object: 'refund', status: 'succeeded', amount: 1, currency: 'usd', metadata: {} };
   const read = (fields: Fields) => readRefund({ ...refund, ...fields })!;
 
-  test('count as pending for every status except succeeded, failed and canceled', () => {
+  test('a refund counts as pending in every status except succeeded, failed and canceled', () => {
     const statuses = {
       succeeded: 'succeeded',
       failed: 'failed',
@@ -206,7 +206,7 @@ describe('refunds', () => {
       assert.equal(refundIdOf(read({ metadata })), null);
   });
 
-  test('fail only by a final refusal', () => {
+  test('a refund request fails only if Stripe rejects it for a final reason', () => {
     const answer = (fields: Fields) => ({ error: { type: 'invalid_request_error', ...fields } });
     assert.match(refundRefusal(400, answer({ code: 'charge_already_refunded' }))!, /already/);
     assert.match(refundRefusal(400, answer({ param: 'amount' }))!, /exceeds/);
@@ -216,7 +216,7 @@ describe('refunds', () => {
   });
 });
 
-test('a dispute takes what its balance transactions took, and its revision grows with each of them', () => {
+test('the report of a dispute sums its balance transactions, and its revision grows with each transaction', () => {
   const rows: [ReturnType<typeof aDispute>, status: string, taken: number, fee: number, revision: number][] = [
     [aDispute('needs_response'), 'open', 0, 0, 0],
     [aDispute('warning_needs_response'), 'open', 0, 0, 0],
@@ -235,7 +235,7 @@ test('a dispute takes what its balance transactions took, and its revision grows
   }
 });
 
-test('balance transactions of a payout name the PaymentIntent of their source', () => {
+test('each entry of a payout has the PaymentIntent of its balance transaction', () => {
   const payout = readPayout({
     id: 'po_1',
     object: 'payout',
@@ -255,7 +255,7 @@ test('balance transactions of a payout name the PaymentIntent of their source', 
   }
 });
 
-test('every subscribed event gives a hint about its object, and every other event none', () => {
+test('every subscribed event gives a hint about its object, and every other event gives no hint', () => {
   const object = { id: 'object_1', client_reference_id: OURS, metadata: { payment: OURS } };
   for (const type of STRIPE_EVENTS) assert.equal(hintOf(anEvent(type, object))?.id, 'object_1', type);
   const about = (type: string) => hintOf(anEvent(type, object))?.about;
@@ -269,10 +269,10 @@ test('every subscribed event gives a hint about its object, and every other even
   assert.equal(hintOf(anEvent('payout.paid', {})), undefined);
 });
 
-describe('parameters', () => {
+describe('session parameters', () => {
   const settings = { buyerWindowMinutes: 60, adaptivePricing: false };
 
-  test('depend only on the stored payment, and the line items add up to its total', () => {
+  test('session parameters depend only on the stored payment, and the line items add up to its total', () => {
     const params = sessionParams(handoffOf(stripePayment()), settings)!;
     assert.deepEqual(params, sessionParams(handoffOf(stripePayment()), settings));
     assert.equal(params.expires_at, NOW / 1000 + 3600);
@@ -284,7 +284,7 @@ describe('parameters', () => {
     assert.equal(sessionParams(handoffOf(free), settings)!.line_items.length, 1);
   });
 
-  test('name the payment method of the network, and none for a network that Stripe does not serve', () => {
+  test('session parameters allow the payment method of the network, and are undefined for a network that Stripe does not serve', () => {
     const methodOf = (network: string) =>
       sessionParams(handoffOf(stripePayment({}, network)), settings)?.allowed_payment_method_types;
     assert.deepEqual(methodOf('ach'), ['us_bank_account']);
@@ -293,12 +293,12 @@ describe('parameters', () => {
   });
 });
 
-describe('settings', () => {
+describe('settings of the Stripe adapter', () => {
   const valid = { secretKey: 'sk_test_1', webhookSecrets: ['whsec_1'] };
   const faultOf = (environment: 'sandbox' | 'production', fields: Fields) =>
     faultOfStripe(environment, stripeSettings.parse({ ...valid, ...fields }));
 
-  test('need a key, a webhook secret and known fields', () => {
+  test('the Stripe settings require a secret key and a webhook secret, and reject unknown fields and values out of range', () => {
     assert.deepEqual(stripeSettings.parse(valid), { ...valid, buyerWindowMinutes: 60, adaptivePricing: false });
     const faults = [
       { secretKey: 'pk_test_1' },
@@ -319,7 +319,7 @@ describe('settings', () => {
     }
   });
 
-  test('belong to one environment, and accept another server only on this machine', () => {
+  test('a Stripe key is valid in one environment, and `apiBase` only in sandbox and only for this machine', () => {
     assert.equal(faultOf('sandbox', {}), undefined);
     assert.equal(faultOf('production', { secretKey: 'rk_live_1' }), undefined);
     assert.match(faultOf('sandbox', { secretKey: 'sk_live_1' })!, /^secretKey .*sk_test_/);
@@ -333,7 +333,7 @@ describe('settings', () => {
     assert.match(faultOf('production', { secretKey: 'sk_live_1', apiBase: 'http://127.0.0.1:1' })!, /^apiBase/);
   });
 
-  test('give four routes whose ids contain the name of the instance', () => {
+  test('a Stripe instance has four default routes, whose ids contain the id of the instance', () => {
     const ids = stripeRoutes('stripe_test', 'sandbox').map(({ id }) => id);
     assert.deepEqual(ids, [
       'card_stripe_test',
@@ -345,7 +345,7 @@ describe('settings', () => {
   });
 });
 
-test('amounts keep the unit of their currency', () => {
+test('`amountOf` uses the minor unit of the currency', () => {
   assert.deepEqual(amountOf(1999, 'usd'), usd(1999));
   assert.equal(amountOf(1999, 'jpy').exponent, 0);
   assert.equal(amountOf(1999, 'kwd').exponent, 3);

@@ -11,7 +11,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const SCRIPTS = 60;
 
-/** A paid card payment. The service hears of it unless the callback is lost. */
+/** A service with a card payment that the buyer has paid. If `isLost`, the callback is lost and the payment still pending. */
 async function paidCard({ isLost }: { isLost: boolean }) {
   const world = await startStripeService();
   const { on, stripe } = world;
@@ -27,7 +27,7 @@ async function paidCard({ isLost }: { isLost: boolean }) {
 }
 
 describe('events of Stripe', () => {
-  it('about the refund, dispute and payout of a payment that is not known as paid yet are booked later', async () => {
+  it('a refund, a dispute and a payout that arrive before the paid report are booked after the payment is paid', async () => {
     const { world, on, stripe, id, intent } = await paidCard({ isLost: true });
     await using _ = world;
     stripe.refundInDashboard(intent, 700);
@@ -35,7 +35,7 @@ describe('events of Stripe', () => {
     stripe.payOut();
     await deliver(world);
     assert.equal((await lastPayment(on, id)).status, 'pending');
-    // The inquiry finds the payment, and the questions are asked again.
+    // The inquiry marks the payment paid; later the service queries the hints again.
     await on.pass(30_000);
     await on.pass(HOUR);
     const { status, refunded, reversed } = await lastPayment(on, id);
@@ -44,7 +44,7 @@ describe('events of Stripe', () => {
     await assertSound(on.databaseUrl);
   });
 
-  it('about a dispute that is won after the payout leave the payment settled', async () => {
+  it('a payment is settled if its dispute is won after the payout', async () => {
     const { world, on, stripe, id, intent } = await paidCard({ isLost: false });
     await using _ = world;
     const dispute = stripe.openDispute(intent);
@@ -60,7 +60,7 @@ describe('events of Stripe', () => {
     await assertSound(on.databaseUrl);
   });
 
-  it('about a refund in the dashboard and a dispute are no violation for the doctor', async () => {
+  it('a refund in the dashboard and a dispute of the rest violate no invariant of `tillway doctor`', async () => {
     const { world, on, stripe, intent } = await paidCard({ isLost: false });
     await using _ = world;
     stripe.refundInDashboard(intent, 700);
@@ -69,7 +69,7 @@ describe('events of Stripe', () => {
     await assertSound(on.databaseUrl);
   });
 
-  it('about a refund that arrives after a dispute leave the gateway the same fee', async () => {
+  it('the gateway fee shrinks by the share of an earlier refund whose event arrives after the dispute', async () => {
     const { world, on, stripe, id, intent } = await paidCard({ isLost: false });
     await using _ = world;
     stripe.sendingOf = () => ({ times: 0, delayMs: 0 });
@@ -80,11 +80,11 @@ describe('events of Stripe', () => {
     await deliver(world);
     await stripe.send(refund);
     await deliver(world);
-    // 145 less the share of 7.00 of 49.99.
+    // The gateway fee of 145 cents, less its share of the refund of 7.00 of 49.99.
     assert.equal((await booksOf(on, (await lastPayment(on, id)).id))['gateway_revenue'], -125);
   });
 
-  it('about other payments of the account are asked about three times, and then no more', async () => {
+  it('the service queries a refund of an unknown payment of the account three times, and then abandons the hint', async () => {
     const { world, on, stripe } = await paidCard({ isLost: false });
     await using _ = world;
     stripe.world.intents.set('pi_foreign', {
@@ -100,12 +100,12 @@ describe('events of Stripe', () => {
     assert.deepEqual(await on.service.deps.store.hintsDue(Number.MAX_SAFE_INTEGER, 10), []);
   });
 
-  it('in random orders, with duplicates and losses, end in the same state as in order', async () => {
+  it('events in random order, with duplicates and losses, lead to the same end state as events in order', async () => {
     const seed = Math.floor(performance.now() * 1000);
     assert.deepEqual(await runOrders(runs(SCRIPTS), seed), []);
   });
 
-  it('detect a mutant adapter that trusts the content of a callback', async () => {
+  it('the random orders detect a mutant adapter that trusts the content of a callback', async () => {
     assert.notDeepEqual(await runOrders(30, 4, true), []);
   });
 });

@@ -24,7 +24,7 @@ const REFUND = 10;
 
 type Random = (limit: number) => number;
 
-/** Actions of the buyer, the bank, the merchant and Stripe for one payment, each at its own time. */
+/** Actions of the buyer, the bank, the merchant and Stripe on one payment. */
 const ACTS = {
   pay: ({ stripe }, { session }) => stripe.pay(session),
   startDebit: ({ stripe }, { session }) => stripe.startDebit(session),
@@ -47,7 +47,7 @@ const ACTS = {
 } satisfies Record<string, (world: StripeService, about: Case) => unknown>;
 type Act = keyof typeof ACTS;
 
-/** One payment and its Checkout Session. */
+/** Session id of a checkout with one payment, and the id of its Checkout Session at Stripe. */
 interface Case {
   id: string;
   session: string;
@@ -63,7 +63,7 @@ const lastRefund = (stripe: ScriptedStripe, { session }: Case): string =>
       intent === intentOf(stripe, session) && metadata?.['refund'] !== undefined,
   )!.id;
 
-/** The merchant refunds a part, as soon as the service knows that the payment is paid. */
+/** The merchant refunds a part of the payment, after a query has told the service that it is paid. */
 async function refund({ on, stripe }: StripeService, { id }: Case, status: 'succeeded' | 'pending'): Promise<void> {
   const [payment] = await paymentsOf(on, id);
   await queueReturn(on.service.deps, payment!);
@@ -73,7 +73,7 @@ async function refund({ on, stripe }: StripeService, { id }: Case, status: 'succ
   await on.pass(0);
 }
 
-/** A random script: the acts of each round, in an order that Stripe allows. */
+/** A random script: one action for each round, in an order that Stripe allows. */
 function anyScript(random: Random): { isDebit: boolean; acts: (Act | undefined)[] } {
   const any = <Item>(...items: Item[]): Item => items[random(items.length)]!;
   const isDebit = random(3) === 0;
@@ -94,10 +94,10 @@ function anyScript(random: Random): { isDebit: boolean; acts: (Act | undefined)[
   return { isDebit, acts: [...start, ...refunds, ...others, ...dispute] };
 }
 
-/** The order in which callbacks arrive: immediately, or late, several times, or never. */
+/** Delivery of the callbacks. `in_order`: once and immediately; `random`: late, several times or never. */
 type Order = 'in_order' | 'random';
 
-/** Plays the scripts; returns the end state of each case. */
+/** Plays the scripts on a new service; returns the end state of each payment, and violations of the books. */
 async function play(
   scripts: readonly ReturnType<typeof anyScript>[],
   order: Order,
@@ -118,7 +118,7 @@ async function play(
   let round = 0;
   stripe.sendingOf = (event) => {
     if (order === 'in_order') return { times: 1, delayMs: 0 };
-    // Stripe sends the others again for days.
+    // Only these events may be lost: inquiries make up for them. Stripe resends every other event for days.
     const isFound = /^checkout|^refund\.(?:created|updated)/.test(event.type) && !isForeign(event);
     const times = isFound && random(5) === 0 ? 0 : 1 + Math.max(0, random(5) - 2);
     for (let copy = 0; copy < times; copy++) waiting.push({ round: round + random(5), event });
@@ -147,20 +147,20 @@ async function play(
   const ends = await Promise.all(cases.map((each) => endOf(world, each)));
   const held = ends.reduce((sum, { books }) => sum + books.held, 0);
   if (held !== stripe.balance())
-    problems.push(`the ledger says that Stripe has ${held}, and it has ${stripe.balance()} (${order})`);
+    problems.push(`the balance at Stripe is ${stripe.balance()}, and ${held} in the ledger (${order})`);
   return { ends, problems: [...problems, ...(await brokenInvariants(settingsOf(on.databaseUrl)))] };
 }
 
 const isForeign = ({ data: { object } }: StripeEvent): boolean =>
   'metadata' in object && Object.keys(object.metadata as object).length === 0;
 
-/** The end state of a case, without ids and times. */
+/** The end state of a payment and its session, without ids and times. */
 async function endOf({ on }: StripeService, { id }: Case) {
   const { store } = on.service.deps;
   const { session, payments, discrepancies } = await checkoutOf(on, id);
   const [payment] = payments;
   const { status, failureCode, failureSource, refunded, refundPending, reversed, actualCost } = payment!;
-  // Whether the merchant's share was paid out before or after a refund or a dispute is no part of the end state.
+  // The end state adds the two accounts of the merchant's share, because a payout may precede or follow a refund or a dispute.
   const {
     merchant_payable: owed = 0,
     operator_cash: cash = 0,
@@ -179,7 +179,7 @@ async function endOf({ on }: StripeService, { id }: Case) {
   };
 }
 
-/** The merchant's knowledge after all events: the newest event about the session, each refund and each dispute. */
+/** What the merchant knows from all events: the newest event about the session, each refund and each dispute. */
 function newsOf(events: readonly MerchantEvent[]): string[] {
   const news = new Map<string, string>();
   for (const { type, body } of events) {
@@ -192,7 +192,7 @@ function newsOf(events: readonly MerchantEvent[]): string[] {
   return [...news.values()].toSorted();
 }
 
-/** The injected fault: an adapter that takes the content of a callback for the truth, as if it were the newest state. */
+/** Injects the fault: the adapter reports the content of a callback as the newest state, without a query. */
 function trustCallbacks({ on }: StripeService): void {
   const { deps } = on.service;
   const provider = deps.providers.get('stripe_test')!;
@@ -215,7 +215,7 @@ function trustCallbacks({ on }: StripeService): void {
   deps.providers = new Map([...deps.providers, [provider.id, changed]]);
 }
 
-/** Plays random scripts in order and in random orders; returns a line for each end state that differs. */
+/** Plays random scripts with events in order and in random order; returns a line for each end state that differs. */
 export async function runOrders(count: number, seed: number, injected = false): Promise<string[]> {
   const problems = createProblems();
   for (let done = 0; done < count; done += CASES_PER_SERVICE) {
@@ -237,7 +237,7 @@ export async function runOrders(count: number, seed: number, injected = false): 
 /** `npm run test:faults -- stripe-orders` plays 10,000 scripts. */
 export const STRIPE_ORDERS: Scenario = {
   name: 'random orders of the events of Stripe, with duplicates and losses',
-  injected: 'an adapter that takes the content of a callback for the newest state',
+  injected: 'an adapter that trusts the content of a callback',
   cycles: 10,
   injectedCycles: 1,
   async run({ cycles, injected }) {

@@ -19,7 +19,7 @@ describe('a refund at Stripe', () => {
     return { stage, sale, state, atStripe: [...stage.stripe.world.refunds.keys()][0]! };
   }
 
-  test('is pending, and succeeds later', async (context) => {
+  test('a refund that is pending at Stripe succeeds later, and is announced then', async (context) => {
     const { stage, sale, state, atStripe } = await refunded(context, 'pending');
     assert.equal(await state(), 'pending');
     await stage.assertBooks();
@@ -32,7 +32,7 @@ describe('a refund at Stripe', () => {
     await stage.assertBooks();
   });
 
-  test('is pending, and fails later', async (context) => {
+  test('a refund that is pending at Stripe fails later, and no event is sent', async (context) => {
     const { stage, sale, state, atStripe } = await refunded(context, 'pending');
     await stage.assertBooks();
     await stage.pass(DAY);
@@ -43,7 +43,7 @@ describe('a refund at Stripe', () => {
     await stage.assertBooks();
   });
 
-  test('succeeds, and fails days later', async (context) => {
+  test('a refund that fails days after its success is announced again and taken out of the books', async (context) => {
     const { stage, sale, state, atStripe } = await refunded(context, 'succeeded');
     assert.equal(await state(), 'succeeded');
     await stage.assertBooks();
@@ -56,7 +56,7 @@ describe('a refund at Stripe', () => {
     await stage.assertBooks();
   });
 
-  test('that was made in the dashboard is a refund of the payment', async (context) => {
+  test("a refund made in Stripe's dashboard is recorded as a refund of the payment", async (context) => {
     const stage = await openStripeStage(context);
     const sale = await stage.sell();
     stage.stripe.refundInDashboard(sale.intent, 500);
@@ -68,7 +68,7 @@ describe('a refund at Stripe', () => {
     await stage.assertBooks();
   });
 
-  test('of more than the rest, made in the dashboard, is a discrepancy', async (context) => {
+  test('a dashboard refund of more than the rest is stored as a discrepancy, and the refund of the merchant fails', async (context) => {
     const stage = await openStripeStage(context);
     const sale = await stage.sell();
     await stage.stripe.goDown();
@@ -81,7 +81,7 @@ describe('a refund at Stripe', () => {
     assert.deepEqual(pick(found, 'kind', 'received', 'status'), [['refund_excess', 10, 'open']]);
     await stage.assertBooks(1000);
     await stage.pass(10 * SECOND);
-    // Stripe has only 39.99 left to refund.
+    // The refund of the merchant is 49.99, but only 39.99 are left to refund at Stripe.
     assert.equal((await stage.api.get<Refund>(`refunds/${id}`)).status, 'failed');
     await stage.assertBooks(1000);
   });
@@ -98,7 +98,7 @@ describe('a dispute at Stripe', () => {
     return { stage, sale, id, discrepancy };
   }
 
-  test('takes the money with a fee of 15.00, and a won one returns the money', async (context) => {
+  test('a dispute withdraws the money and a fee of 15.00, and a won dispute returns the money', async (context) => {
     const { stage, sale, id, discrepancy } = await disputed(context);
     assert.deepEqual(eventsAt(stage.named, sale), ['payment.disputed']);
     assert.deepEqual(await discrepancy(), [['reversal', 'open', 0]]);
@@ -123,7 +123,7 @@ describe('a dispute at Stripe', () => {
     assert.deepEqual(eventsAt(stage.usual, sale), ['payment.provider_pending', 'payment.paid']);
   });
 
-  test('that is lost leaves nothing to refund', async (context) => {
+  test('a payment whose dispute is lost cannot be refunded', async (context) => {
     const { stage, sale, id, discrepancy } = await disputed(context);
     stage.stripe.withdrawFunds(id);
     stage.stripe.closeDispute(id, 'lost');
@@ -137,7 +137,7 @@ describe('a dispute at Stripe', () => {
   });
 });
 
-test('a payout of Stripe settles the payments that are in it', async (context) => {
+test('a payout of Stripe settles exactly the payments that it contains', async (context) => {
   const stage = await openStripeStage(context);
   const [plain, returned, lost] = [await stage.sell(), await stage.sell(), await stage.sell()];
   await stage.api.post(`payments/${returned.paymentId}/refunds`, { amount: 20 });
@@ -162,7 +162,7 @@ test('a payout of Stripe settles the payments that are in it', async (context) =
   await stage.assertBooks();
 });
 
-test("the comparison with Stripe's balance detects a missing cent", async (context) => {
+test("`assertBooks` detects a cent that is missing in Stripe's balance", async (context) => {
   const stage = await openStripeStage(context);
   await stage.sell();
   const [movement] = stage.stripe.world.movements.values();

@@ -8,7 +8,7 @@ const SECOND = 1000;
 const HOUR = 60 * MINUTE;
 const PAID = ['payment.provider_pending', 'payment.paid'];
 
-/** Answers of the buyer's forms on the page of a checkout. */
+/** Sends a form of the checkout page as the buyer of the first attempt. */
 function send({ tillway }: StripeStage, { sessionId }: StartedAtStripe, step: 'switch' | 'cancel') {
   return submit(`${tillway.url}/checkout/${sessionId}/${step}`, { attempt: '1' });
 }
@@ -21,7 +21,7 @@ async function startDebit(stage: StripeStage): Promise<StartedAtStripe> {
 }
 
 describe('a card payment at Stripe', () => {
-  test('sends one payment.paid, and its page says so', async (context) => {
+  test('a card payment sends one payment.paid, even if its callbacks repeat, and the page shows "Payment received"', async (context) => {
     const stage = await openStripeStage(context);
     const sale = await stage.sell();
     assert.deepEqual(eventsAt(stage.usual, sale), PAID);
@@ -32,7 +32,7 @@ describe('a card payment at Stripe', () => {
     await stage.assertBooks();
   });
 
-  test('survives a decline, after which the buyer pays in the same session of Stripe', async (context) => {
+  test('a declined card payment stays pending, and the buyer can pay in the same session of Stripe', async (context) => {
     const stage = await openStripeStage(context);
     const sale = await stage.start('card');
     await stage.act(sale, 'decline');
@@ -47,7 +47,7 @@ describe('a card payment at Stripe', () => {
     await stage.assertBooks();
   });
 
-  test('fails by the decline if the buyer leaves after it', async (context) => {
+  test('a payment whose session expires after a decline fails with the cause of the decline', async (context) => {
     const stage = await openStripeStage(context);
     const sale = await stage.start('card');
     await stage.act(sale, 'decline');
@@ -59,7 +59,7 @@ describe('a card payment at Stripe', () => {
     await stage.assertBooks();
   });
 
-  test('that the buyer cancels cannot be paid at Stripe any more', async (context) => {
+  test('a card payment that the buyer cancels can no longer be paid at Stripe', async (context) => {
     const stage = await openStripeStage(context);
     const sale = await stage.start('card');
     assert.equal((await send(stage, sale, 'cancel')).status, 303);
@@ -69,7 +69,7 @@ describe('a card payment at Stripe', () => {
     assert.deepEqual(eventsAt(stage.usual, sale), ['payment.provider_pending', 'payment.failed']);
   });
 
-  test('ends at Stripe before the buyer pays another way', async (context) => {
+  test('the Stripe page of a card payment is closed before the buyer can use another payment method', async (context) => {
     const stage = await openStripeStage(context);
     const sale = await stage.start('card');
     await send(stage, sale, 'switch');
@@ -81,7 +81,7 @@ describe('a card payment at Stripe', () => {
     await stage.assertBooks();
   });
 
-  test('has the actual fee of Stripe instead of the estimate', async (context) => {
+  test("a card payment has Stripe's actual fee beside the estimated cost", async (context) => {
     const stage = await openStripeStage(context);
     stage.stripe.cardRate = 0.044;
     const { actualCost, providerCost } = await stage.payment(await stage.sell());
@@ -89,7 +89,7 @@ describe('a card payment at Stripe', () => {
     await stage.assertBooks();
   });
 
-  test('gets its fee an hour later if Stripe does not know the fee at first', async (context) => {
+  test('a card payment gets its fee an hour later if Stripe does not know the fee at first', async (context) => {
     const stage = await openStripeStage(context);
     Object.assign(stage.stripe, { delaysFees: true, cardRate: 0.044 });
     const sale = await stage.sell();
@@ -105,14 +105,14 @@ describe('a card payment at Stripe', () => {
 });
 
 describe('a bank debit at Stripe', () => {
-  test('is in progress for days, offers no way out meanwhile, and is then paid', async (context) => {
+  test('a bank debit stays pending for days, cannot be cancelled meanwhile, and is then paid', async (context) => {
     const stage = await openStripeStage(context);
     const { clock } = stage.tillway;
     const debit = await startDebit(stage);
     const { text, forms } = await stage.look(debit.sessionId);
     assert.match(text, /Your payment is in progress .* up to 4 business days/);
     assert.deepEqual(forms, []);
-    // A page that was opened before still has its forms.
+    // A page that the buyer opened earlier still has the forms, so the service must reject their requests.
     for (const step of ['switch', 'cancel'] as const) assert.equal((await send(stage, debit, step)).status, 303);
     const { status, timeoutAt, expectedBy } = await stage.payment(debit);
     assert.equal(status, 'pending');
@@ -131,7 +131,7 @@ describe('a bank debit at Stripe', () => {
     await stage.assertBooks();
   });
 
-  test('that the bank returns has failed, and the buyer may pay another way', async (context) => {
+  test('a bank debit that the bank returns has failed, and the buyer can use another payment method', async (context) => {
     const stage = await openStripeStage(context);
     const debit = await startDebit(stage);
     await stage.pass(2 * DAY);
@@ -146,7 +146,7 @@ describe('a bank debit at Stripe', () => {
     await stage.assertBooks();
   });
 
-  test('cannot be left for another method, even before the service knows of it', async (context) => {
+  test('a buyer cannot switch to another method after the bank debit has started, even before its callback arrives', async (context) => {
     const stage = await openStripeStage(context);
     const debit = await stage.start('local');
     stage.stripe.sendingOf = () => ({ times: 0, delayMs: 0 });
@@ -159,13 +159,13 @@ describe('a bank debit at Stripe', () => {
 });
 
 describe('callbacks of Stripe', () => {
-  test('about objects of another program get status 200, and are counted but not stored', async (context) => {
+  test('callbacks about objects of another program get status 200, are counted, and change no session', async (context) => {
     const stage = await openStripeStage(context);
     const { stripe } = stage;
     const sale = await stage.sell();
     let counted = 0;
     stage.tillway.service.deps.countForeignSignal = () => void counted++;
-    // The other program refunds a payment that only it knows.
+    // The other program refunds a payment of its own.
     const { charge } = { charge: [...stripe.world.charges.values()][0]! };
     const intent = stripe.world.intents.get(sale.intent)!;
     stripe.world.intents.set('pi_foreign', { ...intent, id: 'pi_foreign', metadata: {}, latest_charge: 'ch_foreign' });
@@ -181,14 +181,14 @@ describe('callbacks of Stripe', () => {
     await stage.pass(DAY);
     const after = (await stage.tillway.service.deps.store.session(sale.sessionId))!;
     assert.deepEqual([after.status, after.version], [status, version]);
-    // The balance is that of both programs.
+    // Stripe's balance also includes the refund of the other program.
     await stage.assertBooks(100);
   });
 
   for (const [name, outage, expected] of [
-    ['that arrive while the API is down are answered, and the payment is paid within 30 s of its return', 2, PAID],
-    ['are followed by questions for an hour', 50, PAID],
-    ['about a payment that times out meanwhile pay it after all', 70, [PAID[0], 'payment.failed', PAID[1]]],
+    ['callbacks during a short API outage are acknowledged; the payment is paid 30 s after the outage', 2, PAID],
+    ['a payment that the buyer makes in an API outage of 50 minutes is paid after the outage', 50, PAID],
+    ['a payment that timed out in an API outage is paid after it', 70, [PAID[0], 'payment.failed', PAID[1]]],
   ] as const) {
     test(name, async (context) => {
       const stage = await openStripeStage(context);
@@ -211,7 +211,7 @@ describe('callbacks of Stripe', () => {
     });
   }
 
-  test('that are lost are made up for by inquiries within 30 s', async (context) => {
+  test('after a lost callback an inquiry marks the payment paid within 30 s', async (context) => {
     const stage = await openStripeStage(context);
     const sale = await stage.start('card');
     stage.stripe.sendingOf = () => ({ times: 0, delayMs: 0 });
@@ -221,7 +221,7 @@ describe('callbacks of Stripe', () => {
     await stage.assertBooks();
   });
 
-  test('that are forged are refused and cause no question to Stripe', async (context) => {
+  test('forged callbacks get 401, callbacks of another environment or account get 200, and neither marks the payment paid', async (context) => {
     const stage = await openStripeStage(context);
     const { stripe } = stage;
     const sale = await stage.start('card');
@@ -239,7 +239,7 @@ describe('callbacks of Stripe', () => {
     assert.equal((await stage.payment(sale)).status, 'paid');
   });
 
-  test("that are signed but differ from Stripe's answer mark nothing paid", async (context) => {
+  test("a signed callback that contradicts Stripe's answer does not mark the payment paid", async (context) => {
     const stage = await openStripeStage(context);
     const { stripe } = stage;
     const sale = await stage.start('card');

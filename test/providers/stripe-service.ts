@@ -11,10 +11,10 @@ export interface StripeService extends AsyncDisposable {
 }
 
 const START = Date.parse('2026-03-01T12:00:00.000Z');
-/** Accepted total above every total in the tests. */
+/** Total that the buyer accepts, in cents, higher than every total in the tests. */
 const ANY_TOTAL = '10000000';
 
-/** The service, configured by its variables for a scripted Stripe of the same time. */
+/** Starts a scripted Stripe and a service that is configured for it by environment variables; both use the same clock. */
 export async function startStripeService(options: TestServiceOptions = {}): Promise<StripeService> {
   let on: TestService | undefined;
   const stripe = await startScriptedStripe({ now: () => on?.clock.now() ?? START });
@@ -38,12 +38,12 @@ export async function startStripeService(options: TestServiceOptions = {}): Prom
   };
 }
 
-/** Makes only these routes available. */
+/** Removes all other routes from the service. */
 export function keepRoutes({ service: { deps } }: TestService, ...ids: string[]): void {
   deps.routes = deps.routes.filter(({ id }) => ids.includes(id));
 }
 
-/** Keeps the routes live, whatever happens to their payments. */
+/** Overrides the health of all routes, so that they stay live whatever happens to their payments. */
 export async function keepLive({ service: { deps } }: TestService): Promise<void> {
   for (const { id } of deps.routes) await overrideHealth(deps, id, { health: 'live', reason: 'a test of faults' });
 }
@@ -56,36 +56,36 @@ export async function lastPayment(on: TestService, id: string): Promise<Payment>
   return (await checkoutOf(on, id)).payments.at(-1)!;
 }
 
-/** Id of the Checkout Session of the newest payment. */
+/** Id of Stripe's Checkout Session for the newest payment. */
 export async function stripeSessionOf(on: TestService, id: string): Promise<string> {
   const { providerReference } = await lastPayment(on, id);
   assert.ok(providerReference);
   return providerReference;
 }
 
-/** Sends a form of the checkout page as its newest version does; returns the path and query to which the buyer goes. */
+/** Sends a form of the current checkout page; returns the URL of the redirect. */
 export async function sendForm(on: TestService, id: string, step: string, fields: Record<string, string> = {}) {
   const { session } = await checkoutOf(on, id);
   const body = new URLSearchParams({ attempt: String(session.attempts), ...fields });
   const url = `${on.url}/checkout/${id}/${step}`;
   const answer = await fetch(url, { method: 'POST', redirect: 'manual', body });
   await answer.arrayBuffer();
-  assert.equal(answer.status, 303, `${step} was answered with ${answer.status}`);
+  assert.equal(answer.status, 303, `the form ${step} got the status ${answer.status}`);
   return answer.headers.get('location')!;
 }
 
-/** The buyer chooses a payment method. */
+/** The buyer chooses a payment method; returns the URL of the redirect. */
 export function choose(on: TestService, id: string, kind: RouteKind): Promise<string> {
   return sendForm(on, id, 'pay', { kind, [`total_${kind}`]: ANY_TOTAL });
 }
 
-/** The text of a page of the checkout. */
+/** Text of a page of the checkout, without markup. */
 export async function pageText({ url }: TestService, path: string): Promise<string> {
   const page = await (await fetch(new URL(path, url))).text();
   return page.replace(/<style[\s\S]*?<\/style>|<[^>]+>/g, ' ').replace(/\s+/g, ' ');
 }
 
-/** Waits for the callbacks, and runs the work that is due then. */
+/** Waits for the callbacks, moves the clock by `ms`, and runs the due work. */
 export async function deliver({ on, stripe }: StripeService, ms = 1000): Promise<void> {
   await stripe.sent();
   await on.pass(ms);

@@ -26,7 +26,7 @@ function refusal(failing: Promise<unknown>): Promise<GatewayError> {
   );
 }
 
-test("callbacks signed by Stripe's SDK are accepted, whatever their content", async () => {
+test("the adapter accepts callbacks that Stripe's SDK has signed, whatever their content", async () => {
   await using world = await startStripeWorld();
   await fc.assert(
     fc.asyncProperty(fc.json({ stringUnit: anyCodePoint }), async (payload) => {
@@ -37,17 +37,17 @@ test("callbacks signed by Stripe's SDK are accepted, whatever their content", as
   );
 });
 
-test('forged callbacks are never accepted', async () => {
+test('the adapter rejects all randomly forged callbacks as `unauthorized`', async () => {
   await using world = await startStripeWorld();
   assert.deepEqual(await forgeCallbacks(world, runs(FORGERIES), NOW), []);
 });
 
-test('the campaign of forgeries detects a forger who knows the secret', async () => {
+test('the scenario of forged callbacks reports a problem if the forger knows the webhook secret', async () => {
   const { problems } = await STRIPE_FORGERIES.run({ cycles: 1, injected: true });
   assert.ok(problems.length > 0);
 });
 
-test('both secrets of a rotation are accepted, and other schemes and other signatures are skipped', async () => {
+test('the adapter accepts both secrets of a rotation, skips other schemes and signatures, and rejects malformed headers', async () => {
   await using world = await startStripeWorld({ webhookSecrets: ['whsec_old', 'whsec_new'] });
   const body = '{"a":1}';
   for (const secret of ['whsec_old', 'whsec_new']) {
@@ -71,7 +71,7 @@ test('both secrets of a rotation are accepted, and other schemes and other signa
   }
 });
 
-test('a signature is accepted for 300 s, and the refusal then names the clock', async () => {
+test('the adapter accepts a signature within 300 s of its timestamp; a later refusal suggests to check the clock', async () => {
   await using world = await startStripeWorld();
   const send = (offset: number) =>
     world.provider.readCallback(Buffer.from('{}'), signed('{}', world.stripe.webhookSecret, NOW / 1000 + offset));
@@ -87,7 +87,7 @@ test('a signature is accepted for 300 s, and the refusal then names the clock', 
   }
 });
 
-test('a signed body that is not JSON is invalid input, and an event of another form gives no hint', async () => {
+test('a signed body that is not JSON is rejected as `invalid_input`, and an event of another format gives no hint', async () => {
   await using world = await startStripeWorld();
   const { webhookSecret } = world.stripe;
   const { code } = await refusal(world.provider.readCallback(Buffer.from('text'), signed('text', webhookSecret)));

@@ -13,36 +13,36 @@ import { SECRET } from '../webhooks/fixtures.ts';
 import type { ScriptedStripe } from './scripted-stripe.ts';
 import { choose, deliver, lastPayment, startStripeService } from './stripe-service.ts';
 
-/** A payment that the buyer has started, with the page at Stripe. */
+/** A payment that the buyer has started, and its payment page at Stripe. */
 export interface StartedAtStripe {
   sessionId: string;
   paymentId: string;
-  /** The Checkout Session. */
+  /** Id of Stripe's Checkout Session. */
   reference: string;
   page: string;
 }
 
-/** A service that is configured for the scripted Stripe as a merchant configures it, and the server of that merchant. */
+/** A service that is configured for a scripted Stripe, the servers of the merchant that receive its webhooks, and the actions of tests. */
 export interface StripeStage {
   tillway: TestService;
   stripe: ScriptedStripe;
   api: Gateway;
-  /** The endpoint of the configuration, which has the default subscription. */
+  /** Endpoint from WEBHOOK_URL, with the default subscription. */
   usual: MerchantServer;
-  /** An endpoint that names `payment.refunded` and `payment.disputed`. */
+  /** Endpoint that subscribes to `payment.refunded` and `payment.disputed` only. */
   named: MerchantServer;
-  /** A buyer opens a checkout, or the given one, and chooses a payment method. */
+  /** The buyer chooses a payment method for the given session, or for a new session. */
   start(kind: RouteKind, sessionId?: string): Promise<StartedAtStripe>;
-  /** The buyer acts on the page at Stripe and follows its redirect. */
+  /** The buyer sends a form of the page at Stripe and follows its redirect. */
   act(started: StartedAtStripe, act: 'pay' | 'debit' | 'decline'): Promise<void>;
-  /** A payment of 49.99 by card, after all its callbacks. */
+  /** Creates a paid card payment of 49.99 and delivers its callbacks. */
   sell(): Promise<StartedAtStripe & { intent: string }>;
   /** Lets callbacks arrive, moves the clock, and runs all due work. */
   pass(ms?: number): Promise<void>;
-  /** Text of the checkout page without markup, and its forms. */
+  /** Text of the checkout page without markup, and the actions of its forms. */
   look(sessionId: string): Promise<{ text: string; forms: string[] }>;
   payment(started: Pick<StartedAtStripe, 'paymentId'>): Promise<Payment>;
-  /** The PaymentIntent of a payment that Stripe has. */
+  /** Id of the PaymentIntent of a payment. */
   intentOf(started: StartedAtStripe): string;
   /**
    * Asserts that the ledger sums to 0, and that Stripe holds what the ledger says, to the cent. `unbooked` is money in cents that
@@ -81,7 +81,7 @@ export async function openStripeStage(context: TestContext): Promise<StripeStage
       const sessionId = known ?? (await api.post<{ id: string }>('sessions', sessionBody())).id;
       await choose(tillway, sessionId, kind);
       const { id: paymentId, providerUrl, providerReference } = await lastPayment(tillway, sessionId);
-      assert.ok(providerUrl !== null && providerReference !== null, 'the checkout leads to no page of Stripe');
+      assert.ok(providerUrl !== null && providerReference !== null, 'the payment has no page at Stripe');
       return { sessionId, paymentId, page: providerUrl, reference: providerReference };
     },
     async act({ page }, act) {
@@ -97,7 +97,7 @@ export async function openStripeStage(context: TestContext): Promise<StripeStage
     },
     async pass(ms) {
       await deliver(world, ms);
-      // Requests of the workers can lead to further callbacks.
+      // The work can send requests to Stripe, which cause further callbacks.
       await deliver(world, 0);
     },
     async look(sessionId) {
@@ -117,7 +117,7 @@ export async function openStripeStage(context: TestContext): Promise<StripeStage
   return stage;
 }
 
-/** Types of the events of a session that an endpoint has received. */
+/** Types of the events about a session that an endpoint has received, in the order of arrival. */
 export function eventsAt({ received }: MerchantServer, { sessionId }: Pick<StartedAtStripe, 'sessionId'>): string[] {
   const events = received.map(({ body }) => JSON.parse(body) as { type: string; data: { session_id: string } });
   return events.filter(({ data }) => data.session_id === sessionId).map(({ type }) => type);

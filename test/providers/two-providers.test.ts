@@ -19,7 +19,7 @@ let world: StripeService;
 
 before(async () => {
   world = await startTwoProviders();
-  // A card is always Stripe's here, and a wallet the simulator's.
+  // With these routes, Stripe takes cards and bank debits, and the simulator takes wallets.
   keepRoutes(world.on, 'card_stripe_test', 'local_stripe_test_ach', 'sandbox_wallet_express');
 });
 after(async () => {
@@ -28,14 +28,14 @@ after(async () => {
   await world[Symbol.asyncDispose]();
 });
 
-/** A session whose buyer has chosen a method. */
+/** Creates a session whose buyer has chosen a payment method; returns its id. */
 async function started(kind: RouteKind): Promise<string> {
   const id = await createSession(world.on);
   await choose(world.on, id, kind);
   return id;
 }
 
-/** The buyer chooses another method in place of the current one; the page must let them. */
+/** The buyer switches to another payment method; asserts that the page allows it. */
 async function switchTo(id: string, kind: RouteKind): Promise<void> {
   assert.doesNotMatch(await sendForm(world.on, id, 'switch'), /notice/);
   await choose(world.on, id, kind);
@@ -56,7 +56,7 @@ async function assertPaidOnce(id: string, expected: string[]): Promise<void> {
 }
 
 describe('a buyer with two providers', () => {
-  it('who leaves Stripe for the simulator finds the old page of Stripe closed', async () => {
+  it('after a switch from Stripe to the simulator the page at Stripe is closed', async () => {
     const { on, stripe } = world;
     const id = await started('card');
     const { providerUrl, providerReference } = await lastPayment(on, id);
@@ -68,7 +68,7 @@ describe('a buyer with two providers', () => {
     await assertPaidOnce(id, ['stripe_test failed', 'sandbox paid']);
   });
 
-  it('who leaves the simulator for Stripe cannot pay in the old tab', async () => {
+  it('after a switch from the simulator to Stripe the buyer cannot pay on the old page of the simulator', async () => {
     const { on, stripe } = world;
     const id = await started('wallet');
     const { providerUrl: oldTab } = await lastPayment(on, id);
@@ -81,7 +81,7 @@ describe('a buyer with two providers', () => {
     await assertPaidOnce(id, ['sandbox failed', 'stripe_test paid']);
   });
 
-  it('who pays in the old tab before the switch has paid, and is not asked to pay again', async () => {
+  it('a buyer who pays at Stripe before the switch has paid, and cannot start another payment', async () => {
     const { on, stripe } = world;
     const id = await started('card');
     stripe.sendingOf = () => ({ times: 0, delayMs: 0 });
@@ -93,7 +93,7 @@ describe('a buyer with two providers', () => {
     await assertPaidOnce(id, ['stripe_test paid']);
   });
 
-  it('cannot switch while a bank debit is in progress, and the page says so', async () => {
+  it('a buyer cannot switch while a bank debit is in progress, and the page says so', async () => {
     const { on, stripe } = world;
     const id = await started('local');
     const debit = await stripeSessionOf(on, id);
@@ -104,7 +104,7 @@ describe('a buyer with two providers', () => {
     assert.match(await pageText(on, location), /cannot be stopped right now/);
     await choose(on, id, 'wallet');
     assert.deepEqual(await states(id), ['stripe_test pending']);
-    // Once the debit is known, the page does not offer the switch.
+    // After the inquiry has found the debit, the page no longer offers the switch.
     await on.pass(31 * SECOND);
     assert.doesNotMatch(await pageText(on, `/checkout/${id}`), /Choose another way/);
     await sendForm(on, id, 'switch');
@@ -115,7 +115,7 @@ describe('a buyer with two providers', () => {
     await assertPaidOnce(id, ['stripe_test paid']);
   });
 
-  it('cannot switch while Stripe does not answer, because its page could still be paid', async () => {
+  it('a buyer cannot switch while Stripe does not answer, because its page could still be paid', async () => {
     const { on, stripe } = world;
     const id = await started('card');
     await stripe.goDown();
@@ -129,7 +129,7 @@ describe('a buyer with two providers', () => {
     await assertPaidOnce(id, ['stripe_test failed', 'sandbox paid']);
   });
 
-  it('who pays Stripe after a declined payment gets the money back that the slow simulator takes after all', async () => {
+  it('late money of a declined payment at the simulator is a surplus and is refunded if Stripe has been paid meanwhile', async () => {
     const { on, stripe } = world;
     const id = await started('wallet');
     await payAtSimulator((await lastPayment(on, id)).providerUrl!, 'late_success');
@@ -148,15 +148,15 @@ describe('a buyer with two providers', () => {
   });
 
   for (const isRefunded of [true, false]) {
-    const end = isRefunded ? 'refunded to the cent' : 'listed if Stripe cannot refund it';
-    it(`who pays Stripe after the late money of the simulator has a surplus, which is ${end}`, async () => {
+    const end = isRefunded ? 'refunded to the cent' : 'a discrepancy if the refund fails';
+    it(`a payment at Stripe after the late money of the simulator is a surplus, which is ${end}`, async () => {
       const { on, stripe } = world;
       const id = await started('wallet');
       await payAtSimulator((await lastPayment(on, id)).providerUrl!, 'late_success');
       await deliver(world);
       await choose(on, id, 'card');
       const tab = await stripeSessionOf(on, id);
-      // Stripe cannot be asked to close its page, and the buyer pays there.
+      // The service cannot close the page at Stripe during the outage, and the buyer pays there.
       await stripe.goDown();
       await on.pass(31 * SECOND);
       await stripe.listen();
@@ -174,7 +174,7 @@ describe('a buyer with two providers', () => {
     });
   }
 
-  it('keeps the second attempt after a late failure of the first one, before and after the payment', async () => {
+  it('a late failure report of the first attempt does not change the second attempt, neither pending nor paid', async () => {
     const { on, stripe } = world;
     const id = await started('card');
     const first = await stripeSessionOf(on, id);
@@ -196,12 +196,12 @@ describe('a buyer with two providers', () => {
 });
 
 describe('random histories of two providers', () => {
-  it('end with one paid payment, one event, and every other cent refunded or listed', async () => {
+  it('random histories of two providers end with at most one paid payment, one paid event, and a refund or discrepancy for the rest', async () => {
     const seed = Math.floor(performance.now() * 1000);
     assert.deepEqual(await runHistories(runs(HISTORIES), seed), []);
   });
 
-  it('detect a mutant provider that acknowledges refunds without making them', async () => {
+  it('the random histories detect providers that acknowledge refunds without making them', async () => {
     assert.notDeepEqual(await runHistories(HISTORIES, 1, true), []);
   });
 });

@@ -25,21 +25,21 @@ const STEPS = 12;
 const SESSIONS_PER_SERVICE = 100;
 
 const INSTRUMENTS = ['paid', 'paid_later', 'declined', 'late_success', 'late_success', 'late_success', 'callback_lost'];
-// Two lost answers, of the request and of its repetition, are followed by another route.
+// Each entry makes a handoff to Stripe fail. After two lost answers (request and repetition) the payment fails over to another route.
 const HANDOFF_FAULTS: ApiFault[][] = [['error_500_before'], ['error_500_after'], ['drop_after', 'drop_after']];
 
-/** A service with the simulated provider and a scripted Stripe, each with routes of its own and one kind in common. */
+/** Starts a service with the simulated provider and a scripted Stripe. Both have a card route, and one route of another kind. */
 export async function startTwoProviders(options: Pick<TestServiceOptions, 'randomBytes'> = {}): Promise<StripeService> {
   const world = await startStripeService({ ...options, variables: { SIMULATOR: 'true' } });
   keepRoutes(world.on, 'card_stripe_test', 'local_stripe_test_ach', 'sandbox_card_backup', 'sandbox_wallet_express');
-  // The simulator takes the cards that Stripe refuses.
+  // Card payments go to Stripe first and fail over to the simulator.
   const rule = { id: 'stripe-first', then: { priority: ['card_stripe_test'] } };
   await saveRules(world.on.service.deps, { version: 1, rules: [rule] });
   await keepLive(world.on);
   return world;
 }
 
-/** The money that a provider has taken for a payment, less its refunds, in cents. */
+/** Money that the provider has taken for a payment, less refunds, in cents. */
 async function takenFor({ on, stripe: { world } }: StripeService, { id, route }: Payment): Promise<number> {
   if (route.provider === 'sandbox') {
     const charge = await on.simulator.chargeOfPayment(id);
@@ -52,7 +52,7 @@ async function takenFor({ on, stripe: { world } }: StripeService, { id, route }:
   return charges.reduce((sum, { amount, amount_refunded: refunded }) => sum + amount - refunded, 0);
 }
 
-/** Violations of the rule: one paid payment, one paid event, and every other cent refunded or listed. */
+/** Violations of the rule: at most one paid payment, one paid event, and a refund or open discrepancy for all other money. */
 export async function problemsOfCheckout(world: StripeService, id: string): Promise<string[]> {
   const { on } = world;
   const { store } = on.service.deps;
@@ -80,7 +80,7 @@ export async function problemsOfCheckout(world: StripeService, id: string): Prom
   return problems;
 }
 
-/** A random history of a buyer with two providers. */
+/** Random actions of a buyer, who uses two providers, and of the bank. */
 class History {
   readonly #world: StripeService;
   readonly #random: (limit: number) => number;
@@ -110,7 +110,7 @@ class History {
     else if (this.#random(4) === 0) await cancelCheckout(deps, this.id, session.attempts);
   }
 
-  /** The buyer acts in the tab of an attempt, which can be an old one, or the bank does. */
+  /** The buyer acts on the page of a payment, which can be an old one, or the bank finishes its debit. */
   async #payAt(payment: Payment | undefined): Promise<void> {
     if (!payment) return;
     const { route, providerReference, providerUrl } = payment;
@@ -131,7 +131,7 @@ class History {
   }
 }
 
-/** Random histories of buyers with two providers; returns a line for each broken promise. */
+/** Runs random histories of buyers with two providers; returns a line for each violation. */
 export async function runHistories(count: number, seed: number, injected = false): Promise<string[]> {
   const problems = createProblems();
   for (let done = 0; done < count; done += SESSIONS_PER_SERVICE) {
@@ -143,7 +143,7 @@ export async function runHistories(count: number, seed: number, injected = false
   return problems.list();
 }
 
-/** Histories that share a service, so that the outages and lost callbacks of one are those of all. */
+/** Runs histories on one service, so that outages and lost callbacks affect all of them. */
 async function runTogether(count: number, seed: number, injected: boolean): Promise<string[]> {
   const random = randomOf(seed);
   const bytes = randomOf(seed + 1);
@@ -174,13 +174,13 @@ async function runTogether(count: number, seed: number, injected: boolean): Prom
   const problems: string[] = [];
   for (const { id } of histories) problems.push(...(await problemsOfCheckout(world, id)));
   const [held, balance] = [await clearingOf(world, histories), stripe.balance()];
-  if (held !== balance) problems.push(`the ledger says that Stripe has ${held}, and it has ${balance}`);
+  if (held !== balance) problems.push(`the balance at Stripe is ${balance}, and ${held} in the ledger`);
   const total = await on.service.deps.store.ledgerTotal();
   if (total !== 0) problems.push(`the ledger sums to ${total}`);
   return [...problems, ...(await brokenInvariants(settingsOf(on.databaseUrl)))];
 }
 
-/** The money at Stripe according to the ledger. */
+/** Balance at Stripe according to the ledger, in cents. */
 async function clearingOf({ on }: StripeService, checkouts: readonly { id: string }[]): Promise<number> {
   let sum = 0;
   for (const { id } of checkouts) {
@@ -191,7 +191,7 @@ async function clearingOf({ on }: StripeService, checkouts: readonly { id: strin
   return sum;
 }
 
-/** Lets time pass until nothing changes any more: each page ends, and the bank decides about each debit. */
+/** Passes time until all work is done: open pages expire, and the bank decides about debits and refunds. */
 async function settle({ on, stripe }: StripeService): Promise<void> {
   stripe.nextRefundStatus = 'succeeded';
   await on.pass(31 * SECOND);
@@ -204,7 +204,7 @@ async function settle({ on, stripe }: StripeService): Promise<void> {
   await stripe.sent();
   await on.pass(MINUTE);
   for (const { id, status } of stripe.world.refunds.values()) {
-    // Every second one fails.
+    // Every second pending refund fails.
     if (status === 'pending') stripe.finishRefund(id, ++count % 2 === 0 ? 'failed' : 'succeeded', 'declined');
   }
   await stripe.sent();
@@ -212,8 +212,8 @@ async function settle({ on, stripe }: StripeService): Promise<void> {
 }
 
 /**
- * Replaces methods of both providers. With a cancellation, some buyers are faster and pay first. The injected fault is a
- * provider that acknowledges a refund that it does not make.
+ * Replaces methods of both adapters: before most cancellations the buyer pays first. The injected fault: the adapters
+ * acknowledge refunds without making them.
  */
 function raceCancellations({ on, stripe }: StripeService, random: (limit: number) => number, injected: boolean): void {
   const { deps } = on.service;
@@ -234,7 +234,7 @@ function raceCancellations({ on, stripe }: StripeService, random: (limit: number
   deps.providers = new Map(raced);
 }
 
-/** The buyer pays with a test instrument on the page of the simulator. */
+/** The buyer submits the page of the simulator with a test instrument. */
 export async function payAtSimulator({ route, providerUrl }: Payment, instrument: string): Promise<void> {
   const answer = await submit(providerUrl!, fieldsOf(route.kind, instrumentById(instrument)!));
   await answer.arrayBuffer();
@@ -243,7 +243,7 @@ export async function payAtSimulator({ route, providerUrl }: Payment, instrument
 /** `npm run test:faults -- two-providers` runs 10,000 histories. */
 export const TWO_PROVIDERS: Scenario = {
   name: 'random histories of two providers',
-  injected: 'a provider that acknowledges refunds and does not make them',
+  injected: 'adapters that acknowledge refunds without making them',
   cycles: 10,
   injectedCycles: 1,
   async run({ cycles, injected }) {
