@@ -14,7 +14,7 @@ const bytes = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const textOf = (value: Uint8Array) => newKeyText('sandbox', () => value);
 
 describe('the text of an API key', () => {
-  it('consists of the environment and 43 letters and digits for 256 bits', () => {
+  it('the text of an API key consists of the environment and 43 letters and digits for 256 bits', () => {
     fc.assert(
       fc.property(bytes, (value) => {
         assert.match(textOf(value), /^sk_sandbox_[0-9A-Za-z]{43}$/);
@@ -27,7 +27,7 @@ describe('the text of an API key', () => {
     for (const byte of [0, 255]) assert.equal(environmentOfKey(textOf(new Uint8Array(32).fill(byte))), 'sandbox');
   });
 
-  it('names its environment; a text of another form names none', () => {
+  it('the text of an API key contains its environment; a text of another form contains no environment', () => {
     const key = textOf(new Uint8Array(32));
     for (const text of [
       `${key}0`,
@@ -43,14 +43,14 @@ describe('the text of an API key', () => {
     assert.equal(environmentOfKey(`sk_live_${'z'.repeat(43)}`), 'production');
   });
 
-  it('is stored as its SHA-256 hash and its last four characters', () => {
+  it('an API key is stored as its SHA-256 hash and its last four characters', () => {
     assert.equal(hashOfKey('abc'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
     assert.equal(lastCharactersOfKey(`sk_live_${'a'.repeat(39)}wXyZ`), 'wXyZ');
   });
 });
 
-describe('the day of a spending limit', () => {
-  it('is a UTC day and ends when the next one begins', () => {
+describe('the day of a spend limit', () => {
+  it('the day of a spend limit is a UTC day and ends when the next UTC day begins', () => {
     const last = Date.parse('2026-03-01T23:59:59.999Z');
     assert.deepEqual([dayOf(last), dayOf(last + 1)], ['2026-03-01', '2026-03-02']);
     assert.equal(nextDay(last), last + 1);

@@ -17,21 +17,21 @@ const anyPayment: fc.Arbitrary<Payment> = fc
   .map(({ amount, ...rates }) => aPayment({ amount, fees: splitFees(amount, rates) }));
 const anyExponent = fc.integer({ min: 2, max: 18 });
 
-/** Cents in the unit of an exponent of at least 2, with a part of a cent. */
+/** An amount in dollars with `exponent` decimals (at least 2): whole cents, and `part` units below a cent. */
 const usd = (cents: number, exponent = 2, part = 0n): ProviderAmount => ({
   units: BigInt(cents) * 10n ** BigInt(exponent - 2) + part,
   currency: 'USD',
   exponent,
 });
 
-test('the exact total is the amount of the session, whatever the unit of the provider', () => {
+test('a received total equals the amount of the session, whatever decimals the provider uses', () => {
   forAll(500, anyPayment, anyExponent, (payment, exponent) => {
     const { amount, fees } = payment;
     assert.deepEqual(sessionAmountOf(payment, usd(fees.total, exponent)), { amount, currency: 'USD' });
   });
 });
 
-test('every cent more or less is a cent of the session, and a part of a cent is dropped', () => {
+test('each cent above or below the total changes the session amount by one cent, and fractions of a cent are dropped', () => {
   forAll(
     500,
     anyPayment,
@@ -47,25 +47,25 @@ test('every cent more or less is a cent of the session, and a part of a cent is 
   );
 });
 
-test('units of a whole dollar, or of ten cents, are converted to cents', () => {
+test('`centsOfUnits` converts units of a dollar or of ten cents to cents', () => {
   assert.equal(centsOfUnits({ units: 12n, currency: 'USD', exponent: 0 }), 1200);
   assert.equal(centsOfUnits({ units: 12n, currency: 'USD', exponent: 1 }), 120);
 });
 
-test('an amount without the fee of the buyer is taken unchanged', () => {
+test('a received amount that excludes the buyer fee is used unchanged as the session amount', () => {
   forAll(200, anyPayment, fc.nat(1_000_000), (payment, cents) => {
     const received = { ...usd(cents), excludesBuyerFee: true };
     assert.deepEqual(sessionAmountOf(payment, received), { amount: cents, currency: 'USD' });
   });
 });
 
-test('another currency is never the amount of the session', () => {
+test('a received amount in another currency keeps its currency and includes the buyer fee', () => {
   forAll(200, anyPayment, fc.constantFrom('EUR', 'JPY', 'USDC', 'usd'), (payment, currency) => {
     const received = { ...usd(payment.fees.total), currency };
     assert.deepEqual(sessionAmountOf(payment, received), { amount: payment.fees.total, currency });
   });
 });
 
-test('the amount of an unknown payment is the total that its provider reports', () => {
+test('the session amount for an unknown payment is the total that the provider reports', () => {
   assert.deepEqual(sessionAmountOf(undefined, usd(5_024)), { amount: 5_024, currency: 'USD' });
 });

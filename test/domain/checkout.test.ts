@@ -76,23 +76,25 @@ function assertUnchanged(decision: Decision<string>, checkout: Checkout, outcome
 const expired = applyElapsedTime(aCheckout(), NOW + DAY).next;
 const routed = aCheckout();
 
-describe('a checkout is unchanged after', () => {
-  test('starting an attempt while a payment is pending', () =>
+describe('operations that leave a checkout unchanged', () => {
+  test('a checkout is unchanged after starting an attempt while a payment is pending', () =>
     assertUnchanged(start(started, 2), started, 'in_progress'));
-  test('starting an attempt in a paid session', () => assertUnchanged(start(paid, 2), paid, 'already_paid'));
-  test('accepting a handoff that was accepted before', () =>
+  test('a checkout is unchanged after starting an attempt in a paid session', () =>
+    assertUnchanged(start(paid, 2), paid, 'already_paid'));
+  test('a checkout is unchanged after accepting a handoff that was accepted before', () =>
     assertUnchanged(accept(handedOff, 1), handedOff, 'ignored'));
-  test('a reported failure for an expired session', () =>
+  test('a checkout is unchanged after a reported failure for an expired session', () =>
     assertUnchanged(report(expired, reportOf('failed', null)), expired, 'ignored'));
-  test('abandoning the checkout of a paid session', () => assertUnchanged(abandonCheckout(paid, NOW), paid, 'ignored'));
-  test('a reported failure of an earlier, failed attempt', () =>
+  test('a checkout is unchanged after abandoning the checkout of a paid session', () =>
+    assertUnchanged(abandonCheckout(paid, NOW), paid, 'ignored'));
+  test('a checkout is unchanged after a reported failure of an earlier, failed attempt', () =>
     assertUnchanged(report(retried, reportOf('failed', 1)), retried, 'ignored'));
-  test('a settlement of a pending payment', () =>
+  test('a checkout is unchanged after a settlement of a pending payment', () =>
     assertUnchanged(recordSettlement(handedOff, idOf('pay', 1), PAYOUT, NOW), handedOff, 'not_paid'));
 });
 
 describe('the leading payment of a session', () => {
-  test('is the payment that paid the session, otherwise the newest payment', () => {
+  test('the leading payment of a session is the payment that paid the session, otherwise the newest payment', () => {
     assert.equal(leadingPayment(aCheckout()), undefined);
     assert.equal(leadingPayment(retried)?.id, idOf('pay', 2));
     const late = report(retried, reportOf('paid', 1)).next;
@@ -196,13 +198,13 @@ describe('status changes of a session', () => {
 });
 
 describe('a failed attempt', () => {
-  test('makes the payment failed and the invoice void, leaves the session pending, and announces no event', () => {
+  test('a failed attempt makes its payment failed and its invoice void, leaves the session pending, and announces no event', () => {
     const decision = report(handedOff, reportOf('failed', 1));
     assert.deepEqual([states(decision.next), effectsOf(decision)], [['pending', 'failed/void'], []]);
     assert.equal(decision.next.payments[0]?.failureCode, 'declined');
   });
 
-  test('lets the buyer try again for 15 minutes; after that the session fails', () => {
+  test('a failed attempt lets the buyer try again for 15 minutes; after that the session fails', () => {
     const end = NOW + RETRY_WINDOW_MS;
     assert.equal(RETRY_WINDOW_MS, 15 * MINUTE);
     assert.deepEqual([declined.session.retryUntil, declined.session.wakeAt], [end, end]);
@@ -305,7 +307,7 @@ describe('the ledger status of a payment', () => {
   const settled = recordSettlement(paid, idOf('pay', 1), PAYOUT, NOW);
   const refunded = refund(paid, 1);
 
-  test('becomes settled with the first settlement; a second settlement changes nothing', () => {
+  test('the ledger status of a payment becomes settled with the first settlement; a second settlement changes nothing', () => {
     assert.deepEqual(
       [settled.outcome, effectsOf(settled)],
       ['settled', ['post settled', `settlement_recorded ${idOf('pay', 1)}`]],
@@ -314,7 +316,7 @@ describe('the ledger status of a payment', () => {
     assert.equal(recordSettlement(settled.next, idOf('pay', 1), PAYOUT, NOW).next, settled.next);
   });
 
-  test('becomes refunded after a full refund, before or after the settlement, while payment and session stay paid', () => {
+  test('the ledger status of a payment becomes refunded after a full refund, before or after the settlement, while payment and session stay paid', () => {
     for (const decision of [refunded, refund(settled.next, 1)]) {
       assert.deepEqual(
         [decision.outcome, effectsOf(decision)],
@@ -325,7 +327,7 @@ describe('the ledger status of a payment', () => {
     }
   });
 
-  test('of a surplus payment never becomes settled, and becomes refunded after its refund', () => {
+  test('the ledger status of a surplus payment never becomes settled, and becomes refunded after its refund', () => {
     const twice = report(report(retried, reportOf('paid', 1)).next, reportOf('paid', 2));
     assert.equal(recordSettlement(twice.next, idOf('pay', 2), PAYOUT, NOW).next, twice.next);
     const [requested] = twice.effects.flatMap((effect) => (effect.type === 'refund_requested' ? [effect.refund] : []));
@@ -334,7 +336,7 @@ describe('the ledger status of a payment', () => {
       decision.next.payments.map(({ ledgerStatus }) => ledgerStatus),
       ['pending', 'refunded'],
     );
-    // The surplus never was the merchant's.
+    // The money of a surplus payment never belonged to the merchant.
     assert.deepEqual(effectsOf(decision), [`refund_changed ${idOf('pay', 2)}`, 'post refund_paid']);
   });
 });
@@ -343,7 +345,7 @@ describe('a refund', () => {
   const refundOf = ({ effects }: Decision<string>) =>
     effects.flatMap((effect) => (effect.type === 'announce_refund' ? [effect.refund.status] : []));
 
-  test('is announced when it succeeds and when it fails after that, each once', () => {
+  test('a refund is announced once when it succeeds, and once more if it fails later', () => {
     const succeeded = refund(paid, 1);
     const record = succeeded.effects.flatMap((effect) =>
       effect.type === 'announce_refund' ? [effect.refund] : [],
@@ -355,7 +357,7 @@ describe('a refund', () => {
     assert.deepEqual([succeeded, later, repeated, again].map(refundOf), [['succeeded'], ['failed'], [], []]);
   });
 
-  test('that fails before it succeeded is not announced', () => {
+  test('a refund that fails without a success before is not announced', () => {
     const decision = refund(paid, 1, 'failed');
     assert.deepEqual([decision.outcome, refundOf(decision)], ['applied', []]);
   });

@@ -17,7 +17,7 @@ function logOf(...numbers: number[]): DeliveryAttempt[] {
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
 describe('the replay of a delivery', () => {
-  test('makes the delivery pending and due unless an attempt is in progress, and is idempotent', () => {
+  test('the replay of a delivery makes the delivery pending and due unless an attempt is in progress, and is idempotent', () => {
     const any = fc.record({
       status: fc.constantFrom(...DELIVERY_STATUSES),
       attempts: fc.nat(30),
@@ -40,7 +40,7 @@ describe('the replay of a delivery', () => {
     );
   });
 
-  test('starts the retry schedule again, also after several replays', () => {
+  test('each replay of a delivery starts the retry schedule again', () => {
     fc.assert(
       fc.property(fc.constantFrom(...ENVIRONMENTS), fc.integer({ min: 1, max: 4 }), (environment, rounds) => {
         const delays = ATTEMPT_DELAYS_MS[environment];
@@ -61,7 +61,7 @@ describe('the replay of a delivery', () => {
     );
   });
 
-  test('treats the last attempt as in progress if only that attempt is missing from the log', () => {
+  test('the replay of a delivery treats the last attempt as in progress if only that attempt is missing from the log', () => {
     const delivery = aDelivery({ attempts: 3, dueAt: NOW + SECOND });
     assert.equal(replay(delivery, logOf(1, 2), NOW), delivery);
     assert.deepEqual(replay(delivery, logOf(1, 3), NOW), { ...delivery, dueAt: NOW });

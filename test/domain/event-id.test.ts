@@ -7,7 +7,7 @@ const sessionId = idOf('chk', 1);
 const refund = { id: idOf('ref', 2), sessionId };
 const dispute = { id: idOf('rev', 3), sessionId };
 
-test('the id of an event names its session and what it reports', () => {
+test('the id of an event contains its session and the status, refund or dispute revision that it reports', () => {
   const ids = [
     eventId(sessionId, 'provider_pending'),
     refundEventId({ ...refund, status: 'succeeded' }),
@@ -28,7 +28,7 @@ test('the id of an event names its session and what it reports', () => {
   for (const id of ids) assert.equal(sessionOfEvent(id), sessionId);
 });
 
-test('an id that no event can have has no session', () => {
+test('`sessionOfEvent` returns undefined for an id that no event can have', () => {
   const ends = [
     '',
     'refunded',

@@ -22,7 +22,7 @@ import { forAll } from '../support/for-all.ts';
 const HOUR = 60 * MINUTE;
 const AMOUNT = 4_999;
 
-/** A payment whose buyer is at the provider. */
+/** A checkout whose payment the provider has accepted; the buyer has not paid yet. */
 function handedOff(): Checkout {
   const started = startAttempt(aCheckout({ amount: AMOUNT }), anAttempt(1), NOW).next;
   return acceptHandoff(started, { paymentId: idOf('pay', 1), reference: 'ref_1', url: null }).next;
@@ -50,8 +50,8 @@ function sumOf(postings: readonly Posting[], account?: string): number {
   return entries.reduce((sum, { amount }) => sum + amount, 0);
 }
 
-describe('money that is expected later', () => {
-  test('moves the timeout, to 14 days after the start at most, and never back', () => {
+describe('a payment with an expected payment date', () => {
+  test('an expected payment date postpones the timeout, to at most 14 days after the start of the payment, and never advances it', () => {
     forAll(500, fc.array(fc.integer({ min: -DAY, max: 30 * DAY }), { minLength: 1, maxLength: 4 }), (delays) => {
       let checkout = handedOff();
       const latest = NOW + 14 * DAY;
@@ -66,7 +66,7 @@ describe('money that is expected later', () => {
     });
   });
 
-  test('slows down the inquiries, to every 10 minutes at least and every 6 hours at most', () => {
+  test('the intervals between inquiries about a payment with an expected payment date are 10 minutes to 6 hours', () => {
     forAll(200, fc.integer({ min: 1, max: 14 * DAY }), (delay) => {
       let checkout = apply(handedOff(), 'provider_pending', { expectedBy: NOW + delay }).next;
       let now = NOW;
@@ -83,7 +83,7 @@ describe('money that is expected later', () => {
     assert.equal(usual, NOW + 30 * SECOND);
   });
 
-  test('keeps the buyer from leaving the payment and the checkout', () => {
+  test('the buyer cannot leave a payment that has an expected payment date, nor abandon its checkout', () => {
     const checkout = apply(handedOff(), 'provider_pending', { expectedBy: NOW + DAY }).next;
     assert.equal(canAbandon(firstOf(handedOff())), true);
     assert.equal(canAbandon(firstOf(checkout)), false);
@@ -91,7 +91,7 @@ describe('money that is expected later', () => {
     assert.equal(abandonCheckout(checkout, NOW).next, checkout);
   });
 
-  test('is applied once, and changes the version of the session each time it moves', () => {
+  test('an expected payment date increments the version of the session, and a repeated report of it changes nothing', () => {
     const first = handedOff();
     const moved = apply(first, 'provider_pending', { expectedBy: NOW + DAY }).next;
     assert.equal(moved.session.version, first.session.version + 1);
@@ -99,7 +99,7 @@ describe('money that is expected later', () => {
     assert.equal(apply(moved, 'provider_pending').next, moved);
   });
 
-  test('times out at its new time, not at that of the route', () => {
+  test('a payment with an expected payment date times out at its postponed timeout, not at the timeout of the route', () => {
     const checkout = apply(handedOff(), 'provider_pending', { expectedBy: NOW + 3 * DAY }).next;
     assert.equal(applyElapsedTime(checkout, NOW + 2 * DAY).outcome, 'inquired');
     assert.equal(applyElapsedTime(checkout, NOW + 3 * DAY).outcome, 'timed_out');
@@ -107,18 +107,18 @@ describe('money that is expected later', () => {
 });
 
 describe('a soft decline', () => {
-  test('is stored and leaves the payment pending, and the last one counts', () => {
+  test('a soft decline is stored and leaves the payment pending, and a later soft decline replaces it', () => {
     const first = apply(handedOff(), 'provider_pending', { failure: { ...DECLINE, code: 'expired_card' } }).next;
     const { next } = apply(first, 'provider_pending', { failure: DECLINE });
     assert.deepEqual([firstOf(next).status, firstOf(next).decline], ['pending', DECLINE]);
     assert.deepEqual(
       firstOf(apply(next, 'provider_pending').next).decline,
       DECLINE,
-      'no decline in a report removes none',
+      'a report without a decline removed the stored decline',
     );
   });
 
-  test('is the cause of a failure for which the provider gives no other cause', () => {
+  test("a soft decline is the cause of the payment's failure if the provider reports no other cause", () => {
     const declined = apply(handedOff(), 'provider_pending', { failure: DECLINE }).next;
     const left = { code: 'cancelled', source: 'buyer', reason: null } as const;
     const other = { code: 'processing_error', source: 'route', reason: 'down' } as const;
@@ -133,13 +133,13 @@ describe('a soft decline', () => {
     ]);
   });
 
-  test('decides who is responsible for a timeout', () => {
+  test('a soft decline decides which party is responsible for a later timeout of the payment', () => {
     const declined = apply(handedOff(), 'provider_pending', { failure: DECLINE }).next;
     const { failureCode, failureSource, failureReason } = firstOf(applyElapsedTime(declined, NOW + DAY).next);
     assert.deepEqual([failureCode, failureSource, failureReason], ['timed_out', 'buyer', 'no money']);
   });
 
-  test('does not keep the payment from being paid', () => {
+  test('a payment with a soft decline can still be paid', () => {
     forAll(200, anyFailure, (failure) => {
       const declined = apply(handedOff(), 'provider_pending', { failure }).next;
       const { next, outcome } = apply(declined, 'paid');
@@ -151,7 +151,7 @@ describe('a soft decline', () => {
 describe('an approved payment', () => {
   const approved = { requiresCapture: true };
 
-  test('asks for a capture while it is pending, and never afterwards', () => {
+  test('a report of an approved payment requests a capture only while the payment is pending', () => {
     const checkout = handedOff();
     assert.deepEqual(typesOf(apply(checkout, 'provider_pending', approved).effects), ['capture_at_provider']);
     const ended = [abandonAttempt(checkout, NOW).next, apply(checkout, 'paid').next, apply(checkout, 'failed').next];
@@ -163,7 +163,7 @@ describe('an approved payment', () => {
 });
 
 describe('the cost of a payment', () => {
-  test('is booked once, as the difference between the actual and the estimated one', () => {
+  test('the actual cost of a payment is booked once, as its difference from the estimated cost', () => {
     forAll(
       500,
       fc.nat(1_000),
@@ -187,14 +187,14 @@ describe('the cost of a payment', () => {
     );
   });
 
-  test('is not booked for a payment that is not paid', () => {
+  test('the actual cost of a payment is not booked for a payment that is not paid', () => {
     const { next, effects } = apply(handedOff(), 'paid', { amount: AMOUNT - 1, cost: 100 });
     assert.deepEqual([firstOf(next).actualCost, postingsOf(effects)], [null, []]);
   });
 });
 
 describe('a payout', () => {
-  test('moves money from the provider to the operator, and a settlement moves it on to the merchant', () => {
+  test('a payout moves money from the provider to the operator, and a settlement moves it from the operator to the merchant', () => {
     const payment = aPayment({ status: 'paid' });
     const { total, merchantNet } = payment.fees;
     const net = total - payment.providerCost;
@@ -210,7 +210,7 @@ describe('a payout', () => {
     assert.equal(sumOf(postings), 0);
   });
 
-  test('is booked per balance transaction, and withheld money in the other direction', () => {
+  test('a payout is booked per balance transaction, and a withheld amount is booked in the opposite direction', () => {
     forAll(200, fc.integer({ min: -100_000, max: 100_000 }), fc.stringMatching(/^txn_\w{1,10}$/), (net, id) => {
       const payment = aPayment({ status: 'paid' });
       const booked = payoutPosting(payment, { id, net }, NOW);
@@ -225,7 +225,7 @@ describe('a refund that was made at the provider', () => {
   const REFUND = { refundId: idOf('ref', 1), reference: 're_1' };
   const paidCheckout = (): Checkout => apply(handedOff(), 'paid').next;
 
-  test("reduces the remaining amount, is not requested again, and ends by the provider's report", () => {
+  test("a refund made at the provider reduces the remaining amount, is not requested, and ends by the provider's report", () => {
     forAll(300, fc.integer({ min: 1, max: firstOf(paidCheckout()).fees.total }), (amount) => {
       const checkout = paidCheckout();
       const { outcome, next, effects } = recordForeignRefund(checkout, firstOf(checkout), { ...REFUND, amount }, NOW);
@@ -245,7 +245,7 @@ describe('a refund that was made at the provider', () => {
     });
   });
 
-  test('of more than the rest, of nothing, or of a payment that is not paid is not booked', () => {
+  test('a refund made at the provider is not booked if it exceeds the rest, is 0 or belongs to an unpaid payment', () => {
     const checkout = paidCheckout();
     const { total } = firstOf(checkout).fees;
     for (const amount of [total + 1, 0, -1]) {

@@ -87,7 +87,7 @@ test('the generated histories contain partial, full, failed and late-failed refu
   const deductions = ['deducted null', 'deducted surplus', 'deducted->succeeded', 'deducted->failed'];
   const met = ['requested', 'too_much', 'nothing_left', 'part', 'rest', ...deductions, ...ledgerMoves];
   for (const item of [...met, ...refundMoves.flatMap((move) => [`null ${move}`, `surplus ${move}`])])
-    assert.ok(seen.has(item), `never met: ${item}`);
+    assert.ok(seen.has(item), `no history contained ${item}`);
 });
 
 /** Faults, each of which breaks one invariant: `walk` must fail with the message. */
@@ -129,7 +129,7 @@ const FAULTS: [fault: string, complaint: RegExp, decisions: Partial<Decisions>][
     },
   ],
   [
-    'money that was taken back can be refunded',
+    'reversed money can be refunded',
     /a payment counts what was taken back/,
     changing('applyReversal', (decision) => {
       const payments = decision.next.payments.map((payment) => ({ ...payment, reversed: 0 }));

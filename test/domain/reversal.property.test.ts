@@ -36,7 +36,7 @@ const paymentOf = ({ checkout }: World) => checkout.payments[0]!;
 
 let ids = 0;
 
-/** Applies a report, as an operation does with what the database holds. */
+/** Applies a provider report to the stored reversals, and stores the effects as an operation does. */
 function report(world: World, state: ReversalState, now = NOW): string {
   const number = ++ids;
   const fresh = { reversalId: idOf('rev', number), discrepancyId: idOf('dis', number) };
@@ -89,7 +89,7 @@ function seen(world: World) {
   };
 }
 
-/** The revisions of one dispute, oldest first. Money is taken back at most up to the total of the payment. */
+/** The revisions of one dispute, oldest first, each with at most `most` cents of reversed money. */
 const anyDispute = (reference: string, most: number) =>
   fc
     .array(
@@ -106,12 +106,12 @@ const anyDispute = (reference: string, most: number) =>
 
 const anyDisputes = fc.tuple(anyDispute('dp_1', 3_000), anyDispute('dp_2', 2_000));
 
-test('reports of disputes in any order, repeated and lost, end in the state of the newest ones', () => {
+test('reports of disputes that are reordered, repeated or lost lead to the state of the newest reports', () => {
   const anyOrder = anyDisputes.chain((disputes) => {
     const all = disputes.flat();
     return fc.record({
       newest: fc.constant(disputes.map((states) => states.at(-1)!)),
-      // Some are lost, and some arrive several times; the newest ones arrive at least once.
+      // Some reports are lost, and some arrive several times; the newest report of each dispute arrives at least once.
       arrivals: fc
         .array(fc.constantFrom(...all), { maxLength: 12 })
         .chain((some) =>
@@ -130,7 +130,7 @@ test('reports of disputes in any order, repeated and lost, end in the state of t
   });
 });
 
-test('the books hold exactly the money and the fee that the newest report of each dispute names', () => {
+test('the ledger contains exactly the reversed money and the fee from the newest report of each dispute', () => {
   forAll(500, anyDisputes, (disputes) => {
     const world = newWorld();
     for (const states of disputes) for (const state of states) report(world, state);
@@ -158,7 +158,7 @@ const ORDER = {
   requestHash: null,
 };
 
-test('reversed money is not refunded', () => {
+test('a refund of reversed money is rejected', () => {
   forAll(500, fc.integer({ min: 1, max: TOTAL }), fc.integer({ min: 1, max: TOTAL }), (taken, amount) => {
     const world = newWorld();
     report(world, { reference: 'dp_1', revision: 1, status: 'lost', taken, fee: 0, reason: null });
@@ -169,7 +169,7 @@ test('reversed money is not refunded', () => {
   });
 });
 
-test('the rest of a partly reversed payment can be refunded, and leaves nothing to the merchant and the gateway', () => {
+test('the rest of a partly reversed payment can be refunded; then merchant and gateway keep nothing', () => {
   forAll(500, fc.integer({ min: 1, max: TOTAL - 1 }), (taken) => {
     const world = newWorld();
     report(world, { reference: 'dp_1', revision: 1, status: 'lost', taken, fee: 0, reason: null });
@@ -182,7 +182,7 @@ test('the rest of a partly reversed payment can be refunded, and leaves nothing 
   });
 });
 
-test('a payout of a payment is nothing or positive, whatever was taken back', () => {
+test('the payout of a payment is never negative, whatever amount was reversed', () => {
   forAll(500, fc.integer({ min: 0, max: 2 * TOTAL }), (taken) => {
     const world = newWorld();
     report(world, { reference: 'dp_1', revision: 1, status: 'lost', taken, fee: 0, reason: null });
@@ -192,7 +192,7 @@ test('a payout of a payment is nothing or positive, whatever was taken back', ()
   });
 });
 
-test('money of a surplus payment is taken back from the buyer, unless it was accepted for the merchant', () => {
+test('a reversal of a surplus payment reduces the debt to the buyer, or to the merchant if the surplus was accepted', () => {
   const state: ReversalState = {
     reference: 'dp_1',
     revision: 1,
@@ -211,7 +211,7 @@ test('money of a surplus payment is taken back from the buyer, unless it was acc
   }
 });
 
-test('a dispute is listed until it is won, and again if its money is taken again', () => {
+test('a dispute has an open discrepancy until it is won, and again if its money is reversed again', () => {
   const world = newWorld();
   const about = { reference: 'dp_1', fee: 1_500, reason: 'fraudulent' };
   const listed = () => world.checkout.discrepancies.map(({ kind, status, received }) => [kind, status, received]);
@@ -225,7 +225,7 @@ test('a dispute is listed until it is won, and again if its money is taken again
   assert.deepEqual(listed(), [['reversal', 'open', TOTAL]]);
 });
 
-test('a dispute that an operator has closed stays closed', () => {
+test('the discrepancy of a dispute stays resolved after an operator has resolved it', () => {
   const world = newWorld();
   const about = { reference: 'dp_1', fee: 0, reason: null };
   report(world, { ...about, revision: 1, status: 'open', taken: 0 });
@@ -239,7 +239,7 @@ test('a dispute that an operator has closed stays closed', () => {
   );
 });
 
-test('a dispute of a payment that is not paid changes nothing', () => {
+test('the report of a dispute about a payment that is not paid changes nothing', () => {
   const world = newWorld({ ...PAYMENT, status: 'failed' });
   const before = world.checkout;
   assert.equal(

@@ -28,7 +28,7 @@ function publishedOf(scenario: string): ScenarioResult {
 
 describe('the published results of our router', () => {
   for (const name of Object.keys(REGRET_TARGETS)) {
-    test(`${name}: the router’s regret is within a fifth of the target, and the regret of random choice is not`, () => {
+    test(`scenario ${name}: the router’s regret is within a fifth of the target, and the regret of random choice is not`, () => {
       const regretOf = (contender: string) =>
         regretVerdict(publishedOf(name), figuresOf(publishedOf(name), contender), SLACK);
       assert.partialDeepStrictEqual(regretOf(TILLWAY.name), { isMet: true });
@@ -38,13 +38,13 @@ describe('the published results of our router', () => {
     });
   }
 
-  test('PAY: our router captures its target share of the gap between random choice and oracle', () => {
+  test('scenario PAY: our router captures its target share of the gap between random choice and oracle', () => {
     const gapOf = (contender: string) => gapVerdict(publishedOf('PAY'), figuresOf(publishedOf('PAY'), contender));
     assert.partialDeepStrictEqual(gapOf(TILLWAY.name), { isMet: true });
     assert.equal(gapOf(RANDOM.name).isMet, false);
   });
 
-  test('PAY with costs: our router captures its target share of the value, and the cheapest route does not', () => {
+  test('scenario PAY with costs: our router captures its target share of the value, and the cheapest route does not', () => {
     const economics = published.economics.find(
       (each) => each.scenario === 'PAY' && each.margin === VALUE_TARGET_MARGIN,
     )!;
@@ -56,7 +56,7 @@ describe('the published results of our router', () => {
 
 describe('our router in a world of the benchmark', () => {
   for (const name of REPEATED) {
-    test(`${name}: the router’s regret exceeds the published regret by at most a fifth, and random choice exceeds it by more`, () => {
+    test(`scenario ${name}: the router’s regret exceeds the published regret by at most a fifth, and random choice exceeds it by more`, () => {
       const seed = publishedOf(name).seeds[0]!;
       const measured = measure(SCENARIOS[name], [seed], [TILLWAY, RANDOM]);
       const [expected, regret, chance] = [
@@ -69,7 +69,7 @@ describe('our router in a world of the benchmark', () => {
     });
   }
 
-  test('STATIC with costs: our router captures its target share of the value; random choice and an oracle without costs do not', () => {
+  test('scenario STATIC with costs: our router captures its target share of the value; random choice and an oracle without costs do not', () => {
     const options = { payments: SCENARIOS.STATIC.payments / 2, margin: VALUE_TARGET_MARGIN, failover: true };
     const measured = measure(SCENARIOS.STATIC, [401], [TILLWAY, ORACLE, RANDOM, ORACLE_BY_VALUE], options);
     const isMet = ({ name }: { name: string }) => valueVerdict(measured, figuresOf(measured, name), SLACK).isMet;
@@ -93,12 +93,12 @@ describe('the first published world', () => {
   }
 
   for (const scenario of Object.values<Scenario>(SCENARIOS)) {
-    test(`${scenario.name}: contenders that do not learn have the published figures`, () => {
+    test(`scenario ${scenario.name}: contenders that do not learn have the published figures`, () => {
       assertRepeated(scenario, [ORACLE, RANDOM]);
     });
   }
 
-  test('GM11: every baseline has the published figures', () => {
+  test('scenario GM11: every baseline has the published figures', () => {
     assertRepeated(
       SCENARIOS.GM11,
       entriesOf(SCENARIOS.GM11).filter(({ name }) => name !== TILLWAY.name),

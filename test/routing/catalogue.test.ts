@@ -10,7 +10,7 @@ interface CatalogueFile {
 
 const shipped = JSON.parse(readFileSync(new URL('../../config/routes.json', import.meta.url), 'utf8')) as CatalogueFile;
 
-/** A catalogue of the first shipped route, with other fields. */
+/** A catalogue that contains only the first shipped route, with these fields changed. */
 function catalogueWith(fields: Record<string, unknown>): CatalogueFile {
   return { routes: [{ ...shipped.routes[0], ...fields }] };
 }
@@ -19,19 +19,19 @@ describe('the shipped catalogue', () => {
   const routes = parseCatalogue(shipped);
 
   for (const kind of ROUTE_KINDS) {
-    test(`has at least two usable sandbox routes of kind ${kind}, so that one can fail over`, () => {
+    test(`the shipped route catalogue has at least two usable sandbox routes of kind ${kind}, so that a payment can fail over`, () => {
       const inSandbox = routes.filter((route) => route.environment === 'sandbox' && route.kind === kind);
       assert.ok(inSandbox.filter(({ health }) => health !== 'standby').length >= 2);
     });
   }
 
-  test('has no route on which the gateway loses money', () => {
+  test('the shipped route catalogue has no route on which the gateway loses money', () => {
     for (const { id, buyerFeeRate, gatewayFeeRate, providerCostRate } of routes) {
       assert.ok(buyerFeeRate + gatewayFeeRate >= providerCostRate, id);
     }
   });
 
-  test('uses the simulated provider on every route of the sandbox, and on none of production', () => {
+  test('the shipped route catalogue uses the simulated provider on every sandbox route and on no production route', () => {
     for (const { environment, integrationId, id } of routes) {
       assert.equal(environment === 'sandbox', integrationId === 'sandbox', id);
     }
@@ -39,24 +39,24 @@ describe('the shipped catalogue', () => {
 });
 
 describe('the reader of a catalogue', () => {
-  test('converts rates from fractions to parts per million', () => {
+  test('the reader of the route catalogue converts rates from fractions to parts per million', () => {
     const [route] = parseCatalogue(catalogueWith({ gatewayFeeRate: 0.0349, successRate: 1 }));
     assert.deepEqual([route?.gatewayFeeRate, route?.successRate], [34_900, 1_000_000]);
   });
 
-  test('converts amounts from dollars to cents, and accepts a route without them', () => {
+  test('the reader of the route catalogue converts amount limits from dollars to cents, and accepts a route without limits', () => {
     const [route] = parseCatalogue(catalogueWith({ providerCostFixed: 0.3, minAmount: 0.5, maxAmount: 100 }));
     assert.deepEqual([route?.providerCostFixed, route?.minAmount, route?.maxAmount], [30, 50, 10_000]);
     const [plain] = parseCatalogue(catalogueWith({}));
     assert.deepEqual([plain?.providerCostFixed, plain?.minAmount, plain?.maxAmount], [undefined, undefined, undefined]);
   });
 
-  test('does not change the options of a route', () => {
+  test('the reader of the route catalogue does not change the options of a route', () => {
     const options = { method: 'card', nested: { any: [1] } };
     assert.deepEqual(parseCatalogue(catalogueWith({ options }))[0]?.options, options);
   });
 
-  test('accepts values at their limits', () => {
+  test('the reader of the route catalogue accepts values at their limits', () => {
     const accepted: [field: string, ...values: (string | number)[]][] = [
       ['id', 'abc', 'a'.repeat(120)],
       ['label', 'x', 'x'.repeat(120)],
@@ -88,7 +88,7 @@ describe('the reader of a catalogue', () => {
     ['options', 'card', []],
   ];
   for (const [field, ...values] of rejected) {
-    test(`rejects an invalid ${field} and names it: ${JSON.stringify(values).slice(0, 40)}`, () => {
+    test(`the reader of the route catalogue rejects an invalid ${field} and names it: ${JSON.stringify(values).slice(0, 40)}`, () => {
       for (const value of values) {
         assert.throws(
           () => parseCatalogue(catalogueWith({ [field]: value })),
@@ -98,12 +98,12 @@ describe('the reader of a catalogue', () => {
     });
   }
 
-  test('rejects a maxAmount below the minAmount', () => {
+  test('the reader of the route catalogue rejects a maxAmount below the minAmount', () => {
     assert.throws(() => parseCatalogue(catalogueWith({ minAmount: 2, maxAmount: 1 })), /routes\.0\.maxAmount: /);
     assert.equal(parseCatalogue(catalogueWith({ minAmount: 2, maxAmount: 2 })).length, 1);
   });
 
-  test('rejects a catalogue without routes, with a duplicate id or of another shape', () => {
+  test('the reader of the route catalogue rejects a file without routes, with a duplicate id or of another shape', () => {
     const [route] = shipped.routes;
     assert.throws(() => parseCatalogue({ routes: [] }));
     assert.throws(() => parseCatalogue({ routes: [route, route] }), /route ids must be unique/);
@@ -112,7 +112,7 @@ describe('the reader of a catalogue', () => {
     }
   });
 
-  test('reports all problems at once', () => {
+  test('the reader of the route catalogue reports all problems at once', () => {
     assert.throws(
       () => parseCatalogue(catalogueWith({ kind: 'bank', eta: '' })),
       /routes\.0\.kind: .*; routes\.0\.eta: /,

@@ -9,7 +9,7 @@ import { forAll } from '../support/for-all.ts';
 const { exploration } = DEFAULT_POLICY;
 const RUNS = 700;
 
-/** Few numbers, so that ties are common. */
+/** Candidates from few different values, so that ties are common. */
 const anyCandidate: fc.Arbitrary<Candidate> = fc.record({
   id: fc.constantFrom(...Array.from({ length: 12 }, (_, i) => `rt_${i}`)),
   eligible: fc.constantFrom(true, true, true, true, false),
@@ -37,7 +37,7 @@ const anyOptions: fc.Arbitrary<ChooseOptions> = fc.record({
   draws: fc.nat(100_000).map((session) => drawsOf('seed', `chk_${session}`, 1)),
   amount: fc.constantFrom(100, exploration.maxAmount, exploration.maxAmount + 1),
   explore: fc.constantFrom(true, true, true, true, true, false),
-  // Not fc.double, whose values are mostly near 0.
+  // fc.double would give mostly values near 0.
   tokens: fc.nat(100).map((percent) => (percent / 100) * exploration.budgetCap),
 });
 
@@ -45,7 +45,7 @@ function byId(a: { id: string }, b: { id: string }): number {
   return a.id < b.id ? -1 : 1;
 }
 
-/** Candidates that can be chosen: eligible, and not in standby unless all are. */
+/** Candidates that can be chosen: the eligible ones, without those in standby unless all are in standby. */
 function rivalsAmong(candidates: readonly Candidate[]): Candidate[] {
   const eligible = candidates.filter((candidate) => candidate.eligible);
   const working = eligible.filter(({ health }) => health !== 'standby');

@@ -12,11 +12,11 @@ import { anEffect, anOffer, facts, snapshotOf } from '../fixtures/routing-record
 import { forAll } from '../support/for-all.ts';
 
 const { exploration } = DEFAULT_POLICY;
-/** A policy under which rare modes are frequent. */
+/** Policy under which the rare decision modes are frequent. */
 const EAGER: Policy = { ...DEFAULT_POLICY, exploration: { ...exploration, floorEvery: 4, sharpening: 0.05 } };
 const RUNS = 500;
 
-// `constructor` is a property of every object.
+// `constructor` tests a route id that is also a property of every object.
 const IDS = ['rt_a', 'rt_b', 'rt_c', 'rt_d', 'rt_e', 'rt_f', 'rt_g', 'constructor'];
 const anyId = fc.constantFrom(...IDS);
 const someIds = (most: number, least = 0) => fc.uniqueArray(anyId, { minLength: least, maxLength: most });
@@ -24,7 +24,7 @@ const kind = fc.constantFrom(...ROUTE_KINDS);
 const seldom = <Value>(arbitrary: fc.Arbitrary<Value>) =>
   fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 1, arbitrary });
 
-/** Few numbers, so that ties are common; one of four is in standby, one of six is off. */
+/** Routes from few different values, so that ties are common; one in four is in standby, one in six disabled. */
 const anyFacts: fc.Arbitrary<RouteFacts> = fc
   .record({
     id: anyId,
@@ -152,7 +152,7 @@ test('an allowed route is chosen if there is one; only a quote may name a disabl
   });
 });
 
-test('a route in standby is chosen only as a probe, or if there is no other', () => {
+test('a route in standby is chosen only as a probe, or if all usable routes are in standby', () => {
   holds((snapshot, input, output) => {
     const { chosen, greedy, mode } = output;
     if (snapshot.routes.some((route) => isUsable(route, input))) {
@@ -163,7 +163,7 @@ test('a route in standby is chosen only as a probe, or if there is no other', ()
   });
 });
 
-test('the preferred kind is chosen if it has a usable route, and then the first usable route of a priority or split', () => {
+test('a usable route of the preferred kind is chosen; among the usable routes, a priority or split decides by its order', () => {
   holds((snapshot, input, { mode, chosen }) => {
     const usable = snapshot.routes.filter((route) => isUsable(route, input));
     const preferred = usable.filter(({ kind }) => input.kind === null && kind === input.preferredKind);
@@ -190,13 +190,13 @@ test('an offer never explores and makes no draw, for any amount', () => {
   });
 });
 
-test('an attempt without exploring chooses the quoted route', () => {
+test('an attempt without exploration chooses the quoted route', () => {
   forAll(RUNS, anySnapshot, anyOffer, anyStart, (snapshot, offer, start) => {
     const quoted = decide(snapshot, offer, EAGER).chosen;
     const unbarred = { ...start, barred: {} };
     const attempt = decide(snapshot, attemptOf(offer, unbarred), EAGER);
     if (attempt.chosen === null) return;
-    // During a probe, the choice that a rule would have made is not reported.
+    // A probe replaces the choice of a rule, and the decision does not report that choice.
     const isUnreported = attempt.mode === 'probe' && offer.effect.ordering.type !== 'smart';
     if (!isUnreported) assert.equal(attempt.mode === 'rule' ? attempt.chosen : attempt.greedy, quoted);
     const unexploring = { ...offer, effect: { ...offer.effect, explore: false } };
@@ -211,7 +211,8 @@ test('an attempt explores only as amount, rules and budget allow', () => {
     assert.ok(tokensAfter! >= 0 && tokensAfter! <= exploration.budgetCap + 1e-6);
     assert.ok(exploreLoss >= 0);
     if (mode === 'explore') assert.ok(exploreLoss <= draw.tokens + exploration.budgetPerDecision + 1e-6);
-    if (mode !== 'explore') assert.ok(tokensAfter! >= draw.tokens - 1e-6, 'only exploring is paid for');
+    if (mode !== 'explore')
+      assert.ok(tokensAfter! >= draw.tokens - 1e-6, 'another mode than `explore` used the budget');
     if (mode !== 'explore' && mode !== 'floor' && mode !== 'probe') return assert.equal(exploreLoss, 0);
     assert.ok(effect.explore && amount! <= exploration.maxAmount);
     if (mode !== 'probe') return;

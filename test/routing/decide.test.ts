@@ -45,32 +45,32 @@ function excludedFrom({ candidates }: DecisionOutput, id: string): string | null
 }
 
 describe('the choice among routes that can take a payment', () => {
-  test('takes the route with the best expected value, less its cost', () => {
+  test('the router chooses the route with the highest expected value less its cost', () => {
     const { mode, chosen, greedy } = decided([FAIR, GOOD, POOR]);
     assert.deepEqual([mode, chosen, greedy], ['exploit', 'good', 'good']);
     assert.equal(decided([FAIR, { ...GOOD, buyerFeeRate: 90_000 }]).chosen, 'fair');
     assert.equal(decided([facts({ id: 'b' }), facts({ id: 'a' })]).chosen, 'a', 'the smaller id of equal routes');
   });
 
-  test('deducts a tenth from a degraded route', () => {
+  test('the router deducts a tenth from the value of a degraded route', () => {
     const degraded: RouteFacts = { ...GOOD, health: 'degraded' };
     assert.equal(decided([degraded, FAIR]).chosen, 'fair');
     assert.equal(decided([degraded, POOR]).chosen, 'good');
   });
 
-  test('compares routes by the objective and the margin of a rule', () => {
+  test('the router compares routes by the objective and the margin of a matching rule', () => {
     const cheap = facts({ id: 'cheap', p: 0.93, providerCostRate: 1_000 });
     assert.equal(decided([GOOD, cheap]).chosen, 'good');
     const byTotalCost = anOffer({ effect: anEffect({ objective: 'total', margin: 0.15 }) });
     assert.equal(decided([GOOD, cheap], byTotalCost).chosen, 'cheap');
   });
 
-  test('states the compared numbers in its reason', () => {
+  test('the reason of a decision contains the compared numbers', () => {
     const { reason } = decided([FAIR, { ...GOOD, buyerFeeRate: 6_000 }]);
     assert.equal(reason, 'good over fair: expected success 95 % against 90 %, cost 3.5 % against 3.4 %');
   });
 
-  test('reports score, cost and value of each route, and a rank of each route that could be chosen', () => {
+  test('a decision reports the score, cost and value of each route, and the rank of each route that could be chosen', () => {
     const { candidates, gapTop2 } = decided([FAIR, POOR, GOOD]);
     const good = { score: 91.8, cost: 0.034, value: 0.917692, index: null, rank: 1, excluded: null };
     assert.deepEqual(candidates[2], { route: 'good', ...good });
@@ -80,7 +80,7 @@ describe('the choice among routes that can take a payment', () => {
   });
 });
 
-describe('precedence', () => {
+describe('precedence of operator, rules and preferences', () => {
   test('a route that an operator has disabled is excluded before any rule applies', () => {
     const output = decided([disabled(GOOD), FAIR], ruled({ type: 'priority', routes: ['good'], rule: 'vip' }));
     assert.deepEqual([output.mode, output.chosen], ['exploit', 'fair']);
@@ -120,14 +120,14 @@ describe('precedence', () => {
 });
 
 describe('an attempt', () => {
-  test('uses the kind that the buyer chose, whatever the merchant prefers', () => {
+  test('the routing of an attempt uses the kind that the buyer chose, whatever the merchant prefers', () => {
     const output = decided([GOOD, WALLET], anAttemptAt({ kind: 'wallet', preferredKind: 'card' }));
     assert.equal(output.chosen, 'wallet');
     assert.equal(output.reason, 'wallet is the only route that can take it');
     assert.equal(excludedFrom(output, 'good'), 'the buyer chose to pay by wallet');
   });
 
-  test('does not use a barred route, and reports the reason', () => {
+  test('the routing of an attempt does not use a barred route, and reports the reason', () => {
     const barred = { good: 'would cost the buyer more than was shown' };
     const output = decided([GOOD, FAIR], anAttemptAt({ barred }));
     assert.equal(output.chosen, 'fair');
@@ -135,7 +135,7 @@ describe('an attempt', () => {
     assert.equal(decided([GOOD], anAttemptAt({ barred })).mode, 'none');
   });
 
-  test('explores when a draw favors another route, reports the loss and charges it to the budget', () => {
+  test('an attempt explores when a random draw favors another route, and charges the expected loss to the exploration budget', () => {
     const close = facts({ id: 'close', p: 0.94, n: 30 });
     const outputs = Array.from({ length: 50 }, (_, number) => {
       const draw = { seed: 'seed', sessionId: idOf('chk', number), attempt: 1, tokens: 0.5, mayProbe: false };
@@ -152,7 +152,7 @@ describe('an attempt', () => {
     assert.ok(outputs.some(({ mode }) => mode === 'exploit'));
   });
 
-  test('tries the least recently tried route in a small share of decisions', () => {
+  test('a small share of attempts goes to the route that was tried least recently', () => {
     const forgotten: RouteFacts = { ...POOR, triedAt: NOW - 1 };
     const output = decided([GOOD, forgotten], anAttemptAt(), ONLY_FLOOR);
     assert.deepEqual([output.mode, output.chosen, output.greedy], ['floor', 'poor', 'good']);
@@ -165,13 +165,13 @@ describe('an attempt', () => {
 describe('a route in standby', () => {
   const due = inStandby(GOOD, { probe: true });
 
-  test('is probed with one payment when its back-off is over', () => {
+  test('a route in standby is probed with one payment when its back-off is over', () => {
     const output = decided([due, FAIR], anAttemptAt());
     assert.deepEqual([output.mode, output.chosen, output.greedy, output.tokensAfter], ['probe', 'good', 'fair', 1]);
     assert.equal(output.reason, 'good is in standby, and this payment tests whether it is back');
   });
 
-  test('is probed if a rule would send the payment to it', () => {
+  test('a route in standby is probed if a rule would send the payment to it', () => {
     for (const ordering of [
       { type: 'prefer', routes: ['good', 'fair'], rule: 'vip' },
       { type: 'priority', routes: ['good', 'fair'], rule: 'vip' },
@@ -182,7 +182,7 @@ describe('a route in standby', () => {
     }
   });
 
-  test('takes the payment if all routes are in standby and it is the best of them', () => {
+  test('a route in standby takes the payment if all routes are in standby and it is the best of them', () => {
     const output = decided([inStandby(FAIR), inStandby(GOOD)], anAttemptAt());
     assert.deepEqual([output.mode, output.chosen], ['panic', 'good']);
     assert.equal(output.reason, 'all routes are in standby, and good is the best of them');
@@ -192,7 +192,7 @@ describe('a route in standby', () => {
 describe('a quote', () => {
   const unconnected = (route: RouteFacts): RouteFacts => ({ ...route, health: 'standby', off: UNCONNECTED });
 
-  test('names a route even if no provider is connected, and gives that reason', () => {
+  test('a quote names a route even if no provider is connected, and its reason says so', () => {
     const output = decided([unconnected(FAIR), unconnected(GOOD), unconnected(WALLET)]);
     assert.deepEqual([output.mode, output.chosen], ['panic', 'good']);
     assert.equal(

@@ -14,7 +14,7 @@ function correlation(a: readonly number[], b: readonly number[]): number {
   return mean(a.map((value, i) => value * b[i]!));
 }
 
-/** Draws of one route over sessions whose names differ by a number only, the worst case. */
+/** Draws of one route for sessions whose ids differ only in a number, which is the worst case for independence. */
 function draws(routeId: string, seed = 'seed', attempt = 1): number[] {
   return Array.from({ length: SAMPLES }, (_, i) => drawsOf(seed, `chk_${i}`, attempt).gaussianOf(routeId));
 }

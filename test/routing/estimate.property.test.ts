@@ -131,7 +131,7 @@ test('buckets without outcomes change nothing, and an estimate is the same throu
   });
 });
 
-// Without neutral outcomes, probes and corrections, which count in one memory only or are negative.
+// `plain` removes neutral outcomes, probes and corrections, because they count in one memory only or are negative.
 test('a success never lowers the estimate of a route, and a failure never raises it', () => {
   forAll(800, anyHistory, anyPriors, fc.constantFrom(...ROUTES), few, (any, priors, route, more) => {
     const history = any.map(({ bucket, parts }) => ({ bucket, parts: parts.map(plain) }));

@@ -44,8 +44,8 @@ function near(actual: number, expected: number, tolerance: number): void {
 
 const idle = (buckets: number): Period => [buckets, {}];
 
-describe('before the first outcome', () => {
-  test('a route has its configured rate', () => {
+describe('the estimate of a route without outcomes', () => {
+  test('a route without outcomes has its configured success rate', () => {
     const rates = { rt_a: 0.85, rt_b: 0.6, rt_c: 0.95 };
     const estimates = after([], priorsOf(rates));
     for (const [id, rate] of Object.entries(rates)) near(estimates[id]!.p, rate, 1e-4);
@@ -61,12 +61,12 @@ describe('before the first outcome', () => {
 });
 
 describe('the level of all routes', () => {
-  test('is the prior of a new route if all routes have the same configured rate', () => {
+  test('the common level of all routes is the prior of a new route if all routes have the same configured rate', () => {
     const six = { successes: 6, failures: 4 };
     near(after([[100, { rt_a: six, rt_b: six }]])['rt_c']!.slow.mean, 0.62, 0.04);
   });
 
-  test('shifts each route from its configured rate', () => {
+  test('the common level of all routes shifts each route from its configured rate', () => {
     const priors = priorsOf({ rt_a: 0.8, rt_b: 0.9, rt_c: 0.7 });
     const { rt_b, rt_c } = after([[100, { rt_a: { successes: 7, failures: 3 } }]], priors);
     assert.ok(rt_b!.slow.mean > 0.8 && rt_b!.slow.mean < 0.88);
@@ -74,7 +74,7 @@ describe('the level of all routes', () => {
   });
 });
 
-describe('forgetting', () => {
+describe('the fast and slow memory of an estimate', () => {
   const good = statesAfter([[HOUR, { rt_a: { successes: 9, failures: 1, timed: 10 } }]]);
 
   test('the fast memory of a busy route is limited', () => {
@@ -84,7 +84,7 @@ describe('forgetting', () => {
     near(latency.nFast, fast.n, 0.1);
   });
 
-  test('the fast memory halves after its half-life, and the slow memory after a longer one', () => {
+  test('the fast memory halves after its half-life, and the slow memory after a longer half-life', () => {
     const now = at(HOUR, good)['rt_a']!;
     const later = at(HOUR + DEFAULT_POLICY.estimate.fastHalfLifeSeconds / 10, good)['rt_a']!;
     near(later.fast.n, now.fast.n / 2, 0.1);
@@ -99,20 +99,20 @@ describe('a disturbance', () => {
   const good = (buckets: number): Period => [buckets, { rt_a: { successes: 5 } }];
   const routeAfter = (...periods: Period[]) => after(periods)['rt_a']!;
 
-  test('is detected within a few failures, and its time is stored', () => {
+  test('a disturbance of a route is detected within a few failures, and its time is stored', () => {
     const { p, disturbance, shiftedAt, n } = routeAfter(usual, failing(2));
     assert.ok(disturbance > 0.9 && p < 0.6, `${disturbance} ${p}`);
     assert.equal(shiftedAt, (HOUR + 2) * BUCKET_MS);
     assert.ok(n < 50);
   });
 
-  test('ends when the route succeeds again', () => {
+  test('a disturbance of a route ends when the route succeeds again', () => {
     const { p, disturbance, shiftedAt } = routeAfter(usual, failing(6), good(4));
     assert.ok(disturbance < 0.1 && p > 0.85, `${disturbance} ${p}`);
     assert.equal(shiftedAt, (HOUR + 2) * BUCKET_MS);
   });
 
-  test('fades without outcomes, and the usual level stays', () => {
+  test('a disturbance of a route fades without outcomes, and the usual level of the route stays', () => {
     const before = routeAfter(usual);
     const during = routeAfter(usual, failing(12));
     const later = routeAfter(usual, failing(12), idle(HOUR * 2 - 12));
@@ -121,27 +121,27 @@ describe('a disturbance', () => {
     near(during.slow.mean, before.slow.mean, 0.02);
   });
 
-  test('is detected again if it returns after successes, or after a time without outcomes', () => {
+  test('a disturbance of a route is detected again if it returns after successes, or after a time without outcomes', () => {
     const recovered = routeAfter(usual, failing(2), good(60), idle(HOUR - 62), failing(4));
     assert.ok(recovered.shiftedAt! > HOUR * 2 * BUCKET_MS);
     const unused = routeAfter(usual, failing(2), idle(HOUR * 3 - 2), [1, { rt_a: { failures: 12 } }]);
     assert.equal(unused.shiftedAt, (HOUR * 4 + 1) * BUCKET_MS);
   });
 
-  test('does not become more likely after successes, even if outcomes during disturbances were better than usual', () => {
+  test('a disturbance of a route does not become more likely after successes, even if outcomes during disturbances were better than usual', () => {
     const state = statesAfter([usual]).get('rt_a')!;
     const odd = { ...state, fastSuccesses: 0, fastFailures: 200, disturbedSuccesses: 200, disturbance: 0.3 };
     const better = statesAfter([[1, { rt_a: { successes: 20 } }]], THREE, new Map([['rt_a', odd]]), HOUR);
     assert.ok(at(HOUR + 1, better)['rt_a']!.disturbance <= 0.3);
   });
 
-  test('becomes the usual level if it lasts', () => {
+  test('a disturbance of a route becomes the usual level if it lasts', () => {
     const { p, slow } = routeAfter(usual, [HOUR * 16, { rt_a: { successes: 2, failures: 3 } }]);
     near(p, 0.4, 0.05);
     assert.ok(slow.mean < 0.6);
   });
 
-  test('is not detected in the noise of a route with a success rate of 90 %', () => {
+  test('the random failures of a route with a success rate of 90 % are not detected as a disturbance', () => {
     let states: States = new Map();
     let detections = 0;
     let shiftedAt: number | null = null;
@@ -157,7 +157,7 @@ describe('a disturbance', () => {
     assert.ok(detections <= 5, `${detections} in 10,000 outcomes`);
   });
 
-  test('is cleared with the fast memory when the route is known to have recovered', () => {
+  test('a disturbance and the fast memory are cleared when the route is known to have recovered', () => {
     const disturbed = statesAfter([usual, failing(12)]).get('rt_a')!;
     const { p, fast, slow, disturbance } = at(HOUR + 11, new Map([['rt_a', withoutFastMemory(disturbed)]]))['rt_a']!;
     assert.deepEqual([fast.n, disturbance], [0, 0]);
@@ -166,7 +166,7 @@ describe('a disturbance', () => {
   });
 });
 
-describe('special outcomes', () => {
+describe('outcomes of probes and reversed failures', () => {
   test('probes of a route in standby change the fast memory and not the usual level', () => {
     const { rt_a, rt_b } = after([[3, { rt_a: { probeFailures: 2 }, rt_b: { probeSuccesses: 2 } }]]);
     assert.ok(rt_a!.p < 0.7 && rt_b!.p > 0.85 && rt_a!.fast.n > 5 && rt_b!.fast.n > 5);
@@ -192,20 +192,20 @@ describe('neutral outcomes', () => {
   const busy = { successes: 7, neutrals: 1 };
   const suspect = { successes: 5, neutrals: 5 };
 
-  test('do not count against routes with about equal shares of neutral outcomes', () => {
+  test('neutral outcomes do not count against routes with about equal shares of neutral outcomes', () => {
     const { p, neutralsCounted } = after([[50, { rt_a: { successes: 7, neutrals: 2 }, rt_b: busy }]])['rt_a']!;
     const without = after([[50, { rt_a: { successes: 7 }, rt_b: { successes: 7 } }]])['rt_a']!;
     assert.deepEqual([p, neutralsCounted], [without.p, false]);
   });
 
-  test('count against a route with more than twice the share of its peers', () => {
+  test('neutral outcomes count against a route with more than twice the share of its peers', () => {
     const { rt_a, rt_b } = after([[50, { rt_a: suspect, rt_b: busy, rt_c: busy }]]);
     assert.deepEqual([rt_a!.neutralsCounted, rt_b!.neutralsCounted], [true, false]);
     near(rt_a!.p, 5 / (10 - 10 / 8), 0.05);
     assert.ok(rt_b!.p > 0.95);
   });
 
-  test('do not count against a route without a peer in its group, or with too few outcomes', () => {
+  test('neutral outcomes do not count against a route without a peer in its group, or with too few outcomes', () => {
     const priors = [...priorsOf({ rt_a: 0.85 }, 'wallet'), ...priorsOf({ rt_b: 0.85 }, 'card')];
     assert.equal(after([[50, { rt_a: suspect, rt_b: busy }]], priors)['rt_a']!.neutralsCounted, false);
     assert.equal(after([[4, { rt_a: suspect, rt_b: busy, rt_c: busy }]])['rt_a']!.neutralsCounted, false);
@@ -219,14 +219,14 @@ describe('the time to paid', () => {
     return { successes: count, timed: count, logMs: count * mean, logMsSquared: count * (mean ** 2 + deviation ** 2) };
   }
 
-  test('is the 95th percentile in seconds', () => {
+  test('the time to paid of a route is the 95th percentile in seconds', () => {
     const { latency } = after([[1, { rt_a: timed(20, 20_000, 0.8) }]])['rt_a']!;
     near(latency.p95SecondsFast!, 20 * Math.exp(1.6449 * 0.8), 0.1);
     assert.equal(latency.p95SecondsSlow, latency.p95SecondsFast);
     assert.ok(latency.nFast >= 19.8 && latency.nFast <= 20);
   });
 
-  test('grows in the fast memory first', () => {
+  test('when payments take longer, the time to paid grows in the fast memory first', () => {
     const periods: Period[] = [
       [HOUR, { rt_a: timed(2, 20_000, 0.5) }],
       [30, { rt_a: timed(8, 200_000, 0.5) }],

@@ -15,13 +15,13 @@ const maintenance = { state: 'standby', until: ONE, reason: 'maintenance at the 
 const underMaintenance = setOverride(live, maintenance, NOON)!.record;
 
 describe('the first record of a route', () => {
-  test('has the state of the catalogue', () => {
+  test('the first health record of a route has the state from the catalogue', () => {
     assert.deepEqual([live.state, live.words, live.version], ['live', 'live: as configured in the catalogue', 1]);
     assert.equal(effectiveState(degraded, NOON), 'degraded');
     assert.equal(isDisabled(live, NOON), false);
   });
 
-  test('is disabled if the catalogue says standby, and stays disabled over time and after probes', () => {
+  test('a route whose catalogue state is standby is disabled, and stays disabled over time and after probes', () => {
     assert.equal(disabled.words, 'standby: disabled in the catalogue');
     assert.equal(effectiveState(disabled, LATER), 'standby');
     assert.equal(isDisabled(disabled, LATER), true);
@@ -33,13 +33,13 @@ describe('the first record of a route', () => {
 describe('an override', () => {
   const beforeEnd = { now: ONE - 1, recent: results('eee', ONE - SECOND) };
 
-  test('overrules every signal until it ends', () => {
+  test('a health override overrules every signal until it ends', () => {
     const forced = setOverride(live, { state: 'live', until: ONE, reason: 'test' }, NOON)!.record;
     assert.equal(evaluate(forced, beforeEnd), undefined);
     assert.equal(evaluate(live, beforeEnd)?.record.state, 'standby');
   });
 
-  test('with the state standby disables the route', () => {
+  test('a health override with the state standby disables the route', () => {
     assert.deepEqual(setOverride(live, maintenance, NOON)?.transition, {
       from: 'live',
       to: 'standby',
@@ -52,7 +52,7 @@ describe('an override', () => {
     assert.equal(underMaintenance.retryAt, null);
   });
 
-  test('ends by itself: a disabled route returns as degraded, even before the next evaluation', () => {
+  test('a route whose override to standby has ended is degraded, even before the next evaluation', () => {
     assert.equal(effectiveState(underMaintenance, ONE - 1), 'standby');
     assert.equal(effectiveState(underMaintenance, ONE), 'degraded');
     assert.equal(isDisabled(underMaintenance, ONE), false);
@@ -62,14 +62,14 @@ describe('an override', () => {
     assert.equal(record.words, "degraded: the operator's override (standby) has ended");
   });
 
-  test('with another state leaves the route in that state when it ends', () => {
+  test('a health override to `live` or `degraded` leaves the route in that state when it ends', () => {
     const { record } = setOverride(standby, { state: 'live', until: ONE, reason: 'repaired' }, NOON)!;
     assert.equal(effectiveState(record, ONE), 'live');
     const back = evaluate(record, { ...beforeEnd, now: ONE })!.record;
     assert.deepEqual([back.state, back.manual, back.since], ['live', null, ONE]);
   });
 
-  test('without an end applies until it is removed', () => {
+  test('a health override without an end applies until it is removed', () => {
     const { record, transition } = setOverride(live, { state: 'standby', until: null, reason: 'off' }, NOON)!;
     assert.equal(transition?.words, 'standby: set by the operator (off)');
     assert.equal(evaluate(record, { now: LATER }), undefined);
@@ -77,13 +77,13 @@ describe('an override', () => {
     assert.deepEqual([back.record.state, back.record.version], ['degraded', live.version + 2]);
   });
 
-  test('can replace another override, and shows the date of an end that is not today', () => {
+  test('a health override can replace another override, and its description shows the date if it ends on another day', () => {
     const second = setOverride(underMaintenance, { ...maintenance, until: NOON + 24 * HOUR }, NOON)!;
     assert.deepEqual([second.transition?.from, second.transition?.to], ['standby', 'standby']);
     assert.match(second.record.words, /, until 2026-01-16 12:00:00 UTC$/);
   });
 
-  test('cannot be removed if there is none, and cannot enable a route that the catalogue disables', () => {
+  test('without an override there is nothing to remove, and no override enables a route that the catalogue disables', () => {
     assert.equal(setOverride(live, null, NOON), undefined);
     assert.equal(setOverride(disabled, { state: 'live', until: null, reason: 'please' }, NOON), undefined);
     assert.equal(setOverride(disabled, null, NOON), undefined);
@@ -91,13 +91,13 @@ describe('an override', () => {
 });
 
 describe('a changed catalogue', () => {
-  test('enables a route that the catalogue had disabled, in its new state', () => {
+  test('a changed catalogue enables a route that it had disabled, in the new catalogue state', () => {
     const change = reconfigureHealth(disabled, 'live', ONE);
     assert.deepEqual([change?.transition?.from, change?.transition?.to], ['standby', 'live']);
     assert.equal(isDisabled(change!.record, ONE), false);
   });
 
-  test('disables a route in any state and with any override', () => {
+  test('a changed catalogue can disable a route in any state and with any override', () => {
     const forced = setOverride(live, { state: 'live', until: null, reason: 'test' }, NOON)!.record;
     for (const record of [live, standby, forced]) {
       const change = reconfigureHealth(record, 'standby', ONE)!;
@@ -106,7 +106,7 @@ describe('a changed catalogue', () => {
     }
   });
 
-  test('does not change a route in use, or a route that the catalogue still disables', () => {
+  test('a changed catalogue does not change a route that stays enabled or stays disabled', () => {
     for (const configured of ['live', 'degraded'] as const)
       assert.equal(reconfigureHealth(standby, configured, ONE), undefined);
     assert.equal(reconfigureHealth(disabled, 'standby', ONE), undefined);
@@ -117,32 +117,32 @@ describe('a probe', () => {
   const due = standby.retryAt!;
   const leased = leaseProbe(standby, 'pay_1', due)!;
 
-  test('may start only for a route in standby whose back-off is over', () => {
+  test('a probe may start only for a route in standby whose back-off is over', () => {
     assert.deepEqual([canProbe(standby, due - 1), canProbe(standby, due)], [false, true]);
     assert.equal(leaseProbe(standby, 'pay_1', due - 1), undefined);
     assert.deepEqual([canProbe(live, ONE), canProbe(degraded, ONE)], [false, false]);
   });
 
-  test('is leased to one payment at a time', () => {
+  test('a probe is leased to one payment at a time', () => {
     const lease = { leasePaymentId: 'pay_1', leaseUntil: due + 120 * SECOND, version: standby.version + 1 };
     assert.deepEqual(leased, { ...standby, ...lease });
     assert.equal(leaseProbe(leased, 'pay_2', due + SECOND), undefined);
   });
 
-  test('ends with any result, but only of its own payment', () => {
+  test('a probe ends with any result of its own payment, and with no result of another payment', () => {
     assert.equal(releaseProbe(leased, 'pay_2'), undefined);
     const free = releaseProbe(leased, 'pay_1')!;
     assert.deepEqual(free, { ...standby, version: standby.version + 2 });
     assert.equal(releaseProbe(free, 'pay_1'), undefined);
   });
 
-  test('expires after 120 seconds without a result', () => {
+  test('a probe expires after 120 seconds without a result', () => {
     assert.equal(canProbe(leased, due + 120 * SECOND - 1), false);
     const next = leaseProbe(leased, 'pay_2', due + 120 * SECOND)!;
     assert.equal(releaseProbe(next, 'pay_1'), undefined, 'the late result of the first does not end the second');
   });
 
-  test('ends when the route leaves standby', () => {
+  test('a probe ends when the route leaves standby', () => {
     const { record } = evaluate(leased, { now: due + 10 * SECOND, recent: results('sss', due + 3 * SECOND) })!;
     assert.deepEqual([record.state, record.leasePaymentId, record.leaseUntil], ['degraded', null, null]);
   });
@@ -151,13 +151,13 @@ describe('a probe', () => {
 describe('the count of the routes of a kind', () => {
   const low = inStandby('low_success');
 
-  test('omits disabled routes, and separates the causes of standby', () => {
+  test('the count of the routes of a kind omits disabled routes, and counts the causes of standby separately', () => {
     const records = [live, degraded, standby, low, disabled, underMaintenance];
     assert.deepEqual(healthPeers(records, NOON), { routesOfKind: 4, inAutomaticStandby: 1, usable: 2 });
     assert.deepEqual(healthPeers(records, ONE), { routesOfKind: 5, inAutomaticStandby: 1, usable: 3 });
   });
 
-  test('is not changed by a failed probe', () => {
+  test('the count of the routes of a kind is not changed by a failed probe', () => {
     const { record } = evaluate(low, { now: low.retryAt!, recent: results('f', low.retryAt!) })!;
     assert.equal(healthPeers([record, live], NOON).inAutomaticStandby, 1);
   });

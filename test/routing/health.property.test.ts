@@ -128,12 +128,12 @@ function evaluate(
   if (!transition || before.manual) return;
   assert.notEqual(transition.from, transition.to);
   const again = nextHealth(record, signals, jitter);
-  assert.equal(again?.transition ?? null, null, 'one evaluation moves a route once');
+  assert.equal(again?.transition ?? null, null, 'a second evaluation with the same signals moved the route again');
   if (transition.from !== 'standby' && transition.to !== 'standby') watched.swings.push(now);
   if (transition.cause !== 'low_success') return;
   const after = peersOf(kind, now);
-  assert.ok(after.usable >= 1, 'one route of the kind is left');
-  assert.ok(after.inAutomaticStandby * 2 <= after.routesOfKind, 'at most half are in standby');
+  assert.ok(after.usable >= 1, 'no usable route of the kind is left');
+  assert.ok(after.inAutomaticStandby * 2 <= after.routesOfKind, 'more than half are in standby');
 }
 
 function checkChange(before: HealthRecord, { record, transition }: HealthChange, now: number): void {
@@ -143,7 +143,7 @@ function checkChange(before: HealthRecord, { record, transition }: HealthChange,
     assert.deepEqual([record.state, record.since, record.cause], [before.state, before.since, before.cause]);
     return;
   }
-  // The end of an override starts from the state that the operator had set.
+  // When an override ends, the transition starts from the state that the operator had set.
   const from = record.cause === 'override_ended' ? before.state : effectiveState(before, now);
   assert.deepEqual([transition.from, transition.to], [from, record.state]);
   assert.deepEqual([transition.cause, transition.words], [record.cause, record.words]);
@@ -151,7 +151,7 @@ function checkChange(before: HealthRecord, { record, transition }: HealthChange,
 }
 
 function checkRecord(record: HealthRecord, now: number): void {
-  assert.deepEqual(JSON.parse(JSON.stringify(record)), record, 'a record is plain JSON');
+  assert.deepEqual(JSON.parse(JSON.stringify(record)), record, 'the record is not plain JSON');
   assert.ok(record.words.startsWith(`${record.state}: `), record.words);
   assert.equal(record.leaseUntil === null, record.leasePaymentId === null);
   const isAutomaticStandby = record.state === 'standby' && record.manual === null;
@@ -160,8 +160,8 @@ function checkRecord(record: HealthRecord, now: number): void {
   assert.ok(record.retryAt - now <= LONGEST_BACKOFF_MS);
   assert.match(record.words, /, next try at [-\d ]*\d\d:\d\d:\d\d UTC$/);
   const probeAt = Math.max(record.retryAt, record.leaseUntil ?? 0);
-  assert.ok(canProbe(record, probeAt), 'a probe can start some day');
-  assert.ok(probeAt - now <= LONGEST_BACKOFF_MS, 'and that is soon');
+  assert.ok(canProbe(record, probeAt), 'no probe can start after the back-off');
+  assert.ok(probeAt - now <= LONGEST_BACKOFF_MS, 'the wait for the probe is too long');
   assert.equal(isDisabled(record, now), false);
 }
 
@@ -201,11 +201,11 @@ function walk(configured: RouteHealth[], steps: Step[]): { kind: Watched[]; now:
 const anyHistory = fc.tuple(anyKind, fc.array(anyStep, { maxLength: 60 }));
 
 describe('in any history of a route', () => {
-  test('every record and every change is consistent', () => {
+  test('in any history of a route, every health record and every change is consistent', () => {
     forAll(RUNS, anyHistory, (history) => void walk(...history));
   });
 
-  test('at least 120 seconds separate two moves between live and degraded', () => {
+  test('in any history of a route, at least 120 seconds separate two moves between live and degraded', () => {
     forAll(RUNS, fc.array(anyStep, { maxLength: 100 }), (steps) => {
       const { swings } = walk(['live'], steps).kind[0]!;
       for (const [index, at] of swings.slice(1).entries()) assert.ok(at - swings[index]! >= 120 * SECOND);

@@ -9,14 +9,14 @@ import { NOON, degraded, evaluate, live, results, standby } from '../fixtures/he
 type Evaluated = [record: HealthRecord, signals?: Partial<HealthSignals>];
 type Case = [title: string, moves: Evaluated[], stays: Evaluated[]];
 
-/** The state that the record moves to; undefined if it stays. */
+/** The state to which an evaluation moves a record; undefined if the record stays in its state. */
 function move(...[record, signals]: Evaluated): RouteHealth | undefined {
   return evaluate(record, signals)?.transition?.to;
 }
 
-function testMoves(to: RouteHealth, cases: Case[]): void {
+function testMoves(subject: string, to: RouteHealth, cases: Case[]): void {
   for (const [title, moves, stays] of cases) {
-    test(title, () => {
+    test(`${subject} ${title}`, () => {
       for (const evaluated of moves) assert.equal(move(...evaluated), to, JSON.stringify(evaluated));
       for (const evaluated of stays) assert.equal(move(...evaluated), undefined, JSON.stringify(evaluated));
     });
@@ -37,18 +37,19 @@ describe('a live route becomes degraded', () => {
     ['when its success rate fell suddenly after it became live', { shiftedAt: NOON + 1 }, { shiftedAt: NOON }],
     ['when it is more than 10 points below its usual success rate', fast(0.79, 100), fast(0.81, 100)],
     // A standard error of 0.5 over 25 outcomes is 0.1: the limit is 0.25.
-    ['when it is 2.5 standard errors below', { ...alone, ...fast(0.24, 25) }, { ...alone, ...fast(0.36, 25) }],
-    ['by a drop in at least 20 outcomes', fast(0.5, 20), fast(0.5, 19.9)],
+    ['when its rate is 2.5 standard errors below', { ...alone, ...fast(0.24, 25) }, { ...alone, ...fast(0.36, 25) }],
+    ['after at least 20 outcomes', fast(0.5, 20), fast(0.5, 19.9)],
     ['when payments take more than three times as long as usual', latency(61), latency(60)],
     ['when at least 20 payments take too long', latency(61), latency(61, 19)],
     ['after 120 seconds', { ...fallen, now: NOON + 120 * SECOND }, { ...fallen, now: NOON + 120 * SECOND - 1 }],
   ];
   testMoves(
+    'a live route becomes degraded',
     'degraded',
     limits.map(([title, moves, stays]): Case => [title, [[live, moves]], [[live, stays]]]),
   );
 
-  test('and reports the reason in words and numbers', () => {
+  test('the health record of a route that becomes degraded reports the reason in words and numbers', () => {
     assert.deepEqual(evaluate(live, fast(0.712, 40))?.transition, {
       from: 'live',
       to: 'degraded',
@@ -66,7 +67,7 @@ describe('a degraded route becomes live', () => {
   const halfHour = { now: NOON + 30 * MINUTE };
   const low = { ...halfHour, ...fast(0.3, 10), slow: { mean: 0.3, n: 300 } };
   const error = (sinceThen: string) => ({ recent: results(`e${sinceThen}`) });
-  testMoves('live', [
+  testMoves('a degraded route becomes live', 'live', [
     ['after 20 outcomes', [[counted(18, 2)]], [[counted(18, 1)]]],
     ['when it is at most 3 points below its usual success rate', [[full, fast(0.871)]], [[full, fast(0.869)]]],
     ['after 120 seconds', [[full, at(NOON + 120 * SECOND)]], [[full, at(NOON + 120 * SECOND - 1)]]],
@@ -79,7 +80,7 @@ describe('a degraded route becomes live', () => {
     ['unless it would go into standby', [[few, halfHour]], [[few, low]]],
   ]);
 
-  test('counting each outcome once over repeated evaluations', () => {
+  test('a degraded route counts each outcome once over repeated evaluations', () => {
     const first = evaluate(counted(10, 0), { recent: results('asasanaf') })!.record;
     assert.deepEqual([first.successes, first.failures, first.version], [12, 1, degraded.version + 1]);
     assert.equal(evaluate(first, { recent: results('asasanaf') }), undefined);
@@ -88,11 +89,11 @@ describe('a degraded route becomes live', () => {
     assert.deepEqual([second.successes, second.failures, second.version], [13, 1, degraded.version + 2]);
   });
 
-  test('counting outcomes only up to the required number, so that a busy route is not written at every evaluation', () => {
+  test('a degraded route counts outcomes only up to the required number, so that a busy route is not written at every evaluation', () => {
     assert.equal(evaluate(full, { ...fast(0.8), recent: results('asas') }), undefined);
   });
 
-  test('without counting outcomes from before it was degraded', () => {
+  test('a degraded route does not count outcomes from before it was degraded', () => {
     assert.equal(evaluate(degraded, { recent: results('ssssssssss', NOON) }), undefined);
   });
 });
@@ -104,7 +105,7 @@ describe('a live or degraded route goes into standby', () => {
   const atOnce = (time: number): Evaluated => [live, { recent: results('eee').map((each) => ({ ...each, at: time })) }];
   const outcomes = (failures: number): Evaluated => [{ ...degraded, successes: 1, failures }, fast(0.2, 12)];
   const failing = (...counts: Parameters<typeof peers>): Evaluated => [live, { ...fast(0.1, 10), ...peers(...counts) }];
-  testMoves('standby', [
+  testMoves('a live or degraded route goes into standby', 'standby', [
     ['after 3 handoff errors in a row', both('eee'), both('ee')],
     ['after a run of errors that only an accepted handoff or a success breaks', both('efene'), both('eeae', 'eese')],
     ['after 5 of its last 10 handoffs failed', both('eaeaeaeaea'), both('aaeaeaeaea', 'eaeaeaeaeaa')],
@@ -128,7 +129,7 @@ describe('a live or degraded route goes into standby', () => {
     ],
     ['from degraded only with 8 outcomes since it was degraded', [outcomes(7)], [outcomes(6)]],
     [
-      'for its success rate only while at most half of the routes of its kind are in standby for theirs',
+      'for its success rate only while at most half of the routes of its kind are in standby for this cause',
       [failing(2, 0, 2), failing(3, 0, 3), failing(4, 1, 3)],
       [failing(1, 0, 1), failing(2, 1, 1), failing(3, 1, 2), failing(4, 2, 2)],
     ],
@@ -141,7 +142,7 @@ describe('a route in standby', () => {
   const due = NOON + 30 * SECOND;
   const now = NOON + 60 * SECOND;
   const tries = (...runs: string[]) => runs.map((kinds): Evaluated => [standby, at(now, kinds)]);
-  testMoves('degraded', [
+  testMoves('a route in standby', 'degraded', [
     ['becomes degraded after 3 successes in a row', tries('asasas'), tries('asas')],
     ['ignores neutral results and accepted handoffs', tries('sansans'), []],
     ['counts successes from 0 again after a failure or a handoff error', tries('fsss'), tries('ssfs', 'sses')],
@@ -149,12 +150,12 @@ describe('a route in standby', () => {
     ['ignores successes from before it was in standby', [], [[standby, at(now, 'sss', NOON)]]],
   ]);
 
-  test('describes the reason when it becomes degraded', () => {
+  test('the health record of a route that leaves standby describes the reason', () => {
     assert.equal(evaluate(standby, at(now, 'sss'))?.record.words, 'degraded: 3 successes in a row in standby');
   });
 
   for (const [kind, name] of Object.entries({ f: 'a failure', e: 'a handoff error' })) {
-    test(`doubles its back-off after a probe that ended with ${name}`, () => {
+    test(`a route in standby doubles its back-off after a probe that ended with ${name}`, () => {
       assert.deepEqual(evaluate(standby, at(now, kind)), {
         record: {
           ...standby,
@@ -169,20 +170,20 @@ describe('a route in standby', () => {
     });
   }
 
-  test('doubles its back-off once for each failure over repeated evaluations', () => {
+  test('a route in standby doubles its back-off once for each failure over repeated evaluations', () => {
     const once = evaluate(standby, at(now, 'f'))!.record;
     for (const seconds of [1, 30, 60, 90, 3600]) {
       assert.equal(evaluate(once, at(now + seconds * SECOND, 'f', now)), undefined);
     }
   });
 
-  test('ignores results before its probe was due', () => {
+  test('a route in standby ignores results before its probe was due', () => {
     assert.equal(evaluate(standby, at(due - 1, 'sss')), undefined);
     assert.equal(evaluate(standby, at(due, 'ffff', due - 1)), undefined);
     assert.equal(evaluate(standby, at(due, 'f'))?.record.backoffs, 1);
   });
 
-  test('backs off 30, 60, 120, 240, 480 and then 600 seconds', () => {
+  test('the back-off of a route in standby is 30, 60, 120, 240, 480 and then 600 seconds', () => {
     let record = standby;
     const waits = Array.from({ length: 8 }, () => {
       const later = record.retryAt! + SECOND;
@@ -192,13 +193,13 @@ describe('a route in standby', () => {
     assert.deepEqual(waits, [60, 120, 240, 480, 600, 600, 600, 600]);
   });
 
-  test('backs off with a jitter of 10 %', () => {
+  test('the back-off of a route in standby has a jitter of 10 %', () => {
     const wait = (jitter: number) => evaluate(live, at(now, 'eee'), jitter)!.record.retryAt! - now;
     assert.deepEqual([wait(0), wait(0.5), wait(0.75)], [27 * SECOND, 30 * SECOND, 31.5 * SECOND]);
     assert.ok(wait(0.999_999) <= 33 * SECOND);
   });
 
-  test('has a longer back-off if it returns to standby before it was live; becoming live resets the back-off', () => {
+  test('a route that returns to standby before it was live has a longer back-off; becoming live resets the back-off', () => {
     const back = evaluate(standby, at(now, 'sss'))!.record;
     assert.equal(back.retryAt, null);
     const later = now + 10 * SECOND;
@@ -214,10 +215,10 @@ describe('a route without results for 2 hours', () => {
   const fallen = entered(1, { state: 'degraded', cause: 'shift', words: 'degraded' }, NOON);
   const tooSoon = at(later - SECOND);
   const tried = { now: later, recent: results('n') };
-  testMoves('degraded', [
+  testMoves('a route without results for 2 hours', 'degraded', [
     ['moves from standby to degraded', [[standby, at(later)]], [tooSoon, tried].map((signals) => [standby, signals])],
   ]);
-  testMoves('live', [
+  testMoves('a route without results for 2 hours', 'live', [
     [
       'becomes live if its estimates are normal',
       [[fallen, at(later)]],
@@ -226,7 +227,7 @@ describe('a route without results for 2 hours', () => {
     ['stays degraded if the catalogue sets that state', [], [[degraded, at(NOON + 1200 * MINUTE)]]],
   ]);
 
-  test('leaves standby with the reason that it was not tried', () => {
+  test('a route without results for 2 hours leaves standby with the reason that it was not tried', () => {
     assert.equal(evaluate(standby, at(later))?.transition?.cause, 'untried');
   });
 });

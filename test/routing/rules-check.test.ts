@@ -90,19 +90,19 @@ describe('limits of rules', () => {
     ['routes', (n) => then({ prefer: many(n, () => 'rt_a') }), 1, 0, 'then.prefer too_small'],
   ];
   for (const [name, ruleOf, within, beyond, issue] of limits) {
-    test(`${name}: ${within} is accepted, ${beyond} is rejected`, () => {
+    test(`limit of ${name} in routing rules: ${within} is accepted, ${beyond} is rejected`, () => {
       assert.deepEqual(found(issuesOf(ruleOf(within))), []);
       assert.deepEqual(found(issuesOf(ruleOf(beyond))), [`rules.0.${issue}`]);
     });
   }
 
-  test('a set has at most two hundred rules', () => {
+  test('a rule set has at most two hundred rules', () => {
     const rules = many(201, (index) => ({ ...when({ hour: 1 }), id: `r${index}` }));
     assert.deepEqual(found(issuesOf(...rules.slice(1))), []);
     assert.deepEqual(found(issuesOf(...rules)), ['rules too_big']);
   });
 
-  test('a selector names at most a hundred routes', () => {
+  test('the selector of a rule names at most a hundred routes', () => {
     const catalogue = many(101, (index) => aRoute({ id: `rt_${index}` }));
     const preferring = (count: number) => {
       const prefer = catalogue.slice(0, count).map(({ id }) => id);
@@ -184,7 +184,7 @@ describe('rejected rules', () => {
     [only({ not: { environment: ['sandbox'] } }), 'then.only no_route_left'],
   ];
   for (const [rule, ...issues] of rejected) {
-    test(`${JSON.stringify(rule)} has the issues ${issues.join(', ')}`, () => {
+    test(`the rule ${JSON.stringify(rule)} is rejected with the issues ${issues.join(', ')}`, () => {
       assert.deepEqual(
         found(issuesOf(rule)),
         issues.map((issue) => `rules.0${issue.startsWith(' ') ? '' : '.'}${issue}`),
@@ -192,7 +192,7 @@ describe('rejected rules', () => {
     });
   }
 
-  test('a set of another shape is rejected', () => {
+  test('a rule set of another shape is rejected', () => {
     for (const input of [null, 5, 'rules', [], {}, { version: 1 }, { rules: [] }, { version: 2, rules: [] }]) {
       assert.ok(rejection(input), JSON.stringify(input));
     }
@@ -211,7 +211,7 @@ describe('rejected rules', () => {
     assert.deepEqual(found(issuesOf(cards, local, more)), ['rules.1.then.exclude no_route_left']);
   });
 
-  test('all problems are reported at once, rule by rule, each with its remedy; the message counts them', () => {
+  test('all problems of a rule set are reported at once, rule by rule, each with its remedy; the message counts them', () => {
     const { message } = rejection({ version: 1, rules: [null] })!;
     assert.equal(message, 'rules.0: must be an object with id, when and then, not null.');
     const error = rejection({
@@ -246,7 +246,7 @@ describe('rejected rules', () => {
     );
   });
 
-  test('at most fifty problems are listed and all are counted; a long text is not repeated', () => {
+  test('the error about a rule set lists at most fifty problems and counts all; it does not repeat a long text', () => {
     const error = rejection({ version: 1, rules: many(200, () => null) });
     assert.equal(error?.details.issues?.length, 50);
     assert.match(error.message, /\(200 problems in all\)/);
@@ -271,7 +271,7 @@ describe('a warning', () => {
       [],
     ],
     [
-      'names an ordering that follows one that always applies, but not the other effects of its rule',
+      'names an ordering after an ordering that always applies, but not the other effects of its rule',
       [
         { id: 'first', then: { prefer: { kind: 'card' } } },
         { id: 'second', then: { smart: true, explore: false } },
@@ -320,10 +320,11 @@ describe('a warning', () => {
     ],
   ];
   for (const [title, rules, warnings] of cases) {
-    test(title, () => assert.deepEqual(checkRules({ version: 1, rules }, routes).warnings, warnings));
+    test(`a warning about routing rules ${title}`, () =>
+      assert.deepEqual(checkRules({ version: 1, rules }, routes).warnings, warnings));
   }
 
-  test('is not given for an environment without routes', () => {
+  test('a warning about routing rules is not given for an environment without routes', () => {
     const sandbox = routes.filter(({ environment }) => environment === 'sandbox');
     const rules = [{ id: 'only', then: { only: 'rt_a' } }, when({ hour: 1 })];
     assert.deepEqual(checkRules({ version: 1, rules }, sandbox).warnings, []);

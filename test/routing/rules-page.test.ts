@@ -29,20 +29,20 @@ function answerTo(example: unknown): { accepted: boolean; issues: Issue[] } {
 }
 
 describe('the page about routing rules', () => {
-  test('contains examples', () => {
+  test('the page about routing rules contains enough examples for the tests below', () => {
     assert.ok(blocks.length >= 5 && inlines.length >= 30, `${blocks.length} and ${inlines.length}`);
   });
 
   for (const [index, example] of blocks.entries()) {
     if (Array.isArray(example)) continue;
     const documented = blocks[index + 1];
-    test(`documents the actual result of example ${index + 1}`, () => {
+    test(`the page about routing rules shows the actual result of example ${index + 1}`, () => {
       assert.deepEqual(answerTo(example).issues, Array.isArray(documented) ? documented : []);
     });
   }
 
   for (const text of inlines) {
-    test(`has the valid example ${text}`, () => {
+    test(`the example ${text} of the page about routing rules is valid`, () => {
       const example = JSON.parse(text) as object;
       const keys = Object.keys(example);
       const isCondition = keys.every((key) => ['all', 'any', 'not'].includes(key) || fieldNamed(key));
@@ -54,14 +54,14 @@ describe('the page about routing rules', () => {
     });
   }
 
-  test('documents every field, operator and effect', () => {
+  test('the page about routing rules documents every field, operator and effect', () => {
     const operators = FIELD_NAMES.flatMap((name) => fieldNamed(name)!.operators);
     for (const name of [...FIELD_NAMES, 'metadata.<key>', 'all', 'any', 'not', ...operators, ...EFFECTS]) {
       assert.ok(page.includes(`\`${name}\``) || page.includes(`"${name}"`), name);
     }
   });
 
-  test('explains every issue code', () => {
+  test('the page about routing rules explains every issue code', () => {
     const sources = ['check-rules', 'rule-conditions', 'rule-selectors', 'rule-set'].map((name) =>
       read(`src/routing/${name}.ts`),
     );

@@ -169,7 +169,7 @@ function holdsForEffects(all: number, property: (effect: RuleEffect, rules: Rule
 }
 
 describe('conditions', () => {
-  test('are negated by "not", joined by and in "all" and between fields, and joined by or in "any"', () => {
+  test('conditions are negated by "not", joined by and in "all" and between fields, and joined by or in "any"', () => {
     forAll(200, anyCondition, anyCondition, anyTest, anyTest, anyFacts, (one, other, test, another, facts) => {
       assert.equal(holds({ not: one }, facts), !holds(one, facts));
       assert.equal(holds({ all: [one, other] }, facts), holds(one, facts) && holds(other, facts));
@@ -179,7 +179,7 @@ describe('conditions', () => {
     });
   });
 
-  test('with eq and ne, in and nin, gt and lte, or gte and lt are complements', () => {
+  test('conditions with eq and ne, in and nin, gt and lte, or gte and lt are complements of each other', () => {
     forAll(200, anyField, anyFacts, ({ name, value, values }, facts) => {
       const compared = (operator: string, operand: unknown) => holds({ [name]: { [operator]: operand } }, facts);
       const isOneOf = values.some((each) => compared('eq', each));
@@ -196,7 +196,7 @@ describe('conditions', () => {
 });
 
 describe('the evaluation of rules', () => {
-  test('has a deterministic effect on every session, with existing routes only', () => {
+  test('the evaluation of rules is deterministic for every session, and its effect contains existing routes only', () => {
     const evaluated = holdsForEffects(1000, (effect, rules, facts) => {
       const again = evaluate(rules, facts);
       assert.deepEqual(again, effect);
@@ -213,7 +213,7 @@ describe('the evaluation of rules', () => {
     assert.ok(evaluated > runs(300), `${evaluated} rule sets could be saved`);
   });
 
-  test('stops at a reject, adds up exclusions, and applies the last modifier and the first ordering', () => {
+  test('the evaluation of rules stops at a reject, adds up exclusions, and applies the last modifier and the first ordering', () => {
     holdsForEffects(1000, (effect, rules, facts) => {
       const matching = rules.filter(({ when }) => !when || holds(when, facts));
       const stop = matching.findIndex(({ then }) => then.reject !== undefined);
@@ -239,7 +239,7 @@ describe('the evaluation of rules', () => {
     });
   });
 
-  test('gives different keys to different effects', () => {
+  test('rule sets with different effects have different effect keys', () => {
     const seen = new Map<string, string>([[effectKey(NO_EFFECT), JSON.stringify(NO_EFFECT)]]);
     holdsForEffects(100, (effect) => {
       const json = JSON.stringify(effect);
@@ -267,11 +267,11 @@ describe('reading rules', () => {
     }
   }
 
-  test('accepts any JSON, or rejects it with issues; no other error is thrown', () => {
+  test('the rule check accepts any JSON, or rejects it with issues; it throws no other error', () => {
     forAll(200, fc.json({ maxDepth: 5 }), (text) => void isAccepted(JSON.parse(text)));
   });
 
-  test('accepts a valid set with any value at any place, or rejects it with issues', () => {
+  test('the rule check accepts a valid rule set with one random value changed, or rejects it with issues', () => {
     const counts = { accepted: 0, rejected: 0 };
     const value = fc.oneof(
       fc.jsonValue({ maxDepth: 2 }),
@@ -302,7 +302,7 @@ describe('reading rules', () => {
     assert.ok(counts.accepted > 0 && counts.rejected > 250, JSON.stringify(counts));
   });
 
-  test('stores accepted rules unchanged, and they match the published schema', () => {
+  test('the rule check returns accepted rules unchanged, and they match the published schema', () => {
     const fits = createValidator().compile(jsonSchemaOf(ruleSetSchema, 'input'));
     forAll(100, anyRules, (rules) => {
       const accepted = saved(rules);
@@ -312,7 +312,7 @@ describe('reading rules', () => {
     });
   });
 
-  test('accepts the sample of the published schema', () => {
+  test('the rule check accepts the sample of the published schema', () => {
     const sample = sampleOf(jsonSchemaOf(ruleSetSchema, 'input'));
     assert.ok(isAccepted(sample), JSON.stringify(sample));
   });

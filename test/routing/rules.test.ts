@@ -25,7 +25,7 @@ const routes: Route[] = [
   aRoute({ id: 'rt_eu_local', kind: 'local', environment: 'production', integrationId: 'acme' }),
 ];
 
-// A Tuesday.
+// A Tuesday, 14:30 UTC.
 const AT = Date.UTC(2026, 0, 6, 14, 30);
 
 function facts(fields: Partial<RuleFacts> = {}): RuleFacts {
@@ -58,7 +58,7 @@ function holds(when: unknown, fields: Partial<RuleFacts> = {}): boolean {
 }
 
 describe('conditions of rules', () => {
-  test('an amount is given in dollars and compared in cents', () => {
+  test('the amount of a rule condition is in dollars, and is compared in cents', () => {
     assert.ok(holds({ amount: 0.3 }, { amount: 30 }));
     assert.ok(holds({ amount: { lt: 1.1 } }, { amount: 109 }));
     assert.ok(!holds({ amount: { lt: 1.1 } }, { amount: 110 }));
@@ -104,7 +104,7 @@ describe('conditions of rules', () => {
     [{ any: [{ hour: 1 }, { hour: 14 }], amount: { gt: 10 } }, {}, { amount: 900 }],
   ];
   for (const [when, yes, no] of examples) {
-    test(`${JSON.stringify(when)} holds for ${JSON.stringify(yes)}, not for ${JSON.stringify(no)}`, () => {
+    test(`the condition ${JSON.stringify(when)} holds for ${JSON.stringify(yes)}, not for ${JSON.stringify(no)}`, () => {
       assert.equal(holds(when, yes), true);
       assert.equal(holds(when, no), false);
     });
@@ -128,7 +128,7 @@ describe('a rule excludes routes of the session’s environment', () => {
     [{ only: 'rt_eu_card' }, ['rt_a', 'rt_b', 'rt_wallet', 'rt_local']],
   ];
   for (const [then, excluded, fields] of examples) {
-    test(`by ${JSON.stringify(then)} in ${fields?.environment ?? 'sandbox'}: ${excluded.join(', ') || 'none'}`, () => {
+    test(`a rule with ${JSON.stringify(then)} excludes in ${fields?.environment ?? 'sandbox'}: ${excluded.join(', ') || 'none'}`, () => {
       const effect = effectOf([{ id: 'r', when: { amount: { gt: 0 } }, then }], fields);
       assert.deepEqual(
         effect.excluded.map(({ route }) => route),
@@ -139,7 +139,7 @@ describe('a rule excludes routes of the session’s environment', () => {
 });
 
 describe('an ordering', () => {
-  test('by priority or preference names the routes of the environment, in the order of the rule', () => {
+  test('an ordering by priority or preference contains the routes of the environment, in the order of the rule', () => {
     const orderingOf = (then: object) => effectOf([{ id: 'r', then }]).ordering;
     const priority = orderingOf({ priority: ['rt_local', 'rt_eu_card', 'rt_a'] });
     assert.deepEqual(priority, { type: 'priority', routes: ['rt_local', 'rt_a'], rule: 'r' });
@@ -147,7 +147,7 @@ describe('an ordering', () => {
     assert.deepEqual(preference, { type: 'prefer', routes: ['rt_a', 'rt_b'], rule: 'r' });
   });
 
-  test('comes from the first matching rule with an ordering; later rules can still add modifiers', () => {
+  test('the ordering of routes comes from the first matching rule with an ordering; later rules can still add modifiers', () => {
     const effect = effectOf([
       { id: 'big', when: { amount: { gt: 100 } }, then: { prefer: 'rt_local' } },
       { id: 'cards', then: { prefer: { kind: 'card' }, explore: false } },
@@ -161,7 +161,7 @@ describe('an ordering', () => {
     ]);
   });
 
-  test('by a split selects the share by a draw from the rule and the session or customer', () => {
+  test('a split selects a share by a pseudo-random draw from the rule and the session or customer', () => {
     const split = [
       { route: 'rt_a', pct: 70 },
       { route: 'rt_b', pct: 20 },
@@ -190,7 +190,7 @@ describe('an ordering', () => {
 });
 
 describe('the effect', () => {
-  test('of an empty rule set is one shared object', () => {
+  test('the effect of an empty rule set is one shared object', () => {
     assert.equal(evaluateRules(NO_RULES, facts()), NO_EFFECT);
     assert.equal(compiled([]), NO_RULES);
     assert.equal(effectOf([{ id: 'r', when: { hour: 3 }, then: { reject: 'no' } }]), NO_EFFECT);
@@ -207,7 +207,7 @@ describe('the effect', () => {
     });
   });
 
-  test('is the same frozen object for equal outcomes, without data of the session', () => {
+  test('the effect of rules is the same frozen object for equal outcomes, without data of the session', () => {
     const rules = compiled([
       { id: 'r', when: { customer: { suffix: 'example.com' } }, then: { only: { kind: 'card' } } },
     ]);
@@ -217,7 +217,7 @@ describe('the effect', () => {
     assert.ok(Object.isFrozen(one) && Object.isFrozen(one.excluded) && Object.isFrozen(one.excluded[0]));
   });
 
-  test('has a short key, independent of JSON and of the order of properties', () => {
+  test('the effect of rules has a short key, independent of JSON and of the order of properties', () => {
     const rules = [{ id: 'r', then: { prefer: 'rt_a', explore: false } }];
     const [one, another] = [effectOf(rules), effectOf(rules)];
     assert.notEqual(one, another);
@@ -227,7 +227,7 @@ describe('the effect', () => {
     assert.equal(effectKey(JSON.parse(JSON.stringify(reversed)) as RuleEffect), effectKey(one));
   });
 
-  test('stays correct for more outcomes than the cache holds', () => {
+  test('the effect of rules stays correct for more outcomes than the cache holds', () => {
     const bits = Array.from({ length: 11 }, (_, bit) => bit);
     const rules = compiled(
       bits.map((bit) => ({
@@ -259,14 +259,14 @@ describe('routes removed from the catalogue after the rules were saved', () => {
   const effectNow = (then: object, sessionId = 'chk_1') =>
     evaluateRules(compiled([{ id: 'r', when: { hour: 14 }, then }], remaining), facts({ sessionId }));
 
-  test('are dropped from orderings', () => {
+  test('routes removed from the catalogue after the rules were saved are dropped from orderings', () => {
     const { ordering } = effectNow({ priority: ['rt_a', 'rt_b'] });
     assert.deepEqual(ordering, { type: 'priority', routes: ['rt_b'], rule: 'r' });
     assert.equal(effectNow({ prefer: 'rt_a' }), NO_EFFECT);
     assert.equal(effectNow({ split: [{ route: 'rt_a', pct: 100 }] }), NO_EFFECT);
   });
 
-  test('leave their share of a split to the other routes', () => {
+  test('routes removed from the catalogue after the rules were saved leave their share of a split to the other routes', () => {
     const split = [
       { route: 'rt_a', pct: 90 },
       { route: 'rt_b', pct: 5 },
@@ -279,7 +279,7 @@ describe('routes removed from the catalogue after the rules were saved', () => {
     assert.deepEqual(new Set(heads), new Set(['rt_b', 'rt_local']));
   });
 
-  test('do not lift an `only` rule that names no other route', () => {
+  test('routes removed from the catalogue after the rules were saved do not lift an `only` rule that names no other route', () => {
     assert.equal(effectNow({ only: 'rt_a' }).excluded.length, 3);
   });
 });
