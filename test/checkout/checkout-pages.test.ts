@@ -63,7 +63,7 @@ test('a checkout page, its style sheet and its script have at most 30 KB in tota
   assert.ok(Math.max(...sizes) <= MAX_COMPRESSED_BYTES, `the largest is ${Math.max(...sizes)} bytes`);
 });
 
-test('the payment methods are listed with fee and total, the preferred one first and preselected', async () => {
+test('the checkout page lists the payment methods with fee and total, and the preferred method first and preselected', async () => {
   const id = await stage.create({ preferredRoute: 'wallet', amount: 1234.5 });
   const { text } = await get(stage.url(id));
   const methods = [...text.matchAll(/name="kind"\s+id="way-\w+"\s+value="(\w+)"\s+required\s*(checked)?/g)];
@@ -118,25 +118,25 @@ test('the checkout page shows a notice if a payment cannot start', async () => {
   assert.doesNotMatch(foreign.text, /id="notice"/);
 });
 
-test('money in progress has its expected time and no ways out', async () => {
+test('the page of a payment in progress shows its expected time, and offers no switch, cancellation or link to the provider', async () => {
   const processing = await page('processing');
   assert.match(textOf(processing), /the money has arrived\. This usually takes a few seconds\./);
   assert.doesNotMatch(processing, /<form|Continue at/);
   assert.match(await page('waiting'), /<form[^>]*cancel/);
 });
 
-test('a buyer whom the provider sends back is not asked to pay there again', async () => {
+test('the page for a buyer who returns from the provider does not link to the provider again', async () => {
   const id = await stage.create();
   await stage.start(id);
   const back = await get(`${stage.url(id)}/back`);
   assert.deepEqual([back.status, back.headers.get('location')], [303, `/checkout/${id}?returned=1`]);
   assert.doesNotMatch(await page('returned'), /Continue at/);
   assert.match(await page('returned'), /<form[^>]*cancel/);
-  // The flag alone changes nothing else.
+  // The query parameter `returned` does not change the page of a paid session.
   assert.match((await get(`${states.get('paid')!}?returned=1`)).text, /Payment received/);
 });
 
-test('cancelling closes a started checkout and leaves a new one open', async () => {
+test('cancelling closes a started checkout and leaves a checkout without a payment open', async () => {
   const fresh = await stage.create();
   assert.equal((await stage.submit(fresh, 'cancel')).location, `/checkout/${fresh}?notice=kept_open`);
   assert.equal((await service.service.deps.store.session(fresh))!.status, 'routed');
@@ -177,7 +177,7 @@ test('a form of an earlier attempt does not change the current attempt', async (
   assert.deepEqual(
     await pending(),
     ['failed', 'failed', 'pending'],
-    'the last attempt cannot be abandoned for another',
+    'the buyer could leave the last attempt for another payment method',
   );
 });
 

@@ -57,7 +57,7 @@ async function pageOf(id: string, query = ''): Promise<string> {
 
 describe('choosing another payment method', () => {
   for (const answer of ['failed', 'unknown'] as const) {
-    test(`abandons the payment if its provider answers "${answer}" within a short timeout`, async () => {
+    test(`choosing another payment method abandons the payment if its provider answers "${answer}" within a short timeout`, async () => {
       const { id, payment } = await startedSession();
       answers.set(payment.id, answer);
       const { location } = await stage.submit(id, 'switch');
@@ -70,7 +70,7 @@ describe('choosing another payment method', () => {
   }
 
   for (const answer of ['no_answer', 'provider_pending'] as const) {
-    test(`shows a notice and keeps the payment pending if the provider's answer is "${answer}"`, async () => {
+    test(`choosing another payment method shows a notice and keeps the payment pending if the provider's answer is "${answer}"`, async () => {
       const { id, payment } = await startedSession();
       answers.set(payment.id, answer);
       const { location } = await stage.submit(id, 'switch');
@@ -81,7 +81,7 @@ describe('choosing another payment method', () => {
     });
   }
 
-  test('marks the payment as paid if its provider answers that it is paid', async () => {
+  test('choosing another payment method marks the payment as paid if its provider answers that it is paid', async () => {
     const { id, payment } = await startedSession();
     answers.set(payment.id, 'paid');
     const { location } = await stage.submit(id, 'switch');
@@ -89,7 +89,7 @@ describe('choosing another payment method', () => {
     assert.deepEqual(await codesOf(id), [['paid', null, null]]);
   });
 
-  test('is neither offered nor accepted after an uncertain handoff', async () => {
+  test('choosing another payment method is neither offered nor accepted after an uncertain handoff', async () => {
     defaultAnswer = 'no_answer';
     const { id } = await startedSession('lose');
     requests = [];
@@ -105,7 +105,7 @@ describe('choosing another payment method', () => {
     assert.deepEqual(await codesOf(id), [['failed', 'abandoned', 'buyer']]);
   });
 
-  test('shows each notice only in the checkout state that it describes', async () => {
+  test('choosing another payment method shows each notice only in the checkout state that it describes', async () => {
     const { id } = await startedSession();
     assert.doesNotMatch(await pageOf(id, '?notice=fee_changed'), /class="notice"/);
     assert.doesNotMatch(await pageOf(await stage.create(), NOT_STOPPED), /class="notice"/);
@@ -127,11 +127,11 @@ describe('a payment that its provider does not know when the gateway inquires', 
     return id;
   };
 
-  test('fails with failureSource gateway if it was never handed off', async () => {
+  test('a payment that its provider does not know fails with failureSource gateway if it was never handed off', async () => {
     assert.deepEqual(await codesOf(await inquired('crash')), [['failed', 'handoff_refused', 'gateway']]);
   });
 
-  test('fails with failureSource route if its handoff was uncertain', async () => {
+  test('a payment that its provider does not know fails with failureSource route if its handoff was uncertain', async () => {
     defaultAnswer = 'no_answer';
     assert.deepEqual(await codesOf(await inquired('lose')), [['failed', 'handoff_refused', 'route']]);
   });
@@ -154,7 +154,7 @@ test('the cancellation of a payment that the provider does not know is repeated 
   assert.deepEqual(times, [0, 0.5, 2.5, 12.5, 72.5]);
   assert.ok(
     !on.logged.some((line) => line.includes(payment.id) && JSON.parse(line).level >= 40),
-    'no warning is logged',
+    'a warning was logged',
   );
 
   const other = await startedSession();
@@ -169,5 +169,5 @@ test('the cancellation of a payment that the provider does not know is repeated 
   answers.set(other.payment.id, 'failed');
   for (let step = 0; step < 160; step++) await on.pass(MINUTE / 2);
   fake.cancel = original;
-  assert.equal(times.length, 2, 'no more requests once the provider knows the payment');
+  assert.equal(times.length, 2, 'a cancellation was sent after the provider knew the payment');
 });

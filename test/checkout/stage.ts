@@ -5,6 +5,7 @@ import { createSession } from '../simulator/buyer.ts';
 import { type FakeProvider, connect, report, startFakeProvider } from '../support/fake-provider.ts';
 import { type TestService, call, startTestService } from '../support/service.ts';
 
+/** `redirectUrl` of the sessions, with a query and a fragment. */
 export const REDIRECT_URL = 'https://shop.example/thanks?order=7#top';
 /** A text that runs a script if a page does not escape it. */
 export const HTML_INJECTION = '<img src=x onerror="document.title=1">';
@@ -19,16 +20,17 @@ export interface Stage {
   url: (id: string) => string;
 }
 
-// An accepted total above every total in these tests.
+// Total that the buyer accepts, in cents, higher than every total in these tests.
 const ANY_TOTAL = '99999999';
 
+/** Creates the actions on checkouts for tests, with the fake provider that the service is connected to. */
 export function createStage(test: TestService, fake: FakeProvider): Stage {
   const url = (id: string) => `${test.url}/checkout/${id}`;
   const stage: Stage = {
     url,
     create: (overrides = {}) => createSession(test, { redirectUrl: REDIRECT_URL, ...overrides }),
     async submit(id, step, fields = {}) {
-      // The attempt number that the form on the current page contains.
+      // The form on the current page contains this attempt number.
       const attempt = String((await test.service.deps.store.session(id))?.attempts ?? 0);
       const answer = await fetch(`${url(id)}/${step}`, {
         method: 'POST',

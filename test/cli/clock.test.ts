@@ -16,13 +16,14 @@ describe('a duration on the command line', () => {
     ' 5M ': 300,
     '0s': 0,
   })) {
-    it(`${JSON.stringify(text)} is parsed as ${seconds} s`, () => assert.equal(parseDuration(text), seconds));
+    it(`the duration ${JSON.stringify(text)} is parsed as ${seconds} s`, () =>
+      assert.equal(parseDuration(text), seconds));
   }
   for (const text of ['', ' ', '30', '30m1h', '1h1h', '1.5h', '-5m', '5 m', 'soon']) {
-    it(`${JSON.stringify(text)} is rejected`, () => assert.equal(parseDuration(text), undefined));
+    it(`the duration ${JSON.stringify(text)} is rejected`, () => assert.equal(parseDuration(text), undefined));
   }
 
-  it('is formatted in a form that can be parsed', () => {
+  it('a duration is formatted in a form that the command line can parse', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 10_000_000 }), (seconds) => {
         const compact = durationText(seconds).replaceAll('min', 'm').replaceAll(' ', '');
@@ -42,7 +43,7 @@ describe('tillway clock', () => {
 
   const advance = (options: string) => runIn(on, 'clock', 'advance', ...options.split(' '));
 
-  it('shows the state of the clock', async () => {
+  it('`tillway clock` shows the state of the clock', async () => {
     const { code, stdout, stderr } = await runIn(on, 'clock');
     assert.deepEqual([code, stderr], [0, '']);
     assert.match(stdout, /^Clock {2}ready\nNow {4}\d{4}-\S+Z\nAhead {2}/);
@@ -50,7 +51,7 @@ describe('tillway clock', () => {
     assert.equal((JSON.parse(json.stdout) as { object: string }).object, 'test_clock');
   });
 
-  it('advances the clock, and shows its new time', async () => {
+  it('`tillway clock` advances the clock, and shows its new time', async () => {
     const { code, stdout, stderr } = await advance('25h --json');
     assert.deepEqual([code, stderr], [0, '']);
     const { status, advancedSeconds } = JSON.parse(stdout) as { status: string; advancedSeconds: number };

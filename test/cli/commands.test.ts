@@ -51,7 +51,7 @@ async function paymentOf(sessionId: string): Promise<Payment> {
 }
 
 describe('tillway fees', () => {
-  it('shows the fee split for a route and an environment', async () => {
+  it('`tillway fees` shows the fee split for a route and an environment', async () => {
     const lines = [
       'Card, simulated acquirer  sandbox_card_acquirer, a few seconds',
       '',
@@ -73,13 +73,13 @@ describe('tillway fees', () => {
   });
 
   for (const amount of ['much', '1e3', '0x10', '1,5', ' 5', '5 ', '+5', '.', '--', 'Infinity']) {
-    it(`rejects the amount ${JSON.stringify(amount)}`, async () => {
+    it(`\`tillway fees\` rejects the amount ${JSON.stringify(amount)}`, async () => {
       const output = await stderrOf(2, 'fees', '--', amount);
       assert.match(output, /^tillway: amount (?:takes a number, such as 49\.99, not|must not be) ".*"\n\nUsage: /);
     });
   }
 
-  it('rejects an amount with more than two decimals, as every command with an amount does', async () => {
+  it('`tillway fees` rejects an amount with more than two decimals, as every command with an amount does', async () => {
     for (const args of [
       ['fees 49.999'],
       ['checkout create', ...CHECKOUT, '--amount', '1.001'],
@@ -91,7 +91,7 @@ describe('tillway fees', () => {
 });
 
 describe('tillway checkout', () => {
-  it('creates a checkout, and shows the URL for the buyer', async () => {
+  it('`tillway checkout` creates a checkout, and shows the URL for the buyer', async () => {
     const output = await stdoutOf('checkout', 'create', ...CHECKOUT, '--metadata', 'a=b=c', '--reference', 'A-1');
     const url = /^ {2}(http:\S+\/checkout\/(chk_\w+))$/m.exec(output);
     assert(url);
@@ -103,7 +103,7 @@ describe('tillway checkout', () => {
     await stdoutOf('sessions', 'expire', url[2]!);
   });
 
-  it('previews a checkout without creating one', async () => {
+  it('`tillway checkout` previews a checkout without creating one', async () => {
     const before = await json<Page<CheckoutSession>>('sessions', 'list');
     const output = await stdoutOf('checkout', 'preview', ...CHECKOUT, '--kind', 'wallet', '--environment', 'sandbox');
     assert.match(output, /^Preview, nothing was created: Field guide .*\n.* {2}sandbox_wallet_express, /);
@@ -112,13 +112,13 @@ describe('tillway checkout', () => {
     assert.deepEqual(await json<Page<CheckoutSession>>('sessions', 'list'), before);
   });
 
-  it('reports every problem and its remedy', async () => {
+  it('`tillway checkout` reports every problem and its remedy', async () => {
     const output = await stderrOf(1, 'checkout', 'create', '--product', 'x', '--amount', '0', '--customer', 'nobody');
     assert.match(output, /^tillway: 2 problems\n {2}amount: must be .*\n {2}customer: must be an email /);
     assert.match(output, /\nSet amount to a number greater than 0 .*\nrequest req_\S+\n$/);
   });
 
-  it('rejects an incomplete command line before it sends a request', async () => {
+  it('`tillway checkout` rejects an incomplete command line before it sends a request', async () => {
     const output = await stderrOf(2, 'checkout create --amount 5 --customer a@b.co');
     assert.match(
       output,
@@ -134,7 +134,7 @@ describe('tillway checkout', () => {
 });
 
 describe('the list commands', () => {
-  it('show the newest record first, and align amounts', async () => {
+  it('the list commands show the newest record first, and align amounts', async () => {
     const lines = (await stdoutOf('sessions list --status routed')).split('\n');
     assert.deepEqual(
       lines.slice(0, 3).map((line) => rowsOf(line)[0]!.slice(1, 4)),
@@ -148,7 +148,7 @@ describe('the list commands', () => {
     assert.equal(lines[1]!.indexOf(' USD'), lines[2]!.indexOf(' USD'));
   });
 
-  it('are the default command of a group', async () => {
+  it('the list commands are the default command of a group', async () => {
     for (const name of ['sessions', 'payments', 'customers', 'invoices', 'events', 'deliveries']) {
       assert.equal(await stdoutOf(name), await stdoutOf(name, 'list'));
       assert.deepEqual(await json(name), await apiResponse(`/api/gateway/${name}`));
@@ -156,7 +156,7 @@ describe('the list commands', () => {
     }
   });
 
-  it('print the option that shows the next page', async () => {
+  it('the list commands print the option that shows the next page', async () => {
     const first = await stdoutOf('customers', 'list', '--limit', '2');
     const [, last] = /\nnext page: --starting-after (cus_\w+)\n$/.exec(first) ?? [];
     assert.equal(rowsOf(first).length, 4);
@@ -171,7 +171,7 @@ describe('the list commands', () => {
     assert.equal(await stdoutOf('customers', 'list', '--ending-before', newest), 'None.\n');
   });
 
-  it('return all records with --all, as text and as one JSON page', async () => {
+  it('the list commands return all records with --all, as text and as one JSON page', async () => {
     const all = await stdoutOf('sessions list --all');
     assert.deepEqual(rowsOf(all), rowsOf(await stdoutOf('sessions list --limit 100')));
     assert.deepEqual(await json('sessions list --all'), await apiResponse('/api/gateway/sessions?limit=100'));
@@ -189,14 +189,14 @@ describe('the list commands', () => {
     ['events --type payment.paid', 'events?type=payment.paid'],
     ['deliveries --status pending', 'deliveries?status=pending'],
   ] as const) {
-    it(`accept the filters of the API: ${line}`, async () => {
+    it(`the list commands accept the filters of the API: ${line}`, async () => {
       const page = await json<Page<unknown>>(line);
       assert.ok(page.data.length > 0);
       assert.deepEqual(page, await apiResponse(`/api/gateway/${query}`));
     });
   }
 
-  it('reject an invalid status, limit or combination of page options', async () => {
+  it('the list commands reject an invalid status, limit or combination of page options', async () => {
     for (const [options, code, message] of [
       ['--status payed', 2, /Allowed choices are pending, paid, failed/],
       ['--limit 0', 2, /^tillway: --limit takes a whole number of 1 or more, such as 20, not "0"\n/],
@@ -211,7 +211,7 @@ describe('the list commands', () => {
 });
 
 describe('the commands for a single record', () => {
-  it('show one field per line', async () => {
+  it('the commands for a single record show one field per line', async () => {
     const payment = await paymentOf(paid);
     const shown = await stdoutOf('payments', 'get', paid);
     assert.deepEqual(rowsOf(shown).slice(0, 2), [
@@ -238,7 +238,7 @@ describe('the commands for a single record', () => {
     assert.match(await stdoutOf('events', 'get', `evt_${paid}_paid`), /^Type +payment\.paid$/m);
   });
 
-  it('report a missing record, as text and as JSON', async () => {
+  it('the commands for a single record report a missing record, as text and as JSON', async () => {
     assert.match(await stderrOf(1, 'payments', 'get', 'pay_nothing'), /^tillway: No payment "pay_nothing" exists\.\n/);
     const { code, stdout, stderr } = await runIn(on, 'sessions', 'get', 'chk_nothing', '--json');
     const { ok, error } = JSON.parse(stdout) as {
@@ -250,7 +250,7 @@ describe('the commands for a single record', () => {
     assert.match(await stderrOf(2, 'sessions', 'get', '..'), /^tillway: session must not be "\.\."\n/);
   });
 
-  it('expire a session', async () => {
+  it('the commands for a single record expire a session', async () => {
     const id = await createSession(on);
     assert.match(await stdoutOf('sessions', 'expire', id), /^Status +expired$/m);
     assert.equal((await json<CheckoutSession>('sessions', 'expire', id)).status, 'expired');
@@ -259,7 +259,7 @@ describe('the commands for a single record', () => {
 });
 
 describe('the webhook commands', () => {
-  it('replay a delivery and show its attempts', async () => {
+  it('the webhook commands replay a delivery and show its attempts', async () => {
     const { data } = await json<Page<Delivery>>('deliveries', '--session-id', paid);
     const delivery = data.find(({ attempts }) => attempts > 0);
     const shown = await stdoutOf('deliveries', 'get', delivery!.id);
@@ -274,7 +274,7 @@ describe('the webhook commands', () => {
     assert.ok(log.length > 0);
   });
 
-  it('send an event again to every endpoint', async () => {
+  it('the webhook commands send an event again to every endpoint', async () => {
     const resent = await stdoutOf('events', 'resend', `evt_${paid}_paid`);
     assert.deepEqual(
       rowsOf(resent).map((row) => row.slice(1, 3)),
@@ -287,7 +287,7 @@ describe('the webhook commands', () => {
     await stderrOf(1, 'events', 'resend', 'evt_nothing');
   });
 
-  it('show an example event with the headers and body that a receiver gets', async () => {
+  it('the webhook commands show an example event with the headers and body that a receiver gets', async () => {
     const shown = await stdoutOf(
       'webhook',
       'example',
@@ -312,7 +312,7 @@ describe('the webhook commands', () => {
     );
   });
 
-  it('verify a sample callback of a provider', async () => {
+  it('the webhook commands verify a sample callback of a provider', async () => {
     const sample = ['--event-id', 'evt_1', '--session-id', paid, '--status', 'paid', '--amount', '49.99'];
     const output = await stdoutOf('webhook', 'verify-sample', ...sample, '--provider', 'sandbox', '--tx-hash', 'x');
     assert.match(
@@ -327,13 +327,13 @@ describe('the webhook commands', () => {
 });
 
 describe('tillway schema', () => {
-  it('lists the operations', async () => {
+  it('`tillway schema` lists the operations', async () => {
     const operations = (await stdoutOf('schema')).split('\n\n')[0]!.split('\n');
     assert.ok(operations.includes('checkout.create'));
     assert.deepEqual((await json<{ operations: string[] }>('schema')).operations, operations);
   });
 
-  it('shows the input and output of an operation', async () => {
+  it('`tillway schema` shows the input and output of an operation', async () => {
     const output = await stdoutOf('schema', 'webhook.verify_sample');
     assert.match(output, /^Input\nFIELD +TYPE +MEANING\n/);
     assert.match(output, /^payload\.amount +number +required +US dollars/m);
@@ -345,7 +345,7 @@ describe('tillway schema', () => {
 });
 
 describe('the output of every command', () => {
-  it('has colours only on a terminal, and not with --no-color', async () => {
+  it('the output of every command has colours only on a terminal, and not with --no-color', async () => {
     const colour = { output: true, errors: true };
     const run = (...args: string[]) => runWith({ url: on.url, colour, columns: 200 }, ...args);
     for (const args of [
@@ -368,7 +368,7 @@ describe('the output of every command', () => {
 });
 
 describe('the URL of the service', () => {
-  it('is reported with a remedy if the service cannot be reached', async () => {
+  it('the URL of the service is reported with a remedy if the service cannot be reached', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const first = `tillway: ${url} cannot be reached. Start the service with "tillway serve", or set its URL with --url\n`;
     for (const args of [['fees', '5'], ['payments', 'list', '--all'], ['schema'], ['routes']]) {
@@ -380,7 +380,7 @@ describe('the URL of the service', () => {
     assert.equal((JSON.parse(stdout) as { error: { code: string } }).error.code, 'connection_failed');
   });
 
-  it('is rejected before any request if it is invalid, and a password in it is not printed', async () => {
+  it('the URL of the service is rejected before any request if it is invalid, and a password in it is not printed', async () => {
     for (const [url, message] of [
       ['http://me:hunter2@a.example', 'the URL of the service must not contain a user name or password'],
       ['http://me:hunter2@', 'the URL of the service must not contain a user name or password'],
@@ -396,7 +396,7 @@ describe('the URL of the service', () => {
     }
   });
 
-  it('comes from --url, else from TILLWAY_URL', async () => {
+  it('the URL of the service comes from --url, else from TILLWAY_URL', async () => {
     assert.equal((await runWith({ url: 'http://127.0.0.1:1' }, 'fees', '5', '--url', `${on.url}/`)).code, 0);
     assert.match((await runWith({ url: '' }, 'fees', '5', '--url', on.url)).stdout, /^Buyer pays/m);
   });
@@ -416,7 +416,7 @@ describe('tillway migrate and tillway doctor', () => {
       }),
   });
 
-  it('report the applied migrations', async () => {
+  it('`tillway migrate` and `tillway doctor` report the applied migrations', async () => {
     const migrate = () => Promise.resolve([{ version: 14, name: 'schema', sql: 'CREATE' }]);
     const run = (overrides: object, ...args: string[]): Promise<CommandResult> =>
       runOn(database(overrides), {}, 'migrate', ...args);
@@ -435,7 +435,7 @@ describe('tillway migrate and tillway doctor', () => {
     ['DATABASE_URL must be something', { ...database({}), database: missing }, { ...database({}), database: missing }],
   ];
   for (const [why, migrating, examining] of FAILURES) {
-    it(`report a failure as text and as JSON: ${why}`, async () => {
+    it(`\`tillway migrate\` and \`tillway doctor\` report a failure as text and as JSON: ${why}`, async () => {
       const migrated = await runOn(migrating, {}, 'migrate', '--json');
       const { error } = JSON.parse(migrated.stdout) as { error: { message: string } };
       assert.deepEqual([migrated.code, error.message], [1, `The database could not be migrated: ${why}`]);
@@ -457,7 +457,7 @@ describe('tillway migrate and tillway doctor', () => {
         }),
     });
 
-  it('report the result by the exit code if the output is closed', async () => {
+  it('`tillway migrate` and `tillway doctor` report the result by the exit code if the output is closed', async () => {
     const write = () => {
       throw new OutputClosedError();
     };
@@ -467,7 +467,7 @@ describe('tillway migrate and tillway doctor', () => {
     }
   });
 
-  it('write no terminal control characters', async () => {
+  it('`tillway migrate` and `tillway doctor` write no terminal control characters', async () => {
     for (const line of ['doctor', 'doctor --json']) {
       const { stdout } = await runOn(examined([`${ESCAPE}[2J\u009B\u202E`]), {}, line);
       assert.doesNotMatch(stdout, /[^\P{C}\n]/u);

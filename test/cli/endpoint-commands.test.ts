@@ -17,7 +17,7 @@ describe('tillway endpoints', () => {
   const startShop = (context: TestContext, status: number) =>
     receiver(context, (_, __, response) => void response.writeHead(status).end('from the shop'));
 
-  it('creates an endpoint and shows its secret once', async (context) => {
+  it('`tillway endpoints` creates an endpoint and shows its secret once', async (context) => {
     const { url } = await startShop(context, 200);
     const output = await stdoutOf(`create --to ${url} --description Orders --events`, 'payment.paid, payment.failed');
     const [, id] = /^Endpoint +(whe_\w+)$/m.exec(output)!;
@@ -35,7 +35,7 @@ describe('tillway endpoints', () => {
     assert.equal(await stdoutOf('list'), 'None.\n');
   });
 
-  it('changes, disables and enables an endpoint, and rotates its secret', async (context) => {
+  it('`tillway endpoints` changes, disables and enables an endpoint, and rotates its secret', async (context) => {
     const { url } = await startShop(context, 200);
     const { id, secret } = await json<WebhookEndpointWithSecret>('create', '--to', url);
     assert.match(await stdoutOf('update', id, '--events', 'payment.paid'), /^Events +payment\.paid$/m);
@@ -50,7 +50,7 @@ describe('tillway endpoints', () => {
     await stdoutOf('delete', id);
   });
 
-  it('sends a test event to an endpoint, and exits with 1 if the event is not acknowledged', async (context) => {
+  it('`tillway endpoints` sends a test event to an endpoint, and exits with 1 if the event is not acknowledged', async (context) => {
     const { url } = await startShop(context, 200);
     const { id } = await json<WebhookEndpoint>('create', '--to', url);
     assert.match(await stdoutOf('test', id), /^Delivered +acknowledged$/m);
@@ -63,7 +63,7 @@ describe('tillway endpoints', () => {
     await stdoutOf('delete', id);
   });
 
-  it('rejects invalid options and unknown endpoints', async () => {
+  it('`tillway endpoints` rejects invalid options and unknown endpoints', async () => {
     for (const [code, line, message] of [
       [2, 'create', /--to/],
       [2, 'create --to x --events payment.late', /--events takes [^]*not "payment\.late"/],

@@ -33,7 +33,7 @@ async function followFeed(answers: readonly { status: number; body: unknown }[],
 }
 
 describe('tillway events feed --follow', () => {
-  it('waits for an unavailable service, reports it once, and continues after the last shown event', async () => {
+  it('`tillway events feed --follow` waits for an unavailable service, reports it once, and continues after the last shown event', async () => {
     const { code, stdout, stderr, cursors } = await followFeed([
       page(FIRST),
       UNAVAILABLE,
@@ -47,14 +47,14 @@ describe('tillway events feed --follow', () => {
     assert.match(stdout, new RegExp(`${FIRST.id}[^]*${SECOND.id}[^]*continue: --after ${SECOND.id}\n$`));
   });
 
-  it('exits if the service rejects a request, and prints the position to continue from', async () => {
+  it('`tillway events feed --follow` exits if the service rejects a request, and prints the position to continue from', async () => {
     const { code, stdout, stderr } = await followFeed([page(FIRST), UNAUTHORIZED]);
     assert.equal(code, 1);
     assert.match(stdout, new RegExp(`continue: --after ${FIRST.id}\n$`));
     assert.match(stderr, /No key\./);
   });
 
-  it('prints one JSON document per line with --json, also for errors', async () => {
+  it('`tillway events feed --follow` prints one JSON document per line with --json, also for errors', async () => {
     const { stdout } = await followFeed([page(FIRST), UNAUTHORIZED], '--json');
     const documents = stdout
       .trimEnd()
@@ -66,7 +66,7 @@ describe('tillway events feed --follow', () => {
     );
   });
 
-  it('exits if the service is unavailable at the first request', async () => {
+  it('`tillway events feed --follow` exits if the service is unavailable at the first request', async () => {
     const { code } = await followFeed([UNAVAILABLE]);
     assert.equal(code, 1);
   });

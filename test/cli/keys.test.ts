@@ -12,14 +12,14 @@ before(async () => {
 after(() => service[Symbol.asyncDispose]());
 
 describe('TILLWAY_API_KEY', () => {
-  it('is sent with every request', async () => {
+  it('the key from TILLWAY_API_KEY is sent with every request', async () => {
     const { code, stderr } = await runWith({ url: service.url, apiKey: ADMIN.sandbox }, 'sessions', 'list');
     assert.deepEqual([code, stderr], [0, '']);
     const triggered = await runWith({ url: service.url, apiKey: ADMIN.sandbox }, 'trigger', 'payment.paid', '--json');
     assert.equal(triggered.code, 0, triggered.stderr);
   });
 
-  it('is named in the error for a missing or invalid key, without its value', async () => {
+  it('the error about a missing or invalid API key names TILLWAY_API_KEY without its value', async () => {
     const apiKey = ADMIN.sandbox.replace(/.$/, '0');
     for (const given of [undefined, apiKey]) {
       const { code, stderr } = await runWith({ url: service.url, apiKey: given }, 'sessions', 'list');
@@ -29,7 +29,7 @@ describe('TILLWAY_API_KEY', () => {
     }
   });
 
-  it('with a production key is rejected by trigger, and for --environment sandbox', async () => {
+  it('a production key is rejected by `tillway trigger` and with `--environment sandbox`', async () => {
     const live = { url: service.url, apiKey: ADMIN.production };
     const { code, stderr } = await runWith(live, 'trigger', 'payment.paid');
     assert.deepEqual([code, /creates sandbox checkouts.*sk_sandbox_/.test(stderr)], [1, true], stderr);
@@ -37,7 +37,7 @@ describe('TILLWAY_API_KEY', () => {
     assert.match(listed.stderr, /--environment production\), or use a key of sandbox/);
   });
 
-  it('decides the environment of a command without --environment', async () => {
+  it('the key from TILLWAY_API_KEY decides the environment of a command without `--environment`', async () => {
     using rules = temporaryFile('rules.json', { version: 1, rules: [] });
     const commandLines = [
       'fees 49.99',
@@ -58,7 +58,7 @@ describe('TILLWAY_API_KEY', () => {
     }
   });
 
-  it('appears in the curl examples only if the service requires a key', async () => {
+  it('TILLWAY_API_KEY appears in the curl examples only if the service requires a key', async () => {
     await using open = await startTestService();
     for (const path of ['/docs', '/']) {
       const [keyedPage, openPage] = await Promise.all([service, open].map(({ url }) => fetch(url + path)));
@@ -67,7 +67,7 @@ describe('TILLWAY_API_KEY', () => {
     }
   });
 
-  it('is rejected, and neither printed nor sent, if its value is not an API key', async () => {
+  it('a TILLWAY_API_KEY that is not an API key is rejected, and neither printed nor sent', async () => {
     for (const apiKey of ['sk_live_mine', `${ADMIN.sandbox}\n`, 'whsec_abc']) {
       const { code, stderr } = await runWith({ url: service.url, apiKey }, 'sessions', 'list');
       assert.equal(code, 2);

@@ -26,7 +26,7 @@ describe('the follower of the event feed', () => {
     { maxLength: 20 },
   );
 
-  it('returns each event once, in the order of the feed, whichever requests fail', async () => {
+  it('the follower of the event feed returns each event once, in the order of the feed, whichever requests fail', async () => {
     await fc.assert(
       fc.asyncProperty(polls, async (drawn) => {
         const plan = [{ added: 2, readable: Infinity }, ...drawn, { added: 1, readable: Infinity }];
@@ -81,7 +81,8 @@ describe('the advice of tillway listen about a failed delivery', () => {
     ['answered 500', 500, /log of your server/],
   ];
   for (const [failure, status, message] of ADVICE) {
-    it(`explains "${failure}"`, () => assert.match(adviceOn({ failure, status }), message));
+    it(`the advice of tillway listen about a failed delivery explains "${failure}"`, () =>
+      assert.match(adviceOn({ failure, status }), message));
   }
 });
 
@@ -176,7 +177,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     await configuredReceiver[Symbol.asyncDispose]();
   });
 
-  it('forwards the bytes and headers of a delivery, signed with the printed secret', async () => {
+  it('`tillway listen` forwards the bytes and headers of a delivery, signed with the printed secret', async () => {
     await using receiver = await openReceiver();
     await using listening = listen(on.url, '--forward-to', receiver.url, '--json');
     await listening.waitForOutput('listen_started');
@@ -203,7 +204,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     }
   });
 
-  it('prints each event and response, forwards the events of a session in order, and ends with a summary', async () => {
+  it('`tillway listen` prints each event and response, forwards the events of a session in order, and ends with a summary', async () => {
     await using receiver = await openReceiver({
       answer: (id, tries) => (id.endsWith('_paid') ? 200 : ([500, 404][tries - 1] ?? 200)),
     });
@@ -226,7 +227,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     assert.match(text, /\n\n\d+ events, \d+ forwarded\./);
   });
 
-  it('shows only the requested types, and no earlier event', async () => {
+  it('`tillway listen` shows only the requested types, and no earlier event', async () => {
     const before = await pay(on);
     await until(() => configuredReceiver.receivedIds().includes(`evt_${before}_paid`));
     await using listening = listen(on.url, '--events', 'payment.paid', '--json');
@@ -238,7 +239,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     assert.ok(shown.every(({ event }) => event.type === 'payment.paid' && event.data.session_id !== before));
   });
 
-  it('prints events while a slow target does not answer', async () => {
+  it('`tillway listen` prints events while a slow target does not answer', async () => {
     await using silentTarget = await startServer(() => undefined);
     await using listening = listen(on.url, '--forward-to', silentTarget.url);
     await listening.waitForOutput('The events are signed with');
@@ -249,7 +250,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     assert.match(listening.stdout(), /\d+ events, 0 forwarded\. To forward the remaining events, use --since evt_/);
   });
 
-  it('forwards the events to an unavailable target as soon as it is available', async () => {
+  it('`tillway listen` forwards the events to an unavailable target as soon as it is available', async () => {
     const port = await freePort();
     const isAvailable = Promise.withResolvers<void>();
     // The number of attempts is limited, so the attempts after the second one wait until the target is available.
@@ -271,7 +272,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     assert.deepEqual(forwardedIds, eventsOf(sessionId));
   });
 
-  it('gives up after five attempts, and at once after a 410', async () => {
+  it('`tillway listen` gives up after five attempts, and at once after a 410', async () => {
     await using receiver = await openReceiver({ answer: (id) => (id.endsWith('_paid') ? 302 : 410) });
     await using listening = listen(on.url, '--forward-to', receiver.url, '--json');
     await listening.waitForOutput('listen_started');
@@ -293,7 +294,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     await listening.stop();
   });
 
-  it('misses no event while the service is unavailable, and reports the outage once', async () => {
+  it('`tillway listen` misses no event while the service is unavailable, and reports the outage once', async () => {
     const port = String(await freePort());
     // A second instance shares the database and keeps running, so that payments continue during the outage.
     await using other = await startTestService({ live: true });
@@ -321,7 +322,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     }
   });
 
-  it('names the oldest undelivered event at its end, from which --since forwards again', async () => {
+  it('`tillway listen` names the oldest undelivered event at its end, from which --since forwards again', async () => {
     const port = await freePort();
     const target = `http://127.0.0.1:${port}/hook`;
     await using first = listen(on.url, '--forward-to', target);
@@ -341,7 +342,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     assert.deepEqual(forwardedIds, [...eventsOf(sessionId), ...eventsOf(later)]);
   });
 
-  it('signs with WEBHOOK_SECRET, which it does not print, and accepts a target URL without a scheme', async () => {
+  it('`tillway listen` signs with WEBHOOK_SECRET, which it does not print, and accepts a target URL without a scheme', async () => {
     await using receiver = await openReceiver();
     const secret = `whsec_${Buffer.alloc(24, 6).toString('base64')}`;
     const target = receiver.url.replace('http://', '');
@@ -359,7 +360,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     assert.match(refused.stderr, /WEBHOOK_SECRET must be whsec_/);
   });
 
-  it('waits while another program answers at the URL of the service', async () => {
+  it('`tillway listen` waits while another program answers at the URL of the service', async () => {
     const none = '{"object":"list","data":[],"hasMore":false}';
     let answer = none;
     const metadata = { note: 'a\u009b31mb\u202e' };
@@ -384,7 +385,7 @@ describe('tillway listen', { concurrency: 4 }, () => {
     assert.doesNotMatch(listening.stdout(), /[\u0080-\u009f\u202e]/);
   });
 
-  it('exits if its output cannot be written', async () => {
+  it('`tillway listen` exits if its output cannot be written', async () => {
     await using receiver = await openReceiver();
     const outputStarted = Promise.withResolvers<void>();
     const failingWrite = (text: string) => {
@@ -393,13 +394,13 @@ describe('tillway listen', { concurrency: 4 }, () => {
     };
     await using listening = listen(on.url, { write: failingWrite }, '--forward-to', receiver.url);
     const ended = assert.rejects(listening.ended, /the output is closed/);
-    // Events from before the start are not forwarded.
+    // `tillway listen` does not forward events from before its start.
     await outputStarted.promise;
     await pay(on);
     await ended;
   });
 
-  it('rejects invalid options, and shows a valid form', async () => {
+  it('`tillway listen` rejects invalid options, and shows a valid form', async () => {
     const REFUSED: [options: string, code: number, message: RegExp][] = [
       ['--forward-to ftp://localhost', 2, /takes a URL such as/],
       ['--since evt_chk_1_paid', 1, /evt_chk_1_paid/],

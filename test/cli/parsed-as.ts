@@ -11,6 +11,7 @@ export const LOCAL = {
   database: () => Promise.reject(new Error('there is none')),
   providers: () => Promise.reject(new Error('there are none')),
 };
+/** Creates the command tree of `tillway`, with the local commands of {@link LOCAL}. */
 export function commandTree(): Command {
   return createProgram(createContext(createTerminal().terminal), LOCAL);
 }

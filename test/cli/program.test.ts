@@ -36,9 +36,9 @@ const commands = commandsIn(commandTree());
 const leaves = commands.filter((command) => command.commands.length === 0);
 
 describe('every command', () => {
-  it('is found in the command tree', () => assert.ok(leaves.length > 60));
+  it('the tests find the commands in the command tree', () => assert.ok(leaves.length > 60));
 
-  it('reads keys from the environment, never from its arguments, which other programs on the machine can read', () => {
+  it('every command reads API keys from environment variables, never from arguments, which other programs can read', () => {
     const takes = (word: RegExp) =>
       commands.flatMap((command) =>
         [
@@ -59,7 +59,7 @@ describe('every command', () => {
 
   for (const command of leaves) {
     const path = pathOf(command);
-    it(`has help with examples and the common options: ${path}`, async () => {
+    it(`every command has help with examples and the common options: ${path}`, async () => {
       const { code, stdout, stderr } = await runOn(LOCAL, {}, `${path} --help`.slice('tillway '.length));
       assert.deepEqual([code, stderr], [0, '']);
       assert.ok(stdout.startsWith(`Usage: ${path} `), stdout);
@@ -73,19 +73,19 @@ describe('every command', () => {
     });
 
     for (const line of examplesOf(command)) {
-      it(`has a valid example: ${line}`, () => assert.equal(parsedAs(line), path));
+      it(`every command has a valid example: ${line}`, () => assert.equal(parsedAs(line), path));
     }
   }
 
   for (const group of commandsIn(commandTree()).filter(({ commands }) => commands.length > 0)) {
-    it(`shows an example of each of its commands: ${pathOf(group)}`, async () => {
+    it(`the help of a command group shows an example of each of its commands: ${pathOf(group)}`, async () => {
       const { stdout } = await runOn(LOCAL, {}, ...pathOf(group).split(' ').slice(1), '--help');
       const examples = stdout.split('\nExamples:\n')[1]!.match(/^ {2}tillway .*$/gm)!;
       for (const line of examples) assert.ok(parsedAs(line.trim()).startsWith(pathOf(group)), line);
     });
   }
 
-  it('prints the same help after `help`', async () => {
+  it('`tillway help <command>` prints the same help as `--help`', async () => {
     const { stdout } = await runOn(LOCAL, {}, 'payments', 'list', '--help');
     assert.deepEqual(await runOn(LOCAL, {}, 'help', 'payments', 'list'), { code: 0, stdout, stderr: '' });
     assert.equal((await runOn(LOCAL, {}, 'help', 'payments', 'list', 'x')).stdout, stdout);
@@ -110,7 +110,7 @@ function packagesOf(file: URL, seen = new Set<string>()): Set<string> {
 }
 
 describe('static imports', () => {
-  it('of the command line and the service omit packages that are not needed for the start', () => {
+  it('the static imports of the command line and the service omit packages that are not needed for the start', () => {
     const packages = packagesOf(new URL('../../src/cli/program.ts', import.meta.url));
     assert.deepEqual(
       [...packages].filter((name) => !name.startsWith('node:')),
@@ -119,7 +119,7 @@ describe('static imports', () => {
     assert.deepEqual([...packagesOf(new URL('../../src/main.ts', import.meta.url))], []);
     const served = packagesOf(new URL('../../src/service.ts', import.meta.url));
     assert.ok(served.has('fastify'));
-    // These packages are imported when they are first needed: docs/benchmarks.md.
+    // The code imports these packages when it first needs them (docs/benchmarks.md).
     for (const name of ['node:http', 'undici', 'pg', 'csv-parse/sync', 'csv-stringify/sync', 'prom-client']) {
       assert.ok(!served.has(name), name);
     }
@@ -127,7 +127,7 @@ describe('static imports', () => {
 });
 
 describe('the program tillway', () => {
-  it('lists the commands on one screen', async () => {
+  it('the program `tillway` lists the commands on one screen', async () => {
     const { code, stdout, stderr } = await runOn(LOCAL, {}, '--help');
     assert.deepEqual([code, stderr], [0, '']);
     const lines = stdout.split('\n');
@@ -139,13 +139,13 @@ describe('the program tillway', () => {
     assert.ok((await runOn(LOCAL, { columns: 64 }, '--help')).stdout.split('\n').length > lines.length);
   });
 
-  it('prints its version', async () => {
+  it('the program `tillway` prints its version', async () => {
     const { code, stdout } = await runOn(LOCAL, {}, '--version');
     assert.equal(code, 0);
     assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
   });
 
-  it('starts the service on serve', async () => {
+  it('`tillway serve` starts the service', async () => {
     let started = 0;
     const serve = () => Promise.resolve(void started++);
     for (const line of ['serve', 'serve --no-color'])
@@ -153,13 +153,13 @@ describe('the program tillway', () => {
     assert.equal(started, 2);
   });
 
-  it('shows its help without a command, starts nothing, and exits with 2', async () => {
+  it('`tillway` without a command shows its help, starts nothing, and exits with 2', async () => {
     const serve = () => Promise.reject(new Error('nothing may start'));
     const { stdout: help } = await runOn(LOCAL, {}, '--help');
     assert.deepEqual(await runOn({ ...LOCAL, serve }, {}), { code: 2, stdout: '', stderr: help });
   });
 
-  it('rejects with the error of the service if the service cannot start', async () => {
+  it('the program function rejects with the error of the service if the service cannot start', async () => {
     const serve = () => Promise.reject(new Error('it cannot start'));
     await assert.rejects(runOn({ ...LOCAL, serve }, {}, 'serve', '--no-color'), /it cannot start/);
   });
@@ -184,7 +184,7 @@ describe('the program tillway', () => {
     ['checkout', /^Usage: tillway checkout \[options\] \[command\]/],
     ['completion powershell', /Allowed choices are bash, zsh, fish/],
   ] as const) {
-    it(`exits with 2, names the mistake, and does nothing: ${line}`, async () => {
+    it(`the program exits with 2, names the mistake, and does nothing: ${line}`, async () => {
       const local = {
         serve: () => assert.fail('the service was started'),
         database: () => assert.fail('the database was opened'),
@@ -196,7 +196,7 @@ describe('the program tillway', () => {
   }
 
   for (const args of [['docter'], ['fees abc'], ['fees 5 --kind cash'], ['checkout create'], ['payments get', '']]) {
-    it(`reports misuse as JSON: ${args.join(' ')} --json`, async () => {
+    it(`the program reports misuse as JSON: ${args.join(' ')} --json`, async () => {
       const { code, stdout, stderr } = await runOn(LOCAL, { url: 'http://127.0.0.1:1' }, ...args, '--json');
       const { ok, error } = JSON.parse(stdout) as { ok: boolean; error: Record<string, string> };
       assert.deepEqual([code, ok, error['code']], [2, false, 'misuse']);
@@ -234,7 +234,7 @@ describe('colours', () => {
     [{ FORCE_COLOR: '1', NO_COLOR: '1' }, true, true],
   ];
   for (const [variables, isTerminal, expected] of cases) {
-    it(`are ${expected ? '' : 'not '}written to a ${isTerminal ? 'terminal' : 'pipe'} with the variables ${JSON.stringify(variables)}`, () =>
+    it(`colours are ${expected ? '' : 'not '}written to a ${isTerminal ? 'terminal' : 'pipe'} with the variables ${JSON.stringify(variables)}`, () =>
       assert.equal(hasColour(variables, isTerminal), expected));
   }
 });
@@ -271,14 +271,15 @@ describe('tillway completion', () => {
     ['tillway payments get ', []],
   ];
   for (const [line, words] of lines) {
-    it(`completes in bash: ${line}`, async () => assert.deepEqual(await completionsOf(line), words));
+    it(`\`tillway completion\` completes in bash: ${line}`, async () =>
+      assert.deepEqual(await completionsOf(line), words));
   }
 
-  it('does not execute words of the command line', async () => {
+  it('`tillway completion` does not execute words of the command line', async () => {
     assert.deepEqual(await completionsOf('tillway fees $(exit;echo`exit`) --k'), ['--kind']);
   });
 
-  it('offers every command and option in each shell', async () => {
+  it('`tillway completion` offers every command and option in each shell', async () => {
     for (const shell of ['bash', 'zsh', 'fish']) {
       const { code, stdout } = await runWith({}, 'completion', shell);
       assert.equal(code, 0);

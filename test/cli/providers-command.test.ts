@@ -30,7 +30,7 @@ function providersWith(results: Record<string, CheckResult>) {
 describe('tillway providers check', () => {
   const both = providersWith({ good: READY, bad: REFUSED });
 
-  it('prints a line for each finding with what to do, and exits with 1 for a provider that is not ready', async () => {
+  it('`tillway providers check` prints a line for each finding with what to do, and exits with 1 for a provider that is not ready', async () => {
     const { code, stdout, stderr } = await runOn(both, {}, 'providers check');
     assert.deepEqual([code, stderr], [1, '']);
     assert.equal(
@@ -48,14 +48,14 @@ describe('tillway providers check', () => {
     );
   });
 
-  it('exits with 0 if all providers, or the named provider, are ready', async () => {
+  it('`tillway providers check` exits with 0 if all providers, or the named provider, are ready', async () => {
     assert.equal((await runOn(providersWith({ good: READY }), {}, 'providers check')).code, 0);
     const { code, stdout } = await runOn(both, {}, 'providers check good --json');
     assert.equal(code, 0);
     assert.deepEqual(JSON.parse(stdout), { ok: true, data: [{ id: 'good', environment: 'sandbox', ...READY }] });
   });
 
-  it('exits with 2 if there is nothing to check', async () => {
+  it('`tillway providers check` exits with 2 if there is nothing to check', async () => {
     const none = await runOn(providersWith({}), {}, 'providers check');
     assert.deepEqual([none.code, none.stdout], [2, '']);
     assert.match(none.stderr, /no provider is configured: set STRIPE_SECRET_KEY or PROVIDERS_FILE/);
@@ -66,7 +66,7 @@ describe('tillway providers check', () => {
 });
 
 describe('tillway providers routes', () => {
-  it('prints entries for the catalogue file', async () => {
+  it('`tillway providers routes` prints entries for the catalogue file', async () => {
     const { code, stdout } = await runOn(providersWith({ good: READY, other: READY }), {}, 'providers routes good');
     assert.equal(code, 0);
     assert.deepEqual(JSON.parse(stdout), { routes: [{ id: 'card_good' }] });
@@ -76,7 +76,7 @@ describe('tillway providers routes', () => {
 describe('tillway providers list', () => {
   const on = suiteService();
 
-  it('shows the providers of the service', async () => {
+  it('`tillway providers list` shows the providers of the service', async () => {
     const { code, stdout } = await runIn(on, 'providers');
     assert.equal(code, 0);
     const [, row = ''] = stdout.split('\n');

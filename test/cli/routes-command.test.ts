@@ -28,7 +28,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
   after(() => on[Symbol.asyncDispose]());
   const { stdoutOf, json, stderrOf } = commandsOn(() => on, 'routes');
 
-  it('lists the routes, best first, also as the default command', async () => {
+  it('`tillway routes` lists the routes, best first, also as the default command', async () => {
     const listed = await stdoutOf('list');
     assert.equal(await stdoutOf(), listed);
     const [headings, ...rows] = listed.trimEnd().split('\n');
@@ -47,7 +47,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     );
   });
 
-  it('shows why a session got its route', async () => {
+  it('`tillway routes` shows why a session got its route', async () => {
     const why = await stdoutOf('why', sessionId);
     const [offer, attempt] = await decisionsOf(on, sessionId);
     assert.ok(why.includes(`${offer?.created}  offer  (${offer?.id})\nexploit: ${offer?.reason}\n`));
@@ -61,7 +61,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     assert.deepEqual(await json('why', sessionId), await ask('GET', on, `decisions/${sessionId}`));
   });
 
-  it('replays the decisions of a session', async () => {
+  it('`tillway routes` replays the decisions of a session', async () => {
     const [headings, ...rows] = (await stdoutOf('replay', sessionId)).trimEnd().split('\n');
     assert.deepEqual(cells(headings!), ['DECISION', 'SAME BYTES', 'CHOSEN', 'AGAIN']);
     assert.deepEqual(
@@ -71,7 +71,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     assert.equal((await json<{ identical: boolean }>('replay', sessionId)).identical, true);
   });
 
-  it('replay exits with 1 if a stored decision was changed', async () => {
+  it('`tillway routes replay` exits with 1 if a stored decision was changed', async () => {
     const tampered = await createSession(on, { preferredRoute: 'wallet' });
     const [offer] = await decisionsOf(on, tampered);
     const replaced = `REPLACE(body, '"chosen":"${offer?.chosen}"', '"chosen":"sandbox_local_ach"')`;
@@ -83,7 +83,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     assert.deepEqual([asJson.code, (JSON.parse(asJson.stdout) as { identical: boolean }).identical], [1, false]);
   });
 
-  it('overrides the health of a route, and lists the changes', async () => {
+  it('`tillway routes` overrides the health of a route, and lists the changes', async () => {
     await using service = await startTestService();
     const commands = commandsOn(() => service, 'routes');
     assert.equal(await commands.stdoutOf('history'), 'None.\n');
@@ -117,7 +117,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     assert.equal((await commands.json<{ data: unknown[] }>('history')).data.length, 3);
   });
 
-  it('checks, saves and shows rules', async () => {
+  it('`tillway routes` checks, saves and shows rules', async () => {
     await using service = await startTestService();
     const commands = commandsOn(() => service, 'routes');
     using good = temporaryFile('good.json', LOCAL_KIND_ONLY);
@@ -157,7 +157,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     assert.match(await commands.stdoutOf('rules'), /^Version 1 /);
   });
 
-  it('dry-runs a checkout, also with rules that are not saved', async () => {
+  it('`tillway routes` dry-runs a checkout, also with rules that are not saved', async () => {
     using rules = temporaryFile('rules.json', LOCAL_KIND_ONLY);
     assert.match(await stdoutOf('dry-run', '20'), /^exploit: sandbox_card_acquirer over /);
     assert.match(await stdoutOf('dry-run', '20', '--kind', 'wallet'), /^exploit: sandbox_wallet_express over /);
@@ -173,7 +173,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     assert.match(await stdoutOf('dry-run', '20', '--rules', reject.path), /^refused by a rule: closed\n/);
   });
 
-  it('backtests rules that are not saved on past decisions', async () => {
+  it('`tillway routes` backtests rules that are not saved on past decisions', async () => {
     await using service = await startTestService();
     const commands = commandsOn(() => service, 'routes');
     await saveRules(service, { id: 'first', then: { priority: 'sandbox_card_acquirer' } });
@@ -205,7 +205,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     [['backtest', '--limit', '1e999'], /^tillway: --limit takes a whole number of 1 or more, such as 200, not "1e999"/],
   ];
   for (const [args, expected] of misuse) {
-    it(`exits with 2 and names the mistake: ${args.join(' ')}`, async () => {
+    it(`\`tillway routes\` exits with 2 and names the mistake: ${args.join(' ')}`, async () => {
       assert.match(await stderrOf(2, ...args), expected);
     });
   }

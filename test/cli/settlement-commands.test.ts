@@ -11,7 +11,7 @@ before(async () => {
 after(() => on[Symbol.asyncDispose]());
 
 describe('tillway discrepancies resolve', () => {
-  it('shows that a discrepancy stays open until its refund succeeds, and explains in its help the effect of accepting', async () => {
+  it('`tillway discrepancies resolve` shows that a discrepancy stays open until its refund succeeds, and explains in its help the effect of accepting', async () => {
     const session = await createSession(on, { customer: 'short@example.com' });
     await attempt(on, session, 'card', 'wrong_amount');
     await on.pass(0);
@@ -28,7 +28,7 @@ describe('tillway discrepancies resolve', () => {
 });
 
 describe('tillway settlements', () => {
-  it('record reports that the payment was recorded before with another reference', async () => {
+  it('`tillway settlements record` reports that the payment was recorded before with another reference', async () => {
     const session = await createSession(on, { customer: 'paid@example.com' });
     await attempt(on, session, 'card', 'paid');
     await on.pass(0);
@@ -45,7 +45,7 @@ describe('tillway settlements', () => {
   const importCsv = (csv: string) =>
     runWith({ url: on.url, readInput: () => Promise.resolve(Buffer.from(csv)) }, 'settlements import -');
 
-  it('import prints column names without control characters', async () => {
+  it('`tillway settlements import` prints column names without control characters', async () => {
     const { stdout } = await importCsv('reference,amount,currency,"n\u001B]0;x\u0007o\nte\u202E"\nsp_gone,1,USD,y\n');
     assert.match(stdout, /^Ignored columns: n ]0;x o te $/m);
   });

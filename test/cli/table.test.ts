@@ -13,7 +13,7 @@ describe('a table on a narrow terminal', () => {
   const headings = ['SESSION', 'STATUS', 'CUSTOMER', 'CREATED'];
   const row = [ID, 'routed', 'buyer@example.com', '2026-03-01T12:00:00Z'];
 
-  it('omits whole columns from the right, and names them', () => {
+  it('a table on a narrow terminal omits whole columns from the right, and names them', () => {
     assert.equal(
       table(headings, [row], wide(70)),
       `SESSION${' '.repeat(35)}STATUS  CUSTOMER\n${ID}  routed  buyer@example.com\nomitted columns: CREATED\n`,
@@ -24,21 +24,21 @@ describe('a table on a narrow terminal', () => {
     );
   });
 
-  it('never omits an id', () => {
+  it('a table on a narrow terminal never omits an id', () => {
     assert.equal(
       table(['TIME', 'WHAT', 'OF', 'HOW'], [['12:00:00', 'expired', ID, 'answered 200']], wide(20)),
       `TIME      OF\n12:00:00  ${ID}\nomitted columns: WHAT HOW\n`,
     );
   });
 
-  it('shows all columns if it fits exactly, or if the output is no terminal', () => {
+  it('a table on a narrow terminal shows all columns if it fits exactly, or if the output is no terminal', () => {
     const whole = table(headings, [row], withoutStyle);
     const width = whole.indexOf('\n2') === -1 ? Math.max(...whole.split('\n').map((line) => line.length)) : 0;
     assert.equal(table(headings, [row], wide(width)), whole);
     assert.notEqual(table(headings, [row], wide(width - 1)), whole);
   });
 
-  it('has the same columns on every page', () => {
+  it('a table of several pages has the same columns on every page', () => {
     const growing = growingTable(headings, wide(70));
     growing.add([row]);
     assert.equal(growing.add([row]), `${ID}  routed  buyer@example.com\n`);

@@ -10,6 +10,7 @@ export interface CommandResult {
   stderr: string;
 }
 
+/** Terminal for a command, with the output that the command has written. */
 export interface TestTerminal {
   terminal: Terminal;
   /** Everything written so far. */

@@ -29,7 +29,7 @@ async function trigger(on: { url: string }, ...args: string[]) {
 }
 
 describe('the outcomes of tillway trigger', () => {
-  it('include every instrument and tag of the simulated provider', () => {
+  it('the outcomes of `tillway trigger` include every instrument and tag of the simulated provider', () => {
     const chosen = new Set(OUTCOMES.map(({ instrument }) => instrument));
     assert.deepEqual(
       INSTRUMENTS.filter(({ id }) => !chosen.has(id)),
@@ -42,12 +42,12 @@ describe('the outcomes of tillway trigger', () => {
     );
   });
 
-  it('have unique names that begin with their last event', () => {
+  it('the outcomes of `tillway trigger` have unique names that begin with their last event', () => {
     assert.ok(OUTCOMES.every(({ name, ends }) => name === ends || name.startsWith(`${ends}.`)));
     assert.equal(new Set(OUTCOMES.map(({ name }) => name)).size, OUTCOMES.length);
   });
 
-  it('add their tag to the email address of the customer', () => {
+  it('the outcomes of `tillway trigger` add their tag to the email address of the customer', () => {
     assert.equal(withTag('ann@example.com', 'handoff_error'), 'ann+handoff_error@example.com');
     assert.equal(withTag('ann@example.com', undefined), 'ann@example.com');
   });
@@ -60,7 +60,7 @@ describe('tillway trigger', { concurrency: 4 }, () => {
   });
   after(() => on[Symbol.asyncDispose]());
 
-  // The other outcomes take half a minute each, or leave the routes in standby.
+  // This list omits outcomes that take half a minute each or leave the routes in standby.
   const QUICK: [name: string, kind: string, session: string, payments: string[], events: string[]][] = [
     ['payment.provider_pending', 'card', 'pending', ['pending'], ['provider_pending']],
     ['payment.provider_pending.wrong_amount', 'wallet', 'pending', ['pending'], ['provider_pending']],
@@ -72,7 +72,7 @@ describe('tillway trigger', { concurrency: 4 }, () => {
     ['payment.failed.cancelled', 'card', 'failed', ['failed'], ['provider_pending', 'failed']],
   ];
   for (const [name, kind, session, payments, events] of QUICK) {
-    it(`${name} with a ${kind} payment brings a checkout to this outcome`, async () => {
+    it(`\`tillway trigger ${name}\` with a ${kind} payment brings a checkout to this outcome`, async () => {
       const { code, stderr, answer } = await trigger(on, name, '--kind', kind, '--json');
       assert.deepEqual([code, stderr], [0, '']);
       const { session: shownSession, payments: shownPayments, events: shownEvents, steps, outcome } = answer();
@@ -91,7 +91,7 @@ describe('tillway trigger', { concurrency: 4 }, () => {
     });
   }
 
-  it('prints the actions of the buyer and the outcome', async () => {
+  it('`tillway trigger` prints the actions of the buyer and the outcome', async () => {
     const { code, stdout, stderr } = await trigger(on, 'payment.paid', '--amount', '120.5');
     assert.deepEqual([code, stderr], [0, '']);
     assert.match(
@@ -103,13 +103,13 @@ describe('tillway trigger', { concurrency: 4 }, () => {
     assert.match(stdout, /\npayment\.paid +evt_chk_\w+_paid\n$/);
   });
 
-  it('creates the session with the options of the command', async () => {
+  it('`tillway trigger` creates the session with the options of the command', async () => {
     const options = ['--customer', 'ann@example.com', '--metadata', 'a=1', '--metadata', 'b=x=y'];
     const { customer, metadata } = (await trigger(on, 'payment.paid', ...options, '--json')).answer().session;
     assert.deepEqual([customer, metadata], ['ann@example.com', { a: '1', b: 'x=y' }]);
   });
 
-  it('lists the outcomes', async () => {
+  it('`tillway trigger` lists the outcomes', async () => {
     const { code, stdout } = await trigger(on, '--list');
     assert.equal(code, 0);
     for (const { name, summary } of OUTCOMES) assert.ok(stdout.includes(name) && stdout.includes(summary));
@@ -120,7 +120,7 @@ describe('tillway trigger', { concurrency: 4 }, () => {
     );
   });
 
-  it('rejects an unknown outcome or an invalid option', async () => {
+  it('`tillway trigger` rejects an unknown outcome or an invalid option', async () => {
     const REFUSED: [args: string[], code: number, message: RegExp][] = [
       [[], 2, /name an event; tillway trigger --list[^]*payment\.failed\.cancelled/],
       [['payment.pad'], 2, /^tillway: there is no event "payment\.pad" \(did you mean payment\.paid\?\); .*--list/],
@@ -138,7 +138,7 @@ describe('tillway trigger', { concurrency: 4 }, () => {
 });
 
 describe('tillway trigger with routes that fail', () => {
-  it('payment.paid.failover continues with the next route', async () => {
+  it('`tillway trigger payment.paid.failover` continues with the next route', async () => {
     await using on = await startTestService({ live: true });
     const { code, stderr, answer } = await trigger(on, 'payment.paid.failover', '--json');
     assert.deepEqual([code, stderr], [0, '']);
@@ -148,14 +148,14 @@ describe('tillway trigger with routes that fail', () => {
     assert.equal(session.customer, 'buyer+handoff_error@example.com');
   });
 
-  it('payment.failed.provider_down fails the session when no route is left', async () => {
+  it('`tillway trigger payment.failed.provider_down` fails the session when no route is left', async () => {
     await using on = await startTestService({ live: true });
     const down = await trigger(on, 'payment.failed.provider_down', '--json');
     assert.deepEqual([down.code, down.stderr], [0, '']);
     assert.equal(down.answer().session.status, 'failed');
   });
 
-  it('is rejected with the reason if the service has no sandbox routes', async () => {
+  it('`tillway trigger` is rejected with the reason if the service has no sandbox routes', async () => {
     using folder = temporaryFolder();
     const { routes } = JSON.parse(readFileSync(ROUTES, 'utf8')) as { routes: { environment: string }[] };
     const live = routes.map((route) => ({ ...route, environment: 'production' }));
@@ -177,7 +177,7 @@ describe('tillway trigger --session', () => {
     (await call<{ id: string; checkoutUrl: string }>('POST', `${on.url}/api/gateway/sessions`, sessionBody(overrides)))
       .body;
 
-  it('pays a session that another program created, by its id or its checkoutUrl', async () => {
+  it('`tillway trigger --session` pays a session that another program created, by its id or its checkoutUrl', async () => {
     for (const field of ['id', 'checkoutUrl'] as const) {
       const session = await create();
       const { code, answer } = await trigger(on, 'payment.paid', '--session', session[field], '--json');
@@ -185,7 +185,7 @@ describe('tillway trigger --session', () => {
     }
   });
 
-  it('rejects a session that cannot reach the outcome', async () => {
+  it('`tillway trigger --session` rejects a session that cannot reach the outcome', async () => {
     const { id } = await create();
     const expired = await create();
     await call('POST', `${on.url}/api/gateway/sessions/${expired.id}/expire`);
@@ -238,7 +238,7 @@ describe('tillway trigger with an untrusted service', () => {
     return Object.assign(stub, { pageRequests });
   }
 
-  it('follows no link or redirect to another origin', async () => {
+  it('`tillway trigger` follows no link or redirect to another origin', async () => {
     await using victim = await openService((response) => response.end());
     const link = `<a href="${victim.url}/_shutdown">Continue</a><input name="attempt" value="1">`;
     await using linking = await openService((response) => response.end(link));
@@ -251,7 +251,7 @@ describe('tillway trigger with an untrusted service', () => {
     assert.deepEqual(victim.pageRequests, []);
   });
 
-  it('sends the origin of a form as a browser does, and prints no control character of a response', async () => {
+  it('`tillway trigger` sends the origin of a form as a browser does, and prints no control character of a response', async () => {
     const form = '<input type="hidden" name="total_card" value="4999">';
     await using service = await openService((response) => response.end(form), { types: ['payment.paid'] });
     await trigger(service, 'payment.paid');
@@ -264,7 +264,7 @@ describe('tillway trigger with an untrusted service', () => {
     assert.doesNotMatch(stdout + stderr, /[\u001b\u0007]/);
   });
 
-  it('reports a session without a checkoutUrl', async () => {
+  it('`tillway trigger` reports a session without a checkoutUrl', async () => {
     await using service = await openService((response) => response.end(), { checkout: 'nowhere' });
     const { code, stderr } = await trigger(service, 'payment.paid');
     assert.equal(code, 1);

@@ -81,7 +81,7 @@ const COMMANDS = (session: string) => [
 ];
 
 describe('a response with terminal control characters', () => {
-  it('is printed without these characters', async () => {
+  it('a response with terminal control characters is printed without these characters', async () => {
     await using service = await startPoisoningProxy();
     for (const line of COMMANDS(paid)) {
       for (const option of ['', ' --json']) {
@@ -101,7 +101,7 @@ describe('a program that is not Tillway', () => {
   const bodies = ['{"status":"up"}', '{"ok":false,"error":"no"}', '[]', '"up"', 'null', '<html>', '{"ok":true}'];
   const create = 'checkout create --product x --amount 5 --customer a@b.co';
   for (const body of bodies) {
-    it(`is recognized by its response ${body}`, async () => {
+    it(`a program that is not Tillway is recognized by its response ${body}`, async () => {
       await using other = await startAnswering(200, body);
       for (const line of [create, 'fees 5', 'payments', 'payments --all', 'sessions get chk_1']) {
         for (const option of ['', ' --json']) {
@@ -118,7 +118,7 @@ describe('a program that is not Tillway', () => {
     [502, ''],
     [301, ''],
   ] as const) {
-    it(`is recognized by its status ${status}`, async () => {
+    it(`a program that is not Tillway is recognized by its status ${status}`, async () => {
       await using other = await startAnswering(status, body);
       const { code, stderr } = await runWith({ url: other.url }, 'routes', 'list');
       assert.equal(code, 1);
@@ -126,7 +126,7 @@ describe('a program that is not Tillway', () => {
     });
   }
 
-  it('is recognized by an empty page with hasMore', async () => {
+  it('a program that returns an empty list page with hasMore is recognized as not being Tillway', async () => {
     await using other = await startAnswering(200, '{"object":"list","data":[],"hasMore":true}');
     for (const line of ['payments', 'payments --all', 'payments --all --json']) {
       const { code, stderr } = await runWith({ url: other.url }, line);
@@ -135,7 +135,7 @@ describe('a program that is not Tillway', () => {
     }
   });
 
-  it('is reported with the message of its error, even if other fields have a wrong type', async () => {
+  it('a program that is not Tillway is reported with the message of its error, even if other fields have a wrong type', async () => {
     const error = { code: 'x', message: 'no', issues: 'none', suggestion: {}, requestId: 5 };
     await using other = await startAnswering(400, JSON.stringify({ ok: false, error }));
     const { code, stderr } = await runWith({ url: other.url }, 'payments');
@@ -153,7 +153,7 @@ describe('a list of several pages with --all --json', () => {
     });
   }
 
-  it('is printed as one JSON document', async () => {
+  it('a list of several pages with --all --json is printed as one JSON document', async () => {
     await using service = await startPaged([200, page('pay_2', false)]);
     const { code, stdout } = await runWith({ url: service.url }, 'payments', '--all', '--json');
     assert.deepEqual(
@@ -168,7 +168,7 @@ describe('a list of several pages with --all --json', () => {
     ['{"status":"up"}', 200, 'unexpected_response'],
   ];
   for (const [body, status, expected] of failures) {
-    it(`is printed as one JSON document with an error if the second page fails: ${body}`, async () => {
+    it(`a list of several pages with --all --json is printed as one JSON document with an error if the second page fails: ${body}`, async () => {
       await using service = await startPaged([status, body]);
       const ended: CommandResult = await runWith({ url: service.url }, 'payments', '--all', '--json');
       const { data, hasMore, error } = JSON.parse(ended.stdout) as {
@@ -183,7 +183,7 @@ describe('a list of several pages with --all --json', () => {
 });
 
 describe('a suggestion of the API', () => {
-  it('names the command in text output, and the path of the API in JSON output', async () => {
+  it('a suggestion in an API error names the command in text output, and the path of the API in JSON output', async () => {
     const wrong = 'checkout create --product x --amount 5 --customer nobody';
     const result = await runWith({ url: on.url }, wrong);
     assert.match(result.stderr, /\btillway schema checkout\.create\b/);
@@ -192,7 +192,7 @@ describe('a suggestion of the API', () => {
     assert.ok(stdout.includes('/api/agent/schema/checkout.create'));
   });
 
-  it('names command-line options in place of SDK settings', async () => {
+  it('a suggestion in an API error names command-line options in place of SDK settings', async () => {
     const { stdout } = await runWith({ url: `http://127.0.0.1:${await freePort()}` }, 'payments', '--json');
     const { error } = JSON.parse(stdout) as { error: { suggestion: string } };
     assert.match(error.suggestion, /--url/);

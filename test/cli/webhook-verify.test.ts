@@ -63,7 +63,7 @@ const GATEWAY_VALUE = delivery().headers['x-gateway-signature']!;
 const NO_SIGNATURE = { 'x-gateway-signature': undefined, 'webhook-signature': undefined };
 
 describe('a genuine delivery', () => {
-  it('is reported with its event and its age', async () => {
+  it('a genuine delivery is reported with its event and its age', async () => {
     assert.deepEqual(await diagnose(received()), {
       genuine: true,
       event: { id: `evt_${SESSION}_paid`, type: 'payment.paid', environment: 'sandbox' },
@@ -72,13 +72,13 @@ describe('a genuine delivery', () => {
     });
   });
 
-  it('needs only one of the two signature schemes', async () => {
+  it('a delivery is genuine if one of its two signature schemes is present and valid', async () => {
     for (const missing of ['x-gateway-signature', 'webhook-signature']) {
       assert.equal((await diagnose(received({ header: { [missing]: undefined } }))).genuine, true, missing);
     }
   });
 
-  it('is recognized during a rotation of secrets', async () => {
+  it('a delivery is recognized as genuine during a rotation of secrets', async () => {
     const signed = { eventId: `evt_${SESSION}_paid`, body: BODY, timestamp: NOW, secrets: [OTHER, SECRET] };
     const diagnosis = await diagnose(received({}, { headers: deliveryHeaders(signed), body: BODY }));
     assert.equal(diagnosis.genuine, true);
@@ -132,7 +132,7 @@ const LIKELY: Case[] = [
 describe('the diagnosis of a delivery that is not genuine', () => {
   for (const [certainty, cases] of Object.entries({ proven: PROVEN, likely: LIKELY })) {
     for (const [what, changed, cause, message] of cases) {
-      it(`reports ${cause} as ${certainty} for ${what}`, async () => {
+      it(`the diagnosis of a delivery reports ${cause} as ${certainty} for ${what}`, async () => {
         const { genuine, findings } = await diagnose(received(changed));
         const found = findings.map((each) => [each.cause, each.certainty]);
         assert.deepEqual([genuine, found], [false, [[cause, certainty]]], JSON.stringify(findings));
@@ -141,7 +141,7 @@ describe('the diagnosis of a delivery that is not genuine', () => {
     }
   }
 
-  it('reports two causes if one of them is the clock', async () => {
+  it('the diagnosis of a delivery reports two causes if one of them is the clock', async () => {
     assert.deepEqual(causesOf(await diagnose(received({ text: PRETTY, now: NOW + 1000 }))), [
       'body_rewritten',
       'clock_skew',
@@ -191,7 +191,7 @@ describe('diagnose and webhooks.verify of the SDK agree about', () => {
     ['a wrongly signed body that is nested deeply', [headers, deep], false],
   ];
   for (const [what, [given, text], genuine, cause] of CASES) {
-    it(`${what}: ${genuine ? 'genuine' : 'not genuine'}`, async () => {
+    it(`the diagnosis and webhooks.verify of the SDK agree about ${what}: ${genuine ? 'genuine' : 'not genuine'}`, async () => {
       const diagnosis = await diagnose(received({}, { headers: given, body: text }));
       assert.equal(diagnosis.genuine, genuine, JSON.stringify(diagnosis.findings));
       assert.equal(diagnosis.findings.length === 0, genuine);
@@ -222,7 +222,7 @@ describe('tillway webhook verify', () => {
     return { args, [Symbol.dispose]: () => folder[Symbol.dispose]() };
   }
 
-  it('prints that the delivery is genuine, and exits with 0', async () => {
+  it('`tillway webhook verify` prints that the delivery is genuine, and exits with 0', async () => {
     using given = files();
     const { code, stdout, stderr } = await runWith(clock, ...given.args, '--secret', SECRET);
     assert.deepEqual([code, stderr], [0, '']);
@@ -231,7 +231,7 @@ describe('tillway webhook verify', () => {
     assert.match(stdout, /12 s ago/);
   });
 
-  it('prints the cause and the remedy, and exits with 1', async () => {
+  it('`tillway webhook verify` prints the cause and the remedy, and exits with 1', async () => {
     using given = files(PRETTY);
     const { code, stdout, stderr } = await runWith(clock, ...given.args, '--secret', SECRET);
     assert.deepEqual([code, stderr], [1, '']);
@@ -250,19 +250,19 @@ describe('tillway webhook verify', () => {
     ],
   ];
   for (const [what, text] of WHOLE) {
-    it(`reads ${what} from standard input`, async () => {
+    it(`\`tillway webhook verify\` reads ${what} from standard input`, async () => {
       const { code, stdout } = await runWith({ ...clock, ...withInput(text) }, VERIFY);
       assert.equal(code, 0, stdout);
     });
   }
 
-  it('detects an additional line end in the body if Content-Length includes it', async () => {
+  it('`tillway webhook verify` detects an additional line end in the body if Content-Length includes it', async () => {
     const text = `${lines}content-length: ${Buffer.byteLength(body) + 1}\n\n${body}\n`;
     const { code, stdout } = await runWith({ ...clock, ...withInput(text) }, `${VERIFY} --json`);
     assert.deepEqual([code, causesOf(JSON.parse(stdout) as Diagnosis)], [1, ['body_changed']]);
   });
 
-  it('reads the secret from WEBHOOK_SECRET without --secret', async () => {
+  it('`tillway webhook verify` reads the secret from WEBHOOK_SECRET without --secret', async () => {
     const request = { ...clock, ...withInput(`${lines}\n${body}`) };
     for (const ended of [
       await runWith({ ...request, webhookSecret: SECRET }, 'webhook verify'),
@@ -272,7 +272,7 @@ describe('tillway webhook verify', () => {
     }
   });
 
-  it('exits with 2 if an input is missing or unreadable', async () => {
+  it('`tillway webhook verify` exits with 2 if an input is missing or unreadable', async () => {
     const MISUSED: [args: string[], message: RegExp][] = [
       [['webhook verify'], /--secret/],
       [[VERIFY], /the request has no header/],
