@@ -44,7 +44,7 @@ const SCHEMES: Record<string, readonly Environment[]> = {
   sandboxKey: ['sandbox'],
   productionKey: ['production'],
 };
-// One test keeps unfinished requests to all endpoints open, so the request timeout is long.
+// The request timeout is long, because one test keeps unfinished requests to all endpoints open.
 const VARIABLES = { ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'), REQUEST_TIMEOUT: '600' };
 
 const service = suiteService({ variables: { ...VARIABLES, ...BOOTSTRAP } }, async () => {
@@ -123,7 +123,7 @@ async function requirementsOf({ url }: TestService): Promise<Map<string, Securit
 }
 
 describe('every endpoint', () => {
-  it('has a test record for each parameter in its path', () => {
+  it('every endpoint has a test record for each parameter in its path', () => {
     for (const environment of ENVIRONMENTS) {
       const wanted = [...new Set(endpoints.flatMap(namesIn))];
       assert.deepEqual(
@@ -134,7 +134,7 @@ describe('every endpoint', () => {
     }
   });
 
-  it('answers 401 without a key, before it validates the rest of the request', async () => {
+  it('every endpoint answers 401 without a key, before it validates the rest of the request', async () => {
     for (const endpoint of endpoints) {
       const answer = await ask(endpoint, undefined, {});
       assert.equal(answer.status, 401, nameOf(endpoint));
@@ -145,7 +145,7 @@ describe('every endpoint', () => {
     }
   });
 
-  it('accepts exactly the key scopes and environments that the OpenAPI document names', async () => {
+  it('every endpoint accepts exactly the key scopes and environments that the OpenAPI document names', async () => {
     // A service with a test clock rejects writes in production, so only the test clock endpoints use it.
     await using clocked = await startTestService({ variables: { ...VARIABLES, ...BOOTSTRAP, TEST_CLOCK: 'true' } });
     const clockedKeys = await makeKeys(clocked.url);
@@ -169,7 +169,7 @@ describe('every endpoint', () => {
     }
   });
 
-  it('accepts requests without a key, on a service without keys, exactly if the OpenAPI document says so', async () => {
+  it('on a service without keys, an endpoint accepts requests without a key exactly if the OpenAPI document says so', async () => {
     await using open = await startTestService({ variables: { ...VARIABLES, TEST_CLOCK: 'true' } });
     const requirements = await requirementsOf(open);
     for (const endpoint of endpoints) {
@@ -181,14 +181,14 @@ describe('every endpoint', () => {
     }
   });
 
-  it('answers 404 for records of the other environment, and changes none of them', async () => {
+  it('every endpoint answers 404 for records of the other environment, and changes none of them', async () => {
     const readAll = async () => {
       const answers: Record<string, string> = {};
       for (const environment of ENVIRONMENTS) {
         for (const endpoint of endpoints) {
           if (endpoint.method !== 'GET') continue;
           const { text } = await ask(endpoint, keys[environment].admin, ids[environment]);
-          // Every request updates the last use of its key.
+          // The comparison omits `lastUsedAt`, because every request updates this field of its key.
           answers[`${environment} ${nameOf(endpoint)}`] = text.replace(/"lastUsedAt":("[^"]*"|null)/g, '');
         }
       }
@@ -206,7 +206,7 @@ describe('every endpoint', () => {
     assert.deepEqual(await readAll(), before);
   });
 
-  it('lists no record of the other environment', async () => {
+  it('every list endpoint returns no record of the other environment', async () => {
     for (const environment of ENVIRONMENTS) {
       const foreign = Object.entries(ids[OTHER[environment]])
         .filter(([name]) => name !== 'operation' && name !== 'routeId')
@@ -222,7 +222,7 @@ describe('every endpoint', () => {
     }
   });
 
-  it('rejects a filter or a body that names the other environment', async () => {
+  it('every endpoint rejects a filter or a body that names the other environment', async () => {
     for (const environment of ENVIRONMENTS) {
       for (const endpoint of endpoints) {
         const { query, body } = endpoint;
@@ -242,7 +242,7 @@ describe('every endpoint', () => {
 });
 
 describe('a key that is revoked while the body of a request arrives', () => {
-  it('is rejected by every endpoint, agent action and MCP tool', async () => {
+  it('a key that is revoked while the body of a request arrives is rejected by every endpoint, agent action and MCP tool', async () => {
     const key = await makeKey(service.url, 'sandbox', { scope: 'admin', name: 'Lost' });
     const admin = bearer(keys.sandbox.admin);
     const text = async (path: string) => {
@@ -276,7 +276,7 @@ describe('a key that is revoked while the body of a request arrives', () => {
 });
 
 describe('an export of the ledger', () => {
-  it('stops with an error once its API key is revoked', async (context) => {
+  it('a ledger export stops with an error once its API key is revoked', async (context) => {
     const key = await makeKey(service.url, 'sandbox', { scope: 'read' });
     const read = async () => {
       const response = await fetch(`${service.url}/api/gateway/ledger/export`, { headers: bearer(key) });
@@ -298,7 +298,7 @@ describe('an export of the ledger', () => {
 });
 
 describe('a request without a key', () => {
-  it('reads documents, probes, checkout pages and the simulated provider', async () => {
+  it('a request without a key reads documents, probes, checkout pages and the simulated provider', async () => {
     const documents =
       '/ /healthz /readyz /docs /openapi.json /llms.txt /arazzo.yaml /.well-known/api-catalog /simulator';
     for (const path of [...documents.split(' '), `/checkout/${ids.sandbox['sessionId']}`])
@@ -308,12 +308,12 @@ describe('a request without a key', () => {
     assert.deepEqual([callback.status, callback.headers.get('www-authenticate')], [401, null]);
   });
 
-  it('gets 404 for an unknown API path and 405 for an unsupported method', async () => {
+  it('a request without a key gets 404 for an unknown API path and 405 for an unsupported method', async () => {
     assert.equal((await fetch(`${service.url}/api/gateway/nothing`)).status, 404);
     assert.equal((await fetch(`${service.url}/api/gateway/sessions`, { method: 'DELETE' })).status, 405);
   });
 
-  it('cannot start the test checkout of the front page once an API key exists', async () => {
+  it('a request without a key cannot start the test checkout of the front page once an API key exists', async () => {
     assert.ok(!(await (await fetch(`${service.url}/`)).text()).includes('action="/demo"'));
     const sessions = async () =>
       (await fetch(`${service.url}/api/gateway/sessions?limit=100`, { headers: bearer(keys.sandbox.read) })).text();
@@ -337,7 +337,7 @@ describe('POST /mcp', () => {
       bearer(key),
     );
 
-  it('answers 401 without a key', async () => {
+  it('POST /mcp answers 401 without a key', async () => {
     const answer = await rpc(service.url, 'tools/list');
     assert.equal(answer.status, 401);
     assert.equal(answer.headers.get('www-authenticate'), 'Bearer');
@@ -345,7 +345,7 @@ describe('POST /mcp', () => {
     assert.equal((await rpc(service.url, '', '{')).status, 401);
   });
 
-  it('finds only records of the environment of the key', async () => {
+  it('POST /mcp finds only records of the environment of the key', async () => {
     const found = async (environment: Environment, key: string) =>
       (await tool('payment_get', { paymentId: ids[environment]['sessionId'] }, key)).result.structuredContent;
     assert.equal((await found('sandbox', keys.sandbox.agent)).ok, true);
@@ -357,7 +357,7 @@ describe('POST /mcp', () => {
     assert.ok(routes.includes(ROUTES.production) && !routes.includes(ROUTES.sandbox));
   });
 
-  it('serves each of many simultaneous requests with its own key', async () => {
+  it('POST /mcp serves each of many simultaneous requests with its own key', async () => {
     const order = Array.from({ length: 40 }, (_, index) => ENVIRONMENTS[index % 2]!);
     const answers = await Promise.all(order.map((environment) => tool('routes_list', {}, keys[environment].agent)));
     for (const [index, { result }] of answers.entries()) {
@@ -369,7 +369,7 @@ describe('POST /mcp', () => {
 });
 
 describe('settings of the whole installation', () => {
-  it('such as routing rules can be changed with production keys only', async () => {
+  it('settings of the whole installation, such as routing rules, can be changed with production keys only', async () => {
     // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
     const effect = { then: { explore: false } };
     const when = { environment: 'production', customer: 'vip@example.com' };
@@ -392,14 +392,14 @@ describe('settings of the whole installation', () => {
 });
 
 describe('the store restricted to the environment of a key', () => {
-  it('implements every read of the store, and rejects service-wide reads and writes of the other environment', async () => {
+  it('the store restricted to the environment of a key implements every read of the store, and rejects service-wide reads and writes of the other environment', async () => {
     await using database = await createServiceDatabase();
     const store = await openTestStore(database.settings);
     try {
       const restricted = restrictStore(store, 'sandbox');
       const missing = (of: Store) => Object.keys(of).filter((name) => !(name in restricted));
       assert.deepEqual(missing(store), []);
-      // The check detects an unrestricted method.
+      // `missing` detects a store method that the restricted store lacks.
       assert.deepEqual(missing({ ...store, somethingNew: () => 1 } as Store), ['somethingNew']);
       for (const name of SERVICE_OPTIONS)
         assert.throws(() => (restricted[name] as () => unknown)(), /is not available to requests/);

@@ -43,7 +43,7 @@ describe('the CLI command lines in the capabilities document', () => {
     return answer.body;
   }
 
-  test('run unchanged, and print the response of their action', async () => {
+  test('the CLI command lines in the capabilities document run unchanged, and print the response of their action', async () => {
     assert.equal(capabilities.actions.length, ACTIONS.length);
     await Promise.all(
       capabilities.actions.map(async ({ name, example, cli }) => {
@@ -54,7 +54,7 @@ describe('the CLI command lines in the capabilities document', () => {
   });
 
   for (const { name, command } of ACTIONS) {
-    test(`can express every request body of ${name}`, async () => {
+    test(`the CLI command lines in the capabilities document can express every request body of ${name}`, async () => {
       const { inputSchema } = capabilities.actions.find((action) => action.name === name)!;
       const whole = bodyOf(inputSchema, 'all');
       const bodies = [bodyOf(inputSchema, 'required'), whole, awkward(whole)];
@@ -70,7 +70,7 @@ describe('the CLI command lines in the capabilities document', () => {
     });
   }
 
-  test('exit with 1 and print the error if the action is rejected', async () => {
+  test('the CLI command lines in the capabilities document exit with 1 and print the error if the action is rejected', async () => {
     const { command } = ACTIONS.find(({ name }) => name === 'checkout.preview')!;
     const printArgs = command({ product: 'Field guide', amount: 20_000, customer: 'buyer@example.com' });
     const { code, stdout } = await runIn(service, ...printArgs, '--json');

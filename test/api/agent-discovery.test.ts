@@ -28,7 +28,7 @@ async function discover(): Promise<Capabilities> {
 }
 
 describe('a client that knows the capabilities URL only', () => {
-  test('can call every action with the published example, only required fields, and all fields', async () => {
+  test('a client that knows the capabilities URL only can call every action with the published example, only required fields, and all fields', async () => {
     const { actions, schemas: lookup } = await discover();
     assert.equal(actions.length, 5);
     let runs = 0;
@@ -54,7 +54,7 @@ describe('a client that knows the capabilities URL only', () => {
     assert.equal(runs, 15);
   });
 
-  test('gets responses of routes.list and capabilities that match their published schemas', async () => {
+  test('the responses of routes.list and of the capabilities match their published schemas', async () => {
     const { schemas, entrypoints } = await discover();
     assert.equal(schemas.operations.length, 7);
     const urls = {

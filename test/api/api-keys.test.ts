@@ -31,7 +31,7 @@ const reject = (key: string, on?: { url: string }) => as(key, on).refused('401 u
 const REVOKED = 'This API key was revoked.';
 
 describe('an API key', () => {
-  it('is shown once, and stored as a hash', async () => {
+  it('an API key is shown once, and stored as a hash', async () => {
     const { key, ...made } = await create({ name: 'Shop backend', scope: 'write' });
     assert.match(key, /^sk_sandbox_[0-9A-Za-z]{43}$/);
     assert.deepEqual([made.environment, made.source, made.last4], ['sandbox', 'api', key.slice(-4)]);
@@ -43,7 +43,7 @@ describe('an API key', () => {
     assert.ok(stored.includes(hashOfKey(key)));
   });
 
-  it('belongs to the environment of the admin key that created it', async () => {
+  it('an API key belongs to the environment of the admin key that created it', async () => {
     const live = await create({ name: 'Live', scope: 'read' }, ADMIN.production);
     assert.match(live.key, /^sk_live_/);
     await refuseToCreate('403 forbidden', { name: 'x', scope: 'read', environment: 'production' });
@@ -52,7 +52,7 @@ describe('an API key', () => {
     assert.ok((await list(ADMIN.production)).some(({ id }) => id === live.id));
   });
 
-  it('must have a spend limit if its scope is agent, and cannot have one otherwise', async () => {
+  it('an API key must have a spend limit if its scope is agent, and cannot have one otherwise', async () => {
     const name = 'x';
     const scope = 'agent';
     for (const [body, expected] of [
@@ -67,7 +67,7 @@ describe('an API key', () => {
       await create({ name, scope, ...limits });
   });
 
-  it('records its last use once a minute, without delaying the response', async (context) => {
+  it('an API key records its last use once a minute, without delaying the response', async (context) => {
     const made = await create({ name: 'Used', scope: 'read' });
     const { store } = service.service.deps;
     const { commit } = store;
@@ -98,7 +98,7 @@ describe('an API key', () => {
     assert.equal(await usedAfter(), new Date(service.clock.now()).toISOString());
   });
 
-  it('is rejected permanently once it is revoked', async () => {
+  it('an API key is rejected permanently once it is revoked', async () => {
     const { key, id } = await create({ name: 'Lost', scope: 'read' });
     await use(key);
     const { status, revokedAt } = await revoke(id);
@@ -108,7 +108,7 @@ describe('an API key', () => {
     assert.equal((await revoke(id)).revokedAt, revokedAt);
   });
 
-  it('cannot create or revoke keys once it is revoked, even while an instance still caches it', async () => {
+  it('an API key cannot create or revoke keys once it is revoked, even while an instance still caches it', async () => {
     const lost = await create({ name: 'Stolen', scope: 'admin' });
     const active = await create({ name: 'Active', scope: 'read' });
     await use(lost.key);
@@ -124,7 +124,7 @@ describe('an API key', () => {
     await use(active.key);
   });
 
-  it('is rejected by another instance within a second of its revocation', async () => {
+  it('an API key is rejected by another instance within a second of its revocation', async () => {
     await using other = await startTestService({ variables: BOOTSTRAP, beside: service });
     const { key, id } = await create({ name: 'Known', scope: 'read' });
     await use(key, other);
@@ -152,7 +152,7 @@ describe('the Authorization header', () => {
     ['two values in one header', `Bearer ${good}, Bearer ${good}`],
   ];
   for (const [what, authorization] of headers) {
-    it(`is rejected with ${what}`, async () => {
+    it(`a request is rejected if its Authorization header is invalid: ${what}`, async () => {
       const request = ['GET', as().url('sessions'), undefined, { authorization }] as const;
       const answer = await refusal([401, 'unauthorized'], ...request);
       assert.equal(answer.headers.get('www-authenticate'), 'Bearer');
@@ -160,19 +160,19 @@ describe('the Authorization header', () => {
     });
   }
 
-  it('is rejected if the request contains it twice', async () => {
+  it('a request with two Authorization headers is rejected', async () => {
     const twice = `authorization: Bearer ${good}\r\nAuthorization: Bearer ${good}`;
     const head = `GET /api/gateway/sessions HTTP/1.1\r\nhost: ${new URL(service.url).host}`;
     assert.equal((await sendRaw(service.url, `${head}\r\n${twice}\r\nconnection: close\r\n\r\n`)).status, 401);
   });
 
-  it('accepts the scheme in upper or lower case', async () => {
+  it('the scheme of the Authorization header may be in upper or lower case', async () => {
     await gatewayOf(service, { authorization: `bearer ${good}` }).list('keys');
   });
 });
 
 describe('a service without keys', () => {
-  it('is open on loopback and logs a warning, until any instance creates the first key', async () => {
+  it('a service without API keys is open on loopback and logs a warning, until any instance creates the first key', async () => {
     await using open = await startTestService();
     await gatewayOf(open).list('sessions');
     await reject(ADMIN.sandbox, open);
@@ -186,7 +186,7 @@ describe('a service without keys', () => {
     for (const on of [open, other]) await use(ADMIN.sandbox, on);
   });
 
-  it('rejects requests without a key after its last key is revoked', async () => {
+  it('a service rejects requests without a key after its last API key is revoked', async () => {
     const variables = { BOOTSTRAP_API_KEYS: ADMIN.sandbox };
     await using first = await startTestService({ variables });
     const [own] = (await list(ADMIN.sandbox, first)) as [ApiKey];
@@ -208,7 +208,7 @@ describe('a service that is reachable from other machines', () => {
   const refusalToStart =
     /^HOST must be a loopback address while there is no active API key: .*tillway keys create.*BOOTSTRAP_API_KEYS.*ALLOW_UNAUTHENTICATED=true/;
 
-  it('starts only if an active key exists', async () => {
+  it('a service that is reachable from other machines starts only if an active key exists', async () => {
     await assert.rejects(startTestService({ variables: REACHED }), { message: refusalToStart, name: 'Error' });
     await using closed = await startTestService({ variables: { ...REACHED, ...BOOTSTRAP } });
     const local = localOf(closed);
@@ -217,7 +217,7 @@ describe('a service that is reachable from other machines', () => {
     await assert.rejects(startTestService({ variables: REACHED, beside: closed }), { message: refusalToStart });
   });
 
-  it('does not start without a key if it has a public URL or a trusted proxy', async () => {
+  it('a service that is reachable from other machines does not start without a key if it has a public URL or a trusted proxy', async () => {
     const url = 'https://pay.example';
     const exposing = { BASE_URL: url, CHECKOUT_URL: url, TRUSTED_PROXIES: '127.0.0.1' };
     for (const [name, value] of Object.entries(exposing)) {

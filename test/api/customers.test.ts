@@ -24,7 +24,7 @@ const block = (id: string, body?: object, on = service) => gatewayOf(on).post<Cu
 const unblock = (id: string, on = service) => gatewayOf(on).post<Customer>(`customers/${id}/unblock`);
 
 describe('blocking a customer', () => {
-  test('is stored with its reason, shown in lists and reads, and can be undone', async () => {
+  test('blocking a customer is stored with its reason, shown in lists and reads, and can be undone', async () => {
     const api = gatewayOf(service);
     const { id } = await buyer('shown@example.com');
     const blocked = await block(id, { reason: 'chargebacks' });
@@ -35,7 +35,7 @@ describe('blocking a customer', () => {
     assert.deepEqual([undone.status, undone.statusReason], ['active', null]);
   });
 
-  test('and unblocking can be repeated; a new reason replaces the earlier one', async () => {
+  test('blocking and unblocking a customer can be repeated; a new reason replaces the earlier reason', async () => {
     const { id } = await buyer('twice@example.com');
     await block(id, { reason: 'first' });
     assert.equal((await block(id)).statusReason, 'first');
@@ -43,7 +43,7 @@ describe('blocking a customer', () => {
     for (let time = 0; time < 2; time++) assert.equal((await unblock(id)).status, 'active');
   });
 
-  test('applies immediately on an instance that has cached the customer as active', async () => {
+  test('blocking a customer applies immediately on an instance that has cached the customer as active', async () => {
     const body = sessionBody({ customer: 'Known@example.com' });
     const create = (on: TestService) => gatewayOf(on).post<{ customerId: string }>('sessions', body);
     const { customerId } = await create(other);
@@ -58,7 +58,7 @@ describe('blocking a customer', () => {
     for (const on of [service, other]) await create(on);
   });
 
-  test('does not change the replayed response of an earlier session with an idempotency key', async () => {
+  test('blocking a customer does not change the replayed response of an earlier session with an idempotency key', async () => {
     const body = sessionBody({ customer: 'replayed@example.com', idempotencyKey: 'replay-blocked' });
     const first = await gatewayOf(service).post<{ customerId: string }>('sessions', body);
     await block(first.customerId);
@@ -67,7 +67,7 @@ describe('blocking a customer', () => {
 });
 
 describe('a session whose customer is blocked', () => {
-  test('shows on its page that the payment cannot be taken, without the reason', async () => {
+  test('a session whose customer is blocked shows on its page that the payment cannot be taken, without the reason', async () => {
     const { session, id } = await buyer('page@example.com');
     await block(id, { reason: 'a fraudster' });
     const pay = await submit(`${other.url}/checkout/${session}/pay`, { kind: 'card', total_card: '99999999' });
@@ -85,7 +85,7 @@ describe('a session whose customer is blocked', () => {
     assert.equal((await stateOf(service, session)).session, 'paid');
   });
 
-  test('cannot be paid if the block commits between the read and the write of the payment start', async () => {
+  test('a session whose customer is blocked cannot be paid if the block commits between the read and the write of the payment start', async () => {
     const { session, id: customerId } = await buyer('race@example.com');
     const { deps } = service.service;
     let reads = 0;
@@ -107,7 +107,7 @@ describe('a session whose customer is blocked', () => {
     assert.deepEqual(await paymentsOf(service, session), []);
   });
 
-  test('cannot be created if the block commits between the read and the write of the creation', async () => {
+  test('a session whose customer is blocked cannot be created if the block commits between the read and the write of the creation', async () => {
     const { id: customerId } = await buyer('race2@example.com');
     const { deps } = service.service;
     let reads = 0;
@@ -130,7 +130,7 @@ describe('a session whose customer is blocked', () => {
     );
   });
 
-  test('is paid if the money of a payment in progress arrives', async () => {
+  test('a session whose customer is blocked is paid if the money of a payment in progress arrives', async () => {
     const { session, id } = await buyer('late@example.com');
     await attempt(service, session, 'card', 'paid_later');
     await block(id);

@@ -93,7 +93,7 @@ const REQUESTS = {
 };
 for (const [how, sendAgain] of Object.entries(REQUESTS)) {
   describe(`${how} of a delivery`, () => {
-    test('sends the same bytes again if it was delivered, and starts a new retry schedule if it was dead', async (context) => {
+    test(`the ${how} of a delivered delivery sends the same bytes again, and that of a dead delivery starts a new retry schedule`, async (context) => {
       const shop = await openShop(context, 200);
       const { tillway } = shop;
       await shop.sell(['paid']);
@@ -116,7 +116,7 @@ for (const [how, sendAgain] of Object.entries(REQUESTS)) {
       assert.equal(shop.received.length, 8);
     });
 
-    test('makes a pending delivery due immediately, and its retry schedule continues', async (context) => {
+    test(`the ${how} of a pending delivery makes it due immediately, and its retry schedule continues`, async (context) => {
       const shop = await openShop(context, 500);
       const { tillway } = shop;
       await shop.sell(['paid']);
@@ -124,7 +124,7 @@ for (const [how, sendAgain] of Object.entries(REQUESTS)) {
       const [waiting] = await shop.deliveries();
       const now = shop.now();
       assert(waiting!.nextAttemptAt! > now);
-      // A repeated request has the same effect.
+      // A repeated request makes no further change.
       for (let time = 0; time < 2; time++)
         assert.deepEqual(await sendAgain(shop, waiting!), { ...waiting, nextAttemptAt: now });
       await tillway.pass(0);
@@ -132,7 +132,7 @@ for (const [how, sendAgain] of Object.entries(REQUESTS)) {
       assert.deepEqual([status, attempts], ['dead', 5]);
     });
 
-    test('keeps the order of the session’s events: later pending events wait for the delivery', async (context) => {
+    test(`after the ${how} of a delivery, later pending events of its session wait for this delivery`, async (context) => {
       const { shop, sessionId, dead: first } = await openShopWithDead(context, ['provider_pending']);
       await providerSays(shop.tillway, sessionId, 'paid');
       shop.received.length = 0;
@@ -145,7 +145,7 @@ for (const [how, sendAgain] of Object.entries(REQUESTS)) {
       assert.deepEqual(shop.types(), types);
     });
 
-    test('makes an earlier event of the session due too, and sends both in order', async (context) => {
+    test(`the ${how} of a delivery makes an earlier pending event of its session due too, and both are sent in order`, async (context) => {
       const shop = await openShop(context, 500);
       const { first, behind } = await holdUp(shop);
       shop.answer = 200;
@@ -173,7 +173,7 @@ async function holdUp(shop: Merchant) {
 }
 
 describe('a replay of a delivery that waits for an earlier event of its session', () => {
-  test('waits for the next retry of the earlier event if that event fails again', async (context) => {
+  test('a replayed delivery waits for the next retry of an earlier event of its session if the earlier event fails again', async (context) => {
     const shop = await openShop(context, 500);
     const { first, behind } = await holdUp(shop);
     await shop.replay(behind.id);
@@ -186,7 +186,7 @@ describe('a replay of a delivery that waits for an earlier event of its session'
     assert.deepEqual([later.nextAttemptAt, later.attempts], [nextAttemptAt, 0]);
   });
 
-  test('waits for the earlier event and is sent after it, even if the delivery already had attempts', async (context) => {
+  test('a replayed delivery is sent after an earlier pending event of its session, even if it already had attempts', async (context) => {
     const { shop, sessionId, dead: first } = await openShopWithDead(context, ['provider_pending']);
     const { tillway } = shop;
     await tillway.pass(0);
@@ -209,7 +209,7 @@ describe('a replay of a delivery that waits for an earlier event of its session'
     assert.equal((await shop.delivery(later.id)).status, 'delivered');
   });
 
-  test('is not counted in the backlog while it waits for the earlier event', async (context) => {
+  test('a replayed delivery is not counted in the backlog while it waits for an earlier event of its session', async (context) => {
     const shop = await openShop(context, 500);
     const { behind } = await holdUp(shop);
     const { store, now } = shop.tillway.service.deps;
@@ -224,7 +224,7 @@ describe('a replay of a delivery that waits for an earlier event of its session'
 });
 
 describe('a replay that races the dispatcher', () => {
-  test('does not interrupt an attempt in progress, and that attempt’s result is recorded', async (context) => {
+  test('a delivery replay that races the dispatcher does not interrupt an attempt in progress, and that attempt’s result is recorded', async (context) => {
     let shop: Merchant | undefined;
     let raced: DeliveryResource | undefined;
     let due: unknown;
@@ -248,7 +248,7 @@ describe('a replay that races the dispatcher', () => {
     assert.deepEqual([delivered!.status, delivered!.attempts, received.length], ['delivered', 1, 1]);
   });
 
-  test('reads and decides again if an attempt began after the first read', async (context) => {
+  test('a delivery replay that races the dispatcher reads and decides again if an attempt began after the first read', async (context) => {
     const shop = await openShop(context, 500);
     await shop.sell(['paid']);
     await shop.tillway.pass(0);
@@ -274,7 +274,7 @@ describe('a replay that races the dispatcher', () => {
     assert.deepEqual([status, log.map(({ statusCode }) => statusCode)], ['delivered', [500, 200, 200]]);
   });
 
-  test('is applied once for many simultaneous requests, and the event is sent once', async (context) => {
+  test('a delivery replay that races the dispatcher is applied once for many simultaneous requests, and the event is sent once', async (context) => {
     const { shop, dead } = await openShopWithDead(context);
     shop.answer = 200;
     const replays = await Promise.all(Array.from({ length: 10 }, () => shop.replay(dead.id)));

@@ -101,7 +101,7 @@ async function bookedAsPaid(paymentId: string | null): Promise<Record<string, nu
 }
 
 describe('discrepancies about a wrong received amount', () => {
-  test('are listed by kind, status and environment, newest first, with the possible actions', async () => {
+  test('discrepancies are listed by kind, status and environment, newest first, with the possible actions', async () => {
     const { session, id } = await payTooLittle();
     const [found] = (await list(`sessionId=${session}`)) as [Discrepancy];
     assert.deepEqual(
@@ -302,7 +302,7 @@ describe('discrepancies about a wrong received amount', () => {
     assert.match(suggestion, /refund/);
   });
 
-  test('of two simultaneous decisions, one succeeds and the other is rejected', async () => {
+  test('of two simultaneous requests to resolve a discrepancy, one succeeds and the other is rejected', async () => {
     for (let round = 0; round < 3; round++) {
       const { id } = await payTooLittle();
       const answers = await Promise.all(
@@ -323,7 +323,7 @@ describe('discrepancies about money that cannot be booked', () => {
     ['environment_mismatch', { environment: 'production' }],
     ['currency_mismatch', { currency: 'EUR' }],
   ] as const) {
-    test(`of the kind ${kind} cannot be refunded and are closed with a note`, async () => {
+    test(`a discrepancy of the kind ${kind} cannot be refunded and is closed with a note`, async () => {
       const { reportPaid, newest, status } = await startSale();
       await reportPaid(undefined, fields);
       const { id, actions, paymentId, ...found } = await newest();
@@ -357,7 +357,7 @@ describe('discrepancies about money that cannot be booked', () => {
     assert.deepEqual((await newest()).actions, ['accept']);
   });
 
-  test('are kept apart by payment id, even if the ids are similar', async () => {
+  test('reports about different unknown payment ids create separate discrepancies, even if the ids are similar', async () => {
     const { reportPaid, decide, summaries } = await startSale();
     const reportAmount = (paymentId: string, amount: number) => reportPaid(amount, { paymentId });
     await reportAmount('pay_y', 10_000);
@@ -370,7 +370,7 @@ describe('discrepancies about money that cannot be booked', () => {
     assert.deepEqual(await summaries(), [...open, [49.99, 20, 'accepted'], [49.99, 100, null]]);
   });
 
-  test('larger reports raise the amount of the one open discrepancy, also when two instances receive them at once', async () => {
+  test('a report of a higher amount raises the open discrepancy of its payment, also if two instances receive reports simultaneously', async () => {
     const { reportPaid, decide, summaries, newest } = await startSale();
     const reportAmount = (amount: number, on = service) => reportPaid(amount, { on, paymentId: 'pay_foreign' });
     const closed = (received: number) => [49.99, received, 'accepted'];
@@ -392,7 +392,7 @@ describe('discrepancies about money that cannot be booked', () => {
 });
 
 describe('a surplus payment of a paid session', () => {
-  test('is refunded automatically; its discrepancy is open until the refund succeeds', async () => {
+  test('a surplus payment of a paid session is refunded automatically; its discrepancy is open until the refund succeeds', async () => {
     const { surplus, newest } = await payTwice();
     const opened = await newest();
     assert.deepEqual([opened.kind, opened.paymentId], ['surplus', surplus]);
@@ -404,7 +404,7 @@ describe('a surplus payment of a paid session', () => {
   });
 
   for (const action of ['refund', 'accept'] as const) {
-    test(`whose refund succeeded and then failed can be resolved by ${action}`, async () => {
+    test(`a surplus payment of a paid session whose refund succeeded and then failed can be resolved by ${action}`, async () => {
       const { surplus, newest } = await payTwice();
       await service.pass(60_000);
       const { refundId, id } = await newest();
@@ -429,7 +429,7 @@ describe('a surplus payment of a paid session', () => {
     });
   }
 
-  test('stays open after a partial refund; if that refund fails after acceptance, its amount goes to the merchant', async () => {
+  test('the discrepancy of a surplus payment stays open after a partial refund; if the refund fails after acceptance, its amount goes to the merchant', async () => {
     const { surplus, newest } = await payTwice();
     await service.pass(60_000);
     const { id, refundId } = await newest();
@@ -450,26 +450,30 @@ describe('a surplus payment of a paid session', () => {
     assert.equal((await booked(surplus))['merchant_payable'], undefined);
   });
 
-  test('has its own discrepancy, resolved independently of a wrong amount of the same payment', async () => {
+  test('a surplus payment of a paid session has its own discrepancy, resolved independently of a wrong amount of the same payment', async () => {
     const { session, reportPaid, decide, newest } = await startSale();
     await reportPaid(3999);
     const wrong = await decide('refund');
     await providerSays(service, session, 'failed');
     await start(service, session, 'card');
     await reportPaid();
-    // The provider took the wrong amount, which is being refunded, and the right amount for the first attempt.
+    // For the first attempt, the provider has taken the wrong amount, whose refund is in progress, and then the right amount.
     await reportPaid(3999 + 4999, { paymentId: wrong.paymentId! });
     const surplus = await newest();
     assert.deepEqual([surplus.kind, surplus.paymentId], ['surplus', wrong.paymentId]);
 
     await reportRefund(surplus.refundId!, 'failed');
-    assert.deepEqual((await newest()).actions, ['refund', 'accept'], 'although the other refund is in progress');
+    assert.deepEqual(
+      (await newest()).actions,
+      ['refund', 'accept'],
+      'the refund of the wrong amount blocks the surplus',
+    );
     await resolve(surplus.id, 'accept');
     const surplusOnly = { held: 4999, merchant_payable: -4999 };
     const withWrong = { ...surplusOnly, held: 4999 + 3999, buyer_refunds_payable: -3999 };
     assert.deepEqual(await bookedAsPaid(wrong.paymentId), withWrong);
     await reportRefund(await refundOf(wrong.id), 'failed');
-    assert.equal((await booked(wrong.paymentId))['merchant_payable'], -4999, 'without wrong amount');
+    assert.equal((await booked(wrong.paymentId))['merchant_payable'], -4999, 'the wrong amount is booked');
     assert.match((await refuseToResolve('409 invalid_state', wrong.id, 'accept')).suggestion, /refund/);
     await resolve(wrong.id, 'refund');
     await reportRefund(await refundOf(wrong.id), 'succeeded');

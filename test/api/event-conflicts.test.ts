@@ -86,7 +86,7 @@ const KINDS: Record<
 
 for (const [kind, prepare] of Object.entries(KINDS)) {
   describe(`a callback about a ${kind} with a reused event id`, () => {
-    test('is a duplicate without a warning if only its bytes, times or descriptions differ', async () => {
+    test(`a ${kind} callback with a reused event id is a duplicate without a warning if only its bytes, times or descriptions differ`, async () => {
       const { first, resent } = await prepare();
       assert.equal(await send(first), 'applied');
       const sessionId = String(first['order']);
@@ -100,7 +100,7 @@ for (const [kind, prepare] of Object.entries(KINDS)) {
       assert.equal(warnings(), warned);
     });
 
-    test('with different content is stored, flagged, listed and logged, and changes no payment record', async () => {
+    test(`a ${kind} callback with a reused event id and different content is stored, flagged, listed and logged, and changes no record`, async () => {
       const { others } = await prepare();
       for (const what of Object.keys(others)) {
         const { first, others: fresh } = await prepare();
@@ -111,7 +111,7 @@ for (const [kind, prepare] of Object.entries(KINDS)) {
         assert.equal(await send(content), 'event_conflict', what);
         assert.equal(await records(...sessions), start, what);
         assert.equal(warnings(), warned + 1, what);
-        // A message about a refund belongs to the session of that refund.
+        // The service stores a callback about a refund under the session of the refund, not under the session in the callback.
         const session = kind === 'refund' && what === 'another session' ? sessions[0]! : sessions[1]!;
         const stored = (await messagesOf(session, first['event'])).filter(({ flagged }) => flagged);
         assert.deepEqual(

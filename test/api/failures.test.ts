@@ -62,7 +62,7 @@ async function decline(sessionId: string, reason?: string): Promise<void> {
 const DECLINED = 'declined issuer card_declined';
 
 describe('the failure of a payment', () => {
-  test('disappears if the payment succeeds late', async () => {
+  test('the failure of a payment disappears if the payment succeeds late', async () => {
     const sessionId = await createSession(on);
     await attempt(on, sessionId, 'card', 'late_success');
     await on.pass(0);
@@ -110,7 +110,7 @@ describe('the failure of a payment', () => {
     ],
   };
   for (const [name, [runCase, expected, tag = '']] of Object.entries(CASES)) {
-    test(name, async () => {
+    test(`the API lists the expected failure of each payment if ${name}`, async () => {
       const sessionId = await createSession(on, { customer: `buyer${tag}@example.com` });
       await runCase(sessionId);
       await on.pass(0);
@@ -118,7 +118,7 @@ describe('the failure of a payment', () => {
     });
   }
 
-  test('is handoff_refused if the provider is unreachable or the service stopped before the request', async () => {
+  test('the failure of a payment is handoff_refused if the provider is unreachable or the service stopped before the request', async () => {
     const [unreachable, interrupted] = [await createSession(on), await createSession(on)];
     const { providers } = on.service.deps;
     replaceProvider(on, { handoff: () => Promise.reject(new Error('killed')) });
@@ -132,7 +132,7 @@ describe('the failure of a payment', () => {
     assert.deepEqual(await failuresOf(interrupted), ['handoff_refused gateway -']);
   });
 
-  test('a verified webhook sample reports a failed payment', async () => {
+  test('a verified webhook sample with the status failed gives the payment a failure', async () => {
     const sessionId = await createSession(on);
     const payload = { eventId: 'sample_failed', sessionId, status: 'failed', amount: 49.99 };
     const signature = signCallback(SAMPLE_PROVIDER_SECRET, 1_700_000_000, JSON.stringify(payload));
@@ -156,7 +156,7 @@ describe('the failure reason reported by a provider', () => {
     [' \n', 'declined route'],
   ];
   for (const [reason, expected] of codes) {
-    test(`${JSON.stringify(reason)} maps to ${expected}`, async () => {
+    test(`the provider's failure reason ${JSON.stringify(reason)} maps to ${expected}`, async () => {
       const sessionId = await createSession(on);
       await startAt(on, sessionId, 'card');
       await decline(sessionId, reason);
@@ -164,7 +164,7 @@ describe('the failure reason reported by a provider', () => {
     });
   }
 
-  test('is cut at 200 characters, loses control characters, and is escaped on a page', async () => {
+  test('the failure reason reported by a provider is cut at 200 characters, loses control characters, and is escaped on a page', async () => {
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'card');
     await decline(sessionId, `\u001B[31m<b>\u202E\u0000no\r\nway\uD800 ${'x'.repeat(5000)}`);
@@ -176,7 +176,7 @@ describe('the failure reason reported by a provider', () => {
     assert.ok(!page.includes('[31m<b>'));
   });
 
-  test('is shown by the command line, by MCP and on the result page of a test checkout', async () => {
+  test('the failure reason reported by a provider is shown by the command line, by MCP and on the result page of a test checkout', async () => {
     const sessionId = await createSession(on);
     await attempt(on, sessionId, 'card', 'decline_then_paid');
     await on.pass(0);
@@ -193,7 +193,7 @@ describe('the failure reason reported by a provider', () => {
     assert.ok(page.includes('&quot;code&quot;: &quot;insufficient_funds&quot;'));
   });
 
-  test('is deleted when the buyer is erased', async () => {
+  test('the failure reason reported by a provider is deleted when the buyer is erased', async () => {
     const sessionId = await createSession(on, { customer: 'erase.me@example.com' });
     await startAt(on, sessionId, 'card');
     await decline(sessionId, 'the card of Erase Me');

@@ -24,12 +24,12 @@ describe('the event feed (GET events?after=)', () => {
     return [data.map(({ id }) => id), hasMore];
   };
 
-  it('is empty without events', async () => {
+  it('the event feed is empty without events', async () => {
     assert.deepEqual(await feed('after='), { object: 'list', data: [], hasMore: false });
     assert.equal((await runIn(tillway, 'events', 'feed')).stdout, 'None.\n');
   });
 
-  it('lists events from the oldest to the newest, page by page, starting after a given event', async () => {
+  it('the event feed lists events from the oldest to the newest, page by page, starting after a given event', async () => {
     for (let count = 0; count < 3; count++) {
       await sell('provider_pending', 'paid');
       tillway.clock.advance(1);
@@ -41,13 +41,13 @@ describe('the event feed (GET events?after=)', () => {
     assert.deepEqual(await page(`after=${eventIds.at(-2)}`), [eventIds.slice(-1), false]);
   });
 
-  it('contains every event with the same bytes as GET events/{id}', async () => {
+  it('the event feed contains every event with the same bytes as GET events/{id}', async () => {
     const text = await (await fetch(api.url('events?after=&limit=1'))).text();
     const one = await (await fetch(api.url(`events/${eventIds[0]}`))).text();
     assert.equal(text, `{"object":"list","data":[${one}],"hasMore":true}`);
   });
 
-  it('is filtered by type and environment', async () => {
+  it('the event feed is filtered by type and environment', async () => {
     const paid = eventIds.filter((id) => id.endsWith('_paid'));
     assert.deepEqual(await page('after=&type=payment.paid'), [paid, false]);
     assert.deepEqual(await page('after=&environment=sandbox'), [eventIds, false]);
@@ -55,7 +55,7 @@ describe('the event feed (GET events?after=)', () => {
       assert.deepEqual(await page(`after=&${query}`), [[], false]);
   });
 
-  it('rejects the cursors of other lists and the id of an event that does not exist', async () => {
+  it('the event feed rejects the cursors of other lists and the id of an event that does not exist', async () => {
     for (const [query, field] of [
       [`after=&startingAfter=${eventIds[0]}`, 'startingAfter'],
       [`after=&endingBefore=${eventIds[0]}`, 'endingBefore'],
@@ -70,7 +70,7 @@ describe('the event feed (GET events?after=)', () => {
     }
   });
 
-  it('is printed by the command line, with the cursor for the next page', async () => {
+  it('the event feed is printed by the command line, with the cursor for the next page', async () => {
     const { stdout } = await runIn(tillway, 'events', 'feed', '--after', eventIds[1]!, '--limit', '2');
     assert.match(stdout, new RegExp(`${eventIds[2]}[^]*${eventIds[3]}[^]*continue: --after ${eventIds[3]}\n$`));
     assert.doesNotMatch(stdout, new RegExp(eventIds[4]!));

@@ -42,7 +42,7 @@ async function exported(query = ''): Promise<{ text: string; response: Response 
 }
 
 describe('ledger balances', () => {
-  test('list every account of both environments and sum to 0 in each environment', async () => {
+  test('ledger balances list every account of both environments and sum to 0 in each environment', async () => {
     const body = await balances();
     const sums = body.environments.map(
       ({ environment, total, accounts }) => `${environment} ${total} ${accounts.length}`,
@@ -51,7 +51,7 @@ describe('ledger balances', () => {
     assert.deepEqual(Object.values(balancesOf(body, 'production')), [0, 0, 0, 0, 0, 0]);
   });
 
-  test('at a time contain the postings before that time, like an export until that time', async () => {
+  test('ledger balances at a time contain the postings before that time, like an export until that time', async () => {
     const second = (await on.service.deps.store.payment(payments[1]!))!.created;
     const then = new Date(second).toISOString();
     const lines = async (query: string) => (await exported(query)).text.trimEnd().split('\r\n').length - 1;
@@ -69,11 +69,11 @@ describe('ledger balances', () => {
     assert.deepEqual(Object.values(balancesOf(before)), [0, 0, 0, 0, 0, 0]);
     assert.equal(before.at, START);
     const now = new Date(on.clock.now()).toISOString();
-    // Balances at the current time exclude the postings of this millisecond.
+    // Balances at the current time exclude the postings of the current millisecond.
     assert.notDeepEqual(balancesOf(await balances(`?at=${now}`)), balancesOf(await balances()));
   });
 
-  test('at a future time are the current balances; an invalid time or parameter is rejected', async () => {
+  test('ledger balances at a future time are the current balances; an invalid time or parameter is rejected', async () => {
     assert.equal((await balances('?at=2030-01-01T00:00:00Z')).at, new Date(on.clock.now()).toISOString());
     for (const query of ['at=yesterday', 'when=1', 'environment=both'])
       await api.refused('400 invalid_input', `GET ledger/balances?${query}`);
@@ -82,7 +82,7 @@ describe('ledger balances', () => {
 
 describe('the list of ledger entries', () => {
   // test/api/lists.test.ts tests the rules common to all lists.
-  test('returns the entries of one posting together, and they sum to 0', async () => {
+  test('the list of ledger entries returns the entries of one posting together, and they sum to 0', async () => {
     const whole = await entries('?limit=100');
     const order = whole.map(({ postingId }) => postingId);
     const postings = Map.groupBy(whole, ({ postingId }) => postingId);
@@ -99,7 +99,7 @@ describe('the list of ledger entries', () => {
 });
 
 describe('the ledger export', () => {
-  test('contains all ledger entries as CSV, oldest first, with amounts to the cent', async () => {
+  test('the ledger export contains all ledger entries as CSV, oldest first, with amounts to the cent', async () => {
     const { text, response } = await exported();
     assert.match(response.headers.get('content-type')!, /^text\/csv; charset=utf-8/);
     assert.equal(response.headers.get('content-disposition'), 'attachment; filename="tillway-ledger.csv"');
@@ -112,13 +112,13 @@ describe('the ledger export', () => {
     assert.ok(rows.every(({ debit, credit }) => /^\d+\.\d\d$/.test(debit + credit)));
   });
 
-  test('accepts the filters of the entry list', async () => {
+  test('the ledger export accepts the filters of the entry list', async () => {
     const { text } = await exported('?account=provider_cost&kind=paid');
     assert.equal(text.trimEnd().split('\r\n').length, 4);
     assert.equal((await exported('?kind=other')).response.status, 400);
   });
 
-  test('does not contain entries that are posted during the export', async () => {
+  test('the ledger export does not contain entries that are posted during the export', async () => {
     const { store } = on.service.deps;
     const now = on.clock.now();
     const parts = exportJournal({ store, now: () => now }, {}, 2);
@@ -133,7 +133,7 @@ describe('the ledger export', () => {
 });
 
 describe('large ledger reads', () => {
-  test('run one after the other, and do not delay reads of current balances', async (context) => {
+  test('large ledger reads run one after the other, and do not delay reads of current balances', async (context) => {
     const { store } = on.service.deps;
     const { entrySums } = store;
     const gate = Promise.withResolvers<void>();

@@ -34,7 +34,7 @@ const PREFIXES: Record<string, string> = {
 };
 
 const on = suiteService({ variables: { ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') } }, async () => {
-  // Three records of each environment in each list.
+  // Creates three records of each environment for each list.
   for (let index = 0; index < 3; index++) {
     for (const environment of ENVIRONMENTS) {
       const customer = `buyer${index}@example.com`;
@@ -67,7 +67,7 @@ const lists = () =>
 const queryOf = ({ query }: Endpoint) => (query && jsonSchemaOf(query, 'input').properties) ?? {};
 
 describe('every list', () => {
-  test('is paged in both directions, newest first', async () => {
+  test('every list endpoint is paged in both directions, newest first', async () => {
     assert.ok(lists().length >= 11, `${lists().length} lists`);
     for (const { path } of lists()) {
       const page = (query: string) => api.get<List<Listed>>(`${path}?${query}`);
@@ -86,7 +86,7 @@ describe('every list', () => {
     }
   });
 
-  test('can be filtered by environment', async () => {
+  test('every list endpoint can be filtered by environment', async () => {
     for (const { path, endpoint } of lists()) {
       if (!('environment' in queryOf(endpoint))) continue;
       const all = await api.list<Listed>(`${path}?limit=100`);
@@ -103,7 +103,7 @@ describe('every list', () => {
     }
   });
 
-  test('rejects invalid limits and cursors, repeated and unknown parameters', async () => {
+  test('every list endpoint rejects invalid limits and cursors, and repeated or unknown parameters', async () => {
     for (const { path } of lists()) {
       const [{ id }] = (await api.list(path)) as [Listed];
       const faults = ['limit=0', 'limit=-1', 'limit=1.5', 'limit=ten', 'limit=', 'limit=1e2', 'limit=1&limit=2'];

@@ -31,7 +31,7 @@ function bodiesOf({ requestBody, responses }: OpenApiOperation) {
 
 describe('the OpenAPI document', () => {
   // test/discovery/workflows.test.ts checks ids, parameters and references with redocly lint.
-  test('states the API version and server URL; every operation has a description, known tags, a success and an error response', () => {
+  test('the OpenAPI document states the API version and server URL; every operation has a description, known tags, a success and an error response', () => {
     assert.deepEqual([api.openapi, api.info.version], ['3.1.0', '0.1.0']);
     assert.deepEqual(
       api.servers.map(({ url }) => url),
@@ -45,7 +45,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('has valid schemas, and its examples match them', async () => {
+  test('the OpenAPI document has valid schemas, and its examples match them', async () => {
     let count = 0;
     const events = Object.values(api.webhooks).map(({ post }) => post);
     for (const operation of [...operationsOf(api).map((one) => one.operation), ...events]) {
@@ -60,7 +60,7 @@ describe('the OpenAPI document', () => {
     assert(count > 50);
   });
 
-  test('has at most 200 KiB, with a base URL of 64 characters', async () => {
+  test('the OpenAPI document has at most 200 KiB, with a base URL of 64 characters', async () => {
     const baseUrl = `https://checkout.${'a'.repeat(30)}.example/payments`;
     assert.equal(baseUrl.length, 64);
     await using long = await startTestService({ variables: { BASE_URL: baseUrl, ALLOW_UNAUTHENTICATED: 'true' } });
@@ -68,7 +68,7 @@ describe('the OpenAPI document', () => {
     assert.ok(byteLength <= 200 * 1024, `${byteLength} bytes`);
   });
 
-  test('refers to a named schema for every JSON body and every nested resource', async () => {
+  test('the OpenAPI document refers to a named schema for every JSON body and every nested resource', async () => {
     let bodies = 0;
     for (const { operation } of operationsOf(api)) {
       for (const { schema } of bodiesOf(operation)) {
@@ -87,7 +87,7 @@ describe('the OpenAPI document', () => {
     assert.ok(schemasOf.size >= 20, `${schemasOf.size} resources`);
   });
 
-  test('defines no default value in a request body', async () => {
+  test('the OpenAPI document defines no default value in a request body', async () => {
     assert.doesNotMatch(JSON.stringify(api.components.schemas), /"default":/);
     const { body } = await call<{ inputSchema: { properties: Record<string, { default?: unknown }> } }>(
       'GET',
@@ -96,7 +96,7 @@ describe('the OpenAPI document', () => {
     assert.equal(body.inputSchema.properties['environment']!.default, 'sandbox');
   });
 
-  test('lists conflict errors for every operation that accepts an idempotency key', async () => {
+  test('the OpenAPI document lists conflict errors for every operation that accepts an idempotency key', async () => {
     const withKey = operationsOf(api).filter(({ operation }) => {
       const schema = operation.requestBody?.content['application/json']?.schema;
       return schema && 'idempotencyKey' in (api.components.schemas[schema.$ref!.split('/').at(-1)!]!.properties ?? {});
@@ -117,7 +117,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('describes exactly the routes that the API serves', async () => {
+  test('the OpenAPI document describes exactly the routes that the API serves', async () => {
     const served = await servedRoutes(service.service.deps as AppDeps);
     const documented = operationsOf(api).map(({ path, method }) => `${method.toUpperCase()} ${path}`);
     // One route serves all actions; the document has one path for each action.

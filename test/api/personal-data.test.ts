@@ -74,7 +74,7 @@ async function createBuyer() {
 }
 
 describe('personal data of one buyer', () => {
-  test('is exported completely, then erased everywhere, and the ledger stays unchanged', async (context) => {
+  test('personal data of a buyer is exported completely, then erased everywhere, and the ledger stays unchanged', async (context) => {
     const buyer = await createBuyer();
     const second = { customer: 'neighbour@example.com', metadata: { passenger: 'Bob' } };
     const otherSession = await createSession(service, second);
@@ -112,10 +112,13 @@ describe('personal data of one buyer', () => {
       assert.doesNotMatch(text, /neighbour|Bob/);
     });
 
-    await context.test('erasing requires the customer id again as confirmation', async () => {
-      assert.equal((await refuseToErase('400 invalid_input', buyer.id, 'yes')).field, 'confirm');
-      assert((await columnsNaming()).length > 10);
-    });
+    await context.test(
+      'personal data of one buyer erasing requires the customer id again as confirmation',
+      async () => {
+        assert.equal((await refuseToErase('400 invalid_input', buyer.id, 'yes')).field, 'confirm');
+        assert((await columnsNaming()).length > 10);
+      },
+    );
 
     await context.test('after the erasure no table contains personal data of the buyer', async () => {
       const { status, email } = await erase(buyer.id);
@@ -228,7 +231,7 @@ describe('personal data of one buyer', () => {
 });
 
 describe('erasing a customer', () => {
-  test('is rejected while a payment is pending, and the error names the payment', async () => {
+  test('erasing a customer is rejected while a payment is pending, and the error names the payment', async () => {
     const session = await createSession(service, { customer: 'pending@example.com' });
     await start(service, session, 'card');
     const id = await customerOf(session);
@@ -242,7 +245,7 @@ describe('erasing a customer', () => {
     await erase(id);
   });
 
-  test('is rejected while an event waits for its delivery', async () => {
+  test('erasing a customer is rejected while an event waits for its delivery', async () => {
     const session = await createSession(service, { customer: 'delivering@example.com' });
     await providerSays(service, session, 'paid');
     const id = await customerOf(session);
@@ -252,7 +255,7 @@ describe('erasing a customer', () => {
     await erase(id);
   });
 
-  test('or starting a payment is rejected if both happen at the same time', async () => {
+  test('if a customer is erased and a payment started at the same time, one of the two requests is rejected', async () => {
     for (let round = 0; round < 5; round++) {
       const session = await createSession(service, { customer: `race${round}@example.com` });
       const id = await customerOf(session);

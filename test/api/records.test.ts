@@ -9,7 +9,7 @@ import { sessionBody } from '../support/service.ts';
 import { suiteService } from '../support/suite.ts';
 
 // test/api/lists.test.ts tests the rules common to all lists.
-describe('when customers, payments and invoices are read,', () => {
+describe('reads of customers, payments and invoices', () => {
   const tillway = suiteService({}, async () => {
     paidSession = await newSession({ customer: 'Paid@Example.com', metadata: { orderId: 'A-7' } });
     await providerSays(tillway, paidSession, 'paid');

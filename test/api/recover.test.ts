@@ -131,7 +131,7 @@ describe('after an outage of a receiver', () => {
     });
     assert.partialDeepStrictEqual(await recover({ from: beginning }), { queued: 0, pending: 4 });
     await pass(0);
-    // Later requests carry events of payments that have timed out.
+    // The receiver also got later requests, with the events of payments that had timed out.
     const sent = shop.received.slice(before, before + 4).map(({ body }) => (JSON.parse(body) as { id: string }).id);
     assert.deepEqual(sent, dead);
     assert.deepEqual(await api.get(`recoveries/${recovery.id}`), recovery);

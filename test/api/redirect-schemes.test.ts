@@ -22,7 +22,7 @@ async function isAccepted({ url }: TestService, body: object, headers: Record<st
     assert.deepEqual([status, issue?.path, issue?.code], [400, 'redirectUrl', 'invalid_format'], path);
     return false;
   });
-  // MCP tools are called only without a key.
+  // The test calls MCP tools only without an API key.
   const tools = Object.keys(headers).length > 0 ? [] : ['checkout_preview', 'checkout_create'];
   requests.push(...tools.map(async (tool) => (await callTool(url, tool, body)).structuredContent.ok));
   const [first, ...others] = await Promise.all(requests);

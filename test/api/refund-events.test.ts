@@ -23,13 +23,13 @@ interface Shop {
   secret: string;
   answer: number;
   received: { body: string; headers: Record<string, string | undefined> }[];
-  /** The ids of the received events, without the part that all events of the session share. */
+  /** Ids of the received events, without the prefix `evt_<session>_`. */
   reports(): string[];
 }
 
 /**
- * A paid session, the endpoint of the configuration, which has the default subscription, and an endpoint that names
- * `payment.paid`, `payment.refunded` and `payment.disputed`.
+ * A paid session and two endpoints: the endpoint from WEBHOOK_URL with the default subscription, and an endpoint that
+ * subscribes to `payment.paid`, `payment.refunded` and `payment.disputed`.
  */
 async function openShops(context: TestContext) {
   const open = async (): Promise<Shop & { url: string }> => {
@@ -63,7 +63,7 @@ async function openShops(context: TestContext) {
 const eventIn = (body: string) => JSON.parse(body) as WebhookEvent;
 
 describe('a refund', () => {
-  test('sends payment.refunded after payment.paid, and only to endpoints that name the type', async (context) => {
+  test('a refund sends payment.refunded after payment.paid, and only to endpoints that name the type', async (context) => {
     const { tillway, api, usual, named, sessionId } = await openShops(context);
     const body = { amount: 20, reason: 'duplicate' };
     const { id } = await api.post<Refund>(`payments/${sessionId}/refunds`, body);
@@ -93,7 +93,7 @@ describe('a refund', () => {
     assert.deepEqual(named.reports().slice(2), [`refunded_${second.id}`]);
   });
 
-  test('that fails after it had succeeded sends a second event; one that fails at once sends none', async (context) => {
+  test('a refund that fails after its success sends a second event; a refund that fails at once sends no event', async (context) => {
     const { tillway, api, named, sessionId } = await openShops(context);
     await api.post<Refund>(`payments/${sessionId}/refunds`, { amount: 5.02 });
     const { id } = await api.post<Refund>(`payments/${sessionId}/refunds`, { amount: 5.03, reason: 'other' });
@@ -104,7 +104,7 @@ describe('a refund', () => {
     assert.equal((await api.get<Refund>(`refunds/${id}`)).status, 'failed');
   });
 
-  test('of surplus money sends no event', async (context) => {
+  test('the refund of a surplus payment sends no event', async (context) => {
     const { tillway, named } = await openShops(context);
     const sessionId = await createSession(tillway);
     await attempt(tillway, sessionId, 'card', 'late_success');
@@ -119,7 +119,7 @@ describe('a refund', () => {
     assert.deepEqual(named.reports(), ['paid', 'paid']);
   });
 
-  test('has an event that waits for earlier events and can be read, listed, resent and replayed by its id', async (context) => {
+  test('the event of a refund waits for earlier events, and can be read, listed, resent and replayed by its id', async (context) => {
     const { tillway, api, usual, named, sessionId } = await openShops(context);
     named.answer = 500;
     const { id } = await api.post<Refund>(`payments/${sessionId}/refunds`, { amount: 5.03 });
@@ -157,7 +157,7 @@ describe('a refund', () => {
     assert.deepEqual(usual.reports(), ['provider_pending', 'paid']);
   });
 
-  test('is recovered for an endpoint that named the type later', async (context) => {
+  test('a recovery sends the event of a refund to an endpoint that subscribed to payment.refunded later', async (context) => {
     const { tillway, api, usual, sessionId } = await openShops(context);
     const from = new Date(tillway.clock.now()).toISOString();
     const { id } = await api.post<Refund>(`payments/${sessionId}/refunds`, { amount: 20 });
@@ -172,7 +172,7 @@ describe('a refund', () => {
 });
 
 describe('a dispute', () => {
-  test('sends an event for each revision to the endpoints that name it', async (context) => {
+  test('a dispute sends an event for each revision to the endpoints that name it', async (context) => {
     const { tillway, api, usual, named, sessionId } = await openShops(context);
     const announce = (fields: Pick<Reversal, 'status' | 'revision' | 'taken' | 'fee'>) =>
       commitDecision(tillway.service.deps, sessionId, (checkout, now) => {

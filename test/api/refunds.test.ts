@@ -25,7 +25,7 @@ const refused = (expected: string, id: string, body: object) =>
   api.refused(expected, `POST payments/${id}/refunds`, body);
 
 describe('a refund', () => {
-  test('without an amount covers the remaining amount; it is pending first, then succeeds', async () => {
+  test('a refund without an amount covers the remaining amount; it is pending first, then succeeds', async () => {
     const paid = await paidPayment();
     const { id, created, ...rest } = await refund(paid.id);
     assert.ok(isId(id, 'ref'));
@@ -53,7 +53,7 @@ describe('a refund', () => {
     assert.equal(await on.service.deps.store.ledgerTotal(), 0);
   });
 
-  test('of a part leaves ledgerStatus unchanged; only a full refund sets it to refunded', async () => {
+  test('a refund of a part leaves ledgerStatus unchanged; only a full refund sets it to refunded', async () => {
     const paid = await paidPayment();
     for (const amount of [20, 29.9, 0.09]) {
       await refund(paid.id, { amount, reason: 'other' });
@@ -63,7 +63,7 @@ describe('a refund', () => {
     assert.partialDeepStrictEqual(await payment(paid.id), { ledgerStatus: 'refunded', refundedAmount: 49.99 });
   });
 
-  test('is rejected above the remaining amount; pending refunds reduce the remaining amount', async () => {
+  test('a refund is rejected above the remaining amount; pending refunds reduce the remaining amount', async () => {
     const { id } = await paidPayment();
     await refund(id, { amount: 40 });
     const { field, issues, message, suggestion } = await refused('400 invalid_input', id, { amount: 10 });
@@ -74,7 +74,7 @@ describe('a refund', () => {
     assert.match(nothing.message, /^Nothing of payment .* is left .*: 0\.00 USD is refunded and 49\.99 USD is pending/);
   });
 
-  test('that failed shows the failure reason, and its amount can be refunded again', async () => {
+  test('a refund that failed shows the failure reason, and its amount can be refunded again', async () => {
     const paid = await paidPayment();
     const { id } = await refund(paid.id, { amount: 5.02 });
     await on.pass(1000);
@@ -84,7 +84,7 @@ describe('a refund', () => {
     assert.equal((await refund(paid.id)).amount, 49.99);
   });
 
-  test('with an invalid amount, an unknown field or an unknown reason is rejected, and nothing is stored', async () => {
+  test('a refund request with an invalid amount, an unknown field or an unknown reason is rejected, and nothing is stored', async () => {
     const { id } = await paidPayment();
     for (const [field, value, code] of [
       ['amount', 0, 'too_small'],
@@ -106,7 +106,7 @@ describe('a refund', () => {
     assert.equal((await api.ids(`payments/${id}/refunds`)).length, 1);
   });
 
-  test('is rejected for a payment that is not paid, and for a session without a payment', async () => {
+  test('a refund is rejected for a payment that is not paid, and for a session without a payment', async () => {
     const sessionId = await createSession(on);
     for (const id of [sessionId, `chk_${'0'.repeat(36)}`]) await refused('404 not_found', id, {});
     await attempt(on, sessionId, 'card', 'paid_later');
@@ -118,7 +118,7 @@ describe('a refund', () => {
 describe('the idempotency key of a refund', () => {
   const key = (text: string) => ({ idempotencyKey: `${text}-refund-key` });
 
-  test('returns the first response again, even after the refund has succeeded', async () => {
+  test('a repeated refund request with the same idempotency key returns the first response, even after the refund has succeeded', async () => {
     const { id, sessionId } = await paidPayment();
     const first = await sendRefund(id, { amount: 10, ...key('same') });
     assert.equal(first.headers.get('idempotent-replayed'), null);
@@ -130,7 +130,7 @@ describe('the idempotency key of a refund', () => {
     assert.equal((await payment(id)).refundedAmount, 10);
   });
 
-  test('is rejected with another amount, reason or payment', async () => {
+  test('a used refund idempotency key is rejected with another amount, reason or payment', async () => {
     const [paid, other] = [await paidPayment(), await paidPayment()];
     await refund(paid.id, { amount: 10, ...key('taken') });
     for (const [id, body] of [
@@ -145,7 +145,7 @@ describe('the idempotency key of a refund', () => {
     assert.equal((await payment(other.id)).refundPendingAmount, 0);
   });
 
-  test('is still free after a rejected refund or after its use for a session', async () => {
+  test('the idempotency key of a refund is still free after a rejected refund or after its use for a session', async () => {
     const idempotencyKey = 'one-key-for-both';
     const sessionId = await createSession(on, { idempotencyKey });
     await attempt(on, sessionId, 'card', 'paid');

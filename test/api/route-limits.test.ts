@@ -6,7 +6,7 @@ import { type Decision, ask, decisionsOf, temporaryFile } from '../support/routi
 import { call, sessionBody, startTestService } from '../support/service.ts';
 import { createSession, start } from '../simulator/buyer.ts';
 
-/** The shipped catalogue in which card routes take 5 to 100 dollars, and the best one costs a dollar more. */
+/** Copy of the shipped catalogue in which card routes take 5 to 100 dollars and the best card route costs a dollar more. */
 function limitedRoutes() {
   const source = new URL('../../config/routes.json', import.meta.url);
   const { routes } = JSON.parse(readFileSync(source, 'utf8')) as { routes: { id: string; kind: string }[] };
@@ -18,7 +18,7 @@ function limitedRoutes() {
   return temporaryFile('routes.json', { routes: limited });
 }
 
-/** The route that an action of an agent answers. */
+/** Id of the session (if one was created) and kind of the route in the response of an agent action. */
 async function routeOf({ url }: { url: string }, action: string, body: unknown) {
   const { body: answer } = await call<{ result: { id: string; route: { kind: string } } }>(
     'POST',
@@ -29,7 +29,7 @@ async function routeOf({ url }: { url: string }, action: string, body: unknown) 
 }
 
 describe('a route with limits of the amount', () => {
-  it('is offered and chosen only for amounts within its limits', async () => {
+  it('a route with amount limits is offered and chosen only for amounts within its limits', async () => {
     using file = limitedRoutes();
     await using on = await startTestService({ variables: { ROUTES_FILE: file.path } });
     for (const [amount, isTaken] of [
@@ -55,7 +55,7 @@ describe('a route with limits of the amount', () => {
     }
   });
 
-  it('is named in the error with its limit if there is no other route', async () => {
+  it('a route with amount limits is named in the error with its limit if there is no other route', async () => {
     using file = limitedRoutes();
     await using on = await startTestService({ variables: { ROUTES_FILE: file.path } });
     await call('PUT', `${on.url}/api/gateway/routing/rules`, {
@@ -74,7 +74,7 @@ describe('a route with limits of the amount', () => {
 });
 
 describe('the fixed part of a cost', () => {
-  it('is booked together with the proportional part, and counts more for a small amount', async () => {
+  it("the fixed part of a route's cost is booked together with the proportional part, and counts more for a small amount", async () => {
     using file = limitedRoutes();
     await using on = await startTestService({ variables: { ROUTES_FILE: file.path } });
     const id = await createSession(on, { amount: 50 });

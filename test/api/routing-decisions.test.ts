@@ -41,7 +41,7 @@ async function act({ url }: TestService, action: string, body: unknown): Promise
 describe('the decisions about a session', () => {
   const on = suiteService();
 
-  it('start with the offer, which has every route of the environment with its scores', async () => {
+  it('the first routing decision of a session is the offer, with the scores of every route of the environment', async () => {
     const sessionId = await createSession(on);
     const [offer, ...others] = await decisionsOf(on, sessionId);
     assert.ok(offer);
@@ -59,7 +59,7 @@ describe('the decisions about a session', () => {
     }
   });
 
-  it('contain the attempt and the route of its payment once the buyer has started to pay', async () => {
+  it('the routing decisions about a session contain the attempt and the route of its payment once the buyer has started to pay', async () => {
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'wallet');
     const [offer, attempt, ...others] = await decisionsOf(on, sessionId);
@@ -78,7 +78,7 @@ describe('the decisions about a session', () => {
     }
   });
 
-  it('contain one more decision for each failover, which names the route that refused the payment', async () => {
+  it('the routing decisions about a session contain one more decision for each failover, which names the refusing route', async () => {
     const sessionId = await createSession(on, { customer: 'buyer+handoff_error@example.com' });
     await startAt(on, sessionId, 'card');
     const [, first, second, ...others] = await decisionsOf(on, sessionId);
@@ -97,7 +97,7 @@ describe('the decisions about a session', () => {
     for (const { paymentId, chosen } of [first!, second]) assert.equal(routes.get(paymentId!), chosen);
   });
 
-  it('contain no buyer data and no metadata, neither in the response nor in the database', async () => {
+  it('the routing decisions about a session contain no buyer data and no metadata, neither in the response nor in the database', async () => {
     await using provider = await startFakeProvider();
     await using shop = await startTestService();
     await saveRules(
@@ -166,7 +166,7 @@ describe('a replay of routing decisions', () => {
     }
   }
 
-  it('gives identical decisions for offers and attempts, including exploration, also after a restart', async () => {
+  it('a replay of routing decisions gives identical decisions for offers and attempts, including exploration, also after a restart', async () => {
     using routes = twinRoutes();
     await using provider = await startFakeProvider();
     provider.answer = 'accept_without_page';
@@ -189,7 +189,7 @@ describe('a replay of routing decisions', () => {
     for (const { id, decisions } of some.slice(0, 5)) assert.deepEqual(await decisionsOf(again, id), decisions);
   });
 
-  it('gives identical decisions after a failover and for rules that are no longer active', async () => {
+  it('a replay of routing decisions gives identical decisions after a failover and for rules that are no longer active', async () => {
     await using on = await startTestService();
     await saveRules(on, {
       id: 'costly',
@@ -205,7 +205,7 @@ describe('a replay of routing decisions', () => {
     await assertReplays(on, [{ id: sessionId, decisions }]);
   });
 
-  it('reports a stored decision that was modified', async () => {
+  it('a replay of routing decisions reports a stored decision that was modified', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'card');
@@ -221,7 +221,7 @@ describe('a replay of routing decisions', () => {
     ]);
   });
 
-  it('reports a modified snapshot, and a decision made by another algorithm', async () => {
+  it('a replay of routing decisions reports a modified snapshot, and a decision made by another algorithm', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     const [offer] = await decisionsOf(on, sessionId);
@@ -235,7 +235,7 @@ describe('a replay of routing decisions', () => {
 });
 
 describe('a request that only reads', () => {
-  it('returns the same route and fees as checkout.create', async () => {
+  it('a read-only routing request returns the same route and fees as checkout.create', async () => {
     await using on = await startTestService();
     for (const fields of [{}, { preferredRoute: 'local' }, { preferredRoute: 'wallet', amount: 1234.56 }]) {
       const body = sessionBody(fields);
@@ -249,7 +249,7 @@ describe('a request that only reads', () => {
     }
   });
 
-  it('returns the best known route, without exploration', async () => {
+  it('a read-only routing request returns the best known route, without exploration', async () => {
     using routes = twinRoutes();
     await using provider = await startFakeProvider();
     provider.answer = 'accept_without_page';
@@ -272,7 +272,7 @@ describe('a request that only reads', () => {
     assert.equal(attemptedRoutes.size, 2);
   });
 
-  it('writes nothing: preview, estimate, list, dry run, backtest and replay', async () => {
+  it('preview, estimate, list, dry run, backtest and replay write nothing to the database', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'card');

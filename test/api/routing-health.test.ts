@@ -52,7 +52,7 @@ async function startPayments(on: TestService, count: number): Promise<void> {
 }
 
 describe("the operator's override of a route's health", () => {
-  it('disables a route, even if no other route is left', async () => {
+  it('a health override of the operator disables a route, even if no other route is left', async () => {
     await using on = await startTestService();
     const { health, words, score, ...standing } = await override(on, ACQUIRER, { health: 'standby', reason: 'works' });
     assert.deepEqual([health, words, score], ['standby', 'standby: disabled by the operator: works', 0]);
@@ -69,7 +69,7 @@ describe("the operator's override of a route's health", () => {
     assert.equal((await listRoutes(on)).get(ACQUIRER)?.health, 'standby');
   });
 
-  it('expires at its `until` time, and the route becomes degraded', async () => {
+  it('a health override of the operator expires at its `until` time, and the route becomes degraded', async () => {
     await using on = await startTestService();
     const until = new Date(on.clock.now() + 10 * MINUTE_MS).toISOString();
     const { override: stored } = await override(on, ACQUIRER, { health: 'standby', until, reason: 'works' });
@@ -90,7 +90,7 @@ describe("the operator's override of a route's health", () => {
     );
   });
 
-  it('is removed by `automatic`, which is rejected without an override', async () => {
+  it('a health override of the operator is removed by `automatic`, which is rejected without an override', async () => {
     await using on = await startTestService();
     const path = `routing/routes/${ACQUIRER}/health`;
     await gatewayOf(on).refused('409 invalid_state', `PUT ${path}`, { health: 'automatic' });
@@ -99,7 +99,7 @@ describe("the operator's override of a route's health", () => {
     assert.deepEqual([health, stored], ['degraded', null]);
   });
 
-  it('rejects a past time and unknown values', async () => {
+  it('a health override of the operator rejects a past time and unknown values', async () => {
     await using on = await startTestService();
     const reject = (body: unknown) =>
       gatewayOf(on).refused('400 invalid_input', `PUT routing/routes/${ACQUIRER}/health`, body);
@@ -114,7 +114,7 @@ describe("the operator's override of a route's health", () => {
     assert.equal((await standings(on)).get(ACQUIRER)?.health, 'live');
   });
 
-  it('is that of the last of many simultaneous requests, and each request causes one transition', async () => {
+  it('of many simultaneous health overrides, the last one applies, and each override causes one transition', async () => {
     await using on = await startTestService();
     const reasons = Array.from({ length: 5 }, (_, index) => `reason ${index}`);
     await Promise.all(reasons.map((reason) => override(on, ACQUIRER, { health: 'degraded', reason })));
@@ -172,7 +172,7 @@ test('routes without a provider are in standby, and no payment uses them', async
 });
 
 describe('the score of a route', () => {
-  it('decreases after failures of the provider, but not after declined payments', async () => {
+  it('the score of a route decreases after failures of the provider, but not after declined payments', async () => {
     await using on = await startTestService();
     const before = (await listRoutes(on)).get(ACQUIRER)!;
     await override(on, BACKUP, { health: 'standby' });
@@ -195,7 +195,7 @@ describe('the score of a route', () => {
     assert.notEqual(lastOutcomeAt, null);
   });
 
-  it('is 0 after three refused handoffs, and the description names the cause', async () => {
+  it('the score of a route is 0 after three refused handoffs, and the description names the cause', async () => {
     await using stack = new AsyncDisposableStack();
     const on = await startRefusing(stack);
     // Only outcomes later than the stored state count, so the stopped test clock is advanced.

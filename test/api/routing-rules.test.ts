@@ -51,7 +51,7 @@ function rejected(on: TestService, request: string, body?: unknown) {
 }
 
 describe('the routing rules', () => {
-  it('are empty at first, and every saved rule set is a new version', async () => {
+  it('the routing rules are empty at first, and every saved rule set is a new version', async () => {
     await using on = await startTestService();
     const none = { object: 'routing_rules', version: 0, source: 'none', ruleSet: setOf() };
     assert.deepEqual(await rulesOf(on), { ...none, warnings: [], created: null });
@@ -67,7 +67,7 @@ describe('the routing rules', () => {
       await rejected(on, `GET rules?version=${version}`);
   });
 
-  it('keep their version if an equal rule set is saved again, also with another JSON notation', async () => {
+  it('the version of the routing rules stays the same if an equal rule set is saved again, also in another JSON notation', async () => {
     await using on = await startTestService();
     const first = await saveRules(on, NO_SMALL);
     const { id, when, then } = NO_SMALL;
@@ -76,7 +76,7 @@ describe('the routing rules', () => {
     assert.equal((await saveRules(on, NO_SMALL)).version, 3);
   });
 
-  it('are rejected as a whole with every problem named, and the previous rule set stays active', async () => {
+  it('the routing rules are rejected as a whole with every problem named, and the previous rule set stays active', async () => {
     await using on = await startTestService();
     await saveRules(on, LOCALS_ONLY);
     const before = await routingRows(on);
@@ -107,7 +107,7 @@ describe('the routing rules', () => {
   });
 
   // test/routing/rules-check.test.ts tests every problem of a rule.
-  it('are rejected unless the body is a rule set', async () => {
+  it('PUT routing/rules rejects a body that is not a rule set', async () => {
     await using on = await startTestService();
     const url = `${on.url}/api/gateway/routing/rules`;
     const bodies = ['', 'null', '[]', '7', '"rules"', '{}', '{"version":1}', '{"version":2,"rules":[]}'];
@@ -119,7 +119,7 @@ describe('the routing rules', () => {
     assert.equal((await rulesOf(on)).version, 0);
   });
 
-  it('get consecutive versions if rule sets are saved simultaneously', async () => {
+  it('routing rules that are saved simultaneously get consecutive versions', async () => {
     await using on = await startTestService();
     const callers = Array.from({ length: 8 }, (_, index) => ({ id: `caller-${index}`, then: { smart: true } }));
     const saved = (await Promise.all(callers.map((rule) => saveRules(on, rule)))).toSorted(
@@ -132,7 +132,7 @@ describe('the routing rules', () => {
     assert.deepEqual(await rulesOf(on), saved.at(-1));
   });
 
-  it('are active on another instance within seconds', async () => {
+  it('the routing rules are active on another instance within seconds', async () => {
     await using one = await startTestService({ live: true });
     await using other = await startTestService({ live: true, beside: one });
     const { router } = other.service.deps;
@@ -160,7 +160,7 @@ describe('a routing rule', () => {
   const refuseAction = (code: string, action: string, amount: number) =>
     refused([400, code], 'POST', `${on.url}/api/agent/actions/${action}`, sessionBody({ amount }));
 
-  it('that rejects a checkout answers 403 for a session and 400 forbidden for an action, and stores nothing', async () => {
+  it('a routing rule that rejects a checkout answers 403 for a session and 400 forbidden for an action, and stores nothing', async () => {
     await saveRules(on, NO_SMALL);
     const before = await routingRows(on);
     const { message } = await refuseCheckout('403 forbidden', 0.5);
@@ -170,7 +170,7 @@ describe('a routing rule', () => {
     await createSession(on);
   });
 
-  it('that excludes every route rejects the session, with the reason for each route', async () => {
+  it('a routing rule that excludes every route rejects the session, with the reason for each route', async () => {
     const effect = { exclude: { kind: ['card', 'wallet', 'local'] } };
     const { warnings } = await saveRules(on, { id: 'nothing-big', when: { amount: { gt: 500 } }, then: effect });
     assert.equal(warnings.length, 2);
@@ -182,7 +182,7 @@ describe('a routing rule', () => {
     await createSession(on, { amount: 500 });
   });
 
-  it('can exclude, order and prefer routes, and the explanation names the rule', async () => {
+  it('a routing rule can exclude, order and prefer routes, and the explanation names the rule', async () => {
     await saveRules(on, { id: 'no-cards', then: { exclude: { kind: 'card' } } });
     const { candidates, chosen, rules } = await offerOf(on);
     assert.ok(!chosen?.includes('card'));
@@ -205,7 +205,7 @@ describe('a dry run of routing', () => {
   const on = suiteService();
   const dryRun = (body: unknown) => ask<DryRun>('POST', on, 'dry-run', body);
 
-  it('returns the offer of a checkout, also for rules that are not saved', async () => {
+  it('a dry run of routing returns the offer of a checkout, also for rules that are not saved', async () => {
     const usual = await dryRun({ amount: 20 });
     const offer = await offerOf(on, { amount: 20 });
     assert.deepEqual([usual.chosen, usual.candidates], [offer.chosen, offer.candidates]);
@@ -215,20 +215,20 @@ describe('a dry run of routing', () => {
     assert.equal((await rulesOf(on)).version, 0);
   });
 
-  it('returns the route of an attempt, without exploration', async () => {
+  it('a dry run of routing returns the route of an attempt, without exploration', async () => {
     const { purpose, kind, chosen, greedy, mode, candidates } = await dryRun({ amount: 20, kind: 'wallet' });
     assert.deepEqual([purpose, kind, mode, chosen], ['attempt', 'wallet', 'exploit', greedy]);
     assert.equal(candidates.find(({ rank }) => rank === 1)?.kind, 'wallet');
     for (const { index } of candidates) assert.equal(index, null);
   });
 
-  it('names the rule that rejects the checkout', async () => {
+  it('a dry run of routing names the rule that rejects the checkout', async () => {
     const rules = setOf(NO_SMALL);
     assert.equal((await dryRun({ amount: 0.5, rules })).rejected, 'too_small');
     assert.equal((await dryRun({ amount: 5, rules })).rejected, null);
   });
 
-  it('rejects an invalid checkout and invalid rules', async () => {
+  it('a dry run of routing rejects an invalid checkout and invalid rules', async () => {
     for (const amount of ['0', '-1', '1e999', '10000.01', '"10"'])
       await rejected(on, 'POST dry-run', `{"amount":${amount}}`);
     await rejected(on, 'POST dry-run', '{}');
@@ -261,7 +261,7 @@ describe('a backtest of routing rules', () => {
     return large;
   }
 
-  it('with the current rules finds no difference', async () => {
+  it('a backtest of routing rules with the current rules finds no difference', async () => {
     await using on = await startTestService();
     await saveRules(on, HALVES, CALM);
     await past(on);
@@ -273,7 +273,7 @@ describe('a backtest of routing rules', () => {
     assert.equal((await backtest(on, { limit: 7 })).decisions, 7);
   });
 
-  it('with other rules lists exactly the sessions that would get another route, newest first, and writes nothing', async () => {
+  it('a backtest of routing rules with other rules lists exactly the sessions that would get another route, newest first, and writes nothing', async () => {
     await using on = await startTestService();
     const rest = { id: 'rest', then: { priority: 'sandbox_card_acquirer' } };
     await saveRules(on, rest);
@@ -297,7 +297,7 @@ describe('a backtest of routing rules', () => {
     assert.deepEqual(await routingRows(on), before);
   });
 
-  it('rejects invalid parameters', async () => {
+  it('a backtest of routing rules rejects invalid parameters', async () => {
     await using on = await startTestService();
     for (const body of [
       ...[0, 1001, 1.5, '5'].map((limit) => ({ limit })),
@@ -315,7 +315,7 @@ describe('a backtest of routing rules', () => {
 });
 
 describe('routing rules from a file', () => {
-  it('are active from the start, and the API cannot change them', async () => {
+  it('routing rules from a file are active from the start, and the API cannot change them', async () => {
     using file = temporaryFile('rules.json', setOf(LOCALS_ONLY));
     const variables = { ROUTING_RULES_FILE: file.path };
     await using on = await startTestService({ variables });
@@ -329,7 +329,7 @@ describe('routing rules from a file', () => {
     assert.equal((await rulesOf(again)).version, 1);
   });
 
-  it('stay active if the file becomes invalid, and the error is logged', async () => {
+  it('routing rules from a file stay active if the file becomes invalid, and the error is logged', async () => {
     using file = temporaryFile('rules.json', setOf(LOCALS_ONLY));
     const variables = { ROUTING_RULES_FILE: file.path };
     await using on = await startTestService({ variables });
@@ -345,7 +345,7 @@ describe('routing rules from a file', () => {
     assert.deepEqual((await rulesOf(again)).ruleSet.rules, [LOCALS_ONLY]);
   });
 
-  it('prevent the start on a new database if the file is unreadable', async () => {
+  it('routing rules from a file prevent the start on a new database if the file is unreadable', async () => {
     for (const [content, name] of [
       ['{"version":1,', 'rules.json'],
       [INVALID, 'rules.json'],

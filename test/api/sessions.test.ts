@@ -15,7 +15,7 @@ const send = (body: unknown) => call<CheckoutSession>('POST', api.url('sessions'
 const isReplayed = ({ headers }: { headers: Headers }) => headers.get('idempotent-replayed') === 'true';
 
 describe('creating a session', () => {
-  it('returns a routed session whose checkoutUrl contains its id', async () => {
+  it('creating a session returns a session with the status routed, whose checkoutUrl contains its id', async () => {
     const fields = { redirectUrl: 'https://shop.example/thanks', metadata: { orderId: 'A-1' } };
     const { id, customerId, created, expiresAt, ...session } = await create(fields);
     assert.match(`${id} ${customerId}`, /^chk_[0-9a-z]{36} cus_[0-9a-z]{36}$/);
@@ -34,26 +34,26 @@ describe('creating a session', () => {
     });
   });
 
-  it('defaults to sandbox, no metadata and a redirect to the status page of the checkout', async () => {
+  it('a session is created in sandbox, without metadata and with a redirect to its status page, unless the request says otherwise', async () => {
     const { id, environment, metadata, redirectUrl } = await create();
     assert.deepEqual([environment, metadata], ['sandbox', {}]);
     assert.equal(redirectUrl, `${tillway.url}/checkout/${id}/complete`);
   });
 
-  it('creates one customer per email address, in any case', async () => {
+  it('creating a session creates one customer per email address, in any case', async () => {
     const { customerId } = await create({ customer: 'New.Buyer@Example.com' });
     assert.equal((await create({ customer: 'new.buyer@example.COM' })).customerId, customerId);
     assert.equal((await api.get<{ email: string }>(`customers/${customerId}`)).email, 'New.Buyer@Example.com');
   });
 
-  it('creates one customer for 20 simultaneous sessions of a new buyer', async () => {
+  it('creating a session creates one customer for 20 simultaneous sessions of a new buyer', async () => {
     const all = await Promise.all(Array.from({ length: 20 }, () => create({ customer: 'rush@example.com' })));
     assert.equal(new Set(all.map(({ customerId }) => customerId)).size, 1);
     assert.equal(new Set(all.map(({ id }) => id)).size, 20);
   });
 
   // test/contract/fields.test.ts tests the limits of every field.
-  it('names every invalid field in the error, and stores nothing', async () => {
+  it('a session request with invalid fields is rejected with every invalid field named, and nothing is stored', async () => {
     const before = await api.ids('sessions?limit=100');
     for (const [overrides, path, code] of [
       [{ product: '' }, 'product', 'too_small'],
@@ -77,7 +77,7 @@ describe('creating a session', () => {
 });
 
 describe('the idempotency key of a session', () => {
-  it('returns the first response for the same input, even after the session has changed', async () => {
+  it('a repeated session request with the same idempotency key returns the first response, even after the session has changed', async () => {
     const input = { idempotencyKey: 'same-input-1', metadata: { a: '1', b: '2' } };
     const first = await send(sessionBody(input));
     assert.equal(first.headers.get('idempotent-replayed'), null);
@@ -87,7 +87,7 @@ describe('the idempotency key of a session', () => {
     assert.deepEqual(again.body, first.body);
   });
 
-  it('compares the last value of a repeated field, which is also the stored value', async () => {
+  it('of a repeated JSON field in a session request, the last value is stored and compared for the idempotency key', async () => {
     const body = (amounts: string) =>
       `{"product":"Field guide","customer":"buyer@example.com","idempotencyKey":"stands-twice-1",${amounts}}`;
     const first = await send(body('"amount":10,"amount":49.99'));
@@ -99,20 +99,20 @@ describe('the idempotency key of a session', () => {
     await api.refused('422 idempotency_conflict', 'POST sessions', body('"amount":49.99,"amount":10'));
   });
 
-  it('is still free after a rejected request', async () => {
+  it('the idempotency key of a session is still free after a rejected request', async () => {
     const idempotencyKey = 'rejected-1';
     await api.refused('400 invalid_input', 'POST sessions', sessionBody({ idempotencyKey, amount: 0 }));
     const accepted = await send(sessionBody({ idempotencyKey }));
     assert.deepEqual([accepted.status, isReplayed(accepted)], [200, false]);
   });
 
-  it('is scoped by environment', async () => {
+  it('the idempotency key of a session is scoped by environment', async () => {
     const sandbox = await create({ idempotencyKey: 'per-environment-1' });
     const production = await create({ idempotencyKey: 'per-environment-1', environment: 'production' });
     assert.notEqual(sandbox.id, production.id);
   });
 
-  it('creates one session for 50 simultaneous requests', async () => {
+  it('50 simultaneous requests with one idempotency key create one session', async () => {
     const body = sessionBody({ idempotencyKey: 'simultaneous-1' });
     const all = await Promise.all(Array.from({ length: 50 }, () => send(body)));
     assert.equal(new Set(all.map((answer) => answer.body.id)).size, 1);
@@ -121,13 +121,13 @@ describe('the idempotency key of a session', () => {
 });
 
 describe('a session', () => {
-  it('can be expired before the buyer has started to pay, also repeatedly', async () => {
+  it('a session can be expired before the buyer has started to pay, also repeatedly', async () => {
     const { id } = await create();
     for (let time = 0; time < 2; time++)
       assert.equal((await api.post<CheckoutSession>(`sessions/${id}/expire`)).status, 'expired');
   });
 
-  it('that is never started expires at its expiry time, without an event', async () => {
+  it('a session that is never started expires at its expiry time, without an event', async () => {
     const { id } = await create();
     const { store } = tillway.service.deps;
     await tillway.pass(86_399_000);

@@ -46,7 +46,7 @@ async function owed(paymentId: string): Promise<number> {
 }
 
 describe('POST payments/{id}/settle', () => {
-  test('records the payout of the net amount, and returns the same settlement when repeated', async () => {
+  test('POST payments/{id}/settle records the payout of the net amount, and returns the same settlement when repeated', async () => {
     const { paymentId, sessionId } = await pay();
     assert.equal(await owed(paymentId), 4854);
     const first = await settle(paymentId, { reference: 'PO-1', settledAt: '2026-02-28T10:00:00Z' });
@@ -68,13 +68,13 @@ describe('POST payments/{id}/settle', () => {
     assert.deepEqual(await settle(sessionId), first);
   });
 
-  test('rejects a pending payment', async () => {
+  test('POST payments/{id}/settle rejects a pending payment', async () => {
     const { paymentId } = await pay('provider_pending');
     const { message } = await refuseToSettle('409 invalid_state', paymentId);
     assert.equal(message, 'The payment is pending: only paid payments are paid out.');
   });
 
-  test('rejects an amount other than the merchant’s share, before and after the settlement', async () => {
+  test('POST payments/{id}/settle rejects an amount other than the merchant’s share, before and after the settlement', async () => {
     const { paymentId } = await pay();
     const wrong = await refuseToSettle('409 invalid_state', paymentId, { amount: 48.53 });
     assert.equal(wrong.field, 'amount');
@@ -86,7 +86,7 @@ describe('POST payments/{id}/settle', () => {
     await settle(paymentId, { amount: PAID_OUT });
   });
 
-  test('pays out an accepted wrong amount, including 0 and more than the price', async () => {
+  test('POST payments/{id}/settle pays out an accepted wrong amount, including 0 and more than the price', async () => {
     for (const [received, paidOut] of [
       [145, 0],
       [2_000_000, 19_998.55],
@@ -101,7 +101,7 @@ describe('POST payments/{id}/settle', () => {
     }
   });
 
-  test('rejects a future time, a time before 2000 and an unknown field', async () => {
+  test('POST payments/{id}/settle rejects a future time, a time before 2000 and an unknown field', async () => {
     const { paymentId } = await pay();
     const early = { settledAt: '1999-12-31T23:59:59.999Z' };
     for (const body of [{ settledAt: '2026-03-01T12:00:00.001Z' }, { when: 1 }])
@@ -111,7 +111,7 @@ describe('POST payments/{id}/settle', () => {
     await settle(paymentId, { settledAt: '2000-01-01T00:00:00Z' });
   });
 
-  test('pays out the rest of a partly refunded payment, and rejects a fully refunded payment', async () => {
+  test('POST payments/{id}/settle pays out the rest of a partly refunded payment, and rejects a fully refunded payment', async () => {
     const half = await pay();
     await refund(half.paymentId, { amount: 20 });
     const rest = await owed(half.paymentId);
@@ -127,7 +127,7 @@ describe('POST payments/{id}/settle', () => {
 });
 
 describe('settlement reported by the provider', () => {
-  test('is applied once, after the settlement delay of the simulated provider', async () => {
+  test('a settlement report of the simulated provider is applied once, after its settlement delay', async () => {
     const { id, sessionId, ledgerStatus } = await payAtProvider();
     assert.equal(ledgerStatus, 'pending');
     await on.pass(DELAY_MS - 1);
@@ -144,7 +144,7 @@ describe('settlement reported by the provider', () => {
     ]);
   });
 
-  test('is ignored if the payment was settled before', async () => {
+  test('a settlement report about a payment that is already settled is ignored', async () => {
     const { id, sessionId } = await payAtProvider();
     await settle(id, { reference: 'by hand' });
     await on.pass(DELAY_MS);
@@ -154,7 +154,7 @@ describe('settlement reported by the provider', () => {
   });
 
   for (const status of ['pending', 'succeeded'] as const) {
-    test(`of a payment with a ${status} refund is applied when that refund fails`, async () => {
+    test(`a settlement report about a payment with a ${status} refund is applied when that refund fails`, async () => {
       const { deps } = on.service;
       const { sessionId, paymentId } = await pay();
       const refundRecord = (await deps.store.refund((await refund(paymentId)).id))!;
@@ -175,7 +175,7 @@ describe('settlement reported by the provider', () => {
     });
   }
 
-  test('is not reported for a refunded charge', async () => {
+  test('the simulated provider reports no settlement of a refunded charge', async () => {
     const { id, sessionId } = await payAtProvider();
     await refund(id);
     await on.pass(1000);
@@ -198,7 +198,7 @@ describe('import of a settlement file', () => {
     return body;
   }
 
-  test('reports every line, settles the matching payments, and changes nothing on a second import', async () => {
+  test('the import of a settlement file reports every line, settles the matching payments, and changes nothing on a second import', async () => {
     const ids: string[] = [];
     for (const status of ['paid', 'paid', 'provider_pending', 'paid', 'paid'] as const)
       ids.push((await pay(status)).paymentId);
@@ -245,7 +245,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     assert.equal(message, '0 of 12 lines settled, 2 settled before, 10 not matched, nothing was changed.');
   });
 
-  test('a dry run reports the same result and settles nothing', async () => {
+  test('a dry run of a settlement import reports the same result and settles nothing', async () => {
     const { paymentId } = await pay();
     const { dryRun, message, entries } = await importFile(file(line(paymentId)), '?dryRun=true');
     assert.deepEqual([dryRun, message], [true, '1 of 1 lines would be settled, nothing was changed.']);
@@ -254,7 +254,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     assert.equal((await importFile(file(line(paymentId)))).message, '1 of 1 lines settled.');
   });
 
-  test('finds payments by the provider reference', async () => {
+  test('the import of a settlement file finds payments by their provider reference', async () => {
     const { id, providerReference } = await payAtProvider();
     const find = async (reference: string) =>
       (await importFile(`reference,amount,currency\n${line(reference)}`)).entries[0]!;
@@ -265,7 +265,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     assert.equal(entries[0]!.code, 'reference_differs');
   });
 
-  test('a file of another environment settles nothing', async () => {
+  test('the import of a settlement file of another environment settles nothing', async () => {
     const { paymentId } = await pay();
     const { entries } = await importFile(file(line(paymentId)), '?environment=production');
     const message = 'The payment is of sandbox, and the file of production.';
@@ -273,7 +273,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     assert.equal(await ledgerStatusOf(paymentId), 'pending');
   });
 
-  test('rejects a file that is not a settlement CSV, and names the fault', async () => {
+  test('the import of a settlement file rejects a file that is not a settlement CSV, and names the fault', async () => {
     const faults: [string | Uint8Array, RegExp][] = [
       ['', /The file is empty/],
       ['amount,currency\n1,USD\n', /neither payment_id nor reference/],
@@ -290,7 +290,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     await refused([415, 'unsupported_media_type'], method, url, '{}', { 'content-type': 'application/json' });
   });
 
-  test('accepts at most 10000 lines and 1 MiB', async () => {
+  test('a settlement file may have at most 10000 lines and 1 MiB', async () => {
     const lines = (count: number) => file(line('pay_gone', '1').repeat(count));
     assert.equal((await importFile(lines(10_000), '?dryRun=true')).notMatched.lines, 10_000);
     const { message } = await refused([400, 'invalid_input'], ...importOf(lines(10_001)));
@@ -301,7 +301,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     assert.equal(tooLarge.body.error.message, 'The file is larger than 1 MiB.');
   });
 
-  test('settles each payment once if two instances import the same file simultaneously', async () => {
+  test('the import of a settlement file settles each payment once if two instances import the same file simultaneously', async () => {
     await using other = await startTestService({ beside: on });
     const paid = await Promise.all(Array.from({ length: 12 }, () => pay()));
     const text = file(...paid.map(({ paymentId }) => line(paymentId)));
@@ -311,7 +311,7 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     for (const { paymentId } of paid) assert.equal(await owed(paymentId), 0);
   });
 
-  test('does not match a payment that was settled with another amount', async () => {
+  test('the import of a settlement file does not match a payment that was settled with another amount', async () => {
     const { paymentId } = await pay();
     await settle(paymentId);
     const { entries } = await importFile(file(line(paymentId, '1')));

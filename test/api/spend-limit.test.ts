@@ -31,7 +31,7 @@ async function spentBy(key: string): Promise<number> {
 }
 
 describe('the spend limit of an agent key', () => {
-  it('applies per checkout', async () => {
+  it('the spend limit of an agent key applies per checkout', async () => {
     const key = await agent({ spendPerCheckout: 50 });
     await pay(key, 50);
     const { field, message } = await refuse(key, 50.01);
@@ -40,7 +40,7 @@ describe('the spend limit of an agent key', () => {
     await pay(key, 50);
   });
 
-  it('applies per day; the error names the remaining amount and the start of the next day', async () => {
+  it('the spend limit of an agent key applies per day; the error names the remaining amount and the start of the next day', async () => {
     const key = await agent({ spendPerDay: 100 });
     await pay(key, 60.5);
     const { message, suggestion } = await refuse(key, 39.51);
@@ -51,7 +51,7 @@ describe('the spend limit of an agent key', () => {
     assert.match((await refuse(key, 0.01)).message, /\$0\.00 is left today/);
   });
 
-  it('applies to actions with status 400, and a preview spends nothing', async () => {
+  it('an agent action above the spend limit of its key is answered with 400, and a preview spends nothing', async () => {
     const key = await agent({ spendPerDay: 10 });
     const request = (action: string, amount: number) =>
       ['POST', `${service.url}/api/agent/actions/${action}`, sessionBody({ amount }), bearer(key)] as const;
@@ -61,7 +61,7 @@ describe('the spend limit of an agent key', () => {
     assert.equal(await spentBy(key), 0);
   });
 
-  it('counts created sessions, but not rejected or replayed requests', async () => {
+  it('the spend limit of an agent key counts created sessions, but not rejected or replayed requests', async () => {
     const key = await agent({ spendPerDay: 100 });
     const keyed = { idempotencyKey: `order-${key.slice(-8)}` };
     const { id } = await pay(key, 70, keyed);
@@ -75,7 +75,7 @@ describe('the spend limit of an agent key', () => {
     assert.equal(await spentBy(key), 10_000);
   });
 
-  it('applies to its own key only, and never to a write key', async () => {
+  it('the spend limit of an agent key applies to its own key only, and never to a write key', async () => {
     for (const key of [await agent({ spendPerDay: 50 }), await agent({ spendPerDay: 50 })]) await pay(key, 50);
     const write = await makeKey(service.url, 'sandbox', { scope: 'write' });
     for (let times = 0; times < 3; times++) await pay(write, 9000);
@@ -84,7 +84,7 @@ describe('the spend limit of an agent key', () => {
     await refuse(live, 1, { environment: 'production' });
   });
 
-  it('rejects every payment once the key is revoked, also on an instance that caches the key', async () => {
+  it('the spend limit of an agent key rejects every payment once the key is revoked, also on an instance that caches the key', async () => {
     const key = await agent({ spendPerDay: 50 });
     await pay(key, 1);
     const { store, now } = service.service.deps;
@@ -95,7 +95,7 @@ describe('the spend limit of an agent key', () => {
     assert.equal(headers.get('www-authenticate'), 'Bearer');
   });
 
-  it('starts again at midnight UTC', async () => {
+  it('the spend limit of an agent key starts again at midnight UTC', async () => {
     const key = await agent({ spendPerDay: 50 });
     await pay(key, 50);
     const untilMidnight = 86_400_000 - (service.clock.now() % 86_400_000);
@@ -120,7 +120,7 @@ function faultsOf(limit: number, created: number[], refused: number[], spent: nu
 }
 
 describe('the spend limit of an agent key on two instances', () => {
-  it('is never exceeded by simultaneous requests, and no payment within the limit is rejected', async () => {
+  it('simultaneous requests to two instances never exceed the spend limit of a key, and no payment within it is rejected', async () => {
     const amounts = fc.array(fc.integer({ min: 1, max: 6000 }), { minLength: 12, maxLength: 24 });
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 100, max: 20_000 }), amounts, async (limit, cents) => {
@@ -141,7 +141,7 @@ describe('the spend limit of an agent key on two instances', () => {
     );
   });
 
-  it('is exceeded without the spend guard, and this test detects it', async () => {
+  it('the check of simultaneous requests detects that the spend limit is exceeded without the spend guard', async () => {
     const key = await agent({ spendPerDay: 100 });
     const deps = service.service.deps as AppDeps;
     const caller = await deps.store.apiKeyByHash(hashOfKey(key));

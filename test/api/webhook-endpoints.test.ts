@@ -49,7 +49,7 @@ const api = endpointsOf(tillway);
 const timeOf = ({ clock }: TestService, later = 0) => new Date(clock.now() + later).toISOString();
 
 describe('creating a webhook endpoint', () => {
-  test('returns the endpoint and its secret, and no later response, log line or database row contains the secret', async () => {
+  test('creating a webhook endpoint returns the endpoint and its secret, and no later response, log line or database row contains the secret', async () => {
     const fields = { events: ['payment.paid'], description: 'Order system', environment: 'production' };
     const { secret, ...shown } = await api.create(fields);
     assert.match(shown.id, /^whe_\w{36}$/);
@@ -79,13 +79,13 @@ describe('creating a webhook endpoint', () => {
     await api.remove(shown.id);
   });
 
-  test('defaults to sandbox and to the event types of a status', async () => {
+  test('a webhook endpoint is created in sandbox and for the event types of session statuses, unless the request says otherwise', async () => {
     const { id, environment, events, description } = await api.create();
     assert.deepEqual([environment, events, description], ['sandbox', STATUS_TYPES, '']);
     await api.remove(id);
   });
 
-  test('allows at most 20 endpoints in an environment, also with simultaneous requests', async () => {
+  test('creating a webhook endpoint allows at most 20 endpoints in an environment, also with simultaneous requests', async () => {
     const url = gatewayOf(tillway).url('webhook-endpoints');
     const answers = await Promise.all(
       Array.from({ length: 24 }, () => call<Endpoint & Refusal>('POST', url, { url: URL })),
@@ -106,7 +106,7 @@ describe('creating a webhook endpoint', () => {
   });
 
   const TOO_LONG = `https://shop.example/${'a'.repeat(2049 - 'https://shop.example/'.length)}`;
-  test('rejects invalid fields, and names the field and the problem', async () => {
+  test('creating a webhook endpoint rejects invalid fields, and names the field and the problem', async () => {
     const urls: [url: string, message: RegExp][] = [
       ['', /absolute http or https URL/],
       ['shop.example', /absolute http or https URL/],
@@ -153,7 +153,7 @@ describe('creating a webhook endpoint', () => {
     assert.deepEqual(await api.list(), []);
   });
 
-  test('accepts fields at their limits', async () => {
+  test('a webhook endpoint can be created with fields at their limits', async () => {
     for (const fields of [
       { url: TOO_LONG.slice(0, 2048) },
       { url: 'http://shop.example:8080/hook?token=1' },
@@ -168,7 +168,7 @@ describe('creating a webhook endpoint', () => {
 });
 
 describe('changing a webhook endpoint', () => {
-  test('changes only the given fields', async () => {
+  test('changing a webhook endpoint changes only the given fields', async () => {
     const { secret: _, ...made } = await api.create();
     const { id } = made;
     const moved = { ...made, url: 'https://else.example/hook' };
@@ -181,7 +181,7 @@ describe('changing a webhook endpoint', () => {
     await api.remove(id);
   });
 
-  test('can disable the endpoint with a reason and a time, and enable it again', async () => {
+  test('changing a webhook endpoint can disable the endpoint with a reason and a time, and enable it again', async () => {
     const { secret: _, ...made } = await api.create();
     const disabledReason = 'an operator disabled it';
     const disabled = { ...made, status: 'disabled', disabledReason, disabledAt: timeOf(tillway) };
@@ -190,7 +190,7 @@ describe('changing a webhook endpoint', () => {
     await api.remove(made.id);
   });
 
-  test('rejects the same invalid fields as creating, and an empty change', async () => {
+  test('changing a webhook endpoint rejects the same invalid fields as creating it, and an empty change', async () => {
     const { secret: _, ...made } = await api.create({ environment: 'production' });
     for (const [fields, field] of [
       [{}, 'body'],
@@ -205,7 +205,7 @@ describe('changing a webhook endpoint', () => {
     await api.remove(made.id);
   });
 
-  test('applies every one of several simultaneous changes', async () => {
+  test('changing a webhook endpoint applies every one of several simultaneous changes', async () => {
     const { id } = await api.create();
     const fields = { description: 'x', events: ['payment.paid'], url: 'https://else.example/' };
     const changes = Object.entries(fields).map(([name, value]) => api.patch(id, { [name]: value }));
@@ -218,7 +218,7 @@ describe('changing a webhook endpoint', () => {
 });
 
 describe('rotating a webhook secret', () => {
-  test('lists both secrets without their values during the overlap, and only the new secret after it', async () => {
+  test('rotating a webhook secret lists both secrets without their values during the overlap, and only the new secret after it', async () => {
     const made = await api.create();
     const { secret, secrets } = await api.rotate(made.id, { expiresInHours: 2 });
     assert.notEqual(secret, made.secret);
@@ -230,7 +230,7 @@ describe('rotating a webhook secret', () => {
     await api.remove(made.id);
   });
 
-  test('overlaps for 24 hours by default; with 0, all earlier secrets expire immediately', async () => {
+  test('a rotated webhook secret stays valid for 24 hours by default; with `expiresInHours` 0, it expires immediately', async () => {
     const { id } = await api.create();
     const day = await api.rotate(id);
     assert.equal(day.secrets[1]!.expiresAt, timeOf(tillway, 24 * HOUR));
@@ -241,7 +241,7 @@ describe('rotating a webhook secret', () => {
     await api.remove(id);
   });
 
-  test('retains at most 10 earlier secrets', async () => {
+  test('rotating a webhook secret retains at most 10 earlier secrets', async () => {
     const { id } = await api.create();
     for (let turn = 0; turn < 10; turn++) await api.rotate(id);
     const { suggestion } = await api.refused('409 invalid_state', `POST /${id}/rotate-secret`);
@@ -251,7 +251,7 @@ describe('rotating a webhook secret', () => {
     await api.remove(id);
   });
 
-  test('rejects `expiresInHours` unless it is an integer from 0 to 24', async () => {
+  test('rotating a webhook secret rejects `expiresInHours` unless it is an integer from 0 to 24', async () => {
     const { id } = await api.create();
     for (const expiresInHours of [-1, 25, 1.5, '24', null]) {
       const { field } = await api.refused('400 invalid_input', `POST /${id}/rotate-secret`, { expiresInHours });
@@ -394,7 +394,7 @@ test('a test delivery is one signed sample, marked as a test, and is not stored'
 });
 
 describe('the webhook endpoint from the configuration (WEBHOOK_URL)', () => {
-  test('is listed, and can only be enabled and tested through the API', async (context) => {
+  test('the webhook endpoint from WEBHOOK_URL is listed, and can only be enabled and tested through the API', async (context) => {
     const { url, received } = await receiver(context, 410);
     const variables = { ENCRYPTION_KEY: KEY, WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET };
     await using service = await startTestService({ variables });
@@ -420,7 +420,7 @@ describe('the webhook endpoint from the configuration (WEBHOOK_URL)', () => {
     assert(!(await contentsOf(service.databaseUrl)).includes(SECRET));
   });
 
-  test('can be deleted once WEBHOOK_URL is unset, and returns when WEBHOOK_URL is set again', async (context) => {
+  test('the webhook endpoint from WEBHOOK_URL can be deleted once WEBHOOK_URL is unset, and returns when WEBHOOK_URL is set again', async (context) => {
     const { url } = await receiver(context);
     const variables = { WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET };
     await using first = await startTestService({ variables });
