@@ -48,7 +48,7 @@ const nameOf = (answer: { object?: string; action?: string }) =>
 
 describe('a response that is not from Tillway', () => {
   for (const [name, { call, answer }] of Object.entries(CALLS)) {
-    test(`is rejected by ${name}, which accepts its own response`, async () => {
+    test(`${name} rejects a response that is not from Tillway, and accepts a response of its endpoint`, async () => {
       await call(answeredWith(answer));
       const kinds = Object.values(CALLS).map((other) => other.answer);
       const others = kinds.filter((other) => nameOf(other) !== nameOf(answer));
@@ -61,7 +61,7 @@ describe('a response that is not from Tillway', () => {
     });
   }
 
-  test('is rejected by a raw request only if it is an error or not JSON', async () => {
+  test('a raw request rejects a response that is not from Tillway only if the response is an error or not JSON', async () => {
     const request = { method: 'GET', path: '/api/new' } as const;
     for (const body of ['<html>', '', { ok: false, error: { code: 'not_found', message: 'No.' } }]) {
       await assertUnexpected(answeredWith(body).request(request), body);

@@ -1,5 +1,6 @@
 import { type Tillway, webhooks } from '../../sdk/src/index.ts';
 
+/** Request body that creates a session. */
 export const BODY = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
 const SAMPLE = { eventId: 'e', sessionId: 'chk_x', status: 'paid', amount: 1 } as const;
 const EVENT = webhooks.sampleEvent('payment.paid');
@@ -7,7 +8,7 @@ const PAGE = { object: 'list', data: [], hasMore: false };
 
 /** A call of one method of the client. */
 interface MethodCall {
-  /** The smallest response of the service. */
+  /** Minimal response of the service that the client accepts. */
   answer: object;
   call(tillway: Tillway): Promise<unknown>;
 }
@@ -81,6 +82,7 @@ const ROWS: [method: string, answer: string | object, ...args: unknown[]][] = [
 
 type Methods = Record<string, (...args: unknown[]) => Promise<unknown>>;
 
+/** One valid call of every SDK method that calls one endpoint, by the name of the method. */
 export const CALLS: Readonly<Record<string, MethodCall>> = Object.fromEntries(
   ROWS.map(([name, answer, ...args]) => {
     const [resource = '', method] = name.split('.');

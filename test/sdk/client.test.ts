@@ -9,7 +9,7 @@ import { scriptedFetch } from './recorder.ts';
 
 /** Methods that do not correspond to one endpoint. */
 const NOT_ONE_ENDPOINT = ['events.feed', 'request', 'testClock.ready'];
-/** Methods with a file as response, which test/sdk/ledger.test.ts covers. */
+/** Methods whose response is a file; test/sdk/ledger.test.ts tests them. */
 const FILE_METHODS: Record<string, string> = { 'ledger.export': 'GET /api/gateway/ledger/export' };
 
 /** Methods that the client does not retry, because a repetition has a further effect. */
@@ -50,7 +50,7 @@ function methodNames(value: object): string[] {
 }
 
 describe('the SDK client', () => {
-  test('has exactly one method for each endpoint that the service describes', async () => {
+  test('the SDK client has exactly one method for each endpoint that the service describes', async () => {
     await using service = await startTestService();
     const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as { paths: Record<string, object> };
     const described = Object.entries(document.paths)
@@ -67,7 +67,7 @@ describe('the SDK client', () => {
     assert.deepEqual([...called, ...Object.values(FILE_METHODS)].toSorted(), described.toSorted());
   });
 
-  test('has exactly the methods that its README lists and these tests call', () => {
+  test('the SDK client has exactly the methods that its README lists and these tests call', () => {
     const tillway = new Tillway();
     const found = Object.entries(tillway).flatMap(([name, resource]) =>
       methodNames(resource as object).map((method) => `${name}.${method}`),
@@ -77,14 +77,14 @@ describe('the SDK client', () => {
     assert.deepEqual(readmeMethods().toSorted(), known);
   });
 
-  test('retries only methods whose repetition has no further effect', async () => {
+  test('the SDK client retries only methods whose repetition has no further effect', async () => {
     const attempts = await Promise.all(
       Object.entries(CALLS).map(async ([name, { call, answer }]) => ({ name, count: await attemptsOf(call, answer) })),
     );
     assert.deepEqual(attempts.flatMap(({ name, count }) => (count === 1 ? [name] : [])).toSorted(), NOT_RETRIED);
   });
 
-  test('retries a raw request only with an idempotent HTTP method or an idempotency key', async () => {
+  test('the SDK client retries a raw request only with an idempotent HTTP method or an idempotency key', async () => {
     const path = '/api/new';
     const attempts = (request: RawRequest) => attemptsOf((tillway) => tillway.request(request));
     for (const method of ['GET', 'PUT', 'DELETE'] as const) assert.equal(await attempts({ method, path }), 2, method);
@@ -92,7 +92,7 @@ describe('the SDK client', () => {
     assert.equal(await attempts({ method: 'POST', path, idempotencyKey: 'key-12345' }), 2);
   });
 
-  test('sends its version, and the headers and parameters of the caller', async () => {
+  test('the SDK client sends its version, and the headers and parameters of the caller', async () => {
     const { fetch, sent } = scriptedFetch({ body: CALLS['payments.list']!.answer });
     const tillway = new Tillway({ fetch, baseUrl: 'https://pay.example/till/', headers: { 'x-proxy': 'open' } });
     await tillway.payments.list({ limit: 5, status: 'paid', paymentId: undefined }, { headers: { 'x-call': 'one' } });
@@ -112,7 +112,7 @@ describe('the SDK client', () => {
     assert.equal(VERSION, manifest.version);
   });
 
-  test('adds an idempotency key to each creation without one', async () => {
+  test('the SDK client adds an idempotency key to each creation request that has none', async () => {
     const calls = ['sessions.create', 'checkout.create', 'sessions.create', 'checkout.preview'];
     const { fetch, sent } = scriptedFetch(...calls.map((name) => ({ body: CALLS[name]!.answer })));
     const tillway = new Tillway({ fetch });
@@ -126,7 +126,7 @@ describe('the SDK client', () => {
     assert.deepEqual(keys.slice(2), ['order-1001', undefined]);
   });
 
-  test('encodes ids, and rejects ids that would address another endpoint', async () => {
+  test('the SDK client encodes ids, and rejects ids that would address another endpoint', async () => {
     const { fetch, sent } = scriptedFetch({ body: CALLS['customers.get']!.answer });
     const tillway = new Tillway({ fetch });
     await tillway.customers.get('a/b?c#d é');
@@ -138,7 +138,7 @@ describe('the SDK client', () => {
     assert.deepEqual(sent, []);
   });
 
-  test('rejects parameters that are absent or no object', async () => {
+  test('the SDK client rejects parameters that are absent or no object', async () => {
     const { fetch, sent } = scriptedFetch({});
     const tillway = new Tillway({ fetch });
     for (const given of [undefined, null, 'Field guide', [BODY]]) {
@@ -151,7 +151,7 @@ describe('the SDK client', () => {
     assert.deepEqual(sent, []);
   });
 
-  test('sends a raw request', async () => {
+  test('the SDK client sends a raw request', async () => {
     const { fetch, sent } = scriptedFetch({ body: { a: 1 } });
     const tillway = new Tillway({ fetch });
     const answer = await tillway.request<{ a: number }>({
@@ -167,7 +167,7 @@ describe('the SDK client', () => {
     await assert.rejects(tillway.request({ method: 'GET', path: 'api/new' }), { message: /must start with a slash/ });
   });
 
-  test('rejects an invalid base URL, timeout or number of retries', () => {
+  test('the SDK client rejects an invalid base URL, timeout or number of retries', () => {
     const invalid = ['pay.example', 'ftp://pay.example', '', 'https://pay.example/?a=1', 'https://a:b@pay.example'];
     for (const baseUrl of invalid) {
       assert.throws(() => new Tillway({ baseUrl }), { name: 'TypeError', message: /^baseUrl must/ }, baseUrl);

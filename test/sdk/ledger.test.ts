@@ -32,7 +32,7 @@ async function textOf(parts: AsyncIterable<string>): Promise<string> {
 }
 
 describe('the ledger methods of the SDK', () => {
-  test('read balances, the journal and the export', async () => {
+  test('the ledger methods of the SDK read balances, the journal and the export', async () => {
     const { environments } = await tillway.ledger.balances({ environment: 'sandbox' });
     assert.equal(environments[0]!.total, 0);
     const ids: string[] = [];
@@ -42,7 +42,7 @@ describe('the ledger methods of the SDK', () => {
     assert.deepEqual(csv.match(/^(?!entry_id)[^,\r\n]+(?=,)/gm), ids.toReversed());
   });
 
-  test('throw if an export is rejected, is not from Tillway, breaks off or times out', async () => {
+  test('the ledger methods of the SDK throw if an export is rejected, is not from Tillway, breaks off or times out', async () => {
     await assert.rejects(textOf(tillway.ledger.export({ sessionId: 'pay_1' })), { code: 'invalid_input' });
 
     const answering = (body: string | ReadableStream, type: string) =>
@@ -69,7 +69,7 @@ describe('the ledger methods of the SDK', () => {
 });
 
 describe('the ledger and settlement commands', () => {
-  test('print balances and journal, and export the ledger', async () => {
+  test('the ledger and settlement commands print balances and journal, and export the ledger', async () => {
     const balances = await runIn(on, 'ledger', 'balances', '--environment', 'sandbox');
     assert.equal(balances.code, 0);
     assert.match(balances.stdout, /sandbox +merchant_payable +[\d.]+ USD +291\.30 USD/);

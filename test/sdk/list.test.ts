@@ -24,7 +24,7 @@ function sevenCustomers(): { tillway: Tillway; requests: string[] } {
 const idsOf = async (list: AsyncIterable<{ id: string }>) => (await itemsOf(list)).map(({ id }) => id);
 
 describe('a list of the SDK', () => {
-  test('returns one page if it is awaited', async () => {
+  test('a list of the SDK returns one page if it is awaited', async () => {
     const { tillway, requests } = sevenCustomers();
     assert.deepEqual(await tillway.customers.list({ limit: 2 }), {
       object: 'list',
@@ -52,14 +52,14 @@ describe('a list of the SDK', () => {
       '?limit=2&endingBefore=cus_2 ?limit=2&endingBefore=cus_4 ?limit=2&endingBefore=cus_6',
     ],
   ] as const) {
-    test(`iterates over ${what}`, async () => {
+    test(`a list of the SDK iterates over ${what}`, async () => {
       const { tillway, requests } = sevenCustomers();
       assert.deepEqual(await idsOf(tillway.customers.list(params)), ids);
       assert.equal(requests.join(' '), queries);
     });
   }
 
-  test('requests its first page once', async () => {
+  test('a list of the SDK requests its first page once', async () => {
     const { tillway, requests } = sevenCustomers();
     const list = tillway.customers.list({ limit: 4 });
     await list;
@@ -69,7 +69,7 @@ describe('a list of the SDK', () => {
     assert.equal(requests.length, 2);
   });
 
-  test('can be read page by page, or into an array of limited length', async () => {
+  test('a list of the SDK can be read page by page, or into an array of limited length', async () => {
     const { tillway, requests } = sevenCustomers();
     const pages = await itemsOf(tillway.customers.list({ limit: 5 }).pages());
     assert.deepEqual(

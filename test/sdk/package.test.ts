@@ -35,7 +35,7 @@ async function output(file: string, args: string[], cwd: string, variables: Reco
   return stdout;
 }
 
-/** Packs a copy of the workspace, so that the repository gets no built files. */
+/** Packs a copy of the SDK workspace, so that the build writes no files into the repository. */
 async function packSdk(folder: string): Promise<{ tarball: string; files: string[] }> {
   const copy = join(folder, 'repository');
   mkdirSync(copy);
@@ -73,7 +73,7 @@ describe('the npm package of the SDK', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('contains the built files, the README and the license, and no dependency', () => {
+  test('the npm package of the SDK contains the built files, the README and the license, and no dependency', () => {
     for (const file of ['package.json', 'README.md', 'LICENSE', 'dist/index.js', 'dist/index.d.ts']) {
       assert.ok(files.includes(file), file);
     }
@@ -98,7 +98,7 @@ describe('the npm package of the SDK', () => {
     },
   };
   for (const [name, commandOf] of Object.entries(runtimes)) {
-    test(`runs in ${name}`, async () => {
+    test(`the npm package of the SDK runs in ${name}`, async () => {
       const [file, args] = commandOf();
       const quiet = { DENO_NO_UPDATE_CHECK: '1', DO_NOT_TRACK: '1' };
       const printed = await output(file, [...args, service.url], project, quiet);
@@ -106,7 +106,7 @@ describe('the npm package of the SDK', () => {
     });
   }
 
-  test('runs in a browser, on a page with the origin of the API', async () => {
+  test('the SDK runs in a browser, on a page with the origin of the API', async () => {
     await using browser = await startBrowser();
     const { page } = await openPage(browser);
     writeFileSync(join(project, 'page.html'), PAGE);
@@ -121,7 +121,7 @@ describe('the npm package of the SDK', () => {
     'Node without DOM types': { module: 'nodenext', lib: ['es2022'], types: ['node'] },
     'a bundler': { module: 'esnext', moduleResolution: 'bundler', lib: ['es2022', 'dom'], types: [] },
   })) {
-    test(`has types for ${name}, with the strictest compiler settings`, async () => {
+    test(`the npm package of the SDK has types for ${name}, with the strictest compiler settings`, async () => {
       const config = join(project, `tsconfig.${options.module}.json`);
       const compilerOptions = {
         ...options,
@@ -154,7 +154,7 @@ export async function misuses(tillway: Tillway) {
     // @ts-expect-error -- a paid event is not failed
     if (status === 'failed') return;
   }
-  // @ts-expect-error -- a parsed body is not a raw one
+  // @ts-expect-error -- a parsed body is not a raw body
   await webhooks.verify({ id: 'evt_x' }, {}, '');
 }
 `;

@@ -67,13 +67,13 @@ describe('the README of the SDK', () => {
     return (await import(pathToFileURL(file).href)) as Record<string, unknown>;
   }
 
-  test('has a handler for each framework, and other code', () => {
+  test('the README of the SDK has a webhook handler for each framework, and other code', () => {
     const headings = snippets.map(({ heading }) => heading);
     for (const heading of HANDLERS) assert.ok(headings.includes(heading), heading);
     assert.ok(snippets.length > HANDLERS.length + 5);
   });
 
-  test('has code that compiles', async () => {
+  test('all code in the README of the SDK compiles', async () => {
     const files = snippets.map((snippet, index) => write(`typed-${index}.ts`, snippet));
     const config = {
       extends: join(ROOT, 'tsconfig.json'),
@@ -95,7 +95,7 @@ describe('the README of the SDK', () => {
 
   for (const [index, snippet] of snippets.entries()) {
     if (HANDLERS.includes(snippet.heading)) continue;
-    test(`has code under "${snippet.heading}" that prints the output in its comments`, async (context) => {
+    test(`the README code under "${snippet.heading}" prints the output that its comments show`, async (context) => {
       const printed: string[] = [];
       const log = context.mock.method(console, 'log', (...values: unknown[]) => void printed.push(values.join(' ')));
       await load(`run-${index}.ts`, snippet);
@@ -110,7 +110,7 @@ describe('the README of the SDK', () => {
   }
 
   for (const heading of HANDLERS) {
-    test(`has a handler for ${heading} that processes a signed event, and rejects every other request`, async (context) => {
+    test(`the README handler for ${heading} processes a signed event, and rejects every other request`, async (context) => {
       context.mock.method(console, 'error', () => undefined);
       const snippet = snippets.find((each) => each.heading === heading)!;
       const handle = await handlerOf(context, heading, await load(`${heading}.ts`, snippet));

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
+/** Code block of the SDK's README. */
 export interface Snippet {
   /** The nearest heading above the code. */
   heading: string;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type Fetch, TillwayError } from '../../sdk/src/index.ts';
 
+/** Request that `scriptedFetch` has recorded. */
 export interface Recorded {
   method: string;
   /** Path and query. */
@@ -9,6 +10,7 @@ export interface Recorded {
   body: unknown;
 }
 
+/** Response that `scriptedFetch` gives. */
 export interface Scripted {
   status?: number;
   headers?: Record<string, string>;

@@ -23,7 +23,7 @@ describe('the SDK client of a running service', () => {
     await receiver[Symbol.asyncDispose]();
   });
 
-  test('creates one session if the first response is lost', async () => {
+  test('the SDK client of a running service creates one session if the first response is lost', async () => {
     let isLost = false;
     const losesFirstResponse = new Tillway({
       baseUrl: service.url,
@@ -41,7 +41,7 @@ describe('the SDK client of a running service', () => {
     assert.deepEqual(sessions, [data]);
   });
 
-  test('verifies the webhook of a payment, and reads the same event and the payment from the API', async () => {
+  test('the SDK client of a running service verifies the webhook of a payment, and reads the same event and the payment from the API', async () => {
     const session = await tillway.sessions.create({ ...BODY, metadata: { orderId: 'A-1001' } });
     await providerSays(service, session.id, 'paid');
     await service.pass(0);

@@ -41,7 +41,7 @@ describe('the transport', () => {
   };
 
   for (const [name, failure] of Object.entries(failures)) {
-    test(`retries a request after ${name}, up to maxRetries times${name === '429' ? '' : ' and only if a repetition has no further effect'}`, async () => {
+    test(`the SDK retries a request after ${name}, up to maxRetries times${name === '429' ? '' : ' and only if a repetition has no further effect'}`, async () => {
       const { transport, sent, slept } = scriptedTransport([failure, failure, { body: { a: 1 } }]);
       const { data, response } = await transport.send(READ);
       assert.deepEqual([data, response.attempts, sent.length, slept], [{ a: 1 }, 3, 3, [500, 1000]]);
@@ -56,7 +56,7 @@ describe('the transport', () => {
     });
   }
 
-  test('does not retry a request after other statuses', async () => {
+  test('the transport of the SDK does not retry a request after other statuses', async () => {
     for (const status of [400, 401, 403, 404, 409, 413, 415, 422, 501]) {
       const { transport, sent } = scriptedTransport([errorResponse(status)]);
       assert.equal((await errorOf(transport.send(READ))).status, status);
@@ -64,7 +64,7 @@ describe('the transport', () => {
     }
   });
 
-  test('retries a request with the same idempotency key', async () => {
+  test('the transport of the SDK retries a request with the same idempotency key', async () => {
     const { transport, sent } = scriptedTransport([errorResponse(503), { body: { object: 'checkout_session' } }]);
     await new SessionsResource(transport).create({ product: 'Field guide', amount: 1, customer: 'a@example.com' });
     assert.equal(sent.length, 2);
@@ -72,13 +72,13 @@ describe('the transport', () => {
     assert.equal((sent[0]!.body as { idempotencyKey: string }).idempotencyKey.slice(0, 12), 'sdk-11111111');
   });
 
-  test('waits before each retry, twice as long up to 8 seconds, with jitter of up to half of the wait', async () => {
+  test('the transport of the SDK waits before each retry, twice as long up to 8 seconds, with jitter of up to half of the wait', async () => {
     const { transport, slept } = scriptedTransport([errorResponse(503)], { maxRetries: 6 }, 0);
     await errorOf(transport.send(READ));
     assert.deepEqual(slept, [250, 500, 1000, 2000, 4000, 4000]);
   });
 
-  test('waits for the time in Retry-After, and does not retry if it is more than 30 seconds', async () => {
+  test('the transport of the SDK waits for the time in Retry-After, and does not retry if it is more than 30 seconds', async () => {
     for (const [value, ms] of [
       ['3', 3000],
       ['Sun, 01 Mar 2026 12:00:07 GMT', 7000],
@@ -96,8 +96,8 @@ describe('the transport', () => {
   });
 });
 
-describe('a call of the transport ends', () => {
-  test('with timed_out after timeoutMs of an attempt, even if fetch ignores its signal', async () => {
+describe('the end of an SDK call', () => {
+  test('a call of the SDK ends with timed_out after timeoutMs of an attempt, even if fetch ignores its signal', async () => {
     const { transport, sent } = scriptedTransport([{ hangs: true }], { timeoutMs: 5, maxRetries: 1 });
     const error = await errorOf(transport.send(READ));
     assert.ok(error instanceof TillwayConnectionError);
@@ -108,7 +108,7 @@ describe('a call of the transport ends', () => {
     assert.equal((await errorOf(ignoresSignal.send(READ))).code, 'timed_out');
   });
 
-  test('with the reason of its signal if the signal is aborted during an attempt or before a retry', async () => {
+  test('a call of the SDK ends with the reason of its signal if the signal is aborted during an attempt or before a retry', async () => {
     const { transport, sent } = scriptedTransport([{ hangs: true }]);
     const controller = new AbortController();
     const options = { signal: controller.signal };
@@ -135,7 +135,7 @@ describe('a call of the transport leaves no timer and no listener behind', () =>
     'after a retry': [errorResponse(503), { body: {} }],
   };
   for (const [name, script] of Object.entries(SCRIPTS)) {
-    test(name, async (context) => {
+    test(`a call of the SDK leaves no timer and no listener behind ${name}`, async (context) => {
       const started = context.mock.method(globalThis, 'setTimeout');
       const cleared = context.mock.method(globalThis, 'clearTimeout');
       const { signal } = new AbortController();
@@ -154,7 +154,7 @@ describe('a call of the transport leaves no timer and no listener behind', () =>
 });
 
 describe('headers of a request', () => {
-  test('are merged case-insensitively: those of the call override those of the client, which override the defaults', async () => {
+  test('headers of an SDK request are merged case-insensitively: the call overrides the client, and the client overrides the defaults', async () => {
     const type = 'application/json; charset=utf-8';
     const client = { Authorization: 'Bearer client', ACCEPT: 'a/b', 'User-Agent': 'shop', 'Content-Type': type };
     const headers = { authorization: 'Bearer call', Accept: 'c/d', 'x-CALL': '2' };
@@ -170,7 +170,7 @@ describe('headers of a request', () => {
     });
   });
 
-  test('with an invalid name or value are rejected before anything is sent, without the value in the error', async () => {
+  test('a header with an invalid name or value is rejected before anything is sent, without the value in the error', async () => {
     for (const [name, value] of [
       ['x-secret', 'hidden\r\nEvil: 1'],
       ['x-secret', 'hidden €'],
@@ -191,7 +191,7 @@ describe('headers of a request', () => {
 describe('the option apiKey', () => {
   const apiKey = `sk_live_${'a'.repeat(43)}`;
 
-  test('is sent as a Bearer token, unless the call has its own Authorization header', async () => {
+  test('the SDK option `apiKey` is sent as a Bearer token, unless the call has its own Authorization header', async () => {
     for (const [options, headers, expected] of [
       [{ apiKey }, {}, `Bearer ${apiKey}`],
       [{ apiKey }, { Authorization: 'Bearer other' }, 'Bearer other'],
@@ -204,7 +204,7 @@ describe('the option apiKey', () => {
     }
   });
 
-  test('appears in no error, not even in the error about an invalid key', async () => {
+  test('the SDK option `apiKey` appears in no error, not even in the error about an invalid key', async () => {
     const { transport } = scriptedTransport([errorResponse(401), { error: new Error('x') }], { apiKey, maxRetries: 0 });
     for (let times = 0; times < 2; times++) {
       const error = await errorOf(transport.send(READ));
@@ -223,7 +223,7 @@ describe('the option apiKey', () => {
 describe('an error of the SDK', () => {
   const transportWith = (answer: Scripted) => scriptedTransport([answer], { maxRetries: 0 }).transport;
 
-  test('has the fields of the response', async () => {
+  test('an error of the SDK has the fields of the response', async () => {
     const issues = [{ path: 'amount', code: 'too_small', message: 'must be more than 0' }];
     const refused = { code: 'invalid_input', message: 'amount: no.', field: 'amount', suggestion: 'Set it.', issues };
     const answer = { status: 400, headers: { 'x-request-id': 'req-1' }, body: { ok: false, error: refused } };
@@ -234,7 +234,7 @@ describe('an error of the SDK', () => {
     assert.match(error.stack!, /^TillwayError: amount: no\.\n {4}at /);
   });
 
-  test('names the address and the cause if the service cannot be reached', async () => {
+  test('an error of the SDK names the address and the cause if the service cannot be reached', async () => {
     const cause = Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:80'), { code: 'ECONNREFUSED' });
     const error = await errorOf(transportWith({ error: new TypeError('fetch failed', { cause }) }).send(READ));
     assert.ok(error instanceof TillwayConnectionError);
@@ -244,7 +244,7 @@ describe('an error of the SDK', () => {
     assert.ok(!('status' in error));
   });
 
-  test('quotes a response that is not from Tillway', async () => {
+  test('an error of the SDK quotes a response that is not from Tillway', async () => {
     const html = { headers: { 'content-type': 'text/html; charset=utf-8' }, body: '<html>\n<h1>Nope</h1>' };
     for (const status of [200, 404, 502]) {
       const error = await errorOf(transportWith({ ...html, status }).send(READ));
@@ -263,7 +263,7 @@ describe('an error of the SDK', () => {
     }
   });
 
-  test('omits fields of the wrong type', async () => {
+  test('an error of the SDK omits fields of the wrong type', async () => {
     const issue = { path: 'amount', code: 'too_small', message: 'must be more than 0' };
     const validFields = { code: 'invalid_input', message: 'No.' };
     for (const [error, issues] of [
@@ -275,7 +275,7 @@ describe('an error of the SDK', () => {
     }
   });
 
-  test('names the target of a redirect', async () => {
+  test('an error of the SDK names the target of a redirect', async () => {
     const answer = { status: 301, headers: { location: 'https://pay.example/x' } };
     const error = await errorOf(transportWith(answer).send(WRITE));
     assert.match(error.message, /^POST http:\/\/127\.0\.0\.1:3000\/x was redirected to https:\/\/pay\.example\/x;/);

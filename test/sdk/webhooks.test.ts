@@ -61,7 +61,7 @@ const gatewayOnly = (headers: Record<string, string>) =>
 const standardOnly = (headers: Record<string, string>) => without(headers, 'x-gateway-signature', 'x-gateway-event');
 
 describe('a sample event', () => {
-  test('of a refund or a dispute has the status paid, and the id that the service gives it', () => {
+  test('a sample event of a refund or a dispute has the status paid, and an id of the form that the service creates', () => {
     const refunded = webhooks.sampleEvent('payment.refunded');
     const { refund, session_id: sessionId, status } = refunded.data;
     assert.deepEqual([refunded.id, status], [refundEventId({ ...refund, sessionId }), 'paid']);
@@ -77,7 +77,7 @@ describe('a sample event', () => {
 });
 
 describe('a signed webhook', () => {
-  test('is accepted under either signature scheme, and only with its own secret, for random secrets, events and times', async () => {
+  test('a signed webhook is accepted under either signature scheme, and only with its own secret, for random secrets, events and times', async () => {
     await fc.assert(
       fc.asyncProperty(
         secrets,
@@ -104,7 +104,7 @@ describe('a signed webhook', () => {
   });
 
   for (const name of ['body', 'x-gateway-signature', 'webhook-signature', 'webhook-timestamp', 'webhook-id']) {
-    test(`is rejected if one bit of any byte of its ${name} is flipped`, async () => {
+    test(`a signed webhook is rejected if one bit of any byte of its ${name} is flipped`, async () => {
       const { headers, body } = await signed();
       for (const schemeHeaders of [gatewayOnly(headers), standardOnly(headers)]) {
         const bytes = Buffer.from(name === 'body' ? body : (schemeHeaders[name] ?? ''));
@@ -124,7 +124,7 @@ describe('a signed webhook', () => {
     });
   }
 
-  test('with random headers and a random body is rejected with a WebhookVerificationError', async () => {
+  test('a request with random headers and a random body is rejected with a WebhookVerificationError', async () => {
     const value = fc.oneof(fc.string(), fc.constant('t=1,v1='), fc.stringMatching(/^t=\d+,v1=[0-9a-f]{64}$/));
     const names = ['x-gateway-signature', 'webhook-signature', 'webhook-id', 'webhook-timestamp', 'x-gateway-event'];
     const headers = fc.dictionary(fc.constantFrom(...names), value);
@@ -138,7 +138,7 @@ describe('a signed webhook', () => {
     );
   });
 
-  test('has the headers that the service sends, and is compatible with stripe and standardwebhooks', async () => {
+  test('a signed webhook has the headers that the service sends, and is compatible with stripe and standardwebhooks', async () => {
     const [stripe, standard, both] = [new Stripe('sk_test_none').webhooks, new Webhook(SECRET), [SECRET, OTHER_SECRET]];
     const { headers, body } = await signed({ secret: both });
     assert.deepEqual(headers, deliveryHeaders({ eventId: EVENT.id, body, timestamp: TIMESTAMP, secrets: both }));
@@ -187,13 +187,13 @@ describe('webhooks.verify', () => {
     'several signatures as the standard joins them': (headers) => withStandard(headers, (right) => `${wrong} ${right}`),
   };
   for (const [name, form] of Object.entries(forms)) {
-    test(`accepts headers as ${name}`, async () => {
+    test(`webhooks.verify accepts headers as ${name}`, async () => {
       const { headers, body } = await signed();
       assert.deepEqual(await verified(body, form(headers)), EVENT);
     });
   }
 
-  test('accepts a time difference of 300 seconds or the given tolerance, and rejects a greater one as stale', async () => {
+  test('webhooks.verify accepts a time difference of 300 seconds or the given tolerance, and rejects a greater one as stale', async () => {
     const { headers, body } = await signed();
     for (const schemeHeaders of [gatewayOnly(headers), standardOnly(headers)]) {
       const at = (seconds: number) => verified(body, schemeHeaders, SECRET, { now: NOW + seconds * 1000 });
@@ -210,7 +210,7 @@ describe('webhooks.verify', () => {
 });
 
 describe('webhooks.verify rejects a request', () => {
-  test('without a signature, or without a part of the Standard Webhooks headers, as missing_header', async () => {
+  test('webhooks.verify rejects a request without a signature, or without a part of the Standard Webhooks headers, as missing_header', async () => {
     const { headers, body } = await signed();
     await assertRejected(verified(body, standardOnly(gatewayOnly(headers))), 'missing_header');
     for (const name of ['webhook-id', 'webhook-timestamp']) {
@@ -222,7 +222,7 @@ describe('webhooks.verify rejects a request', () => {
     }
   });
 
-  test('with a header that cannot be read as malformed_header', async () => {
+  test('webhooks.verify rejects a request with a header that cannot be read as malformed_header', async () => {
     const { headers, body } = await signed();
     for (const header of ['', 'v1=ab', 't=1', 't=1,v1=', 't=x,v1=00', `t=-1,v1=${'0'.repeat(64)}`, 'sha256=abc']) {
       const error = await assertRejected(verified('{}', { 'x-gateway-signature': header }), 'malformed_header');
@@ -237,20 +237,20 @@ describe('webhooks.verify rejects a request', () => {
     }
   });
 
-  test('as wrong_signature if its JSON was parsed and serialized again', async () => {
+  test('webhooks.verify rejects a request as wrong_signature if its JSON was parsed and serialized again', async () => {
     const { headers, body } = await signed();
     const again = JSON.stringify(JSON.parse(body), null, 2);
     const { suggestion } = await assertRejected(verified(again, headers), 'wrong_signature');
     assert.match(suggestion!, /WEBHOOK_SECRET/);
   });
 
-  test('as wrong_signature if the gateway signature is wrong, even if the Standard Webhooks signature is right', async () => {
+  test('webhooks.verify rejects a request as wrong_signature if the gateway signature is wrong, even if the Standard Webhooks signature is right', async () => {
     const { headers, body } = await signed();
     const mixed = { ...headers, 'x-gateway-signature': `t=${TIMESTAMP},v1=${'0'.repeat(64)}` };
     await assertRejected(verified(body, mixed), 'wrong_signature');
   });
 
-  test('as invalid_secret, without the secret in the error', async () => {
+  test('webhooks.verify rejects a request as invalid_secret, without the secret in the error', async () => {
     const { headers, body } = await signed();
     for (const [secret, words] of [
       [`${SECRET}\n`, /leading or trailing whitespace/],
@@ -268,7 +268,7 @@ describe('webhooks.verify rejects a request', () => {
     }
   });
 
-  test('as invalid_payload if the body was parsed, is no event, or is not the event of the headers', async () => {
+  test('webhooks.verify rejects a request as invalid_payload if the body was parsed, is no event, or is not the event of the headers', async () => {
     const { headers } = await signed();
     for (const parsed of [EVENT, null, undefined, 42] as unknown as string[]) {
       const { suggestion } = await assertRejected(verified(parsed, headers), 'invalid_payload');
