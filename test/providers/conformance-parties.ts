@@ -49,6 +49,7 @@ function forgeries({ body, headers }: SentCallback, other: SentCallback): SentCa
   ];
 }
 
+/** Starts the party of the example provider. */
 export async function startExample(): Promise<Party> {
   const { connect, now, context } = laterService();
   const provider = await startExampleParty(now);
@@ -107,6 +108,7 @@ export async function startExample(): Promise<Party> {
   };
 }
 
+/** Starts the party of Stripe, with the scripted Stripe as the provider. */
 export async function startStripe(): Promise<Party> {
   const { connect, now, context } = laterService();
   const stripe = await startScriptedStripe({ now });
@@ -170,6 +172,7 @@ export async function startStripe(): Promise<Party> {
   };
 }
 
+/** Starts the party of the simulated provider, which is part of the service under test. */
 export async function startSimulator(): Promise<Party> {
   const { connect, now, service } = laterService();
   const secrets: string[] = [];

@@ -49,6 +49,7 @@ export interface Party extends AsyncDisposable {
   capturesOf?(payment: Payment): number;
 }
 
+/** Starts the simulated provider of a conformance test. */
 export type StartParty = () => Promise<Party>;
 /** Change that turns a correct adapter into a mutant. */
 export type Mutate = (good: Provider, party: Party) => Provider;
@@ -64,6 +65,7 @@ export interface World extends AsyncDisposable {
   checkLimitMs: number;
 }
 
+/** Starts a party and a service that uses its adapter; `mutate` can replace the adapter by a mutant. */
 export async function startWorld(startParty: StartParty, mutate: Mutate = (good) => good): Promise<World> {
   const party = await startParty();
   const on = await startTestService(party.options);
@@ -350,6 +352,7 @@ export const RULES = {
   },
 } satisfies Record<string, (world: World) => Promise<void>>;
 
+/** Title of a rule of the conformance suite. */
 export type Rule = keyof typeof RULES;
 
 /** Asserts that a check ends within its time limit. The test runs it beside {@link RULES}, because it takes seconds. `silent` never answers. */

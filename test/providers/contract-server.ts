@@ -52,6 +52,7 @@ interface Body {
   schema: Schema & { properties: Record<string, Schema> };
 }
 
+/** HTTP request to Stripe, as the scripted Stripe received it. */
 export interface ContractRequest {
   method: string;
   /** Path and query string. */

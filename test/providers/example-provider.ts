@@ -28,6 +28,7 @@ const outcomeOf = ({ status }: Found) => {
 };
 
 // The HTTP client, and the methods of the adapter.
+/** Creates the adapter of the example provider, a minimal adapter for the conformance suite. */
 export function createExample(
   { id, environment, settings }: Instance<z.output<typeof exampleSettings>>,
   { now, onRefusedKey }: AdapterContext,

@@ -2,6 +2,7 @@ import type { Stripe } from 'stripe';
 
 // The objects of the scripted Stripe: the subset of their fields that the tests need, with the types of Stripe's SDK.
 
+/** Stripe's Checkout Session. */
 export type Session = Pick<
   Stripe.Checkout.Session,
   | 'id'
@@ -21,6 +22,7 @@ export type Session = Pick<
   | 'cancel_url'
   | 'payment_method_types'
 > & { payment_intent: string | null };
+/** Stripe's PaymentIntent. */
 export type Intent = Pick<
   Stripe.PaymentIntent,
   'id' | 'object' | 'livemode' | 'status' | 'amount' | 'currency' | 'created' | 'metadata'
@@ -42,6 +44,7 @@ export type Charge = Pick<
   | 'disputed'
   | 'failure_code'
 > & { payment_intent: string; balance_transaction: string | null };
+/** Stripe's balance transaction. */
 export type Movement = Pick<
   Stripe.BalanceTransaction,
   'id' | 'object' | 'amount' | 'fee' | 'net' | 'currency' | 'type' | 'created' | 'status'
@@ -58,6 +61,7 @@ export type Payout = Pick<
   Stripe.Payout,
   'id' | 'object' | 'livemode' | 'status' | 'amount' | 'currency' | 'created' | 'automatic' | 'arrival_date'
 >;
+/** Event of Stripe, the body of a callback. */
 export interface StripeEvent {
   id: string;
   object: 'event';
@@ -81,6 +85,7 @@ export interface World {
   paidOut: Map<string, string>;
 }
 
+/** Creates the objects of an account without payments. */
 export function emptyWorld(): World {
   return {
     sessions: new Map(),

@@ -56,6 +56,7 @@ interface Reply {
   body: object;
 }
 
+/** Running server that behaves like Stripe, with its objects and the actions of buyer, bank and Stripe. */
 export type ScriptedStripe = Awaited<ReturnType<typeof startScriptedStripe>>;
 
 const HANG_MS = 60_000;

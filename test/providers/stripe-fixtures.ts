@@ -8,6 +8,7 @@ import { type ScriptedStripe, type ScriptedStripeOptions, startScriptedStripe } 
 
 export const CALLBACK_URL = 'http://127.0.0.1:3000/api/providers/stripe_test/callbacks';
 
+/** A Stripe adapter and the scripted Stripe that it is connected to. */
 export interface StripeWorld extends AsyncDisposable {
   stripe: ScriptedStripe;
   provider: Provider;
@@ -59,6 +60,7 @@ export function stripePayment(fields: Partial<Payment> = {}, network = 'card_net
   return { ...payment, route: { ...payment.route, provider: 'stripe_test', network } };
 }
 
+/** Handoff request of a payment. */
 export function handoffOf(payment: Payment, timeoutMs = 2000): HandoffRequest {
   return {
     session: aSession(),

@@ -5,6 +5,7 @@ import { overrideHealth } from '../../src/operations/routing/override-health.ts'
 import { type TestService, type TestServiceOptions, startTestService } from '../support/service.ts';
 import { type ScriptedStripe, startScriptedStripe } from './scripted-stripe.ts';
 
+/** A service and the scripted Stripe that it is configured for. */
 export interface StripeService extends AsyncDisposable {
   on: TestService;
   stripe: ScriptedStripe;
@@ -48,10 +49,12 @@ export async function keepLive({ service: { deps } }: TestService): Promise<void
   for (const { id } of deps.routes) await overrideHealth(deps, id, { health: 'live', reason: 'a test of faults' });
 }
 
+/** Session with its payments and invoices, from the store of the service. */
 export async function checkoutOf({ service }: TestService, id: string): Promise<Checkout> {
   return (await service.deps.store.checkout(id))!;
 }
 
+/** Newest payment of a session. */
 export async function lastPayment(on: TestService, id: string): Promise<Payment> {
   return (await checkoutOf(on, id)).payments.at(-1)!;
 }

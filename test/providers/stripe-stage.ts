@@ -51,6 +51,7 @@ export interface StripeStage {
   assertBooks(unbooked?: number): Promise<void>;
 }
 
+/** Starts the service, the scripted Stripe and the merchant; after the test, stops them and checks all invariants. */
 export async function openStripeStage(context: TestContext): Promise<StripeStage> {
   const [usual, named] = [await startMerchant(), await startMerchant()];
   const variables = {
