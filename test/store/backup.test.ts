@@ -19,7 +19,7 @@ const CLIENTS = 4;
 const SESSIONS_BEFORE = 5 * CLIENTS;
 const run = promisify(execFile);
 
-/** Acknowledged sessions by id; true if the payment was acknowledged too. */
+/** The ids of acknowledged sessions. The value is true if the service also acknowledged the payment. */
 type Acknowledged = Map<string, boolean>;
 
 interface Load extends AsyncDisposable {
@@ -101,7 +101,7 @@ function sessionsIn(path: string): number {
 }
 
 describe('a backup of a service under load', { concurrency: true }, () => {
-  it('by VACUUM INTO on SQLite contains every acknowledged session and payment', async () => {
+  it('a backup by VACUUM INTO on SQLite contains every session and payment acknowledged before it', async () => {
     using folder = temporaryFolder();
     const [path, copy, file] = ['tillway.db', 'backup.db', 'file.db'].map(folder.path) as [string, string, string];
     const acknowledged = await backUp(`sqlite:${path}`, () => {
@@ -110,14 +110,14 @@ describe('a backup of a service under load', { concurrency: true }, () => {
       database.close();
       copyFileSync(path, file);
     });
-    // A copy of the database file alone lacks sessions, because acknowledged writes are first in the write-ahead log.
+    // A copy without the write-ahead log lacks sessions, because SQLite writes to the log before the database file.
     assert(sessionsIn(file) < acknowledged.size);
     assert(sessionsIn(copy) >= acknowledged.size);
     assert.deepEqual(await brokenInvariants(settingsOf(`sqlite:${copy}`)), []);
     assert.deepEqual(await missingFrom(`sqlite:${copy}`, acknowledged), []);
   });
 
-  it('by a base backup of PostgreSQL contains every acknowledged session and payment', async () => {
+  it('a base backup of PostgreSQL contains every session and payment acknowledged before it', async () => {
     using folder = temporaryFolder();
     const copy = folder.path('.');
     await using postgres = await startPostgres();
@@ -131,7 +131,7 @@ describe('a backup of a service under load', { concurrency: true }, () => {
   });
 });
 
-/** Copies the data files while they change, then the write-ahead log. `pg_basebackup` does the same, but is not in the npm package. */
+/** Copies the data files while they change, then the write-ahead log. The npm package of PostgreSQL lacks `pg_basebackup`. */
 async function baseBackup(postgres: Postgres, folder: string): Promise<void> {
   const client = new Client({ connectionString: postgres.adminUrl });
   await client.connect();
@@ -151,7 +151,7 @@ async function baseBackup(postgres: Postgres, folder: string): Promise<void> {
   }
 }
 
-/** Copies with owners and modes, which PostgreSQL checks at its start. Files may disappear during the copy. */
+/** Copies files with their owners and modes, which PostgreSQL checks at its start. Skips files that disappear meanwhile. */
 async function copyInto(folder: string, ...paths: string[]): Promise<void> {
   try {
     await run('cp', ['-a', ...paths, folder]);

@@ -82,7 +82,7 @@ async function probePostgres(url: string): Promise<Probe> {
   await client.connect();
   const names = new Map(INVARIANTS.map(({ name, sql }) => [sql, name]));
   const rows: Probe['rows'] = async (sql, ...params) => {
-    // The server keeps the plan of a statement with a name.
+    // PostgreSQL caches the plan of a named statement.
     const query = { name: names.get(sql), text: forPostgres(sql), values: params };
     return (await client.query<Record<string, unknown>>(query)).rows;
   };
@@ -142,7 +142,7 @@ async function applyStep(probe: Probe, step: ViolationStep): Promise<void> {
 const HISTORIES = 5;
 
 describe('the invariants of the database', () => {
-  test('each injected violation is found by the invariants it breaks, and by no other', (context) =>
+  test('each injected violation is found by the invariants that it breaks, and by no other invariant', (context) =>
     withStore(async (store, url) => {
       await fillWithEveryState(store);
       await using probe = await openProbe(url);
@@ -170,7 +170,7 @@ describe('the invariants of the database', () => {
       }
     }));
 
-  test('every invariant has an injected violation, if possible one that breaks no other invariant', () => {
+  test('every invariant has an injected violation, and where possible a violation that breaks only this invariant', () => {
     const names = INVARIANTS.map(({ name }) => name);
     const found = INJECTED_VIOLATIONS.map(([, broken]) => Object.keys(broken));
     assert.deepEqual([...new Set(found.flat())].toSorted(), names.toSorted());
@@ -185,7 +185,7 @@ describe('the invariants of the database', () => {
 });
 
 describe('the invariants hold', () => {
-  test('after every commit of random histories', () =>
+  test('the invariants hold after every commit of random histories', () =>
     withStore(async (store, url) => {
       await write(store, { type: 'customer_created', customer: aCustomer() });
       await using probe = await openProbe(url);
@@ -200,7 +200,7 @@ describe('the invariants hold', () => {
       assert.ok(commits > 4 * HISTORIES, `only ${commits} commits`);
     }));
 
-  test('after every change of route health', () =>
+  test('the invariants hold after every change of route health', () =>
     withStore(async (store, url) => {
       await using probe = await openProbe(url);
       const deps = checkoutDeps(store);
@@ -225,7 +225,7 @@ describe('the invariants hold', () => {
       assert.ok(transitions > 23, `only ${transitions} transitions`);
     }));
 
-  test('at every moment under load', async (context) => {
+  test('the invariants hold at every moment under load', async (context) => {
     let requests = 0;
     const { url } = await receiver(context, () => (++requests % 5 === 0 ? 503 : 200));
     const variables = { WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET };
@@ -346,7 +346,7 @@ function signalsOf(kind: ResultKind, now: number): HealthSignals {
 type Decide = (checkout: Checkout, ...args: unknown[]) => Decision<string>;
 type Call = { name: string; args: unknown[]; decision: Decision<string> };
 
-/** The decisions that a history applies, with their arguments other than the checkout. */
+/** The calls of decision functions whose results a history applies. `args` omits the first argument, the checkout. */
 function callsOf(history: History): Call[] {
   const calls: Call[] = [];
   const recordingDecisions = Object.entries(real as unknown as Record<string, Decide>).map(
@@ -364,7 +364,7 @@ function callsOf(history: History): Call[] {
   return calls.filter(({ decision }) => Object.isFrozen(decision.next));
 }
 
-/** Commits the decisions of a history like the operations do; yields after every commit. */
+/** Commits the decisions of a history through `commitDecision`, as the operations do. Yields once per commit. */
 async function* replayed(deps: Deps, history: History, index: number): AsyncGenerator<string> {
   const withOwnIds = <Value>(value: Value): Value => {
     const text = JSON.stringify(value);
@@ -418,7 +418,7 @@ describe('tillway doctor', () => {
   };
   const ids = (count: number) => Array.from({ length: count }, (_, index) => idOf('chk', index));
 
-  test('prints the first five ids of each broken invariant and the number of the others, and exits with 1', async () => {
+  test('tillway doctor prints five ids per broken invariant and the number of further ids, and exits with 1', async () => {
     const broken = { one_paid_payment: ids(8), paid_event: ids(1), pending_event: ids(1001) };
     const integrity = ['row 3 missing from index payments_one_paid'];
     const { code, lines } = await runDoctor(doctorAnswers(broken, integrity));
@@ -432,7 +432,7 @@ describe('tillway doctor', () => {
     assert.ok(lines.at(-1)!.startsWith(summary));
   });
 
-  test('prints one JSON document with --json', async () => {
+  test('tillway doctor --json prints one JSON document', async () => {
     const { code, text } = await runDoctor(doctorAnswers({ one_paid_payment: ids(1001) }), { json: true });
     assert.equal(code, 1);
     const { invariants, ...summary } = JSON.parse(text) as {
@@ -446,7 +446,7 @@ describe('tillway doctor', () => {
     );
   });
 
-  test('reports an invariant whose table cannot be read, and checks the other invariants', async () => {
+  test('tillway doctor reports an invariant whose table is unreadable, and checks the other invariants', async () => {
     const damaged = INVARIANTS[3]!;
     const { violations, integrity } = doctorAnswers({});
     const store: Examined = {
@@ -461,7 +461,7 @@ describe('tillway doctor', () => {
     assert.match(lines.at(-1)!, /^1 of \d+ invariants is broken/);
   });
 
-  test('does not report the integrity check as passed if the database has no such check', async () => {
+  test('tillway doctor does not report the integrity check as passed on a database without such a check', async () => {
     const { violations } = doctorAnswers({});
     const { code, lines } = await runDoctor({ violations, integrity: () => Promise.resolve(undefined) });
     assert.equal(code, 0);

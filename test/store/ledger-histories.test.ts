@@ -43,7 +43,7 @@ const anyHistory = fc.record({
   steps: fc.array(anyStep, { minLength: 6, maxLength: 18, size: 'max' }),
 });
 
-/** A payment in the model, which does not read the ledger. */
+/** A payment in the model. The model never reads the ledger. */
 interface KnownPayment {
   id: string;
   sessionId: string;
@@ -52,7 +52,7 @@ interface KnownPayment {
   left: { total: number; gateway: number; cost: number };
   owed: number;
   settled: boolean;
-  /** The provider reported a payout while the whole payment was refunded or had pending refunds. */
+  /** True if the provider reported a payout while the payment was refunded in full or had pending refunds. */
   payoutReported: boolean;
 }
 
@@ -293,7 +293,7 @@ test('after random histories of payments, refunds and settlements, current and p
       assert.deepEqual(await balancesOf(on), { ...EMPTY, ...model.book }, message);
     }
     on.clock.advance(61_000);
-    // These balances hold until the next posting, which is booked at this time.
+    // Balances at a time exclude postings booked exactly at that time, so the next posting does not change them.
     known.push({ at: on.clock.now(), book: { ...EMPTY, ...model.book } });
   }
   for (const { at, book } of known.filter((_, index) => index % 5 === 0))

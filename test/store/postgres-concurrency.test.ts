@@ -25,7 +25,7 @@ describe('a session row that another program has locked', () => {
     await client.query('SELECT 1 FROM sessions WHERE id = $1 FOR UPDATE', [records.session.id]);
   };
 
-  test('does not delay other change sets of the same batch', () =>
+  test('a locked session row does not delay other change sets of the same batch', () =>
     withPostgres(async (opened) => {
       const { store, client } = opened;
       await hold(opened);
@@ -39,7 +39,7 @@ describe('a session row that another program has locked', () => {
       assert.deepEqual(await held, { done: true });
     }));
 
-  test('does not delay later change sets, even if many commits wait for the row', () =>
+  test('a locked session row does not delay later change sets, even if many commits wait for the row', () =>
     withPostgres(async (opened) => {
       const { store, client } = opened;
       await hold(opened);
@@ -61,7 +61,7 @@ describe('a session row that another program has locked', () => {
 });
 
 describe('a server that is no longer the primary', () => {
-  test('is unavailable, and its connections are closed, although it still answers', async () => {
+  test('the store is unavailable and closes its connections while its server is read-only', async () => {
     await using demoted = await startPostgres();
     await withPostgres(async ({ store, postgres, name }) => {
       const backends = async () =>
@@ -82,7 +82,7 @@ describe('a server that is no longer the primary', () => {
     }, demoted);
   });
 
-  test('is unavailable for reads and writes while it rejects connections', () =>
+  test('the store is unavailable for reads and writes while its server rejects connections', () =>
     withPostgres(async ({ store, postgres, name }) => {
       await postgres.query('postgres', `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
       await postgres.query('postgres', END_CONNECTIONS, [name]);
@@ -129,7 +129,7 @@ describe('concurrent commits of deliveries', () => {
   const prepared = (store: Store) =>
     write(store, { type: 'endpoint_saved', endpoint: anEndpoint() }, { type: 'delivery_created', delivery: first });
 
-  test('an attempt is not recorded twice if the acknowledgement of its commit was lost', () =>
+  test('a delivery attempt is recorded once if the acknowledgement of its first commit was lost', () =>
     withPostgres(async ({ store, postgres, name }) => {
       await prepared(store);
       await using proxy = await startProxy(postgres.port);
@@ -142,7 +142,7 @@ describe('concurrent commits of deliveries', () => {
       await proxied.close();
     }));
 
-  test('a delivery created while an earlier one finishes is due at once, not after the lease of the earlier one', () =>
+  test('a delivery created while an earlier delivery finishes is due at once, not after the lease of the earlier delivery', () =>
     withPostgres(async ({ store, client, postgres, name }) => {
       await prepared(store);
       await client.query('BEGIN');

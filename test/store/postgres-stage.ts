@@ -7,21 +7,21 @@ import { type Databases, sharedPostgres } from '../support/postgres.ts';
 
 export const records = checkoutRecords(0);
 export const isUnavailable = (error: unknown) => error instanceof GatewayError && error.code === 'unavailable';
-/** Terminates the connections to a database and waits until they are closed. */
+/** SQL that terminates the connections to database `$1` and waits until they are closed. */
 export const END_CONNECTIONS = 'SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1';
-/** Returns a row if a statement waits for a lock. */
+/** SQL that returns a row if some statement in this database waits for a lock. */
 export const WAITING = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
 export interface OpenedPostgres {
   store: Store;
-  /** A connection of another program. */
+  /** A connection that stands for another program. */
   client: Client;
   postgres: Databases;
   name: string;
   url: string;
 }
 
-/** Runs `use` on a store in a new database that holds these records. */
+/** Runs `use` on a store in a new database that holds `records`. */
 export async function withPostgres(use: (opened: OpenedPostgres) => Promise<void>, cluster?: Databases): Promise<void> {
   const postgres = cluster ?? (await sharedPostgres());
   const name = await postgres.createDatabase();

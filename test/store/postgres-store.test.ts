@@ -17,7 +17,7 @@ before(async () => {
 });
 
 describe('a group commit on PostgreSQL', () => {
-  test('commits all waiting change sets in one round trip', () =>
+  test('a group commit sends all waiting change sets in one round trip', () =>
     withPostgres(async ({ name }) => {
       await using proxy = await startProxy(postgres.port);
       const store = await openTestStore(settingsOf(postgres.url(name, proxy.port)));
@@ -31,7 +31,7 @@ describe('a group commit on PostgreSQL', () => {
       await store.close();
     }));
 
-  test('can exceed the size of one network packet', () =>
+  test('a group commit can exceed the size of one network packet', () =>
     withPostgres(async ({ store }) => {
       const body = 'x'.repeat(100_000);
       const recordSets = Array.from({ length: 40 }, (_, index) => checkoutRecords(index + 1));
@@ -42,7 +42,7 @@ describe('a group commit on PostgreSQL', () => {
 });
 
 describe('locks and lost connections', () => {
-  /** Makes the server abort the next updates of a session with this SQLSTATE. */
+  /** Makes the server abort the next `times` updates of sessions with this SQLSTATE. */
   const endUpdates = (name: string, times: number, sqlState: string) =>
     postgres.query(
       name,
@@ -89,7 +89,7 @@ describe('locks and lost connections', () => {
       assert.equal(await store.apiKey(anApiKey(2).id), undefined);
     }));
 
-  test('a commit fails after waiting too long for a lock', () =>
+  test('a commit that waits too long for a lock fails as unavailable', () =>
     withPostgres(async ({ store, client }) => {
       await client.query('BEGIN');
       await client.query('SELECT 1 FROM sessions WHERE id = $1 FOR UPDATE', [records.session.id]);
@@ -98,14 +98,14 @@ describe('locks and lost connections', () => {
       assert.deepEqual(await store.commit(versionRaised(1)), { done: true });
     }));
 
-  test('terminated connections are replaced', () =>
+  test('the store replaces terminated connections', () =>
     withPostgres(async ({ store, name }) => {
       await postgres.query('postgres', END_CONNECTIONS, [name]);
       assert.deepEqual(await store.session(records.session.id), records.session);
       assert.deepEqual(await store.commit(versionRaised(1)), { done: true });
     }));
 
-  test('a lost connection fails the queries in progress, and no later query', () =>
+  test('a lost connection makes the queries in progress fail, but no later query', () =>
     withPostgres(({ name, url }) =>
       withClient(url, async (client) => {
         await using proxy = await startProxy(postgres.port);
@@ -124,7 +124,7 @@ describe('locks and lost connections', () => {
       }),
     ));
 
-  test('a table with a column of a newer version can be read and written', () =>
+  test('the store reads and writes a table to which a newer version has added a column', () =>
     withPostgres(async ({ store, name }) => {
       assert.deepEqual(await store.session(records.session.id), records.session);
       await postgres.query(name, 'ALTER TABLE sessions ADD COLUMN novelty TEXT');
@@ -133,7 +133,7 @@ describe('locks and lost connections', () => {
     }));
 });
 
-/** Tolerance of the comparison: the store's clock differs by half a round trip. */
+/** Tolerance when two clocks are compared: the store's clock differs from the server's by half a round trip. */
 const CLOCK_ERROR_MS = 1000;
 
 test('the store uses the clock of the database server', () =>
@@ -148,7 +148,7 @@ test('the store uses the clock of the database server', () =>
     await store.close();
   }));
 
-test('pages are sorted by bytes even if the collation of the database is linguistic', () =>
+test('list pages are sorted by bytes even if the collation of the database is linguistic', () =>
   withPostgres(async ({ store, name }) => {
     const [row] = await postgres.query(name, "SELECT 'a' < 'B' AS linguistic");
     assert.equal(row!['linguistic'], true, 'this cluster sorts by bytes, so the test would prove nothing');
@@ -178,7 +178,7 @@ describe('opening a store on PostgreSQL', () => {
     names = [];
   });
 
-  test('creates the tables once for ten concurrent instances', async () => {
+  test('ten stores that open a new database concurrently create the tables once', async () => {
     const name = await database();
     const stores = await Promise.all(Array.from({ length: 10 }, () => openTestStore(settingsOf(postgres.url(name)))));
     const rows = await postgres.query(name, 'SELECT version::int, name FROM schema_migrations ORDER BY version');
@@ -189,7 +189,7 @@ describe('opening a store on PostgreSQL', () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
-  test('rejects a standby, an encoding other than UTF-8 and a wrong password, without the password in the message', async () => {
+  test('opening a store rejects a standby, an encoding other than UTF-8 and a wrong password, and hides the password', async () => {
     const readOnly = await database();
     await postgres.query(readOnly, `ALTER DATABASE ${readOnly} SET default_transaction_read_only = on`);
     await assert.rejects(openTestStore(settingsOf(postgres.url(readOnly))), /read-only, like a standby/);
@@ -209,7 +209,7 @@ describe('opening a store on PostgreSQL', () => {
     });
   });
 
-  test('warns of each setting that can lose acknowledged writes', async () => {
+  test('opening a store warns of each PostgreSQL setting that can lose acknowledged writes', async () => {
     const off = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' };
     await using risky = await startPostgres({ settings: off });
     const warningsOf = async (cluster: Databases, name: string): Promise<unknown[]> => {

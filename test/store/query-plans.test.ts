@@ -53,7 +53,7 @@ function planFaults(database: DatabaseSync, { sql, params }: Statement): string[
   const filtered = sql.includes(' WHERE ');
   return plan.flatMap(({ parent, detail }) => {
     const scan = /^SCAN (\w+)/.exec(detail);
-    // `part`, `queues` and `named` hold rows that bounded branches of the statement have read before.
+    // `part`, `queues` and `named` are subqueries that return a bounded number of rows.
     // Every entry of this partial index matches the condition, and the statement reads one entry.
     if (detail.endsWith(' INDEX events_unplaced') && sql.endsWith(' LIMIT 1')) return [];
     if (scan && !['part', 'queues', 'named'].includes(scan[1]!)) {
@@ -68,7 +68,7 @@ function planFaults(database: DatabaseSync, { sql, params }: Statement): string[
     if (!detail.includes(' USING ')) return [detail];
     // A minimum without a condition is the first entry of an index, provided the index begins with the time column.
     if (!detail.includes('(') && !beginsWithTime(database, detail)) return [detail];
-    // The lookup runs for every due row, so it must be a search by session and endpoint.
+    // The lookup of earlier deliveries runs for every due row, so it must be a search by session and endpoint.
     if (detail.startsWith('SEARCH earlier ') && !detail.includes('(session_id=? AND endpoint_id=?')) return [detail];
     return unindexed(database, sql, detail);
   });
@@ -80,7 +80,7 @@ function isBounded(detail: string): boolean {
     detail === 'SCAN part' ||
     detail === 'SCAN named' ||
     /\((session_id|payment_id|environment=\? AND email_key)=\?\)$/.test(detail) ||
-    // These sort only rows of the same millisecond, or sum the outcomes of a short period.
+    // The first statement sorts only rows of the same millisecond; the others sum the outcomes of a short period.
     detail.startsWith('SEARCH simulated_callbacks USING INDEX simulated_callbacks_due') ||
     detail.endsWith('(environment=? AND route_id=? AND created>?)') ||
     detail.endsWith('(environment=? AND route_id=? AND created>? AND created<?)')

@@ -8,7 +8,7 @@ import { paymentsOf } from '../support/gateway.ts';
 import { startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
 
-test('the doctor finds nothing wrong with a late cost, a refund made at the provider, and a dispute', async () => {
+test('all invariants hold after a late cost report, a refund made at the provider and a dispute', async () => {
   await using tillway = await startTestService();
   const { deps } = tillway.service;
   const sessionId = await createSession(tillway);

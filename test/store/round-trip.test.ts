@@ -74,42 +74,50 @@ describe('records are read unchanged after they are written', () => {
     );
   };
 
-  roundTrip('a checkout: session, payments and invoices', anyCheckout, async (store, drawn, number) => {
-    const written = checkoutOf(drawn, number);
-    await write(store, ...creationOf(written));
-    assert.deepEqual(await store.checkout(written.session.id), written);
-    assert.deepEqual(await store.session(written.session.id), written.session);
-    assert.deepEqual(await store.payment(written.payments[0]!.id), written.payments[0]);
-    assert.deepEqual(await store.invoice(written.invoices[0]!.id), written.invoices[0]);
-  });
-
-  roundTrip('a changed checkout', fc.tuple(anyCheckout, anyCheckout), async (store, drawn, number) => {
-    const [before, after] = [checkoutOf(drawn[0], number), checkoutOf(drawn[1], number)];
-    await write(store, ...creationOf(before));
-    const { status, attempts, announced, retryUntil, wakeAt } = after.session;
-    const version = before.session.version + 1;
-    const session = { ...before.session, version, status, attempts, announced, retryUntil, wakeAt };
-    const { fees, route, providerCost, costRefundable, probe, metadata, created } = before.payments[0]!;
-    const fixed = { environment: before.session.environment, amount: before.session.amount, fees, metadata, created };
-    const payment = { ...after.payments[0]!, ...fixed, route, providerCost, costRefundable, probe };
-    payment.customerId = before.session.customerId;
-    const invoice = { ...before.invoices[0]!, status: after.invoices[0]!.status };
-    await write(
-      store,
-      { type: 'session_changed', session },
-      { type: 'payment_changed', payment },
-      { type: 'invoice_changed', invoice },
-    );
-    assert.deepEqual(await store.checkout(session.id), {
-      session,
-      payments: [payment],
-      invoices: [invoice],
-      discrepancies: [],
-    });
-  });
+  roundTrip(
+    'a checkout (session, payments and invoices) is read unchanged',
+    anyCheckout,
+    async (store, drawn, number) => {
+      const written = checkoutOf(drawn, number);
+      await write(store, ...creationOf(written));
+      assert.deepEqual(await store.checkout(written.session.id), written);
+      assert.deepEqual(await store.session(written.session.id), written.session);
+      assert.deepEqual(await store.payment(written.payments[0]!.id), written.payments[0]);
+      assert.deepEqual(await store.invoice(written.invoices[0]!.id), written.invoices[0]);
+    },
+  );
 
   roundTrip(
-    'an event with an identical body, its delivery, attempts and endpoint',
+    'a checkout is read unchanged after a change',
+    fc.tuple(anyCheckout, anyCheckout),
+    async (store, drawn, number) => {
+      const [before, after] = [checkoutOf(drawn[0], number), checkoutOf(drawn[1], number)];
+      await write(store, ...creationOf(before));
+      const { status, attempts, announced, retryUntil, wakeAt } = after.session;
+      const version = before.session.version + 1;
+      const session = { ...before.session, version, status, attempts, announced, retryUntil, wakeAt };
+      const { fees, route, providerCost, costRefundable, probe, metadata, created } = before.payments[0]!;
+      const fixed = { environment: before.session.environment, amount: before.session.amount, fees, metadata, created };
+      const payment = { ...after.payments[0]!, ...fixed, route, providerCost, costRefundable, probe };
+      payment.customerId = before.session.customerId;
+      const invoice = { ...before.invoices[0]!, status: after.invoices[0]!.status };
+      await write(
+        store,
+        { type: 'session_changed', session },
+        { type: 'payment_changed', payment },
+        { type: 'invoice_changed', invoice },
+      );
+      assert.deepEqual(await store.checkout(session.id), {
+        session,
+        payments: [payment],
+        invoices: [invoice],
+        discrepancies: [],
+      });
+    },
+  );
+
+  roundTrip(
+    'an event, its delivery, attempts and endpoint are read unchanged',
     fc.tuple(anyCheckout, anyLike(anEvent()), anyDelivery, anyAttempt, someText),
     async (store, [drawn, event, delivery, attempt, url], number) => {
       const checkout = checkoutOf(drawn, number);
@@ -145,11 +153,15 @@ describe('records are read unchanged after they are written', () => {
     },
   );
 
-  roundTrip('a provider message', fc.tuple(anyLike(aMessage()), someText), async (store, [drawn, id], number) => {
-    const message = { ...drawn, provider: `provider_${number}`, eventId: id };
-    await write(store, { type: 'provider_message_received', message });
-    assert.deepEqual(await store.messagesOfEvent(message, id, message.sessionId), [message]);
-  });
+  roundTrip(
+    'a provider message is read unchanged',
+    fc.tuple(anyLike(aMessage()), someText),
+    async (store, [drawn, id], number) => {
+      const message = { ...drawn, provider: `provider_${number}`, eventId: id };
+      await write(store, { type: 'provider_message_received', message });
+      assert.deepEqual(await store.messagesOfEvent(message, id, message.sessionId), [message]);
+    },
+  );
 });
 
 type Drawn = typeof anyCheckout extends fc.Arbitrary<infer Value> ? Value : never;

@@ -60,7 +60,7 @@ function withDatabase<Result>(path: string, use: (database: DatabaseSync) => Res
 }
 
 describe('a new database', () => {
-  onPath('has files and a folder that only the owner can read', async (base) => {
+  onPath('a new database has files and a folder that only the owner can read', async (base) => {
     const path = join(`${base}.new`, 'tillway.db');
     await withOpen(path, async (store) => {
       await write(store, ...creationOf(checkoutRecords(1)));
@@ -73,7 +73,7 @@ describe('a new database', () => {
   });
 });
 
-describe('for the durability of acknowledged writes,', () => {
+describe('durability of acknowledged writes', () => {
   onPath('the connection of the writer uses WAL, synchronous FULL and foreign keys', async (path) => {
     await withOpen(path, async () => undefined);
     const writer = new Worker(WRITER, { workerData: { path } });
@@ -94,7 +94,7 @@ describe('for the durability of acknowledged writes,', () => {
     assert.match(String(error), /not durable here: journal_mode memory/);
   });
 
-  onPath('closing waits for writes in progress', async (path) => {
+  onPath('closing the store waits for writes in progress', async (path) => {
     const store = await openSqlite({ ...STORE_OPTIONS, path });
     const commits = Array.from({ length: 50 }, (_, index) => store.commit(creationOf(checkoutRecords(index))));
     await store.close();
@@ -115,7 +115,7 @@ describe('migrations of a SQLite database', () => {
     );
   const known = MIGRATIONS.map(({ version, name }) => ({ version, name }));
 
-  onPath('are applied once if two processes start concurrently', async (path) => {
+  onPath('migrations are applied once if two processes start concurrently', async (path) => {
     const missing = await Promise.all(migrateAtOnce(path, 2));
     assert.deepEqual(
       missing.toSorted((a, b) => a - b),
@@ -140,7 +140,7 @@ describe('migrations of a SQLite database', () => {
   });
 
   onPath(
-    'a database with all 14 migrations from before the first release is used, one with 13 is rejected',
+    'the store opens a database with all 14 migrations from before the first release, and rejects one with only 13',
     async (path) => {
       await withOpen(path, async () => undefined);
       const insert = "INSERT INTO schema_migrations VALUES (13, 'provider inbox', 'x')";
@@ -194,7 +194,7 @@ async function erased(path: string): Promise<void> {
 }
 
 describe('remains of an erased text in the database file', () => {
-  onPath('are removed and logged once, at the next start of a service', async (path) => {
+  onPath('remains of erased text are removed and logged once, at the next start of a service', async (path) => {
     await erased(path);
     leaveText(path);
     assert.deepEqual({ ...markOf(path) }, { user_version: 1 });
@@ -206,19 +206,22 @@ describe('remains of an erased text in the database file', () => {
     assert.deepEqual(log.lines, ['info remnants of erased text are removed from the database file']);
   });
 
-  onPath('stay if no customer was erased or if the program that opens the file is not a service', async (path) => {
-    await withOpen(path, async (store) => write(store, ...creationOf(checkoutRecords(1))));
-    leaveText(path);
-    const log = recordingLog();
-    await withOpen(path, async () => undefined, log.log);
-    assert.deepEqual([await isLeft(path), log.lines], [true, []]);
-    withDatabase(path, (database) => database.exec('PRAGMA user_version = 1'));
-    await withOpen(path, async () => undefined);
-    assert.equal(await isLeft(path), true);
-  });
+  onPath(
+    'remains of erased text stay if no customer was erased or the program that opens the file is not a service',
+    async (path) => {
+      await withOpen(path, async (store) => write(store, ...creationOf(checkoutRecords(1))));
+      leaveText(path);
+      const log = recordingLog();
+      await withOpen(path, async () => undefined, log.log);
+      assert.deepEqual([await isLeft(path), log.lines], [true, []]);
+      withDatabase(path, (database) => database.exec('PRAGMA user_version = 1'));
+      await withOpen(path, async () => undefined);
+      assert.equal(await isLeft(path), true);
+    },
+  );
 
   onPath(
-    'stay, with a warning, while another process has the file open, and are removed at the next start',
+    'remains of erased text stay, with a warning, while another process has the file open, until the next start',
     async (path) => {
       await erased(path);
       leaveText(path);

@@ -36,7 +36,7 @@ describe('a delivery that is added to an event', () => {
   const records = checkoutRecords(1);
   const endpoint = anEndpoint();
 
-  test('becomes due together with an earlier pending delivery of its session, and does not wait for later ones', () =>
+  test('an added delivery becomes due with an earlier pending delivery of its session, and does not wait for later deliveries', () =>
     withStore(async (store) => {
       const { session, event: middle } = records;
       const earlier = anEvent({ ...middle, id: `evt_${session.id}_provider_pending`, sequence: 1 });

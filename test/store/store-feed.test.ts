@@ -114,7 +114,7 @@ function faultsOf({ written, read }: { written: string[]; read: string[][] }): s
     const early = written.filter(
       (id) => id.endsWith('_paid') && places.get(id)! < places.get(id.replace('_paid', '_failed'))!,
     );
-    if (early.length > 0) faults.push('a later event of a session before an earlier one');
+    if (early.length > 0) faults.push('a later event of a session before an earlier event');
   }
   return faults;
 }
@@ -168,7 +168,7 @@ test('the events of a session stay in their order in the feed if the clock is se
   );
 });
 
-test('a burst of events gets its positions although the statistics describe an empty table', async (context) => {
+test('every event of a burst gets a feed position although the table statistics of PostgreSQL describe an empty table', async (context) => {
   const { database, stores } = await openInstances(context, 1);
   const numbers = Array.from({ length: 4 * SESSIONS }, (_, index) => index);
   await write(stores[0], { type: 'customer_created', customer }, ...numbers.map(sessionOf));

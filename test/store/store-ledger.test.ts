@@ -34,7 +34,7 @@ describe('triggers of the ledger table', () => {
       ? [insertAgain('OR REPLACE'), byRowNumber, insertAgain('OR IGNORE')]
       : ['TRUNCATE ledger_entries', 'TRUNCATE payments CASCADE']),
   ];
-  test('reject every statement that changes, replaces or deletes entries', () =>
+  test('triggers reject every statement that changes, replaces or deletes ledger entries', () =>
     withStore(async (store, url) => {
       await writePaid(store, 1);
       const before = await store.ledgerOfPayment(idOf('pay', 1));
@@ -73,7 +73,7 @@ describe('the journal of the ledger', () => {
     }
   }
 
-  test('has the same order for every page size and direction', async () => {
+  test('the journal has the same order for every page size and direction', async () => {
     const whole = await walk({}, 1000, 'oldest_first');
     assert.equal(whole.length, 9 * 4 + 2);
     for (const limit of [1, 3, 7]) {
@@ -84,7 +84,7 @@ describe('the journal of the ledger', () => {
     assert.deepEqual(places, places.toSorted());
   });
 
-  test('returns the matching entries for every filter and for combinations of filters', async () => {
+  test('the journal returns the matching entries for every filter and for combinations of filters', async () => {
     const whole = await walk({}, 1000, 'newest_first');
     const filters: JournalFilter[] = [
       { account: 'merchant_payable' },
@@ -114,7 +114,7 @@ describe('the journal of the ledger', () => {
     }
   });
 
-  test('gives balances at any time as sums of its entries, however many entries are read at once', async () => {
+  test('balances at any time equal the sums of journal entries, for every length of the period that one read covers', async () => {
     const whole = await walk({}, 1000, 'newest_first');
     for (const at of [NOW - 1, NOW, NOW + 1, NOW + 9, NOW + 10]) {
       // Some slices end between two postings.

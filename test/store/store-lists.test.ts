@@ -25,7 +25,7 @@ interface Records {
   listEvents: MerchantEvent[];
 }
 
-/** For each filter, the values of a record: the filter matches if its value is one of these. */
+/** Returns the values of a record for each filter. A filter matches the record if the filter's value is among them. */
 const MODEL: Record<ListName, Record<string, (record: never, records: Records) => (string | null)[]>> = {
   listCustomers: {
     customerId: ({ id }: Customer) => [id],
@@ -239,7 +239,7 @@ const anyDrawn: fc.Arbitrary<Drawn> = fc.record({
 
 interface Query {
   list: ListName;
-  /** Bit set of filters; `picks` selects the records whose values the filters have. */
+  /** Bit set of the filters in use. `picks` selects the records from which the filters take their values. */
   filters: number;
   picks: number[];
   upper: boolean;
@@ -277,7 +277,7 @@ function filterOf(records: Records, { list, filters, picks, upper }: Query): Fil
 }
 
 describe('the lists of the store', () => {
-  test('have the same pages as a model, for any records, filters, limit and cursor', () =>
+  test('the lists of the store have the same pages as a model, for any records, filters, limit and cursor', () =>
     fc.assert(
       fc.asyncProperty(anyDrawn, fc.array(anyQuery, { minLength: 80, maxLength: 80 }), (drawn, queries) =>
         withStore(async (store) => {

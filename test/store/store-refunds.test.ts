@@ -34,13 +34,16 @@ seeded(
   },
 );
 
-seeded('version: a refund whose status changed since the decision is not changed', async (store) => {
-  await write(store, { type: 'refund_created', refund: aRefund(), dueAt: NOW });
-  const refund = aRefund({ status: 'succeeded' });
-  const late = await store.commit([{ type: 'refund_changed', refund, from: 'succeeded' }]);
-  assert.deepEqual(late, { done: false, conflict: 'version' });
-  await write(store, { type: 'refund_changed', refund, from: 'pending' });
-});
+seeded(
+  'version: a change of a refund conflicts if the status of the refund has changed since the decision',
+  async (store) => {
+    await write(store, { type: 'refund_created', refund: aRefund(), dueAt: NOW });
+    const refund = aRefund({ status: 'succeeded' });
+    const late = await store.commit([{ type: 'refund_changed', refund, from: 'succeeded' }]);
+    assert.deepEqual(late, { done: false, conflict: 'version' });
+    await write(store, { type: 'refund_changed', refund, from: 'pending' });
+  },
+);
 
 seeded(
   'overtaken: an attempt at a refund is claimed once, and cannot finish after a later attempt was claimed',

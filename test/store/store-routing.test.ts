@@ -36,7 +36,7 @@ const anyOutcome = fc.record({
 });
 
 describe('stored route outcomes', () => {
-  test('are summed by route and time bucket', () =>
+  test('stored route outcomes are summed by route and time bucket', () =>
     withStore(async (store) => {
       await write(store, { type: 'customer_created', customer: aCustomer() });
       const ids: string[] = [];
@@ -57,7 +57,7 @@ describe('stored route outcomes', () => {
 });
 
 describe('stored estimates and health of routes', () => {
-  test('estimates are updated only if the update begins where the previous one ended', () =>
+  test('estimates are updated only if the update begins where the previous update ended', () =>
     withStore(async (store) => {
       const first = { environment: 'sandbox' as const, algorithm: 'a/1', foldedUntil: NOW, body: '{"a":1}' };
       assert.equal(await store.routeEstimates('sandbox', 'a/1'), undefined);
@@ -74,7 +74,7 @@ describe('stored estimates and health of routes', () => {
       assert.deepEqual(await fold({ ...first, algorithm: 'a/2' }, null), { done: true });
     }));
 
-  test('health is written only with the next version', () =>
+  test('a change of route health is written only if it has the next version', () =>
     withStore(async (store) => {
       for (const environment of ENVIRONMENTS) {
         await write(store, { type: 'route_health_changed', health: healthRow(1, environment) });

@@ -21,7 +21,7 @@ async function readEndpoint(store: Store): Promise<WebhookEndpoint> {
 }
 
 describe('stored webhook endpoints', () => {
-  test('are read unchanged, including their secrets', () =>
+  test('webhook endpoints are read unchanged, including their secrets', () =>
     withStore(async (store) => {
       const secrets = [aSecret(1, NOW + MINUTE), aSecret(2, null)];
       const replaced = { type: 'secrets_replaced', endpointId: ID, secrets } as const;
@@ -35,7 +35,7 @@ describe('stored webhook endpoints', () => {
       assert.deepEqual(await store.commit([again]), CONFLICT);
     }));
 
-  test('have unique slots, and each version is written once', () =>
+  test('webhook endpoints have unique slots, and each version is written once', () =>
     withStore(async (store) => {
       await write(store, { type: 'endpoint_created', endpoint: MADE });
       const second: WebhookEndpoint = { ...MADE, id: idOf('whe', 2) };
@@ -50,7 +50,7 @@ describe('stored webhook endpoints', () => {
       assert.deepEqual(await store.commit([changed]), CONFLICT);
     }));
 
-  test('have the same state if successes and failures are written out of order', () =>
+  test('successes and failures of an endpoint may be written out of order', () =>
     withStore(async (store) => {
       await write(store, { type: 'endpoint_created', endpoint: MADE });
       const failed = (at: number) => write(store, { type: 'endpoint_failed', endpointId: ID, at });
@@ -73,7 +73,7 @@ describe('stored webhook endpoints', () => {
       assert.deepEqual(await health(), [null, 50]);
     }));
 
-  test('are disabled only if the URL is unchanged and no success followed the failure', () =>
+  test('an endpoint is disabled only if its URL is unchanged and no success followed the failure', () =>
     withStore(async (store) => {
       await write(store, { type: 'endpoint_created', endpoint: MADE });
       const { url } = MADE;
@@ -88,7 +88,7 @@ describe('stored webhook endpoints', () => {
       assert.deepEqual([status, disabledReason, disabledAt, version], ['disabled', 'r', 9, 2]);
     }));
 
-  test('keep their failures when the description changes, and lose them with a new URL or status', () =>
+  test('an endpoint keeps its failures when the description changes, and loses its failures with a new URL or status', () =>
     withStore(async (store) => {
       await write(store, { type: 'endpoint_created', endpoint: MADE });
       const change = async (fields: Partial<WebhookEndpoint>) => {

@@ -34,7 +34,7 @@ async function assertConflict(store: Store, conflict: string, ...changes: Change
   assert.deepEqual(await store.commit(changes), { done: false, conflict });
 }
 
-/** A test on a store that holds these records and one endpoint. */
+/** A test on a store that holds `records` and one endpoint. */
 const seeded = (name: string, use: (store: Store) => Promise<void>): void => {
   test(name, () =>
     withStore(async (store) => {
@@ -45,7 +45,7 @@ const seeded = (name: string, use: (store: Store) => Promise<void>): void => {
 };
 
 describe('a commit', () => {
-  seeded('has the same outcome in a batch with other commits as alone', async (store) => {
+  seeded('a commit has the same result in a batch with other commits as alone', async (store) => {
     const stale: Change = { type: 'session_changed', session: { ...records.session, version: 9 } };
     const twin: Change = { type: 'payment_created', payment: records.payment };
     const endings: Record<string, (good: Change[]) => Change[]> = {
@@ -76,7 +76,7 @@ describe('a commit', () => {
     await check(Array.from({ length: 60 }, (_, index) => Object.keys(endings)[index % 4]!));
   });
 
-  seeded('reads the changes of earlier change sets of the same batch', async (store) => {
+  seeded('a change set is applied to the results of earlier change sets in its batch', async (store) => {
     const moves = Array.from({ length: 20 }, (_, index) =>
       store.commit([{ type: 'session_changed', session: { ...records.session, version: 2 + index } }]),
     );
@@ -84,7 +84,7 @@ describe('a commit', () => {
     assert.equal((await store.session(records.session.id))?.version, 21);
   });
 
-  seeded('notifies the workers if and only if it creates work for them', async (store) => {
+  seeded('a commit notifies the workers if and only if it creates work for them', async (store) => {
     let calls = 0;
     store.onCommit(() => (calls += 1));
     await write(store, ...creationOf(other));
@@ -231,7 +231,7 @@ describe('the guards of a commit', () => {
     assert.deepEqual(await store.tasksDue(NOW, 5), []);
     await assertConflict(store, 'overtaken', claim(1));
     await write(store, claim(2));
-    // The first attempt ends after the second has claimed the task.
+    // The first attempt ends after the second attempt has claimed the task.
     await assertConflict(store, 'overtaken', end(1, 'done'));
     await write(store, end(2, 'pending'));
     await write(store, claim(3));
@@ -291,7 +291,7 @@ seeded('the schema rejects a record that contradicts other records, together wit
         invoice: { ...records.invoice, id: idOf('inv', 8) },
       },
     ],
-    'a posting twice': [
+    'a second posting with the same id': [
       { type: 'ledger_posted', posting, environment: 'sandbox' },
       { type: 'ledger_posted', posting, environment: 'sandbox' },
     ],
@@ -364,7 +364,7 @@ describe('the order of the deliveries of a session to an endpoint', () => {
       assert.deepEqual(
         await due(),
         [first.id, ofOtherSession.id],
-        'the replayed delivery does not wait for a later one',
+        'the replayed delivery does not wait for a later delivery',
       );
       const delivered = { ...replayed, attempts: 2, status: 'delivered' } as const;
       await write(store, { type: 'delivery_claimed', delivery: { ...replayed, attempts: 2 } });
@@ -393,7 +393,7 @@ describe('the order of the deliveries of a session to an endpoint', () => {
       assert.equal(
         (await store.delivery(second.id))?.dueAt,
         NOW + MINUTE,
-        'the later delivery is not read before the earlier one is due',
+        'the later delivery is not read before the earlier delivery is due',
       );
     },
   );

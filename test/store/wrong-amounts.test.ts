@@ -136,7 +136,7 @@ class History {
     }
   }
 
-  /** Asserts that the books hold what the provider received, less the undecided, refunded and paid-out amounts. */
+  /** Asserts that the booked amount is the amount received, less the undecided, refunded and paid-out amounts. */
   async check(message: string): Promise<void> {
     const records = await this.records();
     const refunds = await this.refunds();
@@ -164,7 +164,7 @@ class History {
         received - open - sumOf('succeeded') - paidOut,
         message,
       );
-      assert(sumOf('succeeded', 'pending') <= received, `no more is refunded than was received: ${message}`);
+      assert(sumOf('succeeded', 'pending') <= received, `the refunds exceed the received amount: ${message}`);
       if (current) seen.add(`open while ${status}`);
     }
   }
