@@ -10,12 +10,11 @@ import { TWO_PROVIDERS } from '../providers/two-providers.ts';
 import { whyNotRecordable } from './power-record.ts';
 import type { Scenario } from './scenario.ts';
 
-// Campaigns of `npm run test:faults` only. Each has a test file of its own with a short run for `npm test`.
-
 const SESSIONS_PER_CYCLE = 20;
 const REQUESTS_PER_CYCLE = 200;
 const CYCLES = { cycles: 10, injectedCycles: 10 };
 
+/** Long runs that only `npm run test:faults` starts. For `npm test`, another test file runs each of them briefly. */
 export const CAMPAIGNS: Readonly<Record<string, Scenario>> = {
   'power-loss': {
     name: 'simulated power loss',

@@ -9,7 +9,7 @@ import { startService } from '../../src/service.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Change, CommitResult, Store } from '../../src/store/store.ts';
 
-// The service with some methods of its store replaced, as the variable INJECTED_FAULT selects.
+// Runs the service with an injected fault. The variable INJECTED_FAULT selects the replaced methods of the store.
 
 type Fault = (store: Store) => Partial<Store>;
 
@@ -79,7 +79,7 @@ function answerEarly(store: Store): Partial<Store> {
       for (const session of createdSessions(changes)) {
         if (await isKnown(session)) return { done: false, conflict: 'session_refused' };
       }
-      // Long enough for a kill between the response and the commit.
+      // The delay leaves time for a kill between the response and the commit.
       const committed = sleep(COMMIT_DELAY_MS)
         .then(() => store.commit(changes))
         .catch(() => undefined)
@@ -98,7 +98,7 @@ function answerEarly(store: Store): Partial<Store> {
   };
 }
 
-/** The store keeps idempotency keys in memory, from the response to their commit on. */
+/** The store keeps idempotency keys only in memory. It records a key after the response to the commit. */
 function keepKeysInMemory(store: Store): Partial<Store> {
   const sessions = new Map<string, Session>();
   return {
@@ -126,7 +126,7 @@ function withoutKey(change: Change): Change {
   return { ...change, session: { ...change.session, idempotencyKey: null, requestHash: null } };
 }
 
-/** The same changes as if they had been decided on the current version of the session. */
+/** Rewrites changes as if the operation had decided them on the current version of the session. */
 async function onCurrentVersion(store: Store, changes: Change[]): Promise<Change[]> {
   const decided = changes.find((change) => change.type === 'session_changed');
   const current = decided && (await store.session(decided.session.id));

@@ -4,7 +4,7 @@ import { type RawAnswer, createRawClient } from './raw-client.ts';
 import { createSeededRandom } from './random.ts';
 import { type RawRequest, type FuzzWorld, rawRequest } from './raw-requests.ts';
 
-/** A service to send requests to. */
+/** The service that receives the generated requests. */
 export interface FuzzTarget {
   port: number;
   world: FuzzWorld;
@@ -24,7 +24,7 @@ const SHOWN_BYTES = 2000;
 /** Sends generated requests over several connections and checks every response and log line, until the first failure. */
 export async function fuzzBytes(target: FuzzTarget, options: FuzzOptions) {
   const { seed, requests, connections = 32, timeoutMs = 10_000 } = options;
-  /** Number of responses by status; 0 counts closed connections. */
+  /** Number of responses by status. 0 counts connections that were closed without a response. */
   const statuses = new Map<number, number>();
   const failures: string[] = [];
   const indexes = Array.from({ length: requests }).keys();
@@ -49,7 +49,7 @@ export async function fuzzBytes(target: FuzzTarget, options: FuzzOptions) {
     client.close();
   }
 
-  /** Errors in the log since the last call. With several connections, another request can have caused one. */
+  /** Returns the errors logged since the last call. With several connections, another request may have caused them. */
   function loggedErrors(): string[] {
     const lines = target.logged.slice(linesRead);
     linesRead = target.logged.length;
@@ -79,7 +79,7 @@ const ENVELOPE = z.strictObject({
 });
 
 function faultsOf(request: RawRequest, answer: RawAnswer | string): string[] {
-  // The server may close the connection after bytes that are hardly HTTP, but must not leave it open.
+  // After invalid HTTP, the server may close the connection without a response, but must not leave it open.
   if (typeof answer === 'string') return request.mustAnswer || answer.startsWith('no answer') ? [answer] : [];
   const { status, headers, body } = answer;
   if (Number.isNaN(status)) return ['the response is not HTTP'];

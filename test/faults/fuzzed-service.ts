@@ -8,14 +8,14 @@ import { createKnownIds } from './known-ids.ts';
 
 export interface FuzzedService extends FuzzTarget, AsyncDisposable {
   deps: AppDeps;
-  /** Fuzzes an app with an injected fault. */
+  /** Starts an app in which `part` injects a fault, and fuzzes this app. */
   fuzzInjected(part: Part, options: FuzzOptions, isReady?: () => boolean): ReturnType<typeof fuzzBytes>;
 }
 
 const SECRET_BYTES = 32;
 const FIRST_SESSIONS = 20;
 
-/** The whole service with its workers running, on a database of its own that holds a few sessions. */
+/** Starts the whole service, with running workers, on a new database with a few sessions. */
 export async function startFuzzedService(): Promise<FuzzedService> {
   await using stack = new AsyncDisposableStack();
   const secrets: string[] = [];

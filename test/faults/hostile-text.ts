@@ -1,4 +1,4 @@
-/** Header lines that no valid request of these tests has. */
+/** Names and values of headers that no valid request in these tests has. */
 export const HOSTILE_HEADERS = [
   'expect: 100-continue',
   'expect: a miracle',

@@ -35,7 +35,7 @@ export interface Instance {
   kill(): Promise<void>;
   get<Body>(path: string): Promise<ApiAnswer<Body>>;
   post<Body>(path: string, body: unknown): Promise<ApiAnswer<Body>>;
-  /** Opens all connections, so that requests that are sent together arrive together. */
+  /** Opens all connections of the client, so that later concurrent requests arrive at the same time. */
   warmUp(): Promise<void>;
 }
 
@@ -74,7 +74,7 @@ async function createInstance(fault: FaultName | undefined, variables: Record<st
     async kill() {
       up = false;
       deaths++;
-      // An instance that is still starting must not be left behind.
+      // If the instance is still starting, the kill waits for it, so that no process remains.
       const started = await starting?.catch(() => undefined);
       up = false;
       started?.signal('SIGKILL');
@@ -90,7 +90,7 @@ async function createInstance(fault: FaultName | undefined, variables: Record<st
   };
 }
 
-/** Instances of the service over one database, and the merchant that receives their events. */
+/** Instances of the service that share one database, and the merchant that receives their events. */
 export interface InstanceRig extends AsyncDisposable {
   settings: DatabaseSettings;
   instances: readonly Instance[];
@@ -101,8 +101,8 @@ export interface InstanceRig extends AsyncDisposable {
 }
 
 /**
- * Starts the instances and waits until all are ready. `ways` has the `DATABASE_URL` of each instance: the URL of the database or
- * of a proxy in front of it. `await using` kills the instances.
+ * Starts the instances and waits until all are ready. `ways` lists the `DATABASE_URL` of each instance: the URL of the
+ * database or of a proxy in front of it. `await using` kills the instances.
  */
 export async function startRig(databaseUrl: string, ways: readonly string[], fault?: FaultName): Promise<InstanceRig> {
   await using stack = new AsyncDisposableStack();
@@ -164,7 +164,7 @@ export interface CallbackResult {
   result: { merchantWebhookQueued: boolean };
 }
 
-/** A provider callback that reports a status of a session, always the same bytes. */
+/** A provider callback that reports a status of a session. Its payload is the same in every call. */
 export function sampleCallback(sessionId: string, status: 'paid' | 'failed') {
   return callbackBody(`${sessionId} ${status}`, sessionId, status);
 }

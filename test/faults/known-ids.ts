@@ -21,10 +21,10 @@ export function createKnownIds(first: readonly string[]) {
     at,
     /** Replaces the placeholders in a text. */
     fill: (source: string) => source.replace(KNOWN_ID, (_, prefix: string, index) => at(prefix, Number(index))),
-    /** Adds the ids in a response, so that later requests reach the records of earlier ones. */
+    /** Adds the ids in a response, so that later requests reach the records of earlier requests. */
     learn(text: string, isNewKey = false): void {
       for (const [, id = ''] of text.matchAll(/"(?:id|\w+Id)":"([a-z]{3}_\w+)"/g)) {
-        // Revoking a key of the run itself would end the run.
+        // A request that revokes an API key of the run would end the run.
         if (!id.startsWith('key_') || isNewKey) add(id);
       }
       for (const [, reference = ''] of text.matchAll(/simulator\/pay\/([\w-]+)/g)) add(reference, 'sim');

@@ -16,7 +16,7 @@ export interface AcknowledgedRecords {
 export type ClientLoad = ReturnType<typeof startLoad>;
 
 const PAUSE_MS = 50;
-/** Long enough for a busy machine. Under an injected fault, the wait can time out. */
+/** Timeout of the waits: long enough for a busy machine. With an injected fault, a wait may time out. */
 const PATIENCE_MS = 60_000;
 const WIDTH = 12;
 const NEW_BUYER_EVERY = 3;
@@ -24,7 +24,7 @@ let loads = 0;
 
 /**
  * Starts clients that buy repeatedly at any instance that is up, and repeat each request until the response is 200.
- * `mayBeUnavailable` is true if the fault excuses 503.
+ * `mayBeUnavailable` is true if the fault allows 503 responses.
  */
 export function startLoad({ instances }: InstanceRig, clients: number, mayBeUnavailable = true) {
   const name = `load${loads++}`;
@@ -82,9 +82,9 @@ export function startLoad({ instances }: InstanceRig, clients: number, mayBeUnav
   return {
     clients,
     journal,
-    /** Responses that no fault excuses. */
+    /** Problems in responses that the fault under test does not explain. */
     problems,
-    /** Counts of an instance: responses with 200, acknowledged sessions and payments among them, and responses with 503. */
+    /** Counts of an instance: responses with 200, acknowledged sessions and payments, and responses with 503. */
     answers: (instance: Instance) => ({ ...counts.get(instance)! }),
     async stop(): Promise<void> {
       stopping = true;
@@ -121,21 +121,21 @@ export async function untilAnswered(instances: readonly Instance[], load: Client
   await patiently(load, haveAnswered, 'while one instance was down, the other did nothing');
 }
 
-/** Waits until the condition holds, or until there is a problem, which decides the run. */
+/** Waits until the condition holds or a problem is recorded. A run with a problem has failed, so it need not wait. */
 async function patiently({ problems }: ClientLoad, holds: () => boolean, complaint: string): Promise<void> {
   const isDecided = () => problems.list().length > 0;
   await until(() => isDecided() || holds(), undefined, PATIENCE_MS).catch(() => problems.add(complaint));
 }
 
-/** Stops the load and the instances; then compares the stored records with the acknowledged ones. */
+/** Stops the load, compares the acknowledged records with the responses of the service, and kills the instances. */
 export async function concludeRun(rig: InstanceRig, load: ClientLoad, cycles: number): Promise<FaultReport> {
   await load.stop();
   const { journal, problems } = load;
-  // A store that responds too early must be caught by lost data, not because its commits are late.
+  // Late commits get time to finish, so that a store that responds too early is detected only by lost data.
   await sleep(PAUSE_MS * 2);
   await inLanes(WIDTH, journal.keys, ([key, id]) => compare(rig, journal, key, id, problems));
   await Promise.all(rig.instances.map((instance) => instance.kill()));
-  // The events of lost sessions never arrive.
+  // The events of lost sessions never arrive, so the wait for events is useless after a problem.
   if (problems.list().length === 0) await awaitEvents(rig, journal, problems);
   problems.add(...(await brokenInvariants(rig.settings)));
   const acknowledged = [...journal.keys.values()].filter((id) => id !== undefined).length;
@@ -151,7 +151,7 @@ async function awaitEvents(rig: InstanceRig, { paid }: AcknowledgedRecords, prob
   await later.kill();
 }
 
-/** Compares the responses of every instance about a key and its session with the journal. */
+/** Asks every instance for the session of a key, and compares the responses with the acknowledged records. */
 async function compare(
   { instances }: InstanceRig,
   { paid }: AcknowledgedRecords,

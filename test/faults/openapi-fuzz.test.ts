@@ -22,14 +22,14 @@ describe(`responses to ${requests} generated requests, seed ${seed}`, () => {
     await open[Symbol.asyncDispose]();
   });
 
-  it('have a documented status, content type and body, with API keys', async () => {
+  it('responses to generated requests with API keys have a documented status, content type and body', async () => {
     const { failure, answers } = await keyed.run({ seed, requests });
     assert.equal(failure, undefined);
     const succeeded = [...answers.keys()].filter((name) => name.endsWith(' 200'));
     assert.ok(succeeded.length >= 25, `${succeeded.length} operations succeeded: ${succeeded.join(', ')}`);
   });
 
-  it('have a documented status, content type and body, without API keys', async () => {
+  it('responses to generated requests without API keys have a documented status, content type and body', async () => {
     assert.equal((await open.run({ seed, requests })).failure, undefined);
   });
 
@@ -43,7 +43,7 @@ describe(`responses to ${requests} generated requests, seed ${seed}`, () => {
       (_, payload) => payload.replace('"invalid_input"', '"not_found"'),
     ],
   ] satisfies [string, RegExp, (reply: Reply, payload: string) => string | void][]) {
-    it(`fail the check if one operation responds with ${fault}`, async () => {
+    it(`the fuzzer detects an operation that responds with ${fault}`, async () => {
       const injected: Part = (app) =>
         void app.addHook('onSend', async (request, reply, payload) =>
           request.routeOptions.url === '/api/gateway/sessions' && request.method === 'POST'

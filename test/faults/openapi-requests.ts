@@ -4,7 +4,7 @@ import type { JsonSchema } from '../../src/contract/json-schema.ts';
 import { anyCodePoint } from '../support/code-point.ts';
 import { HOSTILE_CONTENT_TYPES, HOSTILE_HEADERS, HOSTILE_HOSTS } from './hostile-text.ts';
 
-/** A request of one documented operation; its placeholders of known ids are filled in when it is sent. */
+/** A request of one documented operation. The sender replaces its placeholders with known ids. */
 export interface ApiRequest {
   method: string;
   url: string;
@@ -74,7 +74,7 @@ function requestOf(
 /** Percent-encoded text, or a known id with the prefix of the parameter's example. */
 function paramOf(example: string, schema: JsonSchema): fc.Arbitrary<string> {
   const prefix = /^[a-z]{3}(?=_)/.exec(example)?.[0];
-  // URL parsers remove dot segments, and an empty segment is another path.
+  // Dot segments and empty segments are excluded, because URL parsers would change the path.
   const hostile = text.filter((value) => value !== '' && !/^\.{1,2}$/.test(value)).map(encodeURIComponent);
   const documented = (schema.enum as string[] | undefined) ?? [example];
   const valid = prefix ? knownId(prefix) : fc.constantFrom(...documented);
@@ -86,7 +86,7 @@ function queryOf(parameters: { name: string; schema: JsonSchema; example?: strin
     const valid = schema.enum ? fc.constantFrom(...schema.enum.map(String)) : fc.constant(String(example ?? '5'));
     const id = /^[a-z]{3}(?=_)/.exec(String(example))?.[0];
     const value = fc.oneof({ weight: 3, arbitrary: valid }, id ? knownId(id) : anyKnownId, text);
-    // Braces of known ids must stay readable.
+    // The placeholder of a known id is replaced later, so its braces must not be percent-encoded.
     return value.map((known) => `${name}=${known.startsWith('{known:') ? known : encodeURIComponent(known)}`);
   });
   const some = pairs.length === 0 ? fc.constant([]) : fc.array(fc.oneof(...pairs), { maxLength: 3 });
@@ -117,7 +117,7 @@ function bodyOf(api: OpenApi, type: string, schema: JsonSchema, example: unknown
   );
 }
 
-/** The object without one property, with an additional one, or with a hostile value in one place. */
+/** The object without one property, with an additional property, or with a hostile value in one place. */
 function changed(value: unknown): fc.Arbitrary<unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return json;
   const names = Object.keys(value);

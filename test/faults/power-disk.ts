@@ -2,8 +2,8 @@ import type { FileChange, TraceEvent } from './power-trace.ts';
 import type { SeededRandom } from './random.ts';
 
 /**
- * Content of unsynced writes after a power loss: none of them, any part of them, or all except half of the last write to
- * each file. `whole` is the disk without a power loss.
+ * The unsynced writes that survive a power loss: none, a random part, or all except half of the last write to each file.
+ * `whole` stands for a disk without a power loss.
  */
 export type PowerLossKind = 'synced only' | 'some unsynced' | 'last torn' | 'whole';
 
@@ -21,7 +21,7 @@ interface NameChange {
   done: number;
 }
 
-/** A simulated disk, which distinguishes durable changes from pending ones. */
+/** A simulated disk, which distinguishes durable changes from pending changes. */
 export function createSimulatedDisk() {
   const current = new Map<string, Inode>();
   const durableNames = new Map<string, Inode>();
@@ -93,7 +93,7 @@ function torn(change: ContentChange): ContentChange {
   return { ...change, data: change.data.subarray(0, change.data.length / 2) };
 }
 
-/** The bytes after a change; a hole reads as zeros. May change the given buffer. */
+/** Content of a file after a change. A gap before the written data contains zeros. May modify `bytes`. */
 function changed(bytes: Buffer, change: ContentChange): Buffer {
   const size = change.kind === 'truncate' ? change.size : Math.max(bytes.length, change.offset + change.data.length);
   const result = size === bytes.length ? bytes : Buffer.alloc(size);

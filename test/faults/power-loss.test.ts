@@ -11,7 +11,7 @@ const SEED = 20_260_301;
 const skip = whyNotRecordable() ?? false;
 
 describe('a simulated power loss', { skip }, () => {
-  it('loses no acknowledged session or payment', async (test) => {
+  it('a power loss loses no acknowledged session or payment', async (test) => {
     const report = await runPowerLoss({ sessions: SESSIONS, syncsCommits: true, cutPoints: CUT_POINTS, seed: SEED });
     const { acknowledged, cutPoints, inCheckpoints, logResets, problems } = report;
     test.diagnostic(
@@ -23,7 +23,7 @@ describe('a simulated power loss', { skip }, () => {
     assert.ok(logResets >= 2, 'the log did not restart');
   });
 
-  it('is detected as data loss if the log is not synced at each commit', async () => {
+  it('the simulation detects data loss if the log is not synced at each commit', async () => {
     const { problems } = await runPowerLoss({ sessions: 20, syncsCommits: false, cutPoints: 20, seed: SEED });
     assert.match(problems.join('\n'), /synced only\): \d+ of \d+ acknowledged are lost/);
     assert.match(problems.join('\n'), /answers were sent before a sync/);

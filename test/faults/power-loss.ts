@@ -8,9 +8,9 @@ import type { TraceEvent } from './power-trace.ts';
 import { createSeededRandom } from './random.ts';
 
 export interface PowerOptions extends RecordOptions {
-  /** Number of moments at which the power is cut; at each, unsynced writes are lost in three ways. */
+  /** Number of moments at which the power is cut, each time with every kind of loss in `LOSSES`. */
   cutPoints: number;
-  /** Seed of the losses. The run itself differs each time. */
+  /** Seed for the random losses. The recorded run of the service differs each time. */
   seed: number;
 }
 
@@ -80,13 +80,13 @@ function checkpointWrites(events: TraceEvent[], acknowledged: Acknowledgement[])
   });
 }
 
-/** All moments, or `count` of them at even distances, including the last one. */
+/** Selects `count` moments at even distances, including the last one. Returns all moments if there are fewer. */
 function spread(moments: number[], count: number): number[] {
   if (moments.length <= count) return moments;
   return Array.from({ length: count }, (_, index) => moments[Math.ceil(((index + 1) * moments.length) / count) - 1]!);
 }
 
-/** The recording must reproduce the actual files, and contain all responses. */
+/** Checks that the recording reproduces the actual files and contains all responses. */
 function gapsInRecording({ events, files, answered }: Recording, acknowledged: Acknowledgement[]): string[] {
   // The end of the run may have interrupted a call before or after its execution.
   const settled = events.filter((event) => !('done' in event) || event.done !== Infinity);
@@ -152,7 +152,7 @@ function cutPower(events: TraceEvent[], acknowledged: Acknowledgement[], cuts: n
   return problems;
 }
 
-/** Queries for traces of a partial transaction: each must find nothing. */
+/** Queries that find rows only if the database contains a part of a transaction. */
 const PARTIAL_TRANSACTIONS = [
   'PRAGMA foreign_key_check',
   'SELECT 1 FROM ledger_entries GROUP BY payment_id, kind HAVING SUM(amount) <> 0',
@@ -163,7 +163,7 @@ const PARTIAL_TRANSACTIONS = [
 function brokenPromises(path: string, promised: Acknowledgement[]): string[] {
   try {
     using database = new DatabaseSync(path);
-    // The copy is deleted after the check.
+    // The copy needs no syncs, because it is deleted after the check.
     database.exec('PRAGMA synchronous = OFF');
     const [check] = database.prepare('PRAGMA integrity_check').all();
     if (check?.['integrity_check'] !== 'ok') return [`integrity_check: ${JSON.stringify(check)}`];

@@ -11,7 +11,7 @@ import { type Answer, CALLBACKS, SESSIONS, ask, callbackBody, sessionBody, inLan
 import { until } from '../support/until.ts';
 
 const CLIENTS = 6;
-/** Every session with this interval is also paid, which writes three times as much. */
+/** One of this many sessions is also paid. A paid session writes three times as much as an unpaid session. */
 const PAID_EVERY = 3;
 const SERVER = fileURLToPath(new URL('./power-server.ts', import.meta.url));
 // Strings up to this length are printed in full: more than the largest page.
@@ -26,7 +26,7 @@ export interface Recording {
   files: Map<string, Buffer>;
 }
 
-/** The reason why this machine cannot record; undefined if it can. */
+/** The reason why this machine cannot record system calls; undefined if it can. */
 export function whyNotRecordable(): string | undefined {
   const { error, status } = spawnSync('strace', ['-f', '--seccomp-bpf', '-o', '/dev/null', process.execPath, '-v']);
   if (error) return 'strace is not installed: power loss is not simulated';
@@ -57,7 +57,7 @@ export async function recordRun({ sessions, syncsCommits }: RecordOptions): Prom
     stdio: ['pipe', 'ignore', 'inherit'],
   });
   const ended = once(program, 'exit');
-  // If the program has exited, `ended` reports it.
+  // A write to an exited program fails here; `ended` reports the exit.
   program.stdin.on('error', () => {});
   try {
     const url = `http://127.0.0.1:${port}`;

@@ -3,8 +3,8 @@ import { syncBuiltinESMExports } from 'node:module';
 import workerThreads, { isMainThread, type WorkerOptions } from 'node:worker_threads';
 
 // The service for the simulation of power losses. Its writer runs a checkpoint after a few pages instead of after 16000, which
-// no short run reaches. With SYNCS_COMMITS=false, the injected fault, the writer commits with `synchronous = NORMAL` and
-// reads back FULL. The store has no options for these settings, so that the writer's thread loads this file first.
+// no short run reaches. With SYNCS_COMMITS=false, the injected fault, the writer commits with `synchronous = NORMAL` but
+// reads back FULL. The store has no options for these settings; instead, the writer's thread loads this file first.
 
 const CHECKPOINT_PAGES = 150;
 

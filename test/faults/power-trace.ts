@@ -8,7 +8,7 @@ export const TRACED_CALLS = [
   '?unlink,unlinkat,?rename,?renameat,renameat2,?link,linkat',
 ].join(',');
 
-/** A change of a database file. `done` is the index of the event at which it was complete; Infinity if it was interrupted. */
+/** A change of a database file. `done` is the index of the event at which the call returned; Infinity without a return. */
 export type FileChange =
   | { kind: 'create' | 'unlink'; file: string; done: number }
   | { kind: 'write'; file: string; done: number; offset: number; data: Buffer }
@@ -55,7 +55,7 @@ export async function readTrace(trace: string, folder: string): Promise<TraceEve
       else finish(text, start);
     }
   }
-  // The end interrupted these calls before or after their execution.
+  // The end of the trace interrupted these calls before or after their execution.
   for (const { text, start } of begun.values()) finish(`${text}) = ?`, start);
   return events;
 

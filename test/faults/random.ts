@@ -2,6 +2,7 @@
 export interface SeededRandom {
   /** A whole number from 0 to `limit` - 1. */
   int(limit: number): number;
+  /** True with the probability `share`. */
   chance(share: number): boolean;
   pick<Item>(items: readonly Item[]): Item;
 }

@@ -9,7 +9,7 @@ export interface RawAnswer {
   body: Buffer;
 }
 
-/** One keep-alive connection that sends any bytes, valid or not; opened again after the server has closed it. */
+/** A client that sends any bytes, valid HTTP or not, over one keep-alive connection; it reconnects after a close. */
 export function createRawClient(port: number, timeoutMs: number) {
   let next: { bytes: Buffer; last: boolean };
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -49,7 +49,7 @@ export function createRawClient(port: number, timeoutMs: number) {
         const { name, message, code } = error as NodeJS.ErrnoException;
         if (name === 'AbortError') return `no answer within ${timeoutMs} ms`;
         if (code?.startsWith('HPE_')) {
-          // Bytes after a damaged request get an answer of their own, which can arrive before the first one is read.
+          // The server answers bytes after a damaged request separately, possibly before the client reads the first response.
           return (method === 'HEAD' && head) || { status: NaN, headers: {}, body: Buffer.alloc(0) };
         }
         return `closed without an answer: ${message}`;

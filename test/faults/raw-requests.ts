@@ -63,7 +63,7 @@ function hostileJson({ int, chance, pick }: SeededRandom): string {
   return Buffer.from(JSON.stringify(value), 'utf8').toString('latin1');
 }
 
-/** Text for a path or a query. */
+/** Hostile text for a path or a query. */
 function hostilePath(random: SeededRandom): string {
   return random.chance(0.5) ? random.pick(HOSTILE_PATHS) : escape(randomBytes(random).slice(0, 20));
 }
@@ -138,7 +138,7 @@ function draftOf(random: SeededRandom, { ids, apiKey }: FuzzWorld): Draft {
     return form(`/checkout/${id('chk')}${step}`, { kind, [`total_${kind}`]: total });
   };
   const simulatorPage = (): Draft => {
-    // Half of the buyers pay at once: few requests in a row are valid, and some payments must be paid.
+    // Half of the buyers use the card that pays at once, so that some payments are paid although few requests are valid.
     const { id: outcome, cardNumber } = chance(0.5) ? INSTRUMENTS[0]! : pick(INSTRUMENTS);
     const expiry = pick(['12 / 34', '12 / 34', '13/99']);
     const fields = { number: cardNumber, expiry, cvc: '123', name: 'Test Buyer', outcome };

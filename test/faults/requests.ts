@@ -11,7 +11,7 @@ export const SESSIONS = '/api/gateway/sessions';
 export const CALLBACKS = '/api/agent/actions/webhook.verify_sample';
 
 export interface Answer {
-  /** 0 without a response. */
+  /** HTTP status; 0 if there was no response. */
   status: number;
   /** The reason why there was no response. */
   reason: string;
@@ -44,7 +44,7 @@ export async function ask(url: string, body?: unknown): Promise<Answer> {
   }
 }
 
-/** Sends a request to an instance; adds a problem for a failure that is neither an excused 503 nor caused by a kill. */
+/** Sends a request to an instance. Adds a problem if it fails, except with an allowed 503 or because of a kill. */
 export async function askInstance(
   instance: Instance,
   problems: RunProblems,
@@ -60,7 +60,7 @@ export async function askInstance(
   return answer;
 }
 
-/** Describes the problem of a response. A response must arrive in time, with 200 or with an excused failure. */
+/** Describes the problem of a response. A response must arrive in time, with 200 or with an allowed failure. */
 function complaintOf(
   { status, reason, late, retryAfter, body }: Answer,
   excuses: { unavailable: boolean; dropped: boolean },

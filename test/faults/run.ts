@@ -7,7 +7,7 @@ import { SCENARIOS } from './scenarios.ts';
 
 /**
  * `npm run test:faults -- --cycles N [name...]`: runs all scenarios or the named ones, each without and then with its injected
- * fault. Exits with 1 if the service broke a promise or an injected fault was not caught.
+ * fault. Exits with 1 if a run found a problem or missed an injected fault.
  */
 
 /** Scenarios with at least this many cycles in `npm test` have short cycles, so `--cycles` multiplies their number. */
@@ -69,7 +69,7 @@ async function reportOf(scenario: Scenario, options: Parameters<Scenario['run']>
   try {
     return await scenario.run(options);
   } catch (error) {
-    // With an injected fault, an exception does not count as a catch.
+    // With an injected fault, an exception does not count as a detection of the fault.
     const problems = options.injected ? [] : [String(error)];
     process.stderr.write(`${scenario.name} failed: ${(error as Error).stack}\n`);
     return { cycles: options.cycles, load: '', problems };

@@ -6,16 +6,16 @@ export interface FaultReport {
   problems: string[];
 }
 
-/** One kind of fault. The service must survive it, and the harness must catch the service with an injected fault. */
+/** One kind of fault. The service must survive it; with an injected fault, the service must fail the scenario. */
 export interface Scenario {
   name: string;
   /** Number of cycles in `npm test`. */
   cycles: number;
   /** Short description of the injected fault. */
   injected: string;
-  /** Number of cycles that catch the injected fault. */
+  /** Number of cycles that detect the injected fault. */
   injectedCycles: number;
-  /** The reason why this machine cannot run it; undefined if it can. */
+  /** The reason why this machine cannot run the scenario; undefined if it can. */
   unavailable?(): Promise<string | undefined>;
   run(options: { cycles: number; injected: boolean }): Promise<FaultReport>;
 }

@@ -28,7 +28,7 @@ export function mountSmallDisk(megabytes: number) {
   return {
     folder,
     free,
-    /** Fills the disk except for these bytes. */
+    /** Fills the disk until only `leaving` bytes are free. */
     fill(leaving: number): void {
       writeFileSync(filler, '');
       for (let rest = free() - leaving; rest > 0; rest = free() - leaving) {

@@ -21,7 +21,7 @@ const MEGABYTE = 1 << 20;
 const PAGE_BYTES = 4096;
 const MOST_REQUESTS = 500;
 const OPEN = new URL('../../src/store/open.ts', import.meta.url);
-// An unprivileged account: root may write to every file, so the test switches to this one.
+// An unprivileged account. The test switches to it, because root may write to every file.
 const NOBODY = 65_534;
 const noDisk = await whyNoDisk();
 
@@ -55,7 +55,7 @@ async function killAfterWrite(path: string): Promise<void> {
   assert.equal((await create(killed, 'last-key')).status, 200);
 }
 
-/** Asserts that the service refuses to start with one line on stderr that matches. */
+/** Asserts that the service exits at its start with one line on stderr, which matches `line`. */
 async function assertRefused(path: string, line: RegExp): Promise<void> {
   await using program = startProgram(SERVICE_FILE, { DATABASE_URL: `sqlite:${path}`, PORT: '0' });
   assert.equal(await program.exited, 1);
@@ -63,7 +63,7 @@ async function assertRefused(path: string, line: RegExp): Promise<void> {
   assert.match(program.stderr(), line);
 }
 
-/** Creates sessions one after the other until one is refused, and returns the acknowledged ones. */
+/** Creates sessions until the service rejects one. Returns the ids of the acknowledged sessions. */
 async function createUntilRefused(service: RunningService): Promise<string[]> {
   const acknowledged: string[] = [];
   for (;;) {
@@ -86,7 +86,7 @@ async function expectRecovery(service: RunningService, path: string, acknowledge
 }
 
 describe('a full disk', { skip: noDisk ?? false }, () => {
-  it('makes the service not ready until the disk has room again, and truncates the write-ahead log', async () => {
+  it('the service is not ready while the disk is full, and then recovers and truncates the write-ahead log', async () => {
     await using disk = mountSmallDisk(16);
     const path = join(disk.folder, 'a.db');
     await using service = await start(path);
@@ -102,7 +102,7 @@ describe('a full disk', { skip: noDisk ?? false }, () => {
     await expectRecovery(service, path, acknowledged);
   });
 
-  it('prevents the start with a line that names the file and the remedy', async () => {
+  it('the service does not start on a full disk, and one line names the file and the remedy', async () => {
     await using disk = mountSmallDisk(8);
     const path = join(disk.folder, 'a.db');
     await createDatabase(path);
@@ -112,7 +112,7 @@ describe('a full disk', { skip: noDisk ?? false }, () => {
 });
 
 describe('a limit on the size of files', () => {
-  it('makes the service not ready until the limit is removed', async () => {
+  it('the service is not ready while a file size limit stops its writes, and recovers without the limit', async () => {
     using folder = temporaryFolder();
     const path = folder.path('a.db');
     await using service = await start(path);
@@ -127,7 +127,7 @@ describe('a limit on the size of files', () => {
 });
 
 describe('a database that cannot be written', () => {
-  it('prevents the start on a read-only file system', { skip: noDisk ?? false }, async () => {
+  it('the service does not start on a read-only file system', { skip: noDisk ?? false }, async () => {
     await using disk = mountSmallDisk(8);
     const path = join(disk.folder, 'a.db');
     await createDatabase(path);
@@ -141,7 +141,7 @@ describe('a database that cannot be written', () => {
     assert.equal(await readiness(service), 200);
   });
 
-  it('is not opened by an account without write permission, and one line names the remedy', async () => {
+  it('an account without write permission cannot open the database, and one line names the remedy', async () => {
     using folder = temporaryFolder();
     const path = folder.path('data/a.db');
     mkdirSync(dirname(path));
@@ -150,7 +150,7 @@ describe('a database that cannot be written', () => {
     chmodSync(dirname(path), 0o555);
     chmodSync(dirname(dirname(path)), 0o755);
     const before = readdirSync(dirname(path));
-    // The account may not be able to read the imported files.
+    // The imports precede `setuid`, because the account may not be able to read the files.
     const program = `
       const { openStore } = await import(${JSON.stringify(OPEN.href)});
       await import(${JSON.stringify(new URL('./sqlite.ts', OPEN).href)});
@@ -172,7 +172,7 @@ describe('a database that cannot be written', () => {
 });
 
 describe('a new database', () => {
-  it('is announced in the log with its path only when it is created', async () => {
+  it('the log names the path of a new database only when the service creates it', async () => {
     using folder = temporaryFolder();
     const path = folder.path('mistyped.db');
     const announcements: number[] = [];
@@ -186,7 +186,7 @@ describe('a new database', () => {
 });
 
 describe('a damaged database file', () => {
-  it('ends a running service with one line, and prevents later starts', async () => {
+  it('a damaged database file ends a running service with one log line, and prevents later starts', async () => {
     using folder = temporaryFolder();
     const path = folder.path('a.db');
     await createDatabase(path, 60);
@@ -205,11 +205,11 @@ describe('a damaged database file', () => {
       /the database is lost; stopping: \S+a\.db is damaged: keep a copy of it [^\n]*restore a backup/,
     );
     assert.deepEqual(linesWith(service, '"level":50'), []);
-    // A supervisor starts the service again and again.
+    // The service fails in the same way each time that a supervisor restarts it.
     for (let count = 0; count < 2; count++) await assertRefused(path, /a\.db is damaged: keep a copy/);
   });
 
-  it('is found by the next start after an unclean shutdown', async () => {
+  it('the next start after an unclean shutdown detects a damaged database file', async () => {
     using folder = temporaryFolder();
     const path = folder.path('a.db');
     await createDatabase(path, 60);
@@ -221,7 +221,7 @@ describe('a damaged database file', () => {
 });
 
 describe('an intact database file after an unclean shutdown', () => {
-  it('is served, and the log reports that the file was checked', async () => {
+  it('after an unclean shutdown, the service opens an intact file and logs that it has checked it', async () => {
     using folder = temporaryFolder();
     const path = folder.path('a.db');
     await createDatabase(path);

@@ -19,7 +19,7 @@ import { CALLBACKS, inLanes } from '../requests.ts';
 import { type Scenario, createProblems } from '../scenario.ts';
 import { brokenInvariants } from '../../support/sound.ts';
 
-// Number of concurrent races: enough to keep both instances busy, so that neither is always the first.
+// Number of concurrent races: enough to keep both instances busy, so that neither instance is always first.
 const LANES = 24;
 
 /**
@@ -38,7 +38,7 @@ interface Race {
 /** Final state of a session in the database; `messages` are the outcomes of the callbacks: `paid applied`, `failed ignored`. */
 type Ending = Record<'status' | 'paid payments' | 'attempts' | 'postings' | 'events' | 'messages', string | number>;
 
-/** In each cycle, one session gets both callbacks at once. */
+/** In each cycle, one session receives a paid and a failed callback at the same time. */
 export const callbackRace: Scenario = {
   name: 'a paid and a failed callback at two instances at once',
   cycles: 192,
@@ -68,13 +68,14 @@ export const callbackRace: Scenario = {
       if (ending?.messages === 'failed applied, paid applied') failedFirst++;
     }
     problems.add(...(await brokenInvariants(database.settings)));
-    if (cycles >= LANES && (failedFirst === 0 || failedFirst === cycles)) problems.add('no callbacks raced');
+    if (cycles >= LANES && (failedFirst === 0 || failedFirst === cycles))
+      problems.add('the callbacks always arrived in the same order');
     const load = `${cycles} sessions, ${failedFirst} of them failed first and then paid`;
     return { cycles, load, problems: problems.list() };
   },
 };
 
-/** Sends both callbacks of one session; returns the problems in the responses. */
+/** Sends the paid and the failed callbacks of one session. Returns the problems in the responses. */
 async function race(instances: Instance[], { checkout, kind, swapped }: Race): Promise<string[]> {
   const { id } = checkout.session;
   const [first, second] = (swapped ? instances.toReversed() : instances) as [Instance, Instance];
@@ -98,7 +99,7 @@ function problemsOf({ checkout, kind }: Race, ending: Ending): string[] {
     'paid payments': 1,
     attempts: kind === 'fresh' ? 1 : MAX_ATTEMPTS,
     postings: 1,
-    // A failed sample ends its session, even with attempts left.
+    // A callback of the sample action with the status failed ends the session, even if attempts are left.
     events: failedFirst ? 'payment.failed, payment.paid' : 'payment.paid',
     messages: failedFirst ? 'failed applied, paid applied' : 'failed ignored, paid applied',
   };

@@ -14,7 +14,7 @@ const LANES = 40;
 const DELIVERY_PATIENCE_MS = 60_000;
 const TTL_SECONDS = 3;
 const TTL_MS = TTL_SECONDS * 1000;
-// Two polls of a worker on a very busy machine. The clocks are wrong by far more.
+// Duration of two polls of a worker on a very busy machine, far less than the ten minutes by which the clocks are wrong.
 const EXPIRY_PATIENCE_MS = 20_000;
 // Times in responses are whole seconds, and a query for the time of the database takes a round trip.
 const TOLERANCE_MS = 1000;
@@ -33,8 +33,8 @@ interface Created {
 }
 
 /**
- * In each cycle, one instance creates a session, the other receives its payment, and either delivers the event. A second
- * session stays unpaid and must expire in time.
+ * In each cycle, one instance creates a session, the other receives the payment report, and either instance delivers the
+ * event. A second session stays unpaid and must expire in time.
  */
 export const wrongClocks: Scenario = {
   name: 'clocks ten minutes ahead and ten minutes behind',
@@ -43,7 +43,7 @@ export const wrongClocks: Scenario = {
   injectedCycles: 8,
   async run({ cycles, injected }) {
     const problems = createProblems();
-    /** Correct time of the payment report behind each event, by event id. */
+    /** Correct time of the payment report that caused an event, by event id. */
     const reportTimes = new Map<string, number>();
     await using receiver = await startReceiver(async ({ eventId, signedAt }) => {
       const signed = signedAt * 1000;

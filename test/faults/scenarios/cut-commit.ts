@@ -47,7 +47,7 @@ export const cutCommit: Scenario = {
 /** Creates a session whose response is lost, and repeats the request; returns the id of the session. */
 async function loseSession(stage: Stage, cycle: number): Promise<string | undefined> {
   const { rig, load, query } = stage;
-  // For a known and for a new buyer, only the commit contains the key, so that the proxy cuts no read.
+  // Only the commit contains this key, for known and for new buyers, so the proxy cuts no read.
   const key = `cut-${cycle % 2 === 0 ? 'buyer' : cycle}--${cycle}-`;
   const body = sessionBody(key);
   await askWithCut(stage, key, SESSIONS, body);
@@ -65,7 +65,7 @@ async function loseSession(stage: Stage, cycle: number): Promise<string | undefi
   return id;
 }
 
-/** Loses the response to a callback, which is then repeated. */
+/** Sends a callback whose response is lost, and repeats the callback at every instance. */
 async function losePayment(stage: Stage, cycle: number, id: string): Promise<void> {
   const { rig, load, query } = stage;
   const eventId = `cut-event-${cycle}-`;

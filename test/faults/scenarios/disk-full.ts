@@ -26,7 +26,7 @@ interface Place {
   postgres?: Postgres;
 }
 
-/** Of three cycles, one fills the disk of SQLite, one the tables of PostgreSQL, and one its write-ahead log as well. */
+/** One of three cycles fills the disk of SQLite, and two the disk of PostgreSQL; the second of these crashes PostgreSQL. */
 export const diskFull: Scenario = {
   name: 'a disk that becomes full and free again',
   cycles: 2,
@@ -101,7 +101,7 @@ async function crash(postgres: Postgres): Promise<boolean> {
   return crashes() > before;
 }
 
-/** Checks that the process runs, and that it reads while its database runs. */
+/** Checks that the process responds, and that its reads succeed if `mustRead`. */
 async function expectAlive({ url }: Instance, { journal, problems }: ClientLoad, mustRead: boolean): Promise<void> {
   const id = [...journal.keys.values()].find((known) => known !== undefined);
   for (const path of ['/healthz', `${SESSIONS}/${id}`, `${SESSIONS}?limit=3`, '/readyz']) {

@@ -16,7 +16,7 @@ const PROBE_EVERY_MS = 300;
 const REGULAR = 'half-open-regular';
 let probes = 0;
 
-/** All connections of two busy instances to the database, also new ones, stay open without a response. */
+/** All connections of two busy instances to the database, including new connections, stay open without a response. */
 export const halfOpen: Scenario = {
   name: 'database connections that stay open without a response',
   cycles: 1,
@@ -56,7 +56,7 @@ async function openPool({ url }: Instance): Promise<void> {
   await Promise.all(Array.from({ length: POOL_SIZE * 2 }, () => ask(`${url}${SESSIONS}?limit=1`)));
 }
 
-/** Creates sessions for a known buyer and for a new one, for whom the service reads the database before the commit. */
+/** Creates a session for a known buyer, and one for a new buyer, which needs a read before the commit. */
 async function write(instance: Instance, load: ClientLoad): Promise<void> {
   const keys = [`${REGULAR}--${probes}`, `half-open-${probes}`];
   probes++;

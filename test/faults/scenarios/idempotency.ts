@@ -14,7 +14,7 @@ interface Call {
   answer: ApiAnswer<{ id: string } & Refusal>;
 }
 
-/** In each cycle, 32 callers at each of two instances send one new key for a new customer at once. */
+/** In each cycle, 32 callers at each of two instances send the same new key for a new customer at the same time. */
 export const sharedIdempotencyKey: Scenario = {
   name: 'many callers with one idempotency key',
   cycles: 18,

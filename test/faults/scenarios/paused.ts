@@ -18,9 +18,9 @@ const SESSIONS_PER_CYCLE = 8;
 const SETTLE_MS = 200;
 
 /**
- * Each cycle pauses an instance in the middle of its attempts, waits until another instance has claimed the deliveries, and
- * resumes the first. In even cycles the merchant answers 200 to the second instance and 500 to the first, in odd cycles the
- * reverse.
+ * Each cycle pauses an instance in the middle of its attempts, waits until a second instance has claimed the deliveries, and
+ * resumes the paused instance. In even cycles the merchant answers 200 to the second instance and 500 to the paused one; in
+ * odd cycles, 500 to the second and 200 to the paused one.
  */
 export const pausedInstance: Scenario = {
   name: 'an instance paused past its lease',
@@ -28,7 +28,7 @@ export const pausedInstance: Scenario = {
   injected: 'a store that writes the outcome of an overtaken attempt',
   injectedCycles: 1,
   async run({ cycles, injected }) {
-    // Statuses of the merchant's responses to the first attempt, which waits for `held`, and to all others.
+    // Statuses of the merchant's responses: `first` to first attempts, which wait for `held`; `second` to all later attempts.
     let merchant = { first: 200, second: 200, held: Promise.resolve() };
     const answer = async ({ number }: WebhookAttempt): Promise<number> => {
       const { first, second, held } = merchant;
@@ -50,7 +50,7 @@ export const pausedInstance: Scenario = {
   },
 };
 
-/** Pauses an instance, lets another instance overtake it, and resumes it; `release` lets the merchant respond to the first. */
+/** Lets another instance claim the deliveries of a paused instance. `release` lets the merchant answer first attempts. */
 async function overtake(
   database: SharedDatabase,
   receiver: Receiver,
@@ -69,7 +69,7 @@ async function overtake(
     await other.kill();
   } finally {
     release();
-    // The responses have arrived when the instance resumes, as after a real pause.
+    // The responses arrive before the instance resumes, as after a real pause.
     await sleep(SETTLE_MS);
   }
   const before = await stateOf(database, events);

@@ -11,11 +11,11 @@ import { brokenInvariants } from '../../support/sound.ts';
 
 const SESSIONS_PER_CYCLE = 120;
 const LANES = 32;
-/** Limits for the number of callbacks that are answered before the kill, of two for each session. */
+/** Limits for the number of callbacks that are answered before the kill. Each session has two callbacks. */
 const FEWEST_ANSWERS = 10;
 const MOST_ANSWERS = 180;
 
-// The valid outcomes of a session: paid, or paid after a failure, whose outcome is then reversed.
+// The valid outcomes of a session: paid, or first failed and then paid, which reverses the outcome of the failure.
 const ENDINGS = new Set(['result paid 1/0/0', 'result neutral 0/0/1, late paid 1/0/-1']);
 
 /**
