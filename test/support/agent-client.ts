@@ -5,7 +5,7 @@ import type { JsonSchema } from '../../src/contract/json-schema.ts';
 
 export type Body = Record<string, unknown>;
 
-/** A body of this schema, made of its examples, defaults and enums. */
+/** A valid body for a schema, made of the examples, defaults and enums in the schema. */
 export function bodyOf(schema: JsonSchema, properties: 'required' | 'all'): Body {
   const names = properties === 'all' ? Object.keys(schema.properties ?? {}) : (schema.required ?? []);
   return Object.fromEntries(names.map((name) => [name, valueOf(schema.properties![name]!, properties)]));
@@ -18,12 +18,12 @@ function valueOf(schema: JsonSchema, properties: 'required' | 'all'): unknown {
 
 export interface Violation {
   what: string;
-  /** Expected path of the issue. */
+  /** Path that the error response must name in its issue. */
   path: string;
   body: Body;
 }
 
-/** For each constraint in the schema, one body that violates it. */
+/** Bodies that each violate one constraint of the schema. Each body is `whole` with one change. */
 export function violationsOf(schema: JsonSchema, whole: Body): Violation[] {
   const found: Violation[] = [];
   walk(schema, [], (path, field, required) => {
@@ -100,7 +100,7 @@ export interface Repairable {
   issues?: { path: string; code: string; message?: string }[];
 }
 
-/** The body corrected according to the error alone. */
+/** Returns the body, corrected with only the information in the error response. */
 export function repaired(body: Body, { suggestion = '', issues = [] }: Repairable): Body {
   return issues.reduce((current, { path }) => {
     const keys = keysOf(path, current);
@@ -128,7 +128,7 @@ function orderFor(path: string, suggestion: string): { verb: string; rest: strin
   throw new Error(`the suggestion says nothing about ${path}: ${suggestion}`);
 }
 
-/** The keys of a dotted path. A quoted key that ends with three dots is the start of a longer key. */
+/** The keys of a dotted path. A quoted key that ends with three dots abbreviates a longer key. */
 function keysOf(path: string, body: Body): string[] {
   const shown = path.match(/"(?:[^"\\]|\\.)*"|[^.]+/g) ?? [];
   return shown.reduce<string[]>((keys, part) => {
@@ -151,13 +151,13 @@ function leadingJson(text: string): unknown {
       const value = JSON.parse(example!.replace(/, or remove it$/, '')) as Body;
       return ownId === undefined ? value : { ...value, [ownId]: `own-id-${randomUUID()}` };
     } catch {
-      // The semicolon is part of the value.
+      // This semicolon is part of the value, so the loop tries the next semicolon.
     }
   }
   throw new Error(`no example in ${text}`);
 }
 
-/** Paths of optional fields that do not accept null, including nested ones. */
+/** Paths of optional fields that do not accept null, including nested fields. */
 export function omittableFields({ properties = {}, required = [] }: JsonSchema): string[][] {
   return Object.entries(properties).flatMap(([name, field]) => {
     const isOmittable = !required.includes(name) && ![field.type].flat().includes('null');
@@ -165,7 +165,7 @@ export function omittableFields({ properties = {}, required = [] }: JsonSchema):
   });
 }
 
-/** A copy with the value at a path replaced; undefined removes it. */
+/** A copy of the body with the value at a path replaced, or removed if `value` is undefined. */
 export function edited(body: Body, path: string[], value: unknown): Body {
   const [name, ...rest] = path;
   if (name === undefined) return value as Body;

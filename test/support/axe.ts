@@ -5,9 +5,9 @@ import type { Page } from 'playwright-core';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-// The browser code is a string, because its types are not those of this program.
+// The code for the browser is a string, because this program is compiled without the types of the browser.
 
-/** The violations that axe-core finds on a page, with the markup of each. */
+/** Accessibility violations that axe-core finds on a page, each with the markup of its elements. */
 export async function axeFaults(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
   const results = await page.evaluate<AxeResults>('axe.run()');

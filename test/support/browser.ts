@@ -6,14 +6,14 @@ const RETRY_MS = 1000;
 /** Limit for each wait on a page. */
 const PATIENCE_MS = 60_000;
 
-/** Starts a real Chromium, which comes from npm. `await using` closes it. */
+/** Starts the Chromium browser of an npm package. `await using` closes it. */
 export async function startBrowser(): Promise<Browser> {
   for (let attempt = 1; ; attempt++) {
     try {
       const executablePath = await chromium.executablePath();
       return await launcher.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'], headless: true });
     } catch (error) {
-      // The first start unpacks the browser; another test process can be doing that at the moment.
+      // The first start unpacks the browser, and fails while another test process is unpacking it.
       if (attempt === LAUNCH_TRIES) throw error;
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
@@ -43,10 +43,10 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   return { page, requests, complaints };
 }
 
-/** Opens a page on which the final page of a checkout does not redirect to the merchant after some seconds. */
+/** Opens a browser page on which the final page of a checkout does not redirect to the merchant by itself. */
 export async function openStayingPage(browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> {
   const watched = await openPage(browser, options);
-  // The countdown runs on an interval.
+  // The countdown to the redirect uses `setInterval`.
   await watched.page.addInitScript('globalThis.setInterval = () => 0');
   return watched;
 }

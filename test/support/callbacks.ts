@@ -8,6 +8,7 @@ import { type TestService, call } from './service.ts';
 
 export type CallbackFields = Record<string, unknown>;
 
+/** A callback about the state of a payment. */
 export function charged({ id, sessionId, amount }: Payment, event: string, state = 'CAPTURED'): CallbackFields {
   return { event, type: 'charge.updated', order: sessionId, charge: id, state, amount };
 }
@@ -18,7 +19,7 @@ export function settled({ clock }: TestService, { id, sessionId, amount }: Payme
   return { event, type: 'charge.settled', order: sessionId, charge: id, amount, payout: 'po_1', created };
 }
 
-/** Creates a refund of 10.00; returns a callback about it. */
+/** Creates a refund of 10.00. Returns a callback about the refund. */
 export async function refunded(
   { service }: TestService,
   { id, sessionId }: Payment,
@@ -29,7 +30,7 @@ export async function refunded(
   return { event, type, order: sessionId, refund: refund.id, amount: 1000 };
 }
 
-/** Sends a callback signed with the secret; returns its outcome. `spaces` changes its bytes, not its content. */
+/** Sends a callback signed with `secret`; returns its outcome. `spaces` indents the JSON: other bytes, same content. */
 export async function sendCallback(
   { url, clock }: TestService,
   fields: CallbackFields,
@@ -42,7 +43,7 @@ export async function sendCallback(
   return answer.body.outcome;
 }
 
-/** Every record of the sessions that a callback could change, as text. */
+/** All records of the sessions that a callback could change, as text. */
 export async function recordsOf({ service }: TestService, ...sessions: string[]): Promise<string> {
   const { store } = service.deps;
   const all = sessions.map(async (sessionId) => {

@@ -27,7 +27,7 @@ export function assertConforms(api: OpenApi, method: string, path: string, statu
   assert(code in content.examples!, `${call}: ${code} is not among ${Object.keys(content.examples!).join(', ')}`);
 }
 
-/** The operation that answers a concrete path: a literal one before one with parameters. */
+/** The operation of a concrete path. A literal path in the document precedes a path with parameters. */
 export function operationAt({ paths }: OpenApi, method: string, path: string): OpenApiOperation | undefined {
   const bare = path.replace(/^https?:\/\/[^/]+/, '').replace(/\?.*$/, '');
   const key = method.toLowerCase() as 'get' | 'post';
@@ -80,7 +80,7 @@ function createValidators(api: OpenApi) {
   return created;
 }
 
-/** Closes a schema, which the document leaves open for later versions. The schema that refers to a `part` closes that part. */
+/** Forbids undocumented properties, which the document permits for later versions. For a `part`, the referring schema does so. */
 function closed(schema: JsonSchema, role: 'whole' | 'part' = 'whole'): JsonSchema & { unevaluatedProperties?: false } {
   const { $ref, properties, additionalProperties, items, anyOf, allOf } = schema;
   const isOpen = $ref !== undefined || allOf || (properties && additionalProperties === undefined);

@@ -25,7 +25,7 @@ export function databaseNamed(name: string): DatabaseKind {
   return kind;
 }
 
-/** An empty database. `await using` removes it; its users must have closed it by then. */
+/** An empty database. `await using` removes it; all its connections must be closed before. */
 export interface TestDatabase extends AsyncDisposable {
   kind: DatabaseKind;
   /** Value of `DATABASE_URL`. */
@@ -82,11 +82,11 @@ async function createPostgres() {
   return { url: postgres.url(name), remove: () => postgres.dropDatabase(name) };
 }
 
-/** Databases that ended tests have used, emptied again, and their unchanged schema. */
+/** Emptied databases of finished tests, for reuse if their schema is still equal to `schemaOfTemplate`. */
 const reusable: string[] = [];
 let schemaOfTemplate: string | undefined;
 
-/** Ends the connections of the database, and deletes all rows but those of its migrations, and the statistics; triggers and keys do not apply. */
+/** Ends the connections of the database, and deletes its statistics and all rows except migrations, without triggers and foreign keys. */
 const EMPTY = `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid();
   SET session_replication_role = replica;
@@ -98,12 +98,12 @@ const EMPTY = `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
     END LOOP;
     DELETE FROM pg_statistic WHERE starelid >= 16384;
   END $$`;
-// The id of the transaction that wrote a row changes with every change of the schema.
+// A fingerprint of the schema: a schema change writes catalog rows, and `xmin` is the id of the writing transaction.
 const SCHEMA = ['pg_attribute', 'pg_constraint', 'pg_index', 'pg_proc', 'pg_trigger', 'schema_migrations']
   .map((catalog) => `SELECT count(*), max(xmin::text::bigint) FROM ${catalog}`)
   .join(' UNION ALL ');
 
-/** A copy of the template. Creating and dropping one takes ten times as long as emptying one for the next test. */
+/** A copy of the template, reused after a test: creating and dropping a database takes ten times as long as emptying it. */
 async function reusablePostgres(template: string): Promise<TestDatabase> {
   const postgres = await sharedPostgres();
   const schemaOf = async (database: string) => JSON.stringify(await postgres.query(database, SCHEMA));
@@ -124,7 +124,7 @@ export async function queryRows(url: string, sql: string): Promise<Record<string
   if (!url.startsWith('sqlite:')) {
     return withClient(url, async (client) => (await client.query<Record<string, unknown>>(sql)).rows);
   }
-  // The service can be writing meanwhile.
+  // The timeout covers writes of the service at the same time.
   using database = new DatabaseSync(url.slice('sqlite:'.length), { timeout: 5000 });
   return database.prepare(sql).all();
 }
@@ -152,7 +152,7 @@ export async function contentsOf(url: string): Promise<string> {
   return JSON.stringify(tables);
 }
 
-/** Connects to the same PostgreSQL database as another program would. */
+/** Runs `use` with a direct connection to a PostgreSQL database, which stands for another program. */
 export async function withClient<Result>(url: string, use: (client: Client) => Promise<Result>): Promise<Result> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -166,7 +166,7 @@ export async function withClient<Result>(url: string, use: (client: Client) => P
 /** Runs SQL statements without the service. */
 export async function runSql(url: string, sql: string): Promise<void> {
   if (!url.startsWith('sqlite:')) return void (await withClient(url, (client) => client.query(sql)));
-  // The service can be writing meanwhile.
+  // The timeout covers writes of the service at the same time.
   using database = new DatabaseSync(url.slice('sqlite:'.length), { timeout: 5000 });
   database.exec(sql);
 }
@@ -181,7 +181,7 @@ export const STORE_OPTIONS: Parameters<OpenStore>[1] = {
   },
 };
 
-/** Opens a database with the clock of the test, for tests of its content and not of its durability. */
+/** Opens a store with the clock of the test and without disk syncs, for tests that do not test durability. */
 export async function openTestStore(settings: DatabaseSettings, clock = systemClock): Promise<Store> {
   const { database: _, ...store } = await openStore(withoutSync(settings), { ...STORE_OPTIONS, clock });
   return { ...store, now: clock.now };

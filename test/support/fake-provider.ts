@@ -65,7 +65,7 @@ export async function startFakeProvider(
   return fake;
 }
 
-/** Connects the provider to a running service, and sets its routes live. */
+/** Connects the provider to a running service, and sets the health of its routes to live. */
 export function connect(service: Service, provider: Provider): void {
   service.deps.providers = new Map([...service.deps.providers, [provider.id, provider]]);
   service.deps.routes = service.deps.routes.map((route) =>

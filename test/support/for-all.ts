@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 
-/** Number of random values of a property: all of them in `npm test`, a quarter in `npm run test:unit`, which has to be quick. */
+/** Number of random values for a property test: `all` in `npm test`, a quarter of it in the quicker `npm run test:unit`. */
 export function runs(all: number): number {
   return process.env['TEST_UNIT'] === undefined ? all : Math.ceil(all / 4);
 }

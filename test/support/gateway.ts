@@ -15,7 +15,7 @@ export interface Gateway {
   list<Item>(path: string): Promise<Item[]>;
   /** The ids of the records on a page of a list. */
   ids(path: string): Promise<string[]>;
-  /** Sends a request, written as `POST sessions`, that must be refused with `409 invalid_state`; returns the error. */
+  /** Sends a request such as `POST sessions`, which must fail with `expected`, such as `409 invalid_state`; returns the error. */
   refused(expected: string, request: string, body?: unknown): Promise<Refusal['error']>;
 }
 

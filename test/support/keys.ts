@@ -15,7 +15,7 @@ export function bearer(key: string): { authorization: string } {
 
 export type Keys = Record<Environment, Record<KeyScope, string>>;
 
-/** A key of each scope and environment, made by the API; agents may spend 1000 dollars a day. */
+/** Creates a key of each scope and environment through the API. Keys of agents may spend 1000 dollars a day. */
 export async function makeKeys(url: string): Promise<Keys> {
   const made: Partial<Record<Environment, Record<string, string>>> = {};
   for (const environment of ENVIRONMENTS) {

@@ -9,7 +9,7 @@ import { type TestService, call, sessionBody, startTestService } from './service
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-/** Pauses, each longer than the sandbox delay before that attempt (with jitter) and shorter than the next delay. */
+/** Pauses before delivery attempts: longer than the sandbox delay with jitter, and shorter than the next delay. */
 export const WAITS = [0, 7 * SECOND, 90 * SECOND, 13 * MINUTE, 73 * MINUTE];
 
 export type DeliveryDetails = z.output<typeof deliveryDetails>;
@@ -35,7 +35,7 @@ export interface Merchant {
   resend(eventId: string): Promise<DeliveryResource[]>;
   /** Types of the received events. */
   types(): string[];
-  /** The present time of the service, in the form of the API. */
+  /** Current time of the service, as an API timestamp. */
   now(): string;
   /** Advances the clock past the whole retry schedule. */
   exhaust(): Promise<void>;

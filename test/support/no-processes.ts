@@ -1,7 +1,7 @@
 import childProcess, { ChildProcess } from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';
 
-// A preload of test processes whose files do not declare that they start other processes.
+// Preload for test files without `needs=process`: every attempt to start a process throws.
 
 function refuse(): never {
   throw new Error('this test file starts a process: its first line must declare `needs=process` (see test/run.ts)');

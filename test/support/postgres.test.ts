@@ -14,7 +14,7 @@ import { until } from './until.ts';
 // The tests of the PostgreSQL driver inject faults with these tools. A plain `pg` client shows that the tools themselves work.
 
 let postgres: Postgres;
-// Keeps a commit that does not wait for the disk in memory long enough to be lost.
+// With this delay, an asynchronous commit stays in memory long enough for a crash to lose it.
 before(async () => (postgres = await startPostgres({ settings: { wal_writer_delay: '10s' } })));
 after(() => postgres.stop());
 
@@ -44,7 +44,7 @@ async function notesOf(database: string): Promise<unknown[]> {
 }
 
 describe('the PostgreSQL server of the tests', () => {
-  it('loses an unsynced commit in a crash', async () => {
+  it('the PostgreSQL server of the tests loses an unsynced commit in a crash', async () => {
     const database = await withTable();
     await using session = await connected(postgres.url(database));
     await session.client.query('SET synchronous_commit = off');
@@ -54,7 +54,7 @@ describe('the PostgreSQL server of the tests', () => {
     assert.deepEqual(await notesOf(database), []);
   });
 
-  it('stops when the test process exits or is killed', async () => {
+  it('the PostgreSQL server of the tests stops when the test process exits or is killed', async () => {
     const program = `
       const { startPostgres } = await import(${JSON.stringify(new URL('postgres.ts', import.meta.url).href)});
       const { port, folder } = await startPostgres();
@@ -88,7 +88,7 @@ describe('the proxy in front of PostgreSQL', () => {
 
   const through = (proxy: TcpProxy, config?: object) => connected(postgres.url(database, proxy.port), config);
 
-  it('counts statements, round trips and commits, but not connections', async () => {
+  it('the proxy counts statements, round trips and commits, but not connections', async () => {
     await using proxy = await startProxy(postgres.port);
     await using session = await through(proxy);
     const { client } = session;
@@ -105,7 +105,7 @@ describe('the proxy in front of PostgreSQL', () => {
     assert.deepEqual(proxy.takeCounts(), { statements: 1, roundTrips: 1, commits: 0 });
   });
 
-  it('counts correctly if the bytes arrive in chunks of any size', async () => {
+  it('the proxy counts correctly if the bytes arrive in chunks of any size', async () => {
     await using proxy = await startProxy(postgres.port);
     const stream = () => {
       const socket = connect({ port: proxy.port, host: '127.0.0.1', noDelay: true });
@@ -123,7 +123,7 @@ describe('the proxy in front of PostgreSQL', () => {
     assert.deepEqual(proxy.takeCounts(), { statements: 1, roundTrips: 1, commits: 0 });
   });
 
-  it('cuts one response after the server has executed the statement', async () => {
+  it('the proxy cuts one response after the server has executed the statement', async () => {
     await using proxy = await startProxy(postgres.port);
     await using session = await through(proxy);
     const cut = proxy.cutAnswerTo('needle');
@@ -140,7 +140,7 @@ describe('the proxy in front of PostgreSQL', () => {
     await next.client.query('INSERT INTO notes VALUES ($1)', ['needle']);
   });
 
-  it('cuts the response to a COMMIT after the server has committed', async () => {
+  it('the proxy cuts the response to a COMMIT after the server has committed', async () => {
     await using proxy = await startProxy(postgres.port);
     await using session = await through(proxy);
     await session.client.query('BEGIN');
@@ -152,7 +152,7 @@ describe('the proxy in front of PostgreSQL', () => {
     assert((await notesOf(database)).includes('in doubt'));
   });
 
-  it('keeps connections open and silent in a black hole, and resets the connections that lost bytes when it is healed', async () => {
+  it('a proxy in black-hole mode keeps connections open and silent, and then resets the connections that lost bytes', async () => {
     await using proxy = await startProxy(postgres.port);
     await using asking = await through(proxy);
     await using idle = await through(proxy);

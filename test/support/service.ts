@@ -42,18 +42,18 @@ export interface TestService extends AsyncDisposable {
 
 export interface TestServiceOptions {
   variables?: Record<string, string>;
-  /** True for the database's own clock, and workers that run by themselves. */
+  /** True for the real clock, and workers that run in the background. */
   live?: boolean;
-  /** True for workers that run by themselves. Default: `live`. */
+  /** True for workers that run in the background. Default: `live`. */
   background?: boolean;
   randomBytes?(size: number): Uint8Array;
   /** Providers in addition to the simulated one. */
   providers?: ProcessDeps['providers'];
-  /** Another instance that shares its database and its clock with this one, or only a database. */
+  /** Another instance whose database and clock the new service shares, or only a database to share. */
   beside?: Pick<TestService, 'databaseUrl'> & Partial<Pick<TestService, 'clock'>>;
 }
 
-/** The whole service over real HTTP, on a database of its own. `await using` stops the service and removes the database. */
+/** Starts the whole service over real HTTP, on a new database. `await using` stops the service and removes the database. */
 export async function startTestService({
   variables = {},
   live = false,
@@ -146,7 +146,7 @@ export async function call<Body = Record<string, never>>(
 
 let document: Promise<OpenApi> | undefined;
 
-/** The document of the first service in this process: the others differ in their base URL only. */
+/** The OpenAPI document of the first service in this process. Those of other services differ only in the base URL. */
 function documentOf(origin: string): Promise<OpenApi> {
   document ??= fetch(`${origin}/openapi.json`).then((response) => response.json() as Promise<OpenApi>);
   return document;

@@ -1,7 +1,7 @@
 import { type Socket, connect } from 'node:net';
 
 const TICK_MS = 50;
-/** Number of ticks among which the sockets are distributed, so that the process never sends to all at once. */
+/** Number of ticks among which the sockets are distributed, so that the process never sends on all sockets at once. */
 const TICKS = 40;
 /** Number of simultaneous connects: the system resets connections beyond the accept queue. */
 const AT_ONCE = 200;
@@ -16,12 +16,12 @@ export interface SlowSockets extends AsyncDisposable {
   ended: Promise<void>;
 }
 
-/** Endless headers or an endless body. */
+/** The start of a request whose headers never end; `SLOW_BODY` starts a body that never ends. */
 export const SLOW_HEADERS = 'GET /readyz HTTP/1.1\r\nhost: localhost\r\nx-slow: ';
 export const SLOW_BODY =
   'POST /api/gateway/sessions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{';
 
-/** Opens connections that start with the texts in rotation, and then sends one byte on each at intervals. */
+/** Opens connections, sends each one of the texts, and then one byte on each connection at intervals. */
 export async function openSlowSockets(port: number, count: number, texts: readonly string[]): Promise<SlowSockets> {
   const sockets = new Set<Socket>();
   const answers: string[] = [];

@@ -3,7 +3,7 @@ import { INVARIANTS } from '../../src/store/invariants.ts';
 import { type DatabaseSettings, examineDatabase } from '../../src/store/open.ts';
 import { settingsOf } from './database.ts';
 
-/** The invariants that a database breaks, by name, with some ids of each; also damage to the file itself. */
+/** Messages about damage to the database file, and about each broken invariant with up to three ids. */
 export async function brokenInvariants(settings: DatabaseSettings): Promise<string[]> {
   const database = await examineDatabase(settings);
   try {

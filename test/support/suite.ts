@@ -8,12 +8,12 @@ interface SuiteOptions extends TestServiceOptions {
   sound?: boolean;
 }
 
-/** A service that runs during the tests of this file or suite; `prepare` runs before them. */
+/** A service that runs during the tests of this file or suite. `prepare` runs before the tests. */
 export function suiteService(options?: SuiteOptions, prepare?: () => unknown): TestService {
   return suiteInstances(1, options, prepare)[0]!;
 }
 
-/** Instances on one database, like {@link suiteService}. */
+/** Several instances on one database, with the options of {@link suiteService}. */
 export function suiteInstances(
   count: number,
   { sound = false, ...options }: SuiteOptions = {},
@@ -25,7 +25,7 @@ export function suiteInstances(
       const [first] = running;
       running.push(await startTestService({ ...options, ...(first && { beside: first }) }));
     }
-    // In the same hook, because Node runs several hooks of a file at the same time.
+    // `prepare` runs in the same hook, because Node runs several hooks of a file at the same time.
     await prepare();
   });
   after(async () => {
@@ -35,7 +35,7 @@ export function suiteInstances(
       await assertSound(databaseUrl);
       assert.equal(await service.deps.store.ledgerTotal(), 0);
     } finally {
-      // The first instance removes the database.
+      // The instances stop in reverse order, because the first instance removes the database.
       for (const each of running.toReversed()) await each[Symbol.asyncDispose]();
     }
   });

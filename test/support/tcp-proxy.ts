@@ -10,7 +10,7 @@ export interface TcpProxy extends AsyncDisposable {
    * response was cut.
    */
   cutAnswerTo(text: string): Promise<void>;
-  /** Stops forwarding in both directions; all connections, also new ones, stay open. */
+  /** Stops forwarding in both directions. All connections, including new connections, stay open. */
   blackHole(): void;
   /** Forwards again, and destroys the connections that lost bytes in the black hole. */
   heal(): void;
@@ -59,7 +59,7 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     const connection = join(client, shared.silent ? undefined : targetPort, shared);
     connections.add(connection);
-    // In a black hole, the server is notified later.
+    // A connection that closes in a black hole stays in the set, so that `heal` can cut its server side.
     client.once('close', () => shared.silent || connections.delete(connection));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -129,7 +129,7 @@ function connectTo(port: number): Socket {
   return connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
 }
 
-/** Parses one connection; returns the bytes to forward. */
+/** Parses the traffic of one connection. The returned functions return the bytes to forward. */
 function listenTo(shared: Shared, cut: () => void): Record<'fromClient' | 'fromServer', (bytes: Buffer) => Buffer> {
   let started = false;
   let encryptionRequested = false;

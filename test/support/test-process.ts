@@ -1,8 +1,8 @@
 import { describe } from 'node:test';
 import { pathToFileURL } from 'node:url';
 
-// The entry point of a test process: runs the test files that `test/run.ts` names, one after the other, until it names none.
-// Each file is a suite, so that its hooks run around its own tests only.
+// The entry point of a test process: runs the test files that `test/run.ts` names, one after the other, until `test/run.ts` sends
+// an empty name. Each file is a suite, so that its hooks run around its own tests only.
 
 const EXIT_TIMEOUT_MS = 10_000;
 const REPORT_MS = 1000;
