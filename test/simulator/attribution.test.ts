@@ -20,7 +20,7 @@ function acceptTestCallbacks(instances: TestService[]): void {
   for (const on of instances) {
     const simulated = on.service.deps.providers.get('sandbox')!;
     trustSecret(on);
-    // These calls omit the short timeouts of the callers, so that a pause of the test process does not fail a request.
+    // These methods omit the short timeouts of the callers, so that a pause of the test process does not time out a request.
     replaceProvider(on, {
       cancel: (payment) => simulated.cancel(payment),
       inquire: (payment) => simulated.inquire(payment),
@@ -34,7 +34,7 @@ interface Report {
   reason?: string;
 }
 
-/** Sends a provider callback about the given payment, by default the newest one of the session. */
+/** Sends a provider callback about the given payment, by default the newest payment of the session. */
 async function sendReport(on: TestService, sessionId: string, { event, state, reason }: Report, paymentId?: string) {
   const { session, payments } = (await on.service.deps.store.checkout(sessionId))!;
   const charge = paymentId ?? payments.at(-1)!.id;
@@ -44,7 +44,7 @@ async function sendReport(on: TestService, sessionId: string, { event, state, re
 }
 
 describe('the routing outcome of a payment that ends without a provider report', () => {
-  test('is neutral if the payment times out while the provider waits for the buyer', async () => {
+  test('the routing outcome is neutral if the payment times out while the provider waits for the buyer', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await startAt(on, sessionId, 'card');
@@ -52,7 +52,7 @@ describe('the routing outcome of a payment that ends without a provider report',
     assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, NEUTRAL]]);
   });
 
-  test('is a failure if the payment times out while the provider is unreachable, and becomes a success if it is captured later', async () => {
+  test('the routing outcome is a failure if the payment times out while the provider is unreachable, and a success after a late capture', async () => {
     await using on = await startTestService();
     acceptTestCallbacks([on]);
     const sessionId = await createSession(on);
@@ -72,7 +72,7 @@ describe('repeated and reordered provider reports', () => {
   const CAPTURED: Report = { event: 'captured', state: 'CAPTURED' };
   const PROCESSING: Report = { event: 'processing', state: 'PROCESSING' };
 
-  test('count the payment once in the routing outcomes, in every order and with every report sent twice', async () => {
+  test('repeated and reordered reports count a payment once in the routing outcomes', async () => {
     await using on = await startTestService();
     acceptTestCallbacks([on]);
     const orders = permutations([DECLINED, CAPTURED, PROCESSING]);
@@ -90,7 +90,7 @@ describe('repeated and reordered provider reports', () => {
     assert.deepEqual(await brokenInvariants(settingsOf(on.databaseUrl)), []);
   });
 
-  test('leave one routing outcome per stage if two instances receive them at the same time', async (context) => {
+  test('reports that two instances receive at the same time leave one routing outcome per stage', async (context) => {
     await using one = await startTestService();
     await using other = await startTestService({ beside: one });
     acceptTestCallbacks([one, other]);

@@ -12,10 +12,10 @@ import { type TestService, call, sessionBody } from '../support/service.ts';
 /** Callback secret for callbacks that a test signs itself. */
 export const SECRET = 'a-secret-of-this-test';
 
-/** Accepted total above every total in the tests. */
+/** Total that the buyer accepts; it exceeds every total in the tests. */
 const ANY_TOTAL = 10_000_000;
 
-/** Creates a session as a merchant does; returns its id. */
+/** Creates a session through the gateway API. Returns the id of the session. */
 export async function createSession({ url }: TestService, overrides: Record<string, unknown> = {}): Promise<string> {
   const answer = await call<{ id: string }>('POST', `${url}/api/gateway/sessions`, sessionBody(overrides));
   assert.equal(answer.status, 200);
@@ -45,7 +45,7 @@ export function fieldsOf(kind: RouteKind, { id, cardNumber }: Instrument): Recor
   return { number: cardNumber, expiry: '12 / 34', cvc: '123', name: 'Test Buyer' };
 }
 
-/** One whole attempt: starts the payment and submits the provider's form. The simulator sends its callbacks at the next `pass`. */
+/** Starts a payment and submits the form of the provider's page. The simulator sends its callbacks at the next `pass`. */
 export async function attempt(on: TestService, sessionId: string, kind: RouteKind, outcome: string): Promise<string> {
   const instrument = instrumentById(outcome);
   assert(instrument);
@@ -82,7 +82,7 @@ export function replaceProvider({ service: { deps } }: TestService, methods: Par
   deps.providers = new Map([['sandbox', { ...deps.providers.get('sandbox')!, ...methods }]]);
 }
 
-/** Makes a service verify callbacks with SECRET. */
+/** Makes a service verify callbacks with the secret SECRET. */
 export function trustSecret(on: TestService): void {
   const options = { url: on.url, apiKey: '', callbackSecret: SECRET, now: on.clock.now };
   replaceProvider(on, { readCallback: createSandboxProvider(options).readCallback });

@@ -24,7 +24,7 @@ const TOTAL = 4999;
 
 const FIRST_INQUIRY_MS = 30 * SECOND;
 
-/** Reaction of the scripted provider to one request: whether it executes it, and what it answers. */
+/** Reaction of the scripted provider to one request: whether the provider executes the request, and its answer. */
 interface RequestFate {
   executed: boolean;
   answer: 'success' | 'refusal' | 'none';
@@ -41,7 +41,7 @@ interface Charge {
   state: 'CREATED' | 'CAPTURED' | 'DECLINED' | 'CANCELLED' | 'REFUNDED';
 }
 
-/** A provider in memory. */
+/** A provider in memory, whose reactions a test sets in advance. */
 interface ScriptedProvider extends Provider {
   charges: Map<string, Charge>;
   /** Reactions to the next requests of each kind; later requests succeed. */
@@ -57,7 +57,7 @@ const STATUS = {
   CAPTURED: 'paid',
   DECLINED: 'failed',
   CANCELLED: 'failed',
-  // The adapter does not know this state; unknown states are pending.
+  // The adapter does not know the state REFUNDED, and treats every unknown state as pending.
   REFUNDED: 'provider_pending',
 } as const;
 
@@ -172,19 +172,19 @@ async function paymentsOf({ on }: Shop, sessionId: string) {
 describe('the gateway after an uncertain handoff', () => {
   const handoffs: [title: string, handoffs: RequestFate[], inquiries: 0 | 1, takes: 'first' | 'second'][] = [
     [
-      'repeats the request, and the payment stays at its provider if the repetition is accepted',
+      'after an uncertain handoff, Tillway repeats the request, and the payment stays at a provider that accepts it',
       [ANSWER_LOST],
       0,
       'first',
     ],
     [
-      'inquires after two unanswered requests, and the payment stays at its provider if the provider knows it',
+      'after two unanswered requests, Tillway inquires, and the payment stays at a provider that knows it',
       [ANSWER_LOST, ANSWER_LOST],
       1,
       'first',
     ],
     [
-      'inquires after two unanswered requests, and fails over if the provider does not know the payment',
+      'after two unanswered requests, Tillway inquires, and fails over if the provider does not know the payment',
       [REQUEST_LOST, REQUEST_LOST],
       1,
       'second',
@@ -209,7 +209,7 @@ describe('the gateway after an uncertain handoff', () => {
     });
   }
 
-  test('sends the payment to no other provider before an inquiry is answered', async () => {
+  test('after an uncertain handoff, no other provider gets the payment before an inquiry is answered', async () => {
     await using shop = await openShop();
     const [first, second] = shop.providers as [ScriptedProvider, ScriptedProvider];
     const sessionId = await createSession(shop.on);
@@ -231,7 +231,7 @@ describe('the gateway after an uncertain handoff', () => {
     assert.equal(again.outcome, 'continue');
   });
 
-  test('leaves the payment at a provider that executed the first request and refused the repetition', async () => {
+  test('the payment stays at a provider that executed the first request and refused the repetition', async () => {
     await using shop = await openShop();
     const [first, second] = shop.providers as [ScriptedProvider, ScriptedProvider];
     const sessionId = await createSession(shop.on);
@@ -241,7 +241,7 @@ describe('the gateway after an uncertain handoff', () => {
     assert.deepEqual(second.requests.handoff, []);
   });
 
-  test('fails over if an inquiry reports the payment as failed', async () => {
+  test('Tillway fails over if an inquiry after an uncertain handoff reports the payment as failed', async () => {
     await using shop = await openShop();
     const [first, second] = shop.providers as [ScriptedProvider, ScriptedProvider];
     const sessionId = await createSession(shop.on);
@@ -259,10 +259,10 @@ describe('failover', () => {
   };
   const counts = ({ providers }: Shop) => providers.map(({ requests }) => requests.handoff.length);
   const cases: [name: string, fields: Partial<Route>[], then: RuleActions, requests: number[]][] = [
-    ['tries at most three routes', [{}, {}, {}, {}], {}, [1, 1, 1, 0]],
-    ['tries no other route if a rule excludes failover', [{}, {}], { failover: 'none' }, [1, 0]],
+    ['failover tries at most three routes', [{}, {}, {}, {}], {}, [1, 1, 1, 0]],
+    ['failover tries no other route if a rule excludes failover', [{}, {}], { failover: 'none' }, [1, 0]],
     [
-      'tries routes of the same kind before routes of other kinds',
+      'failover tries routes of the same kind before routes of other kinds',
       [{}, { kind: 'wallet' }, {}, { kind: 'local' }],
       { failover: 'any', maxAttempts: 2 },
       [1, 0, 1, 0],
@@ -278,7 +278,7 @@ describe('failover', () => {
     });
   }
 
-  test('stops ten seconds after the start of the attempt', async () => {
+  test('failover stops ten seconds after the start of the attempt', async () => {
     await using shop = await openShop([{}, {}, {}]);
     refuse(shop);
     for (const provider of shop.providers) provider.onHandoff = () => shop.on.clock.advance(6 * SECOND);
@@ -286,7 +286,7 @@ describe('failover', () => {
     assert.deepEqual(counts(shop), [1, 1, 0]);
   });
 
-  test('skips routes with a higher total than the buyer accepted', async () => {
+  test('failover skips routes with a higher total than the buyer accepted', async () => {
     await using shop = await openShop([{}, { buyerFeeRate: 10_000 }, {}]);
     shop.providers[0]!.next.handoff.push(REFUSED);
     const sessionId = await createSession(shop.on);
@@ -296,7 +296,7 @@ describe('failover', () => {
     assert.equal(payment('third')?.fees.total, TOTAL);
   });
 
-  test('asks the buyer to accept the higher fee if only more expensive routes remain', async () => {
+  test('failover asks the buyer to accept the higher fee if only more expensive routes remain', async () => {
     await using shop = await openShop([{}, { buyerFeeRate: 10_000 }]);
     shop.providers[0]!.next.handoff.push(REFUSED, REFUSED);
     const sessionId = await createSession(shop.on);
@@ -308,7 +308,7 @@ describe('failover', () => {
   });
 });
 
-/** Fates of a handoff in a random schedule. A request that arrives late is executed at a later step. */
+/** Fates of a handoff in a random schedule. The provider executes an `arrive_late` request only in a later step. */
 const FATES = {
   accept: ANSWERED,
   refuse: REFUSED,
@@ -325,7 +325,7 @@ type Step =
 
 interface Schedule {
   handoffs: [HandoffFate[], HandoffFate[]];
-  /** For each provider: whether it answers each inquiry, and each cancellation or refund. */
+  /** For each provider: whether it answers the first inquiry, the second inquiry, and so on. */
   inquiries: [boolean[], boolean[]];
   cancelOrRefundAnswers: [boolean[], boolean[]];
   steps: Step[];
@@ -356,7 +356,7 @@ const scheduleArb: fc.Arbitrary<Schedule> = fc.record({
   steps: fc.array(stepArb, { minLength: 2, maxLength: 10 }).map((steps) => [{ do: 'start' as const }, ...steps]),
 });
 
-/** Runs one schedule in a new session; throws if a payment is lost, doubled or never ends. */
+/** Runs one schedule in a new session. Throws if a payment is lost or duplicated, or never ends. */
 async function runSchedule(shop: Shop, { handoffs, inquiries, cancelOrRefundAnswers, steps }: Schedule): Promise<void> {
   const { on, providers } = shop;
   const { deps } = on.service;
@@ -377,7 +377,7 @@ async function runSchedule(shop: Shop, { handoffs, inquiries, cancelOrRefundAnsw
     };
   }
 
-  /** Violations: other payments of the session that a provider has or may receive, and that are not being cancelled. */
+  /** Violations: other payments of the session that a provider has or may have, and that Tillway does not cancel. */
   async function rivalsOf(paymentId: string): Promise<string[]> {
     const due = await deps.store.tasksDue(Number.MAX_SAFE_INTEGER, 1000);
     const toCancel = due.filter(({ kind }) => kind === 'cancel').map((task) => task.paymentId);
@@ -407,7 +407,7 @@ async function runSchedule(shop: Shop, { handoffs, inquiries, cancelOrRefundAnsw
         return executeLateRequests();
       case 'pass':
         passedMs += step.seconds * SECOND;
-        // The service asks for 72 minutes whether a request that it cancelled has arrived after all.
+        // After a cancellation, the service asks for 72 minutes whether a late request has arrived at the provider.
         if (passedMs >= HOUR) executeLateRequests();
         return on.pass(step.seconds * SECOND);
       case 'capture':
@@ -424,7 +424,7 @@ async function runSchedule(shop: Shop, { handoffs, inquiries, cancelOrRefundAnsw
   };
   for (const step of steps) await runStep(step);
 
-  // From here on all providers answer all requests and repeat their reports.
+  // In the second part, all providers answer all requests and repeat their reports.
   for (const { next } of providers) Object.assign(next, { inquire: [], cancelOrRefund: [] });
   for (const [index] of providers.entries()) handoffs[index]!.length = 0;
   executeLateRequests();
@@ -466,12 +466,12 @@ describe('random schedules of two unreliable providers', () => {
   const openUnreliableShop = async () => {
     const shop = await openShop();
     const { deps } = shop.on.service;
-    // Without updates of the estimates, schedules are independent of each other.
+    // The shop does not update its estimates, so that schedules are independent of each other.
     deps.router = { ...deps.router, refresh: async () => 0 };
     return shop;
   };
 
-  test('end every payment, and never leave money at both providers without a refund', async (context) => {
+  test('random schedules end every payment, and never leave money at both providers without a refund', async (context) => {
     await using shop = await openUnreliableShop();
     let scheduleCount = 0;
     await fc.assert(
@@ -492,7 +492,7 @@ describe('random schedules of two unreliable providers', () => {
     );
   });
 
-  test('detect an injected fault: a missing answer is treated as a refusal', async () => {
+  test('random schedules detect an injected fault that treats a missing answer as a refusal', async () => {
     await using shop = await openUnreliableShop();
     const { deps } = shop.on.service;
     const treatAsRefused = (result: HandoffResult): HandoffResult =>

@@ -110,7 +110,7 @@ test('a shutdown waits for a handoff in flight, and rejects new payments with a 
   await stopped;
 });
 
-test('the simulated provider creates one charge for two equal requests, and refuses a refused payment again', async () => {
+test('the simulated provider creates one charge for two equal requests, and repeats its refusal of a payment', async () => {
   await using on = await startTestService();
   const sandbox = on.service.deps.providers.get('sandbox')!;
   const request = handoffOf('buyer@example.com');
@@ -124,7 +124,7 @@ test('the simulated provider creates one charge for two equal requests, and refu
   assert.equal((await sandbox.handoff(other)).outcome, 'refused');
 });
 
-test('a handoff is refused if the request cannot have reached the provider, and ambiguous if it may have', async () => {
+test('a handoff is refused if the request cannot have reached the provider, and ambiguous if it may have reached it', async () => {
   // No process listens on this port, and no such host exists.
   for (const url of ['http://127.0.0.1:1', 'http://nowhere.invalid']) {
     assert.equal((await sandboxAt(url).handoff(handoffOf())).outcome, 'refused', url);
@@ -213,7 +213,7 @@ function abortAfterArrival(on: TestService, sessionId: string): AbortSignal {
   return limit.signal;
 }
 
-/** The simulated provider on another port and the same database; it answers after the timeout of its caller. */
+/** The simulated provider on another port and the same database. It answers only after the timeout of its caller. */
 async function startSlowSimulator({ service, simulator: store, clock, url }: TestService) {
   const simulator = createSimulator({
     ...KEYS,

@@ -12,7 +12,7 @@ const PENDING = 'payment.provider_pending';
 
 type State = Awaited<ReturnType<typeof stateOf>> & { outcomes: string[][] };
 
-/** Expected state of a session right after the attempt, and after some more time. */
+/** Expected state of a session right after the attempt, and at a later time. */
 interface Expected {
   atFirst: Partial<State>;
   later?: [afterMs: number | 'timeout', state: Partial<State>];
@@ -105,7 +105,7 @@ for (const kind of TEST_DATABASE === 'sqlite' ? ROUTE_KINDS : ROUTE_KINDS.slice(
       });
     }
 
-    test('a late success cancels the retry in progress, and all payments leave the records sound', async () => {
+    test('a late success cancels the retry in progress, and all invariants hold after the payments', async () => {
       const sessionId = await createSession(on);
       await attempt(on, sessionId, kind, 'late_success');
       await on.pass(SECOND);

@@ -12,7 +12,7 @@ async function startWithKnownSecret() {
   const on = await startTestService();
   const sessionId = await createSession(on);
   await start(on, sessionId, 'card');
-  // From here on the service accepts callbacks that the test signs.
+  // Now the service accepts callbacks that the test signs.
   trustSecret(on);
   const payment = (await on.service.deps.store.checkout(sessionId))!.payments[0]!;
 
@@ -94,11 +94,11 @@ test('a hundred concurrent copies of one callback are applied once', async () =>
 });
 
 describe('a callback of the simulated provider', () => {
-  test('is retried with growing delays, and dropped after the eighth attempt', async () => {
+  test('the simulator retries a callback with growing delays, and drops it after the eighth attempt', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await attempt(on, sessionId, 'card', 'paid');
-    // The gateway rejects the signature from here on.
+    // Now the gateway rejects the signatures of the provider.
     const restore = useOtherSecret(on);
     await on.pass(0);
     const [waiting] = await on.simulator.callbacksDue(Number.MAX_SAFE_INTEGER, 10);
@@ -114,7 +114,7 @@ describe('a callback of the simulated provider', () => {
     restore();
   });
 
-  test('does not report a capture after the payment was cancelled', async () => {
+  test('the simulator does not report a capture after the payment was cancelled', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await attempt(on, sessionId, 'card', 'paid_later');
@@ -132,7 +132,7 @@ describe('a callback of the simulated provider', () => {
     assert.equal(answer.report.state, 'failed');
   });
 
-  test('reports a capture again if the gateway tries to cancel the captured payment', async () => {
+  test('the simulator reports a capture again if the gateway tries to cancel the captured payment', async () => {
     await using on = await startTestService();
     const sessionId = await createSession(on);
     await attempt(on, sessionId, 'card', 'callback_lost');

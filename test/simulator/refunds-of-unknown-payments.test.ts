@@ -58,7 +58,7 @@ describe('a payment that webhook.verify_sample marked as paid', () => {
     ['while it is processing', (id) => attempt(on, id, 'wallet', 'paid_later')],
   ];
   for (const [name, prepare] of cases) {
-    test(`is refunded like any other if it was marked ${name}`, async () => {
+    test(`a payment that webhook.verify_sample marked as paid ${name} is refunded like any other payment`, async () => {
       const sessionId = await createSession(on);
       await prepare(sessionId);
       await on.pass(0);
@@ -104,7 +104,7 @@ describe('a provider that does not know the payment of a refund', () => {
     }
   }
 
-  test('makes the refund fail after an hour: the posting is reversed, and API and command line show the reason', async () => {
+  test('a refund of an unknown payment fails after an hour: its posting is reversed, and API and command line show the reason', async () => {
     await refundAt(KNOWS_NO_PAYMENT, async (id, sessionId, lines) => {
       const { store } = on.service.deps;
       await wait(0.5);
@@ -143,7 +143,7 @@ describe('a provider that does not know the payment of a refund', () => {
     });
   });
 
-  test('causes an error log line if it later reports the refund as paid out, and the refund stays failed', async () => {
+  test('a failed refund that the provider later reports as paid out stays failed and causes an error in the log', async () => {
     await refundAt(KNOWS_NO_PAYMENT, async (id, sessionId, lines) => {
       await wait(2);
       assert.equal(await reportRefund(on.service.deps, { id, sessionId, amount: 1000 }, 'succeeded'), 'ignored');
@@ -161,7 +161,7 @@ describe('a provider that does not know the payment of a refund', () => {
     ['knows the payment at an inquiry', ({ inquire }) => ({ inquire })],
   ];
   for (const [name, provider] of undecided) {
-    test(`leaves the refund pending if it ${name}`, async () => {
+    test(`a refund stays pending if the provider ${name}`, async () => {
       const answers = provider(on.service.deps.providers.get('sandbox')!);
       await refundAt({ ...KNOWS_NO_PAYMENT, ...answers }, async (id, _session, lines) => {
         await wait(5);
@@ -174,7 +174,7 @@ describe('a provider that does not know the payment of a refund', () => {
     });
   }
 
-  test('makes the refund fail only after an hour without any other answer', async () => {
+  test('a refund fails only after the provider answered for an hour that the payment is unknown', async () => {
     let isUnreachable = false;
     const refund = async () => {
       if (isUnreachable) throw new Error('answered 500');

@@ -70,7 +70,7 @@ async function sendCallback(callback: Record<string, unknown>) {
 }
 
 describe('the cents of a refund select its outcome', () => {
-  // Each state: the time since the previous one, and the status of the refund in Tillway and at the provider.
+  // Each state: the time since the previous state, and the status of the refund in Tillway and at the provider.
   const cases: [cents: number, title: string, ...states: [afterMs: number, here: string, there: string][]][] = [
     [
       1,
@@ -145,18 +145,18 @@ describe('the cents of a refund select its outcome', () => {
   });
 });
 
-/** Fields of a first refund request. */
+/** Fields of a refund that the provider has not answered before. */
 const FIRST = { reference: null, created: 0 };
 
 describe('the simulated provider', () => {
-  test('rejects a refund above the captured amount', async () => {
+  test('the simulated provider rejects a refund above the captured amount', async () => {
     const payment = await paidPayment();
     const request = { refundId: idOf('ref', 7), payment, amount: payment.fees.total + 1, ...FIRST };
     assert.deepEqual(await simulated.refund(request), REFUSED);
     assert.equal(await simulated.inquireRefund(request), undefined);
   });
 
-  test('refunds each refund id once, and rejects the id with another amount', async () => {
+  test('the simulated provider refunds each refund id once, and rejects the id with another amount', async () => {
     const payment = await paidPayment();
     const request = { refundId: idOf('ref', 8), payment, amount: 1000, ...FIRST };
     for (let time = 0; time < 2; time++) assert.deepEqual(await simulated.refund(request), SUCCEEDED);
@@ -164,10 +164,10 @@ describe('the simulated provider', () => {
     assert.deepEqual(await simulated.refund({ ...request, amount: 999 }), REFUSED);
   });
 
-  test('repeats its answer at the next inquiry if the gateway exited before it stored the first answer', async () => {
+  test('the simulated provider repeats its answer if the gateway exited before it stored the first answer', async () => {
     const payment = await paidPayment();
     const id = await requestRefund(payment, 10);
-    // As after kill -9: the provider has refunded the money, and the gateway has not stored the answer.
+    // The state after a kill of the gateway: the provider has refunded, but the gateway has not stored the answer.
     assert.deepEqual(await simulated.refund({ refundId: id, payment, amount: 1000, ...FIRST }), SUCCEEDED);
     const [due] = (await on.service.deps.store.refundsDue(on.clock.now(), 10)).filter(({ refund }) => refund.id === id);
     const claimed = { ...due!, attempts: 1, dueAt: on.clock.now() + 60 * SECOND };
@@ -183,7 +183,7 @@ describe('the simulated provider', () => {
 });
 
 describe('a provider that does not answer', () => {
-  test('gets the refund request again with growing delays up to an hour, and the refund stays pending', async () => {
+  test('Tillway repeats an unanswered refund request with growing delays up to an hour, and the refund stays pending', async () => {
     const payment = await paidPayment();
     const requestTimes: number[] = [];
     const began = on.clock.now();
@@ -219,7 +219,7 @@ describe('a provider that does not answer', () => {
 });
 
 describe('a provider’s report on a refund', () => {
-  test('is applied once, even if it is repeated or arrives in the wrong order', async () => {
+  test('a report on a refund is applied once, even if it is repeated or arrives in the wrong order', async () => {
     const payment = await paidPayment();
     await withProvider({ refund: async () => ({ status: 'pending', reason: null }) }, async () => {
       const id = await requestRefund(payment, 10);
@@ -227,7 +227,7 @@ describe('a provider’s report on a refund', () => {
       const about = { order: payment.sessionId, refund: id, amount: 1000 };
       const failed = { ...about, event: `${id} late`, type: 'refund.failed', reason: 'account_closed' };
       assert.deepEqual(await sendCallback(failed), { status: 200, outcome: 'applied' });
-      // The success was reported before the failure, and arrives after it.
+      // The provider reported the success before the failure, but the success arrives later.
       const succeeded = { ...about, event: `${id} first`, type: 'refund.succeeded' };
       assert.deepEqual(await sendCallback(succeeded), { status: 200, outcome: 'ignored' });
       for (const callback of [failed, succeeded])
@@ -244,7 +244,7 @@ describe('a provider’s report on a refund', () => {
     });
   });
 
-  test('with another amount, currency or session, or an unknown type, is stored and flagged but not applied', async () => {
+  test('a refund report with another amount, currency or session is flagged and not applied, and an unknown type is ignored', async () => {
     const payment = await paidPayment();
     await withProvider({ refund: async () => ({ status: 'pending', reason: null }) }, async () => {
       const id = await requestRefund(payment, 10);

@@ -55,7 +55,7 @@ test('docs/testing.md lists exactly the existing test outcomes', () => {
 });
 
 test('a card number that is not a test number is rejected and neither stored nor logged', async () => {
-  // Well-formed numbers of real card networks, without an account.
+  // Valid numbers of real card networks that belong to no account, and one number with a wrong check digit.
   for (const number of ['4111111111111111', '5555 5555 5555 4444', '3782-822463-10005', '4242424242424241']) {
     const sessionId = await createSession(on);
     const page = await startAt(on, sessionId, 'card');
