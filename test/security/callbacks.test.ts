@@ -41,7 +41,7 @@ async function rows(): Promise<string> {
 }
 
 describe('a provider callback', () => {
-  it('with an invalid, missing or repeated signature is rejected with 401 and changes nothing', async () => {
+  it('a callback with an invalid, missing or repeated signature is rejected with 401 and changes nothing', async () => {
     const before = await rows();
     const body = bodyOf('forged');
     const t = seconds();

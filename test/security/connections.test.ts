@@ -10,7 +10,7 @@ const log = pino({ level: 'silent' });
 /** Response body larger than the socket buffers, so that sending it waits for the client to read. */
 const LARGE = Buffer.alloc(32 * 1024 * 1024, 'x');
 
-/** Starts a server with the limits of the service; it responds once the body of a request is complete. */
+/** Starts a server with the limits of the service; the server responds when the body of a request is complete. */
 async function startServer(
   { maxConnections = 100, requestTimeoutMs = 60_000, idleTimeoutMs = 60_000 } = {},
   handle?: RequestListener,
@@ -86,7 +86,7 @@ const post = (path: string, body: string, length = body.length) =>
 const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
 
 describe('a connection above MAX_CONNECTIONS', () => {
-  it('is closed without a response, runs no request, and does not count towards the limit', async () => {
+  it('a connection above MAX_CONNECTIONS is closed without a response, runs no request, and does not count', async () => {
     await using limited = await startServer({ maxConnections: 1 });
     const held = send(limited.port, get('/held'));
     await held.received('/held');
@@ -99,7 +99,7 @@ describe('a connection above MAX_CONNECTIONS', () => {
 });
 
 describe('a pipelined request', () => {
-  it('closes the connection if it arrives in the packet of the previous request', async () => {
+  it('a pipelined request in the packet of the previous request closes the connection', async () => {
     await using limited = await startServer();
     let begun = 0;
     limited.server.on('request', () => (begun += 1));
@@ -107,7 +107,7 @@ describe('a pipelined request', () => {
     assert.equal(begun, 1);
   });
 
-  it('closes the connection if it arrives in a later packet', async () => {
+  it('a pipelined request in a later packet closes the connection', async () => {
     await using limited = await startServer({}, () => {});
     let begun = 0;
     limited.server.on('request', () => (begun += 1));
@@ -118,7 +118,7 @@ describe('a pipelined request', () => {
     assert.equal(begun, 1);
   });
 
-  it('does not run after a response that closes the connection', async () => {
+  it('a pipelined request does not run after a response that closes the connection', async () => {
     await using limited = await startServer();
     const client = send(limited.port, get('/a', 'connection: close\r\n'));
     await client.received('/a');
@@ -135,20 +135,20 @@ describe('malformed bytes on a connection', () => {
     'an unknown method': 'BREW /tea HTTP/1.1\r\nhost: a\r\n\r\n',
   };
   for (const [name, rest] of Object.entries(rests)) {
-    it(`do not replace the response of the request in progress: ${name}`, async () => {
+    it(`malformed bytes after a request close the connection without any response: ${name}`, async () => {
       await using limited = await startServer();
       assert.deepEqual(statuses(await send(limited.port, post('/first', '{}') + rest).closed), []);
     });
   }
 
-  it('inside a chunked body are answered with 400, and the request does not run', async () => {
+  it('malformed bytes inside a chunked body are answered with 400, and the request does not run', async () => {
     await using limited = await startServer();
     const broken = 'POST /b HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n';
     assert.deepEqual(statuses(await send(limited.port, broken).closed), [400]);
     assert.deepEqual(limited.handled, []);
   });
 
-  it('are answered with 405 and the allowed methods if only the method is unknown', async () => {
+  it('a request with an unknown method is answered with 405 and the allowed methods', async () => {
     await using limited = await startServer();
     const client = send(limited.port, post('/first', '{}'));
     await client.received('/first');
@@ -160,7 +160,7 @@ describe('malformed bytes on a connection', () => {
 });
 
 describe('a connection', () => {
-  it('is closed with 408 if a request body is late, and the request does not run when the rest arrives', async () => {
+  it('a connection whose request body is late is closed with 408, and the request does not run', async () => {
     await using limited = await startServer();
     const client = send(limited.port, post('/late', '{', 2));
     await limited.begun;
@@ -171,12 +171,12 @@ describe('a connection', () => {
     assert.deepEqual(limited.handled, []);
   });
 
-  it('is closed without a response if the client sends nothing', async () => {
+  it('a connection is closed without a response if the client sends nothing', async () => {
     await using limited = await startServer({ requestTimeoutMs: 50 });
     assert.equal(await send(limited.port, '').closed, '');
   });
 
-  it('is closed if the client does not read the response', async () => {
+  it('a connection is closed if the client does not read the response', async () => {
     await using limited = await startServer({ idleTimeoutMs: 100 }, (_request, response) => response.end(LARGE));
     const accepted = once(limited.server, 'connection');
     const client = send(limited.port, get('/'));

@@ -75,7 +75,7 @@ describe('an error response', () => {
   for (const [status, code, title, request] of REFUSED) {
     const { method = 'GET', url } = request;
 
-    it(`with status ${status} for ${method} ${url} is an HTML page for a browser`, async () => {
+    it(`the ${status} response to ${method} ${url} is an HTML page for a browser`, async () => {
       for (const accept of BROWSERS) {
         const { statusCode, headers, body } = await ask(request, accept);
         assert.equal(statusCode, status);
@@ -95,7 +95,7 @@ describe('an error response', () => {
       }
     });
 
-    it(`with status ${status} for ${method} ${url} is the JSON envelope for a program`, async () => {
+    it(`the ${status} response to ${method} ${url} is the JSON envelope for a program`, async () => {
       for (const accept of PROGRAMS) {
         const { statusCode, headers, body } = await ask(request, accept);
         assert.equal(statusCode, status, String(accept));
@@ -107,7 +107,7 @@ describe('an error response', () => {
     });
   }
 
-  it('on an API path is the JSON envelope for any Accept header', async () => {
+  it('an error response on an API path is the JSON envelope for any Accept header', async () => {
     for (const line of ALWAYS_JSON.split(', ')) {
       const [method, url] = line.split(' ') as ['GET' | 'POST', string];
       const { statusCode, headers, body } = await ask({ method, url }, BROWSERS[0]);

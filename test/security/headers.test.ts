@@ -73,7 +73,7 @@ async function everyRoute(): Promise<[method: string, path: string][]> {
 }
 
 describe('security headers', () => {
-  it('are set on the response of every route', async () => {
+  it('security headers are set on the response of every route', async () => {
     const routes = [...(await everyRoute()), ['GET', '/simulator'], ['GET', '/simulator/pay/x']] as const;
     assert.ok(routes.length > 60, `only ${routes.length} routes were found`);
     const faults: string[] = [];
@@ -87,7 +87,7 @@ describe('security headers', () => {
     for (const status of [200, 303, 400, 404, 415]) assert.ok(statuses.has(status), `no answer had status ${status}`);
   });
 
-  it('are set on every kind of error response, including responses to malformed requests', async () => {
+  it('security headers are set on every kind of error response, including responses to malformed requests', async () => {
     const head = (method: string, path: string, more = '') =>
       `${method} ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n${more}\r\n`;
     const kinds: [status: number, bytes: string][] = [
@@ -117,18 +117,18 @@ describe('security headers', () => {
     assert.deepEqual(faults, []);
   });
 
-  it('that are missing or wrong are detected by the check of this test', () => {
+  it('the check of this test detects missing and wrong security headers', () => {
     const none = faultsOf({ what: 'GET /', status: 200, headers: new Headers({ server: 'x/1' }), body: 'x' });
     assert.equal(none.length, Object.keys(EVERYWHERE).length + 5);
   });
 
-  it('do not include HSTS if the public URL is not https', async () => {
+  it('security headers do not include HSTS if the public URL is not https', async () => {
     await using plain = await startTestService();
     const { headers } = await fetch(plain.url);
     assert.equal(headers.get('strict-transport-security'), null);
   });
 
-  it('of a page forbid inline and foreign content, framing, and forms to other sites', async () => {
+  it('the security headers of a page forbid inline and foreign content, framing, and forms to other sites', async () => {
     for (const path of ['/', `/checkout/${sessionId}`, '/checkout/unknown', '/docs', '/simulator']) {
       const { headers } = await ask('GET', path);
       assert.deepEqual(headers.get('content-security-policy')!.split('; ').toSorted(), [

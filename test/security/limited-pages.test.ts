@@ -25,20 +25,20 @@ async function sendRepeatedly(times: number, path: string, method?: string): Pro
 }
 
 describe('a buyer whose address has used up PAGE_RATE_LIMIT', () => {
-  it('gets a page that explains how to check the payment, and does not claim that nothing was charged', async () => {
+  it('a buyer above PAGE_RATE_LIMIT gets a page that explains how to check the payment, without a claim about charges', async () => {
     const { status, text } = await sendRepeatedly(PAGES + 1, `/checkout/${id}`);
     assert.equal(status, 429);
     assert.match(text, /If you were paying, open the checkout again to see the state of the payment/);
     assert.doesNotMatch(text, /not been charged/);
   });
 
-  it('can still poll the payment status of an open page, which has its own limit', async () => {
+  it('a buyer above PAGE_RATE_LIMIT can still poll the payment status of an open page, which has its own limit', async () => {
     assert.equal((await ask(`/checkout/${id}`)).status, 429);
     assert.equal((await sendRepeatedly(PAGES * STATUS_POLLS_PER_PAGE, `/checkout/${id}/status`)).status, 200);
     assert.equal((await ask(`/checkout/${id}/status`)).status, 429);
   });
 
-  it('gets a page saying that this attempt started no payment, but that an earlier attempt may have', async () => {
+  it('a buyer above PAYMENT_RATE_LIMIT gets a page saying that this attempt started no payment', async () => {
     tillway.clock.advance(60_000);
     const { status, text } = await sendRepeatedly(3, `/checkout/${id}/pay`, 'POST');
     assert.equal(status, 429);

@@ -40,7 +40,7 @@ function assertConnected(times: number): void {
   assert.equal(connections, expected);
 }
 
-/** Starts a service with an encryption key for endpoint secrets; only a service on SQLite generates one itself. */
+/** Starts a service with an encryption key for endpoint secrets. Only a service on SQLite generates its own key. */
 function startTillway(allowPrivate?: 'true' | 'false'): Promise<TestService> {
   const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
   return startTestService({
@@ -62,7 +62,7 @@ async function probe(tillway: TestService, url: string, environment = 'sandbox')
 }
 
 describe('a webhook endpoint', () => {
-  it('at an address of this machine or its network is rejected or gets no connection', async () => {
+  it('a webhook endpoint at an address of this machine or its network is rejected or gets no connection', async () => {
     await using tillway = await startTillway('false');
     let rejected = 0;
     for (const host of HOSTS) {
@@ -74,7 +74,7 @@ describe('a webhook endpoint', () => {
     assertConnected(0);
   });
 
-  it('whose host name later resolves to a blocked address gets no further connection', async (context) => {
+  it('a webhook endpoint whose host name later resolves to a blocked address gets no further connection', async (context) => {
     await using tillway = await startTillway();
     let addresses: string[] = [];
     const of = (isV6: boolean) => Promise.resolve(addresses.filter((address) => address.includes(':') === isV6));
@@ -100,7 +100,7 @@ describe('a webhook endpoint', () => {
     assertConnected(0);
   });
 
-  it('of production cannot be on loopback, even where a sandbox endpoint can', async () => {
+  it('a production webhook endpoint cannot be on loopback, even if a sandbox endpoint can', async () => {
     await using tillway = await startTillway();
     for (const host of ['127.0.0.1', '[::1]', 'localhost']) {
       const url = `://${host}:${port}/hook`;
@@ -117,7 +117,7 @@ describe('a webhook endpoint', () => {
     assertConnected(1);
   });
 
-  it('that responds with a redirect counts as failed, and the redirect target gets no request', async (context) => {
+  it('a delivery that is answered with a redirect fails, and the redirect target gets no request', async (context) => {
     await using tillway = await startTillway();
     for (const status of [301, 302, 303, 307, 308]) {
       const { url } = await receiver(context, (_, __, response) => {

@@ -41,7 +41,7 @@ describe('a form submitted from another site', () => {
   ];
 
   for (const [step, form] of FORMS) {
-    it(`to ${step} is rejected with an error page and changes nothing`, async () => {
+    it(`a form to ${step} from another site is rejected with an error page and changes nothing`, async () => {
       const id = await create();
       const before = await stateOf(id);
       for (const headers of FOREIGN) {
@@ -53,14 +53,14 @@ describe('a form submitted from another site', () => {
     });
   }
 
-  it('is also rejected by the demo shop and by the simulated provider', async () => {
+  it('the demo shop and the simulated provider also reject a form from another site', async () => {
     const before = (await tillway.service.deps.store.listSessions({}, { limit: 100 })).items.length;
     for (const path of ['/demo', '/simulator/pay/x', '/simulator/pay/x/cancel'])
       assert.equal((await send('POST', path, { origin: 'https://evil.example' }, {})).status, 403, path);
     assert.equal((await tillway.service.deps.store.listSessions({}, { limit: 100 })).items.length, before);
   });
 
-  it('is distinguished from a form submitted by the checkout page', async () => {
+  it('a form submitted by the checkout page itself is accepted', async () => {
     const ownForms: Record<string, string>[] = [
       { 'sec-fetch-site': 'same-origin', origin: PUBLIC_URL },
       { 'sec-fetch-site': 'same-origin', origin: 'null' },
@@ -102,7 +102,7 @@ test('an API without keys rejects write requests from pages of other sites', asy
 });
 
 describe('reading a checkout page', () => {
-  it('changes nothing: GET and HEAD of every checkout path have no effect', async () => {
+  it('GET and HEAD of every checkout path have no effect', async () => {
     const [fresh, started] = [await create(), await create()];
     await send('POST', `/checkout/${started}/pay`, {}, { kind: 'card', total_card: '99999999' });
     const before = [await stateOf(fresh), await stateOf(started)];
@@ -113,7 +113,7 @@ describe('reading a checkout page', () => {
     assert.deepEqual([await stateOf(fresh), await stateOf(started)], before);
   });
 
-  it('with an unknown id always returns the same page', async () => {
+  it('a checkout page with an unknown id is always the same page', async () => {
     const id = await create();
     const similar = id.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
     const texts = new Set<string>();
@@ -127,7 +127,7 @@ describe('reading a checkout page', () => {
 });
 
 describe('a redirect of the checkout', () => {
-  it('never goes to a URL from a query parameter', async () => {
+  it('a redirect of the checkout never goes to a URL from a query parameter', async () => {
     const id = await create({ redirectUrl: 'https://shop.example/thanks' });
     const names = ['redirectUrl', 'redirect', 'return_url', 'next', 'url', 'notice'];
     const query = names.map((name) => `${name}=https://evil.example`).join('&');
@@ -141,7 +141,7 @@ describe('a redirect of the checkout', () => {
 });
 
 describe('the scripts and style sheets of the pages', () => {
-  it('are served by this service, never inline, and have an integrity hash', async () => {
+  it('scripts and style sheets are served by this service, never inline, and have an integrity hash', async () => {
     const id = await create();
     const sources = new Set<string>();
     for (const path of ['/', '/docs', '/simulator', `/checkout/${id}`, '/checkout/unknown']) {

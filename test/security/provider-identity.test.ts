@@ -46,7 +46,7 @@ const records = (session: string) => recordsOf(on, session);
 
 let buyers = 0;
 
-/** Creates a session in the owner's environment; its buyer has not started to pay. */
+/** Creates a session in the owner's environment. The buyer of the session has not started to pay. */
 const newSession = ({ environment }: Sender) =>
   createSession(on, { environment, customer: `buyer${++buyers}@example.com` });
 
@@ -68,7 +68,7 @@ async function paidAt(owner: Sender): Promise<Payment> {
 const outcomeFor = (owner: Sender, sender: Sender) =>
   sender.environment === owner.environment ? 'provider_mismatch' : 'environment_mismatch';
 
-/** For each kind of callback: creates the records that it refers to, and returns the callback. */
+/** For each kind of callback, a function that creates the records to which the callback refers and returns the callback. */
 const CALLBACKS: Record<string, (owner: Sender, event: string) => Promise<CallbackFields>> = {
   'a payment that was paid': async (owner, event) => charged(await pendingAt(owner), event),
   'a payment that failed': async (owner, event) => charged(await pendingAt(owner), event, 'DECLINED'),
@@ -81,7 +81,7 @@ const CALLBACKS: Record<string, (owner: Sender, event: string) => Promise<Callba
 for (const [what, prepare] of Object.entries(CALLBACKS)) {
   describe(`a callback about ${what}`, () => {
     for (const owner of SENDERS) {
-      test(`at ${nameOf(owner)} changes records only if ${nameOf(owner)} sends it`, async () => {
+      test(`a callback about ${what} at ${nameOf(owner)} changes records only if ${nameOf(owner)} sends the callback`, async () => {
         const event = `${what} at ${nameOf(owner)}`;
         const callback = await prepare(owner, event);
         const session = String(callback['order']);
@@ -116,7 +116,7 @@ describe('a provider report that names a session but no payment', () => {
     providerSays(on, sessionId, 'paid', { ...sender, eventId });
 
   for (const owner of SENDERS) {
-    test(`changes a session with a payment at ${nameOf(owner)} only if ${nameOf(owner)} sends it`, async () => {
+    test(`a report without a payment changes a session at ${nameOf(owner)} only if ${nameOf(owner)} sends the report`, async () => {
       const { sessionId } = await pendingAt(owner);
       const start = await records(sessionId);
       for (const sender of SENDERS.filter((other) => other !== owner)) {
@@ -127,7 +127,7 @@ describe('a provider report that names a session but no payment', () => {
       assert.notEqual(await records(sessionId), start);
     });
 
-    test(`about a session without an attempt is booked on a route of the sender ${nameOf(owner)}, if one exists`, async () => {
+    test(`a report on a session without an attempt is booked on a route of the sender ${nameOf(owner)}, if such a route exists`, async () => {
       const session = await newSession(owner);
       const start = await records(session);
       const { deps } = on.service;
@@ -148,7 +148,7 @@ describe('a provider report that names a session but no payment', () => {
     });
   }
 
-  test('applies to the attempt at its sender, even if a newer attempt is at another provider', async () => {
+  test('a report without a payment applies to the attempt at its sender, not to a newer attempt at another provider', async () => {
     const [alpha, beta] = [SENDERS[0]!, SENDERS[1]!];
     const { deps } = on.service;
     const first = await pendingAt(alpha);

@@ -82,7 +82,7 @@ async function newSession(): Promise<string> {
 }
 
 describe('the rate limit of public pages', () => {
-  it('is PAGE_RATE_LIMIT per address; further requests get 429 in the error envelope', async () => {
+  it('an address can request PAGE_RATE_LIMIT pages; further requests get 429 in the error envelope', async () => {
     const from = newAddress();
     const first = await ask('/', from);
     assert.equal(first.headers.get('ratelimit-policy'), `"pages";q=${PAGES};w=60`);
@@ -102,14 +102,14 @@ describe('the rate limit of public pages', () => {
     assert.equal((await ask('/', from)).status, 200);
   });
 
-  it('counts unknown paths, but not the health probes', async () => {
+  it('the rate limit of pages counts unknown paths, but not the health probes', async () => {
     const from = newAddress();
     await assertStatuses({ 404: PAGES, 429: 1 }, (index) => ask(`/nothing/${index}`, from));
     await assertStatuses({ 200: 2 * PAGES }, () => ask('/healthz', from));
     assert.equal((await ask('/readyz', from)).headers.get('ratelimit'), null);
   });
 
-  it('applies per IPv6 /64 network, and per IPv4 address in any notation', async () => {
+  it('the rate limit of pages applies per IPv6 /64 network, and per IPv4 address in any notation', async () => {
     await assertShared((index) => ask('/', `2001:db8:7:9:${index}::${index}`));
     assert.equal((await ask('/', '2001:db8:7:9:ffff:ffff:ffff:ffff')).status, 429);
     assert.equal((await ask('/', '2001:db8:7:a::1')).status, 200);
@@ -119,12 +119,12 @@ describe('the rate limit of public pages', () => {
 });
 
 describe('the X-Forwarded-For header', () => {
-  it('is read from the right up to the first untrusted address', async () => {
+  it('X-Forwarded-For is read from the right up to the first untrusted address', async () => {
     const from = newAddress();
     await assertShared((index) => ask('/', `203.0.113.${index}, ${from}, 10.1.2.3`));
   });
 
-  it('identifies the same client with a port, in brackets or in quotation marks', async () => {
+  it('X-Forwarded-For identifies the same client with a port, in brackets or in quotation marks', async () => {
     const v4 = newAddress();
     const v6 = '2001:db8:5:5::1';
     for (const forms of [
@@ -135,7 +135,7 @@ describe('the X-Forwarded-For header', () => {
     assert.equal((await ask('/', `${newAddress()}:5555`)).status, 200);
   });
 
-  it('is ignored without trusted proxies, with one line in the log', async () => {
+  it('X-Forwarded-For is ignored without trusted proxies, with one line in the log', async () => {
     await using open = await startTestService({ variables: { PAGE_RATE_LIMIT: '3' } });
     const spoofed = (index: number) =>
       send(open, '/', { headers: { 'x-forwarded-for': `198.51.100.${index}`, 'x-forwarded-proto': 'https' } });
@@ -147,7 +147,7 @@ describe('the X-Forwarded-For header', () => {
 describe('starting a payment', () => {
   const pay = (id: string) => ask(`/checkout/${id}/pay`, newAddress(), formOf({ kind: 'nothing' }));
 
-  it(`is limited to ${PAYMENTS_PER_SESSION} times per minute for a session from all addresses; then an error page is shown`, async () => {
+  it(`a session allows ${PAYMENTS_PER_SESSION} starts of a payment per minute from all addresses, and then shows an error page`, async () => {
     const [id, other] = [await newSession(), await newSession()];
     await assertStatuses({ 400: PAYMENTS_PER_SESSION }, () => pay(id));
     tillway.clock.advance(18_000);
@@ -164,7 +164,7 @@ describe('starting a payment', () => {
     assert.equal((await pay(id)).status, 400);
   });
 
-  it('is limited per address by PAYMENT_RATE_LIMIT for all sessions together', async () => {
+  it('PAYMENT_RATE_LIMIT limits the starts of payments per address for all sessions together', async () => {
     await using strict = await startTestService({ variables: { PAYMENT_RATE_LIMIT: '12' } });
     const start = (index = 0) =>
       send(strict, `/checkout/chk_${String(index).padStart(36, '0')}/pay`, formOf({ kind: 'card', total_card: '1' }));
@@ -189,7 +189,7 @@ describe('provider callbacks', () => {
 
   before(() => trustSecret(tillway));
 
-  it('with a forged signature get 429 after CALLBACK_RATE_LIMIT callbacks per minute and address', async () => {
+  it('callbacks with a forged signature get 429 after CALLBACK_RATE_LIMIT callbacks per minute and address', async () => {
     const from = newAddress();
     const first = await sendForged(from);
     assert.equal(first.headers.get('ratelimit-policy'), `"forged-callbacks";q=${CALLBACKS};w=60`);
@@ -203,12 +203,12 @@ describe('provider callbacks', () => {
     assert.equal((await sendForged(from)).status, 401);
   });
 
-  it('of an unknown provider count as forged', async () => {
+  it('callbacks of an unknown provider count as forged', async () => {
     const from = newAddress();
     await assertStatuses({ 404: CALLBACKS, 429: 1 }, () => sendForged(from, 'unknown'));
   });
 
-  it('with a valid signature are applied even after many forged callbacks from the same address', async () => {
+  it('callbacks with a valid signature are applied even after many forged callbacks from the same address', async () => {
     const from = newAddress();
     const id = await newSession();
     await start(tillway, id, 'card');
@@ -226,7 +226,7 @@ describe('provider callbacks', () => {
 describe('the API, with API_RATE_LIMIT=standard', () => {
   const limit = CALLS_PER_SECOND.production;
 
-  it(`accepts ${limit} reads and ${limit} writes per second from one address without a key`, async () => {
+  it(`the API accepts ${limit} reads and ${limit} writes per second from one address without a key`, async () => {
     tillway.clock.advance(1000);
     const from = newAddress();
     const read = () => ask('/api/agent/routes', from);
@@ -241,7 +241,7 @@ describe('the API, with API_RATE_LIMIT=standard', () => {
     assert.equal((await write()).status, 400);
   });
 
-  it('limits each key, with a lower limit in sandbox, and limits requests without a valid key by address', async () => {
+  it('the API limits each key, with a lower limit in sandbox, and requests without a valid key by address', async () => {
     const keyOf = (prefix: string) => `${prefix}_${'k7Q'.repeat(15).slice(0, 43)}`;
     const keys = { sandbox: keyOf('sk_sandbox'), production: keyOf('sk_live') };
     const variables = { API_RATE_LIMIT: 'standard', BOOTSTRAP_API_KEYS: Object.values(keys).join(',') };
@@ -260,7 +260,7 @@ describe('the API, with API_RATE_LIMIT=standard', () => {
 
 describe('the store of rate limit windows', () => {
   let now = 0;
-  /** Creates a store of at most three windows of 100 ms; returns it with a function that counts a call of a key. */
+  /** Returns a store of at most three windows of 100 ms, and a function that counts a call of a key. */
   const createCounter = () => {
     const store = new WindowStore(() => now, 3);
     const count = (key: string) => {
@@ -271,7 +271,7 @@ describe('the store of rate limit windows', () => {
     return { store, count };
   };
 
-  it('is bounded: a new window replaces the window that ends first', () => {
+  it('a full window store replaces the window that ends first', () => {
     const { store, count } = createCounter();
     for (const key of ['a', 'b', 'c', 'b']) {
       count(key);
@@ -286,7 +286,7 @@ describe('the store of rate limit windows', () => {
     assert.equal(store.size, 1);
   });
 
-  it('keeps a window for exactly its length, also if the clock is set back', () => {
+  it('a window store keeps a window for exactly its length, also if the clock is set back', () => {
     const { count } = createCounter();
     const counts = [1000, 1000, 1099, 1100, 50].map((time) => {
       now = time;

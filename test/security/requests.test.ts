@@ -25,7 +25,7 @@ async function sessions(): Promise<number> {
 }
 
 describe('HTTP methods', () => {
-  it('that an endpoint does not accept get 405 with an Allow header and the error envelope', async () => {
+  it('HTTP methods that an endpoint does not accept get 405 with an Allow header and the error envelope', async () => {
     for (const method of ['TRACE', 'PROPFIND', 'OPTIONS', 'DELETE', 'PUT', 'QUERY', 'get', 'Post', 'BREW']) {
       const { status, headers, body } = await sendRaw(tillway.url, `${head(method, '/api/gateway/sessions')}\r\n`);
       const { ok, error } = JSON.parse(body) as Refusal;
@@ -48,7 +48,7 @@ describe('requests with ambiguous framing (request smuggling)', () => {
     );
   const chunked = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
 
-  it('are rejected, and no request runs', async () => {
+  it('requests with ambiguous framing are rejected, and no request runs', async () => {
     const before = await sessions();
     const length = `content-length: ${body.length}\r\n`;
     const forms: [what: string, more: string, content: string][] = [
@@ -69,7 +69,7 @@ describe('requests with ambiguous framing (request smuggling)', () => {
     assert.equal(await sessions(), before);
   });
 
-  it('are distinguished from valid requests', async () => {
+  it('requests with valid framing are not rejected as ambiguous', async () => {
     const before = await sessions();
     assert.equal((await post('transfer-encoding: chunked\r\n', chunked)).status, 200);
     assert.equal((await post(`content-length: ${body.length}\r\n`, body)).status, 200);
@@ -78,7 +78,7 @@ describe('requests with ambiguous framing (request smuggling)', () => {
 });
 
 describe('request input', () => {
-  it('as a repeated, array or object query parameter is rejected or read literally', async () => {
+  it('a repeated, array or object query parameter is rejected or read literally', async () => {
     for (const query of ['limit=1&limit=2', 'limit[]=1', 'limit[$gt]=1', 'limit=%00'])
       await refused([400, 'invalid_input'], 'GET', path(`/api/gateway/sessions?${query}`));
     assert.ok((await call('GET', path('/api/gateway/sessions?__proto__[status]=paid&__proto__=1'))).status < 500);
@@ -89,7 +89,7 @@ describe('request input', () => {
     }
   });
 
-  it('cannot set fields that the service controls, nor object prototypes', async () => {
+  it('a request cannot set fields that the service controls, nor object prototypes', async () => {
     const fields = ['"id":"chk_mine"', '"status":"paid"', '"fees":{}', '"created":0', '"constructor":1'];
     for (const field of [...fields, '"__proto__":{"status":"paid"}']) {
       const body = JSON.stringify(sessionBody()).replace('{', `{${field},`);
@@ -98,7 +98,7 @@ describe('request input', () => {
     assert.equal(({} as Record<string, unknown>)['status'], undefined);
   });
 
-  it('is rejected above 128 KiB, with another content type, or if it is not UTF-8 JSON of at most 32 levels', async () => {
+  it('a body is rejected above 128 KiB, with another content type, or if it is not UTF-8 JSON of at most 32 levels', async () => {
     const json = { 'content-type': 'application/json' };
     const filler = 128 * 1024 - JSON.stringify({ ...sessionBody(), filler: '' }).length;
     const nested = (levels: number) => `${'['.repeat(levels)}1${']'.repeat(levels)}`;
@@ -119,7 +119,7 @@ describe('request input', () => {
       await refused([status, code], 'POST', path('/api/gateway/sessions'), body, headers);
   });
 
-  it('in the Host header never appears in a redirect or link', async () => {
+  it('the Host header never appears in a redirect or link', async () => {
     const hosts = ['evil.example', 'localhost@evil.example', 'localhost.evil.example', 'localhost:80:evil', ''];
     for (const host of hosts) {
       const bytes = `GET / HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`;
@@ -130,7 +130,7 @@ describe('request input', () => {
     const forwarded = { 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' };
     const created = await gatewayOf(tillway, forwarded).post<{ checkoutUrl: string }>('sessions', sessionBody());
     assert.ok(created.checkoutUrl.startsWith(`${tillway.url}/`));
-    // A proxy may have read the other Host header.
+    // The service rejects a second Host header, because a proxy may have read the other header.
     for (const second of ['evil.example', 'localhost']) {
       const { status, body } = await sendRaw(tillway.url, `${head('GET', '/')}Host: ${second}\r\n\r\n`);
       assert.equal(status, 400);
@@ -141,7 +141,7 @@ describe('request input', () => {
 });
 
 describe('an internal error', () => {
-  it('shows only its request id; the log contains the cause', async () => {
+  it('the response to an internal error shows only the request id; the log contains the cause', async () => {
     const { store } = tillway.service.deps;
     const { listSessions } = store;
     store.listSessions = () => Promise.reject(new Error(INJECTED_ERROR));
@@ -157,7 +157,7 @@ describe('an internal error', () => {
 });
 
 describe('keys, secrets, email addresses and card numbers', () => {
-  it('never appear in the log, wherever a request contains them', async () => {
+  it('keys, secrets, email addresses and card numbers never appear in the log, wherever a request contains them', async () => {
     const places: [string, string, unknown, Record<string, string>][] = [
       ['GET', `/api/gateway/sessions/${API_KEY}`, undefined, {}],
       ['GET', `/api/gateway/sessions/${API_KEY.replaceAll('_', '%5F')}`, undefined, {}],

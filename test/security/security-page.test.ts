@@ -15,7 +15,7 @@ function* pages(folder = ''): Generator<string> {
 }
 
 describe('SECURITY.md', () => {
-  it('names every test file of test/security, and only files that exist', () => {
+  it('SECURITY.md names every test file of test/security, and only files that exist', () => {
     const named = new Set(Array.from(PAGE.matchAll(/`(test\/[\w./-]+\.test\.ts)`/g), ([, path]) => path!));
     const missing = [...named].filter((path) => !existsSync(new URL(path, ROOT)));
     assert.deepEqual(missing, []);
@@ -25,7 +25,7 @@ describe('SECURITY.md', () => {
     assert.deepEqual(unnamed, []);
   });
 
-  it('names a test file for each threat and for each of the twenty-five checks', () => {
+  it('SECURITY.md names a test file for each threat and for each of the twenty-five checks', () => {
     const checks = PAGE.split('\n').filter((line) => /^\| *\d+ *\|/.test(line));
     const threats = PAGE.slice(PAGE.indexOf('## Threats'), PAGE.indexOf('## The twenty-five'))
       .split('\n')
@@ -35,7 +35,7 @@ describe('SECURITY.md', () => {
     for (const line of [...checks, ...threats]) assert.match(line, /test\/[\w./-]+\.test\.ts/, line);
   });
 
-  it('and all other files claim no PCI compliance', () => {
+  it('SECURITY.md and all other files claim no PCI compliance', () => {
     // The word is assembled so that this file does not match.
     const word = ['com', 'pliant'].join('');
     const claim = new RegExp(`\\bPCI(?: DSS)?[- ]${word}|\\bcertified\\b[^.]*PCI`, 'i');

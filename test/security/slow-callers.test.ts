@@ -9,7 +9,7 @@ import { SLOW_BODY, SLOW_HEADERS, openSlowSockets } from '../support/slow-socket
 
 const SLOW_CALLERS = 1000;
 const CALLS = 50;
-/** Timeouts longer than the setup of the test, so that no connection times out during the setup. */
+/** Timeouts longer than the setup of the test, during which no connection must time out. */
 const PATIENCE = { HEADERS_TIMEOUT: '300', REQUEST_TIMEOUT: '400' };
 /** Longer than the interval at which a slow client sends bytes. */
 const LEAST_TIMEOUT_MS = 3000;

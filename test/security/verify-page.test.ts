@@ -41,7 +41,7 @@ const differing = (output: string) =>
     .map(({ what }) => what);
 
 describe('tillway verify-page', () => {
-  it('compares with a manifest that matches the page of this release', async () => {
+  it('the manifest of tillway verify-page matches the page of this release', async () => {
     assert.deepEqual(
       await observePage(tillway.url, fetchPage),
       RELEASE,
@@ -50,7 +50,7 @@ describe('tillway verify-page', () => {
     assert.deepEqual(Object.keys(RELEASE.assets).toSorted(), ['checkout.css', 'checkout.js']);
   });
 
-  it('exits with 0 for this release with any merchant name, also behind a proxy that only changes the path', async () => {
+  it('tillway verify-page exits with 0 for this release with any merchant name, also behind a proxy that changes only the path', async () => {
     await using proxy = await startProxy((body) => body);
     for (const url of [tillway.url, proxy.url]) {
       const { code, stdout } = await runIn({ url }, 'verify-page');
@@ -80,7 +80,7 @@ describe('tillway verify-page', () => {
     ['a script from elsewhere', replace(PAGE, '</head>', script), 'page'],
     ['a script in the name', replace(PAGE, '</bdi>', '<script>1</script></bdi>'), 'page'],
     [
-      'a policy that allows more',
+      'a content security policy that allows more',
       change((headers) => headers.append('content-security-policy', 'script-src *')),
       'header content-security-policy',
     ],
@@ -88,7 +88,7 @@ describe('tillway verify-page', () => {
     ['a cookie', change((headers) => headers.set('set-cookie', 'track=1')), 'header set-cookie'],
   ];
   for (const [what, tamper, differs] of cases) {
-    it(`exits with 1 for ${what}, and reports the difference`, async () => {
+    it(`tillway verify-page exits with 1 for ${what}, and reports the difference`, async () => {
       await using proxy = await startProxy(tamper);
       const { code, stdout } = await runIn(proxy, 'verify-page', '--json');
       assert.equal(code, 1);
@@ -96,7 +96,7 @@ describe('tillway verify-page', () => {
     });
   }
 
-  it('exits with 1 if there is no response or another page', async () => {
+  it('tillway verify-page exits with 1 if there is no response or another page', async () => {
     assert.equal((await runIn({ url: 'http://127.0.0.1:9' }, 'verify-page')).code, 1);
     await using other = await startProxy(() => '<h1>It works!</h1>');
     assert.equal((await runIn(other, 'verify-page')).code, 1);
