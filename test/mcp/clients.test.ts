@@ -53,7 +53,7 @@ before(async () => {
 });
 after(() => service[Symbol.asyncDispose]());
 
-/** Lists the tools, calls each of them once and one with invalid input, reads a resource and gets the prompt. */
+/** Lists the tools, calls each tool once and one tool with invalid input, reads a resource and gets the prompt. */
 async function assertClientWorks(client: McpClient): Promise<void> {
   try {
     const { tools } = await client.listTools();
@@ -88,7 +88,7 @@ function assertRejected({ isError, structuredContent }: ToolAnswer): void {
 
 const CLIENT_INFO = { name: 'foreign', version: '1' };
 const run = promisify(execFile);
-/** The default of 15 s can be too short on a busy machine. */
+/** Connect timeout of the Inspector. Its default of 15 s can be too short on a busy machine. */
 const CONNECT_TIMEOUT_MS = 60_000;
 const httpUrl = () => new URL(`${service.url}/mcp`);
 
@@ -97,7 +97,7 @@ describe('every MCP tool can be called by', () => {
     ['HTTP', () => new HttpTransportV1(httpUrl())],
     ['stdio, started with the URL of /mcp', () => new StdioTransportV1(stdioCommand(String(httpUrl())))],
   ] as const) {
-    test(`version 1 of the official client, over ${name}`, async () => {
+    test(`version 1 of the official client can call every tool over ${name}`, async () => {
       const client = new ClientV1(CLIENT_INFO);
       await client.connect(transport());
       await assertClientWorks(client);
@@ -111,7 +111,7 @@ describe('every MCP tool can be called by', () => {
     ['HTTP', '2026-07-28', { pin: '2026-07-28' }, overHttp],
     ['stdio', '2026-07-28', 'auto', overStdio],
   ] as const) {
-    test(`version 2 of the official client, over ${name} with protocol version ${version}`, async () => {
+    test(`version 2 of the official client can call every tool over ${name} with protocol version ${version}`, async () => {
       const client = new Client(CLIENT_INFO, { versionNegotiation: { mode } });
       await client.connect(transport());
       assert.equal(client.getNegotiatedProtocolVersion(), version);

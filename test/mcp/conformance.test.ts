@@ -43,7 +43,7 @@ const MINIMUM_PASSES: Readonly<Record<string, MinimumPasses>> = {
   },
 };
 
-/** Checks that are expected to fail, because they call tools that only a server made for the suite has. */
+/** Checks that are expected to fail, because they call diagnostic tools that Tillway does not have. */
 const NEED_DIAGNOSTIC_TOOLS = [
   'sep-2575-server-rejects-undeclared-capability',
   'sep-2575-missing-capability-http-400',
@@ -80,7 +80,7 @@ function faultsOf(results: Results, minimumPasses: MinimumPasses, expectedFailur
   return [...faults, ...stale.map((id) => `${id} was expected to fail`)];
 }
 
-/** Runs all server scenarios of a protocol version in one process. Most of them need fixtures and fail; their results are not used. */
+/** Runs all server scenarios of a protocol version in one process. Most scenarios need fixtures and fail; their results are not used. */
 async function runSuite(url: string, version: string): Promise<Results> {
   const folder = await mkdtemp(join(tmpdir(), 'conformance-'));
   try {

@@ -13,7 +13,7 @@ const TOOL_NAMES = (
   'fees_estimate checkout_preview checkout_create webhook_example webhook_verify_sample routes_list ' +
   'session_get session_expire payment_get payment_list refund_create refund_get'
 ).split(' ');
-/** Tools without an operation in the agent API; the gateway API has the same records. */
+/** Tools without an operation in the agent API. The gateway API returns the same records as these tools. */
 const TOOLS_ONLY = new Set(TOOL_NAMES.slice(TOOL_NAMES.indexOf('session_get')));
 
 interface ListedTool {
@@ -41,7 +41,7 @@ const initialize = (protocolVersion: string) => {
 };
 
 describe('tools/list', () => {
-  test('returns twelve tools in a fixed order and at most 20 kB, each with title, description and four hints', async () => {
+  test('tools/list returns twelve tools in a fixed order and at most 20 kB, each with title, description and four hints', async () => {
     const tools = await listTools();
     assert.deepEqual(tools, await listTools());
     const text = JSON.stringify({ tools });
@@ -61,7 +61,7 @@ describe('tools/list', () => {
     assert.match(tools[8]!.description, /do not create another checkout/);
   });
 
-  test('returns the input schemas and hints of the REST API', async () => {
+  test('tools/list returns the input schemas and hints of the REST API', async () => {
     const { body: capabilities } = await call<Capabilities>('GET', `${url}/api/agent/capabilities`);
     for (const { name, title, inputSchema, annotations } of await listTools()) {
       const { status, body } = await call<{ inputSchema: object }>('GET', `${url}/api/agent/schema/${title}`);
@@ -90,7 +90,7 @@ describe('MCP resources', () => {
   type Contents = { contents: { uri: string; mimeType: string; text: string }[] };
   const read = (uri: string) => rpc<Contents>(url, 'resources/read', { uri });
 
-  test('contain the response of the REST API, or the schemas of a tool that exists only in MCP', async () => {
+  test('MCP resources contain the response of the REST API, or the schemas of a tool that exists only in MCP', async () => {
     const { result } = await rpc<{ resources: { uri: string }[] }>(url, 'resources/list');
     assert.equal(result.resources.length, 15);
     const tools = new Map((await listTools()).map((tool) => [tool.name, tool]));
@@ -109,14 +109,14 @@ describe('MCP resources', () => {
     }
   });
 
-  test('cause an error with their URI if they do not exist', async () => {
+  test('an unknown MCP resource causes an error that contains its URI', async () => {
     for (const uri of ['gateway://nothing', 'gateway://schema/payment_get', 'gateway://schema/constructor']) {
       const { error } = await read(uri);
       assert.deepEqual([error?.code, error?.data], [-32_602, { uri }]);
     }
   });
 
-  test('have completions for the names of operations', async () => {
+  test('MCP resources have completions for the names of operations', async () => {
     const { result } = await rpc<{ completion: { values: string[] } }>(url, 'completion/complete', {
       ref: { type: 'ref/resource', uri: 'gateway://schema/{operation}' },
       argument: { name: 'operation', value: 'check' },
@@ -195,14 +195,14 @@ test('the server card contains the URL of the server, and obeys the limits of it
 describe('the MCP endpoint', () => {
   const codeOf = (answer: Awaited<ReturnType<typeof rpc>>) => (answer.error!.data as { code: string }).code;
 
-  test('rejects every method except POST', async () => {
+  test('the MCP endpoint rejects every method except POST', async () => {
     for (const method of ['GET', 'DELETE', 'PUT']) {
       const answer = await fetch(`${url}/mcp`, { method });
       assert.deepEqual([answer.status, answer.headers.get('allow')], [405, 'POST']);
     }
   });
 
-  test('rejects an unreadable body with a JSON-RPC error that contains the error of the API', async () => {
+  test('the MCP endpoint rejects an unreadable body with a JSON-RPC error that contains the error of the API', async () => {
     const nested = `${'['.repeat(40)}${']'.repeat(40)}`;
     const message = { jsonrpc: '2.0', id: 1, method: 'ping' };
     const cases: [body: string, headers: Record<string, string>, status: number, code: number, errorCode: string][] = [
@@ -223,7 +223,7 @@ describe('the MCP endpoint', () => {
     assert.equal((await rpc(url, '', '')).error?.code, -32_700);
   });
 
-  test('rejects protocol version 2025-03-26, which requires batches', async () => {
+  test('the MCP endpoint rejects protocol version 2025-03-26, which requires batches', async () => {
     for (const [requested, offered] of [
       ['2025-03-26', '2025-11-25'],
       ['2025-06-18', '2025-06-18'],
@@ -234,12 +234,12 @@ describe('the MCP endpoint', () => {
     assert.deepEqual([refused.status, refused.error!.code], [400, -32_000]);
   });
 
-  test('rejects an unknown tool and an unknown method', async () => {
+  test('the MCP endpoint rejects an unknown tool and an unknown method', async () => {
     assert.equal((await rpc(url, 'tools/call', { name: 'checkout.create', arguments: {} })).error?.code, -32_602);
     assert.equal((await rpc(url, 'sampling/createMessage')).error?.code, -32_601);
   });
 
-  test('rejects requests from pages of other sites', async () => {
+  test('the MCP endpoint rejects requests from pages of other sites', async () => {
     for (const origin of ['https://evil.example', 'null', 'http://localhost.evil.example', 'file://', 'nonsense']) {
       const answer = await rpc(url, 'tools/list', {}, { origin });
       assert.deepEqual([answer.status, codeOf(answer)], [403, 'forbidden'], origin);
@@ -249,14 +249,14 @@ describe('the MCP endpoint', () => {
     }
   });
 
-  test('rejects a foreign host name', async () => {
+  test('the MCP endpoint rejects a foreign host name', async () => {
     const { status, body } = await postWithHost('evil.example');
     assert.equal(status, 403);
     assert.equal((JSON.parse(body) as { error: { code: number } }).error.code, -32_000);
     assert.equal((await postWithHost('localhost')).status, 200);
   });
 
-  test('rejects host names and origins outside the configuration of a public service', () => {
+  test('a public service rejects host names and origins that are not in its configuration', () => {
     const urls = { base: 'https://pay.example', checkout: 'https://checkout.example' };
     const fault = (host: string, origin?: string) =>
       callerError({ headers: { host, ...(origin !== undefined && { origin }) } }, { urls, allowedHosts: undefined })

@@ -1,10 +1,10 @@
 /**
- * Preloaded into the process of the conformance suite. The suite waits only 0.6 s for some responses, which a busy machine
+ * A preload for the process of the MCP conformance suite. The suite waits only 0.6 s for some responses, which a busy machine
  * exceeds. This module extends timeouts below SHORT_MS while a response is pending, up to LONGEST_MS.
  */
 const SHORT_MS = 10_000;
 const LONGEST_MS = 30_000;
-/** A response counts as pending for this time after its headers have arrived, because its first message follows them. */
+/** A response counts as pending for this time after its headers, because its first message follows the headers. */
 const BODY_MS = 250;
 
 const { fetch: originalFetch, setTimeout: originalSetTimeout } = globalThis;

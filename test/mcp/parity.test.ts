@@ -19,7 +19,7 @@ interface Case {
   restBody?: Record<string, unknown>;
 }
 
-/** Removes session ids, the only part in which two responses may differ. */
+/** Removes session ids, because two responses may differ only in session ids. */
 function withoutIds(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value).replace(/\bchk_[0-9a-z]{36}/g, 'chk_'));
 }
@@ -34,7 +34,7 @@ async function casesOf(url: string): Promise<Case[]> {
       { action, what: 'the published example', body: example.request },
       { action, what: 'an input with the required fields only', body: bodyOf(schema, 'required') },
       { action, what: 'an input with all fields', body: whole },
-      { action, what: 'a replay of that input', body: whole },
+      { action, what: 'the input with all fields again', body: whole },
       { action, what: 'an empty input', body: {} },
       { action, what: 'many faults', body: { colour: 'red', 'a"b': 1, payload: [], amount: '49.99', customer: 'x' } },
       ...violationsOf(schema, keyless).map(({ what, path, body }) => ({
@@ -62,7 +62,7 @@ function furtherCases(sessionId: string): Case[] {
     ['checkout.create', 'a key for the first time', keyed],
     ['checkout.create', 'a key again', keyed],
     ['checkout.create', 'a key with another body', { ...keyed, amount: 50 }],
-    ['checkout.create', 'a route that is not there', sessionBody({ environment: 'production' })],
+    ['checkout.create', 'an environment without routes', sessionBody({ environment: 'production' })],
     ['checkout.preview', 'http in production', sessionBody(insecure)],
     ['fees.estimate', 'an unknown route', { amount: 5, routeId: 'no_such_route' }],
     ['fees.estimate', 'a route of another kind', mismatch],
@@ -95,7 +95,7 @@ test('the same input to an action gives the same response over REST, /mcp and st
   assert(cases.length > 150);
 });
 
-/** Inputs as JSON text that are no object, or that a JavaScript client would not send. */
+/** Inputs as JSON text that are not objects, or that a JavaScript client would not send. */
 const ODD_INPUTS = [
   'null',
   '[]',
@@ -111,7 +111,7 @@ const ODD_INPUTS = [
   '{"amount":5}',
 ];
 
-test('an input that is missing or no object gives the same response over REST, /mcp and stdio', async () => {
+test('an input that is missing or not an object gives the same response over REST, /mcp and stdio', async () => {
   await using service = await startTestService();
   const { url } = service;
   await using bridge = startBridge(url);
@@ -170,7 +170,7 @@ function rpcModern<Result>(url: string, method: string, name: string, params: st
   return rpc<Result>(url, '', body, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, 'mcp-name': name });
 }
 
-/** Creates a session with an applied sample callback, so that each transport gets the same response to a repetition. */
+/** Creates a session and applies a sample callback, so that a repetition gets the same response over each transport. */
 async function sessionWithEvent({ url }: TestService): Promise<string> {
   const created = await callTool(url, 'checkout_create', sessionBody());
   const sessionId = String(created.structuredContent.result!['id']);

@@ -29,7 +29,7 @@ const envelopeOf = async (name: string, input: Record<string, unknown>) =>
   (await callTool(url, name, input)).structuredContent;
 
 describe('the MCP tools for records', () => {
-  test('return the responses of the gateway API for a session, payments and a refund', async () => {
+  test('the MCP tools for records return the responses of the gateway API for a session, payments and a refund', async () => {
     const id = await createSession('paid');
     const refunds = `${url}/api/gateway/payments/${id}/refunds`;
     const { body: refund } = await call<{ id: string }>('POST', refunds, { amount: 2 });
@@ -47,7 +47,7 @@ describe('the MCP tools for records', () => {
     }
   });
 
-  test('return the error of the gateway API for a missing record, and invalid_input for an invalid id', async () => {
+  test('the MCP tools return the error of the gateway API for a missing record, and invalid_input for an invalid id', async () => {
     const none = '01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m';
     for (const [name, field, id, path] of [
       ['session_get', 'sessionId', `chk_${none}`, `sessions/chk_${none}`],
@@ -59,7 +59,7 @@ describe('the MCP tools for records', () => {
     }
   });
 
-  test('expire a session, but not after its buyer has started to pay', async () => {
+  test('session_expire expires a session, but not after its buyer has started to pay', async () => {
     const id = await createSession();
     const { result } = await envelopeOf('session_expire', { sessionId: id });
     assert.equal(result!['status'], 'expired');
@@ -67,7 +67,7 @@ describe('the MCP tools for records', () => {
     assert.equal(error!.code, 'invalid_state');
   });
 
-  test('create a refund with an idempotency key once over MCP and REST', async () => {
+  test('refund_create and the REST API create one refund for an idempotency key', async () => {
     const id = await createSession('paid');
     const input = { paymentId: id, amount: 10, reason: 'duplicate', idempotencyKey: 'refund-one-way' };
     const { result } = await envelopeOf('refund_create', input);
@@ -122,7 +122,7 @@ test('tools/list contains only the tools that the API key may call; other tools 
 });
 
 describe('an MCP host that can open pages for its user', () => {
-  /** Connects a client that supports elicitation by URL; `opened` are the URLs that the service asked it to open. */
+  /** Connects a client that supports elicitation by URL. `opened` lists the URLs that the service asked the client to open. */
   async function connectHost(transport: 'http' | 'legacy stdio', action: 'accept' | 'decline') {
     const opened: string[] = [];
     const legacy = transport === 'legacy stdio';
@@ -149,7 +149,7 @@ describe('an MCP host that can open pages for its user', () => {
     ['http', 'decline'],
     ['legacy stdio', 'accept'],
   ] as const) {
-    test(`is asked to open the page of the new checkout (${transport}, ${action})`, async () => {
+    test(`an MCP host is asked to open the page of a new checkout (${transport}, ${action})`, async () => {
       await using host = await connectHost(transport, action);
       const customer = `${transport.replace(' ', '.')}.${action}@example.com`;
       const answer = await host.client.callTool({ name: 'checkout_create', arguments: sessionBody({ customer }) });
@@ -160,7 +160,7 @@ describe('an MCP host that can open pages for its user', () => {
     });
   }
 
-  test('is not asked to open a page if the checkout was rejected', async () => {
+  test('an MCP host is not asked to open a page if the checkout was rejected', async () => {
     await using host = await connectHost('http', 'accept');
     const answer = await host.client.callTool({ name: 'checkout_create', arguments: { amount: 0 } });
     assert.equal((answer as unknown as ToolAnswer).structuredContent.error!.code, 'invalid_input');

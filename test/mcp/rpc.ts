@@ -20,7 +20,7 @@ export interface Envelope {
   error?: { code: string; message: string; field?: string; suggestion?: string; issues?: { path: string }[] };
 }
 
-/** Sends one request; a string is sent unchanged as the body. */
+/** Sends one request. If `params` is a string, it is the whole body and is sent unchanged. */
 export async function rpc<Result>(
   url: string,
   method: string,

@@ -46,27 +46,27 @@ describe('every tool of tillway mcp returns unavailable', () => {
     }
   }
 
-  test('if no program listens at the URL, and explains how to start the service', async () => {
+  test('every tool returns unavailable, with a hint to tillway serve, if no program listens at the URL', async () => {
     const unusedUrl = `http://127.0.0.1:${await freePort()}`;
     await assertUnavailable(unusedUrl, /^No Tillway service answers at .*ECONNREFUSED.*tillway serve/);
     await using bridge = startBridge(unusedUrl);
-    // `tools/list` is answered without a service.
+    // `tillway mcp` answers `tools/list` without a service.
     assert.equal((await bridge.request<{ tools: object[] }>('tools/list')).tools.length, 12);
     const capabilities = bridge.request('resources/read', '{"uri":"gateway://capabilities"}');
     await assert.rejects(capabilities, /tillway serve/);
   });
 
-  test('if the URL has a path that the service does not have', () =>
+  test('every tool returns unavailable if the URL has a path that the service does not have', () =>
     assertUnavailable(`${service.url}/api`, /Check that the service runs .* its base URL/));
 
-  test('if the URL leads to a web page', async () => {
+  test('every tool returns unavailable if the URL leads to a web page', async () => {
     await using page = await startServer((_request, response) =>
       response.setHeader('content-type', 'text/html').end('<title>Welcome</title>'),
     );
     await assertUnavailable(page.url, /Check that the service runs .* its base URL/);
   });
 
-  test('if the service does not have the operation, but not_found for a missing record', async () => {
+  test('every tool returns unavailable if the service lacks the operation, but not_found for a missing record', async () => {
     const error = { code: 'not_found', message: 'No route.' };
     await using other = await startServer((_request, response) =>
       response.writeHead(404).end(JSON.stringify({ error })),

@@ -19,7 +19,7 @@ export interface Bridge extends AsyncDisposable {
   end(...messages: object[]): void;
   /** Every message from the program, in order. */
   answers: Message[];
-  /** Resolves when the program would exit. */
+  /** Resolves when the real program would exit. */
   ended: Promise<void>;
 }
 

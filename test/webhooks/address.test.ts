@@ -57,7 +57,7 @@ test('a lookup returns allowed addresses only', async () => {
   await assert.rejects(lookup([], 'public', true), { message: 'no address for host.example' });
 });
 
-// A global unicast address without a host.
+// A global unicast address on which no host listens.
 const PUBLIC_UNUSED = { address: '2d00::1', family: 6 };
 const CANARY = { address: '127.0.0.1', family: 4 };
 const resolveToCanary = () => Promise.resolve([CANARY]);

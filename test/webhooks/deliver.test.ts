@@ -9,7 +9,7 @@ import { type DeliveryLimits, type Exchange, createDeliverer } from '../../src/w
 import { PATIENT, SHORT_LIMITS, START, listen, receiver } from './fixtures.ts';
 
 const KIB = 1024;
-/** A deadline of this length expires when {@link expireAtResponseBody} says so. */
+/** Length of the deadlines that {@link expireAtResponseBody} makes expire. */
 const DEADLINE_AT_BODY_MS = 3_600_000;
 const toLoopback: ResolveHost = () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
 const toUnknownName: ResolveHost = () =>
@@ -140,7 +140,7 @@ test('the deadline aborts a response that does not begin or does not end', async
       const { statusCode, failure } = await post(context, url, { limits });
       assert.equal(statusCode, begun ? 500 : null, name);
       assert.equal(failure, begun ? 'answered 500' : 'no complete answer within 0.4 s', name);
-      // The client may open further sockets, which are not checked.
+      // The test does not check further sockets that the client may open.
       await Promise.all(Array.from(sockets, (socket) => new Promise((resolve) => socket.once('close', resolve))));
     }),
   );

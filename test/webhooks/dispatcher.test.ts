@@ -46,7 +46,7 @@ async function attemptsOf(store: Store, sessionId: string) {
   return store.deliveryAttempts((await onlyDelivery(store, sessionId)).id);
 }
 
-/** Stops a dispatcher, and waits for its last writes if they take longer than the second that a stop allows. */
+/** Stops a dispatcher. If its last writes take longer than the one second that a stop allows, waits for them. */
 async function stopSettled(dispatcher: Dispatcher, isSettled: () => Promise<boolean>): Promise<void> {
   const startedAt = performance.now();
   await dispatcher.stop(10);
@@ -109,7 +109,7 @@ for (const environment of ENVIRONMENTS) {
   });
 }
 
-test('the events of a session arrive in order, each immediately after the previous one succeeds', async (context) => {
+test('the events of a session arrive in order, each immediately after the previous event was acknowledged', async (context) => {
   let failures = 3;
   const { store, clock, endpoint, received, dispatcher } = await stage(context, () => (failures-- > 0 ? 500 : 200));
   const events = await addSession(store, [endpoint], ['provider_pending', 'failed', 'paid']);
@@ -148,7 +148,7 @@ test('endpoints that do not respond delay no other endpoint, even on the same ho
   const sessions = await Promise.all(Array.from({ length: 20 }, () => addSession(store, [...hanging, endpoint])));
   dispatcher.start();
   await until(() => received.length === 20);
-  // No hanging attempt has ended yet, so the deliveries to this endpoint did not wait for one.
+  // No hanging attempt has ended yet, so the deliveries to the responsive endpoint waited for no hanging attempt.
   const deliveries = await Promise.all(sessions.map(([event]) => store.deliveriesOfSession(event!.sessionId)));
   const others = deliveries.flat().filter(({ endpointId }) => endpointId !== endpoint.id);
   assert.equal(others.length, 20 * 20);
@@ -256,7 +256,7 @@ test('a response with status 410 makes the delivery dead and disables the endpoi
   );
 });
 
-test('claims of further deliveries are released if the endpoint responds with 410', async (context) => {
+test('the dispatcher releases its claims of further deliveries if their endpoint responds with 410', async (context) => {
   const { store, endpoint, received, dispatcher } = await stage(context, 410);
   const sessions = await Promise.all(Array.from({ length: 60 }, () => addSession(store, [endpoint])));
   await dispatcher.runOnce();

@@ -20,7 +20,7 @@ function sealedSecret(sealed: string, place: Pick<SealedSecret, 'endpointId' | '
   return { ...place, number: 1, sealed, created: 1, expiresAt: null };
 }
 
-test('a sealed text opens only with its key and context, and does not reveal the text', () => {
+test('a sealed text can be opened only with its key and context, and does not reveal the original text', () => {
   fc.assert(
     fc.property(text, key, key, context, context, (value, secretKey, otherKey, about, other) => {
       const sealed = sealText(value, secretKey, about, randomBytes);
@@ -34,7 +34,7 @@ test('a sealed text opens only with its key and context, and does not reveal the
   );
 });
 
-test('a sealed text that was shortened, extended or changed does not open', () => {
+test('a sealed text that was shortened, extended or changed cannot be opened', () => {
   fc.assert(
     fc.property(text, key, fc.nat(), fc.nat({ max: 62 }), (value, secretKey, at, step) => {
       const sealed = sealText(value, secretKey, 'here', randomBytes);
@@ -79,7 +79,7 @@ test('a new secret is whsec_ and the base64 of 32 bytes, and is decrypted only f
   assert.equal(box.open(sealedSecret(sealed, { ...OWNER, environment: 'production' })), undefined);
 });
 
-test('the first key seals, every key opens, and a secret sealed with a later key can be sealed again with the first', () => {
+test('the first key seals, every key opens, and a secret sealed with a later key can be sealed again with the first key', () => {
   const [old, newKey] = [randomBytes(32), randomBytes(32)];
   const { secret, sealed } = boxOf(old).newSecret(OWNER);
   const both = boxOf(newKey, old);

@@ -21,7 +21,7 @@ import { createServiceDatabase, openTestStore } from '../support/database.ts';
 
 export const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
 export const START: Instant = Date.UTC(2026, 0, 1);
-/** Limits so high that a response always arrives before, even on a busy machine. */
+/** Limits that no response exceeds, even on a busy machine. */
 export const PATIENT: DeliveryLimits = { connectMs: 60_000, totalMs: 60_000, bodyBytes: 16 * 1024 };
 /** Limits for tests of timeouts. */
 export const SHORT_LIMITS: DeliveryLimits = { ...PATIENT, connectMs: 400, totalMs: 400 };
@@ -124,7 +124,7 @@ export function sessionWithEvents(
   };
 }
 
-/** Commits a session with events; returns the events. */
+/** Commits a session with events. Returns the events. */
 export async function addSession(
   store: Store,
   endpoints: readonly WebhookEndpoint[],
