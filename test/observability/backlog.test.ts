@@ -6,7 +6,7 @@ import type { Query, Row } from '../../src/store/keyset.ts';
 import { createMonitoringReads } from '../../src/store/tables/backlog-reads.ts';
 
 const NOW = Date.UTC(2026, 2, 1);
-// Tables of at most twenty rows for each environment, and results of a bounded inner query.
+// Plan steps that may scan: tables of at most twenty rows per environment, and results of a bounded inner query.
 const SMALL = /^SCAN (?:endpoint|webhook_endpoints|counted)\b/;
 
 function planOf(database: DatabaseSync, { sql, params }: Query): string[] {

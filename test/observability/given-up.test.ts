@@ -50,7 +50,7 @@ describe('deliveries of a deleted endpoint', () => {
     };
   }
 
-  test('count as given up if they were pending, but neither as attempts nor as dead letters', async () => {
+  test('pending deliveries of a deleted endpoint count as given up, but neither as attempts nor as dead letters', async () => {
     assert.deepEqual(await readCounters(), { givenUp: 0, dead: 0, unanswered: 0, timed: NaN });
     await sellAndDelete(await createEndpoint(500));
     const { givenUp, ...others } = await readCounters();
@@ -61,7 +61,7 @@ describe('deliveries of a deleted endpoint', () => {
     assert.equal((await service.service.deps.store.backlog('sandbox', service.clock.now())).deliveriesDead, 0);
   });
 
-  test('count as dead letters until the deletion if they had failed permanently', async () => {
+  test('dead deliveries count as dead letters until their endpoint is deleted', async () => {
     const endpoint = await createEndpoint(410);
     await attempt(service, await createSession(service), 'card', 'paid');
     await service.pass(0);

@@ -26,12 +26,12 @@ after(() => folder[Symbol.dispose]());
 
 describe('the log output', { concurrency: 4 }, () => {
   const readers: Record<string, () => number | 'pipe'> = {
-    'its reader exits': () => 'pipe',
-    'its disk is full': () => openSync('/dev/full', 'w'),
-    'its reader does not read': () => openSync(fullPipe('full').path, NON_BLOCKING),
+    'the reader of its log exits': () => 'pipe',
+    'the disk of its log is full': () => openSync('/dev/full', 'w'),
+    'the reader of its log does not read': () => openSync(fullPipe('full').path, NON_BLOCKING),
   };
   for (const [condition, open] of Object.entries(readers)) {
-    test(`lets the service answer and exit with 0 if ${condition}`, async () => {
+    test(`the service answers and exits with 0 if ${condition}`, async () => {
       const output = open();
       await using service = await startWith(['ignore', output, 'inherit']);
       if (output === 'pipe') service.child.stdout!.destroy();
@@ -42,7 +42,7 @@ describe('the log output', { concurrency: 4 }, () => {
     });
   }
 
-  test('does not delay the exit of a process whose lines have no reader', async () => {
+  test('log output that nobody reads does not delay the exit of its process', async () => {
     const module = new URL('../../src/telemetry/log-output.ts', import.meta.url).href;
     const program = `import { createLogOutput } from '${module}';
       const log = createLogOutput(1);
@@ -55,13 +55,13 @@ describe('the log output', { concurrency: 4 }, () => {
     assert.deepEqual(await endOf(child), [0, null]);
   });
 
-  test('lets the service start and answer at a paused terminal; the service kills itself after the shutdown', async () => {
+  test('the service starts and answers at a paused terminal, and kills itself after the shutdown', async () => {
     await using service = await startAtPausedTerminal();
     await createSessions(service.url);
     assert.deepEqual(await service.end('SIGTERM'), [KILLED, null]);
   });
 
-  test('contains the error that ends the process, unless the terminal is paused', async () => {
+  test('the log output contains the error that ends the process, unless the terminal is paused', async () => {
     await using pipe = fullPipe('fault');
     pipe.read();
     await using service = await startWith(['ignore', openSync(pipe.path, NON_BLOCKING), 'inherit'], FAULT_ON_SIGNAL);
@@ -74,10 +74,10 @@ describe('the log output', { concurrency: 4 }, () => {
     assert.deepEqual(await paused.end('SIGUSR2'), [KILLED, null]);
   });
 
-  test('buffers 1 MiB for a reader that does not read, and later reports the number of lost lines', async () => {
+  test('the log output buffers 1 MiB for a reader that does not read, and later reports the number of lost lines', async () => {
     await using pipe = fullPipe('wakes');
     const lostLines: number[] = [];
-    // Write-only, so that closing the pipe ends all retries.
+    // The descriptor is write-only, so that closing the pipe ends all retries.
     const fd = openSync(pipe.path, constants.O_WRONLY | constants.O_NONBLOCK);
     const output = createLogOutput(fd, (lines) => lostLines.push(lines));
     const line = `${'x'.repeat(1023)}\n`;
@@ -116,7 +116,7 @@ async function startWith(stdio: StdioOptions, more: Record<string, string> = {},
   try {
     await until(async () => (await httpStatusOf(`${url}/readyz`)) === 200);
   } catch (error) {
-    // A remaining process would keep the test run from ending.
+    // A remaining process would prevent the test run from exiting.
     child.kill('SIGKILL');
     throw error;
   }

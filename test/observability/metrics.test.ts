@@ -58,7 +58,7 @@ describe('the metrics of a service', () => {
       variables: { METRICS_PORT: '0', WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: SECRET },
     });
     await makePayments(service, receiver);
-    // The ledger is summed up in the background, and a scrape omits values of a slow database.
+    // The service sums the ledger in the background, and a scrape omits values that a slow database has not returned.
     await until(async () => {
       text = await scrape();
       return AWAITED_LINES.every((line) => text.includes(`\n${line}`));
@@ -106,16 +106,16 @@ describe('the metrics of a service', () => {
     ['ledger_imbalance_cents', sandbox, 0],
     ['route_state', `${sandbox},route="sandbox_card_acquirer",state="live"`, 1],
   ] as const) {
-    test(`contain tillway_${metric}{${labels}} with the value ${expected}`, () =>
+    test(`the metrics contain tillway_${metric}{${labels}} with the value ${expected}`, () =>
       assert.equal(valueOf(`tillway_${metric}`, labels), expected));
   }
 
-  test('count delivered events and commits', () => {
+  test('the metrics count delivered events and commits', () => {
     assert.ok(valueOf('tillway_deliveries_ended_total', `${sandbox},state="delivered"`) >= 1);
     assert.ok(valueOf('tillway_commit_batch_change_sets_count') > 10);
   });
 
-  test('have a unit in each name, no path, id or address in a label, and the aggregation in their help text', () => {
+  test('metrics have a unit in the name, no path, id or address in a label, and the aggregation in the help text', () => {
     const units =
       /_(?:seconds|total|cents|ratio|info|change_sets|up|state|pending|dead|due|open|endpoints|ready)(?:_bucket|_sum|_count)?$/;
     for (const [name, labels] of exposed) {
@@ -131,7 +131,7 @@ describe('the metrics of a service', () => {
     for (const line of help) assert.match(line, aggregation);
   });
 
-  test('are served on a separate port, which serves nothing else', async () => {
+  test('the metrics are served on a separate port, which serves nothing else', async () => {
     const metricsUrl = service.service.metricsUrl!;
     assert.notEqual(metricsUrl, service.url);
     assert.equal((await fetch(`${service.url}/metrics`)).status, 404);
@@ -148,7 +148,7 @@ describe('the metrics of a service', () => {
     }
   });
 
-  test('include the series of every alert; each alert has a unique name, a severity and a runbook command', () => {
+  test('the metrics include the series of every alert; each alert has a unique name, a severity and a runbook command', () => {
     assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
     assert.ok(rules.length >= 15);
     for (const { alert, expr, annotations, labels } of rules) {
@@ -158,7 +158,7 @@ describe('the metrics of a service', () => {
     }
   });
 
-  test('include the series of every panel and variable of the dashboard', () => {
+  test('the metrics include the series of every panel and variable of the dashboard', () => {
     for (const { title, targets = [] } of graphs) {
       for (const { expr, legendFormat } of targets)
         assert.deepEqual(expressionFaults(expr, labelsIn(legendFormat), exposed), [], title);
@@ -176,7 +176,7 @@ describe('the alert rules and the dashboard', () => {
       Array.from(change(annotations.runbook).matchAll(pattern), ([, words]) => words!),
     );
 
-  test('quote only log messages that the service writes', () => {
+  test('the alert rules quote only log messages that the service writes', () => {
     const source = new URL('../../src/', import.meta.url);
     const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
     const written = files.map((name) => readFileSync(new URL(name, source), 'utf8')).join('');
@@ -185,7 +185,7 @@ describe('the alert rules and the dashboard', () => {
     for (const words of quoted) assert.ok(written.includes(`'${words}'`), words);
   });
 
-  test('name only commands that exist', () => {
+  test('the alert rules name only commands that exist', () => {
     const named = matchesInRunbooks(/`(tillway [^`]*)`/g);
     assert.ok(named.length > 10);
     for (const words of new Set(named)) {

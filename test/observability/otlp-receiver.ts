@@ -50,7 +50,7 @@ export async function startOtlpReceiver() {
   return Object.assign(receiver, {
     url: server.url,
     async [Symbol.asyncDispose]() {
-      // An exporter that gets no response would retry until its timeout.
+      // An exporter that gets no response would wait until its timeout.
       for (const response of openResponses.filter(({ closed }) => !closed)) {
         const closed = once(response, 'close');
         response.writeHead(400).end();

@@ -8,7 +8,7 @@ export type ExposedMetrics = ReadonlyMap<string, ReadonlyMap<string, ReadonlySet
 const SCRAPE_LABELS = new Set(['job', 'instance']);
 /** Metric that Prometheus adds for every scrape. */
 const UP = 'up';
-// Label values that are valid even if no request of the test had this status.
+// Values of the label `status` that are valid even if no request of the test had such a status.
 const HTTP_CLASS = /^[1-5]xx$/;
 
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? \S+$/;
@@ -73,7 +73,7 @@ export function expressionFaults(expression: string, shown: readonly string[], e
   const lost = grouping.length > 0 ? shown.filter((label) => !grouping.includes(label)) : [];
   return [
     ...selectors.flatMap((selector) => faultsOfSelector(selector, exposed)),
-    ...unknown.map((label) => `no metric of it has the label ${label}: ${expression}`),
+    ...unknown.map((label) => `no metric of the expression has the label ${label}: ${expression}`),
     ...lost.map((label) => `the label ${label} is not in the result: ${expression}`),
   ];
 }

@@ -21,7 +21,7 @@ interface Line {
 
 const linesOf = (logged: readonly string[]) => logged.map((line) => JSON.parse(line) as Line);
 
-// Log messages of the service itself and of its router, which belong to no request.
+// Log messages of the service itself and of its router. These messages belong to no request.
 const MESSAGES_WITHOUT_REQUEST = /^(?:stopping$|stopped$|there is no API key|route \w+ is )/;
 
 describe('the log of a service during concurrent purchases', () => {
@@ -74,7 +74,7 @@ describe('the log of a service during concurrent purchases', () => {
     await send('GET', checkout, id);
   }
 
-  test('has one closing line for each request; every other line about a session has the id of a request for this session', () => {
+  test('the log has one closing line for each request, and every other line of a session has the id of a request for this session', () => {
     assert.equal(new Set(sent.map(({ id }) => id)).size, sent.length);
     assert.ok(sent.length >= PURCHASES * 6);
     const closing = lines.filter(({ msg }) => msg === 'request').map(({ requestId }) => requestId);
@@ -101,7 +101,7 @@ describe('the log of a service during concurrent purchases', () => {
     assert.ok(linesWithSession >= PURCHASES * 3, `only ${linesWithSession} lines name a session`);
   });
 
-  test('contains the id of the causing request in the lines of operations, callbacks and deliveries', () => {
+  test('log lines of operations, callbacks and deliveries contain the id of the causing request', () => {
     const refused = lines.filter(({ msg }) => msg === 'handoff failed');
     assert.equal(refused.length, PURCHASES / 2);
     for (const { requestId } of refused) {
@@ -132,7 +132,7 @@ describe('x-request-id', () => {
     ['an invalid MCP request', 'POST', '/mcp', '{', 400],
     ['a callback', 'POST', '/api/providers/sandbox/callbacks', '{}', 401],
   ] as const) {
-    test(`is in the response to ${what}, and in the log line of the request`, async () => {
+    test(`x-request-id is in the response to ${what}, and in the log line of the request`, async () => {
       const answer = await fetch(service.url + path, {
         method,
         ...(body !== undefined && { body, headers: { 'content-type': 'application/json' } }),
@@ -149,7 +149,7 @@ describe('x-request-id', () => {
     ['bytes that are not HTTP', 'not HTTP at all\r\n\r\n', 400],
     ['headers that are too large', `GET / HTTP/1.1\r\nhost: x\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
   ] as const) {
-    test(`is in the error response to ${what}, on the public port and on the port for metrics`, async () => {
+    test(`x-request-id is in the error response to ${what}, on the public port and on the port for metrics`, async () => {
       for (const url of [service.url, service.service.metricsUrl!]) {
         const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));
         const answer = await text(socket);
@@ -159,7 +159,7 @@ describe('x-request-id', () => {
     });
   }
 
-  test('is taken from a trusted proxy if it is safe to log', async () => {
+  test('the service uses the x-request-id of a trusted proxy if the id is safe to log', async () => {
     const requestIdFor = async (id: string) =>
       (await fetch(`${service.url}/healthz`, { headers: { 'x-request-id': id } })).headers.get('x-request-id')!;
     for (const id of ['7f3e1c9a0b2d4e6f8a1c3e5d7b9f0a2c', 'edge-01_abcdef123456', 'a'.repeat(64)]) {

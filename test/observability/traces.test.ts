@@ -53,14 +53,14 @@ describe('traces over OTLP', () => {
     spansNamed('webhook delivery').filter(({ attributes }) => attributes['http.response.status_code'] === status);
   const isOfPaid = ({ attributes }: ReceivedSpan) => String(attributes['tillway.event.id']).endsWith('_paid');
 
-  test('link a callback to its commit and, after a restart, to its delivery', async () => {
+  test('a trace links a callback to its commit and, after a restart, to its delivery', async () => {
     const service = await startTraced();
     const sessions = `${service.url}/api/gateway/sessions`;
     const headers = { traceparent: `00-${CALLER_TRACE_ID}-00f067aa0ba902b7-01`, tracestate: 'vendor=x' };
     const created = await call<{ id: string }>('POST', sessions, sessionBody({ customer: EMAIL }), headers);
     assert.equal(created.status, 200);
     await attempt(service, created.body.id, 'card', 'paid');
-    // The first process does not deliver the event; the second one does.
+    // The merchant rejects the event from the first process, and accepts it from the second process.
     merchant.status = 500;
     await service.pass(0);
     // A shutdown waits at most two seconds for its last spans.
@@ -109,7 +109,7 @@ describe('traces over OTLP', () => {
     assert.equal(collector.headers['x-collector'], 'of ours');
   });
 
-  test('reach the merchant in the header traceparent, which no signature covers', async () => {
+  test('the merchant receives the trace id in the header traceparent, which no signature covers', async () => {
     const { headers, body } = merchant.received.at(-1)!;
     const delivered = spansNamed('webhook delivery').find(({ spanId }) =>
       String(headers['traceparent']).includes(spanId),
@@ -120,7 +120,7 @@ describe('traces over OTLP', () => {
     assert.ok(checked.ok);
   });
 
-  test('contain no email address, card number, secret or query', () => {
+  test('traces contain no email address, card number, secret or query', () => {
     assert.ok(collector.spans.length > 0);
     for (const { name, attributes } of collector.spans) {
       const text = JSON.stringify({ name, attributes }).toLowerCase();
@@ -133,7 +133,7 @@ describe('a trace collector that fails', () => {
   const sampler = { name: 'always_on', parentBased: true, ratio: 1 } as const;
   const settings = ({ url }: OtlpReceiver) => ({ url: `${url}/v1/traces`, headers: {}, serviceName: 'test', sampler });
 
-  test('does not fail any request', async () => {
+  test('a failing trace collector does not make any request fail', async () => {
     await using collector = await startOtlpReceiver();
     collector.answer = 400;
     const service = await startTestService({ variables: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } });
@@ -145,7 +145,7 @@ describe('a trace collector that fails', () => {
     assert.ok(!warnings()[0]!.includes('requestId'));
   });
 
-  test('does not delay a shutdown', async () => {
+  test('a trace collector that does not respond does not delay a shutdown', async () => {
     await using collector = await startOtlpReceiver();
     collector.answer = 'hang';
     // The timeout of the exporter is much longer than the timeout of the shutdown.
@@ -157,7 +157,7 @@ describe('a trace collector that fails', () => {
     await until(() => stopped);
   });
 
-  test('causes bounded memory use and one log line', async () => {
+  test('a failing trace collector causes bounded memory use and one log line', async () => {
     await using collector = await startOtlpReceiver();
     collector.answer = 400;
     const lines: string[] = [];
@@ -186,14 +186,14 @@ describe('a trace parent', () => {
     ['invalid', false],
     ['', false],
   ] as const) {
-    test(`${parent === '' ? '(empty)' : parent} is ${continues ? 'continued' : 'ignored'}`, () => {
+    test(`the trace parent ${parent === '' ? '(empty)' : parent} is ${continues ? 'continued' : 'ignored'}`, () => {
       const { traceParent } = tracing('always_on').begin({ name: 'span', parent });
       assert.equal(traceParent.slice(3, 35) === CALLER_TRACE_ID, continues);
       assert.match(traceParent, /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
     });
   }
 
-  test('keeps the decision of the caller, and child spans inherit it', () => {
+  test('a trace parent keeps the sampling decision of the caller, and child spans inherit the decision', () => {
     for (const [parent, flags] of [
       [sampled, '-01'],
       [sampled.replace(/01$/, '00'), '-00'],

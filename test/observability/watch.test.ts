@@ -24,7 +24,7 @@ const LOG = { debug() {}, warn() {}, error() {} };
 const ROUTER = { view: () => ({ ranked: [] }) };
 const READINESS = { list: () => [] };
 
-/** Metrics of a database with the given backlog query, whose result is cached for `keptMs`. */
+/** A metrics reader whose store answers the backlog query with `backlog`. The reader caches the result for `keptMs`. */
 function watchOf(
   backlog: Store['backlog'],
   keptMs = 60_000,
@@ -42,7 +42,7 @@ function seriesIn(text: string, name: string): string[] {
 }
 
 describe('the metrics of the database', () => {
-  test('are read with one query per environment and minute, independent of the number of scrapes', async () => {
+  test('the metrics of the database need one query per environment and minute, independent of the number of scrapes', async () => {
     let queryCount = 0;
     const watch = watchOf(async () => {
       queryCount += 1;
@@ -57,7 +57,7 @@ describe('the metrics of the database', () => {
     await watch.stop();
   });
 
-  test('are missing from a scrape if the database rejects the query', async () => {
+  test('the metrics of the database are missing from a scrape if the database rejects the query', async () => {
     const text = await watchOf(() => Promise.reject(new Error('unavailable'))).read();
     assert.equal(readExposition(text).has('tillway_deliveries_pending'), false);
     assert.deepEqual(seriesIn(text, 'tillway_database_up'), ['tillway_database_up 0']);
@@ -66,7 +66,7 @@ describe('the metrics of the database', () => {
 });
 
 describe('the sum of the ledger', () => {
-  test('is the difference of debits and credits, and is logged as an error unless it is 0', async () => {
+  test('the sum of the ledger is the difference of debits and credits, and a sum other than 0 is logged as an error', async () => {
     const errors: unknown[] = [];
     const log = { ...LOG, error: (...given: unknown[]) => void errors.push(given[0]) };
     const daySums: Store['daySums'] = async (environment) => [
@@ -86,7 +86,7 @@ describe('the sum of the ledger', () => {
     await watch.stop();
   });
 
-  test('has no check timestamp while the database is unavailable', async () => {
+  test('the sum of the ledger has no check timestamp while the database is unavailable', async () => {
     let warnings = 0;
     const log = { ...LOG, warn: () => void warnings++ };
     const watch = watchOf(() => Promise.resolve(BACKLOG), 60_000, {

@@ -29,19 +29,19 @@ async function databaseWithSession(): Promise<TestDatabase> {
 }
 
 describe('tillway doctor', () => {
-  it('reports every invariant and exits with 0', async () => {
+  it('tillway doctor reports every invariant and exits with 0', async () => {
     await using database = await databaseWithSession();
     const { code, stdout, stderr } = await tillway({ DATABASE_URL: database.url }, 'doctor');
     assert.deepEqual([code, stderr], [0, '']);
     const lines = stdout.trimEnd().split('\n');
-    // SQLite has one more check, the integrity of the file.
+    // On SQLite, doctor also checks the integrity of the file.
     const checked = INVARIANTS.length + (TEST_DATABASE === 'sqlite' ? 1 : 0);
     assert.match(lines[0]!, /^Database: (?:sqlite|postgres):/);
     assert.equal(lines.at(-1), `All ${checked} invariants hold.`);
     assert.equal(lines.filter((line) => line.startsWith('ok ')).length, checked);
   });
 
-  it('names broken records by id, exits with 1 and repairs nothing', async () => {
+  it('tillway doctor names broken records by id, exits with 1 and repairs nothing', async () => {
     await using database = await databaseWithSession();
     await runSql(database.url, "UPDATE sessions SET customer_email = 'somebody@else.example'");
     for (const attempt of ['first', 'second']) {
@@ -55,7 +55,7 @@ describe('tillway doctor', () => {
     assert.deepEqual(document.invariants.find(({ ok }) => !ok)!.violations, [checkoutRecords(1).session.id]);
   });
 
-  it('exits with 2 without a database, and creates none', async () => {
+  it('tillway doctor exits with 2 if the database does not exist, and does not create the database', async () => {
     using folder = temporaryFolder();
     const unknownDatabase =
       TEST_DATABASE === 'sqlite' ? `sqlite:${folder.path('none.db')}` : 'postgres://nobody:secret@127.0.0.1:1/none';
@@ -66,7 +66,7 @@ describe('tillway doctor', () => {
     assert.ok(!existsSync(folder.path('none.db')));
   });
 
-  it('exits with 2 on a database of another version', async () => {
+  it('tillway doctor exits with 2 on a database of another version', async () => {
     await using database = await databaseWithSession();
     await runSql(database.url, 'DELETE FROM schema_migrations');
     const { code, stderr } = await tillway({ DATABASE_URL: database.url }, 'doctor');
@@ -76,7 +76,7 @@ describe('tillway doctor', () => {
 });
 
 describe('tillway migrate', () => {
-  it('creates the database and lists the applied migrations; a second run applies none', async () => {
+  it('tillway migrate creates the database and lists the applied migrations; a second run applies no migration', async () => {
     await using database = await createTestDatabase();
     const first = await tillway({ DATABASE_URL: database.url }, 'migrate');
     assert.deepEqual([first.code, first.stderr], [0, '']);
@@ -91,7 +91,7 @@ describe('tillway migrate', () => {
     assert.equal((await tillway({ DATABASE_URL: database.url }, 'doctor', '--json')).code, 0);
   });
 
-  it('exits with 1 on a database of a newer version', async () => {
+  it('tillway migrate exits with 1 on a database of a newer version', async () => {
     await using database = await databaseWithSession();
     await runSql(database.url, "UPDATE schema_migrations SET name = 'other'");
     const { code, stdout, stderr } = await tillway({ DATABASE_URL: database.url }, 'migrate');
@@ -101,7 +101,7 @@ describe('tillway migrate', () => {
 });
 
 describe('the command tillway', () => {
-  it('rejects environment variables that are set but empty', async () => {
+  it('the command tillway rejects environment variables that are set but empty', async () => {
     const examples: [name: string, command: string][] = [
       ['TILLWAY_URL', 'sessions list'],
       ['TILLWAY_API_KEY', 'sessions list'],
@@ -114,7 +114,7 @@ describe('the command tillway', () => {
     }
   });
 
-  it('calls the service at TILLWAY_URL', async () => {
+  it('the command tillway calls the service at TILLWAY_URL', async () => {
     await using service = await startTestService();
     const { code, stdout, stderr } = await tillway({ TILLWAY_URL: service.url }, 'fees', '49.99');
     assert.deepEqual([code, stderr], [0, '']);
@@ -132,20 +132,20 @@ describe('the command tillway', () => {
     );
   }
 
-  it('exits with 0 and without a message if its output pipe is closed', async () => {
+  it('the command tillway exits with 0 and without a message if its output pipe is closed', async () => {
     await using service = await startTestService();
     const { code, stderr } = await runWithClosedOutput({ TILLWAY_URL: service.url }, 'schema checkout.create');
     assert.deepEqual([code, stderr], [0, '']);
   });
 
-  it('has the exit code of doctor even if its output pipe is closed', async () => {
+  it('tillway doctor exits with its own exit code even if its output pipe is closed', async () => {
     await using database = await databaseWithSession();
     await runSql(database.url, "UPDATE sessions SET customer_email = 'somebody@else.example'");
     const { code, stderr } = await runWithClosedOutput({ DATABASE_URL: database.url }, 'doctor');
     assert.deepEqual([code, stderr], [1, '']);
   });
 
-  it('does not open the database of another program', async () => {
+  it('the command tillway does not open the database of another program', async () => {
     using folder = temporaryFolder();
     const path = folder.path('notes.db');
     const other = new DatabaseSync(path);

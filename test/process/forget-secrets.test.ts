@@ -25,7 +25,7 @@ const requestEndpoint = <Body = Endpoint>(on: TestService, method: string, rest:
   call<Body>(method, `${on.url}/api/gateway/webhook-endpoints${rest}`, body);
 
 describe('tillway endpoints forget-secrets', () => {
-  it('deletes the secrets that no key decrypts and disables their endpoints, which can be enabled after a rotation', async () => {
+  it('forget-secrets deletes secrets that no key decrypts and disables their endpoints, which can be enabled after a rotation', async () => {
     await using before = await startTestService({ variables: { ENCRYPTION_KEY: KEY } });
     const { id, secret } = (await requestEndpoint(before, 'POST', '', { url: 'https://shop.example/webhooks' })).body;
     const withOtherKey = { beside: before, variables: { ENCRYPTION_KEY: OTHER } };
@@ -68,10 +68,10 @@ describe('tillway endpoints forget-secrets', () => {
     assert.equal((await requestEndpoint(after, 'PATCH', `/${id}`, { status: 'active' })).body.status, 'active');
   });
 
-  it('deletes only an earlier secret if a key decrypts the newest one, and leaves the endpoint active', async () => {
+  it('forget-secrets deletes only an earlier secret if a key decrypts the newest secret, and leaves the endpoint active', async () => {
     await using first = await startTestService({ variables: { ENCRYPTION_KEY: KEY } });
     const { id } = (await requestEndpoint(first, 'POST', '', { url: 'https://shop.example/webhooks' })).body;
-    // The first instance has one key, the second instance has the same key and another one.
+    // The first instance has one key; the second instance has the same key and a second key.
     const both = { ENCRYPTION_KEY: `${KEY},${OTHER}` };
     await using second = await startTestService({ beside: first, variables: both });
     const { store } = second.service.deps;

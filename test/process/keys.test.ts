@@ -17,7 +17,7 @@ async function statusOf(
 const KEY = /^sk_(?:sandbox|live)_[0-9A-Za-z]{43}$/gm;
 
 describe('the commands of tillway keys', () => {
-  it('create the first key before the first start, and create, list and revoke keys while the service runs', async () => {
+  it('tillway keys creates the first key before the first start, and creates, lists and revokes keys while the service runs', async () => {
     await using database = await createTestDatabase();
     const local = { DATABASE_URL: database.url };
     const created = await tillway(local, 'keys', 'create', '--name', 'First', '--scope', 'admin');
@@ -64,7 +64,7 @@ describe('the commands of tillway keys', () => {
     }
   });
 
-  it('reject invalid options and unknown keys, and create no database', async () => {
+  it('tillway keys rejects invalid options and unknown keys, and creates no database', async () => {
     await using database = await createTestDatabase();
     const local = { DATABASE_URL: database.url };
     const wrong: [args: string[], message: RegExp][] = [

@@ -25,14 +25,14 @@ const HIDDEN: Record<string, RegExp> = {
 };
 
 describe('the log at the level trace', () => {
-  it('is checked by patterns that match every form of the secrets', () => {
+  it('the patterns of this test match every form of the secrets', () => {
     for (const line of [EMAIL, encodeURIComponent(EMAIL), CARD, SPACED_CARD, SECRET, `"Bearer ${API_KEY}"`]) {
       assert.equal(leaksIn(`{"level":30}\n{"msg":"${line}"}\n`).length, 1, line);
     }
     assert.deepEqual(leaksIn('{"level":30,"msg":"request"}\n'), []);
   });
 
-  it('contains no secret, no full email address and no card number', async () => {
+  it('the log at the level trace contains no secret, no full email address and no card number', async () => {
     await using database = await createServiceDatabase();
     await using receiver = await startReceiver();
     await using service = await startServiceProgram({
@@ -110,7 +110,7 @@ async function sendInvalidRequests({ url }: RunningService): Promise<void> {
   }
 }
 
-/** Pays as a buyer who enters a real card number before a test card; the provider refuses the first handoff. */
+/** Pays as a buyer who first enters a real card number and then a test card. The provider refuses the first handoff. */
 async function pay({ url }: RunningService): Promise<void> {
   const customer = EMAIL.replace('@', '+handoff_error@');
   const created = await call<{ id: string }>('POST', `${url}/api/gateway/sessions`, sessionBody({ customer }));

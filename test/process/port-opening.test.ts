@@ -11,7 +11,7 @@ import { createServiceDatabase } from '../support/database.ts';
 import { NO_RATE_LIMITS } from '../support/rate-limits.ts';
 import { freePort, httpStatusOf, takenPort } from './program.ts';
 
-/** A call of the store and the HTTP status of a request at the same time; 0 if the port is closed. */
+/** A method of the store, and the HTTP status of a request at the time of the call; 0 if the port is closed. */
 type StoreCall = [read: string, status: number];
 
 const start = (variables: Record<string, string>, open: OpenStore = openStore) =>
@@ -27,7 +27,7 @@ const start = (variables: Record<string, string>, open: OpenStore = openStore) =
   });
 
 describe('the port of a starting service', () => {
-  it('opens after the last call of the store, because a failing call ends the start', async () => {
+  it('the port opens after the last call of the store, because a failing call ends the start', async () => {
     await using database = await createServiceDatabase();
     const PORT = String(await freePort());
     const url = `http://127.0.0.1:${PORT}/healthz`;
@@ -56,14 +56,14 @@ describe('the port of a starting service', () => {
     );
   });
 
-  it('stays closed if the port for metrics is taken', async () => {
+  it('the port stays closed if the port for metrics is taken', async () => {
     await using taken = await takenPort();
     const PORT = await freePort();
     await assertRefused({ PORT: String(PORT), METRICS_PORT: String(taken.port) }, /^METRICS_PORT must be a free port/);
     assert.equal(await httpStatusOf(`http://127.0.0.1:${PORT}/healthz`), 0);
   });
 
-  it('opens last: if it is taken, the service closes the store and the port for metrics', async () => {
+  it('the public port opens last: if this port is taken, the service closes the store and the port for metrics', async () => {
     await using taken = await takenPort();
     const METRICS_PORT = await freePort();
     await assertRefused({ PORT: String(taken.port), METRICS_PORT: String(METRICS_PORT) }, /^PORT must be a free port/);

@@ -98,7 +98,7 @@ export async function startUntilReady(file: URL, variables: Record<string, strin
   }
 }
 
-/** HTTP status of a GET; 0 without a response. */
+/** HTTP status of the response to a GET request; 0 without a response. */
 export function httpStatusOf(url: string): Promise<number> {
   return fetch(url, { headers: { connection: 'close' } }).then(
     async (response) => {

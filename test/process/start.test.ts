@@ -18,7 +18,7 @@ import {
 import { until } from '../support/until.ts';
 
 describe('the service process at its start', { concurrency: 2 }, () => {
-  it('logs one line with its address', async () => {
+  it('the service logs one line with its address at its start', async () => {
     using folder = temporaryFolder();
     await using service = await startServiceProgram({ DATABASE_URL: `sqlite:${folder.path('a.db')}` });
     // The service answers requests shortly before it logs the line.
@@ -33,14 +33,14 @@ describe('the service process at its start', { concurrency: 2 }, () => {
   });
 
   // test/config.test.ts tests the messages of all settings.
-  it('exits with 1 and one line that names every invalid setting, without showing a secret', async () => {
+  it('the service exits with 1 and one line that names every invalid setting, without showing a secret', async () => {
     const line = await startError({ PORT: 'x', LOG_LEVEL: 'y', WEBHOOK_SECRET: 'whsec_do-not-show' });
     assert.match(line, /^Configuration: PORT must /);
     for (const name of ['LOG_LEVEL', 'WEBHOOK_SECRET']) assert.ok(line.includes(name), name);
     assert.ok(!line.includes('do-not-show'));
   });
 
-  it('exits with 1 and one line if its port or the port for metrics is taken', async () => {
+  it('the service exits with 1 and one line if its port or the port for metrics is taken', async () => {
     using folder = temporaryFolder();
     await using taken = await takenPort();
     const { port } = taken;
@@ -52,7 +52,7 @@ describe('the service process at its start', { concurrency: 2 }, () => {
     assert.match(metrics, new RegExp(`METRICS_${message}`));
   });
 
-  /** The line on stderr of a process whose start must fail. */
+  /** The only line on stderr of a process whose start must fail. */
   async function startError(variables: Record<string, string>): Promise<string> {
     await using program = startProgram(SERVICE_FILE, variables);
     assert.equal(await program.exited, 1);
@@ -72,10 +72,11 @@ describe('the service does not start', () => {
     ['HOST', '127.0.0.256', /^HOST must be an address or name of this machine, not 127\.0\.0\.256: /],
     ['ROUTES_FILE', '/nowhere/routes.json', /^ROUTES_FILE \/nowhere\/routes\.json: /],
   ] as const) {
-    it(`with ${name}=${value}`, () => assert.rejects(startTestService({ variables: { [name]: value } }), { message }));
+    it(`the service does not start with ${name}=${value}`, () =>
+      assert.rejects(startTestService({ variables: { [name]: value } }), { message }));
   }
 
-  it('with a production provider and without an API key, even with ALLOW_UNAUTHENTICATED', async () => {
+  it('the service does not start with a production provider and without an API key, even with ALLOW_UNAUTHENTICATED', async () => {
     const live = {
       STRIPE_SECRET_KEY: 'sk_live_abc',
       STRIPE_WEBHOOK_SECRET: 'whsec_abc',
@@ -90,7 +91,7 @@ describe('the service does not start', () => {
     assert.ok(on.service.deps.providers.has('stripe'));
   });
 
-  it('on a database that it cannot open, with a message that names the database', async () => {
+  it('the service does not start on a database that it cannot open, and the message names the database', async () => {
     using folder = temporaryFolder();
     writeFileSync(folder.path('file'), 'not a folder');
     writeFileSync(folder.path('text.db'), 'this is not a database. '.repeat(100));
@@ -115,7 +116,7 @@ describe('bin/tillway.js, which npm starts', () => {
         (error: CommandResult) => error,
       );
 
-    it(`forwards arguments, output and exit code, and stores compiled sources in the cache folder of the user, ${name}`, async () => {
+    it(`bin/tillway.js forwards arguments, output and exit code, and caches compiled sources for the user, ${name}`, async () => {
       using home = temporaryFolder();
       const [HOME, XDG_CACHE_HOME] = [home.path(''), home.path('caches')];
       assert.match((await run({ HOME }, '--version')).stdout, /^\d+\.\d+\.\d+\n$/);
@@ -128,7 +129,7 @@ describe('bin/tillway.js, which npm starts', () => {
       assert.equal((await run({ XDG_CACHE_HOME: '/dev/null' }, '--version')).code, 0);
     });
 
-    it(`forwards signals, ${name}`, async () => {
+    it(`bin/tillway.js forwards signals, ${name}`, async () => {
       using folder = temporaryFolder();
       const port = String(await freePort());
       const variables = { DATABASE_URL: `sqlite:${folder.path('a.db')}`, PORT: port };

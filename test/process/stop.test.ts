@@ -14,7 +14,7 @@ const LONGEST_DELAY = '300';
 const CLIENTS = 8;
 
 describe('the service process at a shutdown', { concurrency: 2 }, () => {
-  it('becomes unready, serves requests for SHUTDOWN_DELAY, completes the requests in progress and exits with 0', async () => {
+  it('at SIGTERM, the service is not ready, serves for SHUTDOWN_DELAY, completes requests in progress and exits with 0', async () => {
     await using database = await createServiceDatabase();
     await using service = await startServiceProgram({
       // SIGINT ends the delay below.
@@ -41,7 +41,7 @@ describe('the service process at a shutdown', { concurrency: 2 }, () => {
     const late = await startSlowRequest(service);
     assert.match(await early.finish(), /^HTTP\/1\.1 200 [\s\S]*\r\nconnection: close\r\n/i);
 
-    // SIGINT ends the delay: the service rejects new requests and waits for the one in progress.
+    // SIGINT ends the delay: the service rejects new requests and waits for the request in progress.
     service.signal('SIGINT');
     await untilRefused(service);
     const refused = await createSession(service.url);
@@ -53,7 +53,7 @@ describe('the service process at a shutdown', { concurrency: 2 }, () => {
     assert.deepEqual([page.status, page.headers.get('content-type')], [503, 'text/html; charset=utf-8']);
     assert.match(await late.finish(), /^HTTP\/1\.1 200 /);
     await until(async () => !(await isListening(service)));
-    // The port was closed between its connection and its request.
+    // The client of `slow` connected before the service closed the port, and sends its request after that.
     slow.write('GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n');
     assert.match(await text(slow), /^HTTP\/1\.1 200 /);
     // An exit code of 0 means that neither the idle connection nor the incomplete request delayed the exit until SHUTDOWN_TIMEOUT.
@@ -63,7 +63,7 @@ describe('the service process at a shutdown', { concurrency: 2 }, () => {
     assert.equal(service.stderr(), '');
   });
 
-  it('skips SHUTDOWN_DELAY on SIGINT', async () => {
+  it('at SIGINT, the service skips SHUTDOWN_DELAY', async () => {
     await using database = await createServiceDatabase();
     await using service = await startServiceProgram(variables(database, LONGEST_DELAY));
     const slow = await startSlowRequest(service);
@@ -75,7 +75,7 @@ describe('the service process at a shutdown', { concurrency: 2 }, () => {
     assert.equal(await service.exited, 0);
   });
 
-  it('loses no acknowledged session under load, and stores no session without an answer', async () => {
+  it('a shutdown under load loses no acknowledged session, and stores no session without an answer', async () => {
     await using database = await createServiceDatabase();
     const acknowledged: string[] = [];
     await using service = await startServiceProgram({
@@ -102,7 +102,7 @@ describe('the service process at a shutdown', { concurrency: 2 }, () => {
     assert.deepEqual(stored.toSorted(), acknowledged.toSorted());
   });
 
-  it('exits with 1 if a request in progress exceeds SHUTDOWN_TIMEOUT', async () => {
+  it('the service exits with 1 if a request in progress exceeds SHUTDOWN_TIMEOUT', async () => {
     await using database = await createServiceDatabase();
     await using service = await startServiceProgram({ ...variables(database, '0'), SHUTDOWN_TIMEOUT: '1' });
     const stuck = await startSlowRequest(service);
@@ -144,7 +144,7 @@ async function sessionIds(url: string): Promise<string[]> {
   return ids;
 }
 
-/** Waits until the service rejects requests, each on a new connection: a keep-alive connection could be closed during reuse. */
+/** Waits until the service rejects requests. Each request uses a new connection, because a kept connection may be closed. */
 function untilRefused({ url }: RunningService): Promise<void> {
   return until(async () => (await createSession(url, { connection: 'close' })).status === 503);
 }
