@@ -143,7 +143,7 @@ describe('a setting of the service', () => {
     });
   }
 
-  test('is ignored if it belongs to another program', () => {
+  test('environment variables of other programs are ignored', () => {
     assert.deepEqual(readConfig({ PATH: '/bin', LANG: '' }), readConfig({}));
   });
 
@@ -166,7 +166,7 @@ describe('a setting of the service', () => {
     });
   }
 
-  test('is named in the error together with all other empty settings', () => {
+  test('the error names all empty settings', () => {
     const variables = { DATABASE_URL: '', PORT: '' };
     assert.throws(() => readConfig(variables), /PORT is set but empty.*; DATABASE_URL is set but empty/);
   });
@@ -174,21 +174,21 @@ describe('a setting of the service', () => {
 
 describe('a service that other machines can reach', () => {
   for (const host of ['0.0.0.0', '::', '192.168.1.5', '10.0.0.1', 'pay.example', '127.0.0.1.example', '1127.0.0.1']) {
-    // The check for an API key needs the database: test/api/api-keys.test.ts tests it.
-    test(`has HOST=${host}: it shows no demo and calls only public webhooks`, () => {
+    // test/api/api-keys.test.ts tests the check for an API key, which needs the database.
+    test(`with HOST=${host}, the service is exposed: it shows no demo and calls only public webhooks`, () => {
       const { loopbackOnly, exposedBy, demo, webhookTargets } = readConfig({ HOST: host });
       assert.deepEqual([loopbackOnly, exposedBy, demo, webhookTargets], [false, 'HOST', false, 'public']);
     });
   }
 
   for (const host of ['127.0.0.1', '127.0.0.53', '::1', 'localhost', 'LOCALHOST', '::ffff:127.0.0.1']) {
-    test(`does not have HOST=${host}`, () => {
+    test(`with HOST=${host}, the service is not exposed`, () => {
       const config = readConfig({ HOST: host });
       assert.deepEqual([config.loopbackOnly, config.exposedBy], [true, undefined]);
     });
   }
 
-  test('has a proxy or a public URL: it shows no demo and calls only public webhooks', () => {
+  test('with a proxy or a public URL, the service is exposed: it shows no demo and calls only public webhooks', () => {
     const exposing = { BASE_URL: 'https://pay.example', CHECKOUT_URL: 'http://10.0.0.1', TRUSTED_PROXIES: '127.0.0.1' };
     for (const [name, value] of Object.entries(exposing)) {
       const { loopbackOnly, exposedBy, demo, webhookTargets } = readConfig({ [name]: value });
@@ -199,7 +199,7 @@ describe('a service that other machines can reach', () => {
     }
   });
 
-  test('shows a demo and calls private webhooks if DEMO and WEBHOOK_ALLOW_PRIVATE are true', () => {
+  test('an exposed service shows a demo and calls private webhooks if DEMO and WEBHOOK_ALLOW_PRIVATE are true', () => {
     const { demo, webhookTargets } = readConfig({ ...EXPOSED, DEMO: 'true', WEBHOOK_ALLOW_PRIVATE: 'true' });
     assert.deepEqual([demo, webhookTargets], [true, 'any']);
   });
@@ -269,7 +269,7 @@ describe('the error for invalid settings', () => {
   ];
   for (const [name, values, words] of INVALID) {
     for (const value of values) {
-      test(`is one line for ${name}=${value.slice(0, 50)}`, () => {
+      test(`the error for ${name}=${value.slice(0, 50)} is one line`, () => {
         assert.throws(
           () => readConfig({ [name]: value }),
           (error: Error) => {
@@ -284,18 +284,18 @@ describe('the error for invalid settings', () => {
     }
   }
 
-  test('does not occur for a WEBHOOK_SECRET of 24 or 64 bytes', () => {
+  test('a WEBHOOK_SECRET of 24 or 64 bytes is accepted', () => {
     for (const size of [24, 64]) {
       const secret = `whsec_${Buffer.alloc(size, 1).toString('base64')}`;
       assert.equal(readConfig({ WEBHOOK_URL: 'https://shop.example', WEBHOOK_SECRET: secret }).webhook?.secret, secret);
     }
   });
 
-  test('names the missing WEBHOOK_SECRET of a WEBHOOK_URL', () => {
+  test('the error names the missing WEBHOOK_SECRET of a WEBHOOK_URL', () => {
     assert.throws(() => readConfig({ WEBHOOK_URL: 'https://shop.example' }), /WEBHOOK_SECRET is needed.*openssl rand/);
   });
 
-  test('does not contain secrets', () => {
+  test('the error for an invalid setting does not contain secrets', () => {
     for (const [name, value] of [
       ['WEBHOOK_SECRET', 'whsec_not-base64-hunter2'],
       ['BOOTSTRAP_API_KEYS', `${KEY},sk_live_hunter2`],
@@ -314,7 +314,7 @@ describe('the error for invalid settings', () => {
     }
   });
 
-  test('names all invalid settings', () => {
+  test('the error names all invalid settings', () => {
     assert.throws(() => readConfig({ PORT: 'x', LOG_LEVEL: 'loud' }), /^Error: PORT .*; LOG_LEVEL /);
   });
 });

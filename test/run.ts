@@ -9,7 +9,7 @@ import { type Postgres, startPostgres } from './support/postgres.ts';
 import { installTools } from './support/tools.ts';
 
 /**
- * `npm test [-- PATH...]` runs all test files, or the named ones. `npm run test:unit` runs only those that need no other
+ * `npm test [-- PATH...]` runs all test files, or the named ones. `npm run test:unit` runs only files that need no other
  * process, no database server and no browser, with fewer random values. TEST_DATABASE=sqlite or TEST_DATABASE=postgres narrows a run to one database.
  *
  * The first line of a test file declares its surroundings, for example `// @run on=sqlite,postgres needs=process`:
@@ -26,7 +26,7 @@ interface TestFile {
   startsProcesses: boolean;
 }
 
-/** Test files that can share a process. Each free test process of the group runs the next path. */
+/** Test files that can share a process. A free test process of the group runs the next path in `waiting`. */
 interface Group {
   database: DatabaseKind;
   waiting: string[];
@@ -34,7 +34,7 @@ interface Group {
 }
 
 const TEST_TIMEOUT_MS = 5 * 60_000;
-/** Time limit for a file whose tests have ended but have left a resource open. */
+/** Time limit for a file whose tests have ended but left a resource open. */
 const FILE_TIMEOUT_MS = 10 * 60_000;
 /** Free space that the files of a unit run need in memory. */
 const LEAST_MEMORY_BYTES = 1 << 29;
@@ -44,7 +44,7 @@ const NO_PROCESSES = `--import=${new URL('support/no-processes.ts', import.meta.
 
 const { values, positionals } = parseArgs({ options: { unit: { type: 'boolean' } }, allowPositionals: true });
 const isUnitRun = values.unit === true;
-// Tests wait for the disk, for processes and for time: one worker more than processors.
+// There is one worker more than processors, because tests wait for the disk, for processes and for time.
 const workers = availableParallelism() + 1;
 const onlyDatabase =
   process.env['TEST_DATABASE'] === undefined ? undefined : databaseNamed(process.env['TEST_DATABASE']);
@@ -59,7 +59,7 @@ const environment = {
   ...process.env,
   ...(isUnitRun && { TEST_UNIT: 'true' }),
   ...(folder !== undefined && { TMPDIR: folder }),
-  // The next run finds the compiled modules there.
+  // The next run reuses the compiled modules in this folder.
   NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)),
   ...(postgres && { TEST_POSTGRES: postgres.adminUrl, TEST_TEMPLATE: await templateIn(postgres) }),
 };
@@ -69,7 +69,7 @@ const failed: string[] = [];
 await Promise.all(
   Array.from({ length: workers }, async () => {
     for (const group of groups) {
-      // After a process exits early, another process runs the remaining files.
+      // If a test process exits early, another process runs the remaining files.
       while (group.waiting.length > 0) await runFiles(group);
     }
   }),
@@ -84,14 +84,15 @@ process.exitCode = tests === 0 || failed.length > 0 ? 1 : 0;
 function readTestFile(path: string): TestFile {
   const [line = ''] = readFileSync(path, 'utf8').split('\n', 1);
   const [declared, on = 'sqlite', needed = ''] = DECLARATION.exec(line) ?? [];
-  if (!declared && line.includes('@run')) throw new Error(`${path}: the first line is no valid declaration: ${line}`);
+  if (!declared && line.includes('@run'))
+    throw new Error(`${path}: the first line is not a valid declaration: ${line}`);
   const needs = needed.split(',').filter((need) => need !== '');
   const unknown = needs.find((need) => !NEEDS.some((known) => known === need));
   if (unknown) throw new Error(`${path}: needs=${unknown} is not one of ${NEEDS.join(', ')}`);
   return { path, databases: on.split(',').map(databaseNamed), startsProcesses: needs.length > 0 };
 }
 
-/** The groups of one database, the slow one first. */
+/** The groups of one database. The slow group, whose files start processes, is first. */
 function groupsOn(database: DatabaseKind): Group[] {
   if (onlyDatabase && onlyDatabase !== database) return [];
   if (isUnitRun && database !== 'sqlite') return [];
@@ -104,7 +105,7 @@ function groupsOn(database: DatabaseKind): Group[] {
   });
 }
 
-/** A folder in memory, where SQLite does not wait for a disk; undefined on systems without one, or with little room in it. */
+/** A folder in memory, where SQLite does not wait for a disk; undefined if the system has none, or little space in it. */
 function folderInMemory(): string | undefined {
   if (!existsSync(MEMORY)) return undefined;
   const { bavail, bsize } = statfsSync(MEMORY);
@@ -152,7 +153,7 @@ async function runFiles({ database, waiting, startsProcesses }: Group): Promise<
   sendNext();
   const code = await new Promise((resolve, reject) => child.once('close', resolve).once('error', reject));
   clearTimeout(timeout);
-  // Omits the tests of files that passed.
+  // The printed lines omit the tests of files that passed.
   const lines = output.stdout.replace(/^▶ (\S+)\n(?: .*\n)*(?=✔ \1 )/gm, '').split('\n');
   tests += Number(/^ℹ tests (\d+)$/m.exec(output.stdout)?.[1] ?? 0);
   const bad = new Set(lines.filter((line) => line.startsWith('✖ test/')));

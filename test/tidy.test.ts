@@ -3,7 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-/** The text files of the repository by their paths from its root. */
+/** The text files of the repository by path, relative to the root of the repository. */
 type Tree = Readonly<Record<string, string>>;
 /** Returns one line for each violation. */
 type Check = (tree: Tree) => string[];
@@ -21,7 +21,7 @@ const LAYERS =
   'main service config cli mcp http checkout simulator workers operations providers webhooks store contract routing html telemetry runtime domain'.split(
     ' ',
   );
-/** Only `main` uses the clock, randomness and the settings; other files may import their types. */
+/** Modules with the clock, randomness and the settings. Only `main` imports them; other files may import their types. */
 const FOR_MAIN_ONLY = ['src/runtime.ts', 'src/config.ts'];
 
 const UNTRACKED = new Set(['node_modules', 'data', 'dist', '.git']);
@@ -88,7 +88,7 @@ const layers: Check = (tree) => [
     SDK.test(to) ? [] : [`${from} imports ${to}: the SDK stands alone`],
   ),
   ...importsOf(tree, SOURCES).flatMap(({ from, to, typeOnly }) => {
-    // The command line is a client like any other.
+    // The command line uses the SDK like any other client.
     if (layerOf(from) === 'cli' && to === 'sdk/src/index.ts') return [];
     if (!to.startsWith('src/')) return [`${from} imports ${to}, which is outside of src`];
     if (FOR_MAIN_ONLY.includes(to)) return typeOnly || from === 'src/main.ts' ? [] : [`${from} imports ${to}`];
@@ -110,7 +110,7 @@ const sdkImports: Check = (tree) =>
     ),
   );
 
-/** knip finds unused modules; the compiler does not name assets and workers. */
+/** Finds unused assets in `src`. knip finds unused modules, but no unused assets. */
 const unusedAssets: Check = (tree) => {
   const names = new Set(filesOf(tree, /^src\//).flatMap(([path, text]) => referencesOf(path, text)));
   return filesOf(tree, /^src\/.*\.(?!ts$)\w+$/).flatMap(([path]) => (names.has(path) ? [] : [`${path} is not used`]));
@@ -138,7 +138,7 @@ const FUNCTION =
   /(?:\bfunction\b.*|=>|^\s*(?:async )?[\w#]+\(.*\)(?:: [^=]+)?) \{$|^\s*(?:export )?(?:async )?function\b.*\($/;
 const CONTROL = /^\s*(?:\} )?(?:if|for|while|switch|catch|else)\b/;
 
-/** Counts the lines of a function without those of its inner functions, so that factories can be long. */
+/** Counts the lines of a function without the lines of its inner functions, so that factories can be long. */
 const functionLengths: Check = (tree) =>
   [...filesOf(tree, SOURCES), ...filesOf(tree, SDK)].flatMap(([path, text]) => {
     const open: { name: string; indent: number; lines: number }[] = [];
@@ -175,7 +175,7 @@ const dependencies: Check = (tree) => {
   );
 };
 
-// The entry of a workspace has its folder there.
+// In the entry of a workspace, `resolved` is the folder of the workspace.
 const REGISTRY = /"resolved": *"[a-z+]+:/;
 
 const lockFile: Check = (tree) =>
@@ -205,7 +205,7 @@ const CHECKS: [name: string, check: Check][] = [
 describe('the repository', () => {
   const tree = readTree(new URL('../', import.meta.url));
 
-  test('is read as a whole', () => {
+  test('the checks read the whole repository', () => {
     assert.ok(tree['package.json'], fileURLToPath(new URL('../', import.meta.url)));
     assert.ok(importsOf(tree, SOURCES).length > 100);
   });
@@ -215,7 +215,7 @@ describe('the repository', () => {
   }
 });
 
-/** Joins words that this file itself must not contain, because it is checked too. */
+/** Joins parts of words that this file must not contain, because the checks also read this file. */
 function spelt(...parts: string[]): string {
   return parts.join('');
 }
@@ -280,10 +280,10 @@ const FAULTS: [path: string, added: string, complaint: string][] = [
 describe('the checks', () => {
   const complaints = (tree: Tree) => CHECKS.flatMap(([, check]) => check(tree));
 
-  test('report nothing for a tree without a violation', () => assert.deepEqual(complaints(SMALL), []));
+  test('the checks report nothing for a tree without a violation', () => assert.deepEqual(complaints(SMALL), []));
 
   for (const [path, added, complaint] of FAULTS) {
-    test(`report for ${path}: ${complaint}`, () => {
+    test(`the checks report for ${path}: ${complaint}`, () => {
       const replaced = path.endsWith('.json') || added === '';
       const text = replaced ? added : `${SMALL[path] ?? ''}${added}`;
       const found = complaints({ ...SMALL, [path]: text });
@@ -294,7 +294,7 @@ describe('the checks', () => {
     });
   }
 
-  test('do not count inner functions in the length of a function', () => {
+  test('the checks do not count inner functions in the length of a function', () => {
     const inner = `  function inner() {\n${LONG_BODY.slice(28).replaceAll('  c', '    c')}  }\n`;
     const factory = `export function factory() {\n${inner}${inner}  return inner;\n}\n`;
     assert.deepEqual(complaints({ ...SMALL, 'src/domain/money.ts': `export const cents = 1;\n${factory}` }), []);

@@ -58,7 +58,7 @@ test('a status change updates the page without a reload, moves the focus to the 
   await page.context().close();
 });
 
-test('the page shows a lost connection, and updates when the connection returns', async () => {
+test('the checkout page shows a lost connection, and updates when the connection returns', async () => {
   const id = await stage.create({ redirectUrl: undefined });
   await stage.start(id);
   const { page } = await openPage(browser);
@@ -76,7 +76,7 @@ test('the page shows a lost connection, and updates when the connection returns'
   await page.context().close();
 });
 
-test('the page polls at growing intervals, but not while it is hidden or after the final status', async () => {
+test('the checkout page polls at growing intervals, but not while it is hidden or after the final status', async () => {
   const id = await stage.create({ redirectUrl: undefined });
   await stage.start(id);
   const { page, requests } = await openPage(browser);
@@ -86,7 +86,7 @@ test('the page polls at growing intervals, but not while it is hidden or after t
       Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true });
       document.dispatchEvent(new Event('visibilitychange'));
     `);
-  // Requests are awaited, so they take no time on the clock of the page.
+  // `pass` awaits all requests, so they take no time on the clock of the page.
   const pass = async (seconds: number) => {
     for (let second = 0; second < seconds; second++) {
       await page.clock.runFor(1000);
@@ -129,7 +129,7 @@ test('the page polls at growing intervals, but not while it is hidden or after t
   await page.context().close();
 });
 
-test('two clicks start one payment, and the content security policy allows the redirect to the provider', async () => {
+test('two clicks on the pay button start one payment, and the content security policy allows the redirect to the provider', async () => {
   const id = await stage.create();
   const { page, complaints } = await openPage(browser);
   await page.goto(stage.url(id));

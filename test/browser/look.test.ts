@@ -12,7 +12,7 @@ const ROOT = new URL('../../', import.meta.url);
 const COLOUR = /#[0-9a-f]{3,8}\b|\b(?:rgba?|hsla?|oklch|lab|light-dark)\(/i;
 
 const service = await startTestService();
-/** A service that serves one page per minute and client address. */
+/** A service that serves only one page per minute and client address, for the error page 429. */
 const limited = await startTestService({ variables: { PAGE_RATE_LIMIT: '1' } });
 await (await fetch(limited.url)).text();
 const created = await call<{ id: string }>('POST', `${service.url}/api/gateway/sessions`, sessionBody());
@@ -75,7 +75,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       });
     }
 
-    it('show an unchecked radio button with a contrast of at least 3:1 (WCAG 1.4.11)', async () => {
+    it('the checkout page shows an unchecked radio button with a contrast of at least 3:1 (WCAG 1.4.11)', async () => {
       const { page } = await openPage(browser, { colorScheme });
       await page.goto(service.url + checkout);
       const [edge, inside, box] = await page.evaluate<string[]>(`
@@ -129,7 +129,7 @@ it('one style sheet defines colours and radii; only the simulated provider has i
   assert.ok(sheets.length >= 5);
   const definingSheets = sheets.filter((path) => {
     const sheet = readFileSync(new URL(path, ROOT), 'utf8');
-    // The simulated provider has other values for the same variables.
+    // The simulated provider defines other colours for the same CSS variables.
     const rules = path.endsWith('simulator.css') ? sheet.replace(/:root \{[^}]*\}/g, '') : sheet;
     return COLOUR.test(rules) || /border-radius:(?![^;]*(?:var\(|50%))/.test(rules);
   });

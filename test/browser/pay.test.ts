@@ -35,7 +35,7 @@ async function createSession(overrides: Record<string, unknown> = {}): Promise<{
 
 async function open(url: string, javaScriptEnabled: boolean): Promise<WatchedPage> {
   const watched = await openStayingPage(browser, { javaScriptEnabled });
-  // A page in place of the merchant's site.
+  // The browser shows this page instead of the merchant's site.
   await watched.page
     .context()
     .route(`${SHOP}/**`, (route) =>
@@ -50,7 +50,7 @@ async function payByTestCard(page: Page, label: string): Promise<void> {
   await page.getByRole('button', { name: /^Pay \$/ }).click();
 }
 
-/** Waits for a heading; without JavaScript by following the link `Check again`. */
+/** Waits for a heading. Without JavaScript, follows the link `Check again` until the heading appears. */
 async function waitForHeading(page: Page, heading: string, javaScriptEnabled: boolean): Promise<void> {
   const headingLocator = page.getByRole('heading', { name: heading, level: 1 });
   if (javaScriptEnabled) return headingLocator.waitFor();

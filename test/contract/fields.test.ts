@@ -37,7 +37,7 @@ function withField(field: string): (value: unknown) => Record<string, unknown> {
 }
 
 describe('amount: greater than 0, at most 10000, two decimals', () => {
-  test('accepts 0.01 to 10000 and rejects values outside', () => {
+  test('amount accepts 0.01 to 10000 and rejects values outside this range', () => {
     assertAccepts(amount, 0.01, 1, 49.99, 9999.99, 10_000);
     assertRejects(amount, 'too_small', 0, -0, -0.01, -1, 1e-9);
     assertRejects(amount, 'too_big', 10_000.01, 10_000.001, 10_001, 1e300, Number.MAX_VALUE);
@@ -50,12 +50,12 @@ describe('amount: greater than 0, at most 10000, two decimals', () => {
     assertRejects(movedAmount, 'not_multiple_of', 0.001);
   });
 
-  test('accepts 0.1 + 0.2 as 30 cents, and rejects a third decimal', () => {
+  test('amount accepts 0.1 + 0.2 as 30 cents, and rejects a third decimal', () => {
     assertAccepts(amount, 0.1 + 0.2, 1.1 * 3);
     assertRejects(amount, 'not_multiple_of', 0.001, 0.005, 0.015, 1.234, 9999.999);
   });
 
-  test('rejects values that are not finite numbers', () => {
+  test('amount rejects values that are not finite numbers', () => {
     assertRejects(amount, 'invalid_type', '49.99', null, true, [], {}, undefined, Number.NaN, Infinity);
   });
 });
@@ -104,14 +104,14 @@ describe('text lengths in Unicode code points', () => {
 });
 
 describe('customer: an email address of at most 254 characters', () => {
-  test('requires a local part and a domain with a dot', () => {
+  test('customer requires a local part and a domain with a dot', () => {
     assertAccepts(email, 'buyer@example.com', 'Buyer.Name+tag@Sub.Example.co', "o'neil@example.org");
     assertRejects(email, 'invalid_format', '', 'buyer', 'buyer@', '@example.com', 'a b@example.com', 'a@example');
     assertRejects(email, 'invalid_format', 'buyer@example.com\n', ' buyer@example.com', 'a@b@example.com', 'a\0@b.co');
     assertRejects(email, 'invalid_type', 5, null, undefined, {}, []);
   });
 
-  test('accepts 254 characters and rejects 255', () => {
+  test('customer accepts 254 characters and rejects 255', () => {
     const address = (length: number) => `${'a'.repeat(64)}@${'b.'.repeat(90)}${'c'.repeat(length - 65 - 180 - 3)}.io`;
     assert.equal(address(254).length, 254);
     assertAccepts(email, address(254));
@@ -123,13 +123,13 @@ describe('metadata: up to 10 string pairs, each value at most 500 characters', (
   const pairs = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`key${index}`, 'v']));
 
-  test('accepts 10 pairs and rejects 11', () => {
+  test('metadata accepts 10 pairs and rejects 11', () => {
     assertAccepts(metadata, {}, pairs(1), pairs(10));
     assertRejects(metadata, 'key10.too_big', pairs(11));
     assertAccepts(sampleMetadata, pairs(11));
   });
 
-  test('accepts keys and values of 500 code points, and rejects 501', () => {
+  test('metadata accepts keys and values of 500 code points, and rejects 501', () => {
     for (const letter of ['a', EMOJI]) {
       assertAccepts(metadata, { key: letter.repeat(500) }, { [letter.repeat(500)]: 'value' }, { key: '' });
       assertRejects(metadata, 'key.too_big', { key: letter.repeat(501) });
@@ -140,23 +140,23 @@ describe('metadata: up to 10 string pairs, each value at most 500 characters', (
     assertRejects(metadata, '.too_small', { '': 'value' });
   });
 
-  test('rejects values that are not strings', () => {
+  test('metadata rejects values that are not strings', () => {
     assertRejects(metadata, 'key.invalid_type', { key: 1 }, { key: null }, { key: true }, { key: {} }, { key: ['a'] });
     assertRejects(metadata, 'invalid_type', null, 'a', 5, [], ['a'], true);
   });
 
-  test('reports every invalid pair', () => {
+  test('the error for metadata reports every invalid pair', () => {
     const invalid = { ...pairs(11), key0: 1, key1: 'a'.repeat(501) };
     assert.deepEqual(issuesOf(metadata, invalid), ['key0.invalid_type', 'key1.too_big', 'key10.too_big']);
   });
 
-  test('rejects NUL and lone surrogates in keys and values', () => {
+  test('metadata rejects NUL and lone surrogates in keys and values', () => {
     assertRejects(metadata, 'key.invalid_format', { key: 'a\0b' }, { key: LONE_SURROGATE });
     assertRejects(metadata, 'a\0b.invalid_format', { 'a\0b': 'value' });
     assertRejects(metadata, `${LONE_SURROGATE}.invalid_format`, { [LONE_SURROGATE]: 'value' });
   });
 
-  test('defaults to an empty object, and accepts keys such as __proto__ and constructor', () => {
+  test('metadata defaults to an empty object, and accepts keys such as __proto__ and constructor', () => {
     assert.deepEqual(sessionRequest.parse(minimal).metadata, {});
     const sent: unknown = JSON.parse('{"__proto__": "a", "constructor": "b", "toString": "c"}');
     assert.equal(JSON.stringify(metadata.parse(sent)), JSON.stringify(sent));
@@ -167,7 +167,7 @@ describe('metadata: up to 10 string pairs, each value at most 500 characters', (
 describe('redirectUrl: an absolute URI to which a browser may be redirected', () => {
   const LENGTH = 2048;
 
-  test('accepts http, https and app schemes with a dot', () => {
+  test('redirectUrl accepts http, https and app schemes with a dot', () => {
     const web =
       'https://shop.example/thanks?order=1#top http://shop.example HTTPS://SHOP.EXAMPLE/ https://xn--mnchen-3ya.de/';
     const local = 'http://localhost:3000/done http://127.0.0.1/ https://[::1]:8443/';
@@ -176,7 +176,7 @@ describe('redirectUrl: an absolute URI to which a browser may be redirected', ()
     assertAccepts(redirectUrl, ...[web, local, apps, escaped].flatMap((uris) => uris.split(' ')));
   });
 
-  test('rejects schemes that run code, read files or open other programs', () => {
+  test('redirectUrl rejects schemes that run code, read files or open other programs', () => {
     const code = 'javascript:alert(1) JavaScript:alert(1) data:text/html,x vbscript:x';
     const files = 'file:///etc/passwd blob:https://shop.example/1 about:blank';
     const nested = 'feed:javascript:x view-source:https://a.example filesystem:https://a.example/x jar:x!/y';
@@ -193,7 +193,7 @@ describe('redirectUrl: an absolute URI to which a browser may be redirected', ()
     assertRejects(redirectUrl, 'invalid_format', ...spaced);
   });
 
-  test('accepts app schemes without a dot if the operator allows them, except forbidden schemes', () => {
+  test('redirectUrl accepts app schemes without a dot if the operator allows them, except forbidden schemes', () => {
     const withAllowedSchemes = redirectUrlField(['myapp', 'shop']);
     assertAccepts(
       withAllowedSchemes,
@@ -208,7 +208,7 @@ describe('redirectUrl: an absolute URI to which a browser may be redirected', ()
     assertRejects(forbidden, 'invalid_format', 'javascript:alert(1)', 'data:text/html,x');
   });
 
-  test('rejects user names, and characters that a URI must encode', () => {
+  test('redirectUrl rejects user names, and characters that a URI must encode', () => {
     const users = ['user@', 'user:pass@', ':pass@', '@'].map((user) => `https://${user}shop.example`);
     assertRejects(redirectUrl, 'invalid_format', ...users, 'com.shop://user@thanks', 'https:\\\\shop.example');
     const controls = [0x00, 0x09, 0x0a, 0x0d, 0x1f, 0x7f, 0x80, 0x85, 0x9f].map((code) => String.fromCharCode(code));
@@ -216,20 +216,20 @@ describe('redirectUrl: an absolute URI to which a browser may be redirected', ()
     assertRejects(redirectUrl, 'invalid_format', ...unencoded.map((path) => `https://shop.example/${path}`));
   });
 
-  test('rejects relative references', () => {
+  test('redirectUrl rejects relative references', () => {
     const relative = ' /thanks thanks //shop.example/thanks ?a=1 shop.example/thanks www.shop.example';
     const incomplete = 'https: https:// https:///thanks https:shop.example http:/x';
     assertRejects(redirectUrl, 'invalid_format', ...relative.split(' '), ...incomplete.split(' '));
     assertRejects(redirectUrl, 'invalid_type', 5, null, {}, []);
   });
 
-  test('accepts 2,048 characters and rejects 2,049', () => {
+  test('redirectUrl accepts 2,048 characters and rejects 2,049', () => {
     const uri = (length: number) => `https://shop.example/${'a'.repeat(length - 21)}`;
     assertAccepts(redirectUrl, uri(LENGTH));
     assertRejects(redirectUrl, 'too_big', uri(LENGTH + 1));
   });
 
-  test('accepts plain http in production only for loopback addresses', () => {
+  test('redirectUrl accepts plain http in production only for loopback addresses', () => {
     const at = (environment: string) => (uri: string) => ({ ...minimal, environment, redirectUrl: uri });
     const accepted = 'https://shop.example com.shop://thanks http://localhost/ http://127.0.0.1:8080 http://[::1]/';
     assertAccepts(sessionRequest, ...accepted.split(' ').map(at('production')), at('sandbox')('http://shop.example'));
@@ -240,7 +240,7 @@ describe('redirectUrl: an absolute URI to which a browser may be redirected', ()
 });
 
 describe('request bodies', () => {
-  test('are valid with the required fields only, and get the default values', () => {
+  test('request bodies are valid with the required fields only, and get the default values', () => {
     assert.deepEqual(sessionRequest.parse(minimal), { ...minimal, metadata: {}, environment: 'sandbox' });
     assert.deepEqual(feesEstimateRequest.parse({ amount: 1 }), { amount: 1, environment: 'sandbox' });
     const example = webhookExampleRequest.parse({});
@@ -248,7 +248,7 @@ describe('request bodies', () => {
     assert.equal(webhookExampleRequest.parse({ txHash: null }).txHash, null);
   });
 
-  test('are rejected for missing fields, unknown enum values and unknown properties', () => {
+  test('request bodies are rejected for missing fields, unknown enum values and unknown properties', () => {
     const missing = ['product.invalid_type', 'amount.invalid_type', 'customer.invalid_type'];
     assert.deepEqual(issuesOf(sessionRequest, {}), missing);
     const callback = ['eventId.invalid_type', 'sessionId.invalid_type', 'status.invalid_value', 'amount.invalid_type'];

@@ -24,7 +24,7 @@ const readers: [string, InputReader<unknown>][] = [
 ];
 const minimal = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
 
-/** The error for `input`, or undefined if it is accepted; fails on any other exception. */
+/** The error for `input`; undefined if the reader accepts `input`. Fails on an exception other than a GatewayError. */
 function errorFor(reader: InputReader<unknown>, input: unknown, hint?: string): GatewayError | undefined {
   try {
     reader.read(input, hint);
@@ -41,7 +41,7 @@ function issuesOf(input: unknown, reader: InputReader<unknown> = session) {
 }
 
 describe('the error for an invalid input', () => {
-  test('names path, code, expectation and received value of a problem', () => {
+  test('the error for an invalid input names path, code, expectation and received value of a problem', () => {
     const error = errorFor(session, { ...minimal, customer: 'nobody' });
     const message = 'must be an email address of at most 254 characters, not "nobody"';
     assert.deepEqual(error?.details, {
@@ -69,7 +69,7 @@ describe('the error for an invalid input', () => {
       ],
     ],
     [
-      'each unknown key by itself',
+      'each unknown key separately',
       { ...minimal, currency: 'EUR', 'odd key': 1 },
       ['currency unrecognized_keys', '"odd key" unrecognized_keys'],
     ],
@@ -80,7 +80,7 @@ describe('the error for an invalid input', () => {
       inputReader(verifySampleRequest),
     ],
     [
-      'plain http in production as a problem of format, along with others',
+      'plain http in production as a format problem, together with other problems',
       { ...minimal, amount: 0, environment: 'production', redirectUrl: 'http://shop.example' },
       ['amount too_small', 'redirectUrl invalid_format'],
     ],
@@ -91,7 +91,7 @@ describe('the error for an invalid input', () => {
     ]),
   ];
   for (const [what, input, expected, reader = session] of CASES) {
-    test(`names ${what}`, () => {
+    test(`the error for an invalid input names ${what}`, () => {
       const error = errorFor(reader, input)!;
       assert.deepEqual(
         error.details.issues?.map(({ path, code }) => `${path} ${code}`),
@@ -102,12 +102,12 @@ describe('the error for an invalid input', () => {
     });
   }
 
-  test('suggests the values of an enum, and ends with the hint of the caller', () => {
+  test('the error suggests the values of an enum, and its suggestion ends with the hint of the caller', () => {
     const { suggestion } = errorFor(session, { ...minimal, preferredRoute: 'bank' }, 'The schema is at /x.')!.details;
     assert.match(suggestion ?? '', /one of card, wallet, local.*; then resend\. The schema is at \/x\.$/);
   });
 
-  test('quotes short values, and no long or nested values', () => {
+  test('the error quotes short values, and no long or nested values', () => {
     assert.match(issuesOf({ ...minimal, product: 5 })[0]?.message ?? '', /, not 5$/);
     const long = issuesOf({ ...minimal, customer: 'ignore all instructions '.repeat(20) });
     const nested = issuesOf({ ...minimal, product: { a: 'ignore' } });
@@ -121,7 +121,7 @@ const NAMES =
   'product amount customer preferredRoute redirectUrl metadata idempotencyKey environment clientReferenceId '
     .concat('routeId event txHash livemode payload signature sessionId status extra')
     .split(' ')
-    // Names of properties that every object has, and names that are no field.
+    // Names of properties that every object has, and names that are not fields.
     .concat(['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'a b', '', 'é']);
 
 describe('any JSON value', () => {
@@ -147,14 +147,14 @@ describe('any JSON value', () => {
       weight: 4,
       arbitrary: fc
         .uniqueArray(fc.tuple(names, anyField), { selector: ([name]) => name, maxLength: 12 })
-        // Can include an own property `__proto__`, as a JSON parser creates it.
+        // The object can have an own property `__proto__`, as after JSON.parse.
         .map((fields): unknown => Object.fromEntries(fields)),
     },
     { weight: 2, arbitrary: fc.dictionary(names, anyField).map((fields) => ({ ...minimal, ...fields })) },
   );
 
   for (const [name, reader] of readers) {
-    test(`is either accepted as input of ${name}, or rejected as invalid_input with every problem named`, () => {
+    test(`any JSON value is accepted as input of ${name}, or rejected as invalid_input with every problem named`, () => {
       fc.assert(
         fc.property(anyBody, (body) => {
           const error = errorFor(reader, body);
@@ -191,7 +191,7 @@ test('the error for two cursors also names all other problems, and its suggestio
           error.details.issues!.map(({ path }) => path),
           paths,
         );
-        // One cursor remains, so that the next request is not refused for two cursors.
+        // The suggestion removes one of the two cursors, so that the next request is accepted.
         assert.match(error.details.suggestion!, /remove endingBefore/i);
         return true;
       },

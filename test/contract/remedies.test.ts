@@ -16,7 +16,7 @@ import { anyCodePoint } from '../support/code-point.ts';
 const minimal = { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' };
 const payload = { eventId: 'evt_1', sessionId: 'chk_1', status: 'paid', amount: 49.99 };
 
-/** Details of the error for `body`; undefined if it is accepted. */
+/** Details of the error for `body`; undefined if `body` is accepted. */
 function errorDetails(schema: z.ZodType, body: unknown): Repairable | undefined {
   try {
     inputReader(schema).read(body);
@@ -74,7 +74,7 @@ describe('repairs of ids that the caller chooses', () => {
     });
   }
 
-  test('an invalid idempotencyKey is repaired to one key per order: another order gets another key, a resend the same', () => {
+  test('an invalid idempotencyKey is repaired to one key per order: another order gets another key, and a resend gets the same key', () => {
     const repairOf = (body: Body) => repaired(body, errorDetails(sessionRequest, body)!)['idempotencyKey'];
     const first = { ...minimal, idempotencyKey: 'A-1' };
     assert.notEqual(repairOf(first), repairOf({ ...first, product: 'Map' }));
@@ -104,7 +104,7 @@ describe('repairs of ids that the caller chooses', () => {
 });
 
 describe('suggestions about URLs', () => {
-  test('contain no URL, for any problem of any field', () => {
+  test('suggestions contain no URL, for any problem of any field', () => {
     const schemas = [...ACTIONS.map(({ input }) => input), createEndpointRequest, refundRequest];
     let checkedSuggestions = 0;
     for (const schema of schemas) {
@@ -119,7 +119,7 @@ describe('suggestions about URLs', () => {
     assert(checkedSuggestions > 100);
   });
 
-  test('ask for the caller’s own URL if it is required, and may remove an optional URL', () => {
+  test('suggestions ask for a URL of the caller if the URL is required, and may remove an optional URL', () => {
     assert.match(errorDetails(createEndpointRequest, { url: 'ftp://a' })!.suggestion!, /^Set url to .* of your own;/);
     assert.match(
       errorDetails(sessionRequest, { ...minimal, redirectUrl: 'x' })!.suggestion!,
@@ -130,19 +130,19 @@ describe('suggestions about URLs', () => {
 
 describe('suggestions about amounts', () => {
   const suggestionFor = (schema: z.ZodType, body: Body) => errorDetails(schema, body)!.suggestion!;
-  test('derive the amount from the received value if possible', () => {
+  test('suggestions derive the amount from the received value if possible', () => {
     assert.match(suggestionFor(sessionRequest, { ...minimal, amount: '12.50' }), /for example 12\.5;/);
     assert.match(suggestionFor(sessionRequest, { ...minimal, amount: 10.999 }), /for example 11;/);
     assert.match(suggestionFor(sessionRequest, { ...minimal, amount: 10_000.001 }), /for example 49\.99;/);
   });
 
-  test('neither invent nor remove the amount of a refund, because a refund without amount refunds everything', () => {
+  test('suggestions neither invent nor remove the amount of a refund, because a refund without amount refunds everything', () => {
     assert.doesNotMatch(suggestionFor(refundRequest, { amount: -5 }), /for example|remove/i);
   });
 });
 
 describe('repairs of metadata', () => {
-  test('remove pairs beyond the limit, and keep the received text of invalid values up to the limit', () => {
+  test('repairs of metadata remove pairs beyond the limit, and keep the text of invalid values up to the limit', () => {
     const pairs = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`key${index}`, 'v']));
     const many = repairedMetadata(pairs);
     for (const { message } of many.issues) assert.match(message!, /12 .*10/);
@@ -159,7 +159,7 @@ describe('repairs of metadata', () => {
     assert.deepEqual(repairedBody, { kept: 'v', count: '7', gift: 'true', note: 'x'.repeat(500) });
   });
 
-  test('show invalid keys escaped and shortened, and remove only their pairs', () => {
+  test('errors show invalid metadata keys escaped and shortened, and repairs remove only their pairs', () => {
     const long = 'k'.repeat(100_000);
     const invalid = { 'a.b': 7, '\u202eevil\u0085': 7, '': 'v', 'a"b': 'v', 'c\nd': 'v', [long]: 'v' };
     const { issues, suggestion, repairedBody } = repairedMetadata({ kept: 'v', ...invalid });
@@ -180,7 +180,7 @@ describe('repairs of metadata', () => {
     assert.deepEqual(repairedBody, { kept: 'v', 'a.b': '7', '\u202eevil\u0085': '7' });
   });
 
-  test('lead to valid metadata that contains every valid pair, for random metadata', () => {
+  test('repairs of random metadata lead to valid metadata that contains every valid pair', () => {
     const key = fc.oneof(
       fc.string({ unit: anyCodePoint, maxLength: 6 }),
       fc.constantFrom('a.b', '__proto__', 'constructor', 'x'.repeat(501)),
@@ -205,7 +205,7 @@ describe('repairs of metadata', () => {
     );
   });
 
-  test('do not replace a value that is not an object by an empty object', () => {
+  test('repairs of metadata do not replace a value that is not an object by an empty object', () => {
     for (const metadata of ['{"a":"b"}', 7, ['a']]) {
       const { suggestion } = errorDetails(sessionRequest, { ...minimal, metadata })!;
       assert.match(suggestion!, /^Remove metadata, or set it to an object/);

@@ -14,7 +14,7 @@ import { commandOf, createDataFolder, environmentOf, finalStageOf, createImageCo
 const read = (name: string) => readFileSync(new URL(`../../deploy/${name}`, import.meta.url), 'utf8');
 const KEY = `sk_sandbox_${'K'.repeat(43)}`;
 const DATA_KEY = Buffer.alloc(32, 7).toString('base64');
-/** Unprivileged account, as in the image and the unit. A test run without root already has one. */
+/** Unprivileged account, as in the image and the unit. Without root, the test run itself is unprivileged. */
 const ACCOUNT = process.getuid?.() === 0 ? { uid: 1000, gid: 1000 } : undefined;
 
 /** Settings of a unit file in their order, without the section headings. */
@@ -26,13 +26,13 @@ describe('the Dockerfile', () => {
   const text = read('Dockerfile');
   const stage = finalStageOf(text);
 
-  test('passes the linter, which detects injected faults', () => {
+  test('the Dockerfile passes the linter, which detects injected faults', () => {
     assert.deepEqual(validate(text), []);
     assert.notDeepEqual(validate(text.replace('WORKDIR /app', 'WORKDIR app/')), []);
     assert.notDeepEqual(validate(text.replace('ENTRYPOINT', 'ENTRYPOINTS')), []);
   });
 
-  test('runs without root, has a health check, and starts the service without a shell, so that signals reach it', () => {
+  test('the Dockerfile uses no root, has a health check, and starts the service without a shell, so that it gets signals', () => {
     assert.deepEqual(valuesOf(stage, 'USER'), ['1000:1000']);
     assert.equal(valuesOf(stage, 'HEALTHCHECK').length, 1);
     assert.deepEqual(commandOf(valuesOf(stage, 'ENTRYPOINT')[0]!), ['node', '/app/src/main.ts', 'serve']);
@@ -67,14 +67,14 @@ describe('the service with the files and packages of the image', () => {
     });
   }
 
-  test('does not start without an API key, and names the missing variable', async () => {
+  test('the service in the image does not start without an API key, and names the missing variable', async () => {
     const child = start({});
     const [code, output] = await Promise.all([exitOf(child), textOf(child)]);
     assert.equal(code, 1);
     assert.match(output, /BOOTSTRAP_API_KEYS/);
   });
 
-  test('starts as an unprivileged user, is healthy, creates a session and exits after SIGTERM', async () => {
+  test('the service in the image runs as an unprivileged user, is healthy, creates a session and exits after SIGTERM', async () => {
     const child = start({ BOOTSTRAP_API_KEYS: KEY, SHUTDOWN_DELAY: '0' });
     const ended = exitOf(child);
     try {
@@ -98,7 +98,7 @@ describe('the service with the files and packages of the image', () => {
     assert.equal(await ended, 0);
   });
 
-  test('starts with the command and environment of the systemd unit, and its database is readable by its user only', async () => {
+  test('the service starts with the command and environment of the systemd unit, and only its user can read its database', async () => {
     const settings = settingsOf(read('tillway.service'));
     const [program, script, ...args] = settings.find(([name]) => name === 'ExecStart')![1].split(' ');
     assert.equal(program, '/usr/bin/node');
@@ -135,7 +135,7 @@ describe('the systemd unit', () => {
   const settings = settingsOf(read('tillway.service'));
   const valueOf = (name: string) => settings.find(([settingName]) => settingName === name)?.[1];
 
-  test('runs the service as a dedicated user that can write only to its state folder', () => {
+  test('the systemd unit runs the service as a dedicated user that can write only to its state folder', () => {
     assert.equal(valueOf('ExecStart'), '/usr/bin/node /opt/tillway/src/main.ts serve');
     assert.equal(valueOf('User'), 'tillway');
     assert.equal(valueOf('StateDirectory'), 'tillway');
@@ -145,7 +145,7 @@ describe('the systemd unit', () => {
     assert.equal(valueOf('CapabilityBoundingSet'), '');
   });
 
-  test('restarts the service after every exit without a limit, because a database can be unavailable for long', () => {
+  test('the systemd unit restarts the service without a limit, because a database can be unavailable for long', () => {
     assert.equal(valueOf('Restart'), 'always');
     assert.equal(valueOf('RestartSec'), '5');
     assert.equal(valueOf('StartLimitIntervalSec'), '0');
@@ -153,7 +153,7 @@ describe('the systemd unit', () => {
     for (const { restart } of Object.values(compose.services)) assert.equal(restart, 'unless-stopped');
   });
 
-  test('allows more time for a shutdown than the service takes', () => {
+  test('the systemd unit allows more time for a shutdown than the service takes', () => {
     const config = readConfig({});
     assert.ok(Number(valueOf('TimeoutStopSec')) * 1000 > config.shutdownDelayMs + config.shutdownTimeoutMs);
   });
@@ -165,7 +165,7 @@ describe('the compose file', () => {
   };
   const { tillway, database } = compose.services;
 
-  test('requires every secret, and the example file contains each of them', () => {
+  test('the compose file requires every secret, and the example file contains every secret', () => {
     const required = [...read('compose.yaml').matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name!);
     assert.deepEqual([...new Set(required)].toSorted(), [
       'BASE_URL',
@@ -176,7 +176,7 @@ describe('the compose file', () => {
     for (const name of required) assert.match(read('compose.env.example'), new RegExp(`^${name}=`, 'm'));
   });
 
-  test('sets only documented variables, to valid values', () => {
+  test('the compose file sets only documented variables, to valid values', () => {
     const secrets = { BASE_URL: 'https://pay.example', BOOTSTRAP_API_KEYS: KEY, ENCRYPTION_KEY: DATA_KEY };
     const filled = Object.entries(tillway!.environment).map(([name, value]) => {
       const text = value.replaceAll(/\$\{(\w+)(?::[?-]([^}]*))?\}/g, (_, variable: string, fallback: string) =>
@@ -192,7 +192,7 @@ describe('the compose file', () => {
     assert.equal(config.baseUrl, 'https://pay.example');
   });
 
-  test('publishes ports only on loopback, and drops all capabilities', () => {
+  test('the compose file publishes ports only on loopback, and drops all capabilities', () => {
     for (const port of [...(tillway!.ports ?? []), ...(database!.ports ?? [])]) assert.match(port, /^127\.0\.0\.1:/);
     assert.deepEqual(tillway!.cap_drop, ['ALL']);
   });
@@ -205,7 +205,7 @@ function exitOf(child: ChildProcess): Promise<number | null> {
 async function textOf(child: ChildProcess): Promise<string> {
   const parts: string[] = [];
   for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (part: Buffer) => parts.push(part.toString()));
-  // "close" and not "exit": only then all output has been read.
+  // The event "close" follows the last output; "exit" may precede it.
   await once(child, 'close');
   return parts.join('');
 }

@@ -65,7 +65,7 @@ function isInBuildContext(path: string): boolean {
   return !/\/sdk\/(?!src|package\.json|$)/.test(path.slice(ROOT.length - 1));
 }
 
-/** Filter for the files of a package that a Node program loads: no maps, types, documents or browser builds. */
+/** Returns a filter for the files of a package that Node loads: no maps, types, documents or browser builds. */
 function isCode(root: string): (path: string) => boolean {
   return (path) => {
     const inside = path.slice(root.length);

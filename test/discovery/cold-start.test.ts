@@ -18,7 +18,7 @@ async function discover<Found>(url: string, relation: string): Promise<Found> {
 
 describe('a client that knows only the address of the service', () => {
   for (const kind of ['card', 'wallet', 'local']) {
-    test(`finds the capabilities and completes a sandbox payment by ${kind}`, async () => {
+    test(`a client that knows only the address finds the capabilities and completes a sandbox payment by ${kind}`, async () => {
       await using service = await startTestService();
       const { actions, entrypoints, webhooks } = await discover<Capabilities>(service.url, 'service-meta');
       const urlOf = (id: string, name: string, value: string) =>
@@ -50,7 +50,7 @@ describe('a client that knows only the address of the service', () => {
     });
   }
 
-  test('completes a sandbox payment with the instructions in /llms.txt', async () => {
+  test('a client completes a sandbox payment with the instructions in /llms.txt', async () => {
     await using service = await startTestService();
     const front = await fetch(service.url, { method: 'HEAD' });
     const [address = ''] = linksOf(front.headers.get('link'))['describedby'] ?? [];

@@ -40,7 +40,7 @@ async function stylesheet(): Promise<string> {
 }
 
 describe('documents that are the same for all callers', () => {
-  test('are sent in the encoding that the caller prefers', async () => {
+  test('public documents are sent in the encoding that the caller prefers', async () => {
     const cases: [accepted: string | undefined, encoding: string][] = [
       [undefined, 'identity'],
       ['', 'identity'],
@@ -71,7 +71,7 @@ describe('documents that are the same for all callers', () => {
     }
   });
 
-  test('have an ETag for each encoding, and a request with it gets a 304', async () => {
+  test('public documents have an ETag for each encoding, and a request with this ETag gets a 304', async () => {
     for (const path of [...DOCUMENTS, await stylesheet()]) {
       const tags = new Map<string, string>();
       for (const encoding of Object.keys(DECODE)) {
@@ -94,7 +94,7 @@ describe('documents that are the same for all callers', () => {
     }
   });
 
-  test('are compressed once, also for concurrent callers', async () => {
+  test('public documents are compressed once, also for concurrent callers', async () => {
     for (const path of [...DOCUMENTS, await stylesheet()]) {
       payloads.splice(0);
       for (const encoding of ['br', 'gzip']) {
@@ -106,7 +106,7 @@ describe('documents that are the same for all callers', () => {
     }
   });
 
-  test('have at most 60 KB each, and the same headers for HEAD', async () => {
+  test('public documents have at most 60 KB each, and the same headers for HEAD', async () => {
     for (const path of DOCUMENTS) {
       for (const encoding of ['br', 'gzip', CHROME]) {
         const got = await get(path, encoding);
@@ -120,7 +120,7 @@ describe('documents that are the same for all callers', () => {
     }
   });
 
-  test('include /docs, which is revalidated at each visit and changes with the first API key', async () => {
+  test('the page /docs is revalidated at each visit and changes with the first API key', async () => {
     const deps = service.service.deps as AppDeps;
     let isOpen = true;
     const reference = await createApp({ ...deps, gate: { ...deps.gate, isOpen: async () => isOpen } }, [apiReference]);

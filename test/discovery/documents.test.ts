@@ -99,7 +99,7 @@ describe('discovery documents', () => {
     assert.deepEqual(linksOf(head.headers.get('link'))['api-catalog'], [`${BASE_URL}/.well-known/api-catalog`]);
   });
 
-  test('are linked from the front page and the capabilities', async () => {
+  test('discovery documents are linked from the front page and the capabilities', async () => {
     for (const path of ['/', '/api/agent/capabilities', '/.well-known/api-catalog']) {
       for (const method of ['GET', 'HEAD']) {
         const response = await fetch(`${open.url}${path}`, { method });
@@ -119,7 +119,7 @@ describe('discovery documents', () => {
     }
   });
 
-  test('contain the configured base URL, whatever the Host header is', async () => {
+  test('discovery documents contain the configured base URL for any Host header', async () => {
     for (const path of [...DOCUMENTS, '/']) {
       const { status, body, link } = await getWithHost(exposed, path, 'evil.example');
       assert.equal(status, 200, path);
@@ -128,7 +128,7 @@ describe('discovery documents', () => {
     }
   });
 
-  test('may be cached publicly, except capabilities that were requested with an API key', async () => {
+  test('discovery documents may be cached publicly, except capabilities that were requested with an API key', async () => {
     for (const path of DOCUMENTS) {
       const { headers } = await textOf(`${local.url}${path}`);
       const age = path.endsWith('capabilities') ? 0 : 300;
@@ -139,7 +139,7 @@ describe('discovery documents', () => {
     assert.equal(keyed.headers.get('vary'), 'authorization, accept-encoding');
   });
 
-  test('allow cross-origin requests, as no other path does', async () => {
+  test('only discovery documents and agent schemas allow cross-origin requests', async () => {
     for (const app of [guarded, exposed]) {
       const host = app === guarded ? 'localhost' : 'gateway.example';
       for (const path of [...DOCUMENTS, '/api/agent/schema/fees.estimate', '/api/agent/schema/none']) {
@@ -163,7 +163,7 @@ describe('discovery documents', () => {
     assert.equal(await etagOf(second), known);
   });
 
-  test('reject an unknown host name with the 403 that OpenAPI shows as an example', async () => {
+  test('discovery documents reject an unknown host name with the 403 that OpenAPI shows as an example', async () => {
     const { status, body } = await getWithHost(guarded, '/api/agent/capabilities', 'evil.example');
     const { body: api } = await call<OpenApi>('GET', `${local.url}/openapi.json`);
     const refusal = resolveResponse(api, api.paths['/api/agent/capabilities']!.get!.responses['403']);

@@ -42,7 +42,7 @@ after(async () => {
 });
 
 describe('types that openapi-typescript generates from the served document', () => {
-  test('accept the example and the smallest body of every operation, and reject invalid bodies', async () => {
+  test('types generated from OpenAPI accept the example and the smallest body of every operation, and reject invalid bodies', async () => {
     const text = await (await fetch(`${service.url}/openapi.json`)).text();
     const api = JSON.parse(text) as OpenApi;
     await writeFile(join(folder, 'openapi.json'), text);

@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toolPath } from '../support/tools.ts';
 
+/** Saves the OpenAPI and Arazzo documents of a service in a folder. */
 export async function saveDescription(url: string, folder: string): Promise<void> {
   for (const name of ['openapi.json', 'arazzo.yaml']) {
     const response = await fetch(`${url}/${name}`);

@@ -54,7 +54,7 @@ describe('the served OpenAPI and Arazzo documents', () => {
     );
   }
 
-  test('pass the recommended rules of redocly lint without a warning', async () => {
+  test('the OpenAPI and Arazzo documents pass the recommended rules of redocly lint without a warning', async () => {
     const { code, output } = await redocly(folder, 'lint', 'openapi.json', 'arazzo.yaml');
     assert.equal(code, 0, output);
     assert.match(output, /openapi\.json: validated/);
@@ -62,7 +62,7 @@ describe('the served OpenAPI and Arazzo documents', () => {
     assert.doesNotMatch(output, /warning|error/i);
   });
 
-  test('contain workflows whose steps all pass while a buyer pays', async () => {
+  test('all steps of the Arazzo workflows pass while a buyer pays', async () => {
     const ended = new AbortController();
     const buyer = payFirstCheckout(service, ended.signal);
     const { code, output } = await respect();
@@ -81,7 +81,7 @@ describe('the served OpenAPI and Arazzo documents', () => {
     );
   });
 
-  test('contain workflows that fail if a response differs from the OpenAPI document', async () => {
+  test('the Arazzo workflows fail if a response differs from the OpenAPI document', async () => {
     await replaceIn(folder, 'openapi.json', '"signatureVerified":{', '"signatureKnown":{');
     const { code, output } = await respect('--workflow', 'check-a-webhook');
     assert.equal(code, 1, output);
@@ -89,7 +89,7 @@ describe('the served OpenAPI and Arazzo documents', () => {
   });
 });
 
-/** Acts as the buyer of the workflow: pays its checkout as soon as the checkout exists. */
+/** Acts as the buyer of the workflow, and pays the checkout as soon as it exists. */
 async function payFirstCheckout(service: TestService, ended: AbortSignal): Promise<string> {
   const sessions = `${service.url}/api/gateway/sessions?customer=${encodeURIComponent(BUYER)}`;
   while (!ended.aborted) {

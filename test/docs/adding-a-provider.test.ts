@@ -5,13 +5,13 @@ import { guideBlocksOf } from './guide.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-test('the adapter in docs/adding-a-provider.md is the one that the tests run', () => {
+test('the adapter in docs/adding-a-provider.md equals the example adapter of the tests', () => {
   const blocks = guideBlocksOf(read('docs/adding-a-provider.md'));
   const adapter = read('test/providers/example-provider.ts').trimEnd();
   assert.ok(blocks.some(({ language, text }) => language === 'ts' && text === adapter));
 });
 
-test('the guide describes every method of the port', () => {
+test('docs/adding-a-provider.md describes every method of the provider port', () => {
   const guide = read('docs/adding-a-provider.md');
   const [, port = ''] = /export interface Provider \{([\s\S]*?)\n\}/.exec(read('src/providers/provider.ts')) ?? [];
   const methods = Array.from(port.matchAll(/^ {2}(\w+)\??\(/gm), ([, name]) => name!);

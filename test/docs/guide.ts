@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
  * A fenced block of a guide. `runGuide` runs all blocks in order, in one shell with its own home folder, starting in the
  * folder of the repository. The info string gives the kind of a block:
  *
- * - `sh` is a command that must succeed; `sh server` keeps running and replaces an earlier one with the same command.
+ * - `sh` is a command that must succeed; `sh server` keeps running and replaces an earlier server with the same command.
  * - `ts file=NAME` is written to a file in the current folder; `ts` and `js` without a name are run there.
  * - `json` must have the same fields as the output of the command before it, with any values; `json sample` must be JSON.
  * - `text` contains lines of the output, in order; `...` stands for any text.
@@ -64,7 +64,7 @@ export async function runGuide(markdown: string, { timeoutMs = TIMEOUT_MS } = {}
 
 let lastPacking: Promise<unknown> = Promise.resolve();
 
-/** Runs one `npm pack` at a time: each builds the SDK in the repository. */
+/** Runs one `npm pack` at a time, because every `npm pack` builds the SDK in the same folder of the repository. */
 function packOneAtATime(work: () => Promise<void>): Promise<void> {
   const packing = lastPacking.then(work);
   lastPacking = packing.catch(() => undefined);
@@ -124,7 +124,7 @@ async function createRunner(timeoutMs: number): Promise<Runner> {
       command === 'npm start' ? httpStatusOf(`${url}/readyz`).then((status) => status === 200) : output.stdout() !== '';
     await until(
       () => child.exitCode !== null || ready(),
-      () => `the server did not get ready: ${output.stdout()}${output.stderr()}`,
+      () => `the server did not become ready: ${output.stdout()}${output.stderr()}`,
       timeoutMs,
     );
     const printed = `${output.stdout()}${output.stderr()}`;
@@ -132,7 +132,7 @@ async function createRunner(timeoutMs: number): Promise<Runner> {
   }
 
   function bash(text: string): ChildProcess {
-    // A separate process group, so that `kill` also ends the children.
+    // The shell gets its own process group, so that `kill` also ends the children.
     return spawn('bash', ['--noprofile', '--norc', '-c', text], { env: environment, detached: true, cwd: ROOT });
   }
 

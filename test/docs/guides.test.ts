@@ -24,14 +24,14 @@ describe('the guides', { concurrency: 2 }, () => {
 
 test('all blocks of docs/stripe.md run as written, with the values of a scripted Stripe', async () => {
   await using stripe = await startScriptedStripe();
-  // The command line of Stripe needs an account.
+  // A shell function replaces the command line of Stripe, which needs an account.
   const preparation = fenced('sh', `stripe() { echo "stripe $*"; }\nexport STRIPE_API_BASE=${stripe.url}`);
   const text = guide('stripe').replaceAll('sk_test_...', stripe.secretKey);
   const ran = await runGuide(preparation + text.replaceAll('whsec_...', stripe.webhookSecret));
   assert.ok(ran >= 8, `stripe has ${ran} blocks`);
 });
 
-/** The `tillway` commands in the text between the blocks, which the runner does not execute. */
+/** The `tillway` commands in the text between the blocks. The guide runner executes only the blocks. */
 function inlineCommands(markdown: string): string[] {
   const text = markdown.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
   return Array.from(text.matchAll(/`(?:npx )?(tillway [^`]+)`/g), ([, line]) => line!.replaceAll(/\s+/g, ' '));
@@ -49,7 +49,7 @@ describe('commands and samples in the guides', () => {
     });
   }
 
-  test('an unknown command or option is detected', () => {
+  test('the check of commands detects an unknown command or option', () => {
     for (const line of ['tillway listn --forward-to URL', 'tillway listen --forwrd-to URL']) {
       const [named] = inlineCommands(`Use \`npx ${line}\`.`);
       assert.throws(() => parsedAs(named!), /unknown/);
@@ -104,12 +104,12 @@ describe('the guide runner', { concurrency: 2 }, () => {
     ['a block without a known language', fenced('php', 'echo 1;'), /blocks of "php" cannot be run/],
   ];
   for (const [name, text, complaint] of FAULTS) {
-    test(`rejects ${name}`, async () => {
+    test(`the guide runner rejects ${name}`, async () => {
       await assert.rejects(runGuide(text, { timeoutMs: 500 }), complaint);
     });
   }
 
-  test('preserves variables, folders and files between blocks', async () => {
+  test('the guide runner preserves variables, folders and files between blocks', async () => {
     const good = [
       fenced('sh', 'mkdir ~/shop\ncd ~/shop\nNAME=guide'),
       fenced('ts file=hello.ts', "console.log(`hello ${process.env['NAME']}`);"),

@@ -48,11 +48,11 @@ describe('the example shop', () => {
     folder[Symbol.dispose]();
   });
 
-  it('is at most 60 lines long', () => {
+  it('the example shop is at most 60 lines long', () => {
     assert.ok(readFileSync(SHOP, 'utf8').trimEnd().split('\n').length <= 60);
   });
 
-  it('sells one item, and fulfils the order once when it is paid', async () => {
+  it('the example shop sells one item, and fulfils the order once when the order is paid', async () => {
     const checkoutUrl = await buy();
     assert.match(await textOf(`${shopUrl}/thanks?session_id=${sessionOf(checkoutUrl)}`), /not paid yet/);
     const back = await payByCard(checkoutUrl);
@@ -64,7 +64,7 @@ describe('the example shop', () => {
     assert.deepEqual(fulfilled(), [paidEvents()[0]!.data.metadata.orderId]);
   });
 
-  it('accepts a repeated event without fulfilling the order again, also after a restart', async () => {
+  it('the example shop accepts a repeated event without fulfilling the order again, also after a restart', async () => {
     const before = storedLines();
     const body = before.find((line) => line.includes('"payment.paid"'))!;
     assert.equal(await deliver(body), 200);
@@ -76,14 +76,14 @@ describe('the example shop', () => {
     assert.deepEqual(storedLines(), before);
   });
 
-  it('stores an event of another type, which is signed with two secrets', async () => {
+  it('the example shop stores an event of another type, which is signed with two secrets', async () => {
     const event = { id: 'evt_pending', type: 'payment.provider_pending', data: { metadata: { orderId: 'o-pending' } } };
     assert.equal(await deliver(JSON.stringify(event), { secrets: [`${SECRET}x`, SECRET] }), 200);
     assert.deepEqual(fulfilled(), []);
     assert.ok(storedLines().some((line) => line.includes('evt_pending')));
   });
 
-  it('rejects a request without a valid signature', async () => {
+  it('the example shop rejects a request without a valid signature', async () => {
     const before = storedLines();
     const data = { metadata: { orderId: 'o-forged' } };
     const body = JSON.stringify({ id: 'evt_forged', type: 'payment.paid', data });
@@ -106,7 +106,7 @@ describe('the example shop', () => {
     assert.deepEqual(storedLines(), before);
   });
 
-  it('opens the same checkout if the buyer presses the button twice', async () => {
+  it('the example shop opens the same checkout if the buyer presses the button twice', async () => {
     const form = new URLSearchParams(formOf(await textOf(shopUrl), '/buy').fields);
     const press = async () => {
       const answer = await fetch(`${shopUrl}/buy`, { method: 'POST', body: form, redirect: 'manual' });
@@ -170,7 +170,7 @@ describe('the example shop', () => {
 
   function storedLines(): string[] {
     const path = folder.path('events.jsonl');
-    // The first event creates the file, and its last line can be incomplete.
+    // The first event creates the file, and the last line of the file can be incomplete.
     return existsSync(path) ? readFileSync(path, 'utf8').split('\n').slice(0, -1) : [];
   }
 

@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 
 const LIVE = new URL('../../examples/stripe/live.ts', import.meta.url);
 
-/** Pays the checkout that the program prints; returns the id of the Checkout Session. */
+/** Pays the checkout that the program prints. Returns the id of the Checkout Session at Stripe. */
 async function payPrinted(program: Program): Promise<string> {
   await until(
     () => /^Open http/m.test(program.stdout()),
@@ -28,7 +28,7 @@ describe('npm run live:stripe', () => {
     ['with a live key', 'sk_live_abcdefgh12345678'],
     ['with a restricted live key', 'rk_live_abcdefgh12345678'],
   ] as const) {
-    it(`ends with 2 and starts nothing ${name}`, async () => {
+    it(`npm run live:stripe exits with 2 and starts nothing ${name}`, async () => {
       await using program = startProgram(LIVE, key === undefined ? {} : { STRIPE_SECRET_KEY: key });
       assert.equal(await program.exited, 2);
       assert.match(program.stderr(), /STRIPE_SECRET_KEY/);
@@ -37,7 +37,7 @@ describe('npm run live:stripe', () => {
     });
   }
 
-  it('ends with 1 if Stripe takes no payments, and names the finding', async () => {
+  it('npm run live:stripe exits with 1 and names the reason if the Stripe account takes no payments', async () => {
     await using stripe = await startScriptedStripe();
     stripe.account.charges_enabled = false;
     await using program = startProgram(LIVE, { STRIPE_SECRET_KEY: stripe.secretKey, STRIPE_API_BASE: stripe.url });
@@ -45,7 +45,7 @@ describe('npm run live:stripe', () => {
     assert.match(program.stdout(), /^error .*\n[^]*takes no payments/m);
   });
 
-  it('makes, compares and refunds one checkout, without callbacks', async () => {
+  it('npm run live:stripe creates, compares and refunds one checkout, without callbacks', async () => {
     await using stripe = await startScriptedStripe();
     await using program = startProgram(LIVE, { STRIPE_SECRET_KEY: stripe.secretKey, STRIPE_API_BASE: stripe.url });
     await payPrinted(program);
@@ -55,7 +55,7 @@ describe('npm run live:stripe', () => {
     assert.equal(stripe.balance(), -59);
   });
 
-  it('ends with 1 if an amount at Stripe differs', async () => {
+  it('npm run live:stripe exits with 1 if an amount at Stripe differs', async () => {
     await using stripe = await startScriptedStripe();
     await using program = startProgram(LIVE, { STRIPE_SECRET_KEY: stripe.secretKey, STRIPE_API_BASE: stripe.url });
     stripe.sendingOf = () => {

@@ -7,7 +7,7 @@ import { startProgram, temporaryFolder } from '../process/program.ts';
 const LOCAL = new URL('../../examples/stripe/local.ts', import.meta.url);
 
 describe('the local example of Stripe', () => {
-  it('shows every step with books that agree with Stripe, and leaves nothing behind', async () => {
+  it('the local Stripe example shows every step, its books agree with Stripe, and no files remain', async () => {
     using folder = temporaryFolder();
     await using program = startProgram(LOCAL, { TMPDIR: folder.path('') });
     assert.equal(await program.exited, 0, program.stderr());
@@ -22,7 +22,7 @@ describe('the local example of Stripe', () => {
     );
   });
 
-  it('ends with 1 at the first cent that differs', async () => {
+  it('the local Stripe example exits with 1 if its books differ from Stripe by one cent', async () => {
     await using program = startProgram(LOCAL, { WRONG_CENT: '1' });
     assert.equal(await program.exited, 1);
     assert.match(program.stderr(), /Stripe and the ledger differ/);

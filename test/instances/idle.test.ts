@@ -6,7 +6,7 @@ import { sharedPostgres } from '../support/postgres.ts';
 import { startTestService } from '../support/service.ts';
 import { startProxy } from '../support/tcp-proxy.ts';
 
-/** Limit for one round of all workers. An instance runs one or two rounds per second. */
+/** Limit of SQL statements for one round of all workers. An instance runs one or two rounds per second. */
 const MOST_STATEMENTS = 60;
 
 test('the workers of an idle service send fewer than 60 statements per round', async () => {
@@ -16,7 +16,7 @@ test('the workers of an idle service send fewer than 60 statements per round', a
   url.port = String(proxy.port);
   await using tillway = await startTestService({ beside: { databaseUrl: url.href } });
   for (const hours of [0, 0, 1, 24]) {
-    // The first round after a jump of the clock reads more and is not counted.
+    // The test does not count the first round after a jump of the clock, which reads more.
     await tillway.pass(hours * 3_600_000);
     proxy.takeCounts();
     await tillway.service.runDue();

@@ -51,7 +51,7 @@ describe('two instances with one database, behind a proxy that alternates betwee
   });
   after(() => stack.disposeAsync());
 
-  test('show the payment in an open page without a reload, and send each event once', async () => {
+  test('two instances show the payment in an open page without a reload, and send each event once', async () => {
     await using browser = await startBrowser();
     const { body } = await call<{ id: string; checkoutUrl: string }>(
       'POST',
@@ -74,11 +74,11 @@ describe('two instances with one database, behind a proxy that alternates betwee
     for (const { url } of [one, other]) assert.ok((proxy.counts.get(url) ?? 0) > 3, 'one instance got no requests');
   });
 
-  test('deliver events that the other instance committed', async () => {
+  test('an instance delivers events that another instance committed', async () => {
     const { body } = await call<{ id: string }>('POST', `${one.url}/api/gateway/sessions`, sessionBody());
     await providerSays(one, body.id, 'paid');
     assert.deepEqual(await received(body.id, 1), [`evt_${body.id}_paid`]);
   });
 
-  test('break no invariant', () => assertSound(one.databaseUrl));
+  test('two instances break no invariant', () => assertSound(one.databaseUrl));
 });

@@ -57,7 +57,7 @@ async function openStage(context: TestContext, answer: (eventId: string) => numb
       sessions.push(timed[0]!.sessionId);
       return timed;
     },
-    /** Runs a recovery to its end on one store, by default of all time. */
+    /** Runs a recovery to its end on one store. The default range of the recovery is all time. */
     async recover(request: Partial<RecoveryRequest> = {}, on: Store = store): Promise<Recovery> {
       const deps = { store: on, now: clock.now, newId };
       let recovery = await recoverDeliveries(deps, endpoint.id, {
@@ -66,7 +66,7 @@ async function openStage(context: TestContext, answer: (eventId: string) => numb
         all: false,
         ...request,
       });
-      // The request works for at most a second; a worker continues the recovery.
+      // `recoverDeliveries` works for at most a second; in the service, a worker then continues the recovery.
       while (recovery.status === 'running') recovery = await continueRecovery(deps, recovery, 0);
       return recovery;
     },
@@ -102,10 +102,10 @@ const idsOf = (events: readonly MerchantEvent[]) =>
     .map(({ id }) => id);
 
 describe('the recovery of a time range on two instances', () => {
-  test('delivers every missed event once, in the order of the events', async (context) => {
+  test('a recovery delivers every missed event once, in the order of the events', async (context) => {
     const stage = await openStage(context);
     const events: MerchantEvent[] = [];
-    // The sessions overlap, are created in another order than their events, and fill more than one page.
+    // The events of the sessions overlap. Sessions and events have different orders, and fill more than one page.
     for (let number = 0; number < 70; number++) {
       events.push(...(await stage.addSession((number * 7919) % 1000, 'provider_pending', 'paid')));
     }
@@ -119,7 +119,7 @@ describe('the recovery of a time range on two instances', () => {
     assert.deepEqual(stage.received.slice(140), idsOf(events));
   });
 
-  test('sends each event once if both instances recover at the same time', async (context) => {
+  test('two simultaneous recoveries on two instances send each event once', async (context) => {
     const stage = await openStage(context);
     const events: MerchantEvent[] = [];
     for (let number = 0; number < 60; number++)
@@ -134,9 +134,10 @@ describe('the recovery of a time range on two instances', () => {
 
   // Each case: the time of the first event and the number of events by session; the first event of session `failing` fails.
   // A first recovery, if the case has two, covers the first event; the last recovery covers all events.
-  const fails = 'delays only the later events of a session whose event fails';
-  const waits = 'skips a session whose earlier event waits for a retry';
-  const back = 'keeps the order of a session during which the clock was set back, without delaying other sessions';
+  const fails = 'a recovery delays only the later events of a session whose event fails';
+  const waits = 'a recovery skips a session whose earlier event waits for a retry';
+  const back =
+    'a recovery keeps the order of a session during which the clock was set back, and does not delay other sessions';
   for (const [title, stepMs, sessions, failing, recovered, retried] of [
     [fails, 1, { a: [0, 2], b: [1, 1], c: [2, 1] }, 'a', ['a1 b1 c1'], 'a1 a2'],
     [waits, 1, { a: [0, 2], b: [5, 1] }, 'a', ['a1', 'b1'], 'a1 a2'],
@@ -168,7 +169,7 @@ describe('the recovery of a time range on two instances', () => {
     });
   }
 
-  test('repeats dead deliveries, and skips pending deliveries and events after the range', async (context) => {
+  test('a recovery repeats dead deliveries, and skips pending deliveries and events after the range', async (context) => {
     let code = 410;
     const stage = await openStage(context, () => code);
     const [dead] = await stage.addSession(0, 'paid');
@@ -187,7 +188,7 @@ describe('the recovery of a time range on two instances', () => {
     assert.equal((await stage.statuses()).has(late!.id), false);
   });
 
-  test('repeats an unfinished attempt after its lease expires, before the next event', async (context) => {
+  test('an unfinished attempt of a recovery is repeated after its lease expires, before the next event', async (context) => {
     const stage = await openStage(context);
     const [first] = await stage.addSession(0, 'paid');
     const [second] = await stage.addSession(1, 'paid');
@@ -208,7 +209,7 @@ describe('the recovery of a time range on two instances', () => {
     assert.deepEqual(stage.received, [first!.id, second!.id]);
   });
 
-  test('continues on another instance after its process died, and stops if the endpoint is disabled', async (context) => {
+  test('a recovery continues on another instance after its process died, and stops if the endpoint is disabled', async (context) => {
     const stage = await openStage(context);
     const events: MerchantEvent[] = [];
     for (let number = 0; number < 130; number++) events.push(...(await stage.addSession(number, 'paid')));

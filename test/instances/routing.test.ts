@@ -38,7 +38,7 @@ async function openFleet() {
     instances,
     fake,
     advance: (ms: number) => one.clock.advance(ms),
-    /** Refreshes the routing of both instances simultaneously. Returns the number of health transitions by each. */
+    /** Refreshes the routing of both instances simultaneously. Returns the number of health transitions that each instance made. */
     refresh: () => Promise.all(instances.map(({ service }) => service.deps.router.refresh())),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
@@ -91,7 +91,7 @@ async function transitionsOf({ service }: TestService, routeId: string) {
 
 describe('the estimates of the routes, on two instances', () => {
   for (const seed of [1, 2, 3]) {
-    test(`are identical on both instances for any order of reads and updates (seed ${seed})`, async () => {
+    test(`the estimates are identical on both instances for any order of reads and updates (seed ${seed})`, async () => {
       await using fleet = await openFleet();
       const random = createSeededRandom(seed, 0);
       const known = fleet.instances.map(() => emptyEstimates('sandbox'));
@@ -122,7 +122,7 @@ describe('the estimates of the routes, on two instances', () => {
 });
 
 describe('the health of the routes, on two instances', () => {
-  test('changes once if both instances evaluate at the same time; a kind with all routes in standby still takes payments', async () => {
+  test('route health changes once if both instances evaluate it; a kind with all routes in standby still takes payments', async () => {
     await using fleet = await openFleet();
     const [one, other] = fleet.instances;
     fleet.fake.answer = 'refuse';
@@ -184,7 +184,7 @@ async function openFleetWithStandby(): Promise<Fleet> {
   return fleet;
 }
 
-/** Starts a payment on both instances simultaneously. Returns the one payment that probes the route in standby. */
+/** Starts a payment on both instances simultaneously. Returns the only payment that probes the route in standby. */
 async function startAtOnce(fleet: Fleet) {
   const both = await Promise.all(fleet.instances.map((instance) => start(instance)));
   for (const { started } of both) assert(started.outcome === 'continue' && started.url !== null, started.outcome);
@@ -197,7 +197,7 @@ async function startAtOnce(fleet: Fleet) {
 }
 
 describe('a route in standby, on two instances', () => {
-  test('receives one probe at a time from all instances; other payments use another route', async () => {
+  test('a route in standby receives one probe at a time from all instances; other payments use another route', async () => {
     await using fleet = await openFleetWithStandby();
     const [one] = fleet.instances;
     for (let round = 0; round < 8; round++) {

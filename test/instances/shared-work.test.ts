@@ -23,7 +23,7 @@ before(async () => {
 });
 after(() => stack.disposeAsync());
 
-/** Advances the clock of both instances; both then do their due work simultaneously. */
+/** Advances the shared clock. Both instances then do their due work simultaneously. */
 async function pass(ms: number): Promise<void> {
   instances[0].clock.advance(ms);
   await Promise.all(instances.map(({ service }) => service.runDue()));
@@ -51,7 +51,7 @@ const paymentOf = async (id: string) => (await instances[1].service.deps.store.p
 const byNumber = (a: number, b: number) => a - b;
 
 describe('thirty simultaneous refund requests on two instances', () => {
-  test('never exceed the amount of the payment, and each accepted refund reaches the provider once', async () => {
+  test('simultaneous refunds never exceed the amount of the payment, and each accepted refund reaches the provider once', async () => {
     const { id } = await paidPayment();
     const answers = await refundAtOnce(id, { amount: 7 });
     const statuses = answers.map(({ status }) => status).toSorted(byNumber);
@@ -65,7 +65,7 @@ describe('thirty simultaneous refund requests on two instances', () => {
     assert.equal((await instances[0].simulator.chargeOfPayment(id))!.refunded, 4900);
   });
 
-  test('with the same idempotency key for two payments create one refund, and are rejected for the other payment', async () => {
+  test('refund requests with one idempotency key for two payments create one refund, and fail for the other payment', async () => {
     const payments = [await paidPayment(), await paidPayment()];
     const body = { amount: 10, idempotencyKey: 'one-key-of-many-callers' };
     const answers = (await Promise.all(payments.map(({ id }) => refundAtOnce(id, body)))).flat();
@@ -135,13 +135,13 @@ describe('two instances with the same due work', () => {
     return calls.toSorted();
   };
 
-  test('send one inquiry per payment', async () => {
+  test('two instances send one inquiry per payment', async () => {
     const payments = await paymentsAfter((id) => stage.start(id));
     assert.deepEqual(await callsIn(INQUIRY_MS), payments.map(({ id }) => `inquire ${id}`).toSorted());
     for (const { id } of payments) assert.equal((await paymentOf(id)).inquiries, 1);
   });
 
-  test('send each cancellation once', async () => {
+  test('two instances send each cancellation once', async () => {
     const payments = await paymentsAfter(async (id) => {
       await stage.start(id);
       await stage.submit(id, 'cancel');
