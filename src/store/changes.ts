@@ -73,9 +73,9 @@ export function erasesPersonalData(changes: Change[]): boolean {
   return changes.some(({ type }) => type === 'customer_erased' || type === 'session_erased');
 }
 
-/** Sort key of a change set in a transaction, by the locks that it takes, so that two transactions never deadlock. */
+/** Sort key of a change set, named after the rows that it locks. Batches apply their sets in this order, to prevent deadlocks. */
 export function lockOrderOf(changes: Change[]): string {
-  // These sets are last in a batch: they lock rows of many sessions, or rows that all instances write.
+  // Change sets that lock rows of many sessions, or rows that all instances write, are the last in a batch.
   if (changes.some(({ type }) => type === 'recovery_saved' || type === 'events_placed')) return LAST;
   for (const change of changes) {
     if (change.type === 'session_created') return change.session.idempotencyKey ?? '';

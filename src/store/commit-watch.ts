@@ -2,6 +2,7 @@ import { currentOrigin } from '../telemetry/origin.ts';
 import { type Tracing, traced } from '../telemetry/tracing.ts';
 import type { Change, CommitResult, Conflict, Store } from './store.ts';
 
+/** Receiver of the measurements of commits, such as the metrics of the service. */
 export interface CommitObserver {
   /** `seconds`: time from the call until the commit is durable, including the wait in the queue. */
   commit(changes: readonly Change[], outcome: 'done' | 'failed' | Conflict, seconds: number): void;
@@ -9,12 +10,13 @@ export interface CommitObserver {
   batch(sets: number): void;
 }
 
-/** Callback with the change sets of one durable transaction, before their callers continue. */
+/** Called with the change sets of each transaction when it is durable, before the callers of `commit` continue. */
 export type OnBatch = (sets: readonly unknown[]) => void;
 
+/** Result of {@link watchCommits}: a callback for the database driver, and a wrapper of the opened store. */
 export interface CommitWatch {
   onBatch: OnBatch;
-  /** The same store, with its commits measured and traced. */
+  /** Returns the store with a `commit` that is measured and traced. */
   observed<Opened extends Store>(store: Opened): Opened;
 }
 

@@ -7,7 +7,7 @@ import { WEBHOOK_INVARIANTS } from './invariants/webhooks-invariants.ts';
 
 export type { Invariant } from './invariants/invariant.ts';
 
-/** Properties of every committed state, each as one statement that selects the violations. */
+/** All invariants that `tillway doctor` checks. */
 export const INVARIANTS: readonly Invariant[] = [
   ...CHECKOUT_INVARIANTS,
   ...LEDGER_INVARIANTS,

@@ -19,7 +19,7 @@ import { duplicates, invariants, orphans, unknownValues } from './invariant.ts';
 const HEALTH: readonly RouteHealth[] = ['live', 'degraded', 'standby'];
 const LEDGER_STATUSES: readonly LedgerStatus[] = ['pending', 'settled', 'refunded'];
 
-/** Known values of the columns of a table, with the column that names its rows. */
+/** Allowed values of the columns of each table, with the column that contains the ids of its rows. */
 const KNOWN: [table: string, id: string, columns: Record<string, readonly string[]>][] = [
   ['customers', 'id', { status: CUSTOMER_STATUSES, environment: ENVIRONMENTS }],
   ['sessions', 'id', { status: SESSION_STATUSES, environment: ENVIRONMENTS }],
@@ -73,12 +73,12 @@ const PREFIXES = {
 };
 
 // `domain/checkout-state.ts` and `domain/checkout.ts` show why each invariant holds: every change of a checkout goes
-// through `changed` and is committed whole. Instants are compared only if one derives from the other, because a clock can
-// be set back.
+// through `changed` and is committed whole. An invariant compares two times only if one was computed from the other, because
+// a clock can be set back.
 
 /** Records of checkouts, and the agreement between sessions, their payments and their invoices. */
 export const CHECKOUT_INVARIANTS = invariants({
-  // References between records, their agreement and their uniqueness; the schema's indexes are not trusted.
+  // References, agreement and uniqueness of records. The queries find duplicates even if a unique index is damaged or missing.
   known_values: {
     says: 'Every status, environment and kind is a known value.',
     sql: KNOWN.map(([table, id, columns]) => `SELECT ${id} AS id FROM ${table} WHERE ${unknownValues(columns)}`).join(
@@ -92,11 +92,11 @@ export const CHECKOUT_INVARIANTS = invariants({
       .join(' UNION ALL '),
   },
   one_customer_per_email: {
-    says: 'An environment has at most one customer per email address, compared without case.',
+    says: 'An environment has at most one customer per email address; upper and lower case are the same.',
     sql: duplicates('customers', 'environment, email_key'),
   },
   customer_email_key: {
-    says: "The lookup key of a customer is the customer's own email address.",
+    says: "The lookup key of a customer is the customer's email address in lower case.",
     sql: 'SELECT id FROM customers WHERE email_key <> LOWER(email)',
   },
   one_session_per_key: {
@@ -127,8 +127,8 @@ export const CHECKOUT_INVARIANTS = invariants({
     sql: orphans('invoices', 'payment_id', 'payments', [], { or: 'parent.invoice_id <> child.id' }),
   },
   payment_fees: {
-    says: "No part of a payment is negative: no fee, not the net, not the provider's cost or payout.",
-    // Not stored: the merchant's net (amount less the gateway fee) and the total (amount plus the buyer fee).
+    says: "The fees, the net, the provider's cost and the provider's payout of a payment are at least 0.",
+    // The table does not store the merchant's net (amount less the gateway fee) and the total (amount plus the buyer fee).
     sql: `SELECT id FROM payments
       WHERE buyer_fee < 0 OR gateway_fee < 0 OR amount - gateway_fee < 0
         OR provider_cost < 0 OR amount + buyer_fee - provider_cost < 0`,
@@ -141,15 +141,15 @@ export const CHECKOUT_INVARIANTS = invariants({
         OR (status IN ('routed', 'expired')) <> (attempts = 0)`,
   },
   session_attempts: {
-    says: 'A session counts at most as many attempts as it has payments, and zero only without payments.',
-    // Failing over to the next route is another payment of the same attempt.
+    says: 'A session has at most as many attempts as payments, and a session with a payment has at least one attempt.',
+    // A failover to the next route creates another payment of the same attempt.
     sql: `SELECT session.id AS id FROM sessions AS session
       LEFT JOIN (SELECT session_id, COUNT(*) AS number FROM payments GROUP BY session_id) AS made
         ON made.session_id = session.id
       WHERE session.attempts > COALESCE(made.number, 0) OR (session.attempts = 0 AND made.number > 0)`,
   },
   one_paid_payment: {
-    says: 'At most one payment pays a session; surplus payments do not count.',
+    says: 'A session has at most one paid payment, not counting surplus payments.',
     sql: duplicates('payments', 'session_id', { id: 'session_id', where: "status = 'paid' AND surplus = 0" }),
   },
   one_paid_invoice: {
@@ -161,7 +161,7 @@ export const CHECKOUT_INVARIANTS = invariants({
     sql: duplicates('payments', 'session_id', { id: 'session_id', where: "status = 'pending'" }),
   },
   paid_session_payment: {
-    says: 'A session is paid if and only if a payment pays it.',
+    says: 'A session is paid if and only if it has a paid payment that is not a surplus.',
     sql: `SELECT DISTINCT session.id AS id FROM sessions AS session
       LEFT JOIN payments AS payment
         ON payment.session_id = session.id AND payment.status = 'paid' AND payment.surplus = 0
@@ -174,15 +174,15 @@ export const CHECKOUT_INVARIANTS = invariants({
       WHERE (session.status = 'paid') <> (invoice.id IS NOT NULL)`,
   },
   pending_session: {
-    says: 'Only pending sessions have a pending payment; a pending session without one has a deadline for the next attempt.',
+    says: 'Only pending sessions have a pending payment; a pending session without a pending payment has a deadline for the next attempt.',
     sql: `SELECT DISTINCT session.id AS id FROM sessions AS session
       LEFT JOIN payments AS payment ON payment.session_id = session.id AND payment.status = 'pending'
       WHERE (payment.id IS NOT NULL AND session.status <> 'pending')
         OR (session.retry_until IS NOT NULL) <> (session.status = 'pending' AND payment.id IS NULL)`,
   },
   session_wakes: {
-    says: 'A session in progress is scheduled for its next change, or for the end of a worker lease; a final session is not scheduled.',
-    // The stored time can be later: a worker that claims a due session postpones it until its lease ends.
+    says: 'A session that is routed or pending has a wake time, which is not before its next due change; no other session has a wake time.',
+    // The wake time can be later than that: a worker that claims a due session moves the time to the end of its lease.
     sql: `SELECT DISTINCT session.id AS id FROM sessions AS session
       LEFT JOIN payments AS payment ON payment.session_id = session.id AND payment.status = 'pending'
       WHERE (session.wake_at IS NULL) <> (session.status NOT IN ('routed', 'pending'))
@@ -193,7 +193,7 @@ export const CHECKOUT_INVARIANTS = invariants({
           ELSE payment.timeout_at END`,
   },
   payment_state: {
-    says: 'A payment has a failure code if and only if it failed; a failure reason requires failed, a scheduled inquiry pending, a ledger status paid.',
+    says: 'A payment has a failure code if it failed; only failed payments have a failure code or reason, only pending ones an inquiry time, only paid ones a ledger status.',
     sql: `SELECT id FROM payments
       WHERE (status = 'failed') <> (failure_code IS NOT NULL) OR (failure_reason IS NOT NULL AND status <> 'failed')
         OR (inquire_at IS NOT NULL AND status <> 'pending')
@@ -209,7 +209,7 @@ export const CHECKOUT_INVARIANTS = invariants({
           OR COALESCE(session.status, '') <> 'paid')`,
   },
   invoice_status: {
-    says: 'An invoice is open, void or paid for a payment that is pending, failed or paid; the invoice of a surplus payment is void.',
+    says: 'An invoice is open while its payment is pending, void if the payment failed or is a surplus, and otherwise paid.',
     sql: `SELECT invoice.id AS id FROM invoices AS invoice
       JOIN payments AS payment ON payment.id = invoice.payment_id
       WHERE invoice.status <> CASE

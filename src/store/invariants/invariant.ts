@@ -8,12 +8,12 @@ export interface Invariant {
   sql: string;
 }
 
-/** Builds invariants from descriptions by name, whose `sql` selects every violation in any order. */
+/** Builds invariants from a record by name. The `sql` of an entry selects all violations, unsorted and without a limit. */
 export function invariants(described: Record<string, Omit<Invariant, 'name'>>): readonly Invariant[] {
   return Object.entries(described).map(([name, { says, sql }]) => ({ name, says, sql: `${sql} ORDER BY id LIMIT ?1` }));
 }
 
-/** `'a', 'b'`, for `IN`. */
+/** Values as a list of SQL string literals for `IN`: `'a', 'b'`. */
 export function sqlList(values: readonly string[]): string {
   return values.map((value) => `'${value}'`).join(', ');
 }
@@ -25,7 +25,7 @@ export function unknownValues(columns: Record<string, readonly string[]>): strin
     .join(' OR ');
 }
 
-/** SQL of the rows of `table` whose `column` names no row of `parent`, or one with other values in the columns `same`. */
+/** SQL of the rows of `table` whose `column` names no row of `parent`, or a row with other values in the columns `same`. */
 export function orphans(
   table: string,
   column: string,
@@ -38,7 +38,7 @@ export function orphans(
     WHERE ${['parent.id IS NULL', ...differs, or].join(' OR ')}`;
 }
 
-/** SQL of duplicates: the newest of several rows of `table` with equal values in `columns`. */
+/** SQL of duplicates: of each group of rows of `table` with equal values in `columns`, the newest row. */
 export function duplicates(table: string, columns: string, { id = 'MAX(id)', where = '1 = 1' } = {}): string {
   return `SELECT ${id} AS id FROM ${table} WHERE ${where} GROUP BY ${columns} HAVING COUNT(*) > 1`;
 }

@@ -8,7 +8,7 @@ const OF_REFUNDS: readonly PostingKind[] = ['refund', 'refund_paid', 'refund_fai
 const NET = '(payment.amount - payment.gateway_fee)';
 const TOTAL = '(payment.amount + payment.buyer_fee)';
 
-/** SQL of the amount that a payment's capture posts to each account; see docs/decisions/ledger.md. */
+/** SQL of the amounts that the capture of a payment posts, by account; docs/decisions/ledger.md explains them. */
 const CAPTURED: Amounts = {
   provider_clearing: `${TOTAL} - payment.provider_cost`,
   provider_cost: 'payment.provider_cost',
@@ -27,19 +27,19 @@ const REFUND_PAID: Amounts = {
   provider_cost: '-refund.cost_share',
 };
 
-/** SQL of the postings of a kind, one per row, with their amount in every account. */
+/** SQL of the postings of a kind: one row per posting, with one column per account. */
 function postedSql(kind: PostingKind): string {
   const sums = ACCOUNTS.map((name) => `SUM(CASE WHEN account = '${name}' THEN amount ELSE 0 END) AS ${name}`);
   return `(SELECT posting_id, MIN(payment_id) AS payment_id, MIN(refund_id) AS refund_id, ${sums.join(', ')}
     FROM ledger_entries WHERE kind = '${kind}' GROUP BY posting_id) AS posted`;
 }
 
-/** SQL condition: a posting differs from these amounts, or has an amount in another account. */
+/** SQL condition: the posting's amount in an account differs from `amounts`, which is 0 for each account that it omits. */
 function differsSql(amounts: Amounts): string {
   return ACCOUNTS.map((account) => `posted.${account} <> ${amounts[account] ?? '0'}`).join(' OR ');
 }
 
-/** SQL of the payments whose state requires a posting that is missing, or does not allow one that exists. */
+/** SQL of the payments without a posting that `happened` requires, or with a posting although `booked` does not hold. */
 function postingSql(kind: PostingKind, happened: string, booked: string): string {
   return `SELECT payment.id AS id FROM payments AS payment
     WHERE ${happened} AND NOT ${bookedSql(`payment.id || ':${kind}'`)}
@@ -51,7 +51,7 @@ function bookedSql(postingId: string): string {
   return `EXISTS (SELECT 1 FROM ledger_entries AS booked WHERE booked.posting_id = ${postingId} AND booked.line = 0)`;
 }
 
-/** SQL condition: a payment has other postings than its capture and its settlement. */
+/** SQL condition: a payment has a posting for a refund, a reversal or an adjustment. */
 const CORRECTED = `EXISTS (SELECT 1 FROM ledger_entries AS other WHERE other.session_id = payment.session_id
   AND other.line = 0 AND other.payment_id = payment.id AND other.kind NOT IN ('paid', 'settled', 'cost', 'payout'))`;
 
@@ -74,7 +74,7 @@ export const LEDGER_INVARIANTS = invariants({
     sql: "SELECT 'ledger_entries' AS id WHERE (SELECT COUNT(*) FROM ledger_guards) < 3",
   },
   posting_balance: {
-    says: 'A posting has at least two entries with the same payment, kind, environment and time, and they sum to 0.',
+    says: 'A posting has at least two entries, which have the same payment, kind, environment and time, and sum to 0.',
     sql: `SELECT posting_id AS id FROM ledger_entries GROUP BY posting_id
       HAVING COUNT(*) < 2 OR SUM(amount) <> 0 OR MIN(line) <> 0 OR MIN(payment_id) <> MAX(payment_id)
         OR MIN(kind) <> MAX(kind) OR MIN(environment) <> MAX(environment) OR MIN(created) <> MAX(created)`,
@@ -122,8 +122,8 @@ export const LEDGER_INVARIANTS = invariants({
         WHERE entry.refund_id IS NOT NULL AND COALESCE(refund.payment_id, '') <> entry.payment_id`,
   },
   capture_first: {
-    says: 'Every settlement or refund in the ledger has a capture of the same payment, or an adjustment that owes the money to the buyer.',
-    // An adjustment owes the buyer the money that was never booked as a payment.
+    says: 'A payment with any ledger entry has a capture posting or an adjustment posting.',
+    // An adjustment books money that the provider received and that was never booked as a payment.
     sql: `SELECT DISTINCT entry.payment_id AS id FROM ledger_entries AS entry
       WHERE entry.kind <> 'paid' AND entry.kind <> 'adjustment'
         AND NOT ${bookedSql("entry.payment_id || ':paid'")}
@@ -131,12 +131,12 @@ export const LEDGER_INVARIANTS = invariants({
           AND other.line = 0 AND other.payment_id = entry.payment_id AND other.kind = 'adjustment')`,
   },
   capture_amounts: {
-    says: 'A capture posts the total, cost, net and fees of the payment; a surplus payment is posted as owed to the buyer.',
+    says: 'A capture posts the total, cost, net and fees of its payment; the capture of a surplus payment posts the total as owed to the buyer.',
     sql: `SELECT payment.id AS id FROM ${postedSql('paid')} JOIN payments AS payment ON payment.id = posted.payment_id
       WHERE ${differsSql(CAPTURED)}`,
   },
   settlement_amounts: {
-    says: 'A settlement pays the merchant the net of the payment, or less after refunds.',
+    says: 'A settlement posting pays the merchant the net of the payment, or another amount after a refund, reversal or adjustment.',
     sql: `SELECT payment.id AS id FROM ${postedSql('settled')} JOIN payments AS payment ON payment.id = posted.payment_id
       WHERE ${differsSql({
         merchant_payable: '-(posted.provider_clearing + posted.operator_cash)',
@@ -157,14 +157,14 @@ export const LEDGER_INVARIANTS = invariants({
         OR payment.environment <> settlement.environment OR settlement.amount <> COALESCE(entry.amount, 0)`,
   },
   refund_amounts: {
-    says: 'A refund posts its own amount and shares.',
+    says: 'The postings of a refund have the amount and the shares of the refund.',
     sql: `SELECT refund.id AS id FROM ${postedSql('refund')} JOIN refunds AS refund ON refund.id = posted.refund_id
         WHERE ${differsSql(REFUND_OWED)}
       UNION SELECT refund.id AS id FROM ${postedSql('refund_paid')} JOIN refunds AS refund ON refund.id = posted.refund_id
         WHERE ${differsSql(REFUND_PAID)}`,
   },
   actual_cost: {
-    says: "A payment has a cost posting if and only if the provider's actual charge differs from the estimate, and it posts the difference.",
+    says: "A payment has a cost posting if and only if the provider's actual charge differs from the estimate; the posting books the difference.",
     sql: `SELECT payment.id AS id FROM payments AS payment
       WHERE COALESCE(payment.actual_cost, payment.provider_cost) <> payment.provider_cost
         AND NOT ${bookedSql("payment.id || ':cost'")}
@@ -175,12 +175,12 @@ export const LEDGER_INVARIANTS = invariants({
         })}`,
   },
   payout_amounts: {
-    says: "A payout posting moves money between the provider and the operator's bank account only.",
+    says: "A payout posting only moves money between the provider and the operator's bank account.",
     sql: `SELECT posted.payment_id AS id FROM ${postedSql('payout')}
       WHERE ${differsSql({ operator_cash: '-posted.provider_clearing', provider_clearing: '-posted.operator_cash' })}`,
   },
   reversal_amounts: {
-    says: 'The reversal postings of a payment add up to the amounts and charges of its reversals, and its reversed total to the amounts.',
+    says: 'The reversal postings of a payment equal the amounts and charges of its reversals; its reversed total equals the amounts.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN (SELECT payment_id, SUM(taken) AS taken, SUM(fee) AS fee FROM reversals GROUP BY payment_id) AS made
         ON made.payment_id = payment.id

@@ -2,7 +2,7 @@ import { DISCREPANCY_KINDS, DISCREPANCY_STATUSES, RESOLUTIONS } from '../../doma
 import { ERASED_BODY } from '../../domain/personal-data.ts';
 import { duplicates, invariants, orphans, sqlList } from './invariant.ts';
 
-// Refunds of a wrong amount do not count: that money was never booked as part of the payment.
+// Excludes refunds of a wrong amount, because the wrong amount was never booked as part of the payment.
 const SUMS = `SELECT payment_id,
     SUM(CASE WHEN status = 'succeeded' THEN amount ELSE 0 END) AS refunded,
     SUM(CASE WHEN status = 'pending' THEN amount ELSE 0 END) AS pending,
@@ -25,7 +25,7 @@ export const MONEY_INVARIANTS = invariants({
       WHERE (flagged = 0) <> (outcome IN ('applied', 'ignored'))`,
   },
   message_session: {
-    says: 'A provider message has a session; without a flag, it names only a payment of that session, and a payment or a payout a valid amount.',
+    says: 'A provider message has a session; without a flag, it names no payment of another session, and a payment or settlement has a valid amount.',
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
       LEFT JOIN sessions AS session ON session.id = message.session_id
       LEFT JOIN payments AS payment ON payment.id = message.payment_id
@@ -45,7 +45,7 @@ export const MONEY_INVARIANTS = invariants({
         OR REPLACE(payment.route, '"provider":"' || message.provider || '"', '') = payment.route)`,
   },
   applied_message: {
-    says: 'A session with an applied message has been started; if the message reported a payment as paid, the session is paid.',
+    says: 'The session of an applied message is neither routed nor expired; if the message reported a payment as paid, the session is paid.',
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
       JOIN sessions AS session ON session.id = message.session_id
       LEFT JOIN payments AS payment ON payment.id = message.payment_id
@@ -53,8 +53,8 @@ export const MONEY_INVARIANTS = invariants({
         OR (message.status = 'paid' AND (session.status <> 'paid' OR COALESCE(payment.status, 'paid') <> 'paid')))`,
   },
   money_has_message: {
-    // A later message about the same payment can be applied for the provider's charge.
-    says: 'Every paid payment, also a surplus one, has an applied message or an accepted wrong amount, and every applied message has a payment.',
+    // Counts the messages of a payment once: a later message about it can be applied for the provider's charge alone.
+    says: 'Every paid payment has an applied message or an accepted wrong amount, and every applied report of money has a paid payment.',
     sql: `SELECT session_id AS id FROM (
         SELECT session_id, 1 AS paid, 0 AS reported, 0 AS accepted FROM payments WHERE status = 'paid'
         UNION ALL SELECT session_id, 0, COUNT(DISTINCT COALESCE(payment_id, event_id)), 0 FROM provider_messages
@@ -83,7 +83,7 @@ export const MONEY_INVARIANTS = invariants({
     sql: orphans('refunds', 'payment_id', 'payments', ['session_id', 'environment'], { or: 'child.amount <= 0' }),
   },
   refund_shares: {
-    says: 'The shares of the merchant and the gateway add up to the amount of a refund, or to 0 for surplus money and wrong amounts.',
+    says: 'The shares of the merchant and the gateway add up to the amount of a refund, or to 0 for a surplus or a wrong amount.',
     sql: `SELECT id FROM refunds
       WHERE merchant_share + gateway_share NOT IN (0, amount)
         OR (merchant_share + gateway_share = 0 AND COALESCE(reason, '') IN ('requested_by_customer', 'duplicate', 'fraudulent')
@@ -105,19 +105,19 @@ export const MONEY_INVARIANTS = invariants({
     sql: 'SELECT id FROM refunds WHERE (idempotency_key IS NULL) <> (request_hash IS NULL)',
   },
   payment_refunds: {
-    says: 'The refund totals of a payment (succeeded, pending, from the gateway, from the cost) equal the sums of its refunds.',
+    says: 'The refund totals of a payment (succeeded, pending, share of the gateway, share of the cost) equal the sums of its refunds.',
     sql: `SELECT payment.id AS id FROM payments AS payment LEFT JOIN (${SUMS}) AS made ON made.payment_id = payment.id
       WHERE payment.refunded <> COALESCE(made.refunded, 0) OR payment.refund_pending <> COALESCE(made.pending, 0)
         OR payment.refund_gateway <> COALESCE(made.gateway, 0) OR payment.refund_cost <> COALESCE(made.cost, 0)`,
   },
   refund_bound: {
-    says: 'The succeeded and pending refunds of a payment are at most its amount.',
+    says: 'The succeeded and pending refunds of a payment are at most its total less its shortfall.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       WHERE payment.refunded < 0 OR payment.refund_pending < 0 OR payment.refunded + payment.refund_pending > ${TOTAL}
         OR (payment.status <> 'paid' AND payment.refunded + payment.refund_pending <> 0)`,
   },
   ledger_status: {
-    says: 'A paid payment is refunded if and only if all of it is refunded; otherwise it is settled if and only if a settlement is recorded.',
+    says: 'The ledger status of a paid payment is refunded if its whole total is refunded, otherwise settled if it is settled, otherwise pending.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       WHERE payment.status = 'paid' AND payment.ledger_status <> CASE
         WHEN payment.refunded = ${TOTAL} THEN 'refunded' WHEN payment.settled = 1 THEN 'settled' ELSE 'pending' END`,
@@ -129,15 +129,15 @@ export const MONEY_INVARIANTS = invariants({
         SELECT 1 FROM refunds WHERE refunds.payment_id = payment.id AND refunds.reason = 'surplus')`,
   },
   refund_message: {
-    says: 'A message about a refund names a refund of its session; without a flag, it also has the amount of that refund.',
+    says: 'A message about a refund names a refund of its session; a message without a flag also has the amount of that refund.',
     sql: `SELECT message.provider || ' ' || message.event_id AS id FROM provider_messages AS message
       LEFT JOIN refunds AS refund ON refund.id = message.refund_id
       WHERE message.refund_id IS NOT NULL AND (refund.id IS NULL OR refund.session_id <> message.session_id
         OR (message.flagged = 0 AND message.amount <> refund.amount))`,
   },
-  // Discrepancies, and the postings of the decisions about them.
+  // Discrepancies, and the postings of their resolutions.
   discrepancy_state: {
-    says: 'A discrepancy has a known kind, a resolution and its time if and only if it is resolved, and a refund in progress only while open.',
+    says: 'A discrepancy has a known kind; it has a resolution and a resolution time if and only if it is resolved; only open ones have a refund in progress.',
     sql: `SELECT id FROM discrepancies
       WHERE kind NOT IN (${sqlList(DISCREPANCY_KINDS)}) OR status NOT IN (${sqlList(DISCREPANCY_STATUSES)})
         OR COALESCE(resolution, 'accepted') NOT IN (${sqlList(RESOLUTIONS)}) OR version < 1
@@ -181,7 +181,7 @@ export const MONEY_INVARIANTS = invariants({
           AND (discrepancy.received >= message.amount OR report.amount >= message.amount))`,
   },
   wrong_amount_beyond: {
-    says: 'The open excess of a wrong amount is the reported amount less the accounted amount.',
+    says: 'The subject of an open wrong amount names the payment and the part of its money that is accounted for.',
     sql: `SELECT discrepancy.id AS id FROM discrepancies AS discrepancy
       JOIN payments AS payment ON payment.id = discrepancy.payment_id
         AND payment.session_id = discrepancy.session_id
@@ -190,7 +190,7 @@ export const MONEY_INVARIANTS = invariants({
         AND discrepancy.subject <> payment.id || CASE WHEN ${ACCOUNTED} = 0 THEN '' ELSE '/' || ${ACCOUNTED} END`,
   },
   payment_returns: {
-    says: 'The totals of refunded wrong amounts of a payment (refunded or pending, and failed) equal its discrepancies.',
+    says: 'The totals of a payment for refunds of wrong amounts (succeeded or pending, and failed) equal the sums of these refunds.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM refunds
         WHERE reason = 'mismatch' AND status <> 'failed' GROUP BY payment_id) AS made ON made.payment_id = payment.id
@@ -201,7 +201,7 @@ export const MONEY_INVARIANTS = invariants({
       WHERE payment.returned <> COALESCE(made.amount, 0) OR payment.owed <> COALESCE(failed.amount, 0)`,
   },
   discrepancy_refund: {
-    says: 'An open discrepancy is in refund if and only if a refund of its money is pending; a refunded one has a succeeded refund.',
+    says: 'An open discrepancy is marked as in refund if and only if a refund of its money is pending; a refunded discrepancy has a succeeded refund.',
     sql: `SELECT discrepancy.id AS id FROM discrepancies AS discrepancy
       WHERE (discrepancy.status = 'open' AND discrepancy.kind IN ('surplus', 'amount_mismatch')
           AND (discrepancy.refunding = 1) <> EXISTS (
@@ -214,7 +214,7 @@ export const MONEY_INVARIANTS = invariants({
           WHERE refund.id = discrepancy.refund_id AND refund.status = 'succeeded'))`,
   },
   discrepancy_accepted: {
-    says: 'A surplus is marked accepted if and only if its discrepancy was accepted; the shortfall of a payment equals its posting.',
+    says: 'A surplus is marked accepted if and only if its discrepancy was accepted; the shortfall of a payment equals its adjustment posting.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM ledger_entries
         WHERE kind = 'adjustment' AND account = 'merchant_payable' GROUP BY payment_id) AS borne
@@ -228,7 +228,7 @@ export const MONEY_INVARIANTS = invariants({
         OR payment.shortfall <> CASE WHEN payment.surplus = 1 THEN 0 ELSE COALESCE(borne.amount, 0) END`,
   },
   buyer_owed: {
-    says: 'The ledger owes the buyer exactly the refunds in progress, the failed refunds of wrong amounts, and surplus that is not accepted.',
+    says: 'The ledger owes the buyer exactly the pending refunds, the failed refunds of wrong amounts, and each surplus that is not accepted.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM ledger_entries
         WHERE account = 'buyer_refunds_payable' GROUP BY payment_id) AS booked ON booked.payment_id = payment.id
@@ -240,7 +240,7 @@ export const MONEY_INVARIANTS = invariants({
   },
   // Personal data of buyers who were erased.
   erased_customer: {
-    says: 'A customer has a placeholder address if and only if it is erased, and a block reason only while it is blocked.',
+    says: 'A customer has a placeholder email address if and only if the customer is erased; only blocked customers have a block reason.',
     sql: `SELECT customer.id AS id FROM customers AS customer
       WHERE (customer.status = 'erased') <> (customer.email = ${PLACEHOLDER})
         OR (customer.status <> 'blocked' AND customer.status_reason IS NOT NULL)`,
@@ -253,7 +253,7 @@ export const MONEY_INVARIANTS = invariants({
         OR COALESCE(session.idempotency_key, 'erased:') NOT LIKE 'erased:%')`,
   },
   erased_records: {
-    says: 'An erased customer has no metadata, provider bodies, reasons, receiver responses or notes; erase the customer again.',
+    says: 'The records of an erased customer contain no metadata, callback bodies, failure reasons, webhook responses or notes; to repair, erase the customer again.',
     sql: `SELECT DISTINCT session.id AS id FROM customers AS customer
       JOIN sessions AS session ON session.customer_id = customer.id
       WHERE customer.status = 'erased' AND (

@@ -4,12 +4,12 @@ import { ENVIRONMENTS } from '../../domain/route.ts';
 import { duplicates, invariants, orphans, sqlList, unknownValues } from './invariant.ts';
 
 // `domain/route-outcome.ts`, `routing/health-machine.ts` and `operations/routing/` show why each invariant holds:
-// outcomes commit with their attempt, a health transition with the new health record, and a decision with the session or
-// payment that uses it.
+// an outcome is committed together with the change of its payment, a health transition together with the new health record,
+// and a decision together with the session or payment that uses it.
 
 type Counts = [successes: number, failures: number, neutrals: number];
 
-/** All possible outcomes by stage and result, with their counts. */
+/** All possible outcomes: stage, result, and the counts that the outcome adds to the evidence about its route. */
 const COUNTS: [stage: RouteOutcome['stage'], result: RouteOutcome['result'], ...Counts][] = [
   ['unclear', 'refused', 0, REFUSAL_WEIGHT, 0],
   ['handoff', 'accepted', 0, 0, 0],
@@ -19,12 +19,12 @@ const COUNTS: [stage: RouteOutcome['stage'], result: RouteOutcome['result'], ...
   ['result', 'paid', 1, 0, 0],
   ['result', 'failed', 0, 1, 0],
   ['result', 'neutral', 0, 0, 1],
-  // A provider report reverses the weight of the uncertain handoff.
+  // A provider report about an uncertain handoff reverses the failure weight that the handoff added.
   ['handoff', 'accepted', 0, -REFUSAL_WEIGHT, 0],
   ['result', 'paid', 1, -REFUSAL_WEIGHT, 0],
   ['result', 'failed', 0, 1 - REFUSAL_WEIGHT, 0],
   ['result', 'neutral', 0, -REFUSAL_WEIGHT, 1],
-  // Late money reverses the failure that was counted before.
+  // Late money reverses the failure or the neutral result that the payment added when it ended.
   ['late', 'paid', 1, -REFUSAL_WEIGHT, 0],
   ['late', 'paid', 1, -1, 0],
   ['late', 'paid', 1, 0, -1],
@@ -35,9 +35,9 @@ const UNKNOWN = unknownValues({ environment: ENVIRONMENTS, scope: KEY_SCOPES, so
 
 /** Invariants of routing, the test clock and API keys. */
 export const ROUTING_INVARIANTS = invariants({
-  // Outcomes of attempts, health of routes, and decisions.
+  // Outcomes of payments.
   failure_source: {
-    says: 'A payment has a failure source if and only if it failed: the route or the service for a rejected handoff, the buyer for an abandoned payment.',
+    says: 'A payment has a failure source if and only if it failed: route or gateway for a refused handoff, buyer for an abandoned payment.',
     sql: `SELECT id FROM payments
       WHERE (status = 'failed') <> (failure_source IS NOT NULL)
         OR (failure_code = 'handoff_refused' AND failure_source NOT IN ('route', 'gateway'))
@@ -53,7 +53,7 @@ export const ROUTING_INVARIANTS = invariants({
     }),
   },
   outcome_counts: {
-    says: 'A route outcome has the counts of its stage and result; only a paid result has a duration, and it has one after a handoff outcome.',
+    says: 'A route outcome has the counts of its stage and result; only a paid result has a duration, which is required if the payment has a handoff outcome.',
     sql: `SELECT DISTINCT payment_id AS id FROM route_outcomes
       WHERE stage || ' ' || result || ' ' || successes || ' ' || failures || ' ' || neutrals NOT IN (${sqlList(
         COUNTS.map((words) => words.join(' ')),
@@ -63,7 +63,7 @@ export const ROUTING_INVARIANTS = invariants({
           AND payment_id IN (SELECT payment_id FROM route_outcomes WHERE stage IN ('unclear', 'handoff')))`,
   },
   outcome_sum: {
-    says: 'The route outcomes of a payment add up to its final outcome, and to nothing while it is pending, unless its handoff is uncertain.',
+    says: 'The route outcomes of a payment add up to its final result; those of a pending payment add up to 0, or to the weight of its uncertain handoff.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN (
         SELECT payment_id, SUM(successes) AS successes, SUM(failures) AS failures, SUM(neutrals) AS neutrals
@@ -78,14 +78,14 @@ export const ROUTING_INVARIANTS = invariants({
           WHEN payment.failure_source IN ('buyer', 'issuer') AND payment.handoff_unclear = 0 THEN 1 ELSE 0 END`,
   },
   handoff_outcome: {
-    says: 'A payment with a provider payment id has an accepted handoff, unless it is paid; no other payment has one.',
+    says: "A payment with the provider's payment id has a handoff outcome, unless it is paid; a payment without it has no accepted handoff.",
     // If money arrives before the answer to the handoff, the answer adds no outcome.
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN route_outcomes AS outcome ON outcome.payment_id = payment.id AND outcome.stage = 'handoff'
       WHERE (payment.provider_reference IS NULL AND outcome.result = 'accepted')
         OR (payment.provider_reference IS NOT NULL AND payment.status <> 'paid' AND outcome.payment_id IS NULL)`,
   },
-  // Health of routes and its history, sorted by version, because ids come from different clocks.
+  // Health of routes and its history. The history is sorted by version, because instances with different clocks create the ids.
   health_record: {
     says: 'The health record of a route is complete, and its state and version equal the columns beside it.',
     sql: `SELECT route_id AS id FROM route_health
@@ -94,7 +94,7 @@ export const ROUTING_INVARIANTS = invariants({
   },
   transition_chain: {
     says: 'A health transition starts in the state in which the previous one ended, with a higher version.',
-    // Exempt: a standby override that expired. The route then continues as degraded, without a transition of its own.
+    // When an override to standby expires, the route becomes degraded without a transition.
     sql: `SELECT id FROM (
         SELECT id, version, from_state, LAG(version) OVER history AS version_before,
           LAG(to_state) OVER history AS state_before, LAG(cause) OVER history AS cause_before
@@ -122,7 +122,7 @@ export const ROUTING_INVARIANTS = invariants({
       WHERE rules.version < 1 OR (rules.version > 1 AND earlier.version IS NULL)`,
   },
   snapshot_rules: {
-    says: 'A snapshot names an existing version of the rules, or 0 for none.',
+    says: 'A snapshot names an existing version of the rules, or 0 if no rules exist.',
     sql: `SELECT snapshot.id AS id FROM routing_snapshots AS snapshot
       LEFT JOIN routing_rules AS rules ON snapshot.body LIKE '{"rulesVersion":' || rules.version || ',%'
       WHERE rules.version IS NULL AND snapshot.body NOT LIKE '{"rulesVersion":0,%'`,
@@ -132,7 +132,7 @@ export const ROUTING_INVARIANTS = invariants({
     sql: orphans('routing_decisions', 'snapshot_id', 'routing_snapshots', ['environment']),
   },
   decision_payment: {
-    says: 'A decision names a payment and its session, with the same environment, or neither.',
+    says: 'A decision names a payment and its session in the same environment, or no payment and no session.',
     sql: `SELECT decision.id AS id FROM routing_decisions AS decision
       LEFT JOIN payments AS payment ON payment.id = decision.payment_id
       WHERE (decision.session_id IS NULL) <> (decision.payment_id IS NULL)
@@ -151,7 +151,7 @@ export const ROUTING_INVARIANTS = invariants({
       WHERE REPLACE(decision.body, '"chosen":"' || outcome.route_id || '","greedy":', '') = decision.body`,
   },
   session_decision: {
-    says: "The decision behind a session's offer exists, has the same environment, and names no payment.",
+    says: "The decision that chose a session's quote exists, has the same environment, and names no payment.",
     sql: `SELECT session.id AS id FROM sessions AS session
       LEFT JOIN routing_decisions AS decision ON decision.id = session.decision_id
       WHERE session.decision_id IS NOT NULL
@@ -159,7 +159,7 @@ export const ROUTING_INVARIANTS = invariants({
   },
   // Invariants of the test clock.
   test_clock: {
-    says: 'At most one test clock exists; its time is between the real time and its target, and below the target only during an advance.',
+    says: 'At most one test clock exists; its time is between the real time and its target, and before the target only during an advance.',
     sql: `SELECT CAST(id AS TEXT) AS id FROM test_clock
       WHERE id <> 1 OR version < 1 OR offset_ms < 0 OR offset_ms > goal_ms OR (target IS NULL AND offset_ms < goal_ms)`,
   },
@@ -174,7 +174,7 @@ export const ROUTING_INVARIANTS = invariants({
     sql: `SELECT id FROM api_keys WHERE SUBSTR(id, 1, 4) <> 'key_' OR ${UNKNOWN}`,
   },
   api_key_hash: {
-    says: 'An API key has a unique hash and its last four characters.',
+    says: 'An API key has a unique hash and its last four characters for display.',
     sql: `SELECT id FROM api_keys WHERE LENGTH(key_hash) <> 64 OR LENGTH(last4) <> 4
       OR key_hash IN (SELECT key_hash FROM api_keys GROUP BY key_hash HAVING COUNT(*) > 1)`,
   },

@@ -1,14 +1,14 @@
 import { EVERY_TYPE, MAX_EARLIER_SECRETS, MAX_ENDPOINTS, STATUS_TYPES } from '../../domain/webhook-endpoint.ts';
 import { duplicates, invariants, orphans, sqlList } from './invariant.ts';
 
-/** Sessions without an event that they must have, or with one that they cannot have. */
+/** SQL of the sessions that lack an event of `type` although `announced` holds, or have one although `possible` does not. */
 function eventSql(type: string, announced: string, possible: string): string {
   return `SELECT DISTINCT session.id AS id FROM sessions AS session
     LEFT JOIN events AS event ON event.session_id = session.id AND event.type = '${type}'
     WHERE (${announced} AND event.id IS NULL) OR (event.id IS NOT NULL AND NOT (${possible}))`;
 }
 
-/** Place of the type of an event in the order of a session; disputes and refunds can alternate. */
+/** SQL of the rank of an event by its type: lower ranks come first in a session. Refunds and disputes have the same rank. */
 function rankOf(event: string): string {
   return `CASE ${event}.type WHEN 'payment.provider_pending' THEN 1 WHEN 'payment.failed' THEN 2 WHEN 'payment.paid' THEN 3 ELSE 4 END`;
 }
@@ -20,7 +20,7 @@ const DELETED = sqlList(['deleting', 'deleted']);
 export const WEBHOOK_INVARIANTS = invariants({
   // Merchant events and their deliveries. An event commits together with the change of its session's status.
   event_id: {
-    says: 'The id of an event is evt_<session>_<status>, or has a refund or a dispute after evt_<session>_; its type agrees.',
+    says: 'The id of an event is evt_<session>_<status>, followed by the id of the refund or dispute if it has one; the status agrees with its type.',
     sql: `SELECT id FROM events
       WHERE type NOT IN (${sqlList(EVERY_TYPE)})
         OR CASE WHEN type IN (${STATUSES}) THEN id ELSE SUBSTR(id, 1, LENGTH(session_id) + 18) END
@@ -28,7 +28,7 @@ export const WEBHOOK_INVARIANTS = invariants({
             || CASE type WHEN 'payment.refunded' THEN '_ref_' WHEN 'payment.disputed' THEN '_rev_' ELSE '' END`,
   },
   refund_event: {
-    says: 'An event of a refund has a refund of its session that succeeded or failed; an event of its failure has one that failed.',
+    says: 'A refund event names a refund of its session that succeeded or failed; an event of a failed refund names a failed refund.',
     sql: `SELECT event.id AS id FROM events AS event
       LEFT JOIN refunds AS refund ON refund.session_id = event.session_id AND refund.status <> 'pending'
         AND (event.id = 'evt_' || event.session_id || '_refunded_' || refund.id
@@ -46,7 +46,7 @@ export const WEBHOOK_INVARIANTS = invariants({
     }),
   },
   event_order: {
-    says: 'The events of a session are in the order provider_pending, failed, paid, refunded or disputed, each at another version.',
+    says: 'The events of a session are in the order provider_pending, failed, paid, refunded or disputed, each at a different version.',
     sql: `SELECT DISTINCT later.id AS id FROM events AS later
       JOIN events AS earlier ON earlier.session_id = later.session_id AND earlier.id <> later.id
       WHERE later.sequence <= earlier.sequence AND ${rankOf('later')} > ${rankOf('earlier')}
@@ -57,11 +57,11 @@ export const WEBHOOK_INVARIANTS = invariants({
     sql: `SELECT id FROM events WHERE SUBSTR(body, 1, LENGTH(id) + 8) <> '{"id":"' || id || '"'`,
   },
   pending_event: {
-    says: 'A session has a provider_pending event if and only if it is marked as announced.',
+    says: 'A session has a provider_pending event if and only if the session is marked as announced.',
     sql: eventSql('payment.provider_pending', 'session.announced = 1', 'session.announced = 1'),
   },
   failed_event: {
-    says: 'A failed session has a failed event; another session has one only if it was paid late.',
+    says: 'A failed session has a failed event; of the other sessions, only a paid session can have a failed event.',
     sql: eventSql('payment.failed', "session.status = 'failed'", "session.status IN ('failed', 'paid')"),
   },
   paid_event: {
@@ -82,26 +82,26 @@ export const WEBHOOK_INVARIANTS = invariants({
     sql: duplicates('deliveries', 'session_id, endpoint_id, event_id'),
   },
   delivery_schedule: {
-    says: 'A delivery without attempts in its current schedule is pending, or dead without any attempt.',
+    says: 'A delivery without an attempt in its current schedule is pending; it can be dead if it never had an attempt.',
     sql: `SELECT id FROM deliveries
       WHERE schedule_start < 0 OR schedule_start > attempts
         OR (schedule_start = attempts AND (status = 'delivered' OR (status = 'dead' AND attempts > 0)))`,
   },
   delivered_acknowledged: {
-    says: 'A delivery is delivered if and only if its last attempt got a 200; replayed deliveries are exempt.',
+    says: 'A delivery is delivered if and only if its last attempt received the status 200; a replayed delivery without a new attempt is exempt.',
     sql: `SELECT delivery.id AS id FROM deliveries AS delivery
       LEFT JOIN delivery_attempts AS last ON last.delivery_id = delivery.id AND last.number = delivery.attempts
       WHERE (delivery.status = 'delivered' AND COALESCE(last.status_code, 0) <> 200)
         OR (delivery.status <> 'delivered' AND last.status_code = 200 AND delivery.schedule_start <> delivery.attempts)`,
   },
   dead_attempted: {
-    says: 'A dead delivery has its last attempt in the log, if it had an attempt.',
+    says: 'The last attempt of a dead delivery is in the attempt log, if the delivery had an attempt.',
     sql: `SELECT delivery.id AS id FROM deliveries AS delivery
       LEFT JOIN delivery_attempts AS last ON last.delivery_id = delivery.id AND last.number = delivery.attempts
       WHERE delivery.status = 'dead' AND delivery.attempts > 0 AND last.delivery_id IS NULL`,
   },
   attempt_log: {
-    says: 'A logged attempt belongs to a started attempt of its delivery, and has a failure if and only if the response was not 200.',
+    says: 'A logged attempt has the number of a started attempt of its delivery, and a failure if and only if its status was not 200.',
     sql: `SELECT DISTINCT attempt.delivery_id AS id FROM delivery_attempts AS attempt
       LEFT JOIN deliveries AS delivery ON delivery.id = attempt.delivery_id
       WHERE delivery.id IS NULL OR attempt.number < 1 OR attempt.number > delivery.attempts
@@ -120,14 +120,14 @@ export const WEBHOOK_INVARIANTS = invariants({
     sql: duplicates('events', 'feed_position', { where: 'feed_position IS NOT NULL' }),
   },
   feed_order: {
-    says: 'The feed has the events of a session in their order, without a gap.',
+    says: 'The feed contains the events of a session in the order of their sequence, without a gap.',
     sql: `SELECT DISTINCT later.id AS id FROM events AS later
       JOIN events AS earlier ON earlier.session_id = later.session_id AND earlier.sequence < later.sequence
       WHERE later.feed_position IS NOT NULL
         AND (earlier.feed_position IS NULL OR earlier.feed_position > later.feed_position)`,
   },
   last_attempt: {
-    says: 'A delivery shows the last attempt of its log, and no attempt if the log is empty.',
+    says: 'The last attempt that a delivery shows is the last one in its attempt log; a delivery with an empty log shows none.',
     sql: `SELECT delivery.id AS id FROM deliveries AS delivery LEFT JOIN delivery_attempts AS last
         ON last.delivery_id = delivery.id AND last.number = (
           SELECT MAX(newest.number) FROM delivery_attempts AS newest WHERE newest.delivery_id = delivery.id)
@@ -137,7 +137,7 @@ export const WEBHOOK_INVARIANTS = invariants({
         OR COALESCE(delivery.last_failure, '') <> COALESCE(last.failure, '')`,
   },
   answer_class: {
-    says: 'A delivery that is not delivered has the class of its last response; a delivered one has none.',
+    says: 'A delivery has the status class of its last response, unless the delivery is delivered or has no attempt.',
     sql: `SELECT id FROM deliveries
       WHERE COALESCE(answer_class, '') <> CASE
         WHEN status = 'delivered' OR last_started IS NULL THEN ''
@@ -148,7 +148,7 @@ export const WEBHOOK_INVARIANTS = invariants({
         ELSE '2xx' END`,
   },
   recovery_queue: {
-    says: 'A delivery in the queue of a recovery is pending and has the time of its event.',
+    says: 'A delivery in the queue of a recovery is pending, and its place in the queue is the creation time of its event.',
     sql: `SELECT delivery.id AS id FROM deliveries AS delivery
       LEFT JOIN events AS event ON event.id = delivery.event_id
       WHERE delivery.recover_at IS NOT NULL
@@ -161,22 +161,22 @@ export const WEBHOOK_INVARIANTS = invariants({
         OR child.read_created >= child.until_time OR child.queued < 0 OR child.pending < 0 OR child.delivered < 0`,
     }),
   },
-  // Webhook endpoints and their sealed secrets. The start of a service checks whether the secrets open.
+  // Webhook endpoints and their encrypted secrets. The service checks at its start whether it can decrypt the secrets.
   endpoint_state: {
-    says: 'An endpoint has a reason and a time if and only if it is disabled or deleted; it has event types, and a URL until it is deleted.',
+    says: 'An endpoint has a disabled reason and time if and only if it is not active; it has event types, and a URL until it is deleted.',
     sql: `SELECT id FROM webhook_endpoints
       WHERE (disabled_reason IS NULL) <> (status = 'active') OR (disabled_at IS NULL) <> (status = 'active')
         OR events = '' OR (url = '') <> (status IN (${DELETED})) OR version < 1`,
   },
   endpoint_slot: {
-    says: `An environment has at most ${MAX_ENDPOINTS} endpoints from the API: each has its own slot until it is deleted.`,
+    says: `An environment has at most ${MAX_ENDPOINTS} endpoints created by the API: each has its own slot until it is deleted.`,
     sql: `SELECT id FROM webhook_endpoints
       WHERE (slot IS NULL) <> (source = 'configuration' OR status IN (${DELETED})) OR slot < 1 OR slot > ${MAX_ENDPOINTS}
       UNION SELECT MAX(id) AS id FROM webhook_endpoints WHERE slot IS NOT NULL
       GROUP BY environment, slot HAVING COUNT(*) > 1`,
   },
   endpoint_secrets: {
-    says: `An endpoint from the API has one secret without an expiry, the newest, and at most ${MAX_EARLIER_SECRETS} others; a disabled one may have none.`,
+    says: `An endpoint created by the API has a newest secret without an expiry and at most ${MAX_EARLIER_SECRETS} earlier secrets; a disabled endpoint may have none.`,
     sql: `SELECT endpoint.id AS id FROM webhook_endpoints AS endpoint
       LEFT JOIN webhook_secrets AS secret ON secret.endpoint_id = endpoint.id
       WHERE endpoint.source = 'api' AND endpoint.status NOT IN (${DELETED})
@@ -187,7 +187,7 @@ export const WEBHOOK_INVARIANTS = invariants({
         OR MAX(secret.number) <> MAX(CASE WHEN secret.expires_at IS NULL THEN secret.number END)`,
   },
   secret_endpoint: {
-    says: 'A secret is encrypted; its endpoint was created by the API, has the same environment and is not deleted.',
+    says: 'A secret is encrypted, and its endpoint was created by the API, has the same environment and is not deleted.',
     sql: `SELECT DISTINCT secret.endpoint_id AS id FROM webhook_secrets AS secret
       LEFT JOIN webhook_endpoints AS endpoint ON endpoint.id = secret.endpoint_id
       WHERE endpoint.id IS NULL OR endpoint.source <> 'api' OR endpoint.status IN (${DELETED})
