@@ -1,5 +1,6 @@
 import type { Page } from './list-page.ts';
 
+/** Value of a parameter or of a column. */
 export type SqlValue = string | number | null;
 export type Row = Record<string, SqlValue>;
 
@@ -8,9 +9,9 @@ export interface Query {
   params: SqlValue[];
 }
 
-/** Runs one query of a driver and returns its rows. */
+/** Runs one query on the database and returns its rows. */
 export type Select = (sql: string, ...params: SqlValue[]) => Promise<Row[]>;
-/** Runs several queries in one round trip and returns the rows of each. */
+/** Runs several queries in one round trip, in one snapshot, and returns the rows of each query. */
 export type SelectEach = (queries: readonly Query[]) => Promise<Row[][]>;
 
 /** A range of one table, by an index whose columns are `equals`, then `oneOf`, then `sortedBy`. */
@@ -19,28 +20,28 @@ export interface KeysetQuery {
   /** Columns of the result; all by default. */
   select?: string;
   equals: Record<string, SqlValue>;
-  /** Query of the few rows of an id or an address; if set, the range filters and sorts only these rows. */
+  /** Query that selects few rows, such as the rows of one session; if set, the range filters and sorts only these rows. */
   among?: Query | undefined;
-  /** Leading index columns without a filter, with all their possible values; each value is one range. */
+  /** Leading index columns that the filter leaves open, with all their possible values; each value is a range of its own. */
   oneOf: Record<string, readonly string[]>;
-  /** Column of a partial index, which has only the rows with a value in this column. */
+  /** Column that must not be null, so that the query can use a partial index on it. */
   notNull?: string;
   /** Columns that sort the range; `id` by default. */
   sortedBy?: readonly string[];
-  /** Bounds of the id, for pages sorted by the id alone; ids sort by their creation time. */
+  /** Lower bound (inclusive) and upper bound (exclusive) of the id, for pages sorted by the id alone. */
   ids?: { from: string | undefined; below: string | undefined };
   /** Further conditions, such as `created >= ` with its value, that most rows of the range meet. */
   also?: readonly (readonly [condition: string, value: SqlValue])[];
 }
 
-/** Part of a range: at most `limit` rows in one direction, after the row with these values in the sort columns. */
+/** Part of a range: at most `limit` rows in one direction, after the row whose sort columns have the values `after`. */
 export interface KeysetRange {
   limit: number;
   direction: 'ASC' | 'DESC';
   after: readonly SqlValue[] | undefined;
 }
 
-/** Splits the columns of a keyset query into those that the filter sets, and other leading columns with all their possible values. */
+/** Splits columns into those that the filter sets (`equals`), and the other leading columns with all their values (`oneOf`). */
 export function splitColumns(
   filter: Record<string, string | undefined>,
   leading: Record<string, readonly string[]>,
@@ -50,7 +51,7 @@ export function splitColumns(
   return { equals, oneOf: Object.fromEntries(Object.entries(leading).filter(([column]) => !(column in equals))) };
 }
 
-/** Range of a table, or of its rows in `among`, by `filter`; without a filter, the range is sorted by the id alone. */
+/** Range of a table, or of the rows that `among` selects, by `filter`; a range without a filter is sorted by the id alone. */
 export function filterKeyset(
   table: string,
   filter: Record<string, string | undefined>,
@@ -61,13 +62,13 @@ export function filterKeyset(
   return { table, equals, oneOf: among || Object.keys(equals).length === 0 ? {} : oneOf, among };
 }
 
-/** Query of the first entry whose id is defined; undefined if none is. */
+/** Query of the first entry whose id is defined; undefined if no entry has an id. */
 export function rowsNamed(...named: readonly [sql: string, id: string | undefined][]): Query | undefined {
   const found = named.find(([, id]) => id !== undefined);
   return found && { sql: found[0], params: [found[1]!] };
 }
 
-/** Range of a page plus one row for `hasMore`; `place` has the cursor's sort values other than the id. */
+/** Range of a page plus one row for `hasMore`; `place` has the values of the cursor row in the sort columns before the id. */
 export function rangeOf({ limit, startingAfter, endingBefore }: Page, place: readonly SqlValue[] = []): KeysetRange {
   const cursor = endingBefore ?? startingAfter;
   const direction = endingBefore === undefined ? 'DESC' : 'ASC';
@@ -118,7 +119,7 @@ function branchesOf(query: KeysetQuery, { range, columns, order, bind }: Branchi
   });
 }
 
-/** Conditions with one bound per end of a range: of two bounds, a database would search by one and skip rows one by one. */
+/** SQL conditions with one bound per end of the range: with two, a database would search by one and test each row for the other. */
 function idRange(
   { from, below }: NonNullable<KeysetQuery['ids']>,
   range: KeysetRange,

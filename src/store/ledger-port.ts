@@ -21,7 +21,7 @@ export interface JournalRange {
   after: EntryPosition | undefined;
 }
 
-/** Length of a day of the running sums; days start at midnight UTC. */
+/** Length of a day in the running sums of the ledger, in milliseconds; days start at midnight UTC. */
 export const DAY_MS = 86_400_000;
 
 /** Partition of the journal: the entries of one kind in one account. */

@@ -1,4 +1,4 @@
-/** A page of a list, newest first, before or after the record of an id. */
+/** Request for a page of a list, sorted newest first: at most `limit` records after or before the record with the given id. */
 export interface Page {
   limit: number;
   startingAfter?: string;

@@ -43,7 +43,7 @@ function withoutReplaced(history: readonly Row[]): readonly Row[] {
   return [{ version: first!.version, name: first!.name, hash: hashOf(first!) }, ...history.slice(last + 1)];
 }
 
-/** Logs that a new database was created, so that a mistyped DATABASE_URL does not go unnoticed. */
+/** Logs a warning if the database is new, because a mistyped DATABASE_URL also creates a new database. */
 export function warnOfNewDatabase(missing: readonly Migration[], where: object, log: StoreLog): void {
   if (missing.length < MIGRATIONS.length) return;
   log.warn(where, 'created a new, empty database; if there is one already, correct DATABASE_URL');
@@ -61,7 +61,7 @@ export function rejectOutdatedProgram(applied: readonly Row[]): void {
 
 const SHOWN_TABLES = 3;
 
-/** Throws if a database has the tables of another program, which Tillway's tables must not be mixed with. */
+/** Throws if the database has tables but no migrations of Tillway: it then belongs to another program. */
 export function rejectForeignTables(tables: readonly string[]): void {
   if (tables.length === 0 || tables.includes('schema_migrations')) return;
   const hidden = tables.length - SHOWN_TABLES;

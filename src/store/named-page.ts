@@ -1,9 +1,10 @@
 import type { Environment } from '../domain/route.ts';
 import type { PageResult, Page } from './list-page.ts';
 
+/** Page without records, the last one of its list. */
 export const EMPTY_PAGE = { items: [], hasMore: false };
 
-/** A page of a few records in any order; `compare` is negative if its first argument is the older one. */
+/** A page of a complete list of few records, given in any order; `compare(a, b)` is negative if `a` is older than `b`. */
 export function pageOfItems<Item extends Place, Place>(
   items: Item[],
   { limit, endingBefore }: Page,
@@ -19,7 +20,7 @@ export function pageOfItems<Item extends Place, Place>(
   return { items: older.slice(0, limit), hasMore: older.length > limit };
 }
 
-/** Page of a list whose filter, such as a customer, implies an environment; empty if `environment` is the other one. */
+/** Page of a list whose filter, such as a customer, implies an environment; empty if `environment` is another environment. */
 export function pageWithin<Item extends { environment: Environment }>(
   page: PageResult<Item>,
   environment: Environment | undefined,

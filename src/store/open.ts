@@ -5,11 +5,12 @@ import type { Migration } from './schema/migrations.ts';
 
 export type DatabaseSettings = { kind: 'sqlite'; path: string } | { kind: 'postgres'; url: string; poolSize: number };
 
+/** Opens the store of a database and migrates its schema. */
 export type OpenStore = (database: DatabaseSettings, options: OpenStoreOptions) => Promise<OpenedStore>;
 
 export type OpenStoreOptions = Omit<SqliteOptions, 'path'> & Omit<PostgresOptions, 'url' | 'poolSize'>;
 
-/** Loads only the driver of the database. */
+/** Opens a store. Imports only the driver of the chosen database. */
 export const openStore: OpenStore = (database, options) =>
   naming(database, async () =>
     database.kind === 'sqlite'
@@ -29,7 +30,7 @@ export function migrateDatabase(
   );
 }
 
-/** Opens a database read-only. */
+/** Opens a database read-only and without a migration, for `tillway doctor`. */
 export function examineDatabase(database: DatabaseSettings): Promise<ExaminedDatabase> {
   return naming(database, async () =>
     database.kind === 'sqlite'
@@ -38,7 +39,7 @@ export function examineDatabase(database: DatabaseSettings): Promise<ExaminedDat
   );
 }
 
-/** Adds the address of the database to the error if `use` fails. */
+/** Runs `use`; if it fails, adds the address of the database to the error message. */
 async function naming<Result>(database: DatabaseSettings, use: () => Promise<Result>): Promise<Result> {
   try {
     return await use();
@@ -47,7 +48,7 @@ async function naming<Result>(database: DatabaseSettings, use: () => Promise<Res
   }
 }
 
-/** Message of an error, or of all errors of a host name with several addresses. */
+/** Message of an error. A failed connection to a host with several addresses has the messages of all addresses. */
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ');
   return error instanceof Error ? error.message : String(error);

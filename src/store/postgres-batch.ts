@@ -5,7 +5,7 @@ import { isServerAnswer, pgTypes } from './postgres-connection.ts';
 export interface Statement {
   sql: string;
   params: SqlValue[];
-  /** True if the result needs the rows, not only their number. */
+  /** True if the batch returns the rows of the statement; otherwise it returns only their number. */
   answersRows?: boolean;
 }
 
@@ -14,17 +14,17 @@ export interface BatchResult {
   counts: number[];
   /** Rows of each statement with `answersRows`, in order. */
   rows: Row[][];
-  /** Error of the statement with the index `counts.length`; the server has then rolled back the whole batch. */
+  /** Server error of the statement with the index `counts.length`, if one failed. The server has then rolled back the batch. */
   refusal?: Error;
 }
 
-/** Names of the statements prepared on a connection, by their text. */
+/** Prepared statements of a connection: their names by SQL text, and the number of names used so far. */
 interface Prepared {
   names: Map<string, string>;
   made: number;
 }
 
-/** Interface of `pg` for the protocol: it calls `submit`, then a handler for each message of the response. */
+/** Interface that `pg` expects from a query: it calls `submit`, then a handler for each message of the response. */
 interface Exchange extends Submittable {
   query_timeout: number;
   /** `pg` wraps this callback to clear its timeout. */
@@ -40,9 +40,9 @@ interface Exchange extends Submittable {
 const prepared = new WeakMap<PoolClient, Prepared>();
 
 /**
- * Sends all statements in one round trip, as one transaction, which is durable when this resolves without `refusal`. The
- * protocol makes one transaction of the statements between two Sync messages. Without BEGIN and COMMIT, no transaction stays
- * open while this process is paused. Rejects if the outcome is unknown.
+ * Sends all statements in one round trip, as one transaction. If the promise resolves without `refusal`, the transaction is
+ * durable; if it rejects, the outcome is unknown. The server runs the statements between two Sync messages as one transaction,
+ * so the batch needs no BEGIN and COMMIT, and no transaction stays open while this process is paused.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
  */
 export function runBatch(
@@ -67,12 +67,12 @@ function exchange(
   const fresh = new Map<string, { name: string; index: number }>();
 
   function submit(connection: Connection): void {
-    // Sends as few packets as possible.
+    // Corks the stream so that all messages leave in as few packets as possible.
     connection.stream.cork();
     for (const [index, { sql, params, answersRows }] of statements.entries()) {
       let name = known.names.get(sql) ?? fresh.get(sql)?.name;
       if (name === undefined) {
-        // A new name each time, because an error does not tell whether the server has prepared the statement.
+        // Never reuses a name, because an error does not tell whether the server has prepared the statement.
         name = `write_${known.made++}`;
         fresh.set(sql, { name, index });
         connection.parse({ name, text: sql, types: [] }, true);
@@ -96,7 +96,7 @@ function exchange(
       },
       handleCommandComplete: ({ text }) => counts.push(Number(text.slice(text.lastIndexOf(' ') + 1))),
       handleError(error) {
-        // Any other error is the loss of the connection, so the outcome of the batch is unknown and the promise rejects.
+        // An error that is not from the server means a lost connection: the outcome is unknown, and the promise rejects.
         if (isServerAnswer(error)) result.refusal = error;
         this.callback(isServerAnswer(error) ? null : error);
       },

@@ -8,7 +8,7 @@ const LONGEST_LOOK_MS = 1000;
 
 const SELECT_TIME = 'SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now';
 
-/** Clock of the database, continued by the monotonic clock, so that all instances agree on the end of a lease. */
+/** Starts a clock that follows the database's clock, so that all instances agree on the end of a lease. */
 export async function startDatabaseClock(select: Select) {
   let origin = Number.NaN;
 
@@ -23,7 +23,7 @@ export async function startDatabaseClock(select: Select) {
   // Reads several times, because the first reading includes the time to open a connection.
   for (let count = 0; count < FIRST_LOOKS; count++) await look();
   const timer = setInterval(() => {
-    // Until the database is available again, the time continues from the last reading.
+    // Ignores a failed reading: the time continues from the last reading by the monotonic clock.
     look().catch(() => undefined);
   }, LOOK_EVERY_MS);
   timer.unref();

@@ -5,19 +5,19 @@ import { runWithoutOrigin } from '../telemetry/origin.ts';
 export interface PostgresSettings {
   /** `postgres://user:password@host:port/database`, with the parameters of libpq. */
   url: string;
-  /** Connections at most. */
+  /** Maximum number of connections. */
   poolSize: number;
 }
 
 /** Total time that a caller waits for the database, in milliseconds; then the call fails as `unavailable`. */
 export const DEADLINE_MS = 4500;
-/** Limit for opening a connection, or waiting for a free one. */
+/** Time limit for opening a connection, or for the wait for a free connection, in milliseconds. */
 export const CONNECT_TIMEOUT_MS = 2000;
-/** Time limit of a read, without the wait for a connection. */
+/** Time limit of a read after it has a connection, in milliseconds. */
 export const READ_TIMEOUT_MS = DEADLINE_MS - CONNECT_TIMEOUT_MS;
 // Shorter than READ_TIMEOUT_MS, so that the server reports a slow statement before the client gives up the connection.
 const STATEMENT_TIMEOUT_MS = 2250;
-/** Limits for a lock in a shared transaction, and for a change set that is sent alone. */
+/** Time limits for the wait for a lock: in a batch of several change sets, and in a transaction of one change set. */
 const LOCK_TIMEOUT_MS = 250;
 export const PATIENT_LOCK_TIMEOUT_MS = 2000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
@@ -40,19 +40,19 @@ export function connectionOptions(url: string) {
   };
 }
 
-/** Log for the operator. */
+/** Log of a database driver, for messages to the operator. */
 export interface StoreLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }
 
 export interface Connections {
-  /** Lends a connection for one exchange; closes the connection if the exchange ends without an answer. */
+  /** Runs an exchange on a connection of the pool; closes the connection if the exchange fails without an answer of the server. */
   use<Result>(exchange: (client: PoolClient) => Promise<Result>): Promise<Result>;
   close(): Promise<void>;
 }
 
-/** Connections to a primary. Failures are GatewayError `unavailable` within {@link DEADLINE_MS}; the next use tries again. */
+/** Pool of connections to a primary. If the database is unreachable, `use` throws GatewayError `unavailable`. */
 export function createConnections({ url, poolSize }: PostgresSettings, log: StoreLog): Connections {
   const pool = new Pool({
     ...connectionOptions(url),
@@ -61,13 +61,13 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
     lock_timeout: LOCK_TIMEOUT_MS,
     query_timeout: READ_TIMEOUT_MS,
   });
-  // An idle connection was lost; the pool opens another one on demand.
+  // The pool reports the loss of an idle connection, and opens a new connection on demand.
   pool.on('error', ({ message: reason }) =>
     runWithoutOrigin(() => log.info({ reason }, 'a connection to the database was lost')),
   );
   // If a connection is lost while in use, its query fails. Without a listener its error event would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
-  /** Time of the last answer of each connection. Connections whose answer is before `suspectUntil` are closed. */
+  /** Time of the last answer of each connection. A connection whose last answer is before `suspectUntil` is closed, not used. */
   const answered = new WeakMap<PoolClient, number>();
   let suspectUntil = 0;
   let awaySince: number | undefined;
@@ -88,7 +88,7 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
     for (;;) {
       const client = await pool.connect();
       if ((answered.get(client) ?? Infinity) >= suspectUntil) return client;
-      // Another connection was lost after the last answer of this one, which may be half-open too.
+      // This connection may be half-open: another connection was lost after the last answer on this connection.
       client.release(true);
     }
   }
@@ -109,7 +109,7 @@ export function createConnections({ url, poolSize }: PostgresSettings, log: Stor
           if (client && !answer) suspectUntil = performance.now();
           client?.release(!answer || stale);
           if (!answer) note(error);
-          // A failure to open a connection is never a defect of the caller.
+          // The caller did not cause a failure to open a connection, so the error is always `unavailable`.
           if (!client) throw unavailable(error);
           if (!stale || attempt === poolSize) throw toStoreError(error);
         }
@@ -125,23 +125,23 @@ export function sqlStateOf(error: unknown): string {
   return error instanceof Error && 'severity' in error && typeof code === 'string' ? code : '';
 }
 
-// Errors of the connection or the login, sessions ended by an operator or by a limit, and a server that became a standby:
-// the next query needs a new connection.
+// SQLSTATE codes after which the connection is unusable: errors of the connection or the login, a connection ended by an
+// operator or by a timeout, and a server that became a standby.
 const NO_MORE = /^(?:08|28|3D|57P|25P03|25P04|25006)/;
 
-/** True if the error is an answer of the server and the connection is usable. The refused statement has then changed nothing. */
+/** True if the server answered with an error and the connection stays usable. The failed statement has then changed nothing. */
 export function isServerAnswer(error: unknown): boolean {
   const code = sqlStateOf(error);
   return code !== '' && !NO_MORE.test(code);
 }
 
-// Another instance's migration has changed the table of a prepared SELECT; a new connection prepares it again.
+// SQLSTATE if a migration by another instance has changed the table of a prepared SELECT. A new connection prepares it again.
 const STALE_PLAN = '0A000';
 // https://www.postgresql.org/docs/current/errcodes-appendix.html: lack of resources (such as a full disk), operator
 // intervention, system errors, temporary states, lock timeouts, serialization failures and deadlocks.
 const AWAY = /^(?:53|55|57|58|40001|40P01|0A000)/;
 
-/** Converts an error to one of the store port: a defect to an Error, every other error to `unavailable`. */
+/** Converts a database error to an error of the store port: a defect to an Error, every other error to `unavailable`. */
 export function toStoreError(error: unknown): unknown {
   if (error instanceof GatewayError) return error;
   if (isServerAnswer(error) && !AWAY.test(sqlStateOf(error)))

@@ -1,6 +1,6 @@
 const cache = new Map<string, string>();
 
-/** Converts a statement to PostgreSQL: `$1` for `?1`, and the parts for PostgreSQL only. No statement has a literal `?`. */
+/** Converts a statement to PostgreSQL: `?1` becomes `$1`, and `PostgreSQL:` comments become SQL. Statements have no literal `?`. */
 export function forPostgres(sql: string): string {
   let text = cache.get(sql);
   if (text === undefined) {
@@ -10,8 +10,8 @@ export function forPostgres(sql: string): string {
   return text;
 }
 
-/** A migration with byte order for every text: ids sort by it, and pages are ranges of ids. */
+/** Adds collation "C" to the text columns of a migration: lists are ranges of ids, which must sort in byte order. */
 export function migrationForPostgres(sql: string): string {
-  // Skips casts, in which a type has no collation.
+  // Skips `CAST(… AS TEXT)`, because a cast takes no collation.
   return sql.replaceAll(/(?<!AS )\bTEXT\b/g, 'TEXT COLLATE "C"');
 }

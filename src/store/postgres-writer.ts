@@ -16,16 +16,16 @@ import type { OnBatch } from './commit-watch.ts';
 import type { Change, CommitResult, Conflict } from './store.ts';
 import type { Write } from './write-statement.ts';
 
-/** Limit of change sets in one batch. */
+/** Maximum number of change sets in one batch. */
 const MAX_BATCH = 200;
-/** Longest wait of a batch for the one in flight, and the maximum number of batches in flight. */
+/** Time after which the next batch no longer waits for a batch in flight, and the maximum number of batches in flight. */
 const SLOW_AFTER_MS = 5;
 const MAX_IN_FLIGHT = 3;
-/** Change sets that were refused in a batch are sent alone, at most this many at once; other sets do not wait for them. */
+/** Maximum number of change sets in flight alone: each failed in a batch, and is sent in a transaction of its own. */
 const MAX_ALONE_AT_ONCE = 3;
-/** A batch with more refused sets than this is split into single sets instead of being repeated without each of them. */
+/** Maximum number of times that a batch is repeated without a failed set; then all its sets are sent alone. */
 const MAX_REPEATS = 3;
-// Serialization failures, deadlocks and locks that are held long: https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html
+// Codes of serialization failures and deadlocks, and of a lock timeout: https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html
 const ROLLED_BACK = new Set(['40001', '40P01']);
 const LOCKED = '55P03';
 const MAX_TRIES = 5;
@@ -36,13 +36,13 @@ interface Waiting {
   changes: Change[];
   statements: StatementSet;
   order: string;
-  /** By the monotonic clock. */
+  /** Time of the call, by the monotonic clock. */
   since: number;
   resolve(result: CommitResult): void;
   reject(error: unknown): void;
 }
 
-/** The statements of a change set, each with the conflict to report if it affects no row. */
+/** The statements of a change set. `guard` is the conflict to report if the statement affects no row. */
 type StatementSet = (Statement & { guard: Conflict | undefined; locks: string | undefined })[];
 
 /** A statement of a batch, and the index of its change set. */
@@ -58,14 +58,14 @@ export interface WriterOptions {
   onBatch?: OnBatch | undefined;
 }
 
-/** Commits waiting change sets, many in one transaction and one round trip; a failing set does not fail the others. */
+/** Creates the writer, which commits many waiting change sets in one transaction and round trip. A failed set fails no other. */
 export function createWriter(options: WriterOptions) {
   const { connections, random, onBatch } = options;
   const listeners: (() => void)[] = [];
   let waiting: Waiting[] = [];
   let inFlight = 0;
   let slow = 0;
-  /** Sets that are sent alone, and the number of them in flight. They wait longer for a lock than a batch. */
+  /** Change sets that wait to be sent alone, and the number of such sets in flight. A set alone waits longer for a lock. */
   const alone: Waiting[] = [];
   let goingAlone = 0;
   let onIdle: (() => void) | undefined;
@@ -86,7 +86,7 @@ export function createWriter(options: WriterOptions) {
       slow++;
       pump();
     }, SLOW_AFTER_MS);
-    // Always in the same order, so that two concurrent batches never wait for each other.
+    // Sorts the sets, so that two concurrent batches take their locks in the same order and never deadlock.
     await commitTogether(batch.toSorted((a, b) => compare(a.order, b.order)));
     clearTimeout(timer);
     if (isSlow) slow--;
@@ -101,7 +101,7 @@ export function createWriter(options: WriterOptions) {
     pump();
   }
 
-  /** Never rejects: the outcome of each set goes to its caller. */
+  /** Commits a batch. Never rejects: each caller of `commit` receives the result or the error of its own change set. */
   async function commitTogether(batch: Waiting[], { patient = false, repeats = MAX_REPEATS } = {}): Promise<void> {
     const sent = inLockOrder(batch.map(({ statements }) => statements));
     let result: BatchResult;
@@ -117,7 +117,7 @@ export function createWriter(options: WriterOptions) {
       settle(batch, sent, counts);
       return;
     }
-    // Undefined if all statements succeeded and the server refused the commit itself.
+    // The failed statement; undefined if all statements succeeded and the server refused the commit.
     const refused = sent[counts.length];
     const isLocked = sqlStateOf(refusal) === LOCKED;
     const [only] = batch;
@@ -127,15 +127,15 @@ export function createWriter(options: WriterOptions) {
     else settleRefusal(only!, refused?.statement.guard, refusal);
   }
 
-  /** Commits a batch without the refused set, which is then sent alone. */
+  /** Commits the batch without the failed set, and queues the failed set to be sent alone. */
   async function commitOthers(batch: Waiting[], refused: Waiting, isLocked: boolean, repeats: number): Promise<void> {
-    // All sets that wait for the same lock are removed together, because each would be refused after the same wait.
+    // After a lock timeout, removes all sets with the same lock order, because each would wait for the same lock.
     const isRefused = (set: Waiting) =>
       set === refused || (isLocked && set.order === refused.order && set.order !== '');
     const others = batch.filter((set) => !isRefused(set));
     if (repeats === 0) alone.push(...others);
     else if (others.length > 0) await commitTogether(others, { repeats: repeats - 1 });
-    // Sent after the other sets, because a conflict with one of them may have caused the refusal.
+    // Queues the failed sets after the other sets, because another set of the batch may have caused the failure.
     alone.push(...batch.filter(isRefused));
   }
 
@@ -161,10 +161,10 @@ export function createWriter(options: WriterOptions) {
     else reject(toStoreError(refusal));
   }
 
-  /** Sends a batch. Repeats if the server rolled it back for another transaction, or if a `patient` set waited for a lock. */
+  /** Sends a batch. Repeats it after a deadlock or a serialization failure, and after a lock timeout if it is `patient`. */
   async function send(statements: Statement[], deadline: number, patient: boolean): Promise<BatchResult> {
     for (let attempt = 1; ; attempt++) {
-      // Opening a connection can take this long, and no caller waits longer than the deadline.
+      // Fails early if opening a connection could take longer than the time that is left until the deadline.
       if (deadline - performance.now() < CONNECT_TIMEOUT_MS)
         throw new GatewayError('unavailable', 'The database does not keep up with the requests.');
       const result = await connections.use(async (client) => {
@@ -184,7 +184,7 @@ export function createWriter(options: WriterOptions) {
     return new Promise((resolve, reject) => {
       const since = performance.now();
       const statements = statementsOf(writes);
-      // Change sets that arrive in the same turn of the event loop are sent together.
+      // Waits for the end of this turn of the event loop, so that its change sets are sent together.
       if (waiting.push({ changes, statements, order, since, resolve, reject }) === 1)
         setImmediate(runWithoutOrigin, pump);
     });
@@ -192,7 +192,7 @@ export function createWriter(options: WriterOptions) {
 
   return {
     commit: async (changes: Change[]) => enqueue(changes, writesOf(changes), lockOrderOf(changes)),
-    /** Commits statements outside of the store port. Batches take their locks in the order of `lockOrder`. */
+    /** Commits statements that are not changes of the store port. A batch sorts its sets by `lockOrder`. */
     write: (writes: Write[], lockOrder: string) => enqueue([], writes, lockOrder),
     onCommit(listener: () => void) {
       listeners.push(listener);
@@ -204,15 +204,16 @@ export function createWriter(options: WriterOptions) {
   };
 }
 
-/** Longer lock timeout for a set that is sent alone, because no other set waits with it. */
+/** Sets the longer lock timeout of a set that is sent alone: no other set has to wait with it. */
 const PATIENCE: Statement = {
   sql: "SELECT set_config('lock_timeout', $1, true)",
   params: [String(PATIENT_LOCK_TIMEOUT_MS)],
 };
 
-/** Throws TypeError for an undefined value. */
+/** Converts the writes of a change set to PostgreSQL. Throws TypeError for an undefined parameter. */
 function statementsOf(writes: Write[]): StatementSet {
-  // A single statement whose guard fails has written nothing. One of several must be an error, to roll back the others.
+  // If the guard of a single statement fails, nothing was written. In a set of several statements, a failed guard must be an
+  // error, so that the server rolls back the other statements.
   const strict = writes.length > 1;
   return writes.map(({ sql, params, guard, locks }) => {
     if ((params as unknown[]).includes(undefined)) throw new TypeError(`a value is undefined: ${sql}`);
@@ -221,7 +222,7 @@ function statementsOf(writes: Write[]): StatementSet {
   });
 }
 
-/** Makes a statement fail if it affects no row, because a client cannot check the count within one round trip. */
+/** Makes a statement fail with a division by zero if it affects no row: within one round trip, the client cannot check the count. */
 function failingOnNone(sql: string): string {
   return `WITH touched AS (${sql} RETURNING 1) SELECT 1 / COUNT(*) FROM touched`;
 }

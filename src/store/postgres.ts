@@ -30,17 +30,17 @@ export interface PostgresOptions extends PostgresSettings {
   random(): number;
   log: StoreLog;
   onBatch?: OnBatch | undefined;
-  /** True if a service opens the database, which then logs the creation of a new one. */
+  /** True if a service opens the database. The store then logs a warning if the database is new. */
   serving?: boolean;
 }
 
 const OLDEST_VERSION = 140_000;
 const BEGIN_SNAPSHOT = { sql: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', params: [] };
 const COMMIT = { sql: 'COMMIT', params: [] };
-// Id of the advisory lock for migrations: any number that no other program of the database uses.
+// Id of the advisory lock for migrations: an arbitrary number that no other program on the database uses.
 const MIGRATION_LOCK = 7_455_929;
 
-/** A PostgreSQL primary, which any number of instances may share. */
+/** Opens the store of a PostgreSQL primary, which several instances can share. */
 export async function openPostgres(options: PostgresOptions): Promise<OpenedStore> {
   const { url, poolSize, random, log, onBatch, serving } = options;
   const missing = await migratePostgres(url, log);
@@ -59,7 +59,7 @@ export async function openPostgres(options: PostgresOptions): Promise<OpenedStor
   function selectEach(queries: readonly Query[]): Promise<Row[][]> {
     const selects = queries.map(({ sql, params }) => ({ sql: forPostgres(sql), params, answersRows: true }));
     return connections.use(async (client) => {
-      // One snapshot for all queries, because another transaction can commit between two queries.
+      // Reads all queries in one snapshot, because another transaction can commit between two queries.
       const { rows, refusal } = await runBatch(client, [BEGIN_SNAPSHOT, ...selects, COMMIT], READ_TIMEOUT_MS);
       if (!refusal) return rows;
       await client.query('ROLLBACK');
@@ -80,7 +80,7 @@ export async function openPostgres(options: PostgresOptions): Promise<OpenedStor
     database: { select, write: async (writes, lockOrder) => (await writer.write(writes, lockOrder)).done },
     async ping() {
       await connections.use(async (client) => {
-        // The server became a standby: the error closes this connection, so that the next call connects to the new primary.
+        // If the server became a standby, the error closes this connection, and the next call can connect to the new primary.
         if ((await setting(client, 'transaction_read_only')) === 'on') throw new Error('the database is read only');
       });
     },
@@ -99,7 +99,7 @@ function nameOf(text: string): string {
   return name;
 }
 
-/** Opens the database read-only, without migrating it. */
+/** Opens the database read-only and without a migration. */
 export async function examinePostgres(url: string): Promise<ExaminedDatabase> {
   const client = await connectAlone(url);
   try {
@@ -115,16 +115,16 @@ export async function examinePostgres(url: string): Promise<ExaminedDatabase> {
       const { rows } = await client.query<{ id: string }>(forPostgres(sql), [limit]);
       return rows.map(({ id }) => id);
     },
-    // PostgreSQL has a separate tool for this: https://www.postgresql.org/docs/current/app-pgamcheck.html
+    // PostgreSQL has a separate tool for this check: https://www.postgresql.org/docs/current/app-pgamcheck.html
     integrity: () => Promise.resolve(undefined),
     close: () => client.end(),
   };
 }
 
-/** A connection without time limits, for long statements. */
+/** Opens a connection outside the pool and without time limits, for long statements. */
 async function connectAlone(url: string): Promise<Client> {
   const client = new Client(connectionOptions(url));
-  // Without a listener the event would end the process; a query in progress reports the error itself.
+  // Without a listener, the error event would end the process. A query in progress reports the error itself.
   client.on('error', () => undefined);
   await client.connect();
   return client;
@@ -156,7 +156,7 @@ async function refuseUnusable(client: Client): Promise<void> {
   }
 }
 
-// Durability of an acknowledged write: https://www.postgresql.org/docs/current/runtime-config-wal.html
+// Settings under which an acknowledged commit can be lost: https://www.postgresql.org/docs/current/runtime-config-wal.html
 const RISKS: readonly { name: string; values: readonly string[]; risk: string; ifStandbys?: true }[] = [
   { name: 'fsync', values: ['off'], risk: 'a power cut can lose everything' },
   { name: 'full_page_writes', values: ['off'], risk: 'a power cut can corrupt the database' },
@@ -183,7 +183,7 @@ async function setting(client: ClientBase, name: string): Promise<string> {
   return rows[0]!.value;
 }
 
-/** Migrates in one transaction under one lock: of many instances that start at once, the first one migrates and the others wait. */
+/** Migrates in one transaction under a lock: if several instances start at once, the first one migrates and the others wait. */
 async function migrate(client: Client): Promise<readonly Migration[]> {
   await client.query('BEGIN');
   await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);

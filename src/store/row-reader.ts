@@ -2,7 +2,7 @@ import { type KeysetQuery, type Row, type Select, type SqlValue, keysetQuery, ra
 import type { PageResult, Page } from './list-page.ts';
 import type { Table } from './table-description.ts';
 
-/** Typed reads over the `select` of a driver. */
+/** Creates functions that run a query with `select` and convert its rows to items. */
 export function createReader(select: Select) {
   async function one<Item>(fromRow: (row: Row) => Item, sql: string, ...params: SqlValue[]): Promise<Item | undefined> {
     const [row] = await select(sql, ...params);
@@ -17,7 +17,7 @@ export function createReader(select: Select) {
     return (await select(sql, ...params)).map(fromRow);
   }
 
-  /** A page of one or of several ranges; `place` has the values of the cursor's sort columns before the id. */
+  /** A page of one or several ranges; `place` has the values of the cursor row in the sort columns before the id. */
   async function list<Item>(
     query: KeysetQuery | readonly [KeysetQuery, ...KeysetQuery[]],
     page: Page,

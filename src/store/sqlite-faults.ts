@@ -30,10 +30,10 @@ export function isUnavailable(code: number): boolean {
   return code === BUSY || isUnwritable(code);
 }
 
-// Node reports a folder that cannot be created on a read-only file system as ENOENT.
+// Error codes of the operating system for an unusable path. Node reports ENOENT for a new folder on a read-only file system.
 const REFUSED_BY_THE_SYSTEM = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'ENOENT']);
 
-/** For a file that cannot be used, an error with its path and the remedy; every other error unchanged. */
+/** Converts the error of an unusable file to an error with its path and the remedy; returns every other error unchanged. */
 export function describeSqliteError(path: string, error: unknown): unknown {
   const { message, code: system = '' } = error as NodeJS.ErrnoException;
   const code = sqliteCodeOf(error);

@@ -3,14 +3,14 @@ import { DatabaseSync } from 'node:sqlite';
 import type { StoreLog } from './postgres-connection.ts';
 import { describeSqliteError, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
 
-/** Marks the file header, within the erasing transaction: unused parts of pages can still contain erased text. */
+/** Marks in the file header that unused parts of pages may still contain erased text. Part of the transaction that erases. */
 export const NOTE_REMNANTS = 'PRAGMA user_version = 1';
 const NO_REMNANTS = 'PRAGMA user_version = 0';
 
 /**
- * Rewrites the file after an erasure, to remove erased text from unused parts of pages: SQLite overwrites deleted rows, but
- * leaves copies behind when it moves rows between pages. Needs exclusive access to the file. A failure is logged, and the next
- * start tries again.
+ * Rewrites a file that {@link NOTE_REMNANTS} marked, to remove erased text from unused parts of pages: SQLite overwrites deleted
+ * rows, but leaves copies behind when it moves rows between pages. Needs exclusive access to the file. Logs a failure; the next
+ * start then tries again.
  */
 export function clearRemnants(path: string, log: StoreLog): void {
   const since = performance.now();
@@ -38,23 +38,23 @@ export function clearRemnants(path: string, log: StoreLog): void {
 function rewrite(path: string): void {
   const database = new DatabaseSync(path);
   try {
-    // Fails while another process has the file open; no process can open it until the end.
+    // Fails if another process has the file open. Afterwards, no other process can open the file until the database is closed.
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL; BEGIN IMMEDIATE; COMMIT');
-    // The folder of the database has room for the copy; the usual temporary folder can be small, in memory, or readable
-    // by others.
+    // Writes the temporary copy to the folder of the database: the default temporary folder can be small, in memory, or readable
+    // by other users.
     useFolder(database, dirname(resolve(path)));
     database.exec('VACUUM');
     const copied = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
     if (copied?.['busy'] !== 0) throw new Error('the write-ahead log could not be emptied');
     database.exec(NO_REMNANTS);
   } finally {
-    // Resets the folder, because the setting applies to the whole process.
+    // Restores the default temporary folder, because the setting applies to the whole process.
     useFolder(database, '');
     database.close();
   }
 }
 
-/** Sets the folder of SQLite's temporary files; empty for the usual one. */
+/** Sets the folder of SQLite's temporary files; the empty string sets the default folder. */
 function useFolder(database: DatabaseSync, folder: string): void {
   database.exec(`PRAGMA temp_store_directory = '${folder.replaceAll("'", "''")}'`);
 }

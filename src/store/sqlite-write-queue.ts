@@ -15,9 +15,9 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** The smallest write: it rewrites the header of the file with its present value. */
+/** Smallest possible write: rewrites the application id in the file header with its current value. */
 export const REWRITE_HEADER = 'PRAGMA application_id = 0';
-/** Free space that a full disk needs before the service is ready again; with less, the next commits would fill it. */
+/** Free disk space that the service needs to become ready again after a full disk, so that the next commits do not fill it. */
 const LEAST_ROOM_BYTES = 1 << 20;
 
 /** Starts the writer thread, and queues change sets for it. */
@@ -36,7 +36,7 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
   let isRefused = false;
   let onIdle: (() => void) | undefined;
 
-  // The writer answers in the order of the change sets; one message can answer several batches.
+  // Each message has the results of one or more batches, in the order of their change sets.
   worker.on('message', (results: SetResult[]) => {
     if (isDead) return;
     const settled = inFlight.slice(0, results.length);
@@ -58,7 +58,7 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
   function write(changes: Change[], writes: Write[]): Promise<CommitResult> {
     if (isDead) return Promise.reject(unwritable());
     return new Promise((resolve, reject) => {
-      // Change sets that arrive in the same turn of the event loop are sent together.
+      // Waits for the end of this turn of the event loop, so that its change sets are sent together.
       if (waiting.push({ changes, writes, resolve, reject }) === 1) setImmediate(send);
     });
   }
@@ -110,7 +110,7 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
     assertUsable() {
       if (isDead) throw unwritable();
     },
-    /** Throws if the disk refuses writes. After a refused write, tries a small write to find out whether the disk accepts writes again. */
+    /** Throws if the disk refused the last write and still refuses a small write, or is almost full. */
     async assertWritable() {
       if (!isRefused) return;
       await write([], [{ sql: REWRITE_HEADER, params: [] }]);

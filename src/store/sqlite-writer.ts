@@ -5,26 +5,26 @@ import { isDamage, isUnavailable, isUnwritable, sqliteCodeOf } from './sqlite-fa
 import { NOTE_REMNANTS } from './sqlite-remnants.ts';
 import type { Conflict } from './store.ts';
 
-/** Number of a statement, its values, and the conflict to report if it affects no row. */
+/** Number of a defined statement, its parameters, and the conflict to report if it affects no row. */
 export type PackedWrite = [statement: number, params: SqlValue[], guard?: Conflict];
 
-/** One batch: the statements that are new since the last batch, and the change sets to apply. */
+/** One batch: the numbers and texts of statements that the writer does not know yet, and the change sets to apply. */
 export interface Batch {
   define: [number, string][];
   sets: PackedWrite[][];
-  /** True to erase text also from the write-ahead log at once, and from unused parts of the file at the next start. */
+  /** True if the batch erases personal data: the writer then empties the write-ahead log and marks the file for its next start. */
   forget: boolean;
 }
 
-/** Result of one change set: 0 if done, a conflict, or the database error with SQLite's primary result code. */
+/** Result of one change set: 0 if committed, a conflict, or the database error with SQLite's primary result code. */
 export type SetResult = 0 | Conflict | { error: string; code: number };
 
 /** The only writer of the file, in its own thread: commits all waiting change sets at once, with one fsync. */
 function runWriter(path: string): void {
   const database = new DatabaseSync(path);
-  // Sets the timeout first, because switching to WAL may have to wait for another starting process.
+  // Sets the timeout first, because the switch to WAL may have to wait for another process that starts.
   database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
-  // Overwrites erased text with zeros instead of only marking it as free.
+  // Makes SQLite overwrite deleted text with zeros instead of only marking its space as free.
   database.exec('PRAGMA secure_delete = ON');
   database.exec('PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -16384');
   assertDurable(database);
@@ -40,7 +40,7 @@ function runWriter(path: string): void {
 
   const port = parentPort!;
   port.on('message', (first: Batch | 'close') => {
-    // This transaction contains every batch that arrived while the last one was being synced.
+    // Commits all batches that arrived during the last commit in one transaction.
     const batches: Batch[] = [];
     for (let next: Batch | 'close' | undefined = first; next !== undefined; next = receiveNext()) {
       if (next === 'close') {
@@ -64,7 +64,7 @@ function runWriter(path: string): void {
     if (batches.length === 0) return;
     const forget = batches.some((batch) => batch.forget);
     const sets = batches.flatMap((batch) => batch.sets);
-    // After a refused write, truncates the log to free disk space: it can be many times as long as its live pages.
+    // After a refused write, truncates the log to free disk space: the log can be much longer than the pages that it contains.
     if (isRefused) isRefused = !emptyLog();
     const results = applyBatch(sets, forget);
     if (forget) emptyLog();
@@ -72,7 +72,7 @@ function runWriter(path: string): void {
     port.postMessage(results);
   }
 
-  /** Writes the pages of the log to the file. Returns true if the log is empty afterwards; readers of old pages can prevent that. */
+  /** Moves the pages of the log to the file. Returns true if the log is empty afterwards; a reader of old pages can prevent that. */
   function emptyLog(): boolean {
     try {
       database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
@@ -94,9 +94,9 @@ function runWriter(path: string): void {
   }
 
   /**
-   * Applies all change sets in one transaction. With `isApart`, each set has a savepoint, so that a failing set does not fail
-   * the others; savepoints take three times as long as the rows. Without `isApart`, rolls back and returns undefined if a set
-   * failed after it had written something.
+   * Applies all change sets in one transaction. With `isApart`, each set has a savepoint, so that a failed set does not fail the
+   * others; the savepoints take three times as long as the rows. Without `isApart`, rolls back and returns undefined if a set
+   * failed after one of its statements had written.
    */
   function applySets(sets: PackedWrite[][], forget: boolean, isApart: boolean): SetResult[] | undefined {
     begin.run();
@@ -132,7 +132,7 @@ function runWriter(path: string): void {
       }
       return { result: 0, written };
     } catch (error) {
-      // A full disk or a failed write can end the whole transaction.
+      // Rethrows if the error has ended the whole transaction, as a full disk or a failed write can.
       if (!database.isTransaction) throw error;
       return { result: refusalOf(error), written: written + 1 };
     }
@@ -148,7 +148,7 @@ function assertDurable(database: DatabaseSync): void {
   }
 }
 
-/** The database error as a result. Rethrows if the file is damaged, which ends this thread and with it the service. */
+/** Converts a database error to a result. Rethrows if the file is damaged, which ends this thread and the service. */
 function refusalOf(error: unknown): { error: string; code: number } {
   const code = sqliteCodeOf(error);
   if (isDamage(code)) throw error;

@@ -24,9 +24,9 @@ import type { ExaminedDatabase, OpenedStore } from './database.ts';
 
 export interface SqliteOptions {
   path: string;
-  /** Clock of this machine, which every process with the file shares. */
+  /** Clock of this machine, which all processes that open the file share. */
   clock: Clock;
-  /** Called once when the writer has died or the file is damaged. No write can be acknowledged any more; the process must exit. */
+  /** Called once when the writer thread has failed or the file is damaged. The store rejects all writes; the process must exit. */
   onFatal(error: Error): void;
   onBatch?: OnBatch | undefined;
   log: StoreLog;
@@ -34,7 +34,7 @@ export interface SqliteOptions {
   serving?: boolean;
 }
 
-/** The embedded database: it reads on this thread, and one writer thread commits all waiting writes at once. */
+/** Opens the embedded database. This thread reads, and one writer thread commits all waiting writes together. */
 export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
   const { path, clock, onFatal, onBatch, log, serving } = options;
   if (serving) checkAfterUncleanEnd(path, log);
@@ -69,7 +69,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
   }
 
   async function selectEach(queries: readonly Query[]): Promise<Row[][]> {
-    // One snapshot for all queries, because the writer can commit between two queries.
+    // Reads all queries in one snapshot, because the writer can commit between two queries.
     reader.exec('BEGIN');
     try {
       return queries.map(({ sql, params }) => rowsOf(sql, params));
@@ -89,7 +89,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
       await writer.assertWritable();
     },
     async close() {
-      // The writer closes last: SQLite then removes the log, which marks a clean shutdown.
+      // Closes the writer last: SQLite then removes the write-ahead log, and a missing log means a clean shutdown.
       await writer.finished();
       reader.close();
       await writer.close();
@@ -120,7 +120,7 @@ function checkAfterUncleanEnd(path: string, log: StoreLog): void {
   );
 }
 
-/** Creates a folder and syncs its parent folders, because SQLite syncs only the folder that contains its files. */
+/** Creates a folder, and syncs the parents of all new folders: SQLite only syncs the folder that contains its files. */
 function makeFolder(folder: string): void {
   const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (first === undefined) return;
@@ -131,7 +131,7 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** Creates a file that only its owner can read, as SQLite then does for the files that it creates next to this file. */
+/** Creates a file that only its owner can read. SQLite copies the permissions to the files that it creates beside it. */
 function makeFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
@@ -140,7 +140,7 @@ function makeFile(path: string): void {
   }
 }
 
-/** Opens the database read-only, without migrating it; throws if there is none. */
+/** Opens the database read-only and without a migration; throws if the file does not exist. */
 export function examineSqlite(path: string): ExaminedDatabase {
   const database = new DatabaseSync(path, { readOnly: true });
   const all = (sql: string, ...params: SqlValue[]) => database.prepare(sql).all(...params) as Row[];
@@ -198,7 +198,7 @@ function migrate(path: string): readonly Migration[] {
       database.exec(migration.sql + (migration.only?.sqlite ?? ''));
       record.run(...migrationRow(migration));
     }
-    // Fails on a file without write permission, which SQLite opens read-only without an error, even for a write transaction.
+    // Fails if the file is not writable. SQLite opens such a file read-only, and even begins a write transaction without an error.
     database.exec(REWRITE_HEADER);
     database.exec('COMMIT');
     return missing;

@@ -29,6 +29,7 @@ import { createEndpointReads } from './tables/webhook-endpoints-table.ts';
 
 export type { Select, SelectEach } from './keyset.ts';
 
+/** All reads of the store port. */
 export type Reads = ReturnType<typeof createReads>;
 
 /** Creates all reads of the store port from the query functions of a database driver. */

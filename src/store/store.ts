@@ -8,15 +8,15 @@ export type { Conflict } from './write-statement.ts';
 
 export type CommitResult = { done: true } | { done: false; conflict: Conflict };
 
-/** Port of the database. Reads see durable data only. Calls fail with GatewayError `unavailable` while it is unavailable. */
+/** Port of the database. Reads return durable data only. While the database is unavailable, calls throw GatewayError `unavailable`. */
 export interface Store extends Reads {
   /** Clock of the database, the same for all instances. */
   now(): Instant;
-  /** Applies the changes in one durable transaction, or none of them. Waiting change sets may share a transaction. */
+  /** Applies all changes in one durable transaction, or none. Change sets that wait at the same time may share a transaction. */
   commit(changes: Change[]): Promise<CommitResult>;
   /** Calls `listener` after every commit that can leave work for a worker. */
   onCommit(listener: () => void): void;
-  /** Fails if the database cannot serve. */
+  /** Throws if the database cannot serve reads and writes. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }

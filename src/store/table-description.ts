@@ -1,7 +1,7 @@
 import type { Row, SqlValue } from './keyset.ts';
 import { type Conflict, type Write, statement } from './write-statement.ts';
 
-/** Storage of a property in one column, which has the property's name in snake_case unless `column` names it. */
+/** Storage of a property in one column. The column's name is `column`, or else the property's name in snake_case. */
 interface Stored {
   type: 'TEXT' | 'BIGINT';
   column?: string;
@@ -12,7 +12,7 @@ interface Converted<Value> extends Stored {
   read(stored: SqlValue): Value;
 }
 
-/** Storage of an object in several columns. */
+/** Storage of an object property in several columns. */
 interface Group<Value> {
   group: Columns<Value>;
 }
@@ -34,11 +34,12 @@ export const flag: Converted<boolean> = {
   read: (stored) => stored === 1,
 };
 
+/** Text column that contains the value as JSON. */
 export function json<Value>(): Converted<Value> {
   return { type: 'TEXT', write: (value) => JSON.stringify(value), read: (stored) => JSON.parse(stored as string) };
 }
 
-/** A column whose values have a narrower type than its storage. */
+/** A column whose values have a type that is narrower than `string` or `number`. */
 interface Typed<Value> extends Stored {
   readonly of?: Value;
 }
@@ -54,43 +55,44 @@ type ValueOf<Column> =
           : number
       : never;
 
-/** Text column that contains only these values. */
+/** Text column with values of the type `Value`, such as the names of statuses. */
 export function textOf<Value extends string>(): Typed<Value> {
   return text;
 }
 
+/** Column whose values can be null. */
 export function orNull<Column extends Stored>(column: Column): Typed<ValueOf<Column> | null> {
   return column;
 }
 
-/** The same column under a name that differs from the property's. */
+/** Column with a name that differs from the name of its property. */
 export function named<Column extends Stored>(column: string, stored: Column): Column {
   return { ...stored, column };
 }
 
-/** A statement for an item; `others` are the values for the parameters after the item's own parameters. */
+/** Creates the statement for an item; `others` are the values of the parameters after those of the item. */
 type WriteOf<Item> = (item: Item, ...others: SqlValue[]) => Write;
 
 interface InsertOptions {
-  /** Columns that are no property of the item. */
+  /** Further columns, which are not properties of the item. */
   extra?: readonly string[];
   onConflict?: string;
   guard?: Conflict;
-  /** SQL expressions for columns whose value is computed, built from the placeholders of the parameters. */
+  /** SQL expressions of computed columns; `place` gives the placeholder of a column's parameter. */
   written?: (place: (column: string) => string) => Record<string, string>;
 }
 
 interface UpdateOptions<Item> {
   key: readonly (keyof Item)[];
   set: readonly (keyof Item)[];
-  /** True if an update requires that the row has the version before the item's. */
+  /** True if the update requires that the row has the version before the version of the item. */
   versioned?: boolean;
   guard?: Conflict;
 }
 
-/** One description of a table: column lists, statements and row parsing are derived from it, once. */
+/** Description of a table: its columns, and functions that create its statements and parse its rows. */
 export interface Table<Item> {
-  /** Selects the row of an id. */
+  /** SQL that selects the row with the id `?1`. */
   byId: string;
   columns: readonly { name: string; type: Stored['type'] }[];
   values(item: Item): SqlValue[];
@@ -99,9 +101,9 @@ export interface Table<Item> {
   update(options: UpdateOptions<Item>): WriteOf<Item>;
 }
 
-/** One column. All objects have the same shape, with null for missing parts, which makes reading and writing rows fast. */
+/** One column. All parts have the same properties, with null for missing ones, so that row conversion stays fast. */
 interface Part {
-  /** Property of the item that the column's property is part of. */
+  /** Property of the item whose object contains `property`; null if `property` belongs to the item itself. */
   group: string | null;
   property: string;
   column: string;
@@ -145,9 +147,10 @@ export function defineTable<const Described extends Record<string, Stored>>(
   return describeTable(name, columns as never);
 }
 
+/** Type of the items of a described table. */
 export type ItemOf<Described> = Described extends Table<infer Item> ? Item : never;
 
-/** Inserts version 1 of an item as a new row. A later version replaces the version before it. */
+/** Creates a write that inserts version 1 of an item, and updates the row for a later version if it has the version before. */
 export function saveVersions<Item extends { version: number }>(
   table: Table<Item>,
   { key, set, guard }: Omit<UpdateOptions<Item>, 'versioned'> & { guard: Conflict },

@@ -7,21 +7,21 @@ import type { Environment } from '../domain/route.ts';
 import type { EventType } from '../domain/webhook-endpoint.ts';
 import type { Origin } from '../telemetry/origin.ts';
 
-/** A merchant event: immutable; every delivery attempt sends the bytes of its body. */
+/** An immutable event for the merchant. Every delivery attempt sends the same body. */
 export interface MerchantEvent {
   id: string;
   sessionId: string;
   environment: Environment;
-  /** Grows within a session: the order of its events. */
+  /** Order of the event within its session: the version of the session with this event. */
   sequence: number;
   type: EventType;
   body: string;
   created: Instant;
-  /** Request and trace that caused it, if known. */
+  /** Request and trace that caused the event, if known. */
   origin?: Origin;
 }
 
-/** A delivery that may begin, with the bytes to send. */
+/** A delivery whose next attempt may begin, with the body to send. */
 export interface DueDelivery {
   delivery: Delivery;
   body: string;
@@ -34,7 +34,7 @@ export interface DeliveryFilter {
   endpointId?: string;
   type?: string;
   status?: string;
-  /** Class of the answer to its last attempt. */
+  /** Status class of the answer to the last attempt, such as `5xx`. */
   statusClass?: AnswerClass;
   /** Earliest creation time. */
   createdFrom?: Instant;
@@ -49,14 +49,14 @@ export interface EventFilter {
   environment?: Environment;
 }
 
-/** Position of an event among all events: their ids do not sort by time, and events of a session can share a millisecond. */
+/** Sort key of an event among all events. Its id does not sort by time, and two events of a session can have the same `created`. */
 export interface EventPosition {
   created: Instant;
   sequence: number;
   id: string;
 }
 
-/** Position of an event that does not exist: the creation time of its session. */
+/** Position for a cursor that names an event that does not exist: the creation time in its session's id. */
 export function positionOfUnknownEvent(id: string): EventPosition {
   const sessionId = sessionOfEvent(id);
   assert(sessionId, `${id} is not the id of an event`);

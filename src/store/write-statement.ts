@@ -1,27 +1,28 @@
 import type { SqlValue } from './keyset.ts';
 
-/** The guard that did not hold. The operation reads and decides again. */
+/** Reason of a conflict: the guard of the change set that did not hold. The operation then reads and decides again. */
 export type Conflict =
   | 'version'
   | 'customer_exists'
-  /** The key is taken, or the customer is not active or has another address. */
+  /** The idempotency key is taken, or the customer is not active or has another email address. */
   | 'session_refused'
   | 'key_revoked'
-  /** The key is revoked, or would exceed its spend limit. */
+  /** The API key is revoked, or the amount exceeds one of its spend limits. */
   | 'spend_limit'
   /** Another refund has the idempotency key. */
   | 'refund_exists'
   | 'duplicate_message'
   /** The customer is blocked or erased. */
   | 'customer_blocked'
+  /** Another instance or request changed the row first. */
   | 'overtaken';
 
-/** One statement of a change set; with `guard`, touching no row makes the whole set a conflict. */
+/** One statement of a change set. If it has a `guard` and affects no row, the whole change set is a conflict. */
 export interface Write {
   sql: string;
   params: SqlValue[];
   guard?: Conflict | undefined;
-  /** Name of a lock for which the creation of a session can wait. A batch takes these locks first, sorted by name. */
+  /** Name of the lock of a row that many new sessions write. A batch runs statements with locks first, sorted by this name. */
   locks?: string | undefined;
 }
 
@@ -29,7 +30,7 @@ export function statement(sql: string, params: SqlValue[], guard?: Conflict, loc
   return { sql, params, guard, locks };
 }
 
-/** Keeps the rows of a subquery unchanged until the commit: PostgreSQL locks their keys, SQLite has one writer. */
+/** SQL suffix that keeps the rows of a subquery until the commit. Only PostgreSQL needs the lock; SQLite has one writer. */
 export const KEY_SHARE = '/* PostgreSQL: FOR KEY SHARE */';
 
 /** `INSERT INTO table (columns) VALUES (?1, ...)`, with an optional conflict clause. */

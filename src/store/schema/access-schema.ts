@@ -1,4 +1,4 @@
-/** API keys are stored as hashes only. The spending of agent keys has one row per day. */
+/** Tables of API keys, which store only a hash of each key, and of the spending of agent keys, with one row per key and day. */
 export const accessSchema = `
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,

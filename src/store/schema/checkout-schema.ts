@@ -1,4 +1,4 @@
-/** Indexes end with `id`, so that a page of every list is one range of an index. */
+/** Tables of customers, sessions, payments and invoices. Indexes end with `id`, so that a page of a list is one range of an index. */
 export const checkoutSchema = `
 CREATE TABLE customers (
   id TEXT PRIMARY KEY,

@@ -1,4 +1,4 @@
-/** A settlement is one row per payment. */
+/** Tables of the ledger: the entries, their sums per day, and the settlements, with one row per settled payment. */
 export const ledgerSchema = `
 CREATE TABLE ledger_entries (
   posting_id TEXT NOT NULL,
@@ -39,7 +39,7 @@ CREATE TABLE ledger_sums (
 `;
 
 /**
- * Triggers reject changes of entries, and add each entry to the sums of its account and UTC day in the same transaction. On
+ * Triggers that reject changes of entries, and add each entry to the sums of its account and UTC day. On
  * PostgreSQL `slot` is the server process of the connection, so that transactions of two connections never wait for the same row.
  */
 export const ledgerTriggers = {

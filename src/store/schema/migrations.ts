@@ -6,18 +6,18 @@ import { realProvidersSchema, refundDeductionSchema } from './real-providers-sch
 import { routingSchema } from './routing-schema.ts';
 import { webhooksSchema } from './webhooks-schema.ts';
 
-/** One step of the schema, the same for every database except for `only`. */
+/** One numbered change of the schema. Its `sql` runs on every database. */
 export interface Migration {
   version: number;
   name: string;
   sql: string;
-  /** SQL for one database, run after `sql`. Triggers, for example, have a different syntax in each. */
+  /** SQL that differs between the databases, such as triggers; runs after `sql`. */
   only?: { sqlite: string; postgres: string };
 }
 
 /**
  * All migrations in order, forward only. A released migration is never edited: a later change gets the next number.
- * The first number is 14, because the schema replaces the 14 migrations from before the first release. Money is integer cents,
+ * The first number is 14, because this migration replaces 14 migrations from before the first release. Money is integer cents,
  * time integer milliseconds; ids sort by creation, except the ids of events.
  */
 export const MIGRATIONS: readonly Migration[] = [

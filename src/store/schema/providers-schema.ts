@@ -1,4 +1,4 @@
-/** `conflict` distinguishes the rows of an event id that was applied to a payment and to a refund. */
+/** Tables of provider messages and tasks. `conflict` is the session of a message that reuses an event id, otherwise empty. */
 export const providersSchema = `
 CREATE TABLE provider_messages (
   provider TEXT NOT NULL,

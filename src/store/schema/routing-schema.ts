@@ -1,3 +1,4 @@
+/** Tables of routing: outcomes, estimates, health, rules, snapshots and decisions. */
 export const routingSchema = `
 CREATE TABLE route_outcomes (
   payment_id TEXT NOT NULL REFERENCES payments (id),

@@ -24,7 +24,7 @@ const API_KEYS = describeTable<ApiKey>('api_keys', {
 const HOLD = 'UPDATE api_keys SET name = name WHERE id = ?1 AND revoked_at IS NULL';
 const USE = 'UPDATE api_keys SET last_used_at = ?2 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at < ?2)';
 const REVOKE = 'UPDATE api_keys SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL';
-// One statement, so that a concurrent spend waits for the row and adds to the new sum: the sum never passes the limit.
+// Checks the limit and adds to the sum in one statement: a concurrent request waits for the row, then adds to the new sum.
 const SPEND = `INSERT INTO api_key_spend (key_id, day, amount)
   SELECT id, ?2, CAST(?3 AS BIGINT) FROM api_keys
   WHERE id = ?1 AND revoked_at IS NULL
@@ -41,7 +41,7 @@ const SELECT_SPEND = 'SELECT amount FROM api_key_spend WHERE key_id = ?1 AND day
 
 const lockOf = (keyId: string) => `key ${keyId}`;
 
-/** `revoked`: every key is revoked; `active`: at least one is not. */
+/** API keys of the service. `none`: no key exists; `revoked`: all keys are revoked; `active`: a key is not revoked. */
 type KeysKnown = 'none' | 'revoked' | 'active';
 
 export interface ApiKeyFilter {
@@ -60,7 +60,7 @@ export const apiKeyWrites = {
   /** Guard: the key is not revoked yet. */
   api_key_revoked: ({ keyId, at }: { keyId: string; at: Instant }) =>
     statement(REVOKE, [keyId, at], 'overtaken', lockOf(keyId)),
-  /** Adds the cents of one checkout to a day's sum. Guard: the key is active, and the amount is within its limits. */
+  /** Adds the cents of one checkout to the key's sum of a day. Guard: the key is not revoked, and its limits allow the amount. */
   api_key_spent: ({ keyId, day, amount }: { keyId: string; day: string; amount: number }) =>
     statement(SPEND, [keyId, day, amount], 'spend_limit', `spend ${keyId} ${day}`),
 };
@@ -73,7 +73,7 @@ export function createApiKeyReads(select: Select) {
     apiKeysKnown: async () => (await one((row) => row['known'] as KeysKnown, SELECT_KNOWN)) ?? 'none',
     listApiKeys: ({ environment }: ApiKeyFilter, page: Page) =>
       list(filterKeyset('api_keys', { environment }, {}), page, API_KEYS.fromRow),
-    /** Cents that a key has spent on a day in the format of `dayOf`. */
+    /** Cents that a key has spent on a day; `day` has the format of `dayOf`. */
     apiKeySpend: async (keyId: string, day: string) =>
       (await one((row) => row['amount'] as number, SELECT_SPEND, keyId, day)) ?? 0,
   };

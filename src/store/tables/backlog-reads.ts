@@ -4,16 +4,16 @@ import { EVERY_TYPE } from '../../domain/webhook-endpoint.ts';
 import type { Query, SelectEach, SqlValue } from '../keyset.ts';
 import { EARLIER_DELIVERY } from './deliveries-table.ts';
 
-/** Limit of every count, so that a larger backlog does not make the reads slower. */
+/** Upper limit of every count, which bounds the duration of the reads. */
 const BACKLOG_COUNT_LIMIT = 10_000;
 
-// Each query reads one range of an index, or a table of few rows, as test/observability/backlog.test.ts verifies.
+// Each query reads one range of an index or a table of few rows; test/observability/backlog.test.ts verifies that.
 const TYPES = quoted(EVERY_TYPE);
 const KINDS = quoted(DISCREPANCY_KINDS);
 const COUNT_DELIVERIES = counted(
   `SELECT 1 FROM deliveries WHERE environment = ?1 AND type IN (${TYPES}) AND status = ?2`,
 );
-// Dead deliveries of a deleted endpoint do not count. The first condition matches a partial index.
+// Excludes the dead deliveries of deleted endpoints. The first condition on the status matches a partial index.
 const COUNT_DEAD = counted(`SELECT 1 FROM webhook_endpoints AS endpoint JOIN deliveries AS delivery
     ON delivery.endpoint_id = endpoint.id AND delivery.type IN (${TYPES}) AND delivery.status = 'dead'
   WHERE endpoint.status IN ('active', 'disabled', 'deleting') AND endpoint.status <> 'deleting'
@@ -26,7 +26,7 @@ const COUNT_DISCREPANCIES = counted(
 const COUNT_WAKES = counted('SELECT 1 FROM sessions WHERE wake_at IS NOT NULL AND wake_at <= ?1');
 const COUNT_TASKS = counted("SELECT 1 FROM provider_tasks WHERE status = 'pending'");
 const COUNT_ENDPOINTS = 'SELECT COUNT(*) AS value FROM webhook_endpoints WHERE environment = ?1 AND status = ?2';
-// A delivery that waits for an earlier one of its session is not late.
+// Excludes deliveries that wait for an earlier delivery of their session.
 const OLDEST_DUE = `SELECT MIN((
     SELECT candidate.due_at FROM deliveries AS candidate
     WHERE candidate.endpoint_id = endpoint.id AND candidate.status = 'pending' AND candidate.recover_at IS NULL
@@ -44,11 +44,11 @@ function counted(rows: string): string {
   return `SELECT COUNT(*) AS value FROM (${rows} LIMIT ${BACKLOG_COUNT_LIMIT}) AS counted`;
 }
 
-/** Query of each backlog value. */
+/** Queries of the backlog values, by name. */
 const queriesOf = (environment: Environment, now: Instant) => ({
   deliveriesPending: query(COUNT_DELIVERIES, environment, 'pending'),
   deliveriesDead: query(COUNT_DEAD, environment),
-  /** Due time of the longest due delivery of an active endpoint. */
+  /** Oldest due time of a delivery to an active endpoint. */
   deliveryDueSince: query(OLDEST_DUE, environment, now),
   endpointsActive: query(COUNT_ENDPOINTS, environment, 'active'),
   endpointsDisabled: query(COUNT_ENDPOINTS, environment, 'disabled'),
@@ -57,12 +57,12 @@ const queriesOf = (environment: Environment, now: Instant) => ({
   /** Creation time of the oldest pending refund. */
   refundPendingSince: query(OLDEST_REFUND, environment),
   discrepanciesOpen: query(COUNT_DISCREPANCIES, environment, 'open'),
-  /** Sessions and provider tasks of both environments. */
+  /** `wakesDue` and `tasksPending` count the sessions and provider tasks of both environments. */
   wakesDue: query(COUNT_WAKES, now),
   tasksPending: query(COUNT_TASKS),
 });
 
-/** Pending work of an environment: start times (null for none), and counts up to {@link BACKLOG_COUNT_LIMIT}. */
+/** Pending work of an environment: oldest times (null without such work), and counts up to {@link BACKLOG_COUNT_LIMIT}. */
 export type Backlog = {
   [Name in keyof ReturnType<typeof queriesOf>]: Name extends `${string}Since` ? Instant | null : number;
 };

@@ -4,7 +4,7 @@ import { createReader } from '../row-reader.ts';
 import { type ItemOf, defineTable, integer, orNull } from '../table-description.ts';
 import { statement } from '../write-statement.ts';
 
-// The only row has the id 1. The columns `holder` and `held_until` date from test clocks that several instances shared.
+// The only row has the id 1. The columns `holder` and `held_until` are unused since only one instance can have a test clock.
 const SAVE_CLOCK = `INSERT INTO test_clock (id, version, offset_ms, goal_ms, target, holder, held_until)
   VALUES (1, ?1, ?2, ?3, ?4, NULL, 0) ON CONFLICT (id) DO UPDATE SET version = ?1, offset_ms = ?2, goal_ms = ?3, target = ?4
   WHERE test_clock.version = ?1 - 1`;
@@ -19,15 +19,15 @@ const SELECT_NEXT = [
     AND endpoint_id IN (SELECT id FROM webhook_endpoints WHERE status = 'active')`,
 ];
 
-/** Row of the test clock. */
+/** Table of the test clock; it has one row at most. */
 const CLOCKS = defineTable('test_clock', {
   /** Grows by one with every change, from 1. */
   version: integer,
-  /** Distance from the real time, in milliseconds. */
+  /** Current time minus real time, in milliseconds. */
   offsetMs: integer,
-  /** Distance from the real time at the end of the current advance; equal to `offsetMs` without an advance. */
+  /** Value of `offsetMs` at the end of the current advance; equal to `offsetMs` if no advance is in progress. */
   goalMs: integer,
-  /** Time at the end of the current advance, as reported to the caller; null without an advance. */
+  /** Target time of the current advance, as reported to the caller; null if no advance is in progress. */
   target: orNull(integer),
 });
 export type TestClockRecord = ItemOf<typeof CLOCKS>;
@@ -41,7 +41,7 @@ export const clockWrites = {
 export function createClockReads(select: Select, selectEach: SelectEach) {
   const { one } = createReader(select);
   return {
-    /** Undefined if time was never moved. */
+    /** The test clock; undefined if it was never advanced. */
     testClock: () => one(CLOCKS.fromRow, SELECT_CLOCK),
     /** First instant from `from` on at which work falls due; Infinity without pending work. */
     async nextDue(from: Instant): Promise<Instant> {

@@ -27,11 +27,11 @@ const insert = CUSTOMERS.insert({
 });
 
 const SELECT_BY_EMAIL = 'SELECT * FROM customers WHERE environment = ?1 AND email_key = ?2';
-// Names both environments, so that the database can use the index by environment and address.
+// Lists both environments, so that the database can use the index by environment and email address.
 const SELECT_ALL_BY_EMAIL =
   "SELECT * FROM customers WHERE environment IN ('sandbox', 'production') AND email_key = ?1 ORDER BY id DESC";
 
-/** Lookup key of an email address, which makes comparisons ignore case. */
+/** Lookup key of an email address: the address in lower case. */
 export function emailKey(email: string): string {
   return email.toLowerCase();
 }
@@ -43,7 +43,7 @@ export const customerWrites = {
   },
 };
 
-/** Selects the customer of an id, or the customers of an address in either environment. */
+/** Query of the customer with an id, or of the customers with an email address, one per environment. */
 export function customersNamed(id: string | undefined, email: string | undefined): Query | undefined {
   if (id !== undefined) return { sql: CUSTOMERS.byId, params: [id] };
   return email === undefined ? undefined : { sql: SELECT_ALL_BY_EMAIL, params: [emailKey(email)] };
@@ -53,7 +53,7 @@ export function createCustomerReads(select: Select) {
   const { one, find, list } = createReader(select);
   return {
     customer: (id: string) => find(CUSTOMERS, id),
-    /** The customer of an address, compared without case. */
+    /** The customer with an email address, ignoring case. */
     customerByEmail: (environment: Environment, email: string) =>
       one(CUSTOMERS.fromRow, SELECT_BY_EMAIL, environment, emailKey(email)),
     listCustomers({ customerId, email, status, environment }: CustomerFilter, page: Page) {

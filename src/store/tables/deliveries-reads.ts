@@ -20,8 +20,8 @@ const SELECT_EVENT = 'SELECT * FROM events WHERE id = ?1';
 const SELECT_EVENTS_OF_SESSION = 'SELECT * FROM events WHERE session_id = ?1 ORDER BY sequence';
 const WITH_EVENT = `SELECT candidate.*, event.body, event.request_id, event.trace_parent
     FROM deliveries AS candidate JOIN events AS event ON event.id = candidate.event_id`;
-// Only the first delivery in the queue of a recovery may begin, and it is not due during its first attempt. If a clock was
-// set back within a session, a later event can be first in the queue, and waits for the earlier event.
+// Besides normal deliveries, selects the first delivery in the queue of a recovery, unless its first attempt is in progress. If
+// a clock was set back, a later event of a session can be first in the queue; it then waits for the earlier event.
 const SELECT_DELIVERIES_DUE = `SELECT * FROM (
     ${WITH_EVENT}
     WHERE candidate.endpoint_id = ?1 AND candidate.status = 'pending' AND candidate.recover_at IS NULL
@@ -36,7 +36,7 @@ const SELECT_DELIVERIES_DUE = `SELECT * FROM (
   ORDER BY due_at, id LIMIT ?3`;
 const SELECT_DELIVERY = 'SELECT * FROM deliveries WHERE id = ?1';
 const SELECT_DELIVERIES_OF_SESSION = 'SELECT * FROM deliveries WHERE session_id = ?1 ORDER BY endpoint_id, sequence';
-// Selects by the session of the event, so that the query needs no further index.
+// Selects deliveries by the session of the event, so that the query needs no index on the event.
 const SELECT_DELIVERIES_OF_EVENT = `SELECT delivery.*
   FROM events AS event JOIN deliveries AS delivery
     ON delivery.session_id = event.session_id AND delivery.event_id = event.id
@@ -47,9 +47,9 @@ export function createWebhookReads(select: Select) {
   const { one, all, list } = createReader(select);
   return {
     event: (id: string) => one(eventFromRow, SELECT_EVENT, id),
-    /** Oldest first. */
+    /** Events of a session, oldest first. */
     eventsOfSession: (sessionId: string) => all(eventFromRow, SELECT_EVENTS_OF_SESSION, sessionId),
-    /** Deliveries that may begin now: due, and no earlier one of the same session and endpoint is still pending. */
+    /** Due deliveries whose attempt may begin: no earlier delivery of the same session to the same endpoint is pending. */
     deliveriesDue: (endpointId: string, now: Instant, limit: number) =>
       all(dueDeliveryFromRow, SELECT_DELIVERIES_DUE, endpointId, now, limit),
     delivery: (id: string) => one(deliveryFromRow, SELECT_DELIVERY, id),
@@ -83,10 +83,10 @@ function eventKeyset({ sessionId, type, environment }: EventFilter): KeysetQuery
   return { table: 'events', ...range, among, sortedBy: ['created', 'sequence', 'id'] };
 }
 
-/** Limit of the difference between the time in a delivery's id and its `created`, which are two readings of one clock. */
+/** Maximum difference between the time in a delivery's id and its `created`: the service reads the clock separately for each. */
 const ID_TIME_SLACK_MS = 5000;
 
-/** The ranges of a page. Delivered deliveries have no stored answer class, so only the class `2xx` includes them. */
+/** Ranges of a page of deliveries. A delivered delivery has no stored answer class; the filter counts it as `2xx`. */
 function deliveryKeysets(filter: DeliveryFilter): KeysetQuery[] {
   const { endpointId: endpoint_id, environment, type, status, statusClass, createdFrom, createdUntil } = filter;
   const among = rowsNamed(

@@ -59,10 +59,11 @@ const insertAttempt = DELIVERY_ATTEMPTS.insert({
   written: (place) => ({ response_body: textUnlessErased('?8', place('response_body'), "''") }),
 });
 
-// Locks the earlier deliveries: a concurrent transaction that finishes one of them sees the new delivery or waits for it.
+// Locks the pending deliveries of the session before a new one is inserted. A concurrent transaction that finishes one of them
+// either committed before, or waits and then sees the new delivery.
 export const LOCK_EARLIER_DELIVERIES = `UPDATE deliveries SET due_at = due_at
   WHERE session_id = ?1 AND endpoint_id = ?2 AND status = 'pending'`;
-// A delivery behind another one of its session and endpoint has the same due time, so that polls skip both until then.
+// A new delivery gets the due time of the pending deliveries before it, so that polls skip all of them until that time.
 const INSERT_DELIVERY = `INSERT INTO deliveries (${DELIVERY_COLUMNS.join(', ')})
   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, COALESCE((
     SELECT MAX(due_at) FROM deliveries
@@ -70,8 +71,8 @@ const INSERT_DELIVERY = `INSERT INTO deliveries (${DELIVERY_COLUMNS.join(', ')})
 const ADD_DELIVERY = `${INSERT_DELIVERY} ON CONFLICT (session_id, endpoint_id, sequence) DO NOTHING`;
 const CLAIM = `UPDATE deliveries SET attempts = ?2 + 1, due_at = ?4
   WHERE id = ?1 AND attempts = ?2 AND schedule_start = ?3 AND status = 'pending'`;
-// Runs again if the answer of the database was lost; the attempt log shows whether the first write was applied.
-// The delivery leaves the queue of its recovery, unless this attempt does not count.
+// The operation commits again if it lost the answer of the database; the attempt log shows whether the first commit was applied.
+// The delivery leaves the queue of its recovery, unless the attempt sent nothing and does not count (?11).
 const FINISH = `UPDATE deliveries SET status = ?3, due_at = ?4, schedule_start = ?5,
     last_started = ?6, last_duration_ms = ?7, last_status_code = ?8, last_failure = ?9, answer_class = ?10,
     recover_at = CASE WHEN ?11 = 1 THEN NULL ELSE recover_at END
@@ -80,14 +81,14 @@ const FINISH = `UPDATE deliveries SET status = ?3, due_at = ?4, schedule_start =
 const REPLAY = `UPDATE deliveries SET status = 'pending', schedule_start = ?4, due_at = ?5,
     answer_class = CASE WHEN ?3 = 'delivered' THEN '2xx' ELSE answer_class END
   WHERE id = ?1 AND attempts = ?2 AND status = ?3`;
-// Deliveries that wait behind this one get the same due time, so that polls skip them until then. A delivery behind a
-// replayed one may have an attempt in progress: it keeps its own due time, or it would be sent twice at once. If this
-// delivery will be retried, the deliveries behind it leave the queue of their recovery, so as not to delay it.
+// Later deliveries of the session get the due time of the finished delivery, so that polls skip them until then. A later
+// delivery that may have an attempt in progress keeps its due time, so that it is not sent twice. If the finished delivery will
+// be retried (?5), the later deliveries leave the queue of their recovery, which would otherwise wait for them.
 const FOLLOW = `UPDATE deliveries SET due_at = ?4, recover_at = CASE WHEN ?5 = 1 THEN NULL ELSE recover_at END
   WHERE session_id = ?1 AND endpoint_id = ?2 AND sequence > ?3 AND status = 'pending'
     AND (attempts = schedule_start OR due_at < ?4)`;
 
-/** Deliveries that a `candidate` waits for. */
+/** SQL of the deliveries that a `candidate` waits for: pending, earlier, of the same session and endpoint. */
 export const EARLIER_DELIVERY = `SELECT 1 FROM deliveries AS earlier
       WHERE earlier.session_id = candidate.session_id AND earlier.endpoint_id = candidate.endpoint_id
         AND earlier.sequence < candidate.sequence AND earlier.status = 'pending'`;
@@ -115,7 +116,7 @@ export const deliveryWrites = {
   /** Begins attempt number `attempts`, with a lease until `dueAt`. Guard: no other attempt or schedule has begun. */
   delivery_claimed: ({ delivery: { id, attempts, scheduleStart, dueAt } }: OfDelivery) =>
     statement(CLAIM, [id, attempts - 1, scheduleStart, dueAt], 'overtaken'),
-  /** Guard: no later attempt has begun. An `unmade` attempt sent nothing. */
+  /** Ends attempt number `attempts`. Guard: no later attempt has begun. An `unmade` attempt sent nothing. */
   delivery_finished({ delivery, attempt }: OfDelivery & { attempt: DeliveryAttempt; unmade?: true }) {
     const { id, status, attempts, scheduleStart, dueAt, sessionId, endpointId, sequence } = delivery;
     const freedAt = status === 'pending' ? dueAt : attempt.started + attempt.durationMs;
@@ -128,7 +129,7 @@ export const deliveryWrites = {
       insertAttempt(attempt, sessionId),
     ];
   },
-  /** Makes a delivery due at `dueAt`; the log stays. Guard: the delivery has its attempts and the status `from`. */
+  /** Makes a delivery due at `dueAt`, and preserves its attempt log. Guard: the attempts are unchanged and the status is `from`. */
   delivery_replayed: ({ delivery, from }: OfDelivery & { from: DeliveryStatus }) =>
     statement(REPLAY, [delivery.id, delivery.attempts, from, delivery.scheduleStart, delivery.dueAt], 'overtaken'),
 };

@@ -9,14 +9,14 @@ import { erasedKey } from './erased-text.ts';
 import { SESSIONS } from './sessions-table.ts';
 
 const MOVE_CUSTOMER = 'UPDATE customers SET status = ?3, status_reason = ?4 WHERE id = ?1 AND status = ?2';
-// A concurrent block of the customer is applied before or after the whole change set; a concurrent erasure waits.
+// A concurrent block of the customer takes effect before or after the whole change set; a concurrent erasure waits for its commit.
 const HOLD_ACTIVE = `UPDATE sessions SET version = version WHERE id = ?1 AND EXISTS (
   SELECT 1 FROM customers WHERE customers.id = sessions.customer_id AND customers.status = 'active' ${KEY_SHARE})`;
 
 const PENDING_PAYMENTS = "SELECT id FROM payments WHERE customer_id = ?1 AND status = 'pending'";
 const PENDING_REFUNDS = `SELECT refund.id AS id FROM sessions AS session JOIN refunds AS refund
   ON refund.session_id = session.id WHERE session.customer_id = ?1 AND refund.status = 'pending'`;
-// A delivery to an endpoint that is not active does not count as in progress.
+// Only deliveries to active endpoints count as work in progress.
 const PENDING_DELIVERIES = `SELECT delivery.id AS id FROM sessions AS session
   JOIN deliveries AS delivery ON delivery.session_id = session.id AND delivery.status = 'pending'
   JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id AND endpoint.status = 'active'
@@ -24,7 +24,7 @@ const PENDING_DELIVERIES = `SELECT delivery.id AS id FROM sessions AS session
 const IN_PROGRESS = [PENDING_PAYMENTS, PENDING_REFUNDS, PENDING_DELIVERIES];
 const SHOWN = 5;
 
-// Runs first: no new work can then begin for the customer, and the next statement sees all work that began before.
+// Runs before NOTHING_IN_PROGRESS: afterwards no new work can begin for the customer, so the check sees all work.
 const ERASE_CUSTOMER = `UPDATE customers SET status = 'erased', status_reason = NULL, email = ?3, email_key = ?4
   WHERE id = ?1 AND status = ?2`;
 const NOTHING_IN_PROGRESS = `UPDATE customers SET status = status WHERE id = ?1 ${IN_PROGRESS.map((sql) => `AND NOT EXISTS (${sql})`).join(' ')}`;
@@ -39,11 +39,11 @@ const WITH_SESSION = [
   `UPDATE delivery_attempts SET response_body = ''
     WHERE delivery_id IN (SELECT id FROM deliveries WHERE session_id = ?1)`,
   `UPDATE provider_inbox SET body = '${ERASED_BODY}' WHERE session_id = ?1`,
-  // The new version makes a concurrent decision about the discrepancy conflict, so that it writes no note.
+  // Increments the version, so that a concurrent resolution of the discrepancy conflicts and writes no note.
   'UPDATE discrepancies SET note = NULL, version = version + 1 WHERE session_id = ?1',
 ];
 
-// The next call erases messages and answers that arrived during the erasure of their session.
+// Also selects erased sessions whose messages, notes or webhook responses arrived during the erasure.
 const SELECT_TO_ERASE = `SELECT * FROM sessions AS session WHERE customer_id = ?1 AND (customer_email <> ?2
     OR EXISTS (SELECT 1 FROM provider_messages WHERE session_id = session.id AND body <> '${ERASED_BODY}')
     OR EXISTS (SELECT 1 FROM discrepancies WHERE session_id = session.id AND note IS NOT NULL)
@@ -58,7 +58,7 @@ interface MovedCustomer {
 
 interface ErasedSession {
   session: Session;
-  /** Previous status. */
+  /** Status of the session before the erasure. */
   from: SessionStatus;
   events: Pick<MerchantEvent, 'id' | 'body'>[];
 }
@@ -67,14 +67,14 @@ export const personalDataWrites = {
   /** Guard: the customer has the status `from`. */
   customer_status_changed: ({ customer: { id, status, statusReason }, from }: MovedCustomer) =>
     statement(MOVE_CUSTOMER, [id, from, status, statusReason], 'overtaken'),
-  /** Writes nothing. Guard: the session's customer is active, so that a blocked or erased customer starts no payment. */
+  /** Only a guard: the customer of the session is active. Prevents a payment of a blocked or erased customer. */
   customer_active: ({ sessionId }: { sessionId: string }) => statement(HOLD_ACTIVE, [sessionId], 'customer_blocked'),
-  /** Guard: the previous status, and no work in progress for the customer (see `workInProgressFor`). */
+  /** Guard: the customer has the status `from` and no work in progress (see `workInProgressFor`). */
   customer_erased: ({ customer: { id, email }, from }: MovedCustomer) => [
     statement(ERASE_CUSTOMER, [id, from, email, emailKey(email)], 'overtaken'),
     statement(NOTHING_IN_PROGRESS, [id], 'version'),
   ],
-  /** Erases the personal data of a session and its records. Guard: its version, and no pending payment. */
+  /** Erases the personal data of a session and its records. Guard: the version is unchanged, and no payment is pending. */
   session_erased({ session, events }: ErasedSession) {
     const { id, version, status, wakeAt, customerEmail, idempotencyKey } = session;
     const key = idempotencyKey === null ? null : erasedKey(idempotencyKey);
@@ -86,7 +86,7 @@ export const personalDataWrites = {
   },
 };
 
-/** Ids of records in progress that prevent erasing a customer, a few of each kind. */
+/** Ids of pending payments, refunds and deliveries, which prevent the erasure of their customer; a few ids of each type. */
 export interface PersonalWorkInProgress {
   payments: string[];
   refunds: string[];

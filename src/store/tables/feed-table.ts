@@ -5,11 +5,11 @@ import { createReader } from '../row-reader.ts';
 import { statement } from '../write-statement.ts';
 import { eventFromRow } from './deliveries-table.ts';
 
-// A transaction that assigns positions holds this lock until its commit, and reads the events only after it has the lock. It
-// sees all earlier rounds, so that no position becomes visible before a lower one.
+// A transaction that assigns positions takes this lock before it reads the events, and holds it until its commit. It therefore
+// sees all positions assigned before, and no position becomes visible before a lower position.
 const TAKE_LOCK = 'UPDATE feed_lock SET rounds = rounds + 1 WHERE id = 1';
-// Places the visible events in the order in which they happened. If a clock was set back within a session, its later event
-// waits for the next round. MATERIALIZED and COALESCE prevent quadratic plans if PostgreSQL's statistics have no such events.
+// Places the committed events by creation time. If the clock was set back between two events of a session, the later event
+// waits for the next round. MATERIALIZED and COALESCE prevent quadratic plans when PostgreSQL's statistics are out of date.
 const PLACE = `WITH fresh AS MATERIALIZED (
     SELECT oldest.id AS event_id,
       (SELECT COALESCE(MAX(feed_position), 0) FROM events WHERE feed_position IS NOT NULL)
@@ -32,16 +32,16 @@ export interface FeedFilter {
 }
 
 export const feedWrites = {
-  /** Gives at most `limit` of the oldest committed events their position in the feed, one instance at a time. */
+  /** Assigns feed positions to at most `limit` of the oldest events without a position. Only one instance at a time does this. */
   events_placed: ({ limit }: { limit: number }) => [statement(TAKE_LOCK, []), statement(PLACE, [limit])],
 };
 
 export function createFeedReads(select: Select) {
   const { one, all } = createReader(select);
   return {
-    /** Position of an event in the feed, from 1; null before it has one, undefined for an unknown event. */
+    /** Position of an event in the feed, from 1; null if the event has no position yet, undefined if the event is unknown. */
     feedPosition: (eventId: string) => one((row) => row['feed_position'] as number | null, SELECT_POSITION, eventId),
-    /** The events after a position, oldest first. No event appears later at a position that was already passed. */
+    /** The events after a position, in feed order. New events only get higher positions, so a reader misses none. */
     async listFeed(filter: FeedFilter, after: number, limit: number) {
       const leading = { environment: ENVIRONMENTS, type: EVERY_TYPE };
       const keyset = { ...filterKeyset('events', { ...filter }, leading), sortedBy: ['feed_position'] };

@@ -53,7 +53,7 @@ const insertSettlement = SETTLEMENTS.insert({
   guard: 'overtaken',
 });
 
-// Finds the few postings of a session by their line 0, then their other lines.
+// Finds the postings of a session by their first line, which an index contains, and joins their other lines.
 const OF_SESSION = `FROM ledger_entries AS first JOIN ledger_entries AS entry ON entry.posting_id = first.posting_id
   WHERE first.line = 0`;
 const SELECT_OF_SESSION = `SELECT entry.* ${OF_SESSION} AND first.session_id = ?1`;
@@ -65,7 +65,7 @@ const SELECT_LEDGER_OF_PAYMENT = `SELECT entry.kind, entry.account, entry.amount
 const SELECT_LEDGER_TOTAL = 'SELECT COALESCE(SUM(amount), 0) AS total FROM ledger_entries';
 const SELECT_ENTRY = 'SELECT * FROM ledger_entries WHERE posting_id = ?1 AND line = ?2';
 const SELECT_SETTLEMENT = 'SELECT * FROM settlements WHERE payment_id = ?1';
-// Two rows are enough to distinguish one payment from several.
+// Selects two rows at most, because the caller only distinguishes between one payment and several.
 const SELECT_OF_REFERENCE = `SELECT id FROM payments WHERE provider_reference = ?1
   UNION SELECT id FROM payments WHERE charge_reference = ?1 ORDER BY id LIMIT 2`;
 
@@ -96,7 +96,7 @@ export function createLedgerReads(select: Select, selectEach: SelectEach) {
         SELECT_LEDGER_OF_PAYMENT,
         paymentId,
       ),
-    /** Sum of all entries: 0, unless the ledger is wrong. */
+    /** Sum of all entries; 0 if the ledger is correct. */
     ledgerTotal: async () => (await one((row) => row['total'] as number, SELECT_LEDGER_TOTAL))!,
     /** Entries of a range. The cost grows neither with the journal nor with the depth of the range. */
     async journal(filter: JournalFilter, range: JournalRange) {
@@ -104,10 +104,10 @@ export function createLedgerReads(select: Select, selectEach: SelectEach) {
       return all(ENTRIES.fromRow, sql, ...params);
     },
     journalEntry: (postingId: string, line: number) => one(ENTRIES.fromRow, SELECT_ENTRY, postingId, line),
-    /** Sums of each account with entries: of the days before `before` (days since 1970), or of all days. */
+    /** Sums of each account with entries, over the days before day number `before` (counted from 1970), or over all days. */
     daySums: (environment: Environment, before = Number.MAX_SAFE_INTEGER) =>
       all((row) => sumFromRow(row['account'] as Account, row), SELECT_DAY_SUMS, environment, before),
-    /** Sums of the entries after `after` up to `until`, in one snapshot; an account has one sum per partition. */
+    /** Sums of the entries booked after `after` and not after `until`, one per partition, in one snapshot. */
     async entrySums(environment: Environment, after: Instant, until: Instant) {
       const partitions = partitionsOf(environment);
       const found = await selectEach(
@@ -119,12 +119,12 @@ export function createLedgerReads(select: Select, selectEach: SelectEach) {
       return partitions.map(({ account }, index) => sumFromRow(account, found[index]![0]!));
     },
     settlement: (paymentId: string) => one(SETTLEMENTS.fromRow, SELECT_SETTLEMENT, paymentId),
-    /** Ids of the payments with this provider reference: one, unless two providers use the same. */
+    /** Ids of the payments with a provider reference, two at most; several providers can use the same reference. */
     paymentsOfReference: (reference: string) => all((row) => row['id'] as string, SELECT_OF_REFERENCE, reference),
   };
 }
 
-/** One range of the index for each partition that the filter leaves, merged: whole rows are read only for the result. */
+/** Query that merges one index range per partition that matches the filter, and reads whole rows only for the result. */
 function journalQuery(filter: JournalFilter, range: JournalRange): Query {
   const { environment, account, kind, sessionId: session_id, paymentId: payment_id, from, until } = filter;
   const among = rowsNamed([SELECT_OF_SESSION, session_id], [SELECT_OF_SESSION_OF_PAYMENT, payment_id]);

@@ -18,7 +18,7 @@ export interface PaymentFilter extends InvoiceFilter {
   sessionId?: string;
 }
 
-/** A payment without its computed fees: the net (amount less gateway fee) and the total (amount plus buyer fee). */
+/** A payment as stored: without the net (amount less gateway fee) and the total (amount plus buyer fee), which are computed. */
 type StoredPayment = Omit<Payment, 'fees'> & { fees: Pick<Payment['fees'], 'buyerFee' | 'gatewayFee'> };
 
 const STORED = describeTable<StoredPayment>('payments', {
@@ -113,7 +113,7 @@ export const PAYMENTS = {
 const MAX_CACHED_ROUTES = 500;
 const routes = new Map<string, PaymentRoute>();
 
-/** Parses a stored route once and caches it, because the payments of a page share a few routes. */
+/** Parses the stored JSON of a route. Caches the result, because all payments share a few routes. */
 function routeFrom(stored: string): PaymentRoute {
   let route = routes.get(stored);
   if (!route) {
@@ -149,7 +149,7 @@ export const paymentWrites = {
   invoice_changed: ({ invoice }: { invoice: Invoice }) => updateInvoice(invoice),
 };
 
-/** Ranges by (environment, status, id) or (customer_id, status, id), or among rows. A customer implies its environment. */
+/** Range of the index (environment, status, id) or (customer_id, status, id), or of the rows of `among`. */
 function statusKeyset(
   table: string,
   statuses: readonly string[],

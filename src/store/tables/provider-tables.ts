@@ -35,7 +35,7 @@ const insertMessageRow = PROVIDER_MESSAGES.insert({
   written: (place) => ({ body: textUnlessErased(place('session_id'), place('body'), `'${ERASED_BODY}'`) }),
 });
 
-/** A request to a provider, outside every transaction, repeated until it is done. */
+/** Table of tasks: requests to a provider, each repeated until it succeeds or is given up. */
 const PROVIDER_TASKS = defineTable('provider_tasks', {
   paymentId: text,
   kind: textOf<'cancel' | 'capture'>(),
@@ -46,13 +46,13 @@ const PROVIDER_TASKS = defineTable('provider_tasks', {
   created: integer,
 });
 export type ProviderTask = ItemOf<typeof PROVIDER_TASKS>;
-// A payment has one task of a kind. A cancellation can be requested again while an earlier one is pending or done: the provider
-// may have handled the earlier one before it had the payment, and the outcome of the earlier one no longer counts.
+// A payment has one task per kind. A new cancellation replaces an earlier one, even if that is done: the provider may have
+// answered it before it had the payment. The new attempt number fences the result of the earlier request.
 const insertTask = PROVIDER_TASKS.insert({
   onConflict: `ON CONFLICT (payment_id, kind) DO UPDATE SET status = 'pending', due_at = excluded.due_at, attempts = provider_tasks.attempts + 1
     WHERE provider_tasks.kind = 'cancel'`,
 });
-// The approved money of a payment that has ended is never captured.
+// A capture can only be claimed while its payment is pending.
 const CLAIM_TASK = `UPDATE provider_tasks SET attempts = ?3 + 1, due_at = ?4
   WHERE payment_id = ?1 AND kind = ?2 AND attempts = ?3 AND status = 'pending'
     AND (kind <> 'capture' OR EXISTS (SELECT 1 FROM payments WHERE id = ?1 AND payments.status = 'pending'))`;
@@ -80,7 +80,7 @@ const updateReversal = REVERSALS.update({
 });
 const SELECT_REVERSAL = 'SELECT * FROM reversals WHERE payment_id = ?1 AND reference = ?2';
 
-/** An object of a provider about which the service must ask, with its place in the queue. */
+/** Table of hints: objects of a provider about which the service must ask, as a queue with attempts and due times. */
 const HINTS = defineTable('provider_inbox', {
   provider: text,
   environment: textOf<Environment>(),
@@ -98,9 +98,9 @@ const insertHint = HINTS.insert({
   extra: HINT_EXTRA,
   onConflict: 'ON CONFLICT (provider, environment, event_id, conflict) DO NOTHING',
 });
-/** A buyer who reloads the return page asks the provider at most once in this time. */
+/** Minimum time between two questions about the same object, so that reloads of the return page do not flood the provider. */
 const RENEWAL_MS = 5000;
-// The new attempt number fences the answer to an earlier question.
+// The new attempt number fences the result of an earlier request about the same hint.
 const renewHint = HINTS.insert({
   extra: HINT_EXTRA,
   onConflict: `ON CONFLICT (provider, environment, event_id, conflict) DO UPDATE SET state = 'pending',
@@ -111,7 +111,7 @@ const CLAIM_HINT = `UPDATE provider_inbox SET attempts = ?4 + 1, due_at = ?5
   WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict = '' AND attempts = ?4 AND state = 'pending'`;
 const FINISH_HINT = `UPDATE provider_inbox SET state = ?5, due_at = ?6
   WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict = '' AND attempts = ?4 AND state = 'pending'`;
-/** One answer of the provider finishes all earlier hints about the same object. */
+/** Finishes all hints about an object that arrived before the request: one answer of the provider covers them. */
 const FINISH_SAME_HINTS = `UPDATE provider_inbox SET state = 'done'
   WHERE provider = ?1 AND environment = ?2 AND object_id = ?3 AND about = ?4 AND state = 'pending' AND received <= ?5`;
 const SELECT_HINTS_DUE =
@@ -125,7 +125,7 @@ const SELECT_TASKS_DUE =
   "SELECT * FROM provider_tasks WHERE status = 'pending' AND due_at <= ?1 ORDER BY due_at LIMIT ?2";
 
 export const providerWrites = {
-  /** Guard: the event id is new for the provider and environment; for an `event_conflict`, new for the session too. */
+  /** Guard: the event id is new for the provider and environment. An `event_conflict` may repeat the id once per session. */
   provider_message_received: ({ message }: { message: ProviderMessage }) =>
     insertMessageRow(message, message.outcome === EVENT_CONFLICT ? message.sessionId : ''),
   /** Queues a hint. A hint with a known event id changes nothing. */
@@ -138,21 +138,21 @@ export const providerWrites = {
   /** Begins attempt number `attempts`, with a lease until `dueAt`. Guard: no attempt has begun since the row was read. */
   hint_claimed: ({ hint: { provider, environment, eventId, attempts, dueAt } }: { hint: QueuedHint }) =>
     statement(CLAIM_HINT, [provider, environment, eventId, attempts - 1, dueAt], 'overtaken'),
-  /** Guard: no later attempt has begun. With `state` done, also ends the hints about the object that arrived before `asked`. */
+  /** Ends an attempt. Guard: no later attempt has begun. If `state` is done, also finishes the object's hints until `asked`. */
   hint_finished: ({ hint, asked }: { hint: QueuedHint; asked: Instant }) => {
     const { provider, environment, eventId, attempts, state, dueAt, objectId, about } = hint;
     const finish = statement(FINISH_HINT, [provider, environment, eventId, attempts, state, dueAt], 'overtaken');
     const same = statement(FINISH_SAME_HINTS, [provider, environment, objectId, about, asked]);
     return state === 'done' ? [finish, same] : [finish];
   },
-  /** `from` is the revision before; null for a new reversal. The session's version guards it. */
+  /** `from` is the previous revision; null for a new reversal. The session's version in the change set is the guard. */
   reversal_changed: ({ reversal, from }: { reversal: Reversal; from: number | null }) =>
     from === null ? insertReversal(reversal) : updateReversal(reversal),
   task_queued: ({ task }: { task: ProviderTask }) => insertTask(task),
   /** Begins attempt number `attempts`, with a lease until `dueAt`. Guard: no attempt has begun since the row was read. */
   task_claimed: ({ task: { paymentId, kind, attempts, dueAt } }: { task: ProviderTask }) =>
     statement(CLAIM_TASK, [paymentId, kind, attempts - 1, dueAt], 'overtaken'),
-  /** Guard: no later attempt has begun. */
+  /** Ends attempt number `attempts`. Guard: no later attempt has begun. */
   task_finished: ({ task: { paymentId, kind, status, attempts, dueAt } }: { task: ProviderTask }) =>
     statement(FINISH_TASK, [paymentId, kind, attempts, status, dueAt], 'overtaken'),
 };
@@ -160,12 +160,12 @@ export const providerWrites = {
 export function createProviderReads(select: Select) {
   const { all, one } = createReader(select);
   return {
-    /** The longest due first. */
+    /** Due hints, oldest due time first. */
     hintsDue: (now: Instant, limit: number) => all(HINTS.fromRow, SELECT_HINTS_DUE, now, limit),
     reversalOfReference: (paymentId: string, reference: string) =>
       one(REVERSALS.fromRow, SELECT_REVERSAL, paymentId, reference),
     tasksDue: (now: Instant, limit: number) => all(PROVIDER_TASKS.fromRow, SELECT_TASKS_DUE, now, limit),
-    /** The first message of an event id, then the conflicting one that names the session, if any. */
+    /** The first message with an event id, then the conflicting message of the session, if there is one. */
     messagesOfEvent: ({ provider, environment }: SignalOrigin, id: string, sessionId: string) =>
       all(PROVIDER_MESSAGES.fromRow, SELECT_MESSAGES_OF_EVENT, provider, environment, id, sessionId),
     /** Messages about the session's payments, settlements and refunds, oldest first. */

@@ -41,7 +41,8 @@ const saveRecovery = saveVersions(RECOVERIES, {
   guard: 'version',
 });
 
-// A delivery that waits for its next attempt delays the later deliveries of its session, which must not delay the queue.
+// A pending delivery outside the recovery queue delays the later deliveries of its session. Those stay outside the queue as well,
+// because the queue would wait for them.
 const waitingEarlier = (session: string, endpoint: string, sequence: string) => `FROM deliveries AS earlier
     WHERE earlier.session_id = ${session} AND earlier.endpoint_id = ${endpoint} AND earlier.sequence < ${sequence}
       AND earlier.status = 'pending' AND earlier.recover_at IS NULL`;
@@ -62,7 +63,7 @@ const SELECT_LEFT = `SELECT * FROM recoveries
 export const recoveryWrites = {
   /** Guard: the stored version is the previous one. */
   recovery_saved: ({ recovery }: { recovery: Recovery }) => saveRecovery(recovery),
-  /** Queues a delivery for a recovery. Guard: the delivery does not exist if `from` is null; else it has its attempts and the status `from`. */
+  /** Queues a delivery for a recovery. Guard: the delivery is new if `from` is null; otherwise its attempts and status are unchanged. */
   delivery_recovered({ delivery, from, eventCreated }: RecoveredDelivery) {
     const { id, endpointId, sessionId, sequence, attempts, scheduleStart, dueAt } = delivery;
     const again = [id, attempts, from, scheduleStart, dueAt, eventCreated, sessionId, endpointId, sequence];
@@ -85,7 +86,7 @@ export function createRecoveryReads(select: Select) {
   const { find, all } = createReader(select);
   return {
     recovery: (id: string) => find(RECOVERIES, id),
-    /** Running recoveries without progress after `since`. */
+    /** Running recoveries without progress since `since`. */
     recoveriesLeft: (since: Instant, limit: number) => all(RECOVERIES.fromRow, SELECT_LEFT, since, limit),
     /** The next events of a recovery with these types, in the order in which they happened. */
     recoverableEvents(recovery: Recovery, types: readonly string[], limit: number) {
@@ -120,7 +121,7 @@ function recoverableQuery(
   };
 }
 
-/** The event of a row; the other columns belong to its delivery. */
+/** Columns of the event in a joined row; the other columns of the row belong to its delivery. */
 const RECOVERABLE_EVENTS = describeTable<RecoverableEvent['event']>('events', {
   id: named('of_id', text),
   sessionId: named('of_session_id', text),

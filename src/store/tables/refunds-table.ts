@@ -7,12 +7,12 @@ import { createReader } from '../row-reader.ts';
 import { describeTable, flag, integer, named, text } from '../table-description.ts';
 import { statement } from '../write-statement.ts';
 
-/** A refund that is due to be sent to its provider, or for an inquiry about it. Its row is also its task. */
+/** A refund that is due to be sent to its provider, or due for an inquiry. The row of a refund is also its task. */
 export interface DueRefund {
   refund: Refund;
   attempts: number;
   dueAt: Instant;
-  /** Time since which the provider has only answered that it does not know the payment; null after any other answer. */
+  /** Time since which every answer was that the provider does not know the payment; null after any other answer. */
   unknownSince: Instant | null;
 }
 
@@ -66,7 +66,7 @@ const SELECT_DUE = 'SELECT * FROM refunds WHERE due_at IS NOT NULL AND due_at <=
 export const refundWrites = {
   /** Guard: the idempotency key of the refund is new. */
   refund_created: ({ refund, dueAt }: { refund: Refund; dueAt: Instant }) => insert(refund, 0, dueAt),
-  /** Ends the inquiries at the provider, unless the refund is still pending. Guard: the refund has the status `from`. */
+  /** Stores a new status, and ends the inquiries about the refund. Guard: the refund has the status `from`. */
   refund_changed: ({ refund, from }: { refund: Refund; from: RefundStatus }) =>
     statement(
       UPDATE,
@@ -98,7 +98,7 @@ export function createRefundReads(select: Select) {
     refundOfReference: (paymentId: string, reference: string) =>
       one(REFUNDS.fromRow, SELECT_BY_REFERENCE, paymentId, reference),
     listRefunds: (filter: RefundFilter, page: Page) => list(refundKeyset(filter), page, REFUNDS.fromRow),
-    /** The longest due first. */
+    /** Due refunds, oldest due time first. */
     refundsDue: (now: Instant, limit: number) => all(dueFromRow, SELECT_DUE, now, limit),
   };
 }
@@ -110,7 +110,7 @@ function refundKeyset({
   status,
   environment,
 }: RefundFilter): KeysetQuery {
-  // A payment or session implies one environment, so the query needs no range per environment.
+  // A payment or session has one environment, so the query then needs no range per environment.
   const isNamed = payment_id !== undefined || session_id !== undefined;
   return filterKeyset(
     'refunds',

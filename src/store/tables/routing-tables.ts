@@ -22,7 +22,7 @@ import {
 import { statement } from '../write-statement.ts';
 
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
-// Logarithms are stored as thousandths: sums of integers are the same in any order of addition.
+// Logarithms are stored as integer thousandths, because a sum of integers does not depend on the order of addition.
 const LOG_SCALE = 1000;
 
 const OUTCOMES = describeTable<RouteOutcome>('route_outcomes', {
@@ -43,7 +43,7 @@ const OUTCOMES = describeTable<RouteOutcome>('route_outcomes', {
   },
   created: integer,
 });
-/** Facts about the routes that decisions are based on. */
+/** Table of snapshots: the state of all routes on which decisions are based. */
 const SNAPSHOTS = defineTable('routing_snapshots', {
   id: text,
   environment: textOf<Environment>(),
@@ -51,7 +51,7 @@ const SNAPSHOTS = defineTable('routing_snapshots', {
   body: text,
   created: integer,
 });
-/** A decision with its inputs except the snapshot. Sessions with the same offer share its decision. */
+/** Table of decisions, with their inputs except the snapshot. Sessions with the same quote share the decision of the quote. */
 const DECISIONS = defineTable('routing_decisions', {
   id: text,
   snapshotId: text,
@@ -62,7 +62,7 @@ const DECISIONS = defineTable('routing_decisions', {
   body: text,
   created: integer,
 });
-/** Stored health of a route; `body` is the whole health record as JSON. */
+/** Table of the health of routes; `body` is the whole health record as JSON. */
 const HEALTH = defineTable('route_health', {
   environment: textOf<Environment>(),
   routeId: text,
@@ -70,7 +70,7 @@ const HEALTH = defineTable('route_health', {
   state: textOf<RouteHealth>(),
   body: text,
 });
-/** A past change of a route's health. */
+/** Table of health transitions: changes of the health of a route. */
 const TRANSITIONS = defineTable('route_transitions', {
   id: text,
   environment: textOf<Environment>(),
@@ -84,14 +84,14 @@ const TRANSITIONS = defineTable('route_transitions', {
   numbers: json<Record<string, number>>(),
   created: integer,
 });
-/** One saved state of the routing rules; `body` is the rule set as JSON. */
+/** Table of the saved versions of the routing rules; `body` is the rule set as JSON. */
 const RULES = defineTable('routing_rules', {
   version: integer,
   source: textOf<'api' | 'file'>(),
   body: text,
   created: integer,
 });
-/** Estimates of an environment's routes at a time, shared by all instances. */
+/** Table of the estimates of all routes of an environment, which all instances share. */
 const ESTIMATES = defineTable('route_estimates', {
   environment: textOf<Environment>(),
   /** Algorithm of the estimates; each algorithm has its own row. */
@@ -145,7 +145,7 @@ const SELECT_RECENT_RESULTS = `SELECT outcome.payment_id, outcome.result, outcom
   FROM route_outcomes AS outcome JOIN payments AS payment ON payment.id = outcome.payment_id
   WHERE outcome.environment = ?1 AND outcome.route_id = ?2 AND outcome.created >= ?3
   ORDER BY outcome.created DESC, outcome.payment_id DESC, outcome.stage LIMIT ?4`;
-/** One outcome of a route; a `probe` was made while the route was in standby. */
+/** Columns of an outcome that the health of a route depends on; a `probe` was made while the route was in standby. */
 const RESULTS = defineTable('route_outcomes', {
   at: named('created', integer),
   result: textOf<OutcomeResult>(),
@@ -176,7 +176,7 @@ export const routingWrites = {
     ...insertSnapshot(snapshot),
     locks: `0 ${snapshot.id}`,
   }),
-  // Ignores a decision that exists, because the change sets of many sessions can contain the same offer.
+  // Ignores a decision that is already stored, because the change sets of many sessions can contain the decision of one quote.
   decision_recorded: ({ decision }: { decision: RoutingDecision }) => ({
     ...insertDecision(decision),
     locks: decision.sessionId === null ? `1 ${decision.id}` : undefined,
@@ -186,7 +186,7 @@ export const routingWrites = {
   transition_recorded: ({ transition }: { transition: TransitionRecord }) => insertTransition(transition),
   /** Guard: the version is new. */
   rules_saved: ({ rules }: { rules: RulesVersion }) => insertRules(rules),
-  /** Guard: the previous fold ended at `from`; null for the first fold. */
+  /** Saves the estimates after new outcomes were added. Guard: the stored estimates end at `from`; null for the first save. */
   estimates_folded: ({ estimates, from }: { estimates: EstimateRecord; from: Instant | null }) =>
     from === null
       ? insertEstimates(estimates)
@@ -200,7 +200,7 @@ export function createRoutingReads(select: Select, selectEach: SelectEach) {
     return found.map((rows) => rows.map(fromRow));
   }
   return {
-    /** Sums of the outcomes of each route between `from` and `until`, by bucket, oldest first. */
+    /** Sums of the outcomes of each route between `from` and `until`, one per time bucket, oldest first. */
     outcomeTallies(environment: Environment, routeIds: readonly string[], from: Instant, until: Instant) {
       const params = routeIds.map((id) => [environment, id, from, until]);
       return each(TALLIES.fromRow, SELECT_TALLIES, params);
@@ -222,9 +222,9 @@ export function createRoutingReads(select: Select, selectEach: SelectEach) {
       version === undefined ? one(RULES.fromRow, SELECT_NEWEST_RULES) : one(RULES.fromRow, SELECT_RULES, version),
     routingSnapshot: (id: string) => find(SNAPSHOTS, id),
     routingDecision: (id: string) => find(DECISIONS, id),
-    /** Decisions of a session's attempts, oldest first. The decision of its offer is not among them. */
+    /** Decisions of a session's attempts, oldest first, without the decision of its quote. */
     routingDecisionsOfSession: (sessionId: string) => all(DECISIONS.fromRow, SELECT_DECISIONS_OF_SESSION, sessionId),
-    /** Decisions of the attempts of an environment, without offers: the index holds the decisions of sessions only. */
+    /** Decisions of the attempts in an environment, newest first, without the decisions of quotes. */
     listRoutingDecisions(environment: Environment, page: Page) {
       const keyset = { table: 'routing_decisions', equals: { environment }, oneOf: {}, notNull: 'session_id' };
       return list(keyset, page, DECISIONS.fromRow);

@@ -42,11 +42,11 @@ export const SESSIONS = describeTable<Session>('sessions', {
   wakeAt: integer,
 });
 const NAMES = SESSIONS.columns.map(({ name }) => name);
-// Casts integers, because PostgreSQL takes a parameter without a cast in a SELECT for text.
+// Casts integers, because PostgreSQL treats a parameter without a cast in a SELECT as text.
 const PLACES = SESSIONS.columns.map(({ type }, index) =>
   type === 'BIGINT' ? `CAST(?${index + 1} AS BIGINT)` : `?${index + 1}`,
 );
-// Waits for a concurrent erasure of the customer, and then refuses the session.
+// If an erasure of the customer is in progress, the statement waits for it and then inserts nothing.
 const INSERT = `INSERT INTO sessions (${NAMES.join(', ')})
   SELECT ${PLACES.join(', ')} WHERE EXISTS (
     SELECT 1 FROM customers
@@ -59,7 +59,7 @@ const SELECT_BY_KEY = 'SELECT * FROM sessions WHERE environment = ?1 AND idempot
 const SELECT_TO_WAKE =
   'SELECT id, wake_at FROM sessions WHERE wake_at IS NOT NULL AND wake_at <= ?1 ORDER BY wake_at LIMIT ?2';
 
-/** A session that is due for a change by time alone. */
+/** Columns that a worker reads of a session with a due wake time, such as its expiry or a payment timeout. */
 const WAKES = defineTable('sessions', { sessionId: named('id', text), wakeAt: integer });
 export type DueWake = ItemOf<typeof WAKES>;
 
@@ -71,7 +71,7 @@ const update = SESSIONS.update({
 });
 
 export const sessionWrites = {
-  /** Guard: its idempotency key is new, and its customer is active and has its address. */
+  /** Guard: the idempotency key is new, and the customer is active and has the email address of the session. */
   session_created({ session }: { session: Session }) {
     const { customerEmail, idempotencyKey } = session;
     const keys = [emailKey(customerEmail), idempotencyKey === null ? null : erasedKey(idempotencyKey)];
@@ -90,7 +90,7 @@ export function createSessionReads(select: Select) {
     session: (id: string) => find(SESSIONS, id),
     sessionByIdempotencyKey: (environment: Environment, key: string) =>
       one(SESSIONS.fromRow, SELECT_BY_KEY, environment, key, erasedKey(key)),
-    /** Sessions whose `wakeAt` is past, the longest due first. */
+    /** Sessions whose `wakeAt` has passed, oldest first. */
     sessionsToWake: (now: Instant, limit: number) => all(WAKES.fromRow, SELECT_TO_WAKE, now, limit),
     async listSessions({ status, customer, clientReferenceId, environment }: SessionFilter, page: Page) {
       const given = { status, client_reference_id: clientReferenceId };
@@ -106,7 +106,7 @@ export function createSessionReads(select: Select) {
       );
       const ids = found.map((row) => row['id'] as string);
       if (ids.length === 0) return EMPTY_PAGE;
-      // A customer implies the environment.
+      // A customer has one environment, so the query then needs no range per environment.
       const range = splitColumns(given, { customer_id: ids, ...open });
       return list({ table: 'sessions', ...range }, page, SESSIONS.fromRow);
     },

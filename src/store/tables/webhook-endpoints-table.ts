@@ -33,7 +33,7 @@ const saveEndpoint = ENDPOINTS.insert({
   onConflict: `ON CONFLICT (id) DO UPDATE SET ${CHANGED.map(({ name }) => `${name} = excluded.${name}`).join(', ')}`,
 });
 const createEndpoint = ENDPOINTS.insert({ onConflict: 'ON CONFLICT DO NOTHING', guard: 'overtaken' });
-// Keeps the successes and failures that deliveries write, unless the URL changes or the endpoint is enabled.
+// Preserves `failing_since`, which deliveries write, unless the URL or the status changes.
 const UPDATE = `UPDATE webhook_endpoints SET url = ?2, events = ?3, description = ?4, status = ?5, disabled_reason = ?6,
     disabled_at = ?7, failing_since = CASE WHEN status = ?5 AND url = ?2 THEN failing_since END,
     version = ?8, slot = ?9
@@ -59,11 +59,11 @@ const DISABLE = `UPDATE webhook_endpoints
   WHERE id = ?1 AND url = ?2 AND status = 'active'`;
 const DISABLE_FAILING = `${DISABLE} AND failing_since = ?5`;
 
-// Skips deleted endpoints, which accumulate.
+// Excludes deleted endpoints, whose number only grows.
 const SELECT_ENDPOINTS = "SELECT * FROM webhook_endpoints WHERE status IN ('active', 'disabled', 'deleting')";
 const SELECT_SECRETS = 'SELECT * FROM webhook_secrets ORDER BY endpoint_id, number';
 const SELECT_SECRETS_OF_ENDPOINT = 'SELECT * FROM webhook_secrets WHERE endpoint_id = ?1 ORDER BY number';
-// An attempt is counted when it begins, logged when it ends, and lost when its lease expires.
+// `attempts` grows when an attempt begins, and the log gets a row when it ends. An attempt whose lease has expired is lost.
 const NOT_IN_PROGRESS = `(candidate.due_at <= ?2 OR candidate.attempts = 0 OR EXISTS (
       SELECT 1 FROM delivery_attempts AS ended
       WHERE ended.delivery_id = candidate.id AND ended.number = candidate.attempts))`;
@@ -83,12 +83,12 @@ interface OfEndpoint {
 
 interface AtEndpoint {
   endpointId: string;
-  /** Time of the attempt, so that the order of the commits does not matter. */
+  /** Time of the attempt; the statement compares times, so that the order of concurrent commits does not matter. */
   at: Instant;
 }
 
 export const endpointWrites = {
-  /** Inserts or updates an endpoint of the configuration. */
+  /** Inserts or updates an endpoint that the configuration defines. */
   endpoint_saved: ({ endpoint }: OfEndpoint) => saveEndpoint(endpoint),
   /** Guard: no other endpoint has its slot. */
   endpoint_created: ({ endpoint }: OfEndpoint) => createEndpoint(endpoint),
@@ -98,12 +98,12 @@ export const endpointWrites = {
     const params = [id, url, events.join(','), description, status, disabledReason, disabledAt, version, slot];
     return statement(UPDATE, params, 'overtaken');
   },
-  /** Replaces all secrets of an endpoint. The guard of the endpoint change before it in the change set also applies to it. */
+  /** Replaces all secrets of an endpoint. The change of the endpoint in the same change set has the guard. */
   secrets_replaced: ({ endpointId, secrets }: { endpointId: string; secrets: readonly SealedSecret[] }) => [
     statement(ERASE_SECRETS, [endpointId]),
     ...secrets.map((secret) => insertSecret({ ...secret, endpointId })),
   ],
-  /** Guard: the sealed text is still the one that was read. */
+  /** Stores a secret encrypted again. Guard: the stored encrypted text is unchanged. */
   secret_resealed: ({ secret, sealed }: { secret: SealedSecret; sealed: string }) =>
     statement(RESEAL, [secret.endpointId, secret.number, secret.sealed, sealed], 'overtaken'),
   endpoint_succeeded: ({ endpointId, at }: AtEndpoint) => statement(SUCCEEDED, [endpointId, at]),
@@ -121,17 +121,17 @@ export const endpointWrites = {
 export function createEndpointReads(select: Select, selectEach: SelectEach) {
   const { find, all } = createReader(select);
   return {
-    /** Endpoints that are not deleted, or whose deliveries are still being cancelled. */
+    /** All endpoints except deleted ones; includes endpoints that are being deleted. */
     endpoints: async () => (await all(endpointFromRow, SELECT_ENDPOINTS)).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-    /** Finds deleted endpoints, too. */
+    /** The endpoint with an id, even if it is deleted. */
     endpoint: (id: string) => find(ENDPOINTS, id),
-    /** Secrets of these endpoints, by endpoint, oldest first. */
+    /** Secrets of the given endpoints, grouped by endpoint, oldest first. */
     async endpointSecrets(endpointIds: readonly string[]) {
       if (endpointIds.length === 0) return [];
       const found = await selectEach(endpointIds.map((id) => ({ sql: SELECT_SECRETS_OF_ENDPOINT, params: [id] })));
       return found.flat().map(SECRETS.fromRow);
     },
-    /** Pending deliveries of an endpoint without an attempt in progress, the longest due first. */
+    /** Pending deliveries of an endpoint without an attempt in progress, oldest due time first. */
     pendingDeliveries: (endpointId: string, now: Instant, limit: number) =>
       all(deliveryFromRow, SELECT_PENDING_DELIVERIES, endpointId, now, limit),
     sealedSecrets: () => all(SECRETS.fromRow, SELECT_SECRETS),
