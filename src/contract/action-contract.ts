@@ -11,7 +11,7 @@ import { routeSummary } from './route-contract.ts';
 import { SAMPLE_CHECKOUT_URL, SAMPLE_IDS, SAMPLE_PROVIDER, SAMPLE_ROUTE_ID, SAMPLE_TX_HASH } from './sample-ids.ts';
 import { environment } from './session-contract.ts';
 
-// Inputs and results of the agent API's actions.
+// Inputs and results of the actions of the agent API.
 
 const SAMPLE_AMOUNT = 49.99;
 
@@ -76,6 +76,7 @@ export const verifySampleRequest = named(
 );
 export type VerifySampleRequest = z.output<typeof verifySampleRequest>;
 
+/** Input of an action without parameters. */
 export const noInput = z.strictObject({});
 
 export const checkoutResult = named(
@@ -127,6 +128,6 @@ export const verifySampleResult = named(
       'true if the callback was verified and applied to a sandbox session, and an event was queued for the merchant.',
       false,
     ),
-    signatureVerified: field.flag('true for a valid signature; false for a placeholder or none.', true),
+    signatureVerified: field.flag('true for a valid signature; false for a placeholder or no signature.', true),
   }),
 );

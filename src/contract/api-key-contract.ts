@@ -53,7 +53,7 @@ const apiKeyResource = resource('ApiKey', 'api_key', {
 });
 export type ApiKeyResource = z.output<typeof apiKeyResource>;
 
-/** A new key. Only this response contains the key itself. */
+/** Response to the creation of a key, the only response that contains the key itself. */
 const createdApiKey = named(
   'CreatedApiKey',
   apiKeyResource.extend({

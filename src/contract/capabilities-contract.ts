@@ -130,7 +130,7 @@ export const AGENT_ENDPOINTS = endpoints('agent', {
     summary: 'Discover the API',
     description: 'Entry points, actions with their schemas and examples, routes and webhook events.',
     response: capabilitiesResult,
-    // Every endpoint can return `forbidden` for a foreign host name; for this endpoint it is the only cause.
+    // Every endpoint can return `forbidden` for an unknown host name. This endpoint has no other cause of `forbidden`.
     errors: ['forbidden'],
     errorExamples: {
       forbidden: {

@@ -137,7 +137,7 @@ export const CUSTOMER_ENDPOINTS = endpoints('customers', {
     access: 'admin',
     summary: 'Erase a customer',
     description:
-      'Permanently removes personal data of the buyer: the address, metadata, redirect URLs and references, the bodies of provider messages and the responses of receivers. Amounts, states, ids and the ledger stay; email becomes a placeholder. Sessions whose payment has not started expire, and idempotency keys stay used.\n\nRejected while a payment or refund is pending or an event is not yet delivered. Erasing again removes data that arrived since. A new session with the same address creates a new customer. With SQLite, unused parts of the file can contain the erased text until the service restarts.',
+      'Permanently removes personal data of the buyer: the address, metadata, redirect URLs and references, the bodies of provider messages and the responses of receivers. Amounts, states, ids and the ledger stay; email becomes a placeholder. Sessions whose payment has not started expire, and idempotency keys stay used.\n\nRejected while a payment or refund is pending or an event is not yet delivered. Erasing the customer again removes data that arrived after the first erasure. A new session with the same address creates a new customer. With SQLite, unused parts of the file can contain the erased text until the service restarts.',
     body: eraseRequest,
     requestExample: { confirm: SAMPLE_IDS.cus },
     response: customer,

@@ -35,7 +35,9 @@ const delivery = resource('Delivery', 'delivery', {
   ),
   attempts: field.count('Number of started attempts, including those before a replay.', 5),
   nextAttemptAt: field.orNull(
-    field.time('Due time of the next attempt, or null; during an attempt, due time if the service crashes.'),
+    field.time(
+      'Due time of the next attempt, or null. During an attempt: time of its repetition if the service crashes.',
+    ),
   ),
   lastAttempt: z
     .strictObject({ at: field.time('Start time.'), ...outcome })
@@ -68,7 +70,7 @@ export const renderDelivery = rendererFrom(delivery, (record: Delivery) => ({
   lastAttempt: record.lastAttempt && { ...record.lastAttempt, at: record.lastAttempt.started },
 }));
 
-/** Renders a delivery with its log. `body` is the JSON text of the event that every attempt sends. */
+/** Renders a delivery with its attempt log. `body` is the JSON text of the event, which every attempt sends. */
 export function renderDeliveryDetails(record: Delivery, log: readonly DeliveryAttempt[], body: string) {
   return { ...renderDelivery(record), log: log.map(renderAttempt), payload: JSON.parse(body) };
 }

@@ -6,8 +6,8 @@ import type { EndpointTag } from './openapi-tags.ts';
 import { SAMPLE_IDS, SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
 /**
- * Permission that an endpoint requires: `look` belongs to every key; `create` is for new sessions (scopes agent, write and
- * admin); `read` and `write` are for the merchant's records; `admin` is for the operator's settings.
+ * Permission that an endpoint requires. `look`: every key has it; `create`: to create sessions (scopes agent, write and admin);
+ * `read` and `write`: to read and change the merchant's records; `admin`: to change the operator's settings.
  */
 export type EndpointPermission = 'look' | 'create' | 'read' | 'write' | 'admin';
 
@@ -19,6 +19,7 @@ const SCOPES: Record<EndpointPermission, readonly KeyScope[]> = {
   admin: ['admin'],
 };
 
+/** Scopes of the API keys that have a permission. */
 export function scopesOf(access: EndpointPermission): readonly KeyScope[] {
   return SCOPES[access];
 }
@@ -29,7 +30,7 @@ export type ErrorExample = { message: string } & ErrorDetails;
 interface PathParameter {
   description: string;
   example: string;
-  /** All possible values; undefined if any value is possible. */
+  /** All possible values; undefined if the values are not limited. */
   enum?: readonly string[];
 }
 
@@ -39,7 +40,7 @@ interface EndpointDefinition {
   route: `${Endpoint['method']} /${string}`;
   /** Default: `read` for GET, else `write`. */
   access?: EndpointPermission;
-  /** Restriction for all scopes: `required` rejects callers without a key; an environment rejects keys of the other environment. */
+  /** Restriction beside the scope. `required`: rejects requests without a key; an environment: rejects keys of the other one. */
   keys?: 'required' | Environment;
   summary: string;
   description: string;
@@ -53,11 +54,11 @@ interface EndpointDefinition {
   responseType?: 'text/csv';
   /** The response has an ETag, and a request with a matching If-None-Match gets a 304. */
   etag?: true;
-  /** Name of the additional error property that contains the name of the action or operation. */
+  /** Property that error responses have beside `ok` and `error`: the name of the requested action or operation. */
   envelope?: 'action' | 'operation';
-  /** Further error codes. `errorCodesOf` adds the common ones, and every path with parameters has `not_found`. */
+  /** Error codes of this endpoint. `endpointOf` adds `not_found` for a path with parameters, `errorCodesOf` the common codes. */
   errors?: readonly ErrorCode[];
-  /** Examples that replace the usual example of an error code. */
+  /** Examples of errors of this endpoint, instead of the common example of the code. */
   errorExamples?: Partial<Record<ErrorCode, ErrorExample>>;
 }
 
@@ -72,11 +73,11 @@ export interface Endpoint extends Omit<EndpointDefinition, 'route'> {
   errors: readonly ErrorCode[];
 }
 
-/** Endpoint type that keeps the types of query and body. */
+/** Type of an endpoint, with the exact types of its query and body. */
 type Defined<Definition> = Omit<Endpoint, 'query' | 'body'> &
   Pick<Definition, Extract<keyof Definition, 'query' | 'body'>>;
 
-/** The endpoints of one tag by operation id. */
+/** Creates the endpoints of a tag from their definitions by operation id. */
 export function endpoints<const Definitions extends Record<string, EndpointDefinition>>(
   tag: EndpointTag,
   definitions: Definitions,
@@ -99,6 +100,7 @@ export function get<Response extends z.ZodType>(
   return { route: `GET ${path}`, summary, description, response } as const;
 }
 
+/** Creates an endpoint from its definition: adds the default permission, the path parameters and `not_found`. */
 export function endpointOf(tag: EndpointTag, operationId: string, definition: EndpointDefinition): Endpoint {
   const { route, errors = [], ...rest } = definition;
   const [method, path] = route.split(' ') as [Endpoint['method'], string];
@@ -138,9 +140,10 @@ const PATH_PARAMETERS = {
 /** Error codes that every endpoint can return. */
 const EVERYWHERE: readonly ErrorCode[] = ['unauthorized', 'forbidden', 'rate_limited', 'internal_error', 'unavailable'];
 
-/** Error codes for request bodies. The server reads every body that the method allows, even if the endpoint ignores it. */
+/** Error codes of every method that allows a body: the server also checks bodies that the endpoint ignores. */
 const OF_A_BODY: readonly ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
 
+/** All error codes that an endpoint can return. */
 export function errorCodesOf({ errors, method, bodyType }: Endpoint): ErrorCode[] {
   const body = method === 'GET' ? [] : OF_A_BODY;
   const syntax: ErrorCode[] = method === 'GET' || bodyType !== undefined ? [] : ['invalid_json'];

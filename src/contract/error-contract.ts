@@ -36,6 +36,7 @@ const MALFORMED_REQUEST: ErrorExample = {
   suggestion: 'Remove %00 from the query; then resend.',
 };
 
+/** Common example of each error code. */
 export const ERROR_EXAMPLES: Record<ErrorCode, ErrorExample> = {
   invalid_input: fieldError(
     'customer',
@@ -112,14 +113,15 @@ export const ERROR_EXAMPLES: Record<ErrorCode, ErrorExample> = {
   },
 };
 
+/** Example of an error with one invalid field. */
 export function fieldError(field: string, code: string, message: string, suggestion: string): ErrorExample {
   return { message: `${field}: ${message}.`, field, suggestion, issues: [{ path: field, code, message }] };
 }
 
-/** Example of an error of this endpoint. An endpoint that does not list `forbidden` returns it only for insufficient scopes. */
+/** Example of an error of an endpoint. If the endpoint does not list `forbidden`, the only cause is the scope of the key. */
 export function exampleOfError(code: ErrorCode, { errors, method }: Endpoint): ErrorExample {
   if (code === 'forbidden' && !errors.includes(code)) return SCOPE_NEEDED;
-  // An endpoint without a body rejects only malformed queries.
+  // A GET endpoint has no body, so its only invalid input is a malformed query.
   if (code === 'invalid_input' && method === 'GET') return MALFORMED_REQUEST;
   return ERROR_EXAMPLES[code];
 }

@@ -27,10 +27,10 @@ const refundOfEvent = z
     amount: field.dollars('The refunded amount.', 10),
     status: field.choice(
       ['succeeded', 'failed'],
-      'failed: it had succeeded, and the money came back later.',
+      'failed: the refund had succeeded, and its money was returned later.',
       'succeeded',
     ),
-    reason: field.choice(REFUND_REASONS, 'As given, or null.', 'requested_by_customer').nullable(),
+    reason: field.choice(REFUND_REASONS, 'Reason of the refund, or null.', 'requested_by_customer').nullable(),
   })
   .describe('The refund: only in payment.refunded.');
 
@@ -39,7 +39,7 @@ const disputeOfEvent = z
     id: field.id('rev', 'The dispute.'),
     status: field.choice(REVERSAL_STATUSES, 'won: the money stays with the merchant; lost: with the buyer.', 'open'),
     amount: field.dollars('The amount that is taken back now.'),
-    fee: field.dollars('Its fee, as charged now.', 15),
+    fee: field.dollars('The fee of the dispute that is charged now.', 15),
     reason: field.label("The provider's own reason, or null.", 'fraudulent').nullable(),
   })
   .describe('The dispute: only in payment.disputed.');
@@ -75,6 +75,7 @@ export const webhookEvent = named(
 );
 export type WebhookEvent = z.output<typeof webhookEvent>;
 
+/** Data from which a merchant event is rendered. */
 export interface EventFacts {
   sessionId: string;
   customerId: string;
@@ -114,7 +115,7 @@ function identityOf({ sessionId, status, refund, dispute }: EventFacts): { id: s
   return { id: eventId(sessionId, status), type: `payment.${status}` };
 }
 
-/** The list envelope as JSON text, in which every event has the same bytes as in its deliveries. */
+/** List of events as JSON text. Contains each stored body unchanged, so that it has the same bytes as in the deliveries. */
 export function eventListText({ items, hasMore }: { items: readonly { body: string }[]; hasMore: boolean }): string {
   return `{"object":"list","data":[${items.map(({ body }) => body).join(',')}],"hasMore":${hasMore}}`;
 }
@@ -132,7 +133,7 @@ export const eventsQuery = listQuery('evt', {
   )
     .optional()
     .describe(
-      'Id of an event, for the feed: the events that became visible after it, oldest first. Empty: from the beginning. Not together with sessionId, startingAfter or endingBefore.',
+      'Reads the feed: returns the events that became visible after the event with this id, oldest first. Empty: from the oldest event. Not together with sessionId, startingAfter or endingBefore.',
     )
     .meta({ examples: [SAMPLE_IDS.evt] }),
 }).check((context) => {

@@ -4,23 +4,23 @@ import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 import { faultOfPair, fieldAt, isFraction, remedyOf } from './input-remedies.ts';
 
 const MAX_QUOTED_LENGTH = 80;
-// More than any request has fields. Limits the size of the response to a body with very many problems.
+// Larger than the number of fields of any request. Limits the size of the response to a body with very many problems.
 const MAX_NAMED = 50;
 const PLAIN_KEY = /^[A-Za-z0-9_-]{1,80}$/;
 
 interface Problem extends Issue {
-  /** Instruction that fixes the problem: `set amount to ..., for example 49.99`. */
+  /** Instruction to fix the problem, such as `set amount to ..., for example 49.99`. */
   remedy: string;
 }
 
-/** Parser of input by one schema. Caches the JSON Schema, which error texts use. */
+/** Parser of input by one schema. */
 export interface InputReader<Output> {
   /** Returns the parsed input or throws GatewayError `invalid_input` with all problems. `hint` is appended to the suggestion. */
   read(input: unknown, hint?: string): Output;
 }
 
 export function inputReader<Schema extends z.ZodType>(schema: Schema): InputReader<z.output<Schema>> {
-  // Computed at the first error, because valid input does not need it.
+  // JSON Schema for the error texts. Computed at the first error, because valid input does not need it.
   let described: JsonSchema | undefined;
   return {
     read(input, hint = '') {
@@ -56,7 +56,7 @@ function problemsOf(issues: z.core.$ZodIssue[], schema: JsonSchema, input: unkno
   const removed = new Set(problems.filter(isRemoved).map(({ path }) => path));
   return problems.filter((problem) => {
     const { path, code } = problem;
-    // Other problems of a field that must be removed are not reported.
+    // If a field must be removed, reports only that.
     if (removed.has(path) && !isRemoved(problem)) return false;
     const key = `${path} ${code}`;
     return seen.has(key) ? false : seen.add(key);
@@ -100,7 +100,7 @@ function codeOf(issue: z.core.$ZodIssue): string {
   return typeof issueCode === 'string' ? issueCode : issue.code;
 }
 
-/** The expected value from the message of a custom check that says "must be an ...". */
+/** The expected value according to a custom check: the part of its message "must be an ..." after "must be". */
 function wordsOf(issue: z.core.$ZodIssue): string | undefined {
   const own = issue.code === 'invalid_format' && issue.format !== 'email';
   return own && issue.message.startsWith('must be an ') ? issue.message.slice('must be '.length) : undefined;

@@ -2,12 +2,13 @@ import { hash } from 'node:crypto';
 import type { z } from 'zod';
 import { type JsonSchema, sampleOf } from './json-schema.ts';
 
-// Suggestions for the problems of an `invalid_input` error. Programs may apply them verbatim, so no suggestion contains
-// an id that two orders could share, or a third party's URL.
+// Suggestions for the problems of an `invalid_input` error. Programs may apply a suggestion verbatim, so it never contains an
+// id that two orders could share, or the URL of a third party.
 
 const OWN_ID = /^(?:idempotencyKey|clientReferenceId|payload\.eventId|(?:payload\.)?txHash)$/;
 const MAX_ID_START = 40;
 
+/** A field of an input, with its schema. */
 export interface Field {
   schema: JsonSchema;
   isRequired: boolean;
@@ -15,6 +16,7 @@ export interface Field {
   isDeclared: boolean;
 }
 
+/** The field at a path of an input. */
 export function fieldAt(schema: JsonSchema, path: PropertyKey[]): Field {
   return path.reduce<Field>(
     ({ schema: { properties, additionalProperties, items, required = [] } }, key) => {
@@ -46,7 +48,7 @@ export function remedyOf(issue: z.core.$ZodIssue, faulty: Faulty): string {
   if (ofPair === 'pairs') return `remove ${path}`;
   const set = `set ${path} to ${expected}`;
   const removeOrSet = `remove ${path}, or set it to ${expected}`;
-  // An empty id is not derived from the body, because two orders can have the same body.
+  // For an empty id, suggests no value derived from the body, because two orders can have the same body.
   if (OWN_ID.test(path) && !hasContent(faulty.received)) {
     return isRequired ? `set ${path} to an id of your own: ${expected}` : removeOrSet;
   }
@@ -63,7 +65,7 @@ export function remedyOf(issue: z.core.$ZodIssue, faulty: Faulty): string {
   return example === undefined ? set : `${set}, for example ${example}`;
 }
 
-/** Valid value derived from the received value; undefined if there is none. */
+/** Valid value derived from the received value; undefined if no such value exists. */
 function derivedValue(issue: z.core.$ZodIssue, faulty: Faulty): unknown {
   const { path, schema, isDeclared, received, input } = faulty;
   if (OWN_ID.test(path)) return ownId(received, input);
@@ -78,7 +80,7 @@ function derivedValue(issue: z.core.$ZodIssue, faulty: Faulty): unknown {
   return rounded > exclusiveMinimum && rounded >= minimum && rounded <= maximum ? rounded : undefined;
 }
 
-/** An id derived from a hash of this input, which starts with the valid characters of the received id. */
+/** A valid id: the valid characters of the received id, followed by a hash of the whole input. */
 function ownId(received: unknown, input: unknown): string {
   const start = textOf(received)
     .replace(/[^A-Za-z0-9._]+/g, '-')
@@ -95,7 +97,7 @@ function textOf(received: unknown): string {
   return typeof received === 'string' || typeof received === 'number' ? String(received) : '';
 }
 
-/** Example from the schema as JSON, without ids that the caller chooses; undefined if it contains a URL of a third party. */
+/** Example from the schema as JSON, without ids that the caller chooses; undefined if the example contains a URL. */
 function exampleOf({ path, schema }: Faulty): string | undefined {
   const sample = sampleOf(schema, 'required');
   const ownIds = ownIdsIn(sample, path);
@@ -104,7 +106,7 @@ function exampleOf({ path, schema }: Faulty): string | undefined {
   return ownIds.length > 0 ? `${example}, with an ${ownIds.join(' and an ')} of your own` : example;
 }
 
-/** Names of the fields in a sample of `path` whose ids the caller chooses. */
+/** Names of the fields in a sample of `path` that contain an id that the caller chooses. */
 function ownIdsIn(sample: unknown, path: string): string[] {
   if (typeof sample !== 'object' || sample === null) return [];
   const prefix = path === 'body' ? '' : `${path}.`;
@@ -117,12 +119,12 @@ function isNumber({ type }: JsonSchema): boolean {
   return type === 'number' || type === 'integer';
 }
 
-/** True for a text that is too long and may be shortened. Ids may not be, because a shortened id is another id. */
+/** True if the text is too long and may be shortened. An id must not be shortened, because the result is a different id. */
 function isLongText(issue: z.core.$ZodIssue, { path, schema }: Faulty): boolean {
   return issue.code === 'too_big' && issue.origin === 'string' && schema.format === undefined && !path.endsWith('Id');
 }
 
-/** Part of metadata that an issue concerns: a `key`, or the number of `pairs`; undefined for a value. */
+/** Part of metadata with the problem: a `key`, or the number of `pairs`; undefined for a value and for every other field. */
 export function faultOfPair(issue: z.core.$ZodIssue): 'key' | 'pairs' | undefined {
   if (issue.code === 'invalid_format') return issue.format === 'key' ? 'key' : undefined;
   if (issue.code !== 'too_small' && issue.code !== 'too_big') return undefined;
@@ -134,7 +136,7 @@ function isToBeRemoved(issue: z.core.$ZodIssue): boolean {
   return issue.code === 'custom' && issue.params?.['remedy'] === 'remove';
 }
 
-/** True for a fraction from 0 to 1, which may have any number of decimals. Other numbers are amounts with two decimals. */
+/** True for the schema of a fraction from 0 to 1, with any number of decimals. All other numbers are amounts with two decimals. */
 export function isFraction({ maximum }: JsonSchema): boolean {
   return maximum !== undefined && maximum <= 1;
 }

@@ -27,17 +27,17 @@ export interface JsonSchema {
   examples?: unknown[];
 }
 
-/** JSON Schema of a request (`input`: fields with defaults are optional) or response (`output`), without `$ref`. */
+/** JSON Schema of a request (`input`: fields with a default are optional) or of a response (`output`), without `$ref`. */
 export function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   return z.toJSONSchema(schema, {
     io,
-    // Zod cannot represent custom checks; their schemas come from `meta`.
+    // Zod cannot represent custom checks as JSON Schema; `meta` contains their keywords.
     unrepresentable: 'any',
     override: ({ jsonSchema }) => simplify(jsonSchema as JsonSchema),
   }) as JsonSchema;
 }
 
-/** The schemas of a registry by name. A schema inside another schema becomes a reference to `#/components/schemas/`. */
+/** JSON Schemas of a registry by name. A registered schema inside another schema becomes a `$ref` to `#/components/schemas/`. */
 export function namedJsonSchemas(
   registry: z.core.$ZodRegistry<{ id: string }>,
   io: 'input' | 'output',
@@ -50,7 +50,7 @@ export function namedJsonSchemas(
       const schema = jsonSchema as JsonSchema;
       simplify(schema);
       describeDefault(schema);
-      // Removed here, because each operation has an example of its whole request.
+      // The document needs no examples of fields, because each operation has an example of its whole request.
       delete schema.examples;
       if (io === 'output') abridge(schema);
     },
@@ -73,7 +73,7 @@ function describeDefault(schema: JsonSchema): void {
   delete schema.default;
 }
 
-/** End of a description that only repeats the introduction of the document. */
+/** End of a description that repeats the introduction of the OpenAPI document. */
 const STATED_IN_INTRODUCTION = / (?:ISO 8601, UTC|Starts with [a-z]+_)\.$/;
 
 /** Removes details that clients do not need. Allows additional properties, because later versions add fields. */
@@ -85,12 +85,12 @@ function abridge(schema: JsonSchema): void {
 
 function simplify(schema: JsonSchema): void {
   if (schema.format !== undefined) delete schema.pattern;
-  // Without a limit, `propertyNames` only says that keys are strings.
+  // Without a length limit, `propertyNames` only states that keys are strings, which is always true.
   if (schema.propertyNames?.maxLength === undefined) delete schema.propertyNames;
   nullableAsType(schema);
 }
 
-/** Sample value built from the examples in the schema, with all properties or only the required ones. */
+/** Sample value built from the examples in the schema, with all properties or only the required properties. */
 export function sampleOf(schema: JsonSchema, properties: 'all' | 'required' = 'all'): unknown {
   if (schema.examples) return schema.examples[0];
   if (schema.const !== undefined) return schema.const;
@@ -104,7 +104,7 @@ export function sampleOf(schema: JsonSchema, properties: 'all' | 'required' = 'a
   return schema.type === 'boolean' ? false : undefined;
 }
 
-// More clients support `type: [string, null]` than `anyOf`.
+// Replaces `anyOf` with null by `type: [string, null]`, which more clients support.
 function nullableAsType(schema: JsonSchema): void {
   const [value, none, ...more] = schema.anyOf ?? [];
   if (!value || none?.type !== 'null' || more.length > 0 || typeof value.type !== 'string') return;

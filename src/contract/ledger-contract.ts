@@ -10,7 +10,7 @@ import { SAMPLE_IDS } from './sample-ids.ts';
 
 const account = field.choice(
   ACCOUNTS,
-  "provider_clearing: our money that the provider holds; provider_cost: the provider's charges; merchant_payable: money owed to the merchant; gateway_revenue: our fees; buyer_refunds_payable: money owed to buyers.",
+  "provider_clearing: our money that the provider holds; provider_cost: the provider's charges; merchant_payable: money owed to the merchant; gateway_revenue: our fees; buyer_refunds_payable: money owed to buyers; operator_cash: money in the operator's bank account.",
   'merchant_payable',
 );
 const kind = field.choice(
@@ -36,6 +36,7 @@ const journalFilter = {
 };
 
 const entriesQuery = listQuery('entry', journalFilter);
+/** Query of the CSV export of the journal. */
 export const exportQuery = z.strictObject(journalFilter);
 
 const ledgerBalances = resource('LedgerBalances', 'ledger_balances', {

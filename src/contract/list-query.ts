@@ -17,9 +17,10 @@ const limit = checkedText('integer', (value) =>
   .describe('Page size, 1 to 100; larger values count as 100. Default 20.')
   .meta({ type: 'integer', minimum: 1, default: DEFAULT_LIMIT });
 
-/** A filter that accepts any text. */
+/** Query parameter that accepts any text. */
 export const anyText = (what: string, example: string) => label(what, example).optional();
 
+/** Query parameter for an id with one of the prefixes. */
 export function idOf(what: string, ...prefixes: IdPrefix[]) {
   const form = `an id that starts with ${prefixes.map((prefix) => `${prefix}_`).join(' or ')}`;
   const id = checkedText('id', (value) => (isId(value, ...prefixes) ? undefined : `must be ${form}`));
@@ -44,6 +45,7 @@ export const environment = z
   .optional()
   .describe('Only records of this environment. Default: that of the API key; without a key, both.');
 
+/** Type of the records of a list, which determines the format of its cursors. */
 type CursorOf = IdPrefix | 'evt' | 'entry';
 
 function cursorOf(prefix: CursorOf, what: string) {
@@ -51,6 +53,7 @@ function cursorOf(prefix: CursorOf, what: string) {
   return prefix === 'evt' ? eventIdOf(what) : idOf(what, prefix);
 }
 
+/** Query of a list: its filters `fields`, the limit and the cursors. */
 export function listQuery<Fields extends z.ZodRawShape>(prefix: CursorOf, fields: Fields) {
   return z
     .strictObject({
@@ -66,7 +69,7 @@ export function listQuery<Fields extends z.ZodRawShape>(prefix: CursorOf, fields
         path: ['endingBefore'],
         message: 'must not be given together with startingAfter',
         params: { issueCode: 'invalid_value', remedy: 'remove' },
-        // By default Zod skips this check if other problems exist, but the error must name all problems.
+        // Runs the check even if other fields have problems, so that the error names all problems.
         when: ({ value }) => typeof value === 'object' && value !== null,
       },
     );
@@ -79,6 +82,7 @@ export interface PageQuery {
   endingBefore?: string | undefined;
 }
 
+/** Page that a query chooses. */
 export function pageOf({ limit: most = String(DEFAULT_LIMIT), startingAfter, endingBefore }: PageQuery) {
   return {
     limit: Math.min(Number(most), MAX_LIMIT),
@@ -89,7 +93,7 @@ export function pageOf({ limit: most = String(DEFAULT_LIMIT), startingAfter, end
 
 const hasMore = named('HasMore', flag('True if more records exist in the requested direction.', false));
 
-/** The envelope of every list. */
+/** Schema of the response of a list. */
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.strictObject({
     object: z.literal('list').describe('Always list.'),

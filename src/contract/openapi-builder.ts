@@ -48,7 +48,7 @@ Lists are sorted newest first. If \`hasMore\` is true, request the next page wit
 
 If a request that creates a session has an \`idempotencyKey\`, it can be repeated safely: the same body returns the first session, with the header \`Idempotent-Replayed: true\`.`;
 
-/** Builds the OpenAPI document from the endpoints that the server serves. */
+/** Builds the OpenAPI document of the given endpoints. */
 export function openApiOf({ baseUrl, version, endpoints, httpStatusOf }: OpenApiOptions): OpenApi {
   const { schemas, refTo } = componentsOf(endpoints);
   const paths: OpenApi['paths'] = {};
@@ -83,7 +83,7 @@ export function openApiOf({ baseUrl, version, endpoints, httpStatusOf }: OpenApi
 
 const HEADERS = {
   'Idempotent-Replayed': {
-    description: 'true where this is the answer to an earlier request with the same idempotencyKey; else absent.',
+    description: 'true if this repeats the response to an earlier request with the same idempotencyKey; else absent.',
     schema: { type: 'string', enum: ['true'] },
   },
 };
@@ -127,7 +127,7 @@ function requestBodyOf(
   refTo: Components['refTo'],
 ) {
   const schema = jsonSchemaOf(body, 'input');
-  // An absent body counts as {}.
+  // A body without required fields can be omitted; the service then reads it as {}.
   const required = bodyType !== undefined || (schema.required ?? []).length > 0;
   const content = { schema: refTo(body), example: example ?? sampleOf(schema, 'required') };
   return { required, content: { [bodyType ?? JSON_TYPE]: content } };
@@ -154,7 +154,7 @@ function queryParameters({ query }: Endpoint): OpenApiParameter[] {
       in: 'query',
       ...(required.includes(name) && { required: true }),
       schema,
-      // All lists use the same cursor description, so that they share one parameter component.
+      // Gives the cursors of all lists the same description, so that the lists share one parameter component.
       ...(CURSORS[name] ?? { description, ...(example !== undefined && { example: example as string | number }) }),
     };
   });
@@ -193,8 +193,9 @@ const MEANINGS: Record<EventType, string> = {
   'payment.provider_pending': 'Accepted by the provider, not confirmed. Do not fulfil yet.',
   'payment.paid': 'The payment is confirmed: fulfil the order.',
   'payment.failed': 'The payment failed, timed out or was rejected. Do not fulfil.',
-  'payment.refunded': 'A refund succeeded, or failed after that: data.refund. Only for endpoints that name it.',
-  'payment.disputed': 'A dispute was opened or changed: data.dispute. Only for endpoints that name it.',
+  'payment.refunded':
+    'A refund succeeded, or failed later: see data.refund. Only sent if the endpoint lists this type.',
+  'payment.disputed': 'A dispute was opened or changed: see data.dispute. Only sent if the endpoint lists this type.',
 };
 
 /** Description and example of each header of a webhook. */
@@ -226,7 +227,7 @@ function webhookOf(type: EventType, refTo: Components['refTo']): OpenApiOperatio
       content: { [JSON_TYPE]: { schema: refTo(webhookEvent), example: sampleEvent(type) } },
     },
     responses: { 200: { description: 'Acknowledged.' } },
-    // No API key: the receiver checks the signature instead.
+    // Webhooks carry no API key; the receiver verifies the signature instead.
     security: [],
   };
 }
@@ -265,8 +266,8 @@ const SECURITY_SCHEMES: Record<string, SecurityScheme> = {
 };
 
 /**
- * Alternative requirements: no key, if the service has none, or a key with one of the scopes. Each scope is a separate
- * requirement, because a requirement needs all of its scopes. https://spec.openapis.org/oas/v3.1.1#security-requirement-object
+ * Alternative security requirements: no key (unless `keys` is `required`), or a key with one of the scopes. Each scope is its
+ * own alternative, because a requirement with several scopes needs all of them. https://spec.openapis.org/oas/v3.1.1#security-requirement-object
  */
 function securityOf({ access, keys }: Pick<Endpoint, 'access' | 'keys'>): Security {
   const name = keys === undefined || keys === 'required' ? 'apiKey' : `${keys}Key`;
@@ -274,5 +275,5 @@ function securityOf({ access, keys }: Pick<Endpoint, 'access' | 'keys'>): Securi
   return keys === 'required' ? withKey : [{}, ...withKey];
 }
 
-/** The most frequent requirement. It applies to every operation that states none of its own. */
+/** Default security requirement of the document, for every operation without a requirement of its own. */
 const READ_SECURITY = securityOf({ access: 'read' });

@@ -17,7 +17,7 @@ export interface OpenApi {
     headers: Record<string, { description: string; schema: JsonSchema }>;
     securitySchemes: Record<string, SecurityScheme>;
   };
-  /** Requirement of the operations that state none. */
+  /** Security requirement of the operations without a `security` of their own. */
   security: Security;
 }
 
@@ -70,7 +70,7 @@ export interface OpenApiResponse {
   content?: OpenApiContents;
 }
 
-/** The response itself, with a reference to a shared response resolved. */
+/** Returns the response; for a reference, the shared response that it refers to. */
 export function resolveResponse(
   { components }: OpenApi,
   response: OpenApiResponse | OpenApiReference | undefined,
@@ -78,7 +78,7 @@ export function resolveResponse(
   return response && '$ref' in response ? components.responses[nameIn(response)] : response;
 }
 
-/** The parameters of an operation, with references to shared parameters resolved. */
+/** Returns the parameters of an operation; for a reference, the shared parameter that it refers to. */
 export function parametersOf({ components }: OpenApi, { parameters = [] }: OpenApiOperation): OpenApiParameter[] {
   return parameters.map((parameter) => ('$ref' in parameter ? components.parameters[nameIn(parameter)]! : parameter));
 }
@@ -87,16 +87,16 @@ function nameIn({ $ref }: OpenApiReference): string {
   return $ref.slice($ref.lastIndexOf('/') + 1);
 }
 
-/** A parameter or response that several operations can share. */
+/** A parameter or response of one operation, which becomes a reference if other operations have the same one. */
 interface Use<Part> {
   part: Part;
   name: string;
-  /** Suffix that distinguishes different parts of the same name. */
+  /** Suffix for the name if a different part already has the name. */
   suffix: string;
   replace(reference: OpenApiReference): void;
 }
 
-/** Replaces parameters and error responses that several operations share with references to components. */
+/** Moves parameters and error responses that several operations share to components, and replaces them with references. */
 export function shareParts(
   operations: readonly OpenApiOperation[],
 ): Pick<OpenApi['components'], 'parameters' | 'responses'> {
@@ -118,14 +118,14 @@ export function shareParts(
   return { parameters: share('parameters', parameters), responses: share('responses', responses) };
 }
 
-/** Name from the envelope, for agent endpoints, and the error codes: `ActionRateLimited`. */
+/** Name of an error response: the envelope of agent endpoints and the error codes, such as `ActionRateLimited`. */
 function nameOf({ content }: OpenApiResponse): string {
   const { schema, examples = {} } = content?.['application/json'] ?? {};
   const [, envelope = ''] = /(\w*)ErrorResponse$/.exec(schema?.$ref ?? '') ?? [];
   return envelope + Object.keys(examples).map(pascalCase).join('Or');
 }
 
-/** The parts that occur more than once, by name. */
+/** Replaces the parts that occur more than once with references, and returns these parts by name. */
 function share<Part>(kind: string, uses: readonly Use<Part>[]): Record<string, Part> {
   const names = new Set<string>();
   const shared: Record<string, Part> = {};

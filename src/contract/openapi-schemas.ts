@@ -4,12 +4,13 @@ import { ERROR_EXAMPLES } from './error-contract.ts';
 import { type JsonSchema, jsonSchemaOf, namedJsonSchemas } from './json-schema.ts';
 import { schemaNames } from './resource.ts';
 
-// Schemas with fewer properties can be a subset of another schema by chance.
+// A schema with fewer properties is never used as a base: it can be a subset of another schema by chance.
 const MIN_BASE_PROPERTIES = 5;
 
+/** Named schemas of the document, and the function that refers to them. */
 export type Components = ReturnType<typeof componentsOf>;
 
-/** Named schemas for the body and the response of every endpoint, and for each resource in them. */
+/** Collects named schemas: the body and the response of every endpoint, and each resource in them. */
 export function componentsOf(endpoints: readonly Endpoint[]) {
   const names = new Map<z.core.$ZodType, string>();
   const registries = { input: z.registry<{ id: string }>(), output: z.registry<{ id: string }>() };
@@ -17,7 +18,7 @@ export function componentsOf(endpoints: readonly Endpoint[]) {
   const add = (schema: z.core.$ZodType, name: string, ...directions: ('input' | 'output')[]) => {
     if (names.has(schema)) return;
     names.set(schema, name);
-    // Each list endpoint builds its own envelope, but the envelopes of one resource are equal and need only one name.
+    // Skips a name that is taken: each list endpoint builds its own envelope, but all envelopes of a resource are equal.
     if (taken.has(name)) return;
     taken.add(name);
     for (const direction of directions) registries[direction].add(schema, { id: name });
@@ -41,7 +42,7 @@ export function componentsOf(endpoints: readonly Endpoint[]) {
   schemas['ActionError']!.properties!['code']!.enum = Object.keys(ERROR_EXAMPLES);
   return {
     schemas: Object.fromEntries(Object.entries(schemas).toSorted(([a], [b]) => (a < b ? -1 : 1))),
-    /** Reference to the named schema; the schema itself for text that is not JSON. */
+    /** Returns a reference to a named schema, or the schema itself if it has no name, such as the schema of CSV text. */
     refTo(this: void, schema: z.ZodType): JsonSchema {
       const name = names.get(schema);
       if (name !== undefined) return { $ref: refOf(name) };
@@ -51,10 +52,12 @@ export function componentsOf(endpoints: readonly Endpoint[]) {
   };
 }
 
+/** Reference to a named schema. */
 export function refOf(name: string): string {
   return `#/components/schemas/${name}`;
 }
 
+/** Name of the schema of the error responses of an endpoint. */
 export function errorSchemaOf(envelope: Endpoint['envelope']): string {
   return `${pascalCase(envelope ?? '')}ErrorResponse`;
 }
@@ -76,7 +79,7 @@ function envelopes(): Record<string, JsonSchema> {
   );
 }
 
-/** The schemas. A resource that has all properties of another resource refers to it and lists only additional properties. */
+/** Shortens schemas: a schema with all properties of another schema refers to that schema and lists only its other properties. */
 function extended(schemas: Record<string, JsonSchema>): Record<string, JsonSchema> {
   const plain = Object.entries(schemas);
   return Object.fromEntries(
@@ -106,7 +109,7 @@ function without(
   return { allOf: [{ $ref: refOf(name) }, { ...rest, properties: own, required: required.filter(isOwn) }] };
 }
 
-/** The schema of a record in a list. */
+/** The schema of the records of a list; undefined if `schema` is not a list. */
 function itemOf(schema: z.ZodType): z.core.$ZodType | undefined {
   const data: unknown = schema instanceof z.ZodObject ? schema.shape['data'] : undefined;
   return data instanceof z.ZodArray ? data.element : undefined;

@@ -37,12 +37,12 @@ export type FeeSplitResource = z.output<typeof feeSplit>;
 
 export const renderFeeSplit = rendererOf(feeSplit);
 
-/** The fee split with the field names that payments and events use. */
+/** Converts a fee split to the snake_case field names that payments and events use. */
 export function feesOf({ buyerFee, gatewayFee, merchantNet, total }: FeeSplit) {
   return { buyer_fee: buyerFee, gateway_fee: gatewayFee, merchant_net: merchantNet, total };
 }
 
-/** Fields of the route in payments and events. */
+/** Fields that describe the route in payments and events. */
 export const carrierFields = {
   id: field.label('The route.', SAMPLE_ROUTE_ID),
   kind,
@@ -103,7 +103,7 @@ export const renderPayment = rendererFrom(payment, (record: Payment) => ({
   refundPendingAmount: record.refundPending,
 }));
 
-/** The failure of a payment; null unless the payment failed. */
+/** Renders the failure of a payment; null unless the payment failed. */
 export function renderFailure({
   failureCode: code,
   failureSource,

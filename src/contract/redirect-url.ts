@@ -3,8 +3,8 @@ import { codePoints } from './request-fields.ts';
 
 const MAX_LENGTH = 2048;
 
-// Schemes that run code, read files, install or open other programs on the buyer's machine (`ms-` for Windows and
-// Office), redirect to any address (Android's `intent`), or are internal to browsers and other clients.
+// Forbidden schemes: they run code, read files, install or open programs on the buyer's machine (`ms-` for Windows and Office),
+// redirect to any address (`intent` on Android), or are internal to browsers.
 const NEVER =
   /^(?:javascript|data|vbscript|file|filesystem|blob|about|feed|view-source|jar|chrome|resource|search-ms|ms-.*|x-apple.*|intent|android-app|itms-.*|shell|ssh|telnet|smb|ftp|wss?)$/;
 // RFC 3986, section 3.1.
@@ -16,12 +16,12 @@ const UNSAFE = /[\u0000-\u0020\u007f-\u009f\\]/;
 const URI_CHARACTERS = /^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*$/;
 const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** True for an app scheme, in lower case and without a colon, that REDIRECT_SCHEMES may contain. */
+/** True if REDIRECT_SCHEMES may contain this app scheme (in lower case, without a colon). */
 export function isNameableScheme(scheme: string): boolean {
   return SCHEME.test(scheme) && scheme !== 'http' && scheme !== 'https' && !NEVER.test(scheme);
 }
 
-/** Field for an absolute URI to which a browser may be redirected; `named` are the app schemes that the operator allows. */
+/** Field for an absolute URI to which a browser can be redirected; `named` are the app schemes that the operator allows. */
 export function redirectUrlField(named: readonly string[]) {
   return z
     .string()
@@ -37,7 +37,7 @@ export function redirectUrlField(named: readonly string[]) {
     .meta({ format: 'uri', maxLength: MAX_LENGTH, examples: ['https://shop.example/thanks'] });
 }
 
-/** Reason why a browser may not be redirected to `value`; undefined if it may. */
+/** Reason why `value` is rejected as a redirect URL; undefined if `value` is allowed. */
 export function redirectFault(value: string, named: readonly string[]): string | undefined {
   if (!value.isWellFormed() || UNSAFE.test(value)) return 'must not contain spaces, backslashes or control characters';
   if (!URI_CHARACTERS.test(value)) return 'must contain only URI characters; percent-encode others';
@@ -52,7 +52,7 @@ export function redirectFault(value: string, named: readonly string[]): string |
   return undefined;
 }
 
-/** True for http to another machine. Production sessions reject such URLs, so that the redirect is encrypted. */
+/** True for an http URL of another machine. Production sessions reject such URLs, so that every redirect is encrypted. */
 export function isPlainHttp(value: string): boolean {
   if (!URL.canParse(value)) return false;
   const url = new URL(value);

@@ -4,12 +4,12 @@ import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
 import { described } from './resource-fields.ts';
 import { SAMPLE_TIME } from './sample-ids.ts';
 
-/** Limit for sample amounts: far above session amounts, but exact as integer cents. */
+/** Limit of sample amounts in US dollars: larger than any session amount, but still exact as integer cents. */
 const MAX_SAMPLE_AMOUNT = 1_000_000;
 const MAX_METADATA_PAIRS = 10;
 const MAX_METADATA_TEXT = 500;
 const METADATA_KEYS = `a key has 1 to ${MAX_METADATA_TEXT}`;
-// Limits the work for a body with very many invalid pairs.
+// The check stops at this number of problems, so that a body with very many invalid pairs costs little.
 const MAX_METADATA_ISSUES = 1000;
 const MAX_EMAIL_LENGTH = 254;
 
@@ -24,7 +24,7 @@ export function text(min: number, max: number) {
     .meta(min === 0 ? { maxLength: max } : { minLength: min, maxLength: max });
 }
 
-/** A string for which `faultOf` returns undefined; otherwise it returns a message that starts with "must". */
+/** A string that `faultOf` accepts. For an invalid string, `faultOf` returns a message that starts with "must". */
 export function checkedText(format: string, faultOf: (value: string) => string | undefined) {
   return z.string().check((context) => {
     const message = faultOf(context.value);
@@ -43,7 +43,7 @@ type Fault =
   | { code: 'too_big'; origin: string; maximum: number; inclusive: true; message: string };
 
 function textFault(value: string, min: number, max: number): Fault | undefined {
-  // PostgreSQL stores no NUL, and UTF-8 no lone surrogate: the service rejects both.
+  // Rejects NUL, which PostgreSQL cannot store, and lone surrogates, which UTF-8 cannot encode.
   if (!value.isWellFormed() || value.includes('\0')) {
     return { code: 'invalid_format', format: 'text', message: 'must be valid Unicode text without NUL characters' };
   }
@@ -83,7 +83,7 @@ export const amount = dollars(MAX_AMOUNT)
   .meta({ examples: [49.99] })
   .describe('US dollars, not cents: more than 0, at most 10000, at most two decimals.');
 
-/** An amount without the limits of a session. */
+/** An amount up to 1000000 US dollars, above the limit of a session. */
 export const sampleAmount = dollars(MAX_SAMPLE_AMOUNT);
 
 /** An amount that a provider has transferred: from 0 to the largest safe integer of cents. */
@@ -101,7 +101,7 @@ export const environment = z
 
 export const routeKind = z.enum(ROUTE_KINDS as ['card', 'wallet', 'local']);
 
-/** Key-value pairs of strings that a session passes to its payments, invoices and events. */
+/** Pairs of strings that the payments, invoices and events of a session contain as well. */
 export const metadata = metadataField(MAX_METADATA_PAIRS)
   .default({})
   .describe('Your own data: at most 10 pairs, keys of 1 to 500 and values of at most 500 characters.');
@@ -144,7 +144,7 @@ function tooManyPairs({ length }: readonly string[], maximum: number): Fault {
   return { code: 'too_big', origin: 'pairs', maximum, inclusive: true, message };
 }
 
-/** Fault of a metadata key, marked by `key` as `origin` or `format`, because the path of the issue is that of the pair. */
+/** Problem of a metadata key. Its `origin` or `format` is `key`, because its path is the same as for a problem of the value. */
 function metadataKeyFault(key: string): Fault | undefined {
   const fault = textFault(key, 1, MAX_METADATA_TEXT);
   if (fault?.code === 'too_small' || fault?.code === 'too_big') {

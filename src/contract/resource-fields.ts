@@ -5,7 +5,7 @@ import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
 import { conversions } from './resource.ts';
 import { SAMPLE_IDS, SAMPLE_TIME } from './sample-ids.ts';
 
-// Field types of resources. Each has a description, an example and the conversion from the stored value.
+// Field types of resources. A field has a description, an example and, if needed, the conversion of the stored value.
 
 export function described<Schema extends z.ZodType>(
   schema: Schema,
@@ -58,7 +58,7 @@ export function choice<const Value extends string>(values: readonly Value[], wha
 }
 export const environmentOf = (what: string) => choice(ENVIRONMENTS, what);
 export const kind = choice(ROUTE_KINDS, 'Payment method of the buyer: card, wallet, or a local bank method.');
-/** A field that is null in the example. */
+/** A nullable field, whose example is null. */
 export const orNull = <Schema extends z.ZodType>(schema: Schema) => schema.nullable().meta({ examples: [null] });
 
 export function timestamp(instant: Instant): string {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
 type ToWire = (stored: unknown) => unknown;
+/** Conversions from the stored value of a field to its value in JSON, by schema. */
 export const conversions = z.registry<{ toWire: ToWire }>();
 
 /** Names of schemas in the OpenAPI document, and whether requests, responses or both contain them. */
@@ -16,7 +17,7 @@ export function named<Schema extends z.ZodType>(
   return schema;
 }
 
-/** A resource of the API: its `object` field has the given value. */
+/** Schema of a resource of the API. Adds the field `object`, the name of the resource's type. */
 export function resource<const Type extends string, Fields extends z.ZodRawShape>(
   name: string,
   object: Type,
@@ -27,7 +28,7 @@ export function resource<const Type extends string, Fields extends z.ZodRawShape
   return named(name, z.strictObject(shape as unknown as { object: z.ZodLiteral<Type> } & Fields));
 }
 
-/** Stored form of a rendered value: times are numbers, and constants are not stored. */
+/** Stored form of a rendered value: texts can be stored as numbers (times), and the fields `object` and `currency` are not stored. */
 type Stored<Rendered> = Rendered extends string
   ? string extends Rendered
     ? string | number
@@ -72,7 +73,7 @@ function toWireOf(schema: z.core.$ZodType): ToWire {
     const rendered: Record<string, unknown> = {};
     for (const [name, toWire] of fields) {
       const value = toWire((stored as Record<string, unknown>)[name]);
-      // An absent optional field.
+      // Omits optional fields without a value.
       if (value !== undefined) rendered[name] = value;
     }
     return rendered;

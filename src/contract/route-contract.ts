@@ -37,7 +37,7 @@ export const routeSummary = named(
 );
 export type RouteSummary = z.output<typeof routeSummary>;
 
-/** `score` is 0 to 100. */
+/** Renders a route with its score, 0 to 100. */
 export const renderRoute = rendererFrom(routeSummary, (route: Route, score: number) => ({ ...route, score }));
 
 export const routesListResult = named(

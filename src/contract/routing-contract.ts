@@ -51,7 +51,7 @@ export const routeStanding = resource('RouteStanding', 'routing_route', {
   lastOutcomeAt: field.time('Approximate time of the last outcome of the route, or null.').nullable(),
 });
 
-/** A route with its estimate and health; `score` is 0 to 100. */
+/** Renders a route with its estimate, health and score, 0 to 100. */
 export const renderStanding = rendererFrom(
   routeStanding,
   (of: Environment, facts: RouteFacts, { manual, since, retryAt }: HealthRecord, score: number) => ({

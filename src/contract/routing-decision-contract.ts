@@ -13,6 +13,7 @@ const fraction = (what: string, example: number) => field.count(`${what} A fract
 export const routeId = (what: string) => field.label(what, SAMPLE_ROUTE_ID);
 export const environmentField = field.environmentOf('The environment.');
 
+/** Fields of the estimate of a route. */
 export const estimate = {
   expectedSuccess: fraction('Share of attempts expected to succeed.', 0.93),
   low: fraction('Lower bound of the expected success; low and high are an 80 % interval.', 0.89),
@@ -84,7 +85,7 @@ const decisionFields = {
   exploreLoss: fraction('Expected value lost by exploration, as a share of the amount.', 0),
 };
 
-/** Fields shared by decisions and dry runs. */
+/** Choice among routes and its reasons: the fields that decisions and dry runs share. */
 const routingVerdict = named('RoutingVerdict', z.strictObject(decisionFields));
 
 const routingDecision = resource('RoutingDecision', 'routing_decision', {
@@ -127,12 +128,12 @@ export const routingReplay = resource('RoutingReplay', 'routing_replay', {
   ),
 });
 
-/** Rule set for a dry run. The operation validates it and reports all problems. */
+/** Rule set of a dry run or backtest. The operation validates the rules, so that it can report all their problems. */
 const supposedRules = z.unknown().check((context) => {
   if (context.value === null) context.issues.push({ code: 'invalid_type', expected: 'object', input: null });
 });
 
-/** Body of the dry run: fields of a checkout request, and assumptions about the buyer and the rules. */
+/** Body of a dry run: the fields of a checkout request, the payment method that the buyer would choose, and the rules to use. */
 const dryRunRequest = z.strictObject({
   product: text(1, 120).default('Dry run').describe('The product. Default: Dry run.'),
   amount,
@@ -198,7 +199,7 @@ const backtestResult = resource('RoutingBacktest', 'routing_backtest', {
 
 export const renderBacktest = rendererOf(backtestResult);
 
-/** A stored decision with the state of the routes at the decision time. */
+/** A stored decision, with the state of the routes when it was made. */
 export interface StoredDecision {
   id: string;
   paymentId: string | null;
@@ -229,7 +230,7 @@ export const renderDecision = rendererFrom(routingDecision, (decision: StoredDec
   tokensBefore: decision.input.draw?.tokens ?? null,
 }));
 
-/** The choice and its reasons, without ids. */
+/** Renders the choice among routes and its reasons, without the ids of a decision. */
 export const renderVerdict = rendererFrom(routingVerdict, verdictOf);
 
 export const ROUTING_DECISION_ENDPOINTS = endpoints('routing', {

@@ -1,4 +1,4 @@
-// Values for examples. The ids belong to the records of one sale.
+// Values for the examples of the API. The sample ids are those of one sale.
 
 export const SAMPLE_PROVIDER = 'sandbox';
 export const SAMPLE_ROUTE_ID = 'sandbox_card_acquirer';
@@ -8,7 +8,7 @@ export const SAMPLE_TIME = '2026-01-15T09:30:00.000Z';
 const SESSION_ID = 'chk_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m';
 export const SAMPLE_CHECKOUT_URL = `https://pay.example/checkout/${SESSION_ID}`;
 
-/** Sample ids by prefix. */
+/** Sample ids by their prefix. */
 export const SAMPLE_IDS = {
   chk: SESSION_ID,
   evt: `evt_${SESSION_ID}_paid`,

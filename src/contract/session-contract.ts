@@ -59,7 +59,7 @@ export function callbackUrl(urls: Urls, provider: string): string {
   return `${urls.base}/api/providers/${provider}/callbacks`;
 }
 
-/** URL to which the buyer returns: the merchant's page, or the status page of this service. */
+/** Return URL of the buyer: the session's `redirectUrl`, or the status page of this service. */
 export function redirectUrlOf(urls: Urls, session: Pick<Session, 'id' | 'redirectUrl'>): string {
   return session.redirectUrl ?? `${checkoutUrl(urls, session.id)}/complete`;
 }
@@ -71,7 +71,7 @@ export const renderSession = rendererFrom(checkoutSession, (session: Session, ur
   customer: session.customerEmail,
 }));
 
-/** Body of the requests that create or preview a session. `appSchemes` are additional schemes that the operator allows in `redirectUrl`. */
+/** Body of requests that create or preview a session. `appSchemes` are app schemes that the operator allows in `redirectUrl`. */
 export function sessionRequestWith(appSchemes: readonly string[]) {
   return z
     .strictObject({
@@ -100,13 +100,13 @@ export function sessionRequestWith(appSchemes: readonly string[]) {
         path: ['redirectUrl'],
         message: 'must use https in production',
         params: { issueCode: 'invalid_format' },
-        // Runs even if other fields have problems, so that the error names all problems.
+        // Runs the check even if other fields have problems, so that the error names all problems.
         when: ({ value }) => typeof value === 'object' && value !== null,
       },
     );
 }
 
-/** The body without additional app schemes. Its JSON Schema does not depend on them. */
+/** Request body without additional app schemes, for the OpenAPI document: the JSON Schema does not depend on the schemes. */
 export const sessionRequest = named('SessionRequest', sessionRequestWith([]), 'input');
 export type SessionRequest = z.output<typeof sessionRequest>;
 

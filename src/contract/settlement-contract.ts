@@ -109,6 +109,7 @@ export const renderImport = rendererFrom(settlementImport, ({ dryRun, lines, ign
   return { ...shares, dryRun, ignoredColumns, message: `${parts.join(', ')}.`, entries: lines };
 });
 
+/** Converts an ISO 8601 time to milliseconds since 1970. */
 export function instantFrom(text: string | undefined): Instant | undefined {
   return text === undefined ? undefined : Date.parse(text);
 }

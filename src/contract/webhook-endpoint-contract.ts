@@ -23,7 +23,7 @@ const MAX_DESCRIPTION = 500;
 const MAX_OVERLAP_HOURS = 24;
 const UNSAFE = /[\u0000-\u0020\u007f-\u009f\\]/;
 
-/** URL of a webhook endpoint. The dispatcher decides whether its address may be connected to. */
+/** URL of a webhook endpoint. The schema does not check the address of the host; the dispatcher does that for each attempt. */
 const url = checkedText('uri', urlFault)
   .describe(
     'The URL to which events are posted: http or https, at most 2048 characters, no user name and no fragment; https in production.',
@@ -104,7 +104,7 @@ const rotateSecretRequest = z.strictObject({
     .min(0)
     .max(MAX_OVERLAP_HOURS)
     .default(MAX_OVERLAP_HOURS)
-    .describe('Hours for which earlier secrets still sign besides the new one, at most; 0: not at all.'),
+    .describe('Hours for which earlier secrets still sign beside the new secret, at most; 0: they stop now.'),
 });
 
 const endpointsQuery = listQuery('whe', { environment: environmentFilter });
@@ -174,7 +174,7 @@ const webhookTest = resource('WebhookTest', 'webhook_test', {
 });
 export type WebhookTestResource = z.output<typeof webhookTest>;
 
-/** An endpoint with its stored secrets that still sign. */
+/** A webhook endpoint with those of its secrets that still sign deliveries. */
 export interface EndpointDetails {
   endpoint: WebhookEndpoint;
   secrets: readonly SealedSecret[];

@@ -128,7 +128,7 @@ export class CustomersResource extends Resource {
 
   /** Erase a customer. Permanently removes personal data of the buyer: the address, metadata, redirect URLs and references, the bodies of provider messages and the responses of receivers. Amounts, states, ids and the ledger stay; email becomes a placeholder. Sessions whose payment has not started expire, and idempotency keys stay used.
    *
-   * Rejected while a payment or refund is pending or an event is not yet delivered. Erasing again removes data that arrived since. A new session with the same address creates a new customer. With SQLite, unused parts of the file can contain the erased text until the service restarts. */
+   * Rejected while a payment or refund is pending or an event is not yet delivered. Erasing the customer again removes data that arrived after the first erasure. A new session with the same address creates a new customer. With SQLite, unused parts of the file can contain the erased text until the service restarts. */
   erase(customerId: string, params: api.EraseCustomerParams, options?: RequestOptions): TillwayPromise<api.Customer> {
     return call(this.transport, {
       method: 'POST',

@@ -358,7 +358,7 @@ export interface Delivery {
   status: 'pending' | 'delivered' | 'dead';
   /** Number of started attempts, including those before a replay. */
   attempts: number;
-  /** Due time of the next attempt, or null; during an attempt, due time if the service crashes. */
+  /** Due time of the next attempt, or null. During an attempt: time of its repetition if the service crashes. */
   nextAttemptAt: Timestamp | null;
   /** The last completed attempt, or null. "Get a webhook delivery" returns all attempts. */
   lastAttempt: {
@@ -571,7 +571,7 @@ export interface LedgerBalances {
     environment: 'sandbox' | 'production';
     /** Every account. */
     accounts: {
-      /** provider_clearing: our money that the provider holds; provider_cost: the provider's charges; merchant_payable: money owed to the merchant; gateway_revenue: our fees; buyer_refunds_payable: money owed to buyers. */
+      /** provider_clearing: our money that the provider holds; provider_cost: the provider's charges; merchant_payable: money owed to the merchant; gateway_revenue: our fees; buyer_refunds_payable: money owed to buyers; operator_cash: money in the operator's bank account. */
       account:
         | 'provider_clearing'
         | 'provider_cost'
@@ -597,9 +597,9 @@ export interface LedgerEntry {
   object: 'ledger_entry';
   /** The posting, whose entries sum to 0. */
   postingId: string;
-  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: the provider has deducted a refund from its balance; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy. */
+  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: a refund was paid out; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy; cost: a correction of the estimated charge; payout: the provider paid money to the bank account of the operator; reversal: the provider took money back, or returned it. */
   kind: 'paid' | 'settled' | 'refund' | 'refund_paid' | 'refund_failed' | 'adjustment' | 'cost' | 'payout' | 'reversal';
-  /** provider_clearing: our money that the provider holds; provider_cost: the provider's charges; merchant_payable: money owed to the merchant; gateway_revenue: our fees; buyer_refunds_payable: money owed to buyers. */
+  /** provider_clearing: our money that the provider holds; provider_cost: the provider's charges; merchant_payable: money owed to the merchant; gateway_revenue: our fees; buyer_refunds_payable: money owed to buyers; operator_cash: money in the operator's bank account. */
   account:
     | 'provider_clearing'
     | 'provider_cost'
@@ -727,9 +727,9 @@ export interface ProviderInstance {
   environment: 'sandbox' | 'production';
   /** The provider's id of the account, if it is configured. */
   account?: string | undefined;
-  /** False: its routes are in standby. */
+  /** False if the routes of the instance are in standby. */
   ready: boolean;
-  /** Reason why it is not ready; null if it is. */
+  /** Reason why the instance is not ready, or null. */
   reason: string | null;
   /** Results of its last check by this process. */
   findings: ProviderFinding[];
@@ -808,7 +808,7 @@ export interface ResolveDiscrepancyParams {
 }
 
 export interface RotateWebhookSecretParams {
-  /** Hours for which earlier secrets still sign besides the new one, at most; 0: not at all. Default: 24. */
+  /** Hours for which earlier secrets still sign beside the new secret, at most; 0: they stop now. Default: 24. */
   expiresInHours?: number | undefined;
 }
 
@@ -1332,7 +1332,7 @@ export interface VerifySampleResult {
   status: 'provider_pending' | 'paid' | 'failed';
   /** true if the callback was verified and applied to a sandbox session, and an event was queued for the merchant. */
   merchantWebhookQueued: boolean;
-  /** true for a valid signature; false for a placeholder or none. */
+  /** true for a valid signature; false for a placeholder or no signature. */
   signatureVerified: boolean;
 }
 
@@ -1423,9 +1423,9 @@ export interface AnyEvent {
           id: string;
           /** The refunded amount. In US dollars, not cents. */
           amount: number;
-          /** failed: it had succeeded, and the money came back later. */
+          /** failed: the refund had succeeded, and its money was returned later. */
           status: 'succeeded' | 'failed';
-          /** As given, or null. */
+          /** Reason of the refund, or null. */
           reason: 'requested_by_customer' | 'duplicate' | 'fraudulent' | 'surplus' | 'mismatch' | 'other' | null;
         }
       | undefined;
@@ -1438,7 +1438,7 @@ export interface AnyEvent {
           status: 'open' | 'won' | 'lost';
           /** The amount that is taken back now. In US dollars, not cents. */
           amount: number;
-          /** Its fee, as charged now. In US dollars, not cents. */
+          /** The fee of the dispute that is charged now. In US dollars, not cents. */
           fee: number;
           /** The provider's own reason, or null. */
           reason: string | null;
@@ -1614,7 +1614,7 @@ export interface GetLedgerBalancesParams {
 }
 
 export interface ListLedgerEntriesParams {
-  /** provider_clearing: our money that the provider holds; provider_cost: the provider's charges; merchant_payable: money owed to the merchant; gateway_revenue: our fees; buyer_refunds_payable: money owed to buyers. */
+  /** provider_clearing: our money that the provider holds; provider_cost: the provider's charges; merchant_payable: money owed to the merchant; gateway_revenue: our fees; buyer_refunds_payable: money owed to buyers; operator_cash: money in the operator's bank account. */
   account?:
     | 'provider_clearing'
     | 'provider_cost'
@@ -1623,7 +1623,7 @@ export interface ListLedgerEntriesParams {
     | 'buyer_refunds_payable'
     | 'operator_cash'
     | undefined;
-  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: the provider has deducted a refund from its balance; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy. */
+  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: a refund was paid out; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy; cost: a correction of the estimated charge; payout: the provider paid money to the bank account of the operator; reversal: the provider took money back, or returned it. */
   kind?:
     | 'paid'
     | 'settled'
@@ -1654,7 +1654,7 @@ export interface ListLedgerEntriesParams {
 }
 
 export interface ExportLedgerParams {
-  /** provider_clearing: our money that the provider holds; provider_cost: the provider's charges; merchant_payable: money owed to the merchant; gateway_revenue: our fees; buyer_refunds_payable: money owed to buyers. */
+  /** provider_clearing: our money that the provider holds; provider_cost: the provider's charges; merchant_payable: money owed to the merchant; gateway_revenue: our fees; buyer_refunds_payable: money owed to buyers; operator_cash: money in the operator's bank account. */
   account?:
     | 'provider_clearing'
     | 'provider_cost'
@@ -1663,7 +1663,7 @@ export interface ExportLedgerParams {
     | 'buyer_refunds_payable'
     | 'operator_cash'
     | undefined;
-  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: the provider has deducted a refund from its balance; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy. */
+  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: a refund was paid out; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy; cost: a correction of the estimated charge; payout: the provider paid money to the bank account of the operator; reversal: the provider took money back, or returned it. */
   kind?:
     | 'paid'
     | 'settled'
@@ -1727,7 +1727,7 @@ export interface ListEventsParams {
     | undefined;
   /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
-  /** Id of an event, for the feed: the events that became visible after it, oldest first. Empty: from the beginning. Not together with sessionId, startingAfter or endingBefore. */
+  /** Reads the feed: returns the events that became visible after the event with this id, oldest first. Empty: from the oldest event. Not together with sessionId, startingAfter or endingBefore. */
   after?: string | undefined;
   /** Page size, 1 to 100; larger values count as 100. Default 20. */
   limit?: number | undefined;
