@@ -17,13 +17,16 @@ declare module 'fastify' {
 
 interface Admission {
   access: EndpointPermission | ((request: FastifyRequest) => EndpointPermission);
-  /** `refused`: this route rejects requests from pages of other sites; `known`: an earlier hook has checked the origin. */
+  /** `refused`: the route rejects requests from pages of other sites; `known`: an earlier hook has already checked the origin. */
   pages?: 'refused' | 'known';
 }
 
 const restricted = new WeakMap<AppDeps, Map<Environment, AppDeps>>();
 
-/** Checks the key before the body is read and again afterwards, because it can be revoked while a slow body arrives. */
+/**
+ * Wraps a handler so that only admitted callers reach it. Checks the API key before the body is read and, for writing requests,
+ * again afterwards, because the key can be revoked while a slow body arrives.
+ */
 export function admit(
   unrestricted: AppDeps,
   { access, pages = 'refused' }: Admission,
@@ -49,12 +52,12 @@ export function admit(
   };
 }
 
-/** Throws KeyRefusal if the key of an admitted request has been revoked. */
+/** Throws KeyRefusal if the API key of an admitted request has been revoked in the meantime. */
 export async function assertKeyActive({ gate }: AppDeps, request: FastifyRequest): Promise<void> {
   await gate.identify(authorizationOf(request));
 }
 
-/** Rejects requests from pages of other sites. Own pages send their origin, and programs send none. */
+/** Rejects writing requests from pages of other sites. Pages of this service send its origin, and programs send no origin. */
 function refuseForeignPage(request: FastifyRequest, ownOrigins: ReadonlySet<string>): void {
   if (isRead(request) || (request.headers.origin !== 'null' && !isFromForeignSite(request, ownOrigins))) return;
   throw new GatewayError('forbidden', 'The request was sent by a page of another site.', {
@@ -66,7 +69,7 @@ function isRead({ method }: FastifyRequest): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** Verifies the key of a request. Rejected requests count against the rate limit of their address. */
+/** Verifies the API key of a request, and counts the request: by its key, or by its address if the key is rejected. */
 async function identify({ gate }: AppDeps, request: FastifyRequest, reply: FastifyReply): Promise<ApiKey | undefined> {
   const { server } = request;
   let caller;
@@ -80,13 +83,13 @@ async function identify({ gate }: AppDeps, request: FastifyRequest, reply: Fasti
   return caller;
 }
 
-/** All Authorization headers. Node's parsed headers contain only the first. */
+/** Values of all Authorization headers, because Node's parsed headers contain only the first. */
 function authorizationOf({ headers, raw: { rawHeaders } }: FastifyRequest): string[] {
   if (headers.authorization === undefined) return [];
   return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]!.toLowerCase() === 'authorization');
 }
 
-/** Dependencies with the store restricted to one environment; created on first use. */
+/** Dependencies whose store is restricted to one environment. Created at the first use and cached. */
 function restrictTo(unrestricted: AppDeps, environment: Environment): AppDeps {
   const byEnvironment = restricted.get(unrestricted) ?? new Map<Environment, AppDeps>();
   restricted.set(unrestricted, byEnvironment);

@@ -27,7 +27,7 @@ export const agentApi: Part = (app, unrestricted) => {
 
 function serveCapabilities(app: FastifyInstance, unrestricted: AppDeps): void {
   const { path, access } = AGENT_ENDPOINTS.capabilities;
-  // Compressed capabilities per environment; compressed again only after the health of a route changes.
+  // Compressed capabilities per environment. They are compressed again only if the document has changed, such as a route's health.
   const described = new Map<string | undefined, { body: string; content: Content }>();
   app.get(
     path,
@@ -44,7 +44,7 @@ function serveCapabilities(app: FastifyInstance, unrestricted: AppDeps): void {
 }
 
 const lookups = apiPart((serve) => {
-  // Schemas never change while the process runs. Each schema is rendered on first use, which keeps the start fast.
+  // Caches the schemas, which never change while the process runs. Renders each at its first request, to keep the start fast.
   const schemas = new Map<string, string>();
   serve(AGENT_ENDPOINTS.listRoutes, async ({ deps, query }) => {
     const { environment = usualEnvironment(deps) } = query;
@@ -62,6 +62,7 @@ const lookups = apiPart((serve) => {
   });
 });
 
+/** Response with the input and output schemas of an operation. */
 export function schemaAnswer({ name, input, output }: Operation) {
   return {
     ok: true,
@@ -89,7 +90,7 @@ function serveActions(app: FastifyInstance, unrestricted: AppDeps): void {
     return reply.type(JSON_TYPE).send(JSON.stringify({ ok: true, action: name, result }));
   });
   app.post('/api/agent/actions/:action', {
-    // An unknown action is rejected before the body is read.
+    // Rejects an unknown action before the body is read.
     onRequest: [onRequest, async (request) => void named(request)],
     errorHandler(error, request, reply) {
       void sendError(withSchemaHint(error, actionOf(request), base), request, reply);
@@ -109,7 +110,7 @@ export function hintOf(base: string, operation: string): string {
     : `Parameters: GET ${base}/openapi.json`;
 }
 
-/** Adds a reference to the schema to errors that the body caused. */
+/** Adds a hint about the schema to the suggestion of an error that the request body caused. */
 export function withSchemaHint(error: unknown, operation: string, base: string): unknown {
   if (!(error instanceof GatewayError)) return error;
   if (error.code !== 'invalid_input' && error.code !== 'invalid_json') return error;

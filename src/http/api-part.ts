@@ -16,27 +16,27 @@ type ReadBy<Schema> = Schema extends z.ZodType ? z.output<Schema> : never;
 type QueryOf<Of> = Of extends { query: infer Schema } ? ReadBy<Schema> : never;
 type BodyOf<Of> = Of extends { body: infer Schema } ? ReadBy<Schema> : never;
 
-/** Request of an admitted caller, as handlers receive it. */
+/** Request of an admitted caller, as a handler receives it. */
 export interface Call<Of> {
   request: FastifyRequest;
   reply: FastifyReply;
   /** Dependencies restricted to the permissions and the environment of the caller. */
   deps: AppDeps;
   param(name: string): string;
-  /** Parsed on access; throws GatewayError `invalid_input`. */
+  /** Query, parsed at each access; throws GatewayError `invalid_input`. */
   readonly query: QueryOf<Of>;
-  /** Parsed on access, `{}` if absent; throws GatewayError `invalid_input`. */
+  /** Body, parsed at each access; an absent body counts as `{}`. Throws GatewayError `invalid_input`. */
   readonly body: BodyOf<Of>;
 }
 
-/** Query parameters without page parameters and undefined values. */
+/** Filters of a list: the query parameters without the page parameters and without undefined values. */
 type FilterOf<Query> = Defined<Omit<Query, keyof PageQuery>>;
 
 /** Serves an endpoint. `handler` returns the response: an object, or text or a stream of the endpoint's `responseType`. */
 type Serve = <Of extends Endpoint>(endpoint: Of, handler: (call: Call<Of>) => Promise<unknown>) => void;
 type Page = ReturnType<typeof pageOf>;
 
-/** Creates the handler of an operation on one record, whose id is a path parameter. */
+/** Creates a handler that runs an operation on one record; the path parameter `parameter` is the id of the record. */
 export function onRecord<Item>(
   parameter: string,
   operation: (deps: AppDeps, id: string) => Promise<Item>,
@@ -46,6 +46,7 @@ export function onRecord<Item>(
     render(await operation(deps, named(parameter)), deps);
 }
 
+/** Creates a handler that returns a page of records. */
 export function listing<Query extends PageQuery & Record<string, unknown>, Item>(
   find: (deps: AppDeps, filter: FilterOf<Query>, page: Page) => Promise<PageResult<Item>>,
   render: (item: Item, deps: AppDeps) => unknown,
@@ -57,7 +58,7 @@ export function listing<Query extends PageQuery & Record<string, unknown>, Item>
   };
 }
 
-/** Creates a part of the app that serves endpoints. Its handlers receive only the caller's dependencies. */
+/** Creates a part of the app that serves API endpoints. The handlers receive only the caller's restricted dependencies. */
 export function apiPart(define: (serve: Serve) => void): Part {
   return (app, unrestricted) => {
     define((endpoint, handler) => {
@@ -79,7 +80,7 @@ export function apiPart(define: (serve: Serve) => void): Part {
   };
 }
 
-/** A class and not an object literal, because V8 keeps the closures of literal getters until the next major collection. */
+/** Class instead of an object literal, because V8 frees the closures of an object literal's getters only in a major collection. */
 class ReadCall<Of extends Endpoint> implements Call<Of> {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
@@ -116,7 +117,7 @@ function readersOf<Of extends Endpoint>({ query, body }: Of, base: string) {
   };
 }
 
-/** Parsed JSON body; `{}` without a body. */
+/** Parsed JSON body of a request; `{}` if the request has no body. */
 export function sentBody({ body }: FastifyRequest): unknown {
   return body === undefined ? {} : body;
 }

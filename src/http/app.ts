@@ -28,37 +28,37 @@ const NO_ROUTE_SCHEMAS = { buildValidator: rejectRouteSchema, buildSerializer: r
 
 /** Dependencies of the HTTP layer. */
 export interface AppDeps extends Deps {
-  /** Returns false from the start of the shutdown on. */
+  /** Returns true until the shutdown begins. */
   isReady(): boolean;
   newRequestId(): string;
-  /** True if the front page offers a test checkout; `while_open`: only while there is no API key. */
+  /** True if the front page offers a test checkout; `while_open`: only while the service has no API key. */
   demo: boolean | 'while_open';
   gate: Gate;
   /** Cryptographically secure random bytes. */
   randomBytes: RandomBytes;
-  /** Accepted host names; undefined for any. */
+  /** Accepted host names; undefined if every host name is accepted. */
   allowedHosts: ReadonlySet<string> | undefined;
   limits: Limits;
-  /** Undefined without metrics. */
+  /** Observer for metrics; undefined if metrics are disabled. */
   requests: RequestObserver | undefined;
-  /** Clock of this machine, for rate limits, which count real seconds even with a test clock. */
+  /** Clock of this machine. Rate limits count its seconds, not the time of a test clock. */
   clock: Clock;
 }
 
 /** Adds the routes of one part of the HTTP layer to the app. */
 export type Part = (app: FastifyInstance, deps: AppDeps) => void;
 
-/** Creates the whole HTTP layer from its dependencies, without listening. */
+/** Creates the Fastify app with the given parts. The app does not listen yet. */
 export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<FastifyInstance> {
   const { limits } = deps;
   const headers = commonHeaders(deps.urls);
   const paths = createPathTable();
   const connections = createConnections({ ...deps, ...limits, headers, allowedAt: paths.methodsAt });
-  // Typed as Fastify's logger, so that pino's type does not become part of the app's type.
+  // The annotation keeps pino's type out of the type of the app.
   const loggerInstance: FastifyBaseLogger = deps.log;
   const app = fastify({
     loggerInstance,
-    // Fastify's own request log is off, because it contains the query. `logRequest` logs one line without the query.
+    // Disables Fastify's request log, which contains the query; `logRequest` logs one line without the query.
     logController: new LogController({ disableRequestLogging: true }),
     // The log mixin adds the request id, because a child logger per request would be expensive.
     childLoggerFactory: (logger) => logger,
@@ -70,12 +70,12 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
     serverFactory: connections.serverFactory,
     clientErrorHandler: connections.clientErrorHandler,
     frameworkErrors: (...refused) => void refuseUnrouted(...refused),
-    // `closeGracefully` finishes the requests in progress first.
+    // Fastify must not reject requests during `close`, because `closeGracefully` answers them.
     return503OnClosing: false,
     forceCloseConnections: true,
   });
 
-  /** Answers a request outside Fastify's hooks. */
+  /** Answers a request that Fastify rejected before routing, and for which it runs no hooks. */
   async function refuseUnrouted(error: Error, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     reply.headers(headers).header('x-request-id', request.id);
     if (!deps.isReady()) reply.header('connection', 'close');
@@ -111,12 +111,12 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
   });
   closeGracefully(app, deps, connections);
   await limitRates(app, deps);
-  // Added after the rate limits, so that they count requests that this hook rejects.
+  // This hook follows the rate limits, so that rejected requests are counted too.
   app.addHook('onRequest', (request, _reply, done) => {
     done(addressFault(request) ?? hostFault(request, deps.allowedHosts));
   });
   for (const part of parts) part(app, deps);
-  // Runs before Fastify reads the body.
+  // Rejects unknown paths and methods before Fastify reads the body.
   app.addHook('onRequest', (request, reply, done) => done(pathFault(request, reply, paths)));
   await app.ready();
   return app;
@@ -144,7 +144,7 @@ function createPathTable() {
   };
 }
 
-/** Returns 405 if the path exists with another method, otherwise 404. */
+/** Error of a request without a route: 405 if the path supports another method, otherwise 404; undefined for a known route. */
 function pathFault(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -163,7 +163,7 @@ function pathFault(
   });
 }
 
-/** Rejects NUL characters, which no id or reference contains and PostgreSQL cannot store. */
+/** Rejects URLs with a NUL character, which PostgreSQL cannot store and no id contains. */
 function addressFault({ url }: FastifyRequest): GatewayError | undefined {
   if (!url.includes('%00')) return undefined;
   if (pathOf(url).includes('%00')) return new GatewayError('not_found', 'There is nothing at this path.');
@@ -179,7 +179,7 @@ function hostFault(request: FastifyRequest, allowed: AppDeps['allowedHosts']): G
       suggestion: 'Send a Host header, which HTTP/1.1 requires.',
     });
   }
-  // Several Host headers are rejected, because Node uses the first, but a proxy may have used another.
+  // Rejects several Host headers, because Node uses the first one, but a proxy may have used another one.
   if (countOf(request, 'host') > 1) {
     return new GatewayError('invalid_input', 'The request has more than one Host header.', {
       suggestion: 'Send exactly one Host header, which HTTP/1.1 requires.',
@@ -188,8 +188,8 @@ function hostFault(request: FastifyRequest, allowed: AppDeps['allowedHosts']): G
   return allowed && !allowed.has(hostNameOf(request)) ? unknownHost() : undefined;
 }
 
-// Without API keys, any client that reaches the port may use it. An unknown host name indicates DNS rebinding: a page of
-// another site makes a visitor's browser send requests to this machine. Such requests are rejected.
+// A service without API keys accepts every client that reaches its port. A request with an unknown host name is rejected as DNS
+// rebinding: a page of another site can make a visitor's browser send requests to this machine.
 function unknownHost(): GatewayError {
   return new GatewayError('forbidden', 'This service is not known under that host name.', {
     suggestion: 'Use the address in BASE_URL, or set BASE_URL to the address that you use.',
@@ -209,7 +209,7 @@ function pathOf(url: string): string {
   return end === -1 ? url : url.slice(0, end);
 }
 
-/** Path for the log. Removes keys, secrets, email addresses and card numbers that clients send in place of ids. */
+/** Path for the log, with masked keys, secrets, email addresses and card numbers, which clients sometimes send instead of ids. */
 function loggedPath(url: string): string {
   return pathOf(url)
     .split('/')

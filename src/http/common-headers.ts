@@ -2,7 +2,7 @@ import type { Urls } from '../contract/session-contract.ts';
 
 const YEAR_SECONDS = 31_536_000;
 
-/** Content-Security-Policy of responses that are not pages: nothing in them may run, load or be framed. */
+/** Content-Security-Policy of responses that are not pages: a browser runs and loads nothing in them, and frames none of them. */
 const NOT_A_PAGE = "default-src 'none'; frame-ancestors 'none'";
 
 /** Headers of every response, including responses to invalid HTTP. */

@@ -26,7 +26,7 @@ export function discoveryDocuments(app: FastifyInstance, deps: AppDeps): void {
   serveDocument(app, '/arazzo.yaml', 'application/yaml; charset=utf-8', () => readFileSync(ARAZZO_FILE, 'utf8'));
 }
 
-/** https://www.rfc-editor.org/rfc/rfc9727, as a link set of https://www.rfc-editor.org/rfc/rfc9264. */
+/** API catalogue (https://www.rfc-editor.org/rfc/rfc9727) in the link set format of https://www.rfc-editor.org/rfc/rfc9264. */
 function catalogueOf(base: string) {
   const targets: Record<string, { href: string; type: string }[]> = {};
   for (const { relation, path, type } of SERVICE_LINKS) (targets[relation] ??= []).push({ href: base + path, type });

@@ -7,10 +7,10 @@ export interface DiscoveryLink {
 }
 
 export const CATALOGUE_PATH = '/.well-known/api-catalog';
-/** RFC 9264, with the profile of RFC 9727. */
+/** Media type of the API catalogue: a link set (RFC 9264) with the profile of RFC 9727. */
 export const CATALOGUE_TYPE = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"';
 
-/** Descriptions of the API, for the catalogue and the Link headers. */
+/** Documents that describe the API. The API catalogue and the Link headers list them. */
 export const SERVICE_LINKS: readonly DiscoveryLink[] = [
   { relation: 'service-desc', path: '/openapi.json', type: 'application/json' },
   { relation: 'service-desc', path: '/arazzo.yaml', type: 'application/yaml' },
@@ -26,7 +26,7 @@ const HEADER_LINKS: readonly DiscoveryLink[] = [
   { relation: 'describedby', path: '/llms.txt', type: 'text/plain' },
 ];
 
-/** Value of the Link header (RFC 8288) of entry points for programs. */
+/** Value of the Link header (RFC 8288) that the entry points for programs send. */
 export function discoveryLinks(base: string): string {
   return HEADER_LINKS.map(
     ({ relation, path, type }) => `<${base}${path}>; rel="${relation}"; type="${type.replaceAll('"', '\\"')}"`,

@@ -3,10 +3,11 @@ import { actionUrl, schemaUrl, commandLine } from '../operations/capabilities.ts
 import type { Action, ExampleDeps } from '../operations/operation.ts';
 import { SAMPLE_PROVIDER_SECRET } from '../operations/webhook-samples.ts';
 
+/** Contents of /llms.txt. */
 export interface LlmsTextInput {
   deps: ExampleDeps;
   actions: readonly Action[];
-  /** Names of operations, for the schema lookup. */
+  /** Names of the operations whose schemas are listed. */
   operations: readonly string[];
   /** Endpoints to list in addition to actions and schemas. */
   endpoints: readonly Endpoint[];
@@ -80,7 +81,7 @@ function actionLine(deps: ExampleDeps, action: Action): Line {
   return [name, actionUrl(base, name), `POST. ${description} Next: ${next} Command: \`${line}\``];
 }
 
-/** The endpoints by tag, each with a link to its section of the reference. */
+/** One section per tag, in which each endpoint links to its place in the API reference. */
 function endpointSections(base: string, endpoints: readonly Endpoint[]): [string, Line[]][] {
   const tags = [...new Set(endpoints.map(({ tag }) => tag))];
   return tags.map((tag) => [

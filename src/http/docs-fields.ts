@@ -12,7 +12,7 @@ interface Field {
 const MAX_DEPTH = 3;
 const PREFIX = '#/components/schemas/';
 
-/** Table of the fields of an object and its nested objects, one row per field. */
+/** Table of the fields of an object and of its nested objects, one row per field; false if the object has no fields. */
 export function fieldTable(api: OpenApi, schema: JsonSchema, caption: 'Body' | 'Payload' | 'Answer'): Html | false {
   const fields = fieldsOf(api, schema, 0);
   return table(caption, caption === 'Answer' ? fields.map((field) => ({ ...field, required: false })) : fields);
@@ -27,7 +27,7 @@ export function parameterTable(parameters: readonly OpenApiParameter[], caption:
   );
 }
 
-/** Resolves the reference and the `allOf` of a schema. */
+/** Replaces a reference and `allOf` with the schema that they stand for. */
 function resolve(api: OpenApi, schema: JsonSchema): JsonSchema {
   const { $ref, allOf, ...own } = schema;
   if ($ref !== undefined) return { ...resolve(api, api.components.schemas[$ref.slice(PREFIX.length)] ?? {}), ...own };
@@ -78,7 +78,7 @@ function typeOf(schema: JsonSchema): string {
   return schema.format === undefined ? named : `${named}, ${schema.format}`;
 }
 
-/** Allowed values and default of a field, because its description does not contain them. */
+/** Allowed values and default of a field, which the description of the field does not repeat. */
 function limitsOf({ enum: own, items, const: only, default: preset }: JsonSchema): string[] {
   const values = own ?? items?.enum ?? (only === undefined ? [] : [only]);
   const shown = values.map((value) => JSON.stringify(value));

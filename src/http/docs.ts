@@ -17,9 +17,9 @@ import { fieldTable, parameterTable } from './docs-fields.ts';
 import { describeApi, servedEndpoints } from './openapi-endpoint.ts';
 
 const STYLESHEET = loadStyle(new URL('assets/docs.css', import.meta.url));
-/** curl option that sends the API key from an environment variable. */
+/** curl option that sends the API key in the environment variable TILLWAY_API_KEY. */
 export const KEY_OPTION = '-H "Authorization: Bearer $TILLWAY_API_KEY"';
-// Titles of the tags that are not shown under their own name.
+// Titles of tags whose title differs from their name.
 const TITLES: Record<string, string> = {
   sessions: 'Checkout sessions',
   deliveries: 'Webhook deliveries',
@@ -41,9 +41,9 @@ interface Reference {
   samples: ReadonlyMap<string, unknown>;
 }
 
-/** The API reference for people: one page, readable without scripts. */
+/** Serves the API reference for people: one page, readable without scripts. */
 export function apiReference(app: FastifyInstance, deps: AppDeps): void {
-  // Rendered again after the first API key is created, because the curl examples then contain a key.
+  // Two versions of the page: the curl examples contain the API key if the service requires one.
   const pages = new Map<boolean, Content>();
   serveAssets(app, [STYLESHEET]);
   app.get('/docs', async (request, reply) => {

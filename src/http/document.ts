@@ -3,13 +3,13 @@ import { type Content, addVary, createContent, sendContent } from '../html/conte
 
 const FIXED_SECONDS = 300;
 
-/** CORS headers that let pages of all sites read a document. For documents without records and secrets. */
+/** CORS headers that allow pages of all sites to read a document. Only for documents without records and secrets. */
 export const READABLE_BY_ALL_SITES = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'link, etag',
 } as const;
 
-/** Serves a document that is the same for all callers. Renders it at the first request, which keeps the start fast. */
+/** Serves a document that is the same for all callers. `make` renders it at the first request, which keeps the start fast. */
 export function serveDocument(
   app: FastifyInstance,
   path: string,
@@ -24,7 +24,7 @@ export function serveDocument(
   });
 }
 
-/** Sends a compressed document, or 304 if the caller has it. With a maximum age of 0, caches revalidate at each use. */
+/** Sends a compressed document, or 304 if the caller's copy is current. With `maxAgeSeconds` 0, caches revalidate at each use. */
 export function sendDocument(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -32,7 +32,7 @@ export function sendDocument(
   maxAgeSeconds: number,
 ): Promise<FastifyReply> {
   const { authorization } = request.headers;
-  // A private cache for requests with a key, because the document can differ by the environment of the key.
+  // Only private caches may store a response to a request with a key, because the document can depend on the key's environment.
   const cacheScope = authorization === undefined || maxAgeSeconds > 0 ? 'public' : 'private';
   reply.header('cache-control', `${cacheScope}, max-age=${maxAgeSeconds}`);
   if (maxAgeSeconds === 0) addVary(reply, 'authorization');

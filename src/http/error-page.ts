@@ -6,11 +6,11 @@ import { type Html, html } from '../html/html.ts';
 import { HTTP_STATUS } from './error-responses.ts';
 import { sitePage } from './site.ts';
 
-// Only programs request these paths, so errors are JSON whatever `Accept` contains.
+// Paths that only programs request: their errors are JSON, regardless of the `Accept` header.
 const FOR_PROGRAMS =
   /^\/(?:(?:api|mcp|simulator\/api|\.well-known|healthz|readyz)(?:[/?#]|$)|[\w-]+\.(?:json|txt|yaml)(?:[?#]|$))/;
 
-/** Title and text by error code; the text of other errors is their own message and suggestion. */
+/** Title and text of the error pages by error code. A page without a text here shows the message and suggestion of the error. */
 const PAGES: Partial<Record<ErrorCode, [title: string, text?: string]>> = {
   not_found: ['Page not found', 'No page has this address. It may be mistyped, or the page may have moved.'],
   forbidden: ['Not allowed'],
@@ -26,7 +26,7 @@ const PAGES: Partial<Record<ErrorCode, [title: string, text?: string]>> = {
   ],
 };
 
-/** Renders errors as pages for browsers, and as JSON for programs. */
+/** Makes the app render errors as pages for browsers; programs get JSON. */
 export function errorPages(app: FastifyInstance): void {
   app.decorate('errorPage', siteErrorPage);
 }
@@ -38,7 +38,7 @@ function siteErrorPage(
 ): Html | undefined {
   if (FOR_PROGRAMS.test(request.url)) return undefined;
   addVary(reply, 'accept');
-  // JSON is first, so that callers without a preference, such as curl, get JSON.
+  // Lists JSON first, so that clients without a preference, such as curl, get JSON.
   const preferred = new Negotiator(request).mediaType(['application/json', 'text/html']);
   if (preferred !== 'text/html') return undefined;
   const [title, text = `${message} ${details.suggestion ?? ''}`] = PAGES[code] ?? ['The request was rejected'];

@@ -5,6 +5,7 @@ import { sendPage } from '../html/html-page.ts';
 import { logUnavailable } from '../telemetry/log.ts';
 import { inOrigin } from './follow.ts';
 
+/** HTTP status of each error code. */
 export const HTTP_STATUS: Record<ErrorCode, number> = {
   invalid_input: 400,
   invalid_json: 400,
@@ -27,7 +28,7 @@ export const HTTP_STATUS: Record<ErrorCode, number> = {
 
 const RETRY_AFTER_SECONDS = 1;
 
-// Action endpoints return 400 for every error except these, which occur before the action or in the service itself.
+// Action endpoints return 400 for all other errors. The errors listed here occur before the action runs, or in the service itself.
 const NOT_OF_THE_ACTION = new Set<ErrorCode>([
   'unauthorized',
   'payload_too_large',
@@ -38,15 +39,15 @@ const NOT_OF_THE_ACTION = new Set<ErrorCode>([
   'method_not_allowed',
 ]);
 
-/** Additional property of the error response of agent endpoints. */
+/** Name of the additional property in error responses of agent endpoints. */
 type Envelope = 'action' | 'operation' | undefined;
 
-/** HTTP status of an error on an endpoint with this envelope. */
+/** HTTP status of an error code on an endpoint with the given envelope. */
 export function httpStatusOf(code: ErrorCode, envelope: Envelope): number {
   return envelope === 'action' && !NOT_OF_THE_ACTION.has(code) ? 400 : HTTP_STATUS[code];
 }
 
-/** Converts an error to the error for the caller. Logs details of internal errors, which callers do not see. */
+/** Converts an error to the error that the caller sees. Logs the details of an internal error, which the caller does not see. */
 export function refusalOf(error: unknown, log: Pick<FastifyBaseLogger, 'error' | 'warn'>): GatewayError {
   const refusal = asGatewayError(error);
   if (refusal.code === 'internal_error') log.error({ err: error }, 'request failed');
@@ -54,15 +55,16 @@ export function refusalOf(error: unknown, log: Pick<FastifyBaseLogger, 'error' |
   return refusal;
 }
 
+/** Headers of an error response: the authentication scheme or Retry-After. */
 export function refusalHeaders(refusal: GatewayError, reply: Pick<FastifyReply, 'hasHeader'>): Record<string, string> {
   // https://www.rfc-editor.org/rfc/rfc6750#section-3
   if (refusal instanceof KeyRefusal) return { 'www-authenticate': 'Bearer' };
   const isForLater = refusal.code === 'unavailable' || refusal.code === 'rate_limited';
-  // The rate limiter has already set a more exact Retry-After.
+  // Preserves the Retry-After of the rate limiter, which is more exact.
   return isForLater && !reply.hasHeader('retry-after') ? { 'retry-after': String(RETRY_AFTER_SECONDS) } : {};
 }
 
-/** Sends an error response: JSON, or the error page of the request's scope. */
+/** Sends an error response: the error page of the Fastify scope of the request, or else JSON. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = inOrigin(request, () => refusalOf(error, request.log));
   const { envelope, name } = namedIn(request);
@@ -79,7 +81,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 
 const AGENT_PATH = /^\/api\/agent\/(actions|schema)\/([^/?#]+)(?:[?#]|$)/;
 
-/** Finds the action or operation in the path, because a request with a wrong method has no route. */
+/** Action or operation that the path names. Reads the path, because a request with a wrong method has no route parameters. */
 function namedIn({ url }: FastifyRequest): { envelope: Envelope; name: string } {
   const match = AGENT_PATH.exec(url);
   if (!match) return { envelope: undefined, name: '' };
@@ -117,7 +119,7 @@ function asGatewayError(error: unknown): GatewayError {
   }
 }
 
-/** Creates an error with the example texts of the contract for its code. */
+/** Creates an error whose message and suggestion are those of the contract's example for the code. */
 function usualError(code: ErrorCode): GatewayError {
   const { message, ...details } = ERROR_EXAMPLES[code];
   return new GatewayError(code, message, details);

@@ -6,24 +6,24 @@ import { proxyMatcher } from './proxies.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Origin of the request; null before the first hook. */
+    /** Origin (request id and trace) of the request; null before the first hook. */
     origin: Origin | null;
   }
 }
 
 /** Observer of completed requests, including requests whose clients disconnected. */
 export interface RequestObserver {
-  /** `route` is the template of the path. */
+  /** Called for each completed request. `route` is the path with its parameter names, such as `/checkout/:id`. */
   request(route: string, method: string, status: number, seconds: number): void;
-  /** Called when invalid HTTP was rejected before it became a request. */
+  /** Called for invalid HTTP that was rejected before Fastify received a request. */
   refused(status: number): void;
 }
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-// Status that nginx logs for a client that disconnected before the response: https://nginx.org/en/docs/dev/development_guide.html#http_phases
+// Status for a client that disconnected before the response, as in the log of nginx: https://nginx.org/en/docs/dev/development_guide.html#http_phases
 const CALLER_LEFT = 499;
 
-/** Runs each request in the context of its origin. Must be added before all other hooks. */
+/** Runs each request in the asynchronous context of its origin. Must be called before other hooks are added. */
 export function followRequests(
   app: FastifyInstance,
   { tracing, requests }: { tracing: Tracing | undefined; requests: RequestObserver | undefined },
@@ -35,14 +35,14 @@ export function followRequests(
     if (span ?? requests) reply.raw.once('close', () => finish(request, reply, span, requests));
     runWithOrigin(request.origin, done);
   });
-  // Restores the context, because the body arrives in socket events outside it.
+  // Restores the context: after the body was read, the code runs in the context of a socket event.
   app.addHook('preValidation', (request, _reply, done) => {
     if (request.origin === null || request.origin === currentOrigin()) done();
     else runWithOrigin(request.origin, done);
   });
 }
 
-/** Runs work for a request from an event that occurs outside the context of the request. */
+/** Runs `work` in the context of the request's origin, for events that occur outside this context. */
 export function inOrigin<Result>({ id, origin }: FastifyRequest, work: () => Result): Result {
   return runWithOrigin(origin ?? { requestId: id, traceParent: null }, work);
 }
@@ -55,7 +55,7 @@ function beginSpan(tracing: Tracing, request: FastifyRequest): Span {
     name: `${method} ${route}`,
     kind: 'server',
     parent: typeof parent === 'string' ? parent : null,
-    // Path, query and address are omitted; the log has them under the request id.
+    // Omits the path, the query and the client address, which can be personal data.
     attributes: {
       'http.request.method': method,
       'http.route': route,
@@ -84,15 +84,15 @@ function routeOf({ routeOptions }: FastifyRequest): string {
   return routeOptions.url ?? '(none)';
 }
 
-/** Method name under the semantic conventions of OpenTelemetry, which use one name for all unknown methods. */
+/** Method name according to OpenTelemetry's semantic conventions, which use `_OTHER` for all unknown methods. */
 function methodOf({ method }: FastifyRequest): string {
   return METHODS.has(method) ? method : '_OTHER';
 }
 
-// Requires a letter, because a plain number could be personal data.
+// A request id must contain a letter, because a number alone could be personal data, such as a card number.
 const REQUEST_ID = /^(?=.*[A-Za-z])[\w-]{16,64}$/;
 
-/** Returns a function for request ids: the id of a trusted proxy if its format is safe, otherwise a new id. */
+/** Returns a function that gives a request its id: the id that a trusted proxy sent, if its format is safe, or a new id. */
 export function requestIds(
   trustedProxies: readonly string[],
   newRequestId: () => string,

@@ -17,6 +17,7 @@ import { getCustomer } from '../operations/read-records.ts';
 import { apiPart, listing, onRecord } from './api-part.ts';
 import type { AppDeps } from './app.ts';
 
+/** Endpoints of customers. */
 export const customersApi = apiPart((serve) => {
   serve(
     CUSTOMER_ENDPOINTS.listCustomers,

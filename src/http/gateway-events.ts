@@ -13,7 +13,7 @@ import { getDelivery, getEvent } from '../operations/read-records.ts';
 import { getRecovery, recoverDeliveries, replayDelivery, resendEvent } from '../operations/redeliver.ts';
 import { apiPart, defined, listing, onRecord, renderList } from './api-part.ts';
 
-/** Events and their deliveries. */
+/** Endpoints of events, deliveries and recoveries. */
 export const webhooksApi = apiPart((serve) => {
   serve(EVENT_ENDPOINTS.listEvents, async ({ deps, query }) => {
     const { after, environment, type } = query;

@@ -7,7 +7,7 @@ import { apiPart, listing } from './api-part.ts';
 
 const limitOf = (amount: number | undefined) => (amount === undefined ? null : centsOf(amount));
 
-/** Endpoints of API keys; an admin key manages the keys of its own environment. */
+/** Endpoints of API keys. An admin key manages only the keys of its environment. */
 export const apiKeysApi = apiPart((serve) => {
   serve(API_KEY_ENDPOINTS.createApiKey, async ({ deps, body }) => {
     const { caller } = deps;
@@ -28,7 +28,7 @@ export const apiKeysApi = apiPart((serve) => {
   serve(API_KEY_ENDPOINTS.listApiKeys, listing(listApiKeys, renderApiKey));
   serve(API_KEY_ENDPOINTS.revokeApiKey, async ({ deps, param }) => {
     const revoked = await revokeApiKey(deps, param('keyId'));
-    // This instance drops its cached copy of the key at once; other instances drop theirs when it expires.
+    // Removes the key from this instance's cache at once. In other instances, the cached key expires.
     deps.gate.forget();
     deps.log.info({ key: revoked.key.id, by: deps.caller?.id }, 'API key revoked');
     return renderApiKey(revoked);

@@ -12,13 +12,14 @@ import type { JournalFilter } from '../store/ledger-port.ts';
 import { assertKeyActive } from './admission.ts';
 import { apiPart, defined, renderList } from './api-part.ts';
 
+/** Endpoints of the ledger: balances, entries and the CSV export. */
 export const ledgerApi = apiPart((serve) => {
   const inTurn = createTurns();
   let isExporting = false;
 
   serve(LEDGER_ENDPOINTS.getLedgerBalances, async ({ deps, query: { environment, at } }) => {
     const read = () => ledgerBalances(deps, { environment, at: instantFrom(at) });
-    // Only one at a time: a sum is computed in parts between other events, and concurrent sums would delay these events.
+    // Computes past balances one request at a time, because several concurrent sums would delay all other requests.
     return renderBalances(await (at === undefined ? read() : inTurn(read)));
   });
   serve(LEDGER_ENDPOINTS.listLedgerEntries, async ({ deps, query }) =>
@@ -28,14 +29,14 @@ export const ledgerApi = apiPart((serve) => {
     const parts = exportJournal(deps, filterOf(query));
     if (isExporting) throw exportInProgress(reply);
     isExporting = true;
-    // An error before the first part gives an error response. A later error closes the connection, so that the client does
-    // not treat an incomplete journal as complete.
+    // Reads the first part before the response begins, so that an early error gives an error response. A later error closes the
+    // connection, so that the client does not treat an incomplete journal as complete.
     const first = await parts.next().catch((error: unknown) => {
       isExporting = false;
       throw error;
     });
     const text = Readable.from(after(first, parts, () => assertKeyActive(deps, request)));
-    // Runs after the stream is sent, or when the client disconnects.
+    // The stream closes when it was sent completely, or when the client disconnects.
     text.once('close', () => (isExporting = false));
     reply.header('content-disposition', 'attachment; filename="tillway-ledger.csv"');
     return text;
@@ -57,7 +58,7 @@ function filterOf(query: z.output<typeof exportQuery>): JournalFilter {
   return defined({ account, kind, sessionId, paymentId, environment, ...range });
 }
 
-/** Streams the journal. `assertAdmitted` throws once the key is revoked, which ends the stream of a slow reader. */
+/** Streams the journal. Before each part, `assertAdmitted` throws if the API key was revoked, which ends the stream. */
 async function* after(
   first: IteratorResult<string>,
   rest: AsyncGenerator<string>,

@@ -2,6 +2,7 @@ import { PROVIDER_ENDPOINTS, renderProvider } from '../contract/provider-contrac
 import { environmentsOf } from '../operations/access/caller.ts';
 import { apiPart, renderList } from './api-part.ts';
 
+/** Endpoint that lists the provider instances and their readiness. */
 export const providersApi = apiPart((serve) => {
   serve(PROVIDER_ENDPOINTS.listProviders, async ({ deps, query }) => {
     const environments = environmentsOf(deps, query.environment);

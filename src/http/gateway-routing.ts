@@ -15,11 +15,12 @@ import { apiPart, listing, renderList } from './api-part.ts';
 
 const CHANGES_SHOWN = 100;
 
+/** Endpoints of the routing rules and of the health of routes. */
 export const routingApi = apiPart((serve) => {
   serve(ROUTING_ENDPOINTS.getRoutingRules, async ({ deps, query: { version } }) =>
     renderRules(await readRules(deps, version === undefined ? undefined : Number(version))),
   );
-  // The operation validates the rules and reports all problems.
+  // Passes the unparsed body: the operation validates the rules, so that it can report all their problems.
   serve(ROUTING_ENDPOINTS.saveRoutingRules, async ({ deps, request }) =>
     renderRules(await saveRules(deps, request.body)),
   );
@@ -63,7 +64,7 @@ export const routingDecisionsApi = apiPart((serve) => {
   serve(ROUTING_DECISION_ENDPOINTS.backtestRouting, async ({ deps, body }) => {
     const { different, ...totals } = await backtest(deps, body);
     const changes = different.slice(0, CHANGES_SHOWN).map(({ decided, again }) => ({
-      // A backtest covers only decisions about attempts, which always have a session and a payment.
+      // Not null, because a backtest covers only the decisions of attempts, which have a session and a payment.
       sessionId: decided.sessionId!,
       paymentId: decided.paymentId!,
       created: decided.created,

@@ -9,6 +9,7 @@ import { apiPart } from './api-part.ts';
 import type { Part } from './app.ts';
 import { sendError } from './error-responses.ts';
 
+/** Endpoints that record payouts: of one payment, and of a CSV file with its own body parser. */
 export const settlementApi: Part = (app, unrestricted) => {
   payouts(app, unrestricted);
   app.register(async (scope) => {
@@ -38,7 +39,7 @@ const imports = apiPart((serve) => {
   });
 });
 
-/** Rewrites body parser errors for a CSV file. */
+/** Converts errors of the body parser to errors about a CSV file. */
 function asFileError(error: FastifyError): Error {
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':

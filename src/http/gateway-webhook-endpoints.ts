@@ -9,6 +9,7 @@ import { endpointDetails, listEndpoints } from '../operations/webhook-endpoints/
 import { testEndpoint } from '../operations/webhook-endpoints/test-endpoint.ts';
 import { apiPart, listing, onRecord } from './api-part.ts';
 
+/** Endpoints that manage webhook endpoints. */
 export const webhookEndpointsApi = apiPart((serve) => {
   const endpoints = WEBHOOK_ENDPOINT_ENDPOINTS;
   serve(endpoints.createWebhookEndpoint, async ({ deps, body }) => {

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { AppDeps } from './app.ts';
 
-/** `/healthz`: the process runs. `/readyz`: it accepts requests, and its database answers. */
+/** Serves `/healthz` (the process runs) and `/readyz` (the service accepts requests, and the database answers). */
 export function healthProbes(app: FastifyInstance, deps: AppDeps): void {
   app.get('/healthz', async () => ({ ok: true }));
   app.get('/readyz', async () => {

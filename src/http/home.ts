@@ -17,7 +17,7 @@ import { KEY_OPTION } from './docs.ts';
 import { discoveryLinks } from './discovery-links.ts';
 import { SITE_STYLE, sitePage } from './site.ts';
 
-// The demo product has a price that makes every fee visible.
+// Test checkout of the front page. With this amount, no fee rounds to 0.
 const DEMO = {
   product: 'Field guide to birds',
   amount: 49.99,
@@ -26,7 +26,7 @@ const DEMO = {
   environment: 'sandbox',
 } as const;
 
-/** The front page, with a test checkout. */
+/** Serves the front page, and its test checkout if `demo` allows it. */
 export function homePages(app: FastifyInstance, deps: AppDeps): void {
   serveAssets(app, [SITE_STYLE]);
   app.get('/', async (_request, reply) => {
@@ -50,7 +50,7 @@ export function homePages(app: FastifyInstance, deps: AppDeps): void {
   });
 }
 
-/** Demo sessions are created and shown without an API key. */
+/** True if the front page offers a test checkout, which needs no API key. */
 async function hasDemo({ demo, gate, routes }: AppDeps): Promise<boolean> {
   if (!routes.some(({ environment }) => environment === DEMO.environment)) return false;
   return demo === 'while_open' ? gate.isOpen() : demo;
@@ -99,7 +99,7 @@ const demoForm = (provider: string) =>
     <span class="hint">$49.99, no real money. ${provider}</span>
   </form>`;
 
-/** Sentence about the provider that the test checkout will use, or about the reason why there is none. */
+/** Sentence that names the provider of the test checkout, or the reason why no provider can take it. */
 function demoProvider(deps: AppDeps): string {
   const { environment, customer: customerEmail } = DEMO;
   const amount = centsOf(DEMO.amount);

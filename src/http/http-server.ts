@@ -5,16 +5,16 @@ import { type ErrorCode, GatewayError } from '../domain/gateway-error.ts';
 import { renderError } from './error-responses.ts';
 import type { RequestObserver } from './follow.ts';
 
-// Not imported from node:http, which would also load Node's HTTP client and lengthen the start by a tenth.
+// An import of node:http would also load Node's HTTP client, and the start would take 10 % longer.
 const { STATUS_CODES, createServer } = process.getBuiltinModule('node:http');
 
 /** Timeout of idle connections, and of connections that transfer no byte while a request is in progress. */
 const IDLE_TIMEOUT_MS = 65_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 const CONNECTION_CHECK_MS = 1000;
-/** Return value of `onIncoming` that makes Node's parser skip the rest of the chunk. */
+/** Return value of `onIncoming` after which Node's parser skips the rest of the received bytes. */
 const STOP_PARSING = 2;
-// Request line with any method token, also one that Node's parser does not know: https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2
+// Request line with any method, even if Node's parser does not know the method: https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2
 const REQUEST_LINE = /^(?:\r\n)*[!#$%&'*+.^_`|~0-9A-Za-z-]+ (\S+) HTTP\/1\.[01]\r\n/;
 
 type Refusal = [code: ErrorCode, message: string, suggestion: string];
@@ -31,6 +31,7 @@ const REFUSALS: Record<number, Refusal> = {
 };
 const STATUS_OF_FAULT: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
+/** Options of {@link createConnections}. */
 export interface ServerOptions {
   maxConnections: number;
   headersTimeoutMs: number;
@@ -44,10 +45,10 @@ export interface ServerOptions {
   allowedAt(path: string): string;
 }
 
-/** Connections of an app with their limits and requests in progress. */
+/** HTTP connections of an app, with their limits and the requests in progress. */
 export type Connections = ReturnType<typeof createConnections>;
 
-/** Socket of Node's HTTP server, with the internal parser callback that decides whether parsing continues. */
+/** Socket of Node's HTTP server, with an internal callback of the parser; its return value decides whether parsing continues. */
 interface ParsedSocket extends Socket {
   parser?: { onIncoming(request: IncomingMessage, shouldKeepAlive: boolean): number };
 }
@@ -56,8 +57,8 @@ export function createConnections(options: ServerOptions) {
   const inProgress = new Map<Socket, ServerResponse>();
 
   /**
-   * Closes a connection that pipelines requests. No browser, proxy or common HTTP client sends a request before the previous
-   * one is answered, and Node would run all requests of a 64 KiB chunk, about 2,400, before it returns to the event loop.
+   * Closes connections that pipeline requests. Browsers, proxies and common HTTP clients send a request only after the response to
+   * the previous request. Without this check, Node would start about 2,400 pipelined requests of 64 KiB in one turn.
    */
   function refusePipelining(socket: ParsedSocket): void {
     const { parser } = socket;
@@ -79,7 +80,7 @@ export function createConnections(options: ServerOptions) {
 
   function refuse(socket: Socket, status: number, headers: Record<string, string> = {}): void {
     const response = inProgress.get(socket);
-    // No response is sent, because the client would treat it as the response to its complete earlier request.
+    // Closes without a response if an earlier request is unanswered: the client would treat the response as its answer.
     if (!socket.writable || response?.headersSent || response?.req.complete) return void socket.destroy();
     const requestId = noteRefusal(status);
     socket.end(rawAnswer(status, { ...options.headers, ...headers, 'x-request-id': requestId }));
@@ -94,7 +95,7 @@ export function createConnections(options: ServerOptions) {
         keepAliveTimeout: IDLE_TIMEOUT_MS,
         connectionsCheckingInterval: CONNECTION_CHECK_MS,
         maxHeaderSize: MAX_HEADER_BYTES,
-        // The app itself rejects a missing Host header, with an error in the usual format.
+        // The app rejects a missing Host header itself, with an error in the format of the API.
         requireHostHeader: false,
       });
       server.maxConnections = options.maxConnections;
@@ -105,17 +106,17 @@ export function createConnections(options: ServerOptions) {
         response.once('close', () => inProgress.delete(socket));
         handle(request, response);
       };
-      // A server may ignore an expectation: https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1
+      // Ignores unknown expectations, which HTTP allows: https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1
       server.on('request', onRequest).on('checkExpectation', onRequest);
       server.on('connection', refusePipelining);
       server.on('connect', ({ socket }: IncomingMessage) => refuse(socket, 405, { allow: '' }));
       server.on('drop', () => noteRefusal(503));
       return server;
     },
-    /** Answers requests that Node's parser rejects or that arrive too slowly, with errors in the usual format. */
+    /** Answers requests that Node's parser rejects, or that arrive too slowly, with an error in the format of the API. */
     clientErrorHandler(this: void, error: Error & { code?: string }, socket: Socket): void {
       const { code = '' } = error;
-      // A connection that never sent a byte is closed without a response.
+      // Closes a connection that never sent a byte without a response.
       if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return void socket.destroy();
       const target = code === 'HPE_INVALID_METHOD' ? targetIn(error) : undefined;
       if (target === undefined) refuse(socket, STATUS_OF_FAULT[code] ?? 400);

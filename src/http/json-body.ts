@@ -5,7 +5,7 @@ export const MAX_BODY_BYTES = 128 * 1024;
 const MAX_DEPTH = 32;
 const BACKSLASH = 0x5c;
 
-/** The JSON value of a body, undefined for an empty one. Throws GatewayError `invalid_json`. */
+/** Parses the JSON of a body; returns undefined for an empty body. Throws GatewayError `invalid_json`. */
 export function parseJsonBody(body: Buffer): unknown {
   if (body.length === 0) return undefined;
   if (!isUtf8(body)) throw invalidJson('The body is not valid UTF-8.');
@@ -21,8 +21,8 @@ export function parseJsonBody(body: Buffer): unknown {
 }
 
 /**
- * The same valid JSON without unnecessary escapes. V8 can confuse a key that is written with escapes with another key
- * (https://github.com/nodejs/node/issues/63785); the contract rejects keys that need escapes.
+ * Removes unnecessary escapes from valid JSON, because V8 can confuse a key that is written with escapes with another key
+ * (https://github.com/nodejs/node/issues/63785). The contract rejects keys that need escapes.
  */
 function withPlainKeys(json: string): string {
   return json.replace(/\\(?:u([0-9a-fA-F]{4})|(.))/g, (escape, hex: string | undefined, letter: string | undefined) => {

@@ -42,12 +42,12 @@ const ENDPOINTS: readonly Endpoint[] = [
   API_KEY_ENDPOINTS,
 ].flatMap((group) => Object.values<Endpoint>(group));
 
-/** All endpoints that this process serves, with one endpoint per action. */
+/** All endpoints that the OpenAPI document describes, including one endpoint per action. */
 export function servedEndpoints(deps: AppDeps): readonly Endpoint[] {
   return [...ENDPOINTS, ...agentEndpoints(deps)];
 }
 
-/** Agent endpoints: the lookups, with the operation names as possible values, and one endpoint per action of the registry. */
+/** Endpoints for agents: discovery, routes, schemas (with the names of all operations as possible values), and the actions. */
 function agentEndpoints(deps: ExampleDeps): Endpoint[] {
   const { capabilities, listRoutes, getSchema } = AGENT_ENDPOINTS;
   return [
@@ -79,7 +79,7 @@ function actionEndpoint(deps: ExampleDeps, action: Action): Endpoint {
 
 const described = new WeakMap<AppDeps, OpenApi>();
 
-/** OpenAPI document of this process; built at the first request, which keeps the start fast. */
+/** OpenAPI document of this process. Built at the first call and cached, which keeps the start fast. */
 export function describeApi(deps: AppDeps): OpenApi {
   let api = described.get(deps);
   if (!api) {

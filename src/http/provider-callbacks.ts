@@ -10,10 +10,10 @@ interface CallbackPath {
 }
 type CallbackRequest = FastifyRequest<CallbackPath>;
 
-/** Larger than for other requests, because providers send several reports in one body. */
+/** Limit of a callback's body. Larger than for other requests, because a provider can send several reports in one callback. */
 const MAX_BODY_BYTES = 512 * 1024;
 
-/** Provider callbacks: the signature is verified over the raw bytes, and the response is sent after the commit. */
+/** Serves provider callbacks: verifies the signature over the raw bytes, and responds after the commit. */
 export function providerCallbacks(app: FastifyInstance, deps: AppDeps): void {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
@@ -30,7 +30,7 @@ export function providerCallbacks(app: FastifyInstance, deps: AppDeps): void {
   });
 }
 
-/** Error codes of a callback that no connected provider has signed. */
+/** Error codes of callbacks for an unknown provider or with an invalid signature; such callbacks are rate-limited. */
 const FORGED = new Set<GatewayError['code']>(['not_found', 'unauthorized']);
 
 interface Verified {
@@ -39,7 +39,7 @@ interface Verified {
   callback: Callback;
 }
 
-/** Throws GatewayError `not_found` for an unknown provider, and the errors of {@link Provider.readCallback}. */
+/** Verifies a callback. Throws GatewayError `not_found` for an unknown provider, and the errors of {@link Provider.readCallback}. */
 async function verify({ providers }: AppDeps, request: CallbackRequest): Promise<Verified> {
   const provider = providers.get(request.params.provider);
   if (!provider) throw new GatewayError('not_found', 'No such provider is connected.');
@@ -47,7 +47,7 @@ async function verify({ providers }: AppDeps, request: CallbackRequest): Promise
   return { provider, body, callback: await provider.readCallback(body, request.headers) };
 }
 
-/** Applies the signals and queues the hints of a callback. Returns the outcomes: `queued` for hints, `ignored` for an empty callback. */
+/** Applies the signals and queues the hints of a callback. Returns all outcomes: `queued` for hints, `ignored` if it has neither. */
 async function apply(
   deps: AppDeps,
   { id: provider, environment }: Provider,

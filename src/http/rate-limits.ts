@@ -8,20 +8,20 @@ import type { Clock } from '../runtime.ts';
 import { bareAddress } from './proxies.ts';
 import { WindowStore } from './window-store.ts';
 
-/** Limits per caller and for all callers together; undefined means unlimited. */
+/** Limits of connections, times and request rates; an undefined rate is unlimited. */
 export interface Limits {
   /** Addresses and networks (CIDR) whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];
   maxConnections: number;
   headersTimeoutMs: number;
   requestTimeoutMs: number;
-  /** `standard` limits calls of the API to {@link CALLS_PER_SECOND}. */
+  /** `standard` limits the API calls of each key to {@link CALLS_PER_SECOND}. */
   api: 'off' | 'standard';
-  /** Requests for public pages per minute and address. Status requests have a limit {@link STATUS_POLLS_PER_PAGE} times as high. */
+  /** Requests for public pages per minute and address; status requests: {@link STATUS_POLLS_PER_PAGE} times as many. */
   pages: number | undefined;
-  /** Callbacks per minute and address that fail verification. */
+  /** Callbacks with a failed verification, per minute and address. */
   callbacks: number | undefined;
-  /** Started payments per minute and address; also enables {@link PAYMENTS_PER_SESSION}. */
+  /** Started payments per minute and address. If set, {@link PAYMENTS_PER_SESSION} applies as well. */
   payments: number | undefined;
 }
 
@@ -33,20 +33,20 @@ interface LimitDeps {
 
 export const CALLS_PER_SECOND = { production: 100, sandbox: 25 } as const;
 export const PAYMENTS_PER_SESSION = 10;
-/** Allowed status requests of open checkout pages per allowed page request; counted separately. */
+/** Ratio of the limit of status requests, which open checkout pages send, to the limit of page requests. */
 export const STATUS_POLLS_PER_PAGE = 10;
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
-// Limits the memory of each counter to about 10 MB.
+// Maximum number of keys (addresses, API keys, sessions) per limit, which bounds its memory to about 10 MB.
 const PLACES = 50_000;
 
-/** Kind of a counted request: `call` is an API call, `look` a status request, `forged` a callback with an invalid signature. */
+/** Kind of a counted request: `call` is an API call, `look` a status request, `forged` a callback that failed verification. */
 type Kind = 'page' | 'look' | 'payment' | 'call' | 'forged';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Counts a request of this kind; throws GatewayError `rate_limited` above the limit. `caller` is the owner of the API key. */
+    /** Counts a request; throws GatewayError `rate_limited` above the limit of its kind. `caller` is the API key of the request. */
     limit(
       kind: Kind,
       request: FastifyRequest,
@@ -62,7 +62,7 @@ interface Limit {
   take: ReturnType<FastifyInstance['createRateLimit']>;
 }
 
-/** Adds rate limits to the app. Each process has its own counters. */
+/** Adds the rate limits to the app. Each process counts by itself. */
 export async function limitRates(app: FastifyInstance, deps: LimitDeps): Promise<void> {
   const { limits, clock } = deps;
   const callers = new WeakMap<FastifyRequest, Parameters<FastifyInstance['limit']>[3]>();
@@ -83,7 +83,7 @@ export async function limitRates(app: FastifyInstance, deps: LimitDeps): Promise
     return [{ name, lengthMs, take: app.createRateLimit({ max, timeWindow: lengthMs, keyGenerator }) }];
   }
 
-  // API limits apply after authentication, because they count per API key.
+  // API calls are counted per API key, so these limits apply after the authentication.
   const maxOf = (request: FastifyRequest) => CALLS_PER_SECOND[callers.get(request)?.environment ?? 'production'];
   const callerOf = (request: FastifyRequest) => callers.get(request)?.id ?? addressOf(request);
   const calls = (name: string) => (limits.api === 'off' ? [] : limit(name, maxOf, callerOf, SECOND_MS));
@@ -129,16 +129,16 @@ async function takeAll(limits: readonly Limit[], request: FastifyRequest, reply:
   }
 }
 
-/** https://www.ietf.org/archive/id/draft-ietf-httpapi-ratelimit-headers-10.html */
+/** Appends an item to a RateLimit header: https://www.ietf.org/archive/id/draft-ietf-httpapi-ratelimit-headers-10.html */
 function append(reply: FastifyReply, name: string, item: string): void {
   const before = reply.getHeader(name);
   reply.header(name, before === undefined ? item : `${String(before)}, ${item}`);
 }
 
-/** Kind under which the first hook counts a request; undefined if the request is counted later or never. */
+/** Kind of a request that is counted before it is handled; undefined if the request is counted later or not at all. */
 function kindOf({ routeOptions: { url = '' }, method }: FastifyRequest): Kind | undefined {
   if (url === '/healthz' || url === '/readyz' || url.startsWith('/simulator/api/')) return undefined;
-  // Not counted, because the "too many requests" page needs its stylesheet, which browsers request once.
+  // Stylesheets are not counted, because the page "Too many requests" needs its stylesheet.
   if (url.startsWith('/assets/')) return undefined;
   // API calls are counted after authentication, and callbacks only if their signature is invalid.
   if (url === '/mcp' || url.startsWith('/api/')) return undefined;
@@ -146,10 +146,10 @@ function kindOf({ routeOptions: { url = '' }, method }: FastifyRequest): Kind | 
   return url === '/checkout/:id/pay' && method === 'POST' ? 'payment' : 'page';
 }
 
-/** IPv4 address of the caller, or the IPv6 network that internet providers assign to one customer. */
+/** Key of a client: its IPv4 address, or the IPv6 network of its address, because one customer has a whole network. */
 function addressOf(request: FastifyRequest): string {
   const ip = bareAddress(request.ip);
-  // X-Forwarded-For can contain any text; without a valid address, the address of the proxy counts.
+  // X-Forwarded-For can contain any text. If it contains no valid address, uses the address of the proxy.
   return normalizeIP(isIP(ip) === 0 ? (request.socket.remoteAddress ?? '') : ip);
 }
 
@@ -158,7 +158,7 @@ function sessionOf(request: FastifyRequest): string {
   return isId(id, 'chk') ? id : 'unknown';
 }
 
-/** Warns once if a proxy is untrusted or sends no valid address, because all its callers then share one rate limit. */
+/** Hook that warns once about a proxy that is untrusted or sends no valid address: all its clients share one rate limit. */
 function warnOfProxies({
   limits,
   log,

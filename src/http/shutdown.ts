@@ -4,22 +4,22 @@ import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { Connections } from './http-server.ts';
 
-// Still served, because payments in progress and workers use the simulated provider of this process and its callbacks.
+// Paths that are served during the shutdown: payments in progress and workers still need the simulated provider and callbacks.
 const SERVED_WHILE_DRAINING = ['/simulator/api/', '/api/providers/', '/healthz', '/readyz'];
 
-/** Time for last requests of clients that reconnect immediately and do not watch `/readyz`. */
+/** Time in which clients that reconnect at once, without watching `/readyz`, can send a last request. */
 const LAST_REQUESTS_MS = 200;
-/** Maximum time between an accepted connection and its request. */
+/** Time in which an accepted connection can send the first bytes of its request. */
 const FIRST_BYTES_MS = 1000;
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Starts to reject new requests, and resolves once the requests in progress are answered. */
+    /** Rejects new requests from now on, and resolves when all requests in progress are answered. */
     drain(): Promise<void>;
   }
 }
 
-/** Makes `close` finish the requests in progress. While the app is not ready, every response closes its connection. */
+/** Makes `close` finish the requests in progress. During the shutdown, every response closes its connection. */
 export function closeGracefully(
   app: FastifyInstance,
   { isReady }: { isReady(): boolean },
@@ -51,14 +51,14 @@ export function closeGracefully(
     done();
   });
   app.addHook('preClose', async () => {
-    // When the port closes, the kernel resets connections that wait to be accepted. So the last responses are sent after
-    // the port is closed: clients open no new connection while they wait for a response.
+    // When the port closes, the kernel resets connections that are not accepted yet. The last responses are therefore sent after
+    // the port is closed: while clients wait for a response, they open no new connection.
     const closing = Promise.withResolvers<void>();
     portClosed = closing.promise;
     if (hasClients) await sleep(LAST_REQUESTS_MS);
     // After one more turn, the event loop has accepted all connections that were waiting.
     await nextTurn();
-    // The close method of the HTTP server is not used, because it also closes accepted connections that have sent nothing yet.
+    // Uses the method of net.Server: that of http.Server also closes accepted connections that have sent nothing yet.
     Server.prototype.close.call(app.server);
     closing.resolve();
     if (hasClients) await sleep(FIRST_BYTES_MS);

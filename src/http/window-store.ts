@@ -6,11 +6,11 @@ interface Window {
   count: number;
 }
 
-/** Counts requests per key in windows that start with the key's first request. If full, evicts the window that ends first. */
+/** Counts requests per key in time windows. A key's window starts with its first request. A full store evicts the oldest window. */
 export class WindowStore implements FastifyRateLimitStore {
   readonly #now: () => number;
   readonly #places: number;
-  // Windows ordered by start. All have the same length, so this is also the order of their ends.
+  // Windows in the order of their starts, which is also the order of their ends, because all windows have the same length.
   readonly #windows = new Map<string, Window>();
 
   constructor(now: () => number, places: number) {
@@ -47,7 +47,7 @@ export class WindowStore implements FastifyRateLimitStore {
   }
 }
 
-/** True while a window is open. If the clock was set back, the window closes, so that it never lasts longer. */
+/** True while a window is open. If the clock was set back before its start, the window closes, so that it never lasts longer. */
 function isOpen({ began }: Window, now: number, lengthMs: number): boolean {
   return now >= began && now < began + lengthMs;
 }
