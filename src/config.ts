@@ -102,7 +102,7 @@ type Values = z.output<typeof environmentSchema>;
 const EXPOSING_URLS = ['BASE_URL', 'CHECKOUT_URL'] as const;
 export type ExposingSetting = 'HOST' | (typeof EXPOSING_URLS)[number] | 'TRUSTED_PROXIES';
 
-/** All settings, validated. Times are in milliseconds. */
+/** All settings of the service, validated. Times are in milliseconds. */
 export type Config = ReturnType<typeof configOf>;
 
 export { ConfigError };
@@ -110,7 +110,8 @@ export { ConfigError };
 /** Reads the settings from environment variables. Throws {@link ConfigError}. */
 export function readConfig(variables: Record<string, string | undefined>): Config {
   const empty = Object.keys(environmentSchema.shape).filter((name) => variables[name]?.trim() === '');
-  // An empty value often comes from an unfilled template. To use the default, such as another database, would hide that mistake.
+  // Rejects empty values, which often come from a template that was not filled in. The default, such as another database, would
+  // hide that mistake.
   if (empty.length > 0) {
     throw new ConfigError(empty.map((name) => `${name} is set but empty: unset it, or give it a value`).join('; '));
   }
@@ -124,7 +125,7 @@ export function readConfig(variables: Record<string, string | undefined>): Confi
   return configOf(result.data, providers);
 }
 
-/** Error message for settings that contradict the configured providers. */
+/** Error message for settings that contradict the configured providers; undefined if the settings are valid. */
 function faultOfProviders(providers: readonly ProviderInstance[], values: Values): string | undefined {
   const [first] = providers;
   if (first && values.TEST_CLOCK) {
@@ -141,7 +142,7 @@ function configOf(values: Values, providers: readonly ProviderInstance[]) {
   return {
     port: values.PORT,
     host: values.HOST,
-    /** Undefined: the address at which the server listens. */
+    /** Public URL of the service; undefined: the address at which the service listens. */
     baseUrl: values.BASE_URL,
     checkoutUrl: values.CHECKOUT_URL,
     database: databaseOf(values),
@@ -150,30 +151,30 @@ function configOf(values: Values, providers: readonly ProviderInstance[]) {
     redirectSchemes: values.REDIRECT_SCHEMES as readonly string[],
     routesFile: values.ROUTES_FILE,
     providers,
-    /** True if the routes of the simulated provider are offered. Undefined: they are offered if no other sandbox provider is configured. */
+    /** True if the simulated provider takes payments; undefined: only if no other sandbox provider is configured. */
     simulator: values.SIMULATOR,
-    /** Undefined: the API manages the rules. */
+    /** File of the routing rules; undefined if the API manages the rules. */
     routingRulesFile: values.ROUTING_RULES_FILE,
     sessionTtlMs: values.SESSION_TTL * 1000,
-    /** Time from a test payment to its payout by the simulated provider; 0: never. */
+    /** Time from a test payment to its payout by the simulated provider; 0: no payouts. */
     sandboxSettlementDelayMs: values.SANDBOX_SETTLEMENT_DELAY * 1000,
     webhook: url !== undefined && secret !== undefined ? { url, secret, environment } : undefined,
     webhookTargets: webhookTargets(values.WEBHOOK_ALLOW_PRIVATE, exposedBy !== undefined),
-    /** Keys of 32 bytes; the first encrypts webhook secrets, all decrypt them. */
+    /** Keys of 32 bytes for webhook secrets. The first key encrypts; all keys are tried to decrypt. */
     encryptionKeys: values.ENCRYPTION_KEY as readonly Uint8Array[],
-    /** True if the service listens on loopback only; a proxy on this machine may still forward requests of others. */
+    /** True if the service listens on a loopback address. A proxy on this machine can still forward requests of other machines. */
     loopbackOnly: isLoopbackHost(values.HOST),
-    /** The setting that exposes the service to others; undefined if only programs of this machine reach it. */
+    /** The setting that exposes the service to other machines; undefined if only programs on this machine can reach it. */
     exposedBy,
-    /** True if the service may be exposed without an API key. */
+    /** True if the service may start without an API key although other machines can reach it. */
     allowUnauthenticated: values.ALLOW_UNAUTHENTICATED,
-    /** Well-formed texts of keys to register. */
+    /** API keys to register at the start, in clear text; their format is valid. */
     bootstrapKeys: values.BOOTSTRAP_API_KEYS as readonly string[],
-    /** True if the front page offers a test checkout; `while_open`: it offers one as long as there is no API key. */
+    /** True if the front page offers a test checkout; `while_open`: only while the service has no API key. */
     demo: values.DEMO ?? (exposedBy === undefined && ('while_open' as const)),
-    /** True if time can be moved forward; the service then takes no production payments. */
+    /** True if the service has a test clock; it then accepts no production payments. */
     testClock: values.TEST_CLOCK,
-    /** Time for which requests are accepted after SIGTERM, so that load balancers can notice. */
+    /** Time for which the service accepts requests after SIGTERM, until load balancers have seen that it is not ready. */
     shutdownDelayMs: values.SHUTDOWN_DELAY * 1000,
     shutdownTimeoutMs: values.SHUTDOWN_TIMEOUT * 1000,
     limits: limitsOf(values),
@@ -187,7 +188,7 @@ function webhookTargets(allowPrivate: boolean | undefined, isExposed: boolean): 
   return isExposed ? 'public' : 'loopback';
 }
 
-/** A service behind a proxy on the same machine listens on loopback, and is still exposed. */
+/** The setting that exposes the service. A service on a loopback address is exposed if a proxy on this machine serves its URLs. */
 function exposingSetting(values: Values): ExposingSetting | undefined {
   if (!isLoopbackHost(values.HOST)) return 'HOST';
   const named = EXPOSING_URLS.find((name) => values[name] !== undefined && !isLoopbackHost(hostOf(values[name])));

@@ -2,10 +2,10 @@ import type { LocalCommands } from './cli/local-commands.ts';
 import type { Terminal } from './cli/command-context.ts';
 import type { Logger } from 'pino';
 
-/** Time at exit for a slow reader of the log to read the last lines. */
+/** Time at exit in which a slow reader of the log can read the last lines. */
 const LAST_LINES_MS = 1000;
 
-// Modules are imported dynamically, so that each command loads only what it needs.
+// Imports all modules dynamically, so that each command loads only the modules that it needs.
 
 /** Runs the process: parses the command, reads settings, starts the service, and handles signals and the exit code. */
 async function main(...args: string[]): Promise<void> {
@@ -29,7 +29,7 @@ async function createTerminal(): Promise<Terminal> {
     stderr.write(`tillway: the output could not be written: ${error.message}\n`);
     process.exit(1);
   });
-  // Errors of standard error are ignored.
+  // Ignores errors of standard error, which cannot be reported anywhere.
   stderr.on('error', () => undefined);
   return {
     write(text) {
@@ -133,12 +133,12 @@ async function serve(): Promise<void> {
   const webhooks = config.webhook ? new URL(config.webhook.url).host : 'none in WEBHOOK_URL';
   const shown = describeDatabase(config.database);
   const url = config.baseUrl ?? service.url;
-  // The log is for machines; a person at a terminal gets this line.
+  // Prints this line for a person at a terminal, because the log lines are JSON.
   if (process.stdout.isTTY) say(`Tillway is ready: ${url}  (press Ctrl-C to stop)\n`);
   const { metricsUrl: metrics } = service;
   log.info({ url: service.url, database: shown, webhooks, metrics }, `Tillway is ready: open ${url}`);
 
-  // A repeated signal does not force the exit, because npm and terminals can send one signal twice.
+  // A repeated signal does not force the exit, because npm and terminals can send the same signal twice.
   const received = new Set<string>();
   process.on('SIGTERM', () => void stop('SIGTERM', config.shutdownDelayMs));
   process.on('SIGINT', () => void stop('SIGINT', 0));
@@ -147,7 +147,7 @@ async function serve(): Promise<void> {
     if (received.has(signal)) return;
     received.add(signal);
     log.info({ signal }, 'stopping');
-    // Exits even if a request never ends.
+    // Exits after the timeout, even if a request is still in progress.
     setTimeout(() => void giveUp(), delayMs + config.shutdownTimeoutMs).unref();
     await service.stop(delayMs);
     log.info('stopped');
@@ -162,14 +162,14 @@ async function serve(): Promise<void> {
 
 interface ServiceLog {
   log: Logger;
-  /** Writes a line for people between the lines of the log. */
+  /** Writes a line for a person between the lines of the log. */
   say(line: string): void;
   flushed(): Promise<boolean>;
-  /** Exits after the last lines are written or writing fails. */
+  /** Exits the process when the last log lines are written, or cannot be written. */
   leave(code: number): Promise<never>;
 }
 
-/** Creates the log on stdout. Only its thread writes there, because writing to a paused terminal would block the service. */
+/** Creates the log on stdout. A separate thread writes it, because a write to a paused terminal blocks. */
 async function openLog(): Promise<ServiceLog> {
   const [{ pino }, { originOfLine }, { createLogOutput }] = await Promise.all([
     import('pino'),
@@ -186,7 +186,7 @@ async function openLog(): Promise<ServiceLog> {
     say: output.write,
     flushed,
     async leave(code) {
-      // SIGKILL, because exit() would wait for the writing thread, which waits for the reader.
+      // Uses SIGKILL, because exit() would wait for the writing thread, which waits for the reader of the log.
       if (!(await flushed())) process.kill(process.pid, 'SIGKILL');
       return process.exit(code);
     },

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { RandomBytes } from './domain/id.ts';
 
-/** The only reader of the clock. */
+/** Clock of this machine. All other code receives a clock as an argument. */
 export const systemClock: Clock = { now: () => Date.now() };
 
 export interface Clock {
@@ -11,7 +11,7 @@ export interface Clock {
 
 const POOL_SIZE = 8192;
 
-/** Cryptographically secure bytes, drawn from the system in blocks: one call for 8 KiB costs little more than for 16 bytes. */
+/** Creates a source of cryptographically secure bytes. Reads 8 KiB at a time, because that costs little more than 16 bytes. */
 export function createRandomBytes(): RandomBytes {
   let pool = randomBytes(POOL_SIZE);
   let used = 0;

@@ -33,26 +33,27 @@ import type { OpenStore } from './store/open.ts';
 const REQUEST_ID_BYTES = 9;
 const SECRET_BYTES = 32;
 const INSTANCE_ID_BYTES = 8;
-// Short limits, since a buyer waits.
+// Time limits of a handoff, which are short because the buyer waits for it.
 const HANDOFF_LIMITS = { totalMs: 10_000, handoffMs: 5000, againMs: 2500, inquiryMs: 2000, leastMs: 3000 };
-// A provider that answers later than this does not delay the start.
+// Maximum time that the first check of the providers can delay the start.
 const FIRST_CHECK_MS = 2000;
 
-/** Dependencies on the machine and the process, which tests replace. */
+/** Dependencies on the machine and the process. Tests replace them. */
 export interface ProcessDeps {
-  /** Clock of this machine; stored records have the time of the store. */
+  /** Clock of this machine. The times of stored records come from the clock of the store instead. */
   clock: Clock;
   randomBytes: RandomBytes;
   log: Logger;
   openStore: OpenStore;
-  /** Called when the database is lost, after which the process must exit. */
+  /** Called when the database can no longer be used; the process must then exit. */
   onFatal(error: Error): void;
   /** Providers in addition to the configured providers. */
   providers?: readonly ProviderInstance[];
-  /** True if the workers run by themselves; tests run them with {@link Service.runDue}. */
+  /** True if the workers run in the background. Tests run the workers with {@link Service.runDue} instead. */
   background: boolean;
 }
 
+/** A running service. */
 export interface Service {
   /** URL of the service without a trailing slash. */
   url: string;
@@ -61,7 +62,7 @@ export interface Service {
   deps: Deps;
   /** Runs every worker until no due work is left. */
   runDue(): Promise<void>;
-  /** Reports "not ready", serves for `delayMs` more, then finishes and closes all. A second call can shorten the delay. */
+  /** Shuts the service down: it reports "not ready", serves for `delayMs`, then drains. A second call can shorten the delay. */
   stop(delayMs?: number): Promise<void>;
 }
 
@@ -69,7 +70,7 @@ export interface Service {
 export async function startService(config: Config, surroundings: ProcessDeps): Promise<Service> {
   const { clock, randomBytes, log } = surroundings;
   await using address = await reservePort(config, randomBytes);
-  // Closes the resources if the start fails.
+  // Closes the opened resources if the start fails.
   await using begun = new AsyncDisposableStack();
   const localUrl = `http://${hostInUrl(config.host)}:${address.port}`;
   const urls = urlsOf(config, localUrl);
@@ -122,10 +123,10 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
   const observed = await telemetry.open(deps);
   begun.defer(() => observed.close());
   const isOpen = await deps.gate.isOpen();
-  // Last, so that a service that accepts requests cannot fail to start any more.
+  // Listens last, so that the start cannot fail after the service has accepted a request.
   await listenAt(app, address);
   if (isOpen) warnOfNoKey(config, log);
-  // From here on, `stop` closes the resources.
+  // The start has succeeded: from now on, `stop` closes the resources.
   begun.move();
   if (surroundings.background) for (const worker of workers) worker.start();
   let ending: Promise<void> | undefined;
@@ -155,7 +156,7 @@ interface SandboxDeps {
   urls: { checkout: string };
 }
 
-/** The simulated provider lives in the same process, and the service calls it over HTTP like any other. */
+/** Creates the simulated provider and its adapter. Both run in this process, but the adapter calls the provider over HTTP. */
 function createSandbox(config: Config, { randomBytes, log }: ProcessDeps, deps: SandboxDeps) {
   const { database, now, realNow, localUrl, urls } = deps;
   const secrets = { apiKey: newSecret(randomBytes), callbackSecret: newSecret(randomBytes) };
@@ -179,7 +180,7 @@ interface Opening {
   begun: AsyncDisposableStack;
 }
 
-/** Opens the database and, if the service has one, its test clock. */
+/** Opens the database and, if TEST_CLOCK is set, the test clock. */
 async function openDatabase(
   { database, testClock: isEnabled }: Config,
   { clock, log, onFatal, openStore }: ProcessDeps,
@@ -199,14 +200,14 @@ async function openDatabase(
   return { store, database: opened.database, realNow, testClock };
 }
 
-/** Unique request ids: random for each process, then counted. */
+/** Creates a source of unique request ids: a random prefix of this process, and a counter. */
 function createRequestIds(randomBytes: RandomBytes): () => string {
   const prefix = `req_${Buffer.from(randomBytes(REQUEST_ID_BYTES)).toString('base64url')}_`;
   let count = 0;
   return () => prefix + (count++).toString(36);
 }
 
-/** Brings settings into the database and loads state, before the service listens. */
+/** Prepares the service before it listens: stores settings in the database, checks secrets and providers, and loads estimates. */
 async function prepare(deps: Deps, config: Config): Promise<void> {
   const { webhook, routingRulesFile: file } = config;
   await prepareAccess(deps, config);

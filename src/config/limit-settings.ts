@@ -6,8 +6,7 @@ import { oneOf, positive } from './setting-fields.ts';
 
 const MIN_CONNECTIONS = 10;
 
-/** Field for a number of requests; null for `off`. */
-// `off` becomes null, because zod would replace undefined with the default.
+/** Field for a number of requests. `off` becomes null, because zod would replace undefined with the default. */
 const rate = (unit: string) =>
   z.union([z.literal('off').transform(() => null), positive(unit)], {
     error: `must be a whole number of ${unit}, more than 0, or off`,
@@ -39,6 +38,7 @@ export const limitFields = {
 
 type Values = z.output<z.ZodObject<typeof limitFields>>;
 
+/** Converts the settings of {@link limitFields} to the limits of the HTTP layer. */
 export function limitsOf(values: Values): Limits {
   return {
     trustedProxies: values.TRUSTED_PROXIES,
@@ -52,21 +52,21 @@ export function limitsOf(values: Values): Limits {
   };
 }
 
-/** Error message for time limits that contradict each other. */
+/** Error message if REQUEST_TIMEOUT is shorter than HEADERS_TIMEOUT. */
 export function faultOfTimes({ HEADERS_TIMEOUT: headers, REQUEST_TIMEOUT: request }: Values): string | undefined {
   return request < headers ? 'must be at least HEADERS_TIMEOUT: the headers are a part of the request' : undefined;
 }
 
-// Prefix lengths of the widest private networks: 10.0.0.0/8 and fc00::/7.
+// Minimum prefix lengths of trusted networks: those of the largest private networks, 10.0.0.0/8 and fc00::/7.
 const MIN_PREFIX = { ipv4: 8, ipv6: 7 };
 // IPv4-mapped IPv6 addresses: https://www.rfc-editor.org/rfc/rfc4291#section-2.5.5.2.
 const MAPPED = { address: ipaddr.IPv6.parse('::ffff:0:0'), prefix: 96 };
 
-/** Error message for an invalid proxy. Rejects wide networks, because a trusted proxy can claim any client address. */
+/** Error message for an invalid proxy. Rejects very large networks, because a trusted proxy can claim any client address. */
 function faultOfProxy(entry: string): string | undefined {
   const [address = '', prefix, ...rest] = entry.split('/');
   const isWhole = prefix === undefined || /^(?:0|[1-9]\d{0,2})$/.test(prefix);
-  // The text after a % is an interface name.
+  // Rejects an address with a zone (an interface name after %), which `isIP` accepts.
   if (isIP(address) === 0 || address.includes('%') || !isWhole || rest.length > 0) return NO_PROXY;
   if (prefix === undefined) return undefined;
   const bits = Number(prefix);

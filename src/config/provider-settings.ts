@@ -5,7 +5,7 @@ import { ADAPTERS, type ProviderInstance, SIMULATOR_ID } from '../providers/all.
 import { type Draft, PROVIDER_VARIABLES, type Variables, draftsOfVariables } from './provider-variables.ts';
 import { ConfigError, flag } from './setting-fields.ts';
 
-/** Variables of providers; {@link readProviders} reads them. */
+/** Settings of providers; {@link readProviders} reads them. */
 export const providerFields = {
   ...Object.fromEntries(PROVIDER_VARIABLES.map((name) => [name, z.string().optional()])),
   PROVIDERS_FILE: z.string().min(1).optional(),
@@ -16,7 +16,7 @@ const ID = /^[a-z][a-z0-9_]{1,59}$/;
 const reference = z.union([z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })]);
 type Reference = z.output<typeof reference>;
 
-/** Provider instances from the variables and from PROVIDERS_FILE. Throws {@link ConfigError}, whose message contains no value. */
+/** Reads the provider instances from the variables and PROVIDERS_FILE. Throws {@link ConfigError} without any value in its message. */
 export function readProviders(variables: Variables): ProviderInstance[] {
   const { PROVIDERS_FILE: path } = variables;
   const drafts = [...draftsOfVariables(variables), ...(path === undefined ? [] : draftsOfFile(path, variables))];
@@ -67,11 +67,11 @@ function draftsOfFile(path: string, variables: Variables): Draft[] {
 
 interface Resolved {
   resolved: unknown;
-  /** Names of the variables and files of the references. */
+  /** Names of the variables and files to which the references in the setting refer. */
   names: string[];
 }
 
-/** A setting with its references replaced by their texts. Throws {@link ConfigError} for a secret that is not a reference. */
+/** Replaces the references in a setting with their texts. Throws {@link ConfigError} for a secret that is not a reference. */
 function resolve(value: unknown, variables: Variables, about: { at: string; isSecret: boolean }): Resolved {
   if (Array.isArray(value)) {
     const items = value.map((item) => resolve(item, variables, about));
@@ -98,7 +98,7 @@ function jsonOf(path: string, place: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The message of the parser quotes the text, which may be a secret.
+    // Omits the message of the parser, which quotes a part of the file that can be a secret.
     throw new ConfigError(`${place} is not valid JSON`);
   }
 }

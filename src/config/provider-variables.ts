@@ -8,13 +8,14 @@ export interface Draft {
   environment: Environment;
   /** The settings of the adapter, with secrets as text. */
   settings: Record<string, unknown>;
-  /** Place of a setting, for error messages: the variable or the file, the setting and the instance. Never its value. */
+  /** Describes where a setting comes from, for error messages: the variable or file, the setting and the instance, but no value. */
   placeOf(setting: string | undefined): string;
 }
 
+/** Environment variables. */
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** Variables that configure one instance of an adapter each. */
+/** Variables that configure provider instances without PROVIDERS_FILE. */
 export const PROVIDER_VARIABLES = [
   'STRIPE_SECRET_KEY',
   'STRIPE_WEBHOOK_SECRET',

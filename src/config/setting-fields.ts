@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { isNameableScheme } from '../contract/redirect-url.ts';
 import { environmentOfKey } from '../domain/api-key.ts';
 
-/** Error for a missing or invalid setting, with a message of one line. */
+/** Error for a missing or invalid setting. Its message is one line. */
 export class ConfigError extends Error {}
 
 export const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
-// Normalised and without trailing slash, because paths are appended to these URLs and headers contain them.
+// URL of this service. Normalised and without a trailing slash, because the service appends paths to it and sends it in headers.
 export const origin = url
   .refine((value) => {
     const parsed = URL.parse(value);

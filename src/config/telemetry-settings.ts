@@ -44,7 +44,7 @@ type Values = z.output<z.ZodObject<typeof TELEMETRY_VARIABLES>>;
 
 interface TelemetrySettings {
   metrics: { port: number; host: string } | undefined;
-  /** Undefined: no traces. */
+  /** Export of traces; undefined if it is disabled. */
   traces:
     | {
         url: string;

@@ -3,14 +3,14 @@ import { type AddressInfo, type Server as NetServer, createServer } from 'node:n
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
 
-/** Address to listen on, with the names of its settings for error messages. */
+/** Address to listen on, with the names of the settings that define it, for error messages. */
 interface ListenAddress {
   setting: string;
   host: string;
   portSetting: string;
 }
 
-/** Accepted host names of a service on a loopback address. */
+/** Host names that a service on a loopback address accepts. */
 export function knownHosts(config: Config, localUrl: string): ReadonlySet<string> {
   const urls = [localUrl, config.baseUrl, config.checkoutUrl].filter((url) => url !== undefined);
   return new Set(['localhost', '127.0.0.1', '[::1]', ...urls.map((url) => new URL(url).hostname)]);
@@ -22,24 +22,25 @@ export function urlsOf({ baseUrl, checkoutUrl }: Pick<Config, 'baseUrl' | 'check
   return { base, checkout: checkoutUrl ?? base };
 }
 
+/** Host for a URL: an IPv6 address in brackets. */
 export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-// Lowest candidate for a free port. Candidates are below the range from which systems assign ports, because another program
-// could get a port of that range before the service listens.
+// Lowest candidate for a free port. All candidates are below the range from which systems assign ports to programs, because
+// another program could get such a port before the service listens.
 const FIRST_FREE_PORT = 20_000;
 const FREE_PORTS = 12_000;
 const MOST_PROBES = 100;
-/** Length of the accept queue. With Node's default of 511, the kernel drops connections of a burst, which retry after 1 s. */
+/** Length of the accept queue. With Node's default of 511, the kernel drops connections of a burst; clients retry after 1 s. */
 const BACKLOG = 4096;
 
-/** Address whose port stays reserved until just before the service listens, so that no other starting service takes it. */
+/** Address with a reserved port. It stays reserved until the service listens, so that no other service takes it. */
 interface ReservedAddress extends ListenAddress, AsyncDisposable {
   port: number;
 }
 
-/** Reserves the configured port, or a free port for 0, because the service needs its URLs before it listens. Throws like {@link listenAt}. */
+/** Determines the port before the service listens, because URLs contain it; reserves a free port for 0. Throws like {@link listenAt}. */
 export async function reservePort(
   { host, port: wanted }: Pick<Config, 'host' | 'port'>,
   randomBytes: (count: number) => Uint8Array,
@@ -59,7 +60,7 @@ export async function reservePort(
   throw last!;
 }
 
-/** Resolves with the error of listening, or with undefined once the server listens. */
+/** Listens; resolves with the error, or with undefined when the server listens. */
 function faultAt(server: NetServer, host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
   return new Promise((resolve) => {
     server.once('error', resolve);
@@ -67,7 +68,7 @@ function faultAt(server: NetServer, host: string, port: number): Promise<NodeJS.
   });
 }
 
-/** Listens and returns the port, a free one for 0. Throws an error that names the setting if listening fails. */
+/** Listens, and returns the port. If that fails, throws an error that names the setting to change. */
 export async function listenAt(
   app: FastifyInstance,
   address: ListenAddress & { port: number } & Partial<AsyncDisposable>,
@@ -83,7 +84,7 @@ export async function listenAt(
   }
 }
 
-/** First address of `localhost`. For further addresses, Fastify would start servers without our limits. */
+/** Address to listen on; for `localhost` only its first address, because Fastify starts servers for the others without our limits. */
 async function addressOf(host: string): Promise<string> {
   return host === 'localhost' ? (await lookup(host)).address : host;
 }

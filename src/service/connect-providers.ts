@@ -6,10 +6,10 @@ import type { Provider } from '../providers/provider.ts';
 import { hostInUrl, urlsOf } from './addresses.ts';
 import { readCatalogue } from './read-catalogue.ts';
 
-/** The simulated provider as an entry of the list of instances. */
+/** Entry of the simulated provider in the list of instances. */
 const SIMULATOR: ConnectedInstance = { id: SIMULATOR_ID, adapter: 'simulator', environment: 'sandbox' };
 
-/** The configured instances, the instances that the caller gives, the simulated provider, and the routes of all of them. */
+/** Collects all provider instances (configured, `given` and simulated) and their routes. */
 export function instancesOf(config: Config, given: readonly ProviderInstance[] = []) {
   const configured = [...config.providers, ...given];
   const offersSimulator = config.simulator ?? !configured.some(({ environment }) => environment === 'sandbox');
@@ -21,7 +21,7 @@ export function instancesOf(config: Config, given: readonly ProviderInstance[] =
   };
 }
 
-/** Dependencies of the adapter of an instance. */
+/** Dependencies that the adapter of an instance receives. */
 function adapterContext(
   id: string,
   { urls, ...others }: { urls: Deps['urls'] } & Omit<AdapterContext, 'callbackUrl' | 'checkoutUrl'>,
@@ -29,7 +29,7 @@ function adapterContext(
   return { ...others, callbackUrl: `${urls.base}/api/providers/${id}/callbacks`, checkoutUrl: urls.checkout };
 }
 
-/** The configured instances, for a check without a service. */
+/** The configured instances, each with a function that checks it while no service runs. */
 export function localProviders(config: Config, surroundings: Pick<AdapterContext, 'now' | 'log'>) {
   const urls = urlsOf(config, `http://${hostInUrl(config.host)}:${config.port}`);
   const shared = { ...surroundings, urls, onRefusedKey: () => undefined };
@@ -48,7 +48,7 @@ interface Connecting {
   readiness: Pick<Readiness, 'refuseKey'>;
 }
 
-/** Loads the adapters of the instances. Sends no request to a provider. */
+/** Creates the providers of the configured instances. Sends no request to them. */
 export function connectProviders(
   configured: readonly ProviderInstance[],
   { readiness, ...others }: Connecting,

@@ -13,7 +13,7 @@ import { type Instruments, createInstruments } from '../telemetry/instruments.ts
 
 const HANDOFF_RESULTS = ['accepted', 'refused', 'ambiguous', 'error'];
 
-/** Observers that update the counters of this instance. */
+/** Metrics of this process, and the observers that update them. */
 export interface Metrics {
   instruments: Instruments;
   requests: RequestObserver;
@@ -24,7 +24,7 @@ export interface Metrics {
 export function createMetrics(): Metrics {
   const instruments = createInstruments();
   instruments.buildInfo.labels(VERSION).set(1);
-  // Caches the series, because finding a series by its labels costs more than counting.
+  // Caches the series, because a lookup by labels costs more than the observation itself.
   const series = new Map<string, { observe(seconds: number): void }>();
   return {
     instruments,
@@ -51,7 +51,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** Sets every series that an alert uses to 0. Otherwise a series begins at 1, and `increase` misses its first event. */
+/** Creates every series that an alert uses with the value 0. A series that begins at 1 hides its first event from `increase`. */
 export function startSeries(instruments: Instruments, { routes, providers }: Pick<Deps, 'routes' | 'providers'>): void {
   const { sessionTransitions, paymentTransitions, refundTransitions, attempts, ended } = instruments;
   for (const environment of ENVIRONMENTS) {
@@ -72,7 +72,7 @@ export function startSeries(instruments: Instruments, { routes, providers }: Pic
   }
 }
 
-/** Updates counters for a committed change. */
+/** Counts a committed change. */
 function count(instruments: Instruments, change: Change): void {
   const { sessionTransitions, paymentTransitions, refundTransitions } = instruments;
   switch (change.type) {
@@ -114,7 +114,7 @@ function countAttempt(
 ): void {
   const { environment, status, created } = delivery;
   if (unmade) {
-    // Counted as given_up, because no receiver has failed.
+    // A delivery that ends without an attempt counts as given_up, not as dead, because no receiver has failed.
     if (status === 'dead') ended.labels(environment, 'given_up').inc();
     return;
   }

@@ -12,10 +12,10 @@ import { isLoopbackHost } from '../webhooks/address.ts';
 import { hostInUrl, listenAt } from './addresses.ts';
 import type { Metrics } from './count-metrics.ts';
 
-// Limits the last export at exit: the process does not wait longer for the collector.
+// Maximum time at exit that the process waits for the collector to accept the last spans.
 const LAST_SPANS_MS = 2000;
 
-/** Metrics and traces of this process. If neither is enabled, stores and providers are not wrapped. */
+/** Metrics and traces of this process. If both are disabled, `store` and `provider` return their argument. */
 export interface Telemetry {
   tracing: Tracing | undefined;
   requests: AppDeps['requests'];
@@ -32,7 +32,7 @@ interface OpenTelemetry {
   metricsUrl: string | undefined;
   /** Closes the metrics port. */
   close(): Promise<void>;
-  /** Sends the last spans; called after everything else is closed. */
+  /** Sends the last spans. Must be called after everything else is closed. */
   flush(): Promise<void>;
 }
 
@@ -70,7 +70,7 @@ async function serveMetrics(
   const watch = createWatch(deps, instruments);
   startSeries(instruments, deps);
   const { register } = instruments;
-  // This app differs from that of the service: scrapes are not measured, traced or logged.
+  // Creates a second app for the metrics port, which does not measure, trace or log scrapes.
   const log = deps.log.child({}, { level: deps.log.isLevelEnabled('debug') ? deps.log.level : 'warn' });
   const limits = { ...deps.limits, api: 'off', pages: undefined, callbacks: undefined, payments: undefined } as const;
   const own: AppDeps = { ...deps, log, limits, requests: undefined, tracing: undefined };

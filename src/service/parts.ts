@@ -20,7 +20,7 @@ import { webhooksApi } from '../http/gateway-events.ts';
 import { mcpEndpoint } from '../mcp/http.ts';
 import { serverCard } from '../mcp/server-card.ts';
 
-/** Parts that the OpenAPI document describes. */
+/** Parts of the app that the OpenAPI document describes. */
 export const API_PARTS: readonly Part[] = [
   salesApi,
   customersApi,
@@ -36,7 +36,7 @@ export const API_PARTS: readonly Part[] = [
   agentApi,
 ];
 
-/** All parts except the simulated provider. */
+/** All parts of the app except the simulated provider. */
 export const PARTS: readonly Part[] = [
   errorPages,
   healthProbes,

@@ -6,8 +6,9 @@ import { parseCatalogue } from '../routing/catalogue.ts';
 const SHIPPED = new URL('../../config/routes.json', import.meta.url);
 
 /**
- * The routes of ROUTES_FILE and the default routes of the instances. If both have a route id, the route of ROUTES_FILE counts, but
- * a default route replaces a route of the shipped catalogue. `offersSimulator`: with the routes of the simulated provider.
+ * Reads the routes of ROUTES_FILE, or else of the shipped catalogue, and adds the default routes of the instances. If two routes
+ * have the same id, a route of ROUTES_FILE replaces the default route, which replaces a route of the shipped catalogue.
+ * Removes the routes of the simulated provider unless `offersSimulator` is true.
  */
 export function readCatalogue(
   file: string | undefined,

@@ -13,9 +13,10 @@ import { createQueueWorkers } from '../workers/queue-workers.ts';
 import { createTestClockWorker } from '../workers/test-clock-worker.ts';
 import type { Worker } from '../workers/worker.ts';
 
-// A shutdown aborts attempts that take longer than this. The deliveries are attempted again later.
+// Time that attempts in progress have at a shutdown before they are aborted. Aborted deliveries are attempted again later.
 const DELIVERY_GRACE_MS = 5000;
 
+/** All workers of a service. */
 export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Worker[] {
   const { testClock } = deps;
   const routing = createRoutingWorker(deps);
@@ -35,6 +36,7 @@ export function createDeliveryWorker(deps: Deps, random: () => number): Worker {
   return { ...dispatcher, stop: () => dispatcher.stop(DELIVERY_GRACE_MS) };
 }
 
+/** Runs all workers until no due work is left. */
 export async function runDue(workers: readonly Worker[]): Promise<void> {
   let done;
   do {
@@ -50,9 +52,9 @@ interface Stoppable {
   store: Store;
 }
 
-/** Finishes the requests and attempts in progress, then closes the port, the connections and the database. */
+/** Drains requests and workers, then closes the app, the metrics port and the database. */
 export async function stopAll({ app, workers, observed, store }: Stoppable): Promise<void> {
-  // The app must stay open until then, because requests and workers call its simulated provider.
+  // Drains before the app closes, because requests and workers in progress call the simulated provider of the app.
   await Promise.all([app.drain(), ...workers.map((worker) => worker.stop())]);
   await app.close();
   await observed.close();

@@ -10,7 +10,7 @@ const UNEXPOSED: Record<ExposingSetting, string> = {
   TRUSTED_PROXIES: 'must be unset',
 };
 
-/** Registers the configured keys. Throws if other machines could use the service without a key. */
+/** Registers the configured API keys. Throws if other machines, or a production provider, could be used without a key. */
 export async function prepareAccess(deps: Pick<Deps, 'store' | 'now' | 'log'>, config: Config): Promise<void> {
   await registerConfiguredKeys(deps, config.bootstrapKeys);
   const known = await deps.store.apiKeysKnown();
@@ -28,7 +28,7 @@ export async function prepareAccess(deps: Pick<Deps, 'store' | 'now' | 'log'>, c
   }
 }
 
-/** Logs each instance without a route, and each route of ROUTES_FILE whose provider is not connected. */
+/** Warns of each provider instance without a route, and of each route of ROUTES_FILE without a connected provider. */
 export function warnOfRoutes({ routes, readiness, log }: Deps, { routesFile }: Config): void {
   const instances = readiness.list();
   for (const { id, environment } of instances) {

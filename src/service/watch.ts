@@ -4,16 +4,16 @@ import type { Deps } from '../operations/deps.ts';
 import type { Backlog } from '../store/tables/backlog-reads.ts';
 import type { Instruments } from '../telemetry/instruments.ts';
 
-/** Time for which query results are cached, so that several scrapers cost no more than one. */
+/** Time for which the query results are cached, so that several scrapers cause no more queries than one scraper. */
 const KEPT_MS = 3000;
 const LEDGER_EVERY_MS = 60_000;
 const STATES: readonly RouteHealth[] = ['live', 'degraded', 'standby'];
 
 type Watched = Pick<Deps, 'store' | 'router' | 'readiness' | 'log' | 'now'>;
 
-/** Metrics about database content and routes. */
+/** Reader of the metrics about the database and the routes. */
 interface Watch {
-  /** Returns all metrics as text for Prometheus, at most some seconds old; the ledger sum can be older. */
+  /** Returns all metrics as text for Prometheus. The values are a few seconds old at most; the sum of the ledger can be older. */
   read(): Promise<string>;
   /** Starts to sum the ledger every minute, independently of scrapes. */
   start(): void;
@@ -35,7 +35,7 @@ export function createWatch(deps: Watched, instruments: Instruments, keptMs = KE
       instruments.databaseUp.set(1);
       lookedAt = performance.now();
     } catch (error) {
-      // Removes metrics that have no current value.
+      // Removes the backlog metrics, which have no current value.
       hideBacklogs(instruments);
       instruments.databaseUp.set(0);
       deps.log.debug({ err: error }, 'metrics: the database does not answer');
@@ -44,7 +44,7 @@ export function createWatch(deps: Watched, instruments: Instruments, keptMs = KE
     }
   }
 
-  /** Checks the sums that the database maintains. `tillway doctor` compares these sums with the entries. */
+  /** Checks that the day sums of the ledger add up to 0. `tillway doctor` compares the day sums with the entries. */
   async function sumLedger(environment: Environment): Promise<void> {
     try {
       const sums = await deps.store.daySums(environment);
@@ -53,7 +53,7 @@ export function createWatch(deps: Watched, instruments: Instruments, keptMs = KE
       instruments.imbalance.labels(environment).set(cents);
       instruments.ledgerChecked.labels(environment).set(deps.now() / 1000);
     } catch (error) {
-      // Only logged: the alert TillwayLedgerUnchecked reports missing checks.
+      // Only logs a failure, because the alert TillwayLedgerUnchecked reports missing checks.
       deps.log.warn({ environment, reason: String(error) }, 'the ledger could not be summed');
     }
   }
@@ -67,7 +67,7 @@ export function createWatch(deps: Watched, instruments: Instruments, keptMs = KE
 
   return {
     async read() {
-      // No timeout here, because the store answers or fails within the time limit of a scrape.
+      // Needs no timeout, because the store answers or fails within the time limit of a scrape.
       if (performance.now() - lookedAt >= keptMs) await (looking ??= look());
       showRoutes(instruments, deps);
       for (const { id, ready } of deps.readiness.list()) instruments.providerReady.labels(id).set(Number(ready));
@@ -102,7 +102,7 @@ function showBacklog(to: Instruments, environment: Environment, backlog: Backlog
 function hideBacklogs(of: Instruments): void {
   const labelled = [of.pending, of.dead, of.lag, of.endpoints, of.sessionsPending, of.refundsPending, of.refundAge];
   for (const gauge of [...labelled, of.discrepancies]) gauge.reset();
-  // NaN, because a gauge without labels cannot be removed.
+  // Sets NaN, because a gauge without labels cannot be removed.
   for (const gauge of [of.wakesDue, of.tasks]) gauge.set(Number.NaN);
 }
 

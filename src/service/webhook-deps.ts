@@ -37,8 +37,8 @@ interface KeyOptions {
 }
 
 /**
- * Returns the keys of ENCRYPTION_KEY, then the key in the file next to an SQLite database. If there is no key, the first
- * encryption creates the file; PostgreSQL has no such file. Throws if the file contains no valid key.
+ * Loads the keys of ENCRYPTION_KEY and, for an SQLite database, the key in the file beside it. If no key exists, the first
+ * encryption creates the file; with PostgreSQL, the encryption fails instead. Throws if the file contains no valid key.
  */
 export function loadEncryptionKeys({ database, configured, randomBytes, log }: KeyOptions): EncryptionKeys {
   const file = database.kind === 'sqlite' ? `${database.path}.key` : undefined;
@@ -56,9 +56,9 @@ export function loadEncryptionKeys({ database, configured, randomBytes, log }: K
   };
 }
 
-/** Creates the key file and returns its key, also if another process has just created the file. */
+/** Creates the key file, and returns its key. If another process has just created the file, returns the key in that file. */
 function createKey(file: string, randomBytes: RandomBytes, log: KeyOptions['log']): Uint8Array {
-  // Copied, because the bytes are part of a shared pool.
+  // Copies the bytes, because they are part of a shared pool.
   const key = Uint8Array.from(randomBytes(KEY_BYTES));
   try {
     // The key must be on disk before anything is encrypted with it.

@@ -5,24 +5,24 @@ import { type DeliveryDeps, type Lane, type LaneContext, createLane } from '../w
 import { type Worker, createWorker } from './worker.ts';
 
 const POLL_MS = 500;
-// One poll takes about 10 us per endpoint: this pause limits polling to a tenth of the time.
+// Pause after a poll. A poll takes about 10 us per endpoint, so the dispatcher polls at most a tenth of the time.
 const LOOK_PAUSE_MS_PER_ENDPOINT = 0.1;
-// Time for the last commits of outcomes after the cut-off.
+// Time for the last commits of attempt outcomes, after the attempts in progress were aborted.
 const LAST_COMMITS_MS = 1000;
 
 export interface DispatcherOptions extends DeliveryDeps {
-  /** Closed by `stop`, which cuts off their requests. */
+  /** HTTP clients by environment. `stop` closes them, which aborts their requests. */
   deliverers: Deliverers;
 }
 
 export interface Dispatcher extends Worker {
-  /** Attempts all due deliveries and waits for the attempts. Returns their number, including failures to begin. */
+  /** Attempts all due deliveries, and waits for the attempts. Returns the number of attempts, including those that failed to begin. */
   runOnce(): Promise<number>;
-  /** Begins no more attempts. Attempts in progress have `graceMs` to end; then they are cut off, and repeated later. */
+  /** Begins no more attempts. Attempts in progress have `graceMs` to end; then they are aborted, and repeated later. */
   stop(graceMs?: number): Promise<void>;
 }
 
-/** Delivers events to their endpoints from the table of deliveries, at least once, in the order of each session. */
+/** Worker that sends due deliveries to their endpoints: at least once, and the events of a session in order. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { store, log, deliverers } = options;
   const lanes = new Map<string, Lane>();
@@ -31,7 +31,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const worker = createWorker({ name: 'deliveries', log, runOnce: look, onWake: store.onCommit, pollMs: POLL_MS });
   let isCutOff = false;
   let isPaused = false;
-  /** Latest due time of deliveries that may begin. Bounds each round of a paused dispatcher. */
+  /** Latest due time of deliveries that may begin. Limits each `runOnce` of a paused dispatcher. */
   let dueBy = Infinity;
   let counted = 0;
 
@@ -45,7 +45,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   };
 
   function track(work: Promise<void>): void {
-    // A rejection is a defect; another attempt follows when the lease ends.
+    // A rejection is a defect. The delivery is attempted again when its lease expires.
     const logged = work.catch((err: unknown) => log.error({ err }, 'webhook attempt failed unexpectedly'));
     const tracked = logged.finally(() => works.delete(tracked));
     works.add(tracked);
@@ -58,7 +58,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   async function look(): Promise<number> {
     const endpoints = await store.endpoints();
     const known = new Set(endpoints.map(({ id }) => id));
-    // A deleted endpoint has no attempts in progress.
+    // Forgets deleted endpoints, which have no attempts in progress.
     for (const id of lanes.keys()) if (!known.has(id)) lanes.delete(id);
     for (const endpoint of endpoints) {
       const lane = lanes.get(endpoint.id);
@@ -74,7 +74,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   return {
     async runOnce() {
       const before = counted;
-      // Deliveries that fall due during the round are left to the next one, so that every round ends.
+      // Leaves deliveries that become due during this call to the next call, so that every call ends.
       if (isPaused) dueBy = options.now();
       await worker.runOnce();
       await allWorks();

@@ -11,23 +11,23 @@ import { type Worker, createWorker, forEachOf } from './worker.ts';
 const POLL_MS = 500;
 const PAGE = 100;
 const WIDTH = 16;
-// Longer than the time limit of an inquiry.
+// Lease of a woken session. Must be longer than the time limit of an inquiry.
 const WAKE_LEASE_MS = 30_000;
 
 interface Queue<Item> {
   name: string;
-  /** Reads due items, the oldest first. */
+  /** Reads due items, oldest due time first. */
   due(now: number, limit: number): Promise<readonly Item[]>;
   handle(item: Item): Promise<void>;
-  /** Message and fields of the log line for a failure. The next attempt follows when the claim has expired. */
+  /** Message and fields of the log line for a failure. The item is handled again when its lease expires. */
   failure(item: Item): [message: string, fields: object];
 }
 
-/** Workers over tables with due times: wakes of checkouts, provider tasks, refunds and hints. */
+/** Creates the workers of the tables with due times: sessions, provider tasks, refunds and hints. */
 export function createQueueWorkers(deps: Deps): Worker[] {
   const { store, tracing } = deps;
 
-  /** Expiry, payment timeouts, the end of retry windows, and inquiries. */
+  /** Claims a session with a due wake time, and applies its expiry, payment timeout, end of the retry window, or inquiry. */
   async function wake(due: DueWake): Promise<void> {
     const claim = await store.commit([{ type: 'wake_claimed', wake: due, until: deps.now() + WAKE_LEASE_MS }]);
     if (!claim.done) return;
@@ -60,7 +60,7 @@ export function createQueueWorkers(deps: Deps): Worker[] {
   ];
 }
 
-/** Asks providers about the hints of their callbacks. */
+/** Creates the worker that asks providers about the hints in their callbacks. */
 function inboxWorker(deps: Deps): Worker {
   return queueWorker(deps, {
     name: 'inbox',
@@ -71,7 +71,7 @@ function inboxWorker(deps: Deps): Worker {
   });
 }
 
-/** One hint about each object: its answer counts for the others. */
+/** The oldest due hint about each object. The answer to one hint also finishes the other hints about the object. */
 function onePerObject(hints: readonly QueuedHint[]): QueuedHint[] {
   const keyOf = ({ provider, environment, about, objectId }: QueuedHint) =>
     JSON.stringify([provider, environment, about, objectId]);

@@ -2,14 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { Log } from '../webhooks/lane.ts';
 
-// Slows down a caller that repeats while work remains.
+// Pause after a failure, which slows down a loop that repeats while due work remains.
 const ERROR_PAUSE_MS = 200;
 
+/** A loop that does due work. */
 export interface Worker {
-  /** Does all due work and returns the number of items. */
+  /** Does all due work, and returns the number of items, even if the loop is not running. */
   runOnce(): Promise<number>;
   start(): void;
-  /** Stops the loop until `resume` and waits for work in progress. Callers can use `runOnce` during the pause. */
+  /** Stops the loop until `resume`, and waits for work in progress. During the pause, callers can still use `runOnce`. */
   pause(): Promise<void>;
   resume(): void;
   /** Begins no more work and waits for work in progress. */
@@ -19,14 +20,14 @@ export interface Worker {
 interface WorkerOptions {
   name: string;
   log: Log;
-  /** Does all due work and returns the number of items. Begins no further item once `isStopped` returns true. */
+  /** Does all due work, and returns the number of items. Begins no further item once `isStopped` returns true. */
   runOnce(isStopped: () => boolean): Promise<number>;
-  /** Registers a function that wakes the worker before its next poll. Workers without it only poll. */
+  /** Registers a function that wakes the worker before its next poll; undefined if the worker only polls. */
   onWake?(wake: () => void): void;
   pollMs: number;
 }
 
-/** A loop around `runOnce`: commits wake it, and it polls for work of other instances and for due times. */
+/** Creates a loop around `runOnce`. `onWake` wakes the loop, such as after a commit; it also polls for all other due work. */
 export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptions): Worker {
   let running: Promise<void> | undefined;
   let stopped = true;
@@ -34,7 +35,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
   let again = false;
   let timer: NodeJS.Timeout | undefined;
   let lastError: string | undefined;
-  // Set only by `stop`, so that `runOnce` also works on a worker that was never started.
+  // Only `stop` sets this flag, so that `runOnce` also works on a worker that was never started.
   let isEnding = false;
   const isStopped = () => isEnding;
 
@@ -89,7 +90,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
   };
 }
 
-/** Handles `items`, at most `width` at once. Failures go to `onError`, and the call then ends with a pause. */
+/** Handles `items`, at most `width` at once. Reports each failure to `onError`; after failures, the call ends with a pause. */
 export async function forEachOf<Item>(
   items: readonly Item[],
   width: number,
