@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../../src/contract/json-schema.ts';
 import { type OpenApi, parametersOf, resolveResponse } from '../../src/contract/openapi-document.ts';
 
-/** Methods, by operation, and resources that have another name in the path. */
+/** Client methods by operation id, for operations whose method cannot be derived from the path. */
 const METHODS: Record<string, string> = {
   createRefund: 'refunds.create',
   listRefundsOfPayment: 'refunds.listOfPayment',
@@ -10,15 +10,16 @@ const METHODS: Record<string, string> = {
   saveRoutingRules: 'routing.saveRules',
   overrideRouteHealth: 'routing.overrideHealth',
 };
+/** Names of client resources that differ from their name in the path. */
 const RESOURCES: Record<string, string> = { keys: 'apiKeys', webhook: 'webhooks' };
-// The client repeats these after a 429 only. A second request would take effect twice (an event, a step of the clock, an endpoint or
-// a key), lose the secret of the first one, or be rejected, which hides that the first one succeeded.
+// Methods that the client retries after a 429 only. A second request would take effect again (such as a second event or key), lose
+// the secret in the first response, or be rejected although the first request succeeded.
 const NOT_REPEATABLE = /^(?:test|replay|resend|advance|resolve|delete|overrideHealth|create|rotateSecret)$/;
 
 const capitalized = (name: string) => name[0]!.toUpperCase() + name.slice(1);
 const queryName = (operation: string) => `${capitalized(operation)}Params`;
 const docOf = (description?: string) => (description ? `/** ${description.replaceAll('\n', '\n * ')} */\n` : '');
-/** Public name of the type for a schema, by its name or a reference to it. */
+/** Name of the TypeScript type of a schema, given the name of the schema or a reference to it. */
 const typeName = (schema = '') => schema.replace(/.*\//, '').replace(/Request$/, 'Params');
 
 function operationsOf(api: OpenApi) {
@@ -32,23 +33,23 @@ function operationsOf(api: OpenApi) {
   }));
 }
 
-/** The properties of a schema, with those of the schemas that it refers to. */
+/** The properties of a schema, including the properties of the schemas that it refers to. */
 function propertiesOf(api: OpenApi, { $ref, allOf = [], properties }: JsonSchema = {}): Record<string, JsonSchema> {
   const target = $ref === undefined ? {} : propertiesOf(api, api.components.schemas[$ref.replace(/.*\//, '')]);
   return Object.assign(target, ...allOf.map((each) => propertiesOf(api, each)), properties);
 }
 
-/** The source of the types of all schemas but envelopes, and of the query parameters of all operations. */
+/** Source code of the types: all schemas except response envelopes, and the query parameters of all operations. */
 export function typesText(api: OpenApi): string {
   const schemas = Object.entries(api.components.schemas).filter(([name]) => !/(?:List|Response)$/.test(name));
   const queries = operationsOf(api).flatMap(({ query, operationId, response }): [string, JsonSchema][] => {
     const record = propertiesOf(api, propertiesOf(api, response).data?.items);
-    // The service accepts any text as a filter. The type has the values that can match.
+    // The service accepts any text as a filter. The type lists only the values that can match.
     const fields = query.map((each) => [each.name, { enum: record[each.name]?.enum, ...each.schema, ...each }]);
     return query[0] ? [[queryName(operationId), { properties: Object.fromEntries(fields) }]] : [];
   });
   const declarations = [...schemas, ...queries].map(([name, schema]) => {
-    // `WebhookEvent`, the union of all events, is written by hand.
+    // Renames the schema, because `WebhookEvent` is a union of all events that is written by hand.
     const type = name === 'WebhookEvent' ? 'AnyEvent' : typeName(name);
     return `${docOf(schema.description)}export ${schema.properties ? `interface ${type}` : `type ${type} =`} ${typeOf(schema)}`;
   });
@@ -59,13 +60,13 @@ function typeOf(schema: JsonSchema): string {
   const { $ref, type = 'unknown', anyOf, allOf, properties, required, items, additionalProperties: rest } = schema;
   const values = 'const' in schema ? [schema.const] : schema.enum;
   if ($ref !== undefined) return typeName($ref);
-  // Query parameters are text.
+  // Query parameters are text, so 'true' and 'false' stand for a boolean.
   if (values?.join() === 'true,false') return 'boolean';
   if (values) return values.map((each) => JSON.stringify(each)).join(' | ');
   if (allOf) return allOf.map(typeOf).join(' & ');
-  // An alternative to a single value; callers often have a constant array.
+  // An array in `anyOf` is read-only, because callers often pass a constant array.
   if (anyOf) return anyOf.map((each) => (each.items ? `readonly ${typeOf(each)}` : typeOf(each))).join(' | ');
-  // The only schema with patterns is that of rule conditions, whose type is written by hand.
+  // Only the schema of rule conditions has patterns; its type is written by hand.
   if ('patternProperties' in schema) return 'RuleCondition';
   if (Array.isArray(type)) return `${typeOf({ ...schema, type: type[0]! })} | null`;
   if (items) return `(${typeOf(items)})[]`;
@@ -78,9 +79,10 @@ function typeOf(schema: JsonSchema): string {
   return `{\n${fields.join('\n')}\n}`;
 }
 
+/** Source code of the resources: one class per resource, with one method per operation. */
 export function resourcesText(api: OpenApi): string {
   const methods: Record<string, string> = {};
-  // src/client.ts has the methods of the other operations.
+  // Skips two operations, whose methods are in src/client.ts.
   for (const operation of operationsOf(api).filter(({ operationId: id }) => !/^(?:capabilities|getSchema)$/.test(id))) {
     const [resource = '', name = ''] = methodName(operation).split('.');
     methods[resource] = `${methods[resource] ?? ''}\n\n${methodText(api, name, operation)}`;
@@ -123,7 +125,7 @@ function methodText(api: OpenApi, name: string, operation: ReturnType<typeof ope
     query[0] && 'query: { ...params }',
     json && `body: ${isKeyed ? 'withKey(this.transport, params)' : 'params'}`,
     csv && "file: { type: 'text/csv', text: csv }",
-    // A second recovery sends pending deliveries once, but acknowledged ones twice.
+    // A repeated recovery sends pending deliveries once, but with `all` it sends acknowledged events twice.
     `options, repeatable: ${name === 'recover' ? 'params.all !== true' : isRepeatable}, ${read}`,
   ];
   return `${docOf(`${summary}. ${description}`)}${name}(${parameters.filter(Boolean).join(', ')}): ${result} {
@@ -131,7 +133,7 @@ function methodText(api: OpenApi, name: string, operation: ReturnType<typeof ope
   }`;
 }
 
-/** The type of a method, the function that it calls, and the property that describes the expected response. */
+/** Source code of a method's return type, of the function that it calls, and of the property that reads the response. */
 function responseText(
   api: OpenApi,
   { response, verb }: ReturnType<typeof operationsOf>[number],

@@ -1,10 +1,10 @@
 import type { RouteSummary, WebhookEvent } from './generated/types.ts';
 import type { Page } from './list.ts';
 
-// Each response must identify itself, because a proxy or another service can also answer 200 with JSON, which would become
-// a resource with only undefined fields.
+// Readers check that a response is the expected one. A proxy or another service can also answer 200 with JSON, which would
+// otherwise become a resource with only undefined fields.
 
-/** Function that checks a response body and returns it typed. Throws TypeError for an unexpected body. */
+/** Function that checks a response body, and returns it with its type. Throws TypeError for an unexpected body. */
 export type Reader<Data> = (body: unknown) => Data;
 
 export function isObject(value: unknown): value is Record<string, unknown> {
@@ -19,9 +19,10 @@ export function resource<Data extends { object: string }>(name: Data['object']):
   };
 }
 
+/** Reads a page of a list. */
 export function readPage<Item extends { id: string }>(body: unknown): Page<Item> {
   const page = readFeedPage<Item>(body);
-  // This page is rejected: it has no record to continue from, and to end the list here would hide records.
+  // Rejects the page: it has no record as a cursor for the next page, and an end of the list here would hide records.
   if (page.hasMore && page.data.length === 0) throw new TypeError('the response has hasMore, but no records');
   return page;
 }
@@ -32,7 +33,7 @@ export function readFeedPage<Item extends { id: string }>(body: unknown): Page<I
   return pageOf(data, hasMore);
 }
 
-/** The routes of an environment, as a list of one page. */
+/** Reads the routes of an environment as the only page of a list. */
 export function readRoutes(body: unknown): Page<RouteSummary> {
   const { routes } = fieldsOf<{ ok: true; routes: RouteSummary[] }>('ok', 'routes')(body);
   return pageOf(routes, false);
@@ -57,7 +58,7 @@ export function resultOf<Result>(action: string): Reader<Result> {
   };
 }
 
-/** Creates a reader for a response without `object`: each named field must be an object, an array or `true`. */
+/** Creates a reader for a response without `object`: each of the named fields must be an object, an array or `true`. */
 export function fieldsOf<Data extends object>(...names: (keyof Data & string)[]): Reader<Data> {
   return (body) => {
     const has = (name: string) => isObject(body) && (body[name] === true || Object(body[name]) === body[name]);
@@ -71,7 +72,7 @@ export function readEvent(body: unknown): WebhookEvent {
   throw new TypeError('the response contains no event');
 }
 
-/** Returns true if a value has the fields that events of all types share. */
+/** True if a value has the fields that events of all types have in common. */
 export function isEvent(value: unknown): value is WebhookEvent {
   if (!isObject(value) || !isObject(value['data'])) return false;
   const { id, type, livemode, created, data } = value;

@@ -3,7 +3,7 @@ import { type Page, TillwayList } from './list.ts';
 import { TillwayPromise } from './promise.ts';
 import type { Call, Transport } from './transport.ts';
 
-/** Base class of the resources. The transport is private, so that logs of a resource do not print it. */
+/** Base class of the resources. The transport is a private field, so that a log of a resource does not contain it. */
 export class Resource {
   readonly #transport: Transport;
 
@@ -16,7 +16,7 @@ export class Resource {
   }
 }
 
-/** Sends a request. Rejects with TypeError without sending if the parameters or the file are missing. */
+/** Sends a request. If the parameters or the file are invalid, rejects with TypeError and sends nothing. */
 export function call<Data>(transport: Transport, request: Call<Data>): TillwayPromise<Data> {
   const problem = problemOf(request);
   const answered = problem === undefined ? transport.send(request) : Promise.reject(new TypeError(problem));
@@ -31,7 +31,7 @@ function problemOf(request: Call<unknown>): string | undefined {
   return `${method} ${path}: the parameters must be an object, not ${kind}`;
 }
 
-/** Creates a list that fetches pages when they are read. */
+/** Creates a list, which fetches each page when it is read. */
 export function listOf<Item extends { id: string }>(
   transport: Transport,
   { query = {}, ...request }: Call<Page<Item>>,
@@ -45,6 +45,6 @@ export function withKey<Params extends { idempotencyKey?: string | undefined }>(
   transport: Transport,
   params: Params,
 ): Params {
-  // Other values stay unchanged, so that `call` rejects them; adding a key would turn them into an object.
+  // Returns values that are not objects unchanged, so that `call` rejects them.
   return isObject(params) ? { ...params, idempotencyKey: params.idempotencyKey ?? transport.newKey() } : params;
 }

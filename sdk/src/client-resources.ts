@@ -13,17 +13,17 @@ export type EventListParams = Omit<ListEventsParams, 'after'>;
 /** Start position, filters and page size of `events.feed`. Without `after`, the feed starts at the first event. */
 export type EventFeedParams = Omit<ListEventsParams, 'sessionId' | 'startingAfter' | 'endingBefore'>;
 
-/** Events, as webhooks deliver them. */
+/** Events, in the form in which webhooks deliver them. */
 export class EventsWithFeed extends EventsResource {
   /**
-   * Events, newest first by creation time. A new event can appear below events that you have already read: to
-   * follow events, use webhooks or the `feed`.
+   * Lists events, newest first by creation time. A new event can appear below events that you have already read. To
+   * receive all events, use webhooks or the `feed`.
    */
   override list(params?: EventListParams, options?: RequestOptions): TillwayList<WebhookEvent> {
     return super.list(params, options);
   }
 
-  /** Events after the event `after`, oldest first and without gaps, as a replacement for webhooks or to read missed events. */
+  /** Reads the events after the event `after`, oldest first and without gaps: instead of webhooks, or to read missed events. */
   feed({ after = '', ...params }: EventFeedParams = {}, options?: RequestOptions): EventFeed {
     const fetchPage = (position: { after?: string }) =>
       this.transport.send({
@@ -38,7 +38,7 @@ export class EventsWithFeed extends EventsResource {
   }
 }
 
-/** The functions of `webhooks`, and samples that the service creates. */
+/** Functions that verify and sign webhooks, and requests for sample webhooks of the service. */
 export class WebhookHelpers extends WebhooksResource {
   readonly verify = webhooks.verify;
   readonly check = webhooks.check;
@@ -48,7 +48,7 @@ export class WebhookHelpers extends WebhooksResource {
 
 /** The clock of a service with TEST_CLOCK=true. Other services return `forbidden`. */
 export class WaitingTestClock extends TestClockResource {
-  /** Waits until the clock has reached its target and all work that became due on the way is done. */
+  /** Waits until an advance is complete: the clock has reached its target, and all work that became due is done. */
   async ready(options?: RequestOptions): Promise<TestClock> {
     for (;;) {
       const clock = await this.get(options);

@@ -14,7 +14,7 @@ export interface RawRequest extends RequestOptions {
   query?: Record<string, QueryValue> | undefined;
   /** Body of the request, sent as JSON. */
   body?: unknown;
-  /** Added to the body as `idempotencyKey`. A POST with a key is retried after failures like a GET. */
+  /** Idempotency key, added to the body. A POST with a key is retried after failures, like a GET. */
   idempotencyKey?: string | undefined;
 }
 
@@ -72,7 +72,7 @@ export class Tillway extends ApiResources {
       path,
       query,
       body: idempotencyKey === undefined ? body : { ...(body as object | undefined), idempotencyKey },
-      // HTTP defines all other methods as idempotent.
+      // HTTP defines all methods except POST and PATCH as idempotent.
       repeatable: (method !== 'POST' && method !== 'PATCH') || idempotencyKey !== undefined,
       read: (answer) => answer as Data,
       options,

@@ -1,8 +1,9 @@
 import type { ActionError } from './generated/types.ts';
 
+/** Error codes of the service. */
 export type ServiceErrorCode = ActionError['code'];
 
-/** Error codes of the client: no response, a response that is not from Tillway, or a webhook that is not genuine. */
+/** Error codes of the client: no response, a response that is not from Tillway, or a webhook that failed verification. */
 export type ClientErrorCode = 'connection_failed' | 'timed_out' | 'unexpected_response' | 'webhook_not_verified';
 
 /** All error codes. `(string & {})` allows codes of later versions without losing completion for known codes. */
@@ -17,6 +18,7 @@ export interface TillwayIssue {
   message: string;
 }
 
+/** Optional fields of a {@link TillwayError}. */
 export interface TillwayErrorDetails {
   status?: number | undefined;
   field?: string | undefined;
@@ -30,7 +32,7 @@ export interface TillwayErrorDetails {
 /** Error of a failed call. `message` is one sentence for people, `code` is for programs. */
 export class TillwayError extends Error {
   static {
-    // The name is on the prototype, so that stack traces start with it and logs do not print it as a field.
+    // Sets the name on the prototype: stack traces then begin with the name, and logs do not print it as a field.
     this.prototype.name = 'TillwayError';
   }
 
@@ -45,7 +47,7 @@ export class TillwayError extends Error {
   declare readonly suggestion: string | undefined;
   /** Header `x-request-id` of the response, which is also in the log of the service. */
   declare readonly requestId: string | undefined;
-  /** Milliseconds from `Retry-After`: the wait before the next attempt. */
+  /** Time to wait before the next attempt, in milliseconds, from the header `Retry-After`. */
   declare readonly retryAfterMs: number | undefined;
 
   constructor(code: TillwayErrorCode, message: string, details: TillwayErrorDetails = {}) {
@@ -53,13 +55,13 @@ export class TillwayError extends Error {
     this.code = code;
     this.issues = details.issues ?? [];
     const { status, field, suggestion, requestId, retryAfterMs } = details;
-    // Undefined fields are not set, because logs print every field.
+    // Does not set undefined fields, because logs print every field.
     for (const [name, value] of Object.entries({ status, field, suggestion, requestId, retryAfterMs })) {
       if (value !== undefined) Object.defineProperty(this, name, { value, enumerable: true });
     }
   }
 
-  /** Fields for `JSON.stringify`, with the message. */
+  /** Fields for `JSON.stringify`, including the message. */
   toJSON(): Record<string, unknown> {
     const { name, code, message, status, field, issues, suggestion, requestId, retryAfterMs } = this;
     return { name, code, message, status, field, issues, suggestion, requestId, retryAfterMs };
@@ -79,14 +81,14 @@ export class TillwayConnectionError extends TillwayError {
 }
 
 /**
- * Reason why a webhook was rejected. `missing_header`: it has no signature. `malformed_header`: the header cannot be
+ * Reason why a webhook was rejected. `missing_header`: the request has no signature. `malformed_header`: the header cannot be
  * parsed. `stale`: correctly signed, but too old or in the future. `wrong_signature`: the bytes or the secret differ.
  * `invalid_secret`: the secret has the wrong format. `invalid_payload`: correctly signed, but not an event.
  */
 export type WebhookFailureReason =
   'missing_header' | 'malformed_header' | 'stale' | 'wrong_signature' | 'invalid_secret' | 'invalid_payload';
 
-/** Error of a webhook that is not genuine. Answer 400, and ignore the event. */
+/** Error of a webhook that failed verification. Answer it with status 400, and ignore the event. */
 export class WebhookVerificationError extends TillwayError {
   static {
     this.prototype.name = 'WebhookVerificationError';

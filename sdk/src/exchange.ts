@@ -14,7 +14,7 @@ export type Fetch = (
   },
 ) => Promise<Response>;
 
-/** One HTTP request. */
+/** One HTTP request, with its timeout and abort signal. */
 export interface Exchange {
   fetch: Fetch;
   method: string;
@@ -31,13 +31,13 @@ export interface Received {
   text: string;
 }
 
-/** Longest delay of a timer. A longer timeout means no timeout. */
+/** Longest delay that a timer supports. A longer timeout counts as no timeout. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const MAX_QUOTED_LENGTH = 120;
 
 /**
- * One attempt of a request. It waits for several parts, such as the headers and the body. All parts share one abort signal,
- * and the timeout applies to each part.
+ * One attempt of a request. The caller waits for one or more parts, such as the headers and the body. The timeout applies to each
+ * part, and one abort signal aborts all parts.
  */
 export interface Attempt {
   /** Sends the request. */
@@ -65,7 +65,7 @@ export function startAttempt(request: Exchange): Attempt {
         headers,
         ...(body !== undefined && { body }),
         signal: controller.signal,
-        // Redirects are not followed, because they could silently turn a POST into a GET.
+        // Does not follow redirects, because a redirect can silently turn a POST into a GET.
         redirect: 'manual',
       }),
     async part(arrives) {
@@ -129,9 +129,9 @@ function notReached({ method, url }: Exchange, cause: unknown): TillwayConnectio
   });
 }
 
-/** Message of the innermost cause, because runtimes wrap causes in an error with the message "fetch failed". */
+/** Message of the innermost cause: runtimes wrap the cause in an error that only says "fetch failed". */
 function reasonOf(error: unknown): string {
-  // Not instanceof, because the error can come from another realm.
+  // Does not use instanceof, because the error can come from another realm.
   const { cause, errors, code, name, message } = Object(error) as Record<string, unknown>;
   if (cause !== undefined) return reasonOf(cause);
   if (Array.isArray(errors) && errors.length > 0) return reasonOf(errors[0]);
@@ -188,7 +188,7 @@ export function readAnswer<Data>(
     attempts,
   };
   try {
-    // Tillway never sends an error with a success status, so the response is from another program.
+    // Rejects an error with a success status, which Tillway never sends: the response is from another program.
     if (refusalOf(text)) throw new TypeError('the response is an error');
     return { data: read(JSON.parse(text)), response: info };
   } catch (cause) {
@@ -221,7 +221,7 @@ function errorIn(text: string): unknown {
     const body: unknown = JSON.parse(text);
     return isObject(body) ? body['error'] : undefined;
   } catch {
-    // A body that is not JSON is not from Tillway.
+    // An error response of Tillway is always JSON, so this response is from another program.
     return undefined;
   }
 }
@@ -230,6 +230,7 @@ function isIssue(value: unknown): value is TillwayIssue {
   return isObject(value) && [value['path'], value['code'], value['message']].every((each) => typeof each === 'string');
 }
 
+/** Error for a response that is not from Tillway, such as a redirect or the page of a proxy. */
 export function unexpected(
   request: Exchange,
   { response, text }: Received,
@@ -270,7 +271,7 @@ function requestIdOf(response: Response): string | undefined {
   return response.headers.get('x-request-id') ?? undefined;
 }
 
-/** https://www.rfc-editor.org/rfc/rfc9110#field.retry-after: seconds, or a date. */
+/** Value of Retry-After (https://www.rfc-editor.org/rfc/rfc9110#field.retry-after), which is in seconds or a date. */
 function retryAfterMs(response: Response, now: number): number | undefined {
   const value = response.headers.get('retry-after');
   if (value === null) return undefined;

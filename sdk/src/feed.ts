@@ -2,9 +2,9 @@ import type { WebhookEvent } from './generated/types.ts';
 import { type FetchPage, type Page, PagePromise } from './list.ts';
 
 /**
- * The feed: events oldest first in a fixed order, so that new events always follow events that were already read. `await`
- * returns one page, `for await` yields all events up to the end. Store `cursor`, or the id of the last event that you have
- * processed, and pass it as `after` next time.
+ * The feed: all events, oldest first in a fixed order. New events always follow events that you have read. `await` returns one
+ * page, `for await` yields all events up to the end of the feed. Store `cursor`, or the id of the last event that you have
+ * processed, and pass it as `after` the next time.
  */
 export class EventFeed extends PagePromise<WebhookEvent> implements AsyncIterable<WebhookEvent> {
   #cursor: string;
@@ -14,13 +14,13 @@ export class EventFeed extends PagePromise<WebhookEvent> implements AsyncIterabl
     this.#cursor = after;
   }
 
-  /** Id of the last event that was yielded; initially the start position. */
+  /** Cursor: the id of the last yielded event; before the first event, the start position. */
   get cursor(): string {
     return this.#cursor;
   }
 
   protected override positionAfter({ data }: Page<WebhookEvent>): { after: string } {
-    // A page can be empty while the service still orders events. The next request then uses the same position.
+    // A page is empty while the service still assigns positions to new events. The next request then uses the same cursor.
     this.#cursor = data.at(-1)?.id ?? this.#cursor;
     return { after: this.#cursor };
   }

@@ -1,7 +1,6 @@
 /**
- * Merges headers; later arguments replace headers of earlier arguments. Names become lower
- * case, because header names are case-insensitive. Throws TypeError for an invalid header; the message omits
- * the value, which can be a secret.
+ * Merges headers. A header of a later argument replaces the header with the same name of an earlier argument, ignoring case.
+ * Throws TypeError for an invalid header; the message omits the value, which can be a secret.
  */
 export function mergedHeaders(...layers: (Readonly<Record<string, string>> | undefined)[]): Record<string, string> {
   const merged: Record<string, string> = {};

@@ -32,4 +32,5 @@ export {
   webhooks,
 } from './webhooks.ts';
 
+/** Class of the response to a delivery attempt, such as `5xx`. */
 export type AnswerClass = NonNullable<ListDeliveriesParams['statusClass']>;

@@ -9,19 +9,20 @@ export interface Page<Item> {
   hasMore: boolean;
 }
 
-/** Position and size of a page. Records are listed newest first. */
+/** Position and size of a page. Lists are sorted newest first. */
 export interface PageParams {
-  /** Records per page: 1 to 100; a larger number counts as 100. Default 20. Also the size of each fetch of `for await`. */
+  /** Records per page, also for the pages that `for await` fetches: 1 to 100; a larger number counts as 100. Default 20. */
   limit?: number | undefined;
   /** Id of a record; the page contains older records. */
   startingAfter?: string | undefined;
-  /** Id of a record; the page contains newer records, and `for await` goes to the newest. Not with `startingAfter`. */
+  /** Id of a record; the page contains newer records, and `for await` ends at the newest. Not together with `startingAfter`. */
   endingBefore?: string | undefined;
 }
 
+/** Function that fetches the page at a position. */
 export type FetchPage<Item> = (position: PageParams & { after?: string }) => Promise<Answered<Page<Item>>>;
 
-/** Promise of the first page that can also fetch further pages. The first page is fetched once, when it is first read. */
+/** Promise of the first page, which can also fetch further pages. Fetches the first page once, when it is read. */
 export abstract class PagePromise<Item extends { id: string }> extends TillwayPromise<Page<Item>> {
   readonly #first: () => Promise<Answered<Page<Item>>>;
   readonly #fetchPage: FetchPage<Item>;
@@ -49,9 +50,9 @@ export abstract class PagePromise<Item extends { id: string }> extends TillwayPr
 }
 
 /**
- * A list: `await` returns one page, `for await` yields all records and fetches pages as needed. `for await` goes from
- * the newest record, or from `startingAfter`, to the oldest. With `endingBefore` it goes from this record to the newest,
- * in the order of creation.
+ * A list: `await` returns one page, `for await` yields all records and fetches pages as needed. `for await` starts at the newest
+ * record, or after `startingAfter`, and ends at the oldest. With `endingBefore`, it starts after that record and ends at the
+ * newest, in the order of creation.
  */
 export class TillwayList<Item extends { id: string }> extends PagePromise<Item> implements AsyncIterable<Item> {
   readonly #towardsNewer: boolean;

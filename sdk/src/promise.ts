@@ -11,6 +11,7 @@ export interface ResponseInfo {
   attempts: number;
 }
 
+/** Data of a response, with the metadata of the response. */
 export interface Answered<Data> {
   data: Data;
   response: ResponseInfo;
@@ -20,13 +21,13 @@ export interface Answered<Data> {
 export class TillwayPromise<Data> extends Promise<Data> {
   readonly #answered: () => Promise<Answered<Data>>;
 
-  /** The class of the promises from `then`, `catch` and `finally`. */
+  /** Class of the promises that `then`, `catch` and `finally` return: plain promises. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise;
   }
 
   constructor(answered: () => Promise<Answered<Data>>) {
-    // This promise itself never settles: `then` uses the inner promise, so that a rejection is not reported twice.
+    // The base promise never settles. `then` uses the promise of `answered`, so that a rejection is not reported twice.
     super(() => undefined);
     this.#answered = answered;
   }
@@ -41,7 +42,7 @@ export class TillwayPromise<Data> extends Promise<Data> {
       .then(onFulfilled, onRejected);
   }
 
-  /** The data with status, headers, request id, and `replayed`. */
+  /** Resolves with the data and the metadata of the response: status, headers, request id, `replayed` and attempts. */
   withResponse(): Promise<Answered<Data>> {
     return this.#answered();
   }

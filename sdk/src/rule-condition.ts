@@ -1,5 +1,5 @@
 /**
- * Condition of a rule: all its fields and connectives must hold. Fields: amount (US dollars), currency,
+ * Condition of a routing rule. All its fields, `all`, `any` and `not` must hold. Fields: amount (US dollars), currency,
  * environment, preferredKind, product, customer, clientReferenceId, hour (0 to 23), weekday (`mon` to `sun`), and
  * `metadata.<key>`. A plain value must be equal, an array lists the accepted values, and an object contains operators.
  */
@@ -13,7 +13,7 @@ export interface RuleCondition {
 export type RuleValue = string | number;
 export type RuleTest = RuleValue | readonly RuleValue[] | RuleOperators;
 
-/** Operators that must all hold. Amounts are in US dollars. */
+/** Operators on a field, which must all hold. Amounts are in US dollars. */
 export interface RuleOperators {
   eq?: RuleValue;
   ne?: RuleValue;

@@ -60,7 +60,7 @@ export function sampleEvent<Type extends WebhookEventType>(
   return event as unknown as Extract<WebhookEvent, { type: Type }>;
 }
 
-/** Parts of an event by its type: the end of its id, the status if it differs from that, and the field of `data` that only this type has. */
+/** Parts of an event that depend on its type: the end of its id, its status if that differs, and its own field of `data`. */
 function partsOf(type: WebhookEventType, refund: EventRefund, dispute: EventDispute) {
   switch (type) {
     case 'payment.refunded':

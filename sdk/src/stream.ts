@@ -1,8 +1,8 @@
 import { type Exchange, problemOf, startAttempt, unexpected } from './exchange.ts';
 
 /**
- * Yields the text of a response in parts; `timeoutMs` is the timeout of each part. Throws the same errors as other calls,
- * also if the response ends before the text is complete. Never repeats the request.
+ * Yields the text of a response in parts; `timeoutMs` is the timeout of each part. Throws the same errors as other calls, also
+ * if the response ends before the text is complete. Never retries the request.
  */
 export async function* streamText(request: Exchange, type: string, now: () => number): AsyncGenerator<string> {
   const { part, fetch, end } = startAttempt(request);

@@ -7,12 +7,13 @@ import { type Timing, realTiming } from './timing.ts';
 import { streamText } from './stream.ts';
 import { VERSION } from './version.ts';
 
+/** Settings of a client. */
 export interface TillwayOptions {
   /** URL of the service, including a path prefix if there is one. Default `http://127.0.0.1:3000`. */
   baseUrl?: string | undefined;
   /**
-   * API key `sk_sandbox_...` or `sk_live_...`, if the service requires one. Sent as a Bearer token with every request, and
-   * never part of an error. Read the key from an environment variable; never put it into source code or web pages.
+   * API key `sk_sandbox_...` or `sk_live_...`, if the service requires a key. The client sends the key as a Bearer token, and
+   * errors never contain it. Read the key from an environment variable; never put it into source code or web pages.
    */
   apiKey?: string | undefined;
   /** Additional headers of every request, for example for a proxy in front of the service. */
@@ -39,6 +40,7 @@ export interface RequestOptions {
 
 export type QueryValue = string | number | boolean | undefined;
 
+/** One request of a client method, with the reader of its response. */
 export interface Call<Data> {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
   /** Path of the endpoint, with a placeholder `{name}` for each entry of `params`. */
@@ -49,7 +51,7 @@ export interface Call<Data> {
   /** Content that is sent verbatim instead of a JSON body. */
   file?: { type: 'text/csv'; text: string };
   /**
-   * true if repeating the request has no further effect. Other requests are retried only after a 429, because only a 429
+   * true if a repeated request has no further effect. If false, the client retries only after a 429, because no other failure
    * proves that the first request had no effect.
    */
   repeatable: boolean;
@@ -60,7 +62,7 @@ export interface Call<Data> {
 /** Sends requests with retries. */
 export interface Transport {
   send<Data>(call: Call<Data>): Promise<Answered<Data>>;
-  /** Yields the text of a file in parts. The request is sent once, at the first read. */
+  /** Yields the text of a file in parts. Sends the request once, when the first part is read. */
   stream(call: Omit<Call<never>, 'read'> & { type: 'text/csv' }): AsyncGenerator<string>;
   /** Returns a new idempotency key. */
   newKey(): string;
@@ -70,7 +72,7 @@ export interface Transport {
 
 const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 8000;
-// If Retry-After asks for a longer wait, the call fails instead of appearing to hang.
+// Longest wait that the client accepts from Retry-After. For a longer wait the call fails, because it would appear to hang.
 const MAX_RETRY_AFTER_MS = 30_000;
 // Lone surrogates, which a URL cannot encode.
 const HALF_CHARACTER = /\p{Cs}/u;
@@ -180,7 +182,7 @@ function keyHeader(apiKey: string | undefined): Record<string, string> {
 }
 
 function agentHeader(userAgent: string | undefined): Record<string, string> {
-  // Not set in browsers, because a custom User-Agent would cause a preflight request.
+  // Sets no default in browsers, because a custom User-Agent causes a preflight request.
   if (userAgent === undefined && 'document' in globalThis) return {};
   return { 'user-agent': userAgent ?? `tillway-sdk/${VERSION}` };
 }
@@ -194,7 +196,7 @@ function pathOf({ path, params = {} }: Pick<Call<unknown>, 'path' | 'params'>): 
   if (!path.startsWith('/')) throw new TypeError(`path must start with a slash: ${path}`);
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value: unknown = params[name];
-    // An empty id would lead to the list, and "." or ".." to another endpoint.
+    // Rejects an empty id, whose URL would be that of the list, and "." and "..", whose URL would be another endpoint.
     if (typeof value !== 'string' || /^\.{0,2}$/.test(value)) {
       throw new TypeError(`${name} must be a non-empty string, not ${JSON.stringify(value) ?? 'undefined'}`);
     }

@@ -21,12 +21,12 @@ export type PaymentProviderPendingEvent = EventOf<'provider_pending', 'provider_
 export type PaymentPaidEvent = EventOf<'paid', 'paid'>;
 /** The payment failed, timed out or was rejected. Do not fulfil the order. */
 export type PaymentFailedEvent = EventOf<'failed', 'failed'>;
-/** A refund succeeded, or failed after it had succeeded. Only endpoints that name this type get it. */
+/** A refund succeeded, or failed after it had succeeded. Only sent to endpoints whose `events` contain this type. */
 export type PaymentRefundedEvent = EventOf<'refunded', 'paid', { refund: EventRefund }>;
-/** A dispute was opened or changed. Only endpoints that name this type get it. */
+/** A dispute was opened or changed. Only sent to endpoints whose `events` contain this type. */
 export type PaymentDisputedEvent = EventOf<'disputed', 'paid', { dispute: EventDispute }>;
 
-/** The body of a webhook. `switch (event.type)` narrows it. Fulfil orders on `payment.paid` only. */
+/** The body of a webhook. `switch (event.type)` narrows its type. Fulfil orders on `payment.paid` only. */
 export type WebhookEvent =
   PaymentProviderPendingEvent | PaymentPaidEvent | PaymentFailedEvent | PaymentRefundedEvent | PaymentDisputedEvent;
 export type WebhookEventType = WebhookEvent['type'];

@@ -1,14 +1,14 @@
 import type { WebhookFailureReason } from './errors.ts';
 
-// The two signature schemes, without side effects. docs/webhooks.md of the service describes them.
+// The two signature schemes of webhooks, which docs/webhooks.md of the service describes. No function has side effects.
 
 const SECRET_PREFIX = 'whsec_';
 const SECRET = /^whsec_[A-Za-z0-9+/]+={0,2}$/;
 const HEX_SIGNATURE = /^[0-9a-f]{64}$/;
-// Base64 of 32 bytes has two unused bits, which must be zero, so that each signature has only one valid text.
+// Base64 of 32 bytes has two unused bits. They must be zero, so that each signature has only one valid text.
 const BASE64_SIGNATURE = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 const UNIX_SECONDS = /^\d{1,12}$/;
-// Maximum number of signatures. A rotation has few; a header with thousands is not from Tillway.
+// Maximum number of signatures in a header. Tillway sends a few during a rotation, never thousands.
 const MAX_SIGNATURES = 20;
 // Signatures are separated by a space, or by a comma and a space if a server has joined repeated headers.
 const BETWEEN_SIGNATURES = /,? +/;
@@ -23,7 +23,7 @@ const STANDARD_SIGNATURE = 'webhook-signature';
 export type WebhookHeaders =
   { get(name: string): string | null | undefined } | Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Reason for the rejection of a signature, with a suggested solution. */
+/** Reason why a signature was rejected, with a suggested solution. */
 export interface Fault {
   reason: WebhookFailureReason;
   /** One sentence. */
@@ -39,12 +39,12 @@ export interface ReadSignature {
   timestamp: number;
   /** Event id in the headers; undefined if the headers contain none. */
   eventId: string | undefined;
-  /** Text before the body in the signed content. */
+  /** Text that precedes the body in the signed content. */
   prefix: string;
   signatures: Uint8Array[];
 }
 
-/** Reads the signature from `x-gateway-signature`, or if absent, from the Standard Webhooks headers. */
+/** Reads the signature from `x-gateway-signature`; without this header, from the headers of Standard Webhooks. */
 export function readSignature(headers: WebhookHeaders): ReadSignature | Fault {
   if (typeof headers !== 'object' || headers === null) return noHeaders(headers);
   const gateway = headerOf(headers, GATEWAY_HEADER);
@@ -62,8 +62,8 @@ export function readSignature(headers: WebhookHeaders): ReadSignature | Fault {
 }
 
 /**
- * Parses `t=<unix seconds>,v1=<hex>`, with several v1 during a rotation. Ignores parts with other names, so that later
- * versions can add them.
+ * Parses `t=<unix seconds>,v1=<hex>`, which has several v1 during a rotation. Ignores parts with other names, which later
+ * versions can add.
  */
 function readGateway(header: string, eventId: string | undefined): ReadSignature | Fault {
   const parts = header.split(',', MAX_SIGNATURES + 1).map((part) => part.trim());
@@ -76,7 +76,7 @@ function readGateway(header: string, eventId: string | undefined): ReadSignature
   return { scheme: 'gateway', timestamp: Number(time), eventId, prefix: `${time}.`, signatures };
 }
 
-/** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md#signature-scheme */
+/** Scheme of https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md#signature-scheme. */
 function readStandard(header: string, id: string | undefined, time: string | undefined): ReadSignature | Fault {
   if (id === undefined || time === undefined) {
     return {
@@ -124,7 +124,7 @@ function headerOf(headers: WebhookHeaders, name: string): string | undefined {
   return value?.join(name === STANDARD_SIGNATURE ? ' ' : ',');
 }
 
-/** Returns the fault of an invalid secret; undefined for a valid secret. */
+/** Returns the reason why a secret is invalid; undefined for a valid secret. */
 export function secretFault(secret: unknown): Fault | undefined {
   const suggestion = 'Pass the WEBHOOK_SECRET of the service: whsec_ and base64, without any other characters.';
   const fault = (message: string): Fault => ({ reason: 'invalid_secret', message, suggestion });
@@ -139,7 +139,7 @@ export function secretFault(secret: unknown): Fault | undefined {
   return undefined;
 }
 
-/** Returns true if one of the signatures matches these bytes with one of the secrets. */
+/** True if one of the signatures is the signature of the body with one of the secrets. */
 export async function isSigned(
   { scheme, prefix, signatures }: ReadSignature,
   body: Uint8Array,
@@ -177,7 +177,7 @@ export async function signatureHeaders(
 }
 
 function importKey(scheme: ReadSignature['scheme'], secret: string, use: 'sign' | 'verify') {
-  // The key of the gateway scheme is the whole text; that of Standard Webhooks is the decoded part after the prefix.
+  // The gateway scheme uses the whole secret as key, Standard Webhooks the decoded part after the prefix.
   const bytes =
     scheme === 'gateway' ? new TextEncoder().encode(secret) : bytesOfBase64(secret.slice(SECRET_PREFIX.length));
   return subtle().importKey('raw', copyOf(bytes), { name: 'HMAC', hash: 'SHA-256' }, false, [use]);

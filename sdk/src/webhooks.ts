@@ -17,6 +17,7 @@ import {
 /** Raw, unparsed body of a request. */
 export type RawBody = string | Uint8Array | ArrayBuffer;
 
+/** Options of `verify` and `check`. */
 export interface VerifyOptions {
   /** Maximum difference between signature time and current time, in seconds. Default 300; `Infinity` for recorded requests. */
   toleranceSeconds?: number | undefined;
@@ -36,7 +37,7 @@ export type WebhookCheck =
     }
   | ({ ok: false } & Fault);
 
-/** Parameters of `sign`: an event or its text, and the secrets. */
+/** Parameters of `sign`: an event or its JSON text, and the secrets. */
 export interface SignParams {
   /** Event, whose compact JSON becomes the body. */
   payload?: WebhookEvent | undefined;
@@ -60,10 +61,9 @@ export interface SignedWebhook {
 const DEFAULT_TOLERANCE_SECONDS = 300;
 
 /**
- * Verifies a webhook request and returns its event. Throws WebhookVerificationError, whose `reason` is the cause, if the
- * request is not genuine. `rawBody` must be the raw body, because JSON that was parsed and serialized again has other bytes.
- * Pass several secrets during a rotation. Events of an unknown `type` are
- * returned unchanged, so your handler should ignore unknown types.
+ * Verifies a webhook request and returns its event. If the verification fails, throws WebhookVerificationError with the `reason`.
+ * `rawBody` must be the raw body, because JSON that was parsed and serialized again has other bytes. Pass several secrets during a
+ * rotation. Returns events of an unknown `type` unchanged, so your handler should ignore unknown types.
  */
 export async function verify(
   rawBody: RawBody,
@@ -76,7 +76,7 @@ export async function verify(
   return eventOf(bytesOf(rawBody), checked.eventId);
 }
 
-/** Verifies the signature of a request and returns the result without throwing. Does not parse the body. */
+/** Verifies the signature of a request, and returns the result instead of throwing. Does not parse the body. */
 export async function check(
   rawBody: RawBody,
   headers: WebhookHeaders,
@@ -90,13 +90,13 @@ export async function check(
   if ('reason' in read) return { ok: false, ...read };
   if (!(await isSigned(read, bytesOf(rawBody), secrets))) return { ok: false, ...wrongSignature() };
   const ageSeconds = Math.floor(now / 1000) - read.timestamp;
-  // Negated comparison, so that a tolerance of NaN rejects every signature.
+  // Negates the comparison, so that a tolerance of NaN rejects every signature.
   if (!(Math.abs(ageSeconds) <= toleranceSeconds)) return { ok: false, ...stale(ageSeconds, toleranceSeconds) };
   const { scheme, timestamp, eventId } = read;
   return { ok: true, scheme, timestamp, eventId };
 }
 
-/** Signs a request like the service, for tests of a webhook handler. Throws TypeError for invalid arguments. */
+/** Signs a webhook request as the service does, for tests of a webhook handler. Throws TypeError for invalid arguments. */
 export async function sign({ payload, rawBody, secret, timestamp, eventId }: SignParams): Promise<SignedWebhook> {
   if ((payload === undefined) === (rawBody === undefined)) throw new TypeError('give either payload or rawBody');
   const secrets = secretsOf(secret);
@@ -109,6 +109,7 @@ export async function sign({ payload, rawBody, secret, timestamp, eventId }: Sig
   return { headers: { 'content-type': 'application/json', ...signed }, body };
 }
 
+/** Functions that verify webhooks, and create signed samples for tests. */
 export const webhooks = { verify, check, sign, sampleEvent };
 
 function secretsOf(secret: string | readonly string[]): readonly string[] | Fault {
@@ -117,7 +118,7 @@ function secretsOf(secret: string | readonly string[]): readonly string[] | Faul
   return fault ?? (secrets as readonly string[]);
 }
 
-// Not instanceof, because test runners have several realms.
+// Does not use instanceof, because the body can come from another realm, as in test runners.
 function isRaw(body: unknown): body is RawBody {
   return typeof body === 'string' || ArrayBuffer.isView(body) || isBuffer(body);
 }
@@ -160,7 +161,7 @@ function wrongSignature(): Fault {
   };
 }
 
-/** Reads the event from a body with a correct signature. */
+/** Reads the event from a body whose signature is correct. */
 function eventOf(body: Uint8Array, namedId: string | undefined): WebhookEvent {
   let event: unknown;
   try {
