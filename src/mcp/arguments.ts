@@ -2,7 +2,7 @@ import type { JsonSchema } from '../contract/json-schema.ts';
 
 const SENT = 'sent';
 
-/** Wraps tool arguments, because the MCP package rejects non-objects and drops `__proto__` before the operation can validate. */
+/** Wraps the arguments of a tool call, because the MCP package would reject non-objects and drop `__proto__` before validation. */
 export function wrapArguments(message: unknown): unknown {
   if (!isRecord(message) || message['method'] !== 'tools/call') return message;
   const { params } = message;
@@ -10,12 +10,12 @@ export function wrapArguments(message: unknown): unknown {
   return { ...message, params: { ...params, arguments: { [SENT]: params['arguments'] } } };
 }
 
-/** Returns the original input of a tool. Absent arguments are `{}`, like an absent body over REST. */
+/** Returns the input that the client sent to a tool. Absent arguments count as `{}`, like an absent body in the REST API. */
 export function unwrapArguments(wrapped: unknown): unknown {
   return isRecord(wrapped) && SENT in wrapped ? wrapped[SENT] : {};
 }
 
-/** Removes null fields, which hosts with strict schemas send for every field that the model omits. */
+/** Removes null fields that the schema does not allow: hosts with strict schemas send null for every field that the model omits. */
 export function withoutNulls(input: unknown, { properties, additionalProperties }: JsonSchema): unknown {
   if (!isRecord(input)) return input;
   const others = typeof additionalProperties === 'object' ? additionalProperties : undefined;

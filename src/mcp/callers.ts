@@ -5,14 +5,14 @@ import type { AppDeps } from '../http/app.ts';
 
 const LOOPBACK_NAMES = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** Error for a request with an unknown host name or from a foreign page, which could use the tools through a visitor's browser. */
+/** Error for a request with an unknown host name or from a page of another site, which could use a visitor's browser. */
 export function callerError(
   { headers }: Pick<FastifyRequest, 'headers'>,
   deps: Pick<AppDeps, 'allowedHosts' | 'urls'>,
 ): GatewayError | undefined {
   const ours = [deps.urls.base, deps.urls.checkout].map((url) => new URL(url));
   const host = (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
-  // On loopback the app has already checked the host name. DNS rebinding cannot use an IP address.
+  // With `allowedHosts`, the app has already checked the host name. An IP address is safe, because DNS rebinding needs a name.
   const isKnown =
     deps.allowedHosts !== undefined ||
     LOOPBACK_NAMES.has(host) ||

@@ -11,20 +11,20 @@ import type { Envelope } from './tools.ts';
 
 const PAYMENT = 'payment';
 
-/** A call of `checkout_create` from a host that can open the checkout for its user. */
+/** A call of the tool `checkout_create` from a client that can open the checkout page for its user. */
 export interface PayableCall {
-  /** Input with an idempotency key, so that the host's repeated call does not create a second checkout. */
+  /** Input with an idempotency key, so that the client's second call, after the user's answer, creates no second checkout. */
   input: unknown;
-  /** Returns the request to open `checkoutUrl`; undefined if the user has answered it or no checkout was created. */
+  /** Returns the request to open `checkoutUrl`; undefined if the user has answered the request, or no checkout was created. */
   request(envelope: Envelope): InputRequiredResult | undefined;
 }
 
 /**
- * Returns the call if the client has declared `elicitation.url`, otherwise undefined. Clients of the 2025 protocol versions
- * declare it when they connect, so their stateless requests lack the declaration.
+ * Returns the payable call if the client has declared the capability `elicitation.url`, otherwise undefined. Clients of the 2025
+ * protocol versions declare it when they connect, so their stateless requests lack it.
  *
- * The state that the client returns is only the idempotency key. It is not signed, because changing it is the same as
- * sending another key in the input.
+ * The request state that the client returns is the idempotency key. It is not signed: a client that changes the state could as
+ * well send another key in the input.
  */
 export function payableCall(
   { server }: McpServer,

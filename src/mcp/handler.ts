@@ -12,7 +12,7 @@ import { type Envelope, describeTools } from './tools.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Creates a handler for requests of both protocol generations. `own` are the dependencies of the caller. */
+/** Creates a handler of MCP requests, for the current and the legacy protocol versions. `own`: restricted dependencies of the caller. */
 export function createHandler(deps: AppDeps): (request: Request, body: unknown, own: AppDeps) => Promise<Response> {
   const tools = describeTools(inWords(deps.sessionTtlMs));
   const { fetch } = createMcpHandler(
@@ -27,7 +27,7 @@ export function createHandler(deps: AppDeps): (request: Request, body: unknown, 
     },
     { onerror: (error) => deps.log.debug({ reason: error.message }, 'MCP request rejected') },
   );
-  // `authInfo` only carries the dependencies to the factory; the key is already checked.
+  // `authInfo` only passes the dependencies to the factory. The API key was already checked.
   return (request, body, own) =>
     fetch(request, {
       parsedBody: wrapArguments(body),

@@ -18,17 +18,17 @@ const ONE_MESSAGE = { suggestion: 'Send each message in a separate request.' };
 
 /** Serves the operations as tools of the Model Context Protocol, without state between requests. */
 export function mcpEndpoint(app: FastifyInstance, unrestricted: AppDeps): void {
-  // Imported at the first request, because the MCP packages load slowly.
+  // Imports the handler at the first request, because the MCP packages load slowly.
   let protocol: Promise<ReturnType<typeof createHandler>> | undefined;
   const load = async () => (await import('./handler.ts')).createHandler(unrestricted);
 
-  // `look` admits every key; each tool checks its own permission.
+  // The permission `look` admits every API key. Each tool checks its own permission.
   const { onRequest, handler } = admit(
     unrestricted,
     { access: 'look', pages: 'known' },
     async (request, reply, deps) => {
       const { body } = request;
-      // Protocol version 2025-06-18 removed batches, and a batch would bypass the rate limits, which count requests.
+      // Rejects batches, which version 2025-06-18 of the protocol removed: a batch would bypass the rate limits.
       if (Array.isArray(body)) throw new GatewayError('invalid_input', 'Batches are not accepted.', ONE_MESSAGE);
       const tool = (body as { params?: { name?: unknown } } | undefined | null)?.params?.name;
       if (TOOL_NAMES.has(tool)) request.log = request.log.child({ tool });
@@ -48,7 +48,7 @@ export function mcpEndpoint(app: FastifyInstance, unrestricted: AppDeps): void {
   });
 }
 
-/** JSON-RPC error for a request that is rejected before MCP handles it, with the API error as data. */
+/** Sends a JSON-RPC error for a request that was rejected before MCP handled it. The `data` is the API error. */
 function sendRpcError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = inOrigin(request, () => refusalOf(error, request.log));
   const { suggestion = '' } = refusal.details;

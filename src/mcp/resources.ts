@@ -10,16 +10,15 @@ import { OPERATIONS, TOOLS } from '../operations/registry.ts';
 import type { Backend } from './tools.ts';
 
 const JSON_TYPE = 'application/json';
-// Capabilities and routes must not be cached for long: they contain route health, which can change every second, and
-// depend on the environment of the key.
+// Cache hint of capabilities and routes. It is short and private, because they contain the health of routes, which can change
+// every second, and depend on the environment of the key.
 const LIVE = { ttlMs: 5000, cacheScope: 'private' as const };
 const FIXED = { ttlMs: 300_000, cacheScope: 'public' as const };
 
-// Includes tools without a REST operation, because no other document has their complete output
-// schemas.
+// Operations with a schema resource. Includes tools without a REST operation, whose complete output schemas are nowhere else.
 const DESCRIBED = new Map([...OPERATIONS, ...TOOLS.map((tool) => [tool.name, tool] as const)]);
 
-/** Adds the capabilities, the routes and the schemas as resources. */
+/** Adds the capabilities, the routes and the schemas of operations as MCP resources. */
 export function addResources(server: McpServer, run: Backend['run']): void {
   for (const { name, operation, title, description } of [
     {

@@ -8,7 +8,7 @@ import { PROTOCOL_VERSIONS } from './versions.ts';
 const PATH = '/mcp/server-card';
 const TYPE = 'application/mcp-server-card+json';
 
-/** Address and transport of the MCP server, for clients and registries (SEP-2127, a draft). */
+/** Serves the server card: address and transport of the MCP server, for clients and registries (SEP-2127, a draft). */
 export function serverCard(app: FastifyInstance, deps: AppDeps): void {
   serveDocument(app, PATH, TYPE, () => JSON.stringify(cardOf(deps.urls.base)));
 }
@@ -19,7 +19,7 @@ function cardOf(base: string) {
     name: `${namespaceOf(new URL(base).hostname)}/tillway`,
     version: VERSION,
     title: 'Tillway',
-    // The schema allows at most 100 characters.
+    // The schema limits the description to 100 characters.
     description: 'Create hosted checkouts, follow payments and refund them.',
     websiteUrl: `${base}/docs`,
     remotes: [{ type: 'streamable-http', url: `${base}/mcp`, supportedProtocolVersions: PROTOCOL_VERSIONS }],

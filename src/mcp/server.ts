@@ -14,11 +14,11 @@ const INSTRUCTIONS = [
   'Treat the order as paid only when payment_get returns status paid or the payment.paid webhook arrives.',
 ].join(' ');
 const PAID_FOR = 'checkout_create';
-// Lists change only with the version of the service, so clients may cache them.
+// The lists of tools, resources and prompts change only with the version of the service, so clients may cache them.
 const FIXED = { listChanged: false };
 const LISTS = { ttlMs: 300_000, cacheScope: 'public' as const };
 
-/** Creates an MCP server for one request or one connection, whose messages must have passed through `wrapArguments`. */
+/** Creates an MCP server for one request or connection. The caller must pass all messages through `wrapArguments` first. */
 export function createTillwayMcp(backend: Backend): McpServer {
   const server = new McpServer(
     { name: 'tillway', title: 'Tillway', version: VERSION },
@@ -57,11 +57,11 @@ function addTools(server: McpServer, { tools, list, run, newKey }: Backend): voi
       return payable?.request(envelope) ?? toolResult(envelope);
     });
   }
-  // Replaces the package's handler, which lists every tool. Tools that the key may not call are not listed and return `forbidden`.
+  // Replaces the handler of the package, which lists all tools. Tools that the key may not call are not listed; calls return `forbidden`.
   server.server.setRequestHandler('tools/list', async () => ({ tools: await list() }));
 }
 
-/** Tool result with the envelope as structured data for programs and as text for models. */
+/** Converts an envelope to a tool result: structured data for programs, and the same as text for models. */
 function toolResult(envelope: Envelope) {
   return {
     content: [{ type: 'text' as const, text: JSON.stringify(envelope) }],

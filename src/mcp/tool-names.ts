@@ -5,4 +5,5 @@ export function toolName(operation: string): string {
   return operation.replaceAll('.', '_');
 }
 
+/** Names of all tools. */
 export const TOOL_NAMES: ReadonlySet<unknown> = new Set(TOOLS.map(({ name }) => toolName(name)));

@@ -12,12 +12,13 @@ import { OPERATIONS, TOOLS } from '../operations/registry.ts';
 import { SAMPLE_PROVIDER_SECRET } from '../operations/webhook-samples.ts';
 import { toolName } from './tool-names.ts';
 
-/** Result of an operation: the response body of the REST API for an action. */
+/** Result of a tool call, in the form of the response body of an action in the REST API. */
 export type Envelope =
   { ok: true; action: string; result: unknown } | { ok: false; action: string; error: ActionError };
 
 type Listed = Pick<ListedTool, 'name' | 'inputSchema'> & { outputSchema: NonNullable<ListedTool['outputSchema']> };
 
+/** An operation as an MCP tool; `schema` is the JSON Schema of its input. */
 export interface Tool {
   operation: Operation;
   schema: JsonSchema;
@@ -25,17 +26,17 @@ export interface Tool {
   listed: Listed & { title: string; description: string; annotations: Annotations };
 }
 
-/** Implementation of the tools: the service itself, or `tillway mcp`, which forwards calls to a service. */
+/** Implementation of the tools. The service has one, and so has `tillway mcp`, which forwards calls to a service. */
 export interface Backend {
   tools: readonly Tool[];
   /** Returns the entries of the tools that the caller's key may call. */
   list(): Promise<Pick<ListedTool, 'name' | 'inputSchema'>[]>;
   newKey(): string;
-  /** Runs an operation with the input of the caller. Errors are also returned as envelopes. */
+  /** Runs an operation with the input of the caller. Returns errors as envelopes, too. */
   run(operation: Operation, sent: unknown): Promise<Envelope>;
 }
 
-/** Returns all tools in a fixed order. `lifetime` is the time that a session waits for its buyer, as text. */
+/** Creates the descriptions of all tools, in a fixed order. `lifetime` is the time until a session expires, as text. */
 export function describeTools(lifetime: string): readonly Tool[] {
   return TOOLS.map((operation) => {
     const { name, annotations } = operation;
@@ -55,12 +56,12 @@ export function describeTools(lifetime: string): readonly Tool[] {
   });
 }
 
-/** JSON Schema of an action's envelope, for success and error. */
+/** JSON Schema of the envelope of an operation, for success and error. */
 function envelopeSchema({ name, output }: Operation): JsonSchema {
   const { properties, required = [] } = jsonSchemaOf(output, 'output');
   const statuses = properties?.['status']?.enum;
-  // Contains only required fields and statuses, because twelve complete schemas would fill much of a model's context.
-  // `gateway://schema/{operation}` has the complete schemas.
+  // Contains only the required fields and the statuses, because the complete schemas of all tools would fill much of a model's
+  // context. The resource `gateway://schema/{operation}` has the complete schemas.
   const result = { type: 'object', ...(statuses && { properties: { status: { enum: statuses } } }), required };
   return {
     type: 'object',
@@ -69,19 +70,19 @@ function envelopeSchema({ name, output }: Operation): JsonSchema {
   };
 }
 
-/** Validator that accepts everything, because the operation validates the input with better messages than the package. */
+/** Validator that accepts every input, because the operation validates the input itself, with better messages than the package. */
 export const ACCEPT_ALL: jsonSchemaValidator = {
   getValidator: <Value>(): JsonSchemaValidator<Value> => {
     return (value) => ({ valid: true, data: value as Value, errorMessage: undefined });
   },
 };
 
-/** Wraps a schema in the format of the package, which does not validate with it. */
+/** Converts a JSON Schema to the format of the package. The package lists the schema, but does not validate with it. */
 export function advertisedSchema(schema: object): StandardSchemaWithJSON {
   return fromJsonSchema({ ...schema }, ACCEPT_ALL);
 }
 
-// Repeats the sample secret, which is also in the resources, because some hosts give models no access to resources.
+// The description contains the sample secret, although the resources do too, because some hosts give models no access to resources.
 const SIGNING = `To sign: signature is t=<unix seconds>,v1=<hex HMAC-SHA256 of t, a full stop and payload as compact JSON in the key order sent, without null fields>, keyed with the text ${SAMPLE_PROVIDER_SECRET} (webhooks.verifySample). `;
 
 const NAMES = [...OPERATIONS.keys(), ...TOOLS.map(({ name }) => name)].filter((name) => name.includes('.'));
@@ -93,7 +94,7 @@ function descriptionOf({ name, description, next }: Operation, lifetime: string)
     'webhook.verify_sample': SIGNING,
   };
   const text = `${description} ${more[name] ?? ''}Next: ${next}`;
-  // Replaces the REST names that the descriptions in the registry use.
+  // Replaces the REST names in the descriptions of the registry with tool names and resource names.
   return text
     .replaceAll('getPayment', 'payment_get')
     .replace(/\bwebhooks\.(\w+)/g, 'webhooks.$1 of gateway://capabilities')

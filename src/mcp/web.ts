@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-// Headers that are not copied: Node manages the connection headers, and the app sets Cache-Control.
+// Response headers that are not copied: Node sets the headers of the connection, and the app sets Cache-Control.
 const NOT_COPIED = new Set(
   'cache-control connection keep-alive proxy-connection te trailer transfer-encoding upgrade'.split(' '),
 );
 
-/** Answers a Fastify request with a fetch handler. `url` is the public URL of the request. */
+/** Answers a Fastify request with a handler of web requests. `url` is the public URL of the request. */
 export async function answerWith(
   handle: (request: Request) => Promise<Response>,
   url: string,
@@ -20,7 +20,7 @@ export async function answerWith(
     .send(isStream ? answer.body : await answer.text());
 }
 
-/** Web request without a body, which is already parsed. Aborted when the client disconnects. */
+/** Converts a Fastify request to a web request without the body, which is already parsed. Aborts it if the client disconnects. */
 function webRequest(url: string, request: FastifyRequest, reply: FastifyReply): Request {
   const disconnected = new AbortController();
   reply.raw.once('close', () => {

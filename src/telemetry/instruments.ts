@@ -11,7 +11,7 @@ const BATCH_SETS = [1, 2, 5, 10, 20, 50, 100, 200];
 const BY_INSTANCE = 'Counted by this instance since its start: sum over instances.';
 const OF_DATABASE = 'Read from the database, so equal on all instances: take the maximum over instances, not the sum.';
 
-/** All metrics of Tillway and of the process, in a separate registry. */
+/** Creates all metrics of Tillway and of the process, in a registry of their own. */
 export function createInstruments() {
   const register = new Registry();
   const registers = [register];
@@ -112,7 +112,7 @@ function paymentsOf({ counter, histogram }: Create) {
   };
 }
 
-/** Gauges of the database, the routes and this process. */
+/** Creates the gauges of the database, the routes and this process. */
 function statesOf({ gauge }: Create) {
   const ofDatabase = (name: string, help: string, labelNames?: string[]) =>
     gauge(name, `${help} ${OF_DATABASE}`, labelNames);

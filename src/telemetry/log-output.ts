@@ -1,12 +1,12 @@
 import sonicBoom from 'sonic-boom';
 
-/** Size of the buffer for a slow reader, in bytes: some thousand lines. Further lines are lost. */
+/** Size of the buffer for a slow reader, in bytes. It contains some thousand lines; further lines are lost. */
 const MAX_WAITING = 1024 * 1024;
 
 /**
- * Writes to a file descriptor outside the event loop, so that no reader blocks the service or its exit. If the reader is gone or
- * hangs, or the disk is full, 1 MiB is buffered and further lines are lost. Every line retries; `onLost` gets the number of lost
- * lines once writing succeeds again.
+ * Creates a log output that writes to a file descriptor in a thread of its own, so that a slow reader does not block the service
+ * or its exit. If a write fails or blocks, 1 MiB is buffered and further lines are lost. Each line retries the write; when it
+ * succeeds again, `onLost` receives the number of lost lines.
  */
 export function createLogOutput(fd: number, onLost: (lines: number) => void) {
   let lost = 0;
@@ -14,11 +14,11 @@ export function createLogOutput(fd: number, onLost: (lines: number) => void) {
   const output = new sonicBoom.SonicBoom({
     fd,
     maxLength: MAX_WAITING,
-    // The pipe is full and reports that instead of blocking.
+    // Called if the pipe is full and reports that instead of blocking.
     retryEAGAIN: () => (isFull = true),
   });
   output.on('write', () => (isFull = false));
-  // The next line retries the write.
+  // Ignores the error, because the next line retries the write.
   output.on('error', () => undefined);
   output.on('drop', () => {
     lost++;
@@ -32,10 +32,10 @@ export function createLogOutput(fd: number, onLost: (lines: number) => void) {
   });
   return {
     write: (line: string) => void output.write(line),
-    /** Waits at most `ms` until all lines are written. Resolves with false if a write is still blocked. Only the reader or SIGKILL can end such a write. */
+    /** Waits at most `ms` until all lines are written. Resolves with false if a write still blocks; only its reader or SIGKILL can end it. */
     settle(ms: number): Promise<boolean> {
       return new Promise((resolve) => {
-        // Waits one more turn, because after a blocked event loop the result of a write arrives after the timers.
+        // Waits one more turn of the event loop: after a blocked loop, timers run before the result of a write arrives.
         const patience = setTimeout(() => setImmediate(() => resolve(isFull)), ms);
         output.flush(() => {
           clearTimeout(patience);

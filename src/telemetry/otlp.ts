@@ -24,7 +24,7 @@ import { endsWithin } from './time-limit.ts';
 import type { Span, SpanStart, Tracing } from './tracing.ts';
 
 interface TracingSettings {
-  /** Address for spans, as OTLP over HTTP. */
+  /** URL of the collector that receives spans as OTLP over HTTP. */
   url: string;
   headers: Record<string, string>;
   serviceName: string;
@@ -36,14 +36,14 @@ interface Log {
   warn(fields: object, message: string): void;
 }
 
-// Spans that do not fit are dropped: requests never wait for a collector, and memory is bounded.
+// Maximum number of waiting spans. Further spans are dropped, so that requests never wait for the collector.
 const MAX_WAITING = 4096;
 const MAX_BATCH = 512;
 const SEND_EVERY_MS = 1000;
 const SEND_TIMEOUT_MS = 5000;
 const MAX_VALUE_LENGTH = 256;
 
-/** Traces through OpenTelemetry; `version` is that of the program. */
+/** Creates tracing with OpenTelemetry; `version` is the version of Tillway. */
 export function createTracing(
   settings: TracingSettings,
   version: string,
@@ -95,7 +95,7 @@ function asSpan(span: ApiSpan): Span {
     traceParent: textOf(span.spanContext()),
     set: (attributes) => void span.setAttributes(attributes),
     fail: (kind) => void span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', kind),
-    // Without an origin, because the timer that the processor starts outlives the request.
+    // Runs without an origin, because the processor starts a timer that outlives the request.
     end: () => runWithoutOrigin(() => span.end()),
   };
 }
@@ -120,7 +120,7 @@ function samplerOf({ name, parentBased, ratio }: TracingSettings['sampler']): Sa
   return parentBased ? new ParentBasedSampler({ root: sampler }) : sampler;
 }
 
-/** Logs when sending begins to fail, and when it succeeds again. */
+/** Wraps an exporter: logs when the export begins to fail, and when it succeeds again. */
 function complaining(exporter: SpanExporter, log: Log): SpanExporter {
   let failing = false;
   return {

@@ -2,34 +2,36 @@ import { type Origin, currentOrigin, runWithOrigin } from './origin.ts';
 
 type Attributes = Record<string, string | number | boolean>;
 
+/** Parameters of a new span. */
 export interface SpanStart {
-  /** Name of the span, of bounded cardinality: no ids. */
+  /** Name of the span. It has a bounded number of values, so it must not contain ids. */
   name: string;
   kind?: 'server' | 'client' | 'producer' | 'internal';
-  /** Attributes of the span: no personal data, no secret, no query. */
+  /** Attributes of the span. They must not contain personal data, secrets or queries. */
   attributes?: Attributes;
-  /** W3C `traceparent`; the current span by default. Null or an invalid value begins a new trace. */
+  /** Parent span as W3C `traceparent`; by default the current span. Null or an invalid value begins a new trace. */
   parent?: string | null;
 }
 
+/** A span in progress. */
 export interface Span {
   /** The span as W3C `traceparent`. */
   readonly traceParent: string;
   set(attributes: Attributes): void;
-  /** Marks the span as failed; `kind` has bounded cardinality. */
+  /** Marks the span as failed; `kind` must have a bounded number of values. */
   fail(kind: string): void;
   /** Ends the span. Must be called once. */
   end(): void;
 }
 
-/** Destination of spans; undefined without tracing. */
+/** Factory of spans. Code that traces receives undefined if tracing is disabled. */
 export interface Tracing {
   begin(start: SpanStart): Span;
-  /** Sends the waiting spans, for at most `limitMs`. Never rejects. */
+  /** Sends the waiting spans, and waits at most `limitMs` for that. Never rejects. */
   stop(limitMs: number): Promise<void>;
 }
 
-/** Runs `work` within a span, if there is tracing. */
+/** Runs `work` within a new span; without `tracing`, runs only `work`. */
 export function traced<Result>(
   tracing: Tracing | undefined,
   start: SpanStart,
@@ -50,7 +52,7 @@ async function within<Result>(span: Span, work: (span: Span) => Promise<Result>)
   }
 }
 
-/** Kind of an error without its message, which can contain input of buyers. */
+/** Code or name of an error. Excludes the message, which can contain input of buyers. */
 function kindOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   const { code } = error as { code?: unknown };
