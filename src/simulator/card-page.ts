@@ -7,9 +7,10 @@ import type { Charge } from './simulator-store.ts';
 type CardField = 'number' | 'expiry' | 'cvc' | 'name';
 type CardFields = Record<CardField, string>;
 
+/** State of the card form: the instrument of its test number, the values to show, and a problem per invalid field. */
 export interface CardForm {
   instrument: Instrument | undefined;
-  /** Values shown again in the page: never data of a card that could be real. */
+  /** Values that the page shows again. They never contain data of a card that could be real. */
   values: CardFields;
   problems: Partial<CardFields>;
 }
@@ -17,13 +18,13 @@ export interface CardForm {
 const NO_VALUES: CardFields = { number: '', expiry: '', cvc: '', name: '' };
 export const EMPTY_CARD_FORM: CardForm = { instrument: undefined, values: NO_VALUES, problems: {} };
 
-/** The form that the link of a test number opens. */
+/** The form after a click on a test number: filled in completely. */
 export function filledCardForm(instrument: Instrument): CardForm {
   const values = { number: spacedCard(instrument.cardNumber), expiry: '12 / 34', cvc: '123', name: 'Test Buyer' };
   return { instrument, values, problems: {} };
 }
 
-/** Checks a sent form. It accepts the test numbers only, and drops all fields of any other number. */
+/** Checks a sent form. Accepts only test numbers; for any other number, drops all fields. */
 export function readCardForm(form: URLSearchParams, now: Instant): CardForm {
   const field = (name: CardField) => form.get(name)?.trim() ?? '';
   const instrument = instrumentByCard(field('number'));
@@ -32,7 +33,7 @@ export function readCardForm(form: URLSearchParams, now: Instant): CardForm {
   if (!isValidExpiry(field('expiry'), now)) problems.expiry = 'Enter a month and a year to come, such as 12 / 34.';
   if (!/^\d{3,4}$/.test(field('cvc'))) problems.cvc = 'Enter any 3 or 4 digits.';
   if (field('name') === '') problems.name = 'Enter any name.';
-  // A buyer can type a real number into a wrong field, so the page shows only the test number again.
+  // Shows only the test number again, because a buyer can type a real card number into a wrong field.
   return { instrument, values: { ...NO_VALUES, number: spacedCard(instrument.cardNumber) }, problems };
 }
 
@@ -61,7 +62,7 @@ export function cardForm(charge: Charge, form: CardForm): Html {
     </form>`;
 }
 
-// Autofill is off on purpose: a browser must not offer a real card here.
+// Disables autofill, so that the browser does not offer a real card.
 function textField(field: CardField, { values, problems }: CardForm): Html {
   const problem = problems[field];
   const [label, hint] = FIELDS[field];
@@ -83,7 +84,7 @@ function textField(field: CardField, { values, problems }: CardForm): Html {
   </div>`;
 }
 
-/** The test card numbers, each a link that fills in the form. */
+/** List of the test card numbers. Each is a link that fills in the form. */
 export function testNumbers({ instrument }: CardForm): Html {
   return html`<details class="numbers" ${!instrument && html`open`}>
     <summary>Test card numbers</summary>

@@ -23,7 +23,7 @@ export interface SimulatorDeps {
 
 type NewCharge = Omit<ChargeOrder, 'currency' | 'buyer_email'>;
 
-/** Accepts a charge, once per id. Throws GatewayError `invalid_state` if the charge is refused, or was refused before. */
+/** Accepts a charge; the same id creates one charge only. Throws GatewayError `invalid_state` if the charge is or was refused. */
 export async function acceptCharge(deps: SimulatorDeps, order: ChargeOrder): Promise<Charge> {
   const tag = handoffTagOf(order.buyer_email);
   if (tag === 'handoff_down')
@@ -41,7 +41,7 @@ const DECLINE_REASONS: Record<Charge['kind'], string> = {
   local: 'transfer_rejected',
 };
 
-/** Applies the outcome that the buyer chose, and queues its callbacks. Does nothing if the charge is not open any more. */
+/** Applies the test outcome that the buyer chose, and queues its callbacks. Does nothing if the charge is no longer open. */
 export function payCharge(deps: SimulatorDeps, charge: Charge, instrument: Instrument): Promise<void> {
   return changeCharge(deps, charge, async (current) => {
     if (current.status !== 'open') return [];
@@ -59,7 +59,7 @@ export function payCharge(deps: SimulatorDeps, charge: Charge, instrument: Instr
   });
 }
 
-/** The captured charge of a refund; captures it if only `webhook.verify_sample` reported the payment. */
+/** The captured charge of a refund. If only `webhook.verify_sample` reported the payment as paid, creates or captures the charge. */
 export async function capturedCharge(deps: SimulatorDeps, order: NewCharge): Promise<Charge> {
   const charge = await createOnce(deps, { ...newCharge(deps, order, 'paid'), captured: order.total });
   await changeCharge(deps, charge, (current) =>
@@ -68,7 +68,7 @@ export async function capturedCharge(deps: SimulatorDeps, order: NewCharge): Pro
   return charge;
 }
 
-/** Cancels the charge for a buyer who leaves without paying, and queues the callback about it. */
+/** Cancels the charge because the buyer leaves without paying, and queues the callback that reports it. */
 export function cancelChargeByBuyer(deps: SimulatorDeps, charge: Charge): Promise<void> {
   return changeCharge(deps, charge, (current) => {
     if (current.status !== 'open') return [];
@@ -77,7 +77,7 @@ export function cancelChargeByBuyer(deps: SimulatorDeps, charge: Charge): Promis
   });
 }
 
-/** Cancels the charge for the merchant. If it is captured already, reports the capture again. */
+/** Cancels the charge at the request of the gateway. If the charge is already captured, reports the capture again. */
 export function cancelCharge(deps: SimulatorDeps, charge: Charge): Promise<void> {
   return changeCharge(deps, charge, (current) => {
     const { status } = current;
@@ -86,7 +86,7 @@ export function cancelCharge(deps: SimulatorDeps, charge: Charge): Promise<void>
   });
 }
 
-/** Captures the charge before its callback is sent. Returns false for a cancelled charge, whose callback must not be sent. */
+/** Captures a charge whose capture callback is due. Returns false for a cancelled charge, whose callback must not be sent. */
 export async function captureLate(deps: SimulatorDeps, charge: Charge): Promise<boolean> {
   let isCancelled = false;
   await changeCharge(deps, charge, (current) => {
@@ -98,7 +98,7 @@ export async function captureLate(deps: SimulatorDeps, charge: Charge): Promise<
   return !isCancelled;
 }
 
-/** Commits the writes that `decide` returns for the current charge; decides again after a conflict with another request. */
+/** Commits the writes that `decide` returns for the current charge. After a conflict, calls `decide` again. */
 export async function changeCharge(
   { store }: SimulatorDeps,
   { reference }: Charge,
@@ -113,7 +113,7 @@ export async function changeCharge(
   }));
 }
 
-/** Queues a callback; each copy is a separate row with the same event. */
+/** Queues a callback. Each copy is a separate row with the same event. */
 export function queueEvent(
   deps: SimulatorDeps,
   charge: Charge,
@@ -137,12 +137,12 @@ function queueUpdate(deps: SimulatorDeps, charge: Charge, step: CallbackStep): W
 
 function queuePayout(deps: SimulatorDeps, charge: Charge): Write[] {
   if (deps.settlementDelayMs === 0) return [];
-  // The full amount, because the provider does not deduct the gateway's fee.
+  // Pays out the full amount, because the provider does not deduct the gateway's fee.
   const event = { type: 'charge.settled', payout: `po_${hex(deps, EVENT_BYTES)}`, amount: charge.amount } as const;
   return queueEvent(deps, charge, event, { dueAt: deps.now() + deps.settlementDelayMs });
 }
 
-/** Stores a charge unless its payment has one already, and returns the stored one. */
+/** Stores a charge unless its payment already has a charge, and returns the stored charge. */
 async function createOnce({ store }: SimulatorDeps, charge: Charge): Promise<Charge> {
   await store.write(charge.reference, [insertCharge(charge)]);
   return (await store.chargeOfPayment(charge.paymentId))!;
@@ -168,7 +168,7 @@ function newCharge(deps: SimulatorDeps, order: NewCharge, status: Charge['status
   };
 }
 
-/** Cents that the provider captures at once, which for a short payment are less than the total. */
+/** Cents that the provider captures at once. For the test outcome with a wrong amount, less than the total. */
 function capturedBy({ status, callbacks }: InstrumentScript, { total }: Charge): number {
   const short = callbacks.find(({ shortBy }) => shortBy !== undefined)?.shortBy;
   if (short !== undefined) return Math.max(0, total - short);

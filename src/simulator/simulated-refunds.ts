@@ -9,7 +9,7 @@ export interface RefundScript {
   cents: number;
   outcome: string;
   status: ChargeRefund['status'];
-  /** State in the first answer, if it differs from the recorded one; `lost`: the connection ends without an answer. */
+  /** State in the first answer, if it differs from the stored state; `lost`: the connection closes without an answer. */
   firstAnswer?: RefundState | 'lost';
   callback?: { outcome: 'succeeded' | 'failed'; afterMs: number };
 }
@@ -19,7 +19,7 @@ const DECLINED = 'refund_declined';
 const SENT_BACK = 'account_closed';
 const AT_ONCE: Omit<RefundScript, 'cents'> = { outcome: 'It succeeds at once.', status: 'succeeded' };
 
-/** Every test outcome of a refund: behaviour and documentation follow this table. Other cents succeed at once. */
+/** All test outcomes of refunds; behaviour and documentation are derived from this table. Other cents succeed at once. */
 export const REFUND_SCRIPTS: readonly RefundScript[] = [
   {
     cents: 1,
@@ -59,7 +59,7 @@ interface AcceptedRefund {
   answer?: RefundScript['firstAnswer'];
 }
 
-/** Refunds once per id. Throws GatewayError `invalid_state` for too high an amount, or an id of a different refund. */
+/** Accepts a refund; the same id refunds once. Throws GatewayError `invalid_state` if the amount is too high or the id is taken. */
 export async function acceptRefund(deps: SimulatorDeps, charge: Charge, order: RefundOrder): Promise<AcceptedRefund> {
   const { refund: id, amount } = order;
   let taken: AcceptedRefund | undefined;
@@ -87,13 +87,14 @@ export async function acceptRefund(deps: SimulatorDeps, charge: Charge, order: R
   return taken!;
 }
 
+/** The refund of a charge; throws GatewayError `not_found`. */
 export async function refundOf({ store }: SimulatorDeps, { reference }: Charge, id: string): Promise<ChargeRefund> {
   const refund = await store.refund(id);
   if (refund?.reference === reference) return refund;
   throw new GatewayError('not_found', 'The simulated provider has no such refund of this charge.');
 }
 
-/** Records the outcome of a refund before its callback reports it. Money of a failed refund can be refunded again. */
+/** Stores the outcome of a refund before its callback reports it. The money of a failed refund can be refunded again. */
 export function setRefundState(
   deps: SimulatorDeps,
   charge: Charge,
@@ -124,7 +125,7 @@ function queueOutcome(
   return queueEvent(deps, charge, event, { dueAt: deps.now() + afterMs });
 }
 
-/** The reason of a refund that fails from this status. */
+/** Reason of a failed refund, by the status before the failure. */
 function reasonOf(status: ChargeRefund['status']): string {
   return status === 'succeeded' ? SENT_BACK : DECLINED;
 }

@@ -10,21 +10,22 @@ const POLL_MS = 500;
 const PAGE = 100;
 const WIDTH = 8;
 const TIMEOUT_MS = 10_000;
-// Longer than the callbacks of one charge can take.
+// Lease of a claimed callback. Longer than the callbacks of one charge can take.
 const LEASE_MS = 60_000;
-/** Delay after each attempt that was not acknowledged; after the last attempt the callback is given up. */
+/** Delays after failed attempts. After the last attempt, the callback is given up. */
 const RETRY_DELAYS_MS = [1, 5, 30, 120, 600, 1800, 3600].map((seconds) => seconds * 1000);
 
+/** Options of {@link createCallbackWorker}. */
 export interface CallbackOptions {
   callbackUrl: string;
-  /** Key of the signatures. */
+  /** Key that signs the callbacks. */
   callbackSecret: string;
-  /** Time of the signatures; a test clock does not move it. */
+  /** Real time, for the signatures; a test clock does not advance it. */
   realNow: () => number;
   log: Logger;
 }
 
-/** Sends the simulated provider's callbacks: callbacks of one charge in order, callbacks of different charges in parallel. */
+/** Creates the worker that sends the simulated provider's callbacks: in order within a charge, in parallel across charges. */
 export function createCallbackWorker(
   deps: SimulatorDeps,
   { callbackUrl, callbackSecret, realNow, log }: CallbackOptions,
@@ -41,7 +42,7 @@ export function createCallbackWorker(
         for (const callback of callbacks) {
           const { reference, attempts } = callback;
           const claimed = { ...callback, attempts: attempts + 1, dueAt: now() + LEASE_MS };
-          // If another instance has claimed the callback first, that instance continues with this charge.
+          // If another instance has claimed the callback, it also sends the further callbacks of this charge.
           if (!(await store.write(reference, [updateCallback(claimed, attempts)]))) return;
           // If the lease has expired and another worker has claimed the callback, this write changes nothing.
           await store.write(reference, [updateCallback(await deliver(claimed), claimed.attempts)]);
@@ -52,7 +53,7 @@ export function createCallbackWorker(
     return due.length;
   }
 
-  /** The callback after an attempt to deliver it. */
+  /** Attempts to deliver a callback, and returns the callback with its new status or due time. */
   async function deliver(callback: QueuedCallback): Promise<QueuedCallback> {
     const { id, reference, body, attempts } = callback;
     const charge = (await store.charge(reference))!;
@@ -64,7 +65,7 @@ export function createCallbackWorker(
     return delay === undefined ? { ...callback, status: 'dead' } : { ...callback, dueAt: now() + delay };
   }
 
-  /** Status code of the response, or the reason why there was none. */
+  /** Sends a signed callback. Returns the status code of the response, or the reason why no response arrived. */
   async function post(body: string): Promise<number | string> {
     const signature = signCallback(callbackSecret, Math.floor(realNow() / 1000), body);
     try {
@@ -85,7 +86,7 @@ export function createCallbackWorker(
   return createWorker({ name: 'simulator', log, runOnce, onWake: store.onWrite, pollMs: POLL_MS });
 }
 
-/** Applies an event to its charge before the callback reports it. Returns false if the callback must not be sent any more. */
+/** Applies an event to its charge before the callback reports the event. Returns false if the callback must not be sent. */
 async function takeEffect(deps: SimulatorDeps, charge: Charge, event: SimulatorEvent): Promise<boolean> {
   switch (event.type) {
     case 'charge.settled':

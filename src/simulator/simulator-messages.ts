@@ -39,7 +39,7 @@ const refund = z.strictObject({
 export type RefundOrder = z.output<typeof refund>;
 export const refundReader = inputReader(refund);
 
-/** State of a refund in the simulated provider's own words, which the adapter translates. */
+/** State of a refund in the simulated provider's API. The adapter converts it to a status. */
 export type RefundState = 'PENDING' | 'REFUNDED' | 'FAILED';
 
 const REFUND_STATE: Record<ChargeRefund['status'], RefundState> = {
@@ -56,7 +56,7 @@ const STATE: Record<Charge['status'], ChargeState> = {
   refunded: 'REFUNDED',
 };
 
-/** An event to report in a callback. `amount` is in cents. */
+/** An event that a callback reports. `amount` is in cents. */
 export type SimulatorEvent = { amount: number } & (
   | { type: 'charge.updated'; state: ChargeState; reason?: string | null; transaction: string | null }
   | { type: 'charge.settled'; payout: string }
@@ -79,7 +79,7 @@ export function readEvent(body: string): SimulatorEvent {
   return JSON.parse(body) as SimulatorEvent;
 }
 
-/** A charge as the API returns it; `page` is the URL of the buyer's page. */
+/** Renders a charge for the API; `page` is the URL of the page on which the buyer pays. */
 export function renderCharge(charge: Charge, page: string): Record<string, unknown> {
   const { reference, sessionId: order, paymentId, amount, status } = charge;
   const { type: _, ...state } = chargeUpdated(charge, STATE[status], amount);

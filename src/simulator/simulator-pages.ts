@@ -20,7 +20,7 @@ interface PayPath {
   Querystring: { use?: unknown };
 }
 
-/** The buyer's pages: plain pages and forms, complete without JavaScript. */
+/** Serves the pages of the buyer, which work without JavaScript. */
 export function simulatorPages(app: FastifyInstance, deps: SimulatorDeps, publicUrl: string): void {
   serveAssets(app, [STYLESHEET]);
   app.register(async (scope) => {
@@ -39,7 +39,7 @@ export function simulatorPages(app: FastifyInstance, deps: SimulatorDeps, public
       const charge = await deps.store.charge(request.params.reference);
       if (!charge) return sendPage(reply, 404, unknownPage());
       const { instrument, filled } = readPayForm(charge, form, deps.now());
-      // A second click, or a second tab, gets the redirect of the first one.
+      // Redirects without another payment if the charge was already paid, such as after a second click or in a second tab.
       if (charge.status === 'open') {
         if (!instrument) return sendPage(reply, 400, payPage(charge, filled));
         await payCharge(deps, charge, instrument);
@@ -56,14 +56,14 @@ export function simulatorPages(app: FastifyInstance, deps: SimulatorDeps, public
   });
 }
 
-/** The form with the values that a link of the list of test outcomes fills in. */
+/** Input of the pay page after a click on a link in the list of test outcomes: that outcome is filled in. */
 function prefilled(use: unknown): PayPageInput {
   const instrument = typeof use === 'string' ? instrumentById(use) : undefined;
   if (!instrument) return {};
   return { card: filledCardForm(instrument), choice: { chosen: instrument.id, problem: undefined } };
 }
 
-/** The buyer's choice; without `instrument`, `filled` contains the problem. */
+/** Reads the buyer's choice from a sent form. Without `instrument`, `filled` contains the problem. */
 function readPayForm(
   charge: Charge,
   form: URLSearchParams,
@@ -78,7 +78,7 @@ function readPayForm(
   return { instrument, filled: { choice: { chosen: '', problem: 'Choose one of the outcomes.' } } };
 }
 
-/** Sends the buyer back to the merchant. A form may redirect within its own origin only, so for another origin a page does. */
+/** Sends the buyer back to the merchant. The page's policy lets a form redirect only to its own origin; otherwise a page redirects. */
 function sendBack(request: FastifyRequest, reply: FastifyReply, charge: Charge): FastifyReply {
   const here = new URL(charge.returnUrl).host === request.headers.host;
   return here ? seeOther(reply, charge.returnUrl) : sendPage(reply, 200, returnPage(charge));

@@ -4,16 +4,16 @@ import type { Database } from '../store/database.ts';
 import type { Row, SqlValue } from '../store/keyset.ts';
 import { type Write, insertSql } from '../store/write-statement.ts';
 
-/** The simulated provider's record of one of our payments. */
+/** The simulated provider's record of a payment of the gateway. */
 export interface Charge {
   reference: string;
-  /** The gateway's own ids of the payment and its session. */
+  /** The gateway's ids of the payment and its session. */
   paymentId: string;
   sessionId: string;
   kind: RouteKind;
   merchant: string;
   product: string;
-  /** Cents: the session's amount, and the total that the buyer pays. */
+  /** The amount of the session, and the total that the buyer pays, in cents. */
   amount: number;
   total: number;
   returnUrl: string;
@@ -21,13 +21,13 @@ export interface Charge {
   /** Reason of a decline, as the simulated provider's own code. */
   reason: string | null;
   txHash: string;
-  /** Cents captured of the total, and cents refunded of the captured money. */
+  /** The captured part of the total, and the refunded part of the captured money, in cents. */
   captured: number;
   refunded: number;
   created: Instant;
 }
 
-/** The simulated provider's record of one of our refunds; `id` is the caller's own. */
+/** The simulated provider's record of a refund of the gateway; `id` is the gateway's id. */
 export interface ChargeRefund {
   id: string;
   reference: string;
@@ -48,18 +48,18 @@ export interface QueuedCallback {
   dueAt: Instant;
 }
 
-/** The simulated provider's records. */
+/** Store of the simulated provider's records. */
 export interface SimulatorStore {
   charge(reference: string): Promise<Charge | undefined>;
   chargeOfPayment(paymentId: string): Promise<Charge | undefined>;
-  /** Oldest first. */
+  /** Charges of a session, oldest first. */
   chargesOfSession(sessionId: string): Promise<Charge[]>;
   refund(id: string): Promise<ChargeRefund | undefined>;
-  /** Pending callbacks that are due, the longest due first. */
+  /** Pending callbacks that are due, oldest due time first. */
   callbacksDue(now: Instant, limit: number): Promise<QueuedCallback[]>;
-  /** Writes to the records of one charge, all or none. Returns false if a record had changed since it was read. */
+  /** Commits all writes to the records of one charge, or none. Returns false if a guard did not hold. */
   write(reference: string, writes: Write[]): Promise<boolean>;
-  /** Calls `listener` after every write of this process, which may have queued a callback. */
+  /** Calls `listener` after every write of this process, because the write can have queued a callback. */
   onWrite(listener: () => void): void;
 }
 
@@ -98,29 +98,29 @@ export function createSimulatorStore({ select, write }: Database): SimulatorStor
   };
 }
 
-/** Requires that the payment has no charge. */
+/** Guard: the payment has no charge. */
 export const insertCharge = (charge: Charge): Write => insert('simulated_payments', charge);
-/** Requires that the caller's id is new. */
+/** Guard: the id of the refund is new. */
 export const insertRefund = (refund: ChargeRefund): Write => insert('simulated_refunds', refund);
 export const insertCallback = (callback: QueuedCallback): Write => insert('simulated_callbacks', callback);
 
-/** Requires that the charge has not changed since it was read as `before`. */
+/** Guard: the charge still has the status and the refunded amount of `before`. */
 export function updateCharge({ reference, status, reason, captured, refunded }: Charge, before: Charge): Write {
   const params = [reference, status, reason, captured, refunded, before.status, before.refunded];
   return { sql: UPDATE_CHARGE, params, guard: 'overtaken' };
 }
 
-/** Requires that the refund still has the status `before`. */
+/** Guard: the refund still has the status `before`. */
 export function updateRefund({ id, status, reason }: ChargeRefund, before: ChargeRefund['status']): Write {
   return { sql: UPDATE_REFUND, params: [id, status, reason, before], guard: 'overtaken' };
 }
 
-/** Requires that the callback is pending after `attempts` attempts: `attempts` is its fencing token. */
+/** Guard: the callback is pending and has had `before` attempts; the number of attempts is its fencing token. */
 export function updateCallback({ id, status, attempts, dueAt }: QueuedCallback, before: number): Write {
   return { sql: UPDATE_CALLBACK, params: [id, status, attempts, dueAt, before], guard: 'overtaken' };
 }
 
-/** The columns have the names of the fields, in snake case. */
+/** Inserts a record. The columns have the names of its fields in snake_case. */
 function insert(table: string, record: object): Write {
   const columns = Object.keys(record).map((field) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
   const params = Object.values(record) as SqlValue[];

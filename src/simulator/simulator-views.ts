@@ -9,12 +9,12 @@ import type { Charge } from './simulator-store.ts';
 
 export const STYLESHEET = loadStyle(new URL('./assets/simulator.css', import.meta.url));
 
-// Icon with the stripes of the provider's banner.
+// Page icon with the same stripes as the banner of the pages.
 const ICON = iconOf(
   '<rect width="16" height="16" rx="4" fill="#ffcf33"/><path d="M3 13 13 3M1 8l7-7M8 15l7-7" stroke="#1c1a2b" stroke-width="2.5"/>',
 );
 
-/** Frame of the simulator's pages. It looks unlike the pages of a real provider. If `refreshTo` is set, the browser opens that URL at once. */
+/** Frame of the simulator's pages, which must not look like a real provider's. With `refreshTo`, the browser opens that URL at once. */
 function layout(title: string, body: Html, { refreshTo, wide }: { refreshTo?: string; wide?: true } = {}): Html {
   const head = html`<meta name="robots" content="noindex" />
     ${refreshTo !== undefined && html`<meta http-equiv="refresh" content="0;url=${refreshTo}" />`}`;
@@ -54,7 +54,7 @@ function row(term: string, description: string): Html {
   </div>`;
 }
 
-/** The form fields that the buyer has filled in. */
+/** The form fields that are already filled in, with their problems. */
 export interface PayPageInput {
   card?: CardForm;
   choice?: Choice;
@@ -62,7 +62,7 @@ export interface PayPageInput {
 
 const CHOICE: Choice = { chosen: 'paid', problem: undefined };
 
-/** Heading, text and button of the page of a payment method. */
+/** Heading, text and button of the pay page, by payment method. */
 const METHODS: Record<Charge['kind'], [title: string, text: string, button: string]> = {
   card: ['Pay by test card', '', ''],
   wallet: ['Approve in your test wallet', 'The test wallet holds no money.', 'Approve payment'],
@@ -73,7 +73,7 @@ const METHODS: Record<Charge['kind'], [title: string, text: string, button: stri
   ],
 };
 
-/** The page of a charge that waits for its buyer. */
+/** Page on which the buyer pays an open charge. */
 export function payPage(charge: Charge, { card = EMPTY_CARD_FORM, choice = CHOICE }: PayPageInput): Html {
   const faulty = choice.problem !== undefined || Object.keys(card.problems).length > 0;
   const body = html`<div class="columns">
@@ -97,7 +97,7 @@ const CLOSED: Record<Exclude<Charge['status'], 'open'>, [title: string, text: st
   refunded: ['Payment refunded', 'This test payment was captured and refunded.'],
 };
 
-/** The page of a charge that no longer waits for its buyer. */
+/** Page of a charge that is no longer open. */
 export function closedPage({ status, merchant, returnUrl }: Charge): Html {
   const [title, text] = CLOSED[status === 'open' ? 'pending' : status];
   const body = html`<section class="panel">
@@ -108,7 +108,7 @@ export function closedPage({ status, merchant, returnUrl }: Charge): Html {
   return layout(title, body);
 }
 
-/** Sends the buyer to another origin, to which a form must not redirect. */
+/** Page that sends the buyer to another origin, to which a form must not redirect. */
 export function returnPage({ merchant, returnUrl }: Charge): Html {
   const body = html`<section class="panel">
     <h1>Taking you back</h1>
@@ -126,7 +126,7 @@ export function unknownPage(): Html {
   return layout('No such payment', body);
 }
 
-/** The list of test outcomes, for the merchant's developer. */
+/** Page that lists all test outcomes, for the developers of the merchant. */
 export function instrumentsPage(): Html {
   const body = html`<section class="panel">
     <h1>Test outcomes</h1>
@@ -151,7 +151,9 @@ export function instrumentsPage(): Html {
       )}
     </ul>
     <h2>Refunds</h2>
-    <p class="lead">The cents of a refund decide what comes of it; with all others it succeeds at once.</p>
+    <p class="lead">
+      The cents of its amount decide the outcome of a refund. With all other cents, a refund succeeds at once.
+    </p>
     <ul class="catalogue">
       ${REFUND_SCRIPTS.map(({ cents, outcome }) => catalogueItem(undefined, `x.0${cents}`, outcome))}
     </ul>
@@ -173,7 +175,7 @@ interface Choice {
   problem: string | undefined;
 }
 
-/** The form of a wallet or a bank: the buyer chooses an outcome. */
+/** Form of the wallet and bank pages, on which the buyer chooses a test outcome. */
 function outcomeForm({ kind }: Charge, { chosen, problem }: Choice): Html {
   const [title, text, button] = METHODS[kind];
   return html`<h1>${title}</h1>

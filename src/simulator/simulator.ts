@@ -12,19 +12,20 @@ import { handoffTagOf } from './test-instruments.ts';
 
 const SLOW_ANSWER_MS = 8000;
 
+/** Options of {@link createSimulator}. */
 export interface SimulatorOptions extends Omit<SimulatorDeps, 'settlementDelayMs'>, Omit<CallbackOptions, 'realNow'> {
-  /** Time of the callbacks' signatures; by default `now`. */
+  /** Clock for the signatures of callbacks; by default `now`. */
   realNow?: CallbackOptions['realNow'];
   /** API key of the merchant's gateway. */
   apiKey: string;
   /** Origin of the buyer's pages, without a trailing slash. */
   publicUrl: string;
   settlementDelayMs?: number;
-  /** Delay of the answer to a handoff tagged `handoff_timeout`, longer than a gateway waits. Default 8 s. */
+  /** Delay of the answer to a handoff tagged `handoff_timeout`; must be longer than the gateway waits. Default 8000. */
   slowAnswerMs?: number;
 }
 
-/** A provider that moves no money. It talks to the gateway over HTTP only, and has its own tables in the same database. */
+/** Creates the simulated provider, which moves no money. It uses the gateway only over HTTP, and has its own database tables. */
 export function createSimulator(options: SimulatorOptions) {
   const { now, realNow = now, settlementDelayMs = 0 } = options;
   const deps: SimulatorDeps = { ...options, settlementDelayMs };
@@ -41,7 +42,7 @@ interface ChargePath {
   Params: { charge: string };
 }
 
-/** The provider's API, for the merchant's gateway. A charge is named by the caller's own id. */
+/** Serves the simulated provider's API, which the gateway calls. A path names a charge by the gateway's payment id. */
 function simulatorApi(
   app: FastifyInstance,
   deps: SimulatorDeps,
@@ -89,7 +90,7 @@ function simulatorApi(
 }
 
 function requireKey(request: FastifyRequest, apiKey: string): void {
-  // `timingSafeEqual` needs equal lengths, and must not reveal how much of a key is right.
+  // Compares hashes, because `timingSafeEqual` requires equal lengths.
   const given = sha256(request.headers.authorization ?? '');
   if (timingSafeEqual(given, sha256(`Bearer ${apiKey}`))) return;
   throw new GatewayError('unauthorized', 'The simulated provider does not know this API key.');

@@ -1,4 +1,4 @@
-/** State of a charge in the simulated provider's own words, which the adapter translates. */
+/** State of a charge in the simulated provider's API. The adapter converts it to a status. */
 export type ChargeState = 'CREATED' | 'PROCESSING' | 'CAPTURED' | 'DECLINED' | 'CANCELLED' | 'REFUNDED';
 
 /** One callback of a test outcome. */
@@ -6,18 +6,19 @@ export interface CallbackStep {
   state: ChargeState;
   /** Time from the buyer's click until the callback is sent, in milliseconds. */
   afterMs: number;
-  /** Age of the event when the callback is sent, in milliseconds. */
+  /** Age that the event has when the callback is sent, in milliseconds; 0 by default. */
   agedMs?: number;
-  /** Cents missing from the amount. */
+  /** Cents by which the reported amount is too low; 0 by default. */
   shortBy?: number;
   /** Number of times the same event is sent; 1 by default. */
   copies?: number;
 }
 
+/** Behaviour of a test outcome: the status of the charge and the callbacks. */
 export interface InstrumentScript {
-  /** Status of the charge right after the click. A full capture that is sent later makes it `paid` then. */
+  /** Status of the charge after the buyer's click. A later callback that reports the full capture changes it to `paid`. */
   status: 'pending' | 'paid' | 'failed';
-  /** Reason of a decline, as the simulated provider's own code; by default the code for that payment method. */
+  /** The simulated provider's code for the reason of a decline; by default, the code of the payment method. */
   reason?: string;
   callbacks: readonly CallbackStep[];
 }
@@ -29,7 +30,7 @@ export interface Instrument {
   outcome: string;
   cardNumber: string;
   script: InstrumentScript;
-  /** Script after an earlier payment of the same session was declined. */
+  /** Script to use if an earlier payment of the session was declined. */
   afterDecline?: InstrumentScript;
 }
 
@@ -37,7 +38,7 @@ const SECOND_MS = 1000;
 const PAID = script('paid', step('CAPTURED'));
 const DECLINED = script('failed', step('DECLINED'));
 
-/** Every test outcome: pages, documentation and behaviour follow this table. */
+/** All test outcomes of payments; pages, documentation and behaviour are derived from this table. */
 export const INSTRUMENTS: readonly Instrument[] = [
   {
     id: 'paid',
@@ -119,7 +120,7 @@ export const INSTRUMENTS: readonly Instrument[] = [
   },
 ];
 
-/** Tags in the buyer's email address, `anything+tag@example.com`, each of which selects an outcome of the handoff. */
+/** Tags in the buyer's email address (`anything+tag@example.com`). Each tag selects a test outcome of the handoff. */
 export const HANDOFF_TAGS = [
   {
     tag: 'handoff_error',
@@ -152,19 +153,19 @@ export function instrumentById(id: string): Instrument | undefined {
   return INSTRUMENTS.find((instrument) => instrument.id === id);
 }
 
-/** The instrument of a card number, written with or without spaces and dashes. */
+/** The instrument with a card number, which may contain spaces and dashes. */
 export function instrumentByCard(number: string): Instrument | undefined {
   const digits = number.replace(/[\s-]/g, '');
   return INSTRUMENTS.find(({ cardNumber }) => cardNumber === digits);
 }
 
-/** The known tag of an email address. */
+/** The handoff tag in an email address; undefined if the address has no known tag. */
 export function handoffTagOf(email: string): string | undefined {
   const tag = TAG.exec(email)?.[1]?.toLowerCase();
   return HANDOFF_TAGS.find((known) => known.tag === tag)?.tag;
 }
 
-/** `4242 4242 4242 4242`. */
+/** Card number in groups of four digits: `4242 4242 4242 4242`. */
 export function spacedCard(number: string): string {
   return number.replace(/(\d{4})(?=\d)/g, '$1 ');
 }
