@@ -36,7 +36,12 @@ const environmentSchema = z
       })
       .default('sqlite:./data/tillway.db'),
     DATABASE_POOL_SIZE: positive('connections')
-      .pipe(z.number().min(6, 'must be at least 6: five may write at once').max(1000, 'must be at most 1000'))
+      .pipe(
+        z
+          .number()
+          .min(6, 'must be at least 6, because several connections write at once')
+          .max(1000, 'must be at most 1000'),
+      )
       .default(10),
     MERCHANT_NAME: z.string().min(1).max(120).default('Demo merchant'),
     REDIRECT_SCHEMES: appSchemes.default([]),
@@ -100,6 +105,7 @@ function databaseOf({ DATABASE_URL: url, DATABASE_POOL_SIZE: poolSize }: Values)
 type Values = z.output<typeof environmentSchema>;
 
 const EXPOSING_URLS = ['BASE_URL', 'CHECKOUT_URL'] as const;
+/** Name of a setting that lets other machines reach the service. */
 export type ExposingSetting = 'HOST' | (typeof EXPOSING_URLS)[number] | 'TRUSTED_PROXIES';
 
 /** All settings of the service, validated. Times are in milliseconds. */
@@ -133,7 +139,7 @@ function faultOfProviders(providers: readonly ProviderInstance[], values: Values
   }
   const live = providers.find(({ environment }) => environment === 'production');
   if (!live || values.BASE_URL?.startsWith('https:')) return undefined;
-  return `BASE_URL must be the public https URL of this service, because the provider ${live.id} is of production`;
+  return `BASE_URL must be the public https URL of this service, because the provider ${live.id} takes production payments`;
 }
 
 function configOf(values: Values, providers: readonly ProviderInstance[]) {

@@ -4,6 +4,7 @@ import type { RandomBytes } from './domain/id.ts';
 /** Clock of this machine. All other code receives a clock as an argument. */
 export const systemClock: Clock = { now: () => Date.now() };
 
+/** Source of the current time. */
 export interface Clock {
   /** Milliseconds since 1970-01-01 UTC. */
   now(): number;

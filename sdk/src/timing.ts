@@ -9,6 +9,7 @@ export interface Timing {
   uuid(): string;
 }
 
+/** Time and randomness of the runtime. */
 export const realTiming: Timing = {
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {

@@ -62,7 +62,7 @@ function stripeOf(
   const id = environment === 'sandbox' ? 'stripe_test' : 'stripe';
   const secrets = variables[webhookName];
   if (secrets === undefined) {
-    const reason = 'without it, nobody could tell a callback of Stripe from a forged one';
+    const reason = 'it verifies that a callback is from Stripe';
     throw new ConfigError(`${webhookName} (webhookSecrets of ${id}) is needed with ${keyName}: ${reason}`);
   }
   const apiBase = environment === 'sandbox' ? variables['STRIPE_API_BASE'] : undefined;

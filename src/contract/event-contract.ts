@@ -15,6 +15,7 @@ import { named, rendererFrom } from './resource.ts';
 import { SAMPLE_IDS, SAMPLE_TX_HASH } from './sample-ids.ts';
 import { currency, metadata } from './session-contract.ts';
 
+/** Status of a payment as the provider reports it. */
 export const providerStatus = field.choice(
   PROVIDER_STATUSES,
   'provider_pending: accepted, not confirmed; paid: confirmed, safe to fulfil; failed.',

@@ -19,6 +19,7 @@ export interface InputReader<Output> {
   read(input: unknown, hint?: string): Output;
 }
 
+/** Creates a parser of input, whose errors name every problem with a remedy. */
 export function inputReader<Schema extends z.ZodType>(schema: Schema): InputReader<z.output<Schema>> {
   // JSON Schema for the error texts. Computed at the first error, because valid input does not need it.
   let described: JsonSchema | undefined;

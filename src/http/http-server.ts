@@ -53,6 +53,7 @@ interface ParsedSocket extends Socket {
   parser?: { onIncoming(request: IncomingMessage, shouldKeepAlive: boolean): number };
 }
 
+/** Creates the HTTP server of an app: limits, rejection of invalid HTTP, and a view of the requests in progress. */
 export function createConnections(options: ServerOptions) {
   const inProgress = new Map<Socket, ServerResponse>();
 

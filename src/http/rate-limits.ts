@@ -31,7 +31,9 @@ interface LimitDeps {
   log: Pick<FastifyBaseLogger, 'warn'>;
 }
 
+/** API calls per second and API key, separately for reads and writes. */
 export const CALLS_PER_SECOND = { production: 100, sandbox: 25 } as const;
+/** Started payments per minute and session. */
 export const PAYMENTS_PER_SESSION = 10;
 /** Ratio of the limit of status requests, which open checkout pages send, to the limit of page requests. */
 export const STATUS_POLLS_PER_PAGE = 10;

@@ -17,7 +17,7 @@ export async function prepareAccess(deps: Pick<Deps, 'store' | 'now' | 'log'>, c
   const live = config.providers.find(({ environment }) => environment === 'production');
   if (live && known !== 'active') {
     throw new Error(
-      `the provider ${live.id} takes real money, and there is no active API key: make one with "tillway keys create", or name one in BOOTSTRAP_API_KEYS`,
+      `the provider ${live.id} takes real money, and there is no active API key: create one with "tillway keys create", or set BOOTSTRAP_API_KEYS`,
     );
   }
   const { exposedBy } = config;

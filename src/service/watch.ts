@@ -20,6 +20,7 @@ interface Watch {
   stop(): Promise<void>;
 }
 
+/** Creates the reader of the database and route metrics, whose values it stores in `instruments`. */
 export function createWatch(deps: Watched, instruments: Instruments, keptMs = KEPT_MS): Watch {
   const stopping = new AbortController();
   let looking: Promise<void> | undefined;

@@ -24,6 +24,7 @@ const charge = z.strictObject({
 });
 
 export type ChargeOrder = z.output<typeof charge>;
+/** Parser of the request that creates a charge. */
 export const chargeReader = inputReader(charge);
 
 /** Request body of a refund. */
@@ -37,6 +38,7 @@ const refund = z.strictObject({
 });
 
 export type RefundOrder = z.output<typeof refund>;
+/** Parser of the request that creates a refund. */
 export const refundReader = inputReader(refund);
 
 /** State of a refund in the simulated provider's API. The adapter converts it to a status. */

@@ -2,6 +2,7 @@ import type { Page } from './list-page.ts';
 
 /** Value of a parameter or of a column. */
 export type SqlValue = string | number | null;
+/** Row of a result: the values by column name. */
 export type Row = Record<string, SqlValue>;
 
 export interface Query {

@@ -2,6 +2,7 @@ import { ACCOUNTS, type Account, type EntryPosition, POSTING_KINDS, type Posting
 import type { Instant } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
 
+/** Filter of ledger entries. All given conditions must hold. */
 export interface JournalFilter {
   environment?: Environment;
   account?: Account;

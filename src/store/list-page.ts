@@ -5,6 +5,7 @@ export interface Page {
   endingBefore?: string;
 }
 
+/** Records of a page, newest first; `hasMore` tells whether the list continues in the requested direction. */
 export interface PageResult<Item> {
   items: Item[];
   hasMore: boolean;

@@ -20,7 +20,7 @@ export function missingMigrations(history: readonly Row[]): readonly Migration[]
     }
     if (row['hash'] !== hashOf(known)) {
       throw new Error(
-        `the database was made with another form of migration ${known.version} (${known.name}) than this version of Tillway has: start the version that made it`,
+        `migration ${known.version} (${known.name}) of the database differs from the same migration in this version of Tillway: start the version that created the database`,
       );
     }
   }

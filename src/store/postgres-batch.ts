@@ -2,6 +2,7 @@ import type { Connection, PoolClient, Submittable } from 'pg';
 import type { Row, SqlValue } from './keyset.ts';
 import { isServerAnswer, pgTypes } from './postgres-connection.ts';
 
+/** A statement for PostgreSQL, with parameters `$1`, `$2` and so on. */
 export interface Statement {
   sql: string;
   params: SqlValue[];
@@ -9,6 +10,7 @@ export interface Statement {
   answersRows?: boolean;
 }
 
+/** Results of the statements of a batch. */
 export interface BatchResult {
   /** Number of rows that each executed statement affected. */
   counts: number[];

@@ -22,7 +22,7 @@ const LOCK_TIMEOUT_MS = 250;
 export const PATIENT_LOCK_TIMEOUT_MS = 2000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
-// https://www.postgresql.org/docs/current/catalog-pg-type.html: int8, int4 and numeric; everything else stays text.
+// Parses int8, int4 and numeric as numbers; all other types stay text. https://www.postgresql.org/docs/current/catalog-pg-type.html
 const NUMERIC_TYPES = new Set<number>([20, 23, 1700]);
 const asNumber = (text: string) => Number(text);
 const asText = (text: string) => text;
@@ -46,6 +46,7 @@ export interface StoreLog {
   warn(fields: object, message: string): void;
 }
 
+/** Pool of connections, which runs each exchange on one of them. */
 export interface Connections {
   /** Runs an exchange on a connection of the pool; closes the connection if the exchange fails without an answer of the server. */
   use<Result>(exchange: (client: PoolClient) => Promise<Result>): Promise<Result>;

@@ -6,6 +6,7 @@ import type { Conflict } from './write-statement.ts';
 export type { Change } from './changes.ts';
 export type { Conflict } from './write-statement.ts';
 
+/** Result of a commit: applied, or a conflict with nothing applied. */
 export type CommitResult = { done: true } | { done: false; conflict: Conflict };
 
 /** Port of the database. Reads return durable data only. While the database is unavailable, calls throw GatewayError `unavailable`. */

@@ -28,6 +28,7 @@ type Columns<Item> = { readonly [Name in keyof Item]-?: ColumnFor<Item[Name]> };
 
 export const text = { type: 'TEXT' } as const;
 export const integer = { type: 'BIGINT' } as const;
+/** Boolean column, stored as 0 or 1. */
 export const flag: Converted<boolean> = {
   type: 'BIGINT',
   write: (value) => (value ? 1 : 0),

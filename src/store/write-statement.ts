@@ -26,6 +26,7 @@ export interface Write {
   locks?: string | undefined;
 }
 
+/** Creates one statement of a change set. */
 export function statement(sql: string, params: SqlValue[], guard?: Conflict, locks?: string): Write {
   return { sql, params, guard, locks };
 }

@@ -15,6 +15,7 @@ export interface DispatcherOptions extends DeliveryDeps {
   deliverers: Deliverers;
 }
 
+/** Worker that sends deliveries. */
 export interface Dispatcher extends Worker {
   /** Attempts all due deliveries, and waits for the attempts. Returns the number of attempts, including those that failed to begin. */
   runOnce(): Promise<number>;
