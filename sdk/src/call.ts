@@ -3,7 +3,7 @@ import { type Page, TillwayList } from './list.ts';
 import { TillwayPromise } from './promise.ts';
 import type { Call, Transport } from './transport.ts';
 
-/** Base class of the resources. The transport is a private field, so that a log of a resource does not contain it. */
+/** Base class of the resources. The transport is a private field, so that a logged resource does not print the transport. */
 export class Resource {
   readonly #transport: Transport;
 

@@ -196,7 +196,7 @@ function pathOf({ path, params = {} }: Pick<Call<unknown>, 'path' | 'params'>): 
   if (!path.startsWith('/')) throw new TypeError(`path must start with a slash: ${path}`);
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value: unknown = params[name];
-    // Rejects an empty id, whose URL would be that of the list, and "." and "..", whose URL would be another endpoint.
+    // Rejects an empty id, which would lead to the list, and "." and "..", which would lead to another endpoint.
     if (typeof value !== 'string' || /^\.{0,2}$/.test(value)) {
       throw new TypeError(`${name} must be a non-empty string, not ${JSON.stringify(value) ?? 'undefined'}`);
     }

@@ -57,7 +57,7 @@ export function faultOfTimes({ HEADERS_TIMEOUT: headers, REQUEST_TIMEOUT: reques
   return request < headers ? 'must be at least HEADERS_TIMEOUT: the headers are a part of the request' : undefined;
 }
 
-// Minimum prefix lengths of trusted networks: those of the largest private networks, 10.0.0.0/8 and fc00::/7.
+// Minimum prefix lengths of trusted networks. The largest private networks, 10.0.0.0/8 and fc00::/7, have these lengths.
 const MIN_PREFIX = { ipv4: 8, ipv6: 7 };
 // IPv4-mapped IPv6 addresses: https://www.rfc-editor.org/rfc/rfc4291#section-2.5.5.2.
 const MAPPED = { address: ipaddr.IPv6.parse('::ffff:0:0'), prefix: 96 };

@@ -40,7 +40,7 @@ interface EndpointDefinition {
   route: `${Endpoint['method']} /${string}`;
   /** Default: `read` for GET, else `write`. */
   access?: EndpointPermission;
-  /** Restriction beside the scope. `required`: rejects requests without a key; an environment: rejects keys of the other one. */
+  /** Restriction beside the scope. `required`: rejects requests without a key; an environment: rejects keys of the other environment. */
   keys?: 'required' | Environment;
   summary: string;
   description: string;

@@ -1,4 +1,4 @@
-// Values for the examples of the API. The sample ids are those of one sale.
+// Values for the examples of the API. All sample ids belong to the same sale.
 
 export const SAMPLE_PROVIDER = 'sandbox';
 export const SAMPLE_ROUTE_ID = 'sandbox_card_acquirer';

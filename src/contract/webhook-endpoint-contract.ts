@@ -174,7 +174,7 @@ const webhookTest = resource('WebhookTest', 'webhook_test', {
 });
 export type WebhookTestResource = z.output<typeof webhookTest>;
 
-/** A webhook endpoint with those of its secrets that still sign deliveries. */
+/** A webhook endpoint with its secrets that still sign deliveries. */
 export interface EndpointDetails {
   endpoint: WebhookEndpoint;
   secrets: readonly SealedSecret[];

@@ -111,7 +111,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
   });
   closeGracefully(app, deps, connections);
   await limitRates(app, deps);
-  // This hook follows the rate limits, so that rejected requests are counted too.
+  // Adds this hook after the rate limits, so that requests that it rejects are counted, too.
   app.addHook('onRequest', (request, _reply, done) => {
     done(addressFault(request) ?? hostFault(request, deps.allowedHosts));
   });

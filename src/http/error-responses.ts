@@ -119,7 +119,7 @@ function asGatewayError(error: unknown): GatewayError {
   }
 }
 
-/** Creates an error whose message and suggestion are those of the contract's example for the code. */
+/** Creates an error with the message and the suggestion of the contract's example for the code. */
 function usualError(code: ErrorCode): GatewayError {
   const { message, ...details } = ERROR_EXAMPLES[code];
   return new GatewayError(code, message, details);

@@ -9,7 +9,7 @@ import { apiPart } from './api-part.ts';
 import type { Part } from './app.ts';
 import { sendError } from './error-responses.ts';
 
-/** Endpoints that record payouts: of one payment, and of a CSV file with its own body parser. */
+/** Endpoints that record the payout of one payment, or all payouts of a CSV file. */
 export const settlementApi: Part = (app, unrestricted) => {
   payouts(app, unrestricted);
   app.register(async (scope) => {

@@ -58,7 +58,7 @@ export function closeGracefully(
     if (hasClients) await sleep(LAST_REQUESTS_MS);
     // After one more turn, the event loop has accepted all connections that were waiting.
     await nextTurn();
-    // Uses the method of net.Server: that of http.Server also closes accepted connections that have sent nothing yet.
+    // Uses `close` of net.Server, because `close` of http.Server also closes accepted connections that have sent nothing yet.
     Server.prototype.close.call(app.server);
     closing.resolve();
     if (hasClients) await sleep(FIRST_BYTES_MS);

@@ -26,7 +26,7 @@ export interface Tool {
   listed: Listed & { title: string; description: string; annotations: Annotations };
 }
 
-/** Implementation of the tools. The service has one, and so has `tillway mcp`, which forwards calls to a service. */
+/** Implementation of the tools: in the service, the operations; in `tillway mcp`, requests to a service. */
 export interface Backend {
   tools: readonly Tool[];
   /** Returns the entries of the tools that the caller's key may call. */

@@ -35,7 +35,7 @@ const MOST_PROBES = 100;
 /** Length of the accept queue. With Node's default of 511, the kernel drops connections of a burst; clients retry after 1 s. */
 const BACKLOG = 4096;
 
-/** Address with a reserved port. It stays reserved until the service listens, so that no other service takes it. */
+/** Address with a reserved port. The port stays reserved until the service listens, so that no other service takes the port. */
 interface ReservedAddress extends ListenAddress, AsyncDisposable {
   port: number;
 }

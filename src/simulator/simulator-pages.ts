@@ -78,7 +78,7 @@ function readPayForm(
   return { instrument, filled: { choice: { chosen: '', problem: 'Choose one of the outcomes.' } } };
 }
 
-/** Sends the buyer back to the merchant. The page's policy lets a form redirect only to its own origin; otherwise a page redirects. */
+/** Sends the buyer back to the merchant. A form may redirect only to its own origin, so a page redirects to another origin. */
 function sendBack(request: FastifyRequest, reply: FastifyReply, charge: Charge): FastifyReply {
   const here = new URL(charge.returnUrl).host === request.headers.host;
   return here ? seeOther(reply, charge.returnUrl) : sendPage(reply, 200, returnPage(charge));

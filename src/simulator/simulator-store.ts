@@ -18,7 +18,7 @@ export interface Charge {
   total: number;
   returnUrl: string;
   status: 'open' | 'pending' | 'paid' | 'failed' | 'cancelled' | 'refunded';
-  /** Reason of a decline, as the simulated provider's own code. */
+  /** The simulated provider's code for the reason of a decline; null without a decline. */
   reason: string | null;
   txHash: string;
   /** The captured part of the total, and the refunded part of the captured money, in cents. */
@@ -33,7 +33,7 @@ export interface ChargeRefund {
   reference: string;
   amount: number;
   status: 'pending' | 'succeeded' | 'failed';
-  /** Reason of a failure, as the simulated provider's own code. */
+  /** The simulated provider's code for the reason of a failure; null without a failure. */
   reason: string | null;
   created: Instant;
 }

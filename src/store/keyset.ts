@@ -120,7 +120,7 @@ function branchesOf(query: KeysetQuery, { range, columns, order, bind }: Branchi
   });
 }
 
-/** SQL conditions with one bound per end of the range: with two, a database would search by one and test each row for the other. */
+/** SQL conditions with one bound per end of the range. With two bounds, a database searches by one and tests rows one by one. */
 function idRange(
   { from, below }: NonNullable<KeysetQuery['ids']>,
   range: KeysetRange,

@@ -71,7 +71,7 @@ export function named<Column extends Stored>(column: string, stored: Column): Co
   return { ...stored, column };
 }
 
-/** Creates the statement for an item; `others` are the values of the parameters after those of the item. */
+/** Creates the statement for an item; `others` are the values of the parameters that follow the item's parameters. */
 type WriteOf<Item> = (item: Item, ...others: SqlValue[]) => Write;
 
 interface InsertOptions {

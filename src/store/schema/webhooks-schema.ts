@@ -1,6 +1,6 @@
 /**
  * Tables of events, endpoints and deliveries. An event gets its feed position in a later transaction. If two indexes are equally
- * good, SQLite uses the older one, so the indexes with the answer class are created before the indexes without it.
+ * good, SQLite uses the older index, so the indexes with the answer class are created before the indexes without it.
  */
 export const webhooksSchema = `
 CREATE TABLE events (

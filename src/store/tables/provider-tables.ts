@@ -46,8 +46,8 @@ const PROVIDER_TASKS = defineTable('provider_tasks', {
   created: integer,
 });
 export type ProviderTask = ItemOf<typeof PROVIDER_TASKS>;
-// A payment has one task per kind. A new cancellation replaces an earlier one, even if that is done: the provider may have
-// answered it before it had the payment. The new attempt number fences the result of the earlier request.
+// A payment has one task per kind. A new cancellation replaces an earlier cancellation, even a completed one: the provider may
+// have answered the earlier request before it had the payment. The new attempt number fences the result of the earlier request.
 const insertTask = PROVIDER_TASKS.insert({
   onConflict: `ON CONFLICT (payment_id, kind) DO UPDATE SET status = 'pending', due_at = excluded.due_at, attempts = provider_tasks.attempts + 1
     WHERE provider_tasks.kind = 'cancel'`,
