@@ -15,7 +15,7 @@ const account = field.choice(
 );
 const kind = field.choice(
   POSTING_KINDS,
-  'paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: the provider has deducted a refund from its balance; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy.',
+  'paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: the provider has deducted a refund from its balance; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy; cost: a correction of the estimated charge; payout: the provider paid money to the bank account of the operator; reversal: the provider took money back, or returned it.',
   'paid',
 );
 const environment = field.environmentOf('Environment of the payments.');

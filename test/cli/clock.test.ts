@@ -59,7 +59,7 @@ describe('tillway clock', () => {
     assert.match((await advance('1s')).stdout, /^Clock {2}ready\nNow {4}\S+\nAhead {2}1 d 1 h/);
   });
 
-  it('rejects an invalid duration', async () => {
+  it('`tillway clock` rejects an invalid duration', async () => {
     const REFUSED: [time: string, code: number, message: RegExp][] = [
       ['1x', 2, /^tillway: expected a time such as 90s, 24h, 2d or 1h30m, not "1x"\n/],
       ['0s', 1, /^tillway: seconds: must be a whole number of 1 to 2592000, not 0\./],

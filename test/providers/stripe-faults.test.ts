@@ -211,7 +211,7 @@ describe('callbacks of Stripe', () => {
     ['live', 'environment_mismatch'],
     ['account', 'account_mismatch'],
   ] as const) {
-    it(`of the other ${forgery === 'live' ? 'environment' : forgery} is acknowledged, stored and flagged, and moves nothing`, async () => {
+    it(`a callback of another ${forgery === 'live' ? 'environment' : forgery} gets 200, is stored and flagged, and causes no query`, async () => {
       const flagged = `SELECT event_id FROM provider_inbox WHERE flagged = 1 AND state = 'done' AND outcome = '${outcome}'`;
       const before = await queryRows(world().on.databaseUrl, flagged);
       await assertWithoutEffect(forgery, 200);

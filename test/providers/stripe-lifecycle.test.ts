@@ -114,8 +114,8 @@ describe('a payment at Stripe', () => {
   });
 });
 
-describe('events of others', () => {
-  test('of another environment or account give a hint with a mismatch, and those of another program none', async () => {
+describe('events of another environment, account or program', () => {
+  test('an event of another environment or account gives a hint with a mismatch; an event of another program gives none', async () => {
     await using world = await startStripeWorld();
     await paidPayment(world);
     const [event] = world.stripe.events;

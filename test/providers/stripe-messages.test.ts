@@ -190,12 +190,12 @@ describe('refunds', () => {
     assert.equal(refundOutcome(read({ status: null })).status, 'pending');
   });
 
-  test('are deducted if they have a balance transaction', () => {
+  test('a refund with a balance transaction is reported as deducted', () => {
     const deducted = (balance_transaction: unknown) => refundOutcome(read({ balance_transaction })).deducted;
     assert.deepEqual(['txn_1', null, undefined].map(deducted), [true, false, false]);
   });
 
-  test('a failure has a reason, and a refund of the dashboard no id of ours', () => {
+  test('a failed refund has a reason; a refund without a refund id of this service in its metadata has the id null', () => {
     assert.equal(
       refundOutcome(read({ status: 'failed', failure_reason: 'new_reason' })).reason,
       'Stripe reports new_reason',

@@ -45,8 +45,8 @@ export interface StripeStage {
   /** Id of the PaymentIntent of a payment. */
   intentOf(started: StartedAtStripe): string;
   /**
-   * Asserts that the ledger sums to 0, and that Stripe holds what the ledger says, to the cent. `unbooked` is money in cents that
-   * Stripe has taken from its balance and that is a discrepancy.
+   * Asserts that the ledger sums to 0, and that its balance at the provider is Stripe's balance plus `unbooked`: money in cents
+   * that Stripe has deducted from its balance and that the ledger lists as a discrepancy.
    */
   assertBooks(unbooked?: number): Promise<void>;
 }

@@ -597,7 +597,7 @@ export interface LedgerEntry {
   object: 'ledger_entry';
   /** The posting, whose entries sum to 0. */
   postingId: string;
-  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: a refund was paid out; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy; cost: a correction of the estimated charge; payout: the provider paid money to the bank account of the operator; reversal: the provider took money back, or returned it. */
+  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: the provider has deducted a refund from its balance; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy; cost: a correction of the estimated charge; payout: the provider paid money to the bank account of the operator; reversal: the provider took money back, or returned it. */
   kind: 'paid' | 'settled' | 'refund' | 'refund_paid' | 'refund_failed' | 'adjustment' | 'cost' | 'payout' | 'reversal';
   /** provider_clearing: our money that the provider holds; provider_cost: the provider's charges; merchant_payable: money owed to the merchant; gateway_revenue: our fees; buyer_refunds_payable: money owed to buyers; operator_cash: money in the operator's bank account. */
   account:
@@ -1623,7 +1623,7 @@ export interface ListLedgerEntriesParams {
     | 'buyer_refunds_payable'
     | 'operator_cash'
     | undefined;
-  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: a refund was paid out; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy; cost: a correction of the estimated charge; payout: the provider paid money to the bank account of the operator; reversal: the provider took money back, or returned it. */
+  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: the provider has deducted a refund from its balance; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy; cost: a correction of the estimated charge; payout: the provider paid money to the bank account of the operator; reversal: the provider took money back, or returned it. */
   kind?:
     | 'paid'
     | 'settled'
@@ -1663,7 +1663,7 @@ export interface ExportLedgerParams {
     | 'buyer_refunds_payable'
     | 'operator_cash'
     | undefined;
-  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: a refund was paid out; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy; cost: a correction of the estimated charge; payout: the provider paid money to the bank account of the operator; reversal: the provider took money back, or returned it. */
+  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: the provider has deducted a refund from its balance; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy; cost: a correction of the estimated charge; payout: the provider paid money to the bank account of the operator; reversal: the provider took money back, or returned it. */
   kind?:
     | 'paid'
     | 'settled'

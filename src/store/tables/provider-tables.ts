@@ -130,10 +130,10 @@ export const providerWrites = {
     insertMessageRow(message, message.outcome === EVENT_CONFLICT ? message.sessionId : ''),
   /** Queues a hint. A hint with a known event id changes nothing. */
   hint_queued: ({ hint }: { hint: QueuedHint }) => insertHint(hint, '', '', 0, ''),
-  /** Stores a hint about which the provider is not asked. Its `conflict` keeps it apart from a hint with the same event id. */
+  /** Stores a flagged hint that causes no query. Its `conflict` separates it from a right hint with the same event id. */
   hint_flagged: ({ hint, mismatch }: { hint: QueuedHint; mismatch: string }) =>
     insertHint(hint, mismatch, mismatch, 1, ''),
-  /** Queues a hint, or asks again about a known one. */
+  /** Queues a hint. A hint with a known event id becomes pending again, at most once in {@link RENEWAL_MS}. */
   hint_renewed: ({ hint }: { hint: QueuedHint }) => renewHint(hint, '', '', 0, ''),
   /** Begins attempt number `attempts`, with a lease until `dueAt`. Guard: no attempt has begun since the row was read. */
   hint_claimed: ({ hint: { provider, environment, eventId, attempts, dueAt } }: { hint: QueuedHint }) =>

@@ -66,7 +66,7 @@ const SELECT_DUE = 'SELECT * FROM refunds WHERE due_at IS NOT NULL AND due_at <=
 export const refundWrites = {
   /** Guard: the idempotency key of the refund is new. */
   refund_created: ({ refund, dueAt }: { refund: Refund; dueAt: Instant }) => insert(refund, 0, dueAt),
-  /** Stores a new status, and ends the inquiries about the refund. Guard: the refund has the status `from`. */
+  /** Stores a new state, and ends the inquiries about a refund that is no longer pending. Guard: the refund has the status `from`. */
   refund_changed: ({ refund, from }: { refund: Refund; from: RefundStatus }) =>
     statement(
       UPDATE,
