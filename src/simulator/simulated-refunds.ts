@@ -17,38 +17,39 @@ export interface RefundScript {
 const SECOND_MS = 1000;
 const DECLINED = 'refund_declined';
 const SENT_BACK = 'account_closed';
-const AT_ONCE: Omit<RefundScript, 'cents'> = { outcome: 'It succeeds at once.', status: 'succeeded' };
+const AT_ONCE: Omit<RefundScript, 'cents'> = { outcome: 'The refund succeeds at once.', status: 'succeeded' };
 
 /** All test outcomes of refunds; behaviour and documentation are derived from this table. Other cents succeed at once. */
 export const REFUND_SCRIPTS: readonly RefundScript[] = [
   {
     cents: 1,
-    outcome: 'It is pending; 2 seconds later a callback reports success.',
+    outcome: 'The refund is pending; 2 seconds later a callback reports success.',
     status: 'pending',
     callback: { outcome: 'succeeded', afterMs: 2 * SECOND_MS },
   },
-  { cents: 2, outcome: 'It fails at once.', status: 'failed' },
+  { cents: 2, outcome: 'The refund fails at once.', status: 'failed' },
   {
     cents: 3,
-    outcome: "It succeeds at once, and fails 30 seconds later: the buyer's bank returns the money.",
+    outcome: "The refund succeeds at once, and fails 30 seconds later: the buyer's bank returns the money.",
     status: 'succeeded',
     callback: { outcome: 'failed', afterMs: 30 * SECOND_MS },
   },
   {
     cents: 4,
-    outcome: 'It succeeds, but the first answer is lost; the gateway finds it by an inquiry.',
+    outcome: 'The refund succeeds, but the first answer is lost; the gateway finds the success by an inquiry.',
     status: 'succeeded',
     firstAnswer: 'lost',
   },
   {
     cents: 5,
-    outcome: 'It is pending in the first answer, and no callback follows; the gateway finds the success by an inquiry.',
+    outcome:
+      'The refund is pending in the first answer, and no callback follows; the gateway finds the success by an inquiry.',
     status: 'succeeded',
     firstAnswer: 'PENDING',
   },
   {
     cents: 6,
-    outcome: 'It is pending; 2 seconds later a callback reports failure.',
+    outcome: 'The refund is pending; 2 seconds later a callback reports failure.',
     status: 'pending',
     callback: { outcome: 'failed', afterMs: 2 * SECOND_MS },
   },

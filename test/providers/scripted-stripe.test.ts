@@ -35,8 +35,10 @@ async function startReceiver(): Promise<Receiver> {
   });
 }
 
+/** Ids of the events that the service would ask Stripe about. */
 function eventIds({ accepted }: Receiver): string[] {
-  return accepted.flatMap(({ hints }) => hints.map(({ eventId }) => eventId));
+  const hints = accepted.flatMap((callback) => callback.hints);
+  return hints.filter(({ mismatch }) => mismatch === undefined).map(({ eventId }) => eventId);
 }
 
 test('the scripted Stripe sends an event once, twice, late or never, as `sendingOf` returns', async () => {
@@ -75,7 +77,7 @@ test('`resend` of the scripted Stripe sends an event again that was not acknowle
   assert.deepEqual([eventIds(receiver).length, stripe.undelivered.length], [1, 0]);
 });
 
-test('the adapter rejects forged callbacks of the scripted Stripe, and ignores those of another environment or account', async () => {
+test('the adapter rejects forged callbacks of the scripted Stripe, and marks those of another environment or account', async () => {
   await using receiver = await startReceiver();
   const { stripe } = receiver.world;
   stripe.pay((await handedOff(receiver.world)).providerReference!);
@@ -88,6 +90,8 @@ test('the adapter rejects forged callbacks of the scripted Stripe, and ignores t
   assert.deepEqual(statuses, Array(6).fill(401));
   for (const forgery of ['live', 'account'] as const) assert.equal(await stripe.send(event!, forgery), 200);
   assert.equal(eventIds(receiver).length, 1);
+  const mismatches = receiver.accepted.flatMap(({ hints }) => hints.map(({ mismatch }) => mismatch));
+  assert.deepEqual(mismatches, [undefined, 'environment_mismatch', 'account_mismatch']);
 });
 
 test("a buyer pays on the scripted Stripe's page and returns", async () => {
