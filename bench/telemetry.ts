@@ -10,12 +10,12 @@ const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 12);
 const SLICE_MS = 1000;
 const WARM_UP_MS = 2000;
 const CONNECTIONS = 64;
-const NAMES = ['off', 'twin', 'metrics', 'traced', 'everything'] as const;
+const NAMES = ['off', 'twin', 'metrics', 'traced'] as const;
 type Name = (typeof NAMES)[number];
 
 /**
  * Measures POST sessions with metrics and traces against a service without telemetry (`off`). `twin` is a second service without
- * telemetry, which shows the noise. `everything` traces every request.
+ * telemetry, which shows the noise. `traced` sends metrics and a trace of every request.
  */
 export async function benchmarkTelemetry(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
@@ -26,13 +26,11 @@ export async function benchmarkTelemetry(): Promise<void> {
   const address = collector.address();
   if (address === null || typeof address === 'string') throw new Error('no port');
   const traces = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${address.port}` };
-  const everything = { OTEL_TRACES_SAMPLER: 'parentbased_always_on' };
   const variables: Record<Name, Record<string, string>> = {
     off: {},
     twin: {},
     metrics: { METRICS_PORT: '0' },
     traced: { METRICS_PORT: '0', ...traces },
-    everything: { METRICS_PORT: '0', ...traces, ...everything },
   };
   const servers = new Map<Name, Awaited<ReturnType<typeof launchServer>>>();
   try {
