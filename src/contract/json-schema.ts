@@ -104,7 +104,7 @@ export function sampleOf(schema: JsonSchema, properties: 'all' | 'required' = 'a
   return schema.type === 'boolean' ? false : undefined;
 }
 
-// Replaces `anyOf` with null by `type: [string, null]`, which more clients support.
+// Writes a nullable type as `type: [string, null]` instead of `anyOf` with a null schema: more clients support it.
 function nullableAsType(schema: JsonSchema): void {
   const [value, none, ...more] = schema.anyOf ?? [];
   if (!value || none?.type !== 'null' || more.length > 0 || typeof value.type !== 'string') return;

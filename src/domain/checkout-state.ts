@@ -33,7 +33,7 @@ export type Effect =
   | { type: 'reversal_changed'; reversal: Reversal; from: number | null }
   | { type: 'refund_changed'; refund: Refund; from: RefundStatus };
 
-/** The next checkout and the effects to commit with it. `next === checkout`, without effects, if nothing changes. */
+/** Change of a checkout: the next state, and the effects to commit with it. `next === checkout`, without effects, if nothing changes. */
 export interface Decision<Outcome extends string> {
   outcome: Outcome;
   next: Checkout;

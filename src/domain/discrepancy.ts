@@ -129,7 +129,7 @@ type Found = Omit<Discrepancy, 'id'>;
 /** The statuses that report money as taken, paid out or refunded. */
 const MONEY = new Set<ProviderMessage['status']>(['paid', 'settled', 'succeeded']);
 
-/** Adds the discrepancy that the message causes to a decision. A report of more money raises the open record of the same money. */
+/** Adds to a decision the discrepancy of a message. If the message reports more money than an open record, the amount of that record grows. */
 export function withReport<Outcome extends string>(
   before: Checkout,
   { outcome, next, effects }: Decision<Outcome>,
@@ -160,7 +160,7 @@ function freeSubject(known: readonly Discrepancy[], { kind, subject }: Found): s
   return free;
 }
 
-/** True if a record and a report are about the same money. Later records of money that cannot be booked have a numbered subject. */
+/** True if a record and a report are about the same money. Subjects of later records of unbookable money end in a number: `pay_1/2`. */
 function isSameMoney(one: Discrepancy, found: Found): boolean {
   if (one.kind !== found.kind) return false;
   if (one.subject === found.subject) return true;

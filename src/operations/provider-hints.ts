@@ -87,7 +87,8 @@ async function applyPages(deps: Deps, provider: Provider, { about, objectId: id 
     const answer: HintAnswer = await provider.query!({ about, id }, page);
     for (const signal of answer.signals) {
       const { outcome } = await applyAnswer(deps, provider, signal);
-      // The object belongs to another program, or its payment is not known as paid yet, and so not by its charge reference.
+      // Either the object belongs to another program, or this service does not know its payment as paid yet. It learns the charge
+      // reference, by which the object names the payment, only with the paid report.
       isIncomplete ||= outcome === 'unknown' && signal.about !== 'payment';
     }
     isIncomplete ||= answer.isIncomplete ?? false;

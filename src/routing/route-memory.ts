@@ -25,7 +25,10 @@ export interface LatencySums {
   logMsSquared: number;
 }
 
-/** Sums of outcomes, decayed to the bucket of the last outcome. The fast memory has sums for the usual and the disturbed state. */
+/**
+ * Sums of outcomes, decayed to the bucket of the last outcome. The fast memory has a short half-life, and separate sums for the
+ * usual state of a route and for a disturbance.
+ */
 export interface RouteState {
   bucket: number;
   fastSuccesses: number;

@@ -5,7 +5,7 @@ import type { Write } from './write-statement.ts';
 /** Direct access to the tables of a database, for the simulated provider, whose records are not part of the store port. */
 export interface Database {
   select: Select;
-  /** Applies the statements in one durable transaction; batches sort by `lockOrder`. Returns false if a guard did not hold. */
+  /** Applies the statements in one durable transaction. Transactions of one batch are ordered by `lockOrder`. Returns false if a guard did not hold. */
   write(writes: Write[], lockOrder: string): Promise<boolean>;
 }
 

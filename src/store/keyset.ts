@@ -69,7 +69,7 @@ export function rowsNamed(...named: readonly [sql: string, id: string | undefine
   return found && { sql: found[0], params: [found[1]!] };
 }
 
-/** Range of a page plus one row for `hasMore`; `place` has the values of the cursor row in the sort columns before the id. */
+/** Range of a page plus one row for `hasMore`; `place` contains the values of the cursor row in all sort columns except the id. */
 export function rangeOf({ limit, startingAfter, endingBefore }: Page, place: readonly SqlValue[] = []): KeysetRange {
   const cursor = endingBefore ?? startingAfter;
   const direction = endingBefore === undefined ? 'DESC' : 'ASC';

@@ -17,8 +17,9 @@ export const CONNECT_TIMEOUT_MS = 2000;
 export const READ_TIMEOUT_MS = DEADLINE_MS - CONNECT_TIMEOUT_MS;
 // Shorter than READ_TIMEOUT_MS, so that the server reports a slow statement before the client gives up the connection.
 const STATEMENT_TIMEOUT_MS = 2250;
-/** Time limits for the wait for a lock: in a batch of several change sets, and in a transaction of one change set. */
+/** Time limit for the wait for a lock in a batch of several change sets. */
 const LOCK_TIMEOUT_MS = 250;
+/** Time limit for the wait for a lock in a transaction of one change set, which delays no other change set. */
 export const PATIENT_LOCK_TIMEOUT_MS = 2000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 

@@ -49,7 +49,7 @@ function forgeries({ body, headers }: SentCallback, other: SentCallback): SentCa
   ];
 }
 
-/** Starts the party of the example provider. */
+/** Starts the conformance party of the example adapter: the adapter, and the server of an imaginary provider. */
 export async function startExample(): Promise<Party> {
   const { connect, now, context } = laterService();
   const provider = await startExampleParty(now);
@@ -108,7 +108,7 @@ export async function startExample(): Promise<Party> {
   };
 }
 
-/** Starts the party of Stripe, with the scripted Stripe as the provider. */
+/** Starts the conformance party of the Stripe adapter: the adapter, and the scripted Stripe as its provider. */
 export async function startStripe(): Promise<Party> {
   const { connect, now, context } = laterService();
   const stripe = await startScriptedStripe({ now });

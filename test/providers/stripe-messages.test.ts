@@ -269,10 +269,10 @@ test('every subscribed event gives a hint about its object, and every other even
   assert.equal(hintOf(anEvent('payout.paid', {})), undefined);
 });
 
-describe('session parameters', () => {
+describe('parameters of a Checkout Session', () => {
   const settings = { buyerWindowMinutes: 60, adaptivePricing: false };
 
-  test('session parameters depend only on the stored payment, and the line items add up to its total', () => {
+  test('parameters of a Checkout Session depend only on the stored payment, and the line items add up to its total', () => {
     const params = sessionParams(handoffOf(stripePayment()), settings)!;
     assert.deepEqual(params, sessionParams(handoffOf(stripePayment()), settings));
     assert.equal(params.expires_at, NOW / 1000 + 3600);

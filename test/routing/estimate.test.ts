@@ -198,7 +198,7 @@ describe('neutral outcomes', () => {
     assert.deepEqual([p, neutralsCounted], [without.p, false]);
   });
 
-  test('neutral outcomes count against a route with more than twice the share of its peers', () => {
+  test('neutral outcomes count against a route whose share of neutral outcomes is more than twice that of its peers', () => {
     const { rt_a, rt_b } = after([[50, { rt_a: suspect, rt_b: busy, rt_c: busy }]]);
     assert.deepEqual([rt_a!.neutralsCounted, rt_b!.neutralsCounted], [true, false]);
     near(rt_a!.p, 5 / (10 - 10 / 8), 0.05);

@@ -279,7 +279,7 @@ describe('routes removed from the catalogue after the rules were saved', () => {
     assert.deepEqual(new Set(heads), new Set(['rt_b', 'rt_local']));
   });
 
-  test('routes removed from the catalogue after the rules were saved do not lift an `only` rule that names no other route', () => {
+  test('an `only` rule whose routes have all left the catalogue still excludes every other route', () => {
     assert.equal(effectNow({ only: 'rt_a' }).excluded.length, 3);
   });
 });

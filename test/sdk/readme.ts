@@ -12,7 +12,7 @@ function readme(): string {
   return readFileSync(fileURLToPath(new URL('../../sdk/README.md', import.meta.url)), 'utf8');
 }
 
-/** Methods in the table of the README, such as `sessions.list`. Further names of a row belong to the same resource. */
+/** Methods in the table of the README, such as `sessions.list`. A row names one resource and then several of its methods. */
 export function readmeMethods(): string[] {
   const section = readme()
     .split(/^## /m)

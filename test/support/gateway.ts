@@ -3,7 +3,7 @@ import type { Payment } from '../../src/domain/records.ts';
 import { type Refusal, refused } from './refusal.ts';
 import { type TestService, call } from './service.ts';
 
-/** Short requests to the gateway API of a service. Paths are below `/api/gateway/`. */
+/** Helpers for requests to the gateway API of a service. Paths are below `/api/gateway/`. */
 export interface Gateway {
   url(path: string): string;
   /** Sends a request and returns the body of its response; a status other than 200 fails the test. */

@@ -32,7 +32,7 @@ export interface Readiness {
   /** Grows with every change of a reason. */
   version(): number;
   list(): readonly InstanceStatus[];
-  /** Reason why routes of the instance `id` on a network cannot be used; null if they can be used. */
+  /** Reason why routes of the instance `id` with this `network`, such as `card_network`, cannot be used; null if they can be used. */
   reasonOf(id: string, network: string): string | null;
   /** Marks an instance as not ready at once, because the provider has refused its credentials. */
   refuseKey(id: string, reason: string): void;

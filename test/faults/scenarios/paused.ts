@@ -115,7 +115,7 @@ async function stateOf({ query }: SharedDatabase, events: string[]): Promise<Sta
 const hasEnded = ({ log }: State) => log !== '';
 const describe = ({ status, attempts, log }: State) => `${status} (${attempts} attempts, ${log})`;
 
-/** Problems of a delivery after the overtaken instance has continued. */
+/** Problems of a delivery after the paused instance, whose lease another instance has claimed, has continued. */
 function problemsOf(before: State, after: State): string[] {
   const problems: string[] = [];
   if (!/^2:(?:200|500)$/.test(before.log) || before.attempts !== 2) {

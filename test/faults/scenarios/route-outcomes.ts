@@ -19,7 +19,7 @@ const MOST_ANSWERS = 180;
 const ENDINGS = new Set(['result paid 1/0/0', 'result neutral 0/0/1, late paid 1/0/-1']);
 
 /**
- * Each cycle kills one of two instances while both receive callbacks, failed and paid at once. The provider then repeats all
+ * Each cycle kills one of two instances while both receive callbacks of failed and of paid payments. The provider then repeats all
  * callbacks to the other instance.
  */
 export const killedDuringOutcomes: Scenario = {
