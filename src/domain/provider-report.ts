@@ -39,6 +39,21 @@ export interface ProviderReport {
   cost: ProviderAmount | null;
 }
 
+/** Report without any detail. An adapter adds the state and the details that it knows. */
+export const NO_DETAILS: Omit<ProviderReport, 'state'> = {
+  received: null,
+  txHash: null,
+  decline: null,
+  expectedBy: null,
+  chargeReference: null,
+  cost: null,
+};
+
+/** Amount of a provider that counts in cents. */
+export function amountInCents(cents: Cents, currency = 'USD'): ProviderAmount {
+  return { units: BigInt(cents), currency, exponent: 2 };
+}
+
 /** Provider's report on a refund. `ours` is our own id; null if the refund was made in the provider's dashboard. */
 export interface RefundReport {
   ours: string | null;

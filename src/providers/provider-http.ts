@@ -35,6 +35,8 @@ export interface HttpClientOptions {
   requestIdHeader?: string;
   /** Milliseconds since 1970. */
   now(): number;
+  /** Called with the reason if the provider answers 401. */
+  onRefusedKey?(reason: string): void;
 }
 
 interface HttpRequest {
@@ -43,6 +45,8 @@ interface HttpRequest {
   path: string;
   headers?: Record<string, string>;
   body?: string | undefined;
+  /** Body that is sent as JSON. */
+  json?: object | undefined;
   timeoutMs?: number | undefined;
 }
 
@@ -65,8 +69,33 @@ export class NoAnswer extends Error {
   }
 }
 
+/**
+ * Result of a handoff from its answer. `read` returns the result of an answer that it knows, such as the accepted payment. For other
+ * answers, 4xx except 409 mean that the provider does not have the payment, and all others leave that open. `messageOf` is the
+ * provider's own reason.
+ */
+export async function handoffResult(
+  request: Promise<HttpAnswer>,
+  read: (answer: HttpAnswer) => HandoffResult | undefined,
+  messageOf: (answer: HttpAnswer) => string | null | undefined = () => null,
+): Promise<HandoffResult> {
+  let answer: HttpAnswer;
+  try {
+    answer = await request;
+  } catch (error) {
+    return unansweredHandoff(error);
+  }
+  const known = read(answer);
+  if (known) return known;
+  const { status } = answer;
+  const reason = `the provider answered ${status}${status === 200 ? ' without the required fields' : ''}`;
+  const isRefused = status >= 400 && status < 500 && status !== 409;
+  if (!isRefused) return { outcome: 'ambiguous', reason, isAnswered: true };
+  return { outcome: 'refused', reason, providerReason: messageOf(answer) ?? null };
+}
+
 /** Handoff result for a request that got no answer. Rethrows every error that is not a {@link NoAnswer}. */
-export function unansweredHandoff(error: unknown): HandoffResult {
+function unansweredHandoff(error: unknown): HandoffResult {
   if (!(error instanceof NoAnswer)) throw error;
   const { message: reason, wasSent } = error;
   if (wasSent) return { outcome: 'ambiguous', reason, isAnswered: false };
@@ -80,11 +109,17 @@ export type HttpClient = (request: HttpRequest) => Promise<HttpAnswer>;
  * status is an answer; without a response, the call rejects with {@link NoAnswer}. After a 429 or 503 with `Retry-After`, the
  * client sends no request until that time has passed, for at most 5 minutes.
  */
-export function createHttpClient({ origin, headers, requestIdHeader, now }: HttpClientOptions): HttpClient {
+export function createHttpClient({
+  origin,
+  headers,
+  requestIdHeader,
+  now,
+  onRefusedKey,
+}: HttpClientOptions): HttpClient {
   let dispatcher: Agent | undefined;
   let waitUntil = 0;
 
-  return async ({ method, path, headers: more, body, timeoutMs = CALL_TIMEOUT_MS }) => {
+  return async ({ method, path, headers: more, body, json, timeoutMs = CALL_TIMEOUT_MS }) => {
     const waitMs = waitUntil - now();
     if (waitMs > 0) throw new NoAnswer(`the provider asked for a pause of ${Math.ceil(waitMs / 1000)} s`, false);
     const client = await import('undici');
@@ -95,15 +130,17 @@ export function createHttpClient({ origin, headers, requestIdHeader, now }: Http
     const options: Parameters<typeof client.request>[1] = {
       method,
       dispatcher,
-      headers: { ...headers, ...more, ...traceHeaders() },
+      headers: { ...headers, ...more, ...(json && { 'content-type': 'application/json' }), ...traceHeaders() },
       signal: AbortSignal.timeout(timeoutMs),
     };
-    if (body !== undefined) options.body = body;
+    const content = json === undefined ? body : JSON.stringify(json);
+    if (content !== undefined) options.body = content;
     try {
       const answer = await client.request(`${origin}${path}`, options);
       if (answer.statusCode === 429 || answer.statusCode === 503) {
         waitUntil = Math.max(waitUntil, now() + retryAfterMs(textOf(answer.headers['retry-after']), now()));
       }
+      if (answer.statusCode === 401) onRefusedKey?.('the key was refused (401)');
       return await answerOf(answer, requestIdHeader);
     } catch (error) {
       throw new NoAnswer(error instanceof Error ? error.message : String(error), wasSent(error), { cause: error });

@@ -1,9 +1,14 @@
 import { z } from 'zod';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { DeclineCode, ProviderFailure, ProviderFault } from '../domain/failure.ts';
-import type { PaymentState, ProviderAmount, ProviderReport } from '../domain/provider-report.ts';
+import {
+  NO_DETAILS,
+  type PaymentState,
+  type ProviderAmount,
+  type ProviderReport,
+  amountInCents,
+} from '../domain/provider-report.ts';
 import type { RefundOutcome } from '../domain/refund-record.ts';
-import { jsonOfCallback } from './callback-body.ts';
 import type { HandoffRequest, KnownPayment, RefundRequest, Signal } from './provider.ts';
 
 // Only an explicit success counts as paid. A state that is missing from this table counts as in progress.
@@ -130,12 +135,11 @@ function outcomeOf(state: string, reason: string | null | undefined): RefundOutc
 }
 
 /** Reads a verified callback. Throws GatewayError `invalid_input` if the body is no callback of the simulated provider. */
-export function readEvent(rawBody: Buffer): Signal & { eventId: string } {
-  const json = jsonOfCallback(rawBody);
+export function readEvent(json: unknown): Signal & { eventId: string } {
   const refunded = refundEvent.safeParse(json);
   if (refunded.success) {
     const { event: eventId, type, order: sessionId, refund: ours, reason, ...money } = refunded.data;
-    const amount = { units: BigInt(money.amount), currency: money.currency, exponent: 2 };
+    const amount = amountInCents(money.amount, money.currency);
     return {
       about: 'refund',
       eventId,
@@ -167,12 +171,12 @@ function reportOf(data: Omit<z.output<typeof charge>, 'order' | 'charge'>): Prov
   const state = STATES.get(code) ?? 'processing';
   const decline = state === 'failed' ? failureOf(code, reason ?? null) : null;
   const received = amountOf(data);
-  return { state, received, txHash: transaction ?? null, decline, expectedBy: null, chargeReference: null, cost: null };
+  return { ...NO_DETAILS, state, received, txHash: transaction ?? null, decline };
 }
 
 /** Amount in a message of the simulated provider, which reports the session's amount without the buyer's fee. */
 function amountOf({ amount, currency }: { amount: number; currency: string }): ProviderAmount {
-  return { units: BigInt(amount), currency, exponent: 2, excludesBuyerFee: true };
+  return { ...amountInCents(amount, currency), excludesBuyerFee: true };
 }
 
 /** Failure of a charge. A cancelled charge counts as cancelled by the buyer. */

@@ -1,13 +1,11 @@
-import { GatewayError } from '../domain/gateway-error.ts';
 import type { Payment } from '../domain/records.ts';
-import { verifyCallback } from '../webhooks/sign.ts';
-import { CALL_TIMEOUT_MS, type HttpAnswer, createHttpClient, unansweredHandoff } from './provider-http.ts';
-import type { CallbackHeaders, HandoffRequest, HandoffResult, Provider, RefundRequest } from './provider.ts';
+import { CALL_TIMEOUT_MS, type HttpAnswer, createHttpClient, handoffResult } from './provider-http.ts';
+import type { CallbackHeaders, HandoffResult, Provider, RefundRequest } from './provider.ts';
 import { chargeOf, readAnswer, readError, readEvent, readRefund, refundOf } from './sandbox-messages.ts';
+import { readSignedCallback } from './signed-callback.ts';
 
 /** Header with the signature of a callback from the simulated provider. */
 export const SIGNATURE_HEADER = 'x-provider-signature';
-const TOLERANCE_SECONDS = 300;
 const PAYMENTS = '/simulator/api/payments';
 
 export interface SandboxOptions {
@@ -23,36 +21,26 @@ export interface SandboxOptions {
 export function createSandboxProvider({ url, apiKey, callbackSecret, now }: SandboxOptions): Provider {
   const http = createHttpClient({
     origin: url,
-    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${apiKey}` },
     now,
   });
-  const ask = (method: 'GET' | 'POST', path: string, timeoutMs: number, body?: unknown) =>
-    http({ method, path: `${PAYMENTS}${path}`, timeoutMs, body: JSON.stringify(body) });
+  const ask = (method: 'GET' | 'POST', path: string, timeoutMs: number, json?: object) =>
+    http({ method, path: `${PAYMENTS}${path}`, timeoutMs, json });
 
   return {
     id: 'sandbox',
     environment: 'sandbox',
     traits: { cancel: 'holds', lookup: 'own_id', refunds: 'api', costRefundable: true, resend: 'always' },
-    async handoff(handoff: HandoffRequest): Promise<HandoffResult> {
-      // A catalogue may name this provider for production routes by mistake.
-      if (handoff.session.environment !== 'sandbox') {
-        return { outcome: 'refused', reason: 'sandbox payments only', providerReason: null };
-      }
-      try {
-        return handoffResult(await ask('POST', '', handoff.timeoutMs, chargeOf(handoff)));
-      } catch (error) {
-        return unansweredHandoff(error);
-      }
-    },
+    handoff: (handoff) =>
+      handoffResult(
+        ask('POST', '', handoff.timeoutMs, chargeOf(handoff)),
+        resultOf,
+        ({ json }) => readError(json)?.message,
+      ),
     async readCallback(rawBody: Buffer, headers: CallbackHeaders) {
-      const signature = headers[SIGNATURE_HEADER];
-      const replay = { now: Math.floor(now() / 1000), toleranceSeconds: TOLERANCE_SECONDS };
-      if (typeof signature === 'string' && verifyCallback(callbackSecret, signature, rawBody, replay)) {
-        return { signals: [readEvent(rawBody)], hints: [] };
-      }
-      throw new GatewayError('unauthorized', `The header ${SIGNATURE_HEADER} does not sign this body, or is too old.`, {
-        suggestion: 'Sign the exact bytes sent as t=<unix seconds>,v1=<hex HMAC-SHA256 of t.body>, at most 300 s ago.',
-      });
+      const suggestion = 'Sign the exact bytes sent as t=<unix seconds>,v1=<hex HMAC-SHA256 of t.body>.';
+      const signature = { header: SIGNATURE_HEADER, secrets: [callbackSecret], nowMs: now(), suggestion };
+      return { signals: [readEvent(readSignedCallback(rawBody, headers, signature))], hints: [] };
     },
     async inquire(payment: Payment, timeoutMs = CALL_TIMEOUT_MS) {
       const { status, json } = await ask('GET', `/${encodeURIComponent(payment.id)}`, timeoutMs);
@@ -79,14 +67,16 @@ export function createSandboxProvider({ url, apiKey, callbackSecret, now }: Sand
   };
 }
 
-function handoffResult({ status, json }: HttpAnswer): HandoffResult {
+function resultOf({ status, json }: HttpAnswer): HandoffResult | undefined {
   const answer = status === 200 ? readAnswer(json) : undefined;
   if (answer) return { outcome: 'accepted', reference: answer.reference, url: answer.url };
-  const reason = `the provider answered ${status}`;
-  // 4xx and 503 mean that the provider does not have the payment; other failures leave that open.
-  const refused = (status >= 400 && status < 500) || status === 503;
-  if (!refused) return { outcome: 'ambiguous', reason, isAnswered: true };
-  return { outcome: 'refused', reason, providerReason: readError(json)?.message ?? null };
+  // The simulated provider has not stored a payment that it answers with 409 or 503.
+  if (status !== 409 && status !== 503) return undefined;
+  return {
+    outcome: 'refused',
+    reason: `the provider answered ${status}`,
+    providerReason: readError(json)?.message ?? null,
+  };
 }
 
 function refundsOf({ id }: Payment): string {

@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import type { ProviderFailure } from '../domain/failure.ts';
 import { isId } from '../domain/id.ts';
-import type { Hint, PayoutEntry, ProviderAmount, ProviderReport, ReversalReport } from '../domain/provider-report.ts';
+import {
+  type Hint,
+  NO_DETAILS,
+  type PayoutEntry,
+  type ProviderAmount,
+  type ProviderReport,
+  type ReversalReport,
+} from '../domain/provider-report.ts';
 import type { RefundOutcome, RefundStatus } from '../domain/refund-record.ts';
 import type { HandoffRequest, RefundRequest } from './provider.ts';
 import { declineOf, refundFailure } from './stripe-failures.ts';
@@ -136,13 +143,10 @@ export function paymentReport(session: CheckoutSession): ProviderReport {
   const found = typeof session.payment_intent === 'object' ? session.payment_intent : undefined;
   const charge = typeof found?.latest_charge === 'object' ? found.latest_charge : undefined;
   const report: ProviderReport = {
+    ...NO_DETAILS,
     state: 'processing',
-    received: null,
-    txHash: null,
     decline: found?.last_payment_error ? declineOf(found.last_payment_error, charge?.failure_code) : null,
-    expectedBy: null,
     chargeReference: intentIdOf(session),
-    cost: null,
   };
   if (session.payment_status === 'paid') {
     const fee = typeof charge?.balance_transaction === 'object' ? charge.balance_transaction : undefined;

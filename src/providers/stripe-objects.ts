@@ -131,17 +131,3 @@ export const readEndpoints = reader(list(endpoint));
 export function readError(json: unknown): StripeError | undefined {
   return failure.safeParse(json).data?.error;
 }
-
-const TIME = /^t=(\d{1,12})$/;
-const SIGNATURE = /^v1=[0-9a-f]{64}$/;
-const MAX_SIGNATURES = 10;
-
-/** The time (unix seconds) and the `v1` signatures of a `Stripe-Signature` header; undefined if the header has another form. */
-export function readSignatures(header: unknown): { time: number; signatures: string[] } | undefined {
-  if (typeof header !== 'string') return undefined;
-  const parts = header.split(',').map((part) => part.trim());
-  // Signatures of other schemes, such as `v0` of test events, do not authenticate the body.
-  const signatures = parts.filter((part) => SIGNATURE.test(part)).slice(0, MAX_SIGNATURES);
-  const times = parts.flatMap((part) => TIME.exec(part)?.[1] ?? []);
-  return times.length === 1 && signatures.length > 0 ? { time: Number(times[0]), signatures } : undefined;
-}

@@ -1,7 +1,8 @@
 import type { Payment } from '../domain/records.ts';
 import type { RefundOutcome } from '../domain/refund-record.ts';
-import { type HttpAnswer, unansweredHandoff } from './provider-http.ts';
+import { type HttpAnswer, handoffResult } from './provider-http.ts';
 import type { HandoffRequest, HandoffResult, KnownPayment, Provider, RefundRequest } from './provider.ts';
+import { readSignedCallback } from './signed-callback.ts';
 import {
   type StripeCall,
   type StripeContext,
@@ -11,7 +12,6 @@ import {
   expected,
   refusedKey,
 } from './stripe-api.ts';
-import { readSignedEvent } from './stripe-callbacks.ts';
 import { checkStripe } from './stripe-check.ts';
 import { refundRefusal } from './stripe-failures.ts';
 import {
@@ -25,7 +25,7 @@ import {
   refundParams,
   sessionParams,
 } from './stripe-messages.ts';
-import { type StripeRefund, readRefund, readSession } from './stripe-objects.ts';
+import { type StripeRefund, readEvent, readRefund, readSession } from './stripe-objects.ts';
 import { createStripeQueries, sessionPath } from './stripe-queries.ts';
 import { stripeMethodOf } from './stripe-settings.ts';
 
@@ -73,24 +73,29 @@ export function createStripe(instance: StripeInstance, context: StripeContext): 
     traits: { cancel: 'holds', lookup: 'reference', refunds: 'api', costRefundable: false, resend: 'no_answer' },
 
     async handoff(request: HandoffRequest): Promise<HandoffResult> {
-      const { session, payment, timeoutMs } = request;
-      const params = session.environment === environment ? sessionParams(request, settings) : undefined;
+      const { payment, timeoutMs } = request;
+      const params = sessionParams(request, settings);
       if (!params) {
-        const reason = `this instance does not serve ${payment.route.network} in ${session.environment}`;
+        const reason = `Stripe does not serve the network ${payment.route.network}`;
         return { outcome: 'refused', reason, providerReason: null };
       }
       const options = { form: formOf(params), idempotencyKey: `${payment.id}:create`, timeoutMs };
-      try {
-        return handoffResult(await call('POST', SESSIONS, options), payment, isLive);
-      } catch (error) {
-        return unansweredHandoff(error);
-      }
+      return handoffResult(
+        call('POST', SESSIONS, options),
+        (answer) => resultOf(answer, payment, isLive),
+        (answer) => errorOf(answer)?.message,
+      );
     },
 
     async readCallback(rawBody, headers) {
-      const event = readSignedEvent(rawBody, headers, { secrets: settings.webhookSecrets, nowMs: now() });
-      if (!event) return { signals: [], hints: [] };
-      const hint = hintOf(event);
+      const signature = {
+        header: 'stripe-signature',
+        secrets: settings.webhookSecrets,
+        nowMs: now(),
+        suggestion: "Use the signing secret of this endpoint, and forward Stripe's exact bytes.",
+      };
+      const event = readEvent(readSignedCallback(rawBody, headers, signature));
+      const hint = event && hintOf(event);
       if (!hint) return { signals: [], hints: [] };
       const { id: eventId, livemode, account = settings.account } = event;
       const found = { ...hint, eventId };
@@ -164,28 +169,24 @@ function ownOutcome({ refundId, amount }: RefundRequest, refund: StripeRefund): 
   throw new Error(`Stripe answered with another refund than ${refundId}: ${refund.id}`);
 }
 
-function handoffResult(answer: HttpAnswer, { id, fees, route }: Payment, isLive: boolean): HandoffResult {
-  const { status, json } = answer;
-  const session = status === 200 ? readSession(json) : undefined;
+/** Result of a handoff from an answer with a session, or with a conflict of idempotency keys; undefined for other answers. */
+function resultOf(answer: HttpAnswer, { id, fees, route }: Payment, isLive: boolean): HandoffResult | undefined {
+  // The idempotency key was used before: with other parameters, or by a request that is still in progress.
+  if (errorOf(answer)?.type === 'idempotency_error') {
+    return { outcome: 'ambiguous', reason: 'Stripe reports a conflict of idempotency keys', isAnswered: true };
+  }
+  const session = answer.status === 200 ? readSession(answer.json) : undefined;
   const isRequested =
     session?.livemode === isLive &&
     session.amount_total === fees.total &&
     session.currency === 'usd' &&
     paymentIdOf(session) === id;
-  if (isRequested && session.url) {
-    const method = stripeMethodOf(route.network)!.type;
-    if (session.payment_method_types.includes(method)) {
-      return { outcome: 'accepted', reference: session.id, url: session.url };
-    }
-    // The handoff can be refused safely: no buyer gets the URL of this session, so nobody can pay it.
-    const reason = `Stripe does not offer ${method}: turn it on at https://dashboard.stripe.com/settings/payment_methods`;
-    return { outcome: 'refused', reason, providerReason: null };
+  if (!isRequested || !session.url) return undefined;
+  const method = stripeMethodOf(route.network)!.type;
+  if (session.payment_method_types.includes(method)) {
+    return { outcome: 'accepted', reference: session.id, url: session.url };
   }
-  const error = errorOf(answer);
-  const reason = `Stripe answered ${status} ${error?.code ?? error?.type ?? 'without the required fields'}`;
-  // The idempotency key was used before: with other parameters, or by a request that is still in progress.
-  const isConflict = status === 409 || error?.type === 'idempotency_error';
-  const isRefused = status >= 400 && status < 500 && !isConflict;
-  if (!isRefused) return { outcome: 'ambiguous', reason, isAnswered: true };
-  return { outcome: 'refused', reason, providerReason: error?.message ?? null };
+  // The handoff can be refused safely: no buyer gets the URL of this session, so nobody can pay it.
+  const reason = `Stripe does not offer ${method}: turn it on at https://dashboard.stripe.com/settings/payment_methods`;
+  return { outcome: 'refused', reason, providerReason: null };
 }

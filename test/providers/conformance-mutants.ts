@@ -32,14 +32,6 @@ export const MUTANTS: [rule: Rule, defect: string, change: Change][] = [
     },
   ],
   [
-    'a handoff of the other environment is refused',
-    'accepts handoffs of the other environment',
-    (good) => ({
-      handoff: (request) =>
-        good.handoff({ ...request, session: { ...request.session, environment: good.environment } }),
-    }),
-  ],
-  [
     'a repeated callback changes nothing, and two different callbacks have different event ids',
     'returns a new event id each time that it reads a callback',
     (good) => {

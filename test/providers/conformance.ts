@@ -3,6 +3,7 @@ import type { Payment, Session } from '../../src/domain/records.ts';
 import type { Environment, RouteKind } from '../../src/domain/route.ts';
 import { cancelCheckout } from '../../src/operations/leave-payment.ts';
 import { answerHint } from '../../src/operations/provider-hints.ts';
+import { checkProvider } from '../../src/operations/providers/readiness.ts';
 import type { HandoffRequest, Provider, RefundRequest } from '../../src/providers/provider.ts';
 import { aPayment, aSession } from '../fixtures/checkout-records.ts';
 import { createSession, startAt } from '../simulator/buyer.ts';
@@ -139,17 +140,14 @@ async function deliver(world: World, callbacks: readonly SentCallback[]): Promis
 }
 
 /** A payment and its session that exist neither in the store nor at the provider. */
-function unknownPayment(
-  { on, party }: World,
-  environment: Environment = 'sandbox',
-): { session: Session; payment: Payment } {
+function unknownPayment({ on, party }: World): { session: Session; payment: Payment } {
   const { deps } = on.service;
-  const session = aSession({ id: deps.newId('chk'), environment });
+  const session = aSession({ id: deps.newId('chk') });
   const { id, kind, label, network, asset } = deps.routes.find(
     (one) => one.integrationId === party.id && one.kind === party.kind,
   )!;
   const route = { id, kind, label, network, asset, provider: party.id };
-  const about = { id: deps.newId('pay'), sessionId: session.id, environment, created: on.clock.now() };
+  const about = { id: deps.newId('pay'), sessionId: session.id, created: on.clock.now() };
   return { session, payment: aPayment({ ...about, route }) };
 }
 
@@ -191,12 +189,6 @@ export const RULES = {
     );
     assert.deepEqual(results[0], results[1]);
     assert.equal(await world.party.paymentsAt(request.payment), 1);
-  },
-
-  async 'a handoff of the other environment is refused'(world) {
-    const request = handoffOf(world, unknownPayment(world, 'production'));
-    assert.equal((await world.provider.handoff(request)).outcome, 'refused');
-    assert.equal(await world.party.paymentsAt(request.payment), 0);
   },
 
   async 'a repeated callback changes nothing, and two different callbacks have different event ids'(world) {
@@ -359,7 +351,7 @@ export type Rule = keyof typeof RULES;
 export async function checkEnds(world: World, silent: string): Promise<void> {
   const provider = world.party.misconfigured?.at(silent);
   if (!provider) return;
-  const ended = world.mutate(provider).check();
+  const ended = checkProvider(world.mutate(provider));
   const late = new Promise<'late'>((resolve) => setTimeout(resolve, world.checkLimitMs, 'late').unref());
   const result = await Promise.race([ended, late]);
   assert.notEqual(result, 'late', 'the check did not end within its limit');

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
-import { createReadiness } from '../../src/operations/providers/readiness.ts';
+import { type Readiness, createReadiness, providerReason } from '../../src/operations/providers/readiness.ts';
 import type { AdapterContext, ProviderInstance } from '../../src/providers/all.ts';
 import type { CheckResult, Provider } from '../../src/providers/provider.ts';
 import { stripeRoutes } from '../../src/providers/stripe-settings.ts';
 import type { Environment } from '../../src/domain/route.ts';
+import { aRoute } from '../fixtures/checkout-records.ts';
 import { startFakeProvider } from '../support/fake-provider.ts';
 import { gatewayOf } from '../support/gateway.ts';
 import { standings, temporaryFile } from '../support/routing.ts';
@@ -274,4 +275,12 @@ describe('a production provider', () => {
     );
     assert.equal((await gatewayOf(on).refused('404 not_found', 'GET providers/stripe')).code, 'not_found');
   });
+});
+
+it('a production route that names a sandbox instance is not connected', () => {
+  const providers = new Map([['stripe_test', { id: 'stripe_test', environment: 'sandbox' } as Provider]]);
+  const readiness = { reasonOf: () => null } as unknown as Readiness;
+  const reasonIn = (environment: Environment) =>
+    providerReason({ providers, readiness }, aRoute({ integrationId: 'stripe_test', environment }));
+  assert.deepEqual([reasonIn('sandbox'), reasonIn('production')], [null, 'no provider is connected for stripe_test']);
 });

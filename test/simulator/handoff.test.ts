@@ -152,15 +152,6 @@ test('a handoff is refused if the request cannot have reached the provider, and 
   assert.equal((await sandboxAt(silent.url).handoff(handoffOf())).outcome, 'ambiguous');
 });
 
-test('the simulated provider refuses production payments', async () => {
-  await using on = await startTestService();
-  const sandbox = on.service.deps.providers.get('sandbox')!;
-  const request = handoffOf();
-  const production = { ...request, session: { ...request.session, environment: 'production' as const } };
-  assert.equal((await sandbox.handoff(production)).outcome, 'refused');
-  assert.equal(await on.simulator.chargeOfPayment(request.payment.id), undefined);
-});
-
 test('provider requests reject after a 500, and report an unknown payment without an error', async () => {
   await using broken = await startServer((_request, response) => void response.writeHead(500).end('{}'));
   await assert.rejects(sandboxAt(broken.url).inquire(aPayment()));
