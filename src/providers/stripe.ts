@@ -97,7 +97,8 @@ export function createStripe(instance: StripeInstance, context: StripeContext): 
       const event = readEvent(readSignedCallback(rawBody, headers, signature));
       const hint = event && hintOf(event);
       if (!hint) return { signals: [], hints: [] };
-      const { id: eventId, livemode, account = settings.account } = event;
+      const { id: eventId, livemode } = event;
+      const account = event.account ?? settings.account;
       const found = { ...hint, eventId };
       if (livemode !== isLive) return { signals: [], hints: [{ ...found, mismatch: 'environment_mismatch' }] };
       if (account !== settings.account) return { signals: [], hints: [{ ...found, mismatch: 'account_mismatch' }] };

@@ -46,7 +46,7 @@ export interface StripeStage {
   intentOf(started: StartedAtStripe): string;
   /**
    * Asserts that the ledger sums to 0, and that its balance at the provider is Stripe's balance plus `unbooked`: money in cents
-   * that Stripe has deducted from its balance and that the ledger lists as a discrepancy.
+   * that Stripe has deducted from its balance and that the ledger lists as a discrepancy. Asserts that all invariants hold.
    */
   assertBooks(unbooked?: number): Promise<void>;
 }
@@ -113,6 +113,7 @@ export async function openStripeStage(context: TestContext): Promise<StripeStage
       const { accounts, total } = balances.environments[0]!;
       const clearing = accounts.find(({ account }) => account === 'provider_clearing')!.balance;
       assert.deepEqual([total, Math.round(clearing * 100)], [0, stripe.balance() + unbooked]);
+      await assertSound(tillway.databaseUrl);
     },
   };
   return stage;

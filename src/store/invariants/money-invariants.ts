@@ -228,12 +228,12 @@ export const MONEY_INVARIANTS = invariants({
         OR payment.shortfall <> CASE WHEN payment.surplus = 1 THEN 0 ELSE COALESCE(borne.amount, 0) END`,
   },
   buyer_owed: {
-    says: 'The ledger owes the buyer exactly the pending refunds, the failed refunds of wrong amounts, and each surplus that is not accepted.',
+    says: 'The ledger owes the buyer exactly the pending refunds that no provider has deducted, the failed refunds of wrong amounts, and each surplus that is not accepted.',
     sql: `SELECT payment.id AS id FROM payments AS payment
       LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM ledger_entries
         WHERE account = 'buyer_refunds_payable' GROUP BY payment_id) AS booked ON booked.payment_id = payment.id
       LEFT JOIN (SELECT payment_id, SUM(amount) AS amount FROM refunds
-        WHERE status = 'pending' GROUP BY payment_id) AS leaving ON leaving.payment_id = payment.id
+        WHERE status = 'pending' AND deducted = 0 GROUP BY payment_id) AS leaving ON leaving.payment_id = payment.id
       WHERE COALESCE(booked.amount, 0) + COALESCE(leaving.amount, 0) + payment.owed <> CASE
         WHEN payment.surplus = 1 AND payment.kept = 0
         THEN payment.refunded + payment.refund_pending - payment.amount - payment.buyer_fee ELSE 0 END`,
