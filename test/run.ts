@@ -10,7 +10,7 @@ import { installTools } from './support/tools.ts';
 
 /**
  * `npm test [-- PATH...]` runs all test files, or the named ones. `npm run test:unit` runs only files that need no other
- * process, no database server and no browser, with fewer random values. TEST_DATABASE=sqlite or TEST_DATABASE=postgres narrows a run to one database.
+ * process, no database server and no browser, with fewer random values and without campaigns. TEST_DATABASE=sqlite or TEST_DATABASE=postgres narrows a run to one database.
  *
  * The first line of a test file declares its surroundings, for example `// @run on=sqlite,postgres needs=process`:
  * - `on`: the databases that the file runs on, once on each. Default: `sqlite`.

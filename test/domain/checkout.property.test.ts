@@ -17,7 +17,7 @@ import {
 } from '../fixtures/any-history.ts';
 import { type Decisions, type History, REFUND_REPORTS, DECISIONS as real, walk } from '../fixtures/checkout-history.ts';
 import { anyFailure } from '../fixtures/failures.ts';
-import { runs } from '../support/for-all.ts';
+import { ONLY_IN_FULL_RUN, runs } from '../support/for-all.ts';
 
 const HOUR = 3_600_000;
 const RUNS = runs(1000);
@@ -357,7 +357,7 @@ const FAULTS: [fault: string, complaint: string, decisions: Partial<Decisions>][
 ];
 
 for (const [fault, expectedMessage, decisions] of FAULTS) {
-  test(`the invariant checks detect an injected fault: ${fault}`, () => {
+  test(`the invariant checks detect an injected fault: ${fault}`, ONLY_IN_FULL_RUN, () => {
     const property = fc.property(anyHistory, (history) => walk({ ...real, ...decisions }, history));
     // A fault can break several invariants: the check that fails first depends on the seed.
     const otherMessages = new Set<string>();

@@ -3,6 +3,7 @@ import { randomInt } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import type { Part } from '../../src/http/app.ts';
+import { ONLY_IN_FULL_RUN } from '../support/for-all.ts';
 import { type FuzzedApi, startFuzzedApi } from './openapi-fuzz.ts';
 
 // A short run with new random requests each time; `npm run test:faults -- fuzz-api` sends more requests.
@@ -43,7 +44,7 @@ describe(`responses to ${requests} generated requests, seed ${seed}`, () => {
       (_, payload) => payload.replace('"invalid_input"', '"not_found"'),
     ],
   ] satisfies [string, RegExp, (reply: Reply, payload: string) => string | void][]) {
-    it(`the fuzzer detects an operation that responds with ${fault}`, async () => {
+    it(`the fuzzer detects an operation that responds with ${fault}`, ONLY_IN_FULL_RUN, async () => {
       const injected: Part = (app) =>
         void app.addHook('onSend', async (request, reply, payload) =>
           request.routeOptions.url === '/api/gateway/sessions' && request.method === 'POST'

@@ -5,6 +5,7 @@ import type { Provider } from '../../src/providers/provider.ts';
 import { aReport } from '../fixtures/provider-reports.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { queryRows } from '../support/database.ts';
+import { ONLY_IN_FULL_RUN } from '../support/for-all.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import { assertSound } from '../support/sound.ts';
 import type { StripeEvent } from './scripted-stripe-objects.ts';
@@ -133,34 +134,38 @@ describe('callbacks of a sender who knows the webhook secret', () => {
     assert.equal(await post(body, { ...headers, 'stripe-signature': `t=${time},v1=${mac}` }), 400);
   });
 
-  it('a repeated callback with 1,000 hints and 50 signals stores each hint once, and few queries answer all hints', async () => {
-    const { deps } = world.on.service;
-    const { providers } = deps;
-    const provider = providers.get('stripe_test')!;
-    const payment = await lastPayment(world.on, id);
-    const report = aReport({ status: 'provider_pending', amount: payment.amount });
-    const many = Array.from({ length: 1000 }, (_, number) => `event_${number}`);
-    const changed = Object.create(provider) as Provider;
-    changed.readCallback = async () => ({
-      signals: many
-        .slice(0, 50)
-        .map((eventId) => ({ eventId, about: 'payment', ref: { paymentId: payment.id }, report })),
-      hints: many.map((eventId) => ({ eventId: `hint_${eventId}`, about: 'payout', id: 'po_1' })),
-    });
-    deps.providers = new Map([...providers, [provider.id, changed]]);
-    const earlier = (await hints()).length;
-    for (let copy = 0; copy < 2; copy++) assert.equal(await post('{}', {}), 200);
-    deps.providers = providers;
-    assert.equal((await hints()).length, earlier + many.length);
-    // All hints name the same payout: its answer completes all of them, also after an outage of Stripe.
-    await world.stripe.goDown();
-    await world.on.pass(0);
-    await world.stripe.listen();
-    const count = world.stripe.requests.length;
-    await deliver(world, 10_000);
-    assert.ok(world.stripe.requests.length - count <= 100);
-    assert.deepEqual(await deps.store.hintsDue(Number.MAX_SAFE_INTEGER, 10), []);
-  });
+  it(
+    'a repeated callback with 1,000 hints and 50 signals stores each hint once, and few queries answer all hints',
+    ONLY_IN_FULL_RUN,
+    async () => {
+      const { deps } = world.on.service;
+      const { providers } = deps;
+      const provider = providers.get('stripe_test')!;
+      const payment = await lastPayment(world.on, id);
+      const report = aReport({ status: 'provider_pending', amount: payment.amount });
+      const many = Array.from({ length: 1000 }, (_, number) => `event_${number}`);
+      const changed = Object.create(provider) as Provider;
+      changed.readCallback = async () => ({
+        signals: many
+          .slice(0, 50)
+          .map((eventId) => ({ eventId, about: 'payment', ref: { paymentId: payment.id }, report })),
+        hints: many.map((eventId) => ({ eventId: `hint_${eventId}`, about: 'payout', id: 'po_1' })),
+      });
+      deps.providers = new Map([...providers, [provider.id, changed]]);
+      const earlier = (await hints()).length;
+      for (let copy = 0; copy < 2; copy++) assert.equal(await post('{}', {}), 200);
+      deps.providers = providers;
+      assert.equal((await hints()).length, earlier + many.length);
+      // All hints name the same payout: its answer completes all of them, also after an outage of Stripe.
+      await world.stripe.goDown();
+      await world.on.pass(0);
+      await world.stripe.listen();
+      const count = world.stripe.requests.length;
+      await deliver(world, 10_000);
+      assert.ok(world.stripe.requests.length - count <= 100);
+      assert.deepEqual(await deps.store.hintsDue(Number.MAX_SAFE_INTEGER, 10), []);
+    },
+  );
 });
 
 describe('the return URL of a checkout', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { ONLY_IN_FULL_RUN } from '../support/for-all.ts';
 import { startServer } from '../support/http-server.ts';
 import { RULES, type Rule, type StartParty, type World, checkEnds, startWorld } from './conformance.ts';
 import { MUTANTS } from './conformance-mutants.ts';
@@ -22,21 +23,22 @@ describe('adapters', { concurrency: true }, () => {
   for (const [name, startParty] of Object.entries(PARTIES)) {
     describe(`the adapter of ${name}`, { concurrency: false }, () => {
       let world: World;
-      let ended: Promise<void>;
+      let ended: Promise<void> | undefined;
       before(async () => {
         world = await startWorld(startParty);
+        if (ONLY_IN_FULL_RUN.skip) return;
         ended = checkEnds(world, silent.url);
         ended.catch(() => undefined);
       });
       after(() => world[Symbol.asyncDispose]());
 
       for (const [rule, holds] of Object.entries(RULES)) test(rule, () => holds(world));
-      test('a check ends within 10 s, even if the provider does not answer', () => ended);
+      test('a check ends within 10 s, even if the provider does not answer', ONLY_IN_FULL_RUN, () => ended);
     });
   }
 });
 
-describe('mutants of the conformance suite', { concurrency: 2 }, () => {
+describe('mutants of the conformance suite', { concurrency: 2, ...ONLY_IN_FULL_RUN }, () => {
   for (const [rule, defect, change] of MUTANTS) {
     test(`the suite detects an adapter that ${defect}, which breaks the rule: ${rule}`, async () => {
       await using world = await startWorld(startExample, (good, party) => ({ ...good, ...change(good, party) }));

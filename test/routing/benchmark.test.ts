@@ -13,6 +13,7 @@ import {
 } from '../../bench/routing/report/targets.ts';
 import { SCENARIOS, type Scenario, type ScenarioName } from '../../bench/routing/world/scenarios.ts';
 import type { BenchRouter } from '../../bench/routing/world/simulate.ts';
+import { ONLY_IN_FULL_RUN } from '../support/for-all.ts';
 
 const SLACK = 0.2;
 /** Scenarios that run quickly; a test below repeats STATIC with costs. */
@@ -54,7 +55,7 @@ describe('the published results of our router', () => {
   });
 });
 
-describe('our router in a world of the benchmark', () => {
+describe('our router in a world of the benchmark', ONLY_IN_FULL_RUN, () => {
   for (const name of REPEATED) {
     test(`scenario ${name}: the router’s regret exceeds the published regret by at most a fifth, and random choice exceeds it by more`, () => {
       const seed = publishedOf(name).seeds[0]!;
@@ -78,7 +79,7 @@ describe('our router in a world of the benchmark', () => {
 });
 
 /** The published figures depend on every number of a world and on every choice of a contender. */
-describe('the first published world', () => {
+describe('the first published world', ONLY_IN_FULL_RUN, () => {
   function assertRepeated(scenario: Scenario, entries: readonly BenchRouter[]): void {
     const expected = publishedOf(scenario.name);
     const measured = measure(scenario, [expected.seeds[0]!], entries);

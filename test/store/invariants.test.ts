@@ -40,6 +40,7 @@ import { withStore, write } from '../fixtures/store-records.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { startTestService } from '../support/service.ts';
 import { SECRET, receiver } from '../webhooks/fixtures.ts';
+import { ONLY_IN_FULL_RUN } from '../support/for-all.ts';
 
 const LIMIT = 100;
 
@@ -238,7 +239,7 @@ describe('the invariants hold', () => {
       assert.ok(transitions > 23, `only ${transitions} transitions`);
     }));
 
-  test('the invariants hold at every moment under load', async (context) => {
+  test('the invariants hold at every moment under load', ONLY_IN_FULL_RUN, async (context) => {
     let requests = 0;
     const { url } = await receiver(context, () => (++requests % 5 === 0 ? 503 : 200));
     const variables = { WEBHOOK_URL: url, WEBHOOK_SECRET: SECRET };

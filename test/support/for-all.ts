@@ -5,6 +5,11 @@ export function runs(all: number): number {
   return process.env['TEST_UNIT'] === undefined ? all : Math.ceil(all / 4);
 }
 
+/** Options of tests that `npm run test:unit` skips: random campaigns with their injected faults, and real time limits. */
+export const ONLY_IN_FULL_RUN = {
+  skip: process.env['TEST_UNIT'] === undefined ? false : '`npm test` runs this test, and `npm run test:unit` does not',
+};
+
 /** Asserts that a property holds for {@link runs} random values of the arbitraries. */
 export function forAll<Values extends [unknown, ...unknown[]]>(
   all: number,
