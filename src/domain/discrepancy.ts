@@ -192,7 +192,13 @@ function discrepancyOf(checkout: Checkout, message: ProviderMessage): Found | un
     // A refund or a reversal that cannot be booked.
     case 'currency_mismatch':
     case 'refund_excess':
-      return { ...found, kind: outcome, subject: subjectOf(eventId, currency), expected: 0, received: amount };
+      return {
+        ...found,
+        kind: outcome,
+        subject: subjectOf(reportedObject(message), currency),
+        expected: 0,
+        received: amount,
+      };
     case 'amount_mismatch':
     case 'unknown_payment': {
       if (status !== 'paid') return undefined;
@@ -204,6 +210,12 @@ function discrepancyOf(checkout: Checkout, message: ProviderMessage): Found | un
     default:
       return undefined;
   }
+}
+
+/** Name of the refund that a message reports, so that all its reports have one discrepancy; the event id without such a name. */
+function reportedObject({ provider, eventId, signal }: ProviderMessage): string {
+  const { refund } = JSON.parse(signal ?? '{}') as { refund?: { reference: string | null } };
+  return refund?.reference ? `${provider}/${refund.reference}` : eventId;
 }
 
 /** Fields for a wrong amount. Reports are cumulative: the largest one counts; after a decision, only the money beyond the decided amount. */
