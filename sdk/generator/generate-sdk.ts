@@ -12,8 +12,7 @@ const METHODS: Record<string, string> = {
 };
 /** Names of client resources that differ from their name in the path. */
 const RESOURCES: Record<string, string> = { keys: 'apiKeys', webhook: 'webhooks' };
-// Methods that the client retries after a 429 only. A second request would take effect again (such as a second event or key), lose
-// the secret in the first response, or be rejected although the first request succeeded.
+// Retried after a 429 only: a second request would create a second record, lose a secret, or fail although the first one succeeded.
 const NOT_REPEATABLE = /^(?:test|replay|resend|advance|resolve|delete|overrideHealth|create|rotateSecret)$/;
 
 const capitalized = (name: string) => name[0]!.toUpperCase() + name.slice(1);
@@ -82,7 +81,6 @@ function typeOf(schema: JsonSchema): string {
 /** Source code of the resources: one class per resource, with one method per operation. */
 export function resourcesText(api: OpenApi): string {
   const methods: Record<string, string> = {};
-  // Skips two operations, whose methods are in src/client.ts.
   for (const operation of operationsOf(api).filter(({ operationId: id }) => !/^(?:capabilities|getSchema)$/.test(id))) {
     const [resource = '', name = ''] = methodName(operation).split('.');
     methods[resource] = `${methods[resource] ?? ''}\n\n${methodText(api, name, operation)}`;
