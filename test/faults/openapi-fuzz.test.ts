@@ -27,7 +27,7 @@ describe(`responses to ${requests} generated requests, seed ${seed}`, () => {
     const { failure, answers } = await keyed.run({ seed, requests });
     assert.equal(failure, undefined);
     const succeeded = [...answers.keys()].filter((name) => name.endsWith(' 200'));
-    assert.ok(succeeded.length >= 25, `${succeeded.length} operations succeeded: ${succeeded.join(', ')}`);
+    assert.ok(succeeded.length >= 15, `${succeeded.length} operations succeeded: ${succeeded.join(', ')}`);
   });
 
   it('responses to generated requests without API keys have a documented status, content type and body', async () => {
