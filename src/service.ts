@@ -192,7 +192,7 @@ async function openDatabase(
   const realNow = () => opened.now();
   const testClock = await openTestClock(opened, isEnabled);
   if (testClock) {
-    // The log has real times, so a line tells how far the clock is ahead.
+    // Log lines have real times, so this line states how far the test clock is ahead.
     const aheadSeconds = testClock.record().offsetMs / 1000;
     log.warn({ aheadSeconds }, 'TEST_CLOCK=true: time can be moved forward, and only sandbox payments are accepted');
   }

@@ -3,7 +3,7 @@ import { clockOf } from '../operations/test-clock.ts';
 import { apiPart } from './api-part.ts';
 import type { Part } from './app.ts';
 
-/** Endpoints of the test clock, which return 403 on a service without one; with one, writing requests are counted. */
+/** Endpoints of the test clock. They return 403 if the service has none. A service with a test clock also counts its writing requests. */
 export const testClockApi: Part = (app, unrestricted) => {
   testClockEndpoints(app, unrestricted);
   const { testClock } = unrestricted;
@@ -20,7 +20,7 @@ export const testClockApi: Part = (app, unrestricted) => {
 const testClockEndpoints = apiPart((serve) => {
   serve(TEST_CLOCK_ENDPOINTS.getTestClock, async ({ deps }) => renderTestClock(clockOf(deps).record(), deps.now()));
   serve(TEST_CLOCK_ENDPOINTS.advanceTestClock, async (call) => {
-    // Before the body is read, so that a service without a test clock always returns 403.
+    // Looks up the clock before the body is parsed, so that a service without a test clock always returns 403.
     const clock = clockOf(call.deps);
     await clock.advance(call.body.seconds);
     return renderTestClock(clock.record(), clock.now());

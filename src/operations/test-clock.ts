@@ -4,7 +4,7 @@ import type { TestClockRecord } from '../store/tables/clock-table.ts';
 import type { Store } from '../store/store.ts';
 import type { Deps } from './deps.ts';
 
-/** Undefined if disabled. Throws for a database that the test clock must not use, or that needs it because its time was moved. */
+/** Opens the test clock; undefined if disabled. Throws if the database must not use one, or needs one because its time was moved. */
 export async function openTestClock(store: Store, isEnabled: boolean): Promise<TestClock | undefined> {
   const record = (await store.testClock()) ?? { version: 0, offsetMs: 0, goalMs: 0, target: null };
   if (!isEnabled) {

@@ -13,7 +13,7 @@ export interface CallbackSignature {
   secrets: readonly string[];
   /** Milliseconds since 1970. */
   nowMs: number;
-  /** What to do if the header does not sign the body. */
+  /** Suggestion of the error for a header that does not sign the body. */
   suggestion?: string;
 }
 

@@ -53,7 +53,6 @@ const WORK = new Set<Change['type']>([
   'delivery_replayed',
   'endpoint_changed',
   'hint_queued',
-  'hint_flagged',
   'hint_renewed',
   'task_queued',
   'task_finished',

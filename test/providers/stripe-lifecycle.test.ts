@@ -130,6 +130,9 @@ describe('events of another environment, account or program', () => {
         [mismatch],
       );
     }
+    const own = world.stripe.callbackOf(Object.assign({}, event!, { account: null }));
+    const { hints } = await world.provider.readCallback(Buffer.from(own.body), own.headers);
+    assert.equal(hints[0]!.mismatch, undefined);
     const foreign = {
       ...event!,
       data: { object: { id: 'cs_test_foreign', metadata: {}, client_reference_id: 'order-7' } },

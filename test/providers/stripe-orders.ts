@@ -179,7 +179,7 @@ async function endOf({ on }: StripeService, { id }: Case) {
   };
 }
 
-/** What the merchant knows from all events: the newest event about the session, each refund and each dispute. */
+/** The newest event about the session, about each refund and about each dispute: the knowledge of the merchant after all events. */
 function newsOf(events: readonly MerchantEvent[]): string[] {
   const news = new Map<string, string>();
   for (const { type, body } of events) {

@@ -14,7 +14,7 @@ const SELECT_NEXT = [
   "SELECT MIN(due_at) AS due FROM provider_tasks WHERE status = 'pending' AND due_at >= ?1",
   'SELECT MIN(due_at) AS due FROM refunds WHERE due_at >= ?1',
   "SELECT MIN(due_at) AS due FROM simulated_callbacks WHERE status = 'pending' AND due_at >= ?1",
-  // Excludes deliveries to disabled endpoints, which do not become due by time alone.
+  // Excludes deliveries to disabled endpoints, which are not sent when their due time passes.
   `SELECT MIN(due_at) AS due FROM deliveries WHERE status = 'pending' AND recover_at IS NULL AND due_at >= ?1
     AND endpoint_id IN (SELECT id FROM webhook_endpoints WHERE status = 'active')`,
 ];
