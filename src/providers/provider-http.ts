@@ -36,7 +36,7 @@ export interface HttpClientOptions {
   /** Milliseconds since 1970. */
   now(): number;
   /** Called with the reason if the provider answers 401. */
-  onRefusedKey?(reason: string): void;
+  onNotReady?(reason: string): void;
 }
 
 interface HttpRequest {
@@ -109,13 +109,7 @@ export type HttpClient = (request: HttpRequest) => Promise<HttpAnswer>;
  * status is an answer; without a response, the call rejects with {@link NoAnswer}. After a 429 or 503 with `Retry-After`, the
  * client sends no request until that time has passed, for at most 5 minutes.
  */
-export function createHttpClient({
-  origin,
-  headers,
-  requestIdHeader,
-  now,
-  onRefusedKey,
-}: HttpClientOptions): HttpClient {
+export function createHttpClient({ origin, headers, requestIdHeader, now, onNotReady }: HttpClientOptions): HttpClient {
   let dispatcher: Agent | undefined;
   let waitUntil = 0;
 
@@ -140,7 +134,7 @@ export function createHttpClient({
       if (answer.statusCode === 429 || answer.statusCode === 503) {
         waitUntil = Math.max(waitUntil, now() + retryAfterMs(textOf(answer.headers['retry-after']), now()));
       }
-      if (answer.statusCode === 401) onRefusedKey?.('the key was refused (401)');
+      if (answer.statusCode === 401) onNotReady?.('the key was refused (401)');
       return await answerOf(answer, requestIdHeader);
     } catch (error) {
       throw new NoAnswer(error instanceof Error ? error.message : String(error), wasSent(error), { cause: error });

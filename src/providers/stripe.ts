@@ -44,7 +44,7 @@ export function createStripe(instance: StripeInstance, context: StripeContext): 
     const answer = await plainCall(method, path, options);
     const reason = refusedKey(answer);
     // If the key lacks a permission only for a query, buyers can still pay, so the instance stays ready.
-    if (reason !== undefined && (answer.status === 401 || path === SESSIONS)) context.onRefusedKey(reason);
+    if (reason !== undefined && (answer.status === 401 || path === SESSIONS)) context.onNotReady(reason);
     return answer;
   };
   const queries = createStripeQueries(call, instance, context);

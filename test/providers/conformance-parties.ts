@@ -30,7 +30,7 @@ function laterService() {
       callbackUrl: `${on!.url}/api/providers/any/callbacks`,
       checkoutUrl: on!.url,
       log: pino({ base: null }, { write: (line: string) => void (on?.logged ?? log).push(line) }),
-      onRefusedKey: () => undefined,
+      onNotReady: () => undefined,
     }),
   };
 }

@@ -87,10 +87,10 @@ describe('the readiness of a provider instance', () => {
     const { readiness, delays } = checked(READY);
     await readiness.checkDue();
     const version = readiness.version();
-    readiness.refuseKey('shop', 'the key was refused (401)');
+    readiness.markNotReady('shop', 'the key was refused (401)');
     assert.equal(readiness.reasonOf('shop', 'ach'), 'shop: the key was refused (401)');
     assert.ok(readiness.version() > version);
-    readiness.refuseKey('shop', 'the key was refused (401)');
+    readiness.markNotReady('shop', 'the key was refused (401)');
     assert.deepEqual(await delays(60 * SECOND), [10]);
     assert.equal(readiness.reasonOf('shop', 'ach'), null);
   });
@@ -105,7 +105,7 @@ describe('the readiness of a provider instance', () => {
   it('a successful check that began before the key was refused does not make the instance ready', async () => {
     const { readiness } = checked(READY);
     const checking = readiness.checkDue();
-    readiness.refuseKey('shop', 'the key was refused (401)');
+    readiness.markNotReady('shop', 'the key was refused (401)');
     await checking;
     assert.equal(readiness.reasonOf('shop', 'ach'), 'shop: the key was refused (401)');
   });
@@ -221,7 +221,7 @@ describe('a service with a sandbox provider', () => {
       'standby: stripe_test: the account has no such capability',
     );
     assert.equal(before.get('card_stripe_test')!.health, 'live');
-    context.onRefusedKey('the key was refused (401)');
+    context.onNotReady('the key was refused (401)');
     assert.equal((await standings(on)).get('card_stripe_test')!.health, 'standby');
     await on.pass(10 * SECOND);
     assert.equal((await standings(on)).get('card_stripe_test')!.health, 'live');

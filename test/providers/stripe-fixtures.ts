@@ -44,7 +44,7 @@ export async function startStripeWorld(
       now: () => clock.ms,
       callbackUrl: CALLBACK_URL,
       log: { info: write, warn: write, error: write },
-      onRefusedKey: (message) => void refusedKeys.push(message),
+      onNotReady: (message) => void refusedKeys.push(message),
     },
   );
   return { stripe, provider, clock, log, refusedKeys, [Symbol.asyncDispose]: () => stripe[Symbol.asyncDispose]() };

@@ -35,7 +35,7 @@ export interface Readiness {
   /** Reason why routes of the instance `id` with this `network`, such as `card_network`, cannot be used; null if they can be used. */
   reasonOf(id: string, network: string): string | null;
   /** Marks an instance as not ready at once, because the provider has refused its credentials. */
-  refuseKey(id: string, reason: string): void;
+  markNotReady(id: string, reason: string): void;
   /** Runs all due checks in parallel, and returns their number. */
   checkDue(): Promise<number>;
 }
@@ -114,7 +114,7 @@ export function createReadiness({ instances, providers, now, log }: ReadinessDep
       const reason = state.reason ?? (Object.hasOwn(state.unavailable, network) ? state.unavailable[network]! : null);
       return reason === null ? null : `${id}: ${reason}`;
     },
-    refuseKey(id, reason) {
+    markNotReady(id, reason) {
       const before = states.get(id);
       if (!before || before.reason === reason) return;
       const findings: Finding[] = [{ level: 'error', message: reason }];
