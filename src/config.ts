@@ -133,9 +133,11 @@ export function readConfig(variables: Record<string, string | undefined>): Confi
 
 /** Error message for settings that contradict the configured providers; undefined if the settings are valid. */
 function faultOfProviders(providers: readonly ProviderInstance[], values: Values): string | undefined {
-  const [first] = providers;
-  if (first && values.TEST_CLOCK) {
-    return `TEST_CLOCK cannot be used with the provider ${first.id}: the time of ${first.adapter} does not move`;
+  const unmoved = providers.find(
+    ({ allowsTestClock, environment }) => !allowsTestClock || environment === 'production',
+  );
+  if (unmoved && values.TEST_CLOCK) {
+    return `TEST_CLOCK cannot be used with the provider ${unmoved.id}: the time of ${unmoved.adapter} does not move`;
   }
   const live = providers.find(({ environment }) => environment === 'production');
   if (!live || values.BASE_URL?.startsWith('https:')) return undefined;

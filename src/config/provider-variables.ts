@@ -1,4 +1,5 @@
 import type { Environment } from '../domain/route.ts';
+import { CHAINS } from '../providers/evm-chains.ts';
 import { ConfigError } from './setting-fields.ts';
 
 /** A provider instance whose settings are not checked yet. */
@@ -22,11 +23,19 @@ export const PROVIDER_VARIABLES = [
   'STRIPE_TEST_SECRET_KEY',
   'STRIPE_TEST_WEBHOOK_SECRET',
   'STRIPE_API_BASE',
+  'USDC_XPUB',
+  'USDC_CHAIN',
+  'USDC_RPC_URLS',
+  'USDC_TOKEN',
 ] as const;
 type Variable = (typeof PROVIDER_VARIABLES)[number];
 
 /** The provider instances that the variables configure. Throws ConfigError. */
 export function draftsOfVariables(variables: Variables): Draft[] {
+  return [...stripeDrafts(variables), ...usdcDrafts(variables)];
+}
+
+function stripeDrafts(variables: Variables): Draft[] {
   const { STRIPE_SECRET_KEY: key, STRIPE_API_BASE: apiBase } = variables;
   const environment = key === undefined ? undefined : environmentOfStripeKey(key);
   const drafts = [
@@ -82,4 +91,30 @@ function stripeOf(
     },
     placeOf: (setting) => (setting === undefined ? `${keyName} (${id})` : `${names[setting]} (${setting} of ${id})`),
   };
+}
+
+/** The instance that the USDC_ variables configure. It has the name of its chain. */
+function usdcDrafts(variables: Variables): Draft[] {
+  const { USDC_XPUB: xpub, USDC_CHAIN: name, USDC_RPC_URLS: urls, USDC_TOKEN: token } = variables;
+  const names = { xpub: 'USDC_XPUB', chain: 'USDC_CHAIN', rpc: 'USDC_RPC_URLS', token: 'USDC_TOKEN' } as const;
+  if (Object.values(names).every((variable) => variables[variable] === undefined)) return [];
+  const missing = (['USDC_XPUB', 'USDC_CHAIN', 'USDC_RPC_URLS'] as const).filter(
+    (each) => variables[each] === undefined,
+  );
+  if (missing.length > 0) throw new ConfigError(`${missing.join(' and ')} is needed to accept USDC`);
+  const chain = CHAINS.get(name!);
+  if (!chain) throw new ConfigError(`USDC_CHAIN must be one of ${[...CHAINS.keys()].join(', ')}`);
+  const rpc = urls!.split(',').map((url) => url.trim());
+  return [
+    {
+      id: chain.name,
+      adapter: 'evm-usdc',
+      environment: chain.environment,
+      settings: { xpub, chain: chain.name, rpc, ...(token !== undefined && { token }) },
+      placeOf: (setting) =>
+        setting === undefined
+          ? `USDC_CHAIN (${chain.name})`
+          : `${names[setting as keyof typeof names]} (${setting} of ${chain.name})`,
+    },
+  ];
 }

@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import type { Environment } from '../domain/route.ts';
+import type { Database } from '../store/database.ts';
+import { evmRoutes, evmSettings, faultOfEvm } from './evm-settings.ts';
 import type { Provider } from './provider.ts';
 import { faultOfStripe, stripeRoutes, stripeSettings } from './stripe-settings.ts';
 
@@ -16,8 +18,10 @@ export interface AdapterContext {
   /** Base URL of the hosted pages, without a trailing slash. */
   checkoutUrl: string;
   log: Pick<Logger, 'info' | 'warn' | 'error'>;
-  /** Called when the provider refuses the credentials of this instance; `reason` is a clause: "the key was refused (401)". */
-  onRefusedKey(reason: string): void;
+  /** For records of the adapter itself; absent for a check without a service. */
+  database?: Database;
+  /** Called when this instance cannot take payments at once; `reason` is a clause: "the key was refused (401)". */
+  onNotReady(reason: string): void;
 }
 
 /** A configured account at a provider. */
@@ -36,6 +40,8 @@ export interface ProviderInstance {
   account?: string | undefined;
   /** Default routes, in the form of the catalogue file. */
   routes: readonly unknown[];
+  /** True if the service can have a test clock, although the time of the provider does not move with it. */
+  allowsTestClock?: boolean;
   create(context: AdapterContext): Promise<Provider>;
 }
 
@@ -52,13 +58,15 @@ export interface Adapter {
   read(instance: Instance<Record<string, unknown>>): ProviderInstance | SettingFault[];
 }
 
-interface AdapterDefinition<Settings extends { account?: string | undefined }> {
+interface AdapterDefinition<Settings extends object> {
   name: string;
   secrets: readonly (keyof Settings & string)[];
   settings: z.ZodType<Settings>;
   /** Contradiction between settings, as a sentence that begins with the name of a setting; undefined if there is none. */
   faultOf(environment: Environment, settings: Settings): string | undefined;
-  routesOf(id: string, environment: Environment): readonly unknown[];
+  routesOf(id: string, environment: Environment, settings: Settings): readonly unknown[];
+  accountOf?(settings: Settings): string | undefined;
+  allowsTestClock?: boolean;
   create(instance: Instance<Settings>, context: AdapterContext): Promise<Provider>;
 }
 
@@ -70,23 +78,31 @@ export const ADAPTERS: ReadonlyMap<string, Adapter> = new Map([
     settings: stripeSettings,
     faultOf: faultOfStripe,
     routesOf: stripeRoutes,
+    accountOf: ({ account }) => account,
     create: async (instance, context) => (await import('./stripe.ts')).createStripe(instance, context),
+  }),
+  adapter({
+    name: 'evm-usdc',
+    secrets: ['xpub', 'rpc'],
+    settings: evmSettings,
+    faultOf: faultOfEvm,
+    routesOf: evmRoutes,
+    allowsTestClock: true,
+    create: async (instance, context) => (await import('./evm-usdc.ts')).createEvmUsdc(instance, context),
   }),
 ]);
 
-function adapter<Settings extends { account?: string | undefined }>(
-  definition: AdapterDefinition<Settings>,
-): [string, Adapter] {
-  const { name, secrets, settings: schema, faultOf, routesOf, create } = definition;
+function adapter<Settings extends object>(definition: AdapterDefinition<Settings>): [string, Adapter] {
+  const { name, secrets, settings: schema, faultOf, routesOf, accountOf, allowsTestClock = false, create } = definition;
   const read: Adapter['read'] = ({ id, environment, settings: given }) => {
     const { success, data: settings, error } = schema.safeParse(given);
     if (!success) return error.issues.flatMap((issue) => faultsOfIssue(issue, given));
     const fault = faultOf(environment, settings);
     if (fault !== undefined) return [faultOfSentence(fault, given)];
-    const { account } = settings;
-    const routes = routesOf(id, environment);
+    const account = accountOf?.(settings);
+    const routes = routesOf(id, environment, settings);
     const created = (context: AdapterContext) => create({ id, environment, settings }, context);
-    return { id, adapter: name, environment, account, routes, create: created };
+    return { id, adapter: name, environment, account, routes, allowsTestClock, create: created };
   };
   return [name, { secrets, read }];
 }

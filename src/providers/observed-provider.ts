@@ -1,7 +1,7 @@
 import { type Tracing, traced } from '../telemetry/tracing.ts';
 import type { Provider } from './provider.ts';
 
-type ProviderCall = 'handoff' | 'query' | 'inquire' | 'cancel' | 'capture' | 'refund' | 'inquireRefund';
+type ProviderCall = 'handoff' | 'query' | 'inquire' | 'cancel' | 'capture' | 'refund' | 'inquireRefund' | 'proveRefund';
 
 /** Function that is called after every provider call. `result` has few values, so that it can label a metric. */
 export type OnProviderCall = (provider: string, call: ProviderCall, result: string, seconds: number) => void;
@@ -34,7 +34,7 @@ export function observeProvider(
       });
   }
 
-  const { query, capture, returnHint } = provider;
+  const { query, capture, returnHint, instructions, proveRefund, watch } = provider;
   // Every method is listed, because `...provider` would lose the methods of an adapter that is a class.
   return {
     id: provider.id,
@@ -69,6 +69,9 @@ export function observeProvider(
       (request) => provider.inquireRefund(request),
       (answer) => (answer ? answer.status : 'unknown'),
     ),
+    ...(instructions && { instructions: instructions.bind(provider) }),
+    ...(proveRefund && { proveRefund: observed('proveRefund', proveRefund.bind(provider), ({ status }) => status) }),
+    ...(watch && { watch }),
     check: () => provider.check(),
   };
 }

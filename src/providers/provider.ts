@@ -72,6 +72,43 @@ export interface HintAnswer {
   isIncomplete?: boolean;
 }
 
+/** Report of a watcher. */
+export type WatchedSignal = Signal & {
+  eventId: string;
+  /** Instance of the payment, if it is not the watching instance. */
+  provider?: string;
+  /** True if the money is short by so little that the operator's settings accept it. */
+  acceptsShortfall?: boolean;
+};
+
+/** Observation of records that no callback reports, such as the transfers of a chain. The service runs it in every process. */
+export interface Watch {
+  /** Time between two polls in milliseconds. */
+  pollMs: number;
+  /** Reads the provider's records and stores what it finds. */
+  poll(): Promise<void>;
+  /** The reports that the stored records require. A report is stored as made when the caller asks for the next one. */
+  reports(): AsyncIterable<WatchedSignal>;
+}
+
+/** Data with which a buyer pays by a transfer from their own wallet. Amounts are in units of 10^-`decimals` of the asset. */
+export interface TransferInstructions {
+  network: { name: string; label: string; chainId: number };
+  asset: string;
+  /** Address of the token's contract. */
+  token: string;
+  decimals: number;
+  /** Address to pay to; only this payment uses it. */
+  address: string;
+  units: number;
+  /** Units that have arrived, final or not. */
+  received: number;
+  /** True if not all of `received` is confirmed yet. */
+  isConfirming: boolean;
+  /** When the payment counts as paid: after `blocks` blocks, or when the chain calls it final if `blocks` is null. */
+  confirmation: { blocks: number | null; words: string };
+}
+
 /** Answer to an inquiry about a payment that the provider knows. */
 export interface KnownPayment {
   report: ProviderReport;
@@ -161,6 +198,11 @@ export interface Provider {
   refund(request: RefundRequest): Promise<RefundOutcome | 'unknown'>;
   /** The state of a refund; undefined if the provider does not know it. */
   inquireRefund(request: RefundRequest): Promise<RefundOutcome | undefined>;
+  /** Data for a buyer who pays by a transfer; undefined if the provider does not have the payment. */
+  instructions?(payment: Payment): Promise<TransferInstructions | undefined>;
+  /** Verifies that the transaction `txHash` paid a refund, which adapters with the trait `refunds: 'manual'` must implement. Throws GatewayError `invalid_input`. */
+  proveRefund?(request: RefundRequest, txHash: string): Promise<RefundOutcome>;
+  watch?: Watch;
   /** Asks the provider whether this instance can take payments. Changes nothing and takes at most 10 s. */
   check(): Promise<CheckResult>;
 }

@@ -3,6 +3,7 @@ import type { Deps } from '../operations/deps.ts';
 import { type ConnectedInstance, type Readiness, checkProvider } from '../operations/providers/readiness.ts';
 import { type AdapterContext, type ProviderInstance, SIMULATOR_ID } from '../providers/all.ts';
 import type { Provider } from '../providers/provider.ts';
+import type { Database } from '../store/database.ts';
 import { hostInUrl, urlsOf } from './addresses.ts';
 import { readCatalogue } from './read-catalogue.ts';
 
@@ -32,7 +33,7 @@ function adapterContext(
 /** The configured instances, each with a function that checks it while no service runs. */
 export function localProviders(config: Config, surroundings: Pick<AdapterContext, 'now' | 'log'>) {
   const urls = urlsOf(config, `http://${hostInUrl(config.host)}:${config.port}`);
-  const shared = { ...surroundings, urls, onRefusedKey: () => undefined };
+  const shared = { ...surroundings, urls, onNotReady: () => undefined };
   return config.providers.map(({ id, environment, routes, create }) => ({
     id,
     environment,
@@ -45,7 +46,8 @@ interface Connecting {
   urls: Deps['urls'];
   now(): number;
   log: Deps['log'];
-  readiness: Pick<Readiness, 'refuseKey'>;
+  database: Database;
+  readiness: Pick<Readiness, 'markNotReady'>;
 }
 
 /** Creates the providers of the configured instances. Sends no request to them. */
@@ -54,7 +56,7 @@ export function connectProviders(
   { readiness, ...others }: Connecting,
 ): Promise<Provider[]> {
   const connected = configured.map(({ id, create }) =>
-    create(adapterContext(id, { ...others, onRefusedKey: (reason) => readiness.refuseKey(id, reason) })),
+    create(adapterContext(id, { ...others, onNotReady: (reason) => readiness.markNotReady(id, reason) })),
   );
   return Promise.all(connected);
 }

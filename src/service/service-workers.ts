@@ -8,6 +8,7 @@ import {
   createReadinessWorker,
   createRecoveryWorker,
   createRoutingWorker,
+  createWatchWorkers,
 } from '../workers/polling-workers.ts';
 import { createQueueWorkers } from '../workers/queue-workers.ts';
 import { createTestClockWorker } from '../workers/test-clock-worker.ts';
@@ -20,7 +21,7 @@ const DELIVERY_GRACE_MS = 5000;
 export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Worker[] {
   const { testClock } = deps;
   const routing = createRoutingWorker(deps);
-  const workers = [...createQueueWorkers(deps), simulator, deliveries];
+  const workers = [...createWatchWorkers(deps), ...createQueueWorkers(deps), simulator, deliveries];
   const polling = [createReadinessWorker(deps), createFeedWorker(deps), createRecoveryWorker(deps)];
   const clockWorkers = testClock ? [createTestClockWorker(deps, testClock, { workers, routing })] : [];
   return [...workers, routing, ...polling, ...clockWorkers];

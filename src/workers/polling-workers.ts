@@ -1,5 +1,6 @@
 import type { Deps } from '../operations/deps.ts';
 import { placeEvents } from '../operations/read-feed.ts';
+import { reportWatched } from '../operations/watch-provider.ts';
 import { continueRecovery } from '../operations/redeliver.ts';
 import { type Worker, createWorker, forEachOf } from './worker.ts';
 
@@ -25,6 +26,16 @@ export function createRoutingWorker({ router, log }: Deps): Worker {
 /** Worker that checks each provider when its next check is due. */
 export function createReadinessWorker({ readiness, log }: Deps): Worker {
   return createWorker({ name: 'readiness', log, runOnce: () => readiness.checkDue(), pollMs: READINESS_POLL_MS });
+}
+
+/** Workers of the providers that observe records of their own, such as the transfers of a chain. */
+export function createWatchWorkers(deps: Deps): Worker[] {
+  return [...deps.providers.values()].flatMap((provider) => {
+    const { id, watch } = provider;
+    if (!watch) return [];
+    const runOnce = () => reportWatched(deps, provider, watch);
+    return [createWorker({ name: `watch ${id}`, log: deps.log, runOnce, pollMs: watch.pollMs })];
+  });
 }
 
 /** Worker that assigns feed positions to committed events. */

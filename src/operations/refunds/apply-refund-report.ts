@@ -24,6 +24,8 @@ import type { Deps } from '../deps.ts';
 import { LEASE_MS, providerDelayMs } from '../provider-delays.ts';
 import { applyStoredPayout } from '../settlement/settle-payment.ts';
 
+const REMINDER_MS = 24 * 60 * 60_000;
+
 type Mismatch = OriginMismatch | 'session_mismatch' | 'amount_mismatch';
 
 /** Applies a verified report on a refund once; a wrong report is flagged. A refund that was made at the provider itself is recorded. */
@@ -140,6 +142,7 @@ export async function requestProviderRefund(deps: Deps, found: DueRefund): Promi
   const { refund } = due;
   const payment = await deps.store.payment(refund.paymentId);
   const provider = payment && deps.providers.get(payment.route.provider);
+  if (provider?.traits.refunds === 'manual') return remind(deps, due);
   let answer: RefundOutcome | 'unknown';
   try {
     if (!provider) throw new Error('the provider is not connected');
@@ -180,6 +183,14 @@ async function ask(
     throw new Error('the provider answered the refund request as if it did not know the payment');
   }
   return answer;
+}
+
+/** Reminds the operator daily of a refund that must be sent outside this service. */
+async function remind(deps: Deps, due: DueRefund): Promise<void> {
+  const { id: refundId, paymentId, amount } = due.refund;
+  const advice = 'send the refund from your wallet, then run: tillway refunds paid <refund> --tx <hash>';
+  deps.log.warn({ refundId, paymentId, amount, advice }, 'refund waits for an operator');
+  await deps.store.commit([{ type: 'refund_postponed', due: { ...due, dueAt: deps.now() + REMINDER_MS } }]);
 }
 
 /** Postpones the next request to the provider. After some days, a log line asks the operator to check the refund. */

@@ -1,4 +1,5 @@
 import { accessSchema } from './access-schema.ts';
+import { chainSchema } from './chain-schema.ts';
 import { checkoutSchema } from './checkout-schema.ts';
 import { ledgerSchema, ledgerTriggers } from './ledger-schema.ts';
 import { providersSchema } from './providers-schema.ts';
@@ -29,4 +30,5 @@ export const MIGRATIONS: readonly Migration[] = [
   },
   { version: 15, name: 'real providers', sql: realProvidersSchema },
   { version: 16, name: 'deducted refunds', sql: refundDeductionSchema },
+  { version: 17, name: 'chains', sql: chainSchema },
 ];

@@ -1,0 +1,116 @@
+import type { Chain } from './evm-chains.ts';
+import type { Block, ChainNode, Receipt, TransferLog } from './evm-rpc.ts';
+
+/** Reason for which the chain could not be read. `isDisagreement`: the nodes contradict each other or what is stored. */
+export class ChainProblem extends Error {
+  readonly isDisagreement: boolean;
+
+  constructor(message: string, isDisagreement = false) {
+    super(message);
+    this.isDisagreement = isDisagreement;
+  }
+}
+
+/** A node with the newest blocks that it has reported. */
+export interface AnsweringNode {
+  node: ChainNode;
+  latest: Block;
+  final: Block;
+}
+
+/** The highest final block on which a quorum agrees, the nodes of that quorum, and all nodes that answered. */
+export interface AgreedHeight {
+  height: number;
+  agreeing: readonly AnsweringNode[];
+  heads: readonly AnsweringNode[];
+}
+
+/** The nodes of a chain, whose answers count only if `quorum` of them are equal. All methods reject with {@link ChainProblem}. */
+export interface Quorum {
+  height(): Promise<AgreedHeight>;
+  /** Transfers to `addresses` in a range of final blocks, both ends included. */
+  transfers(
+    agreeing: readonly AnsweringNode[],
+    from: number,
+    to: number,
+    addresses: readonly string[],
+  ): Promise<TransferLog[]>;
+  /** Transfers after the final block, as the first node that answers reports them; undefined if no node answers. */
+  openTransfers(
+    agreeing: readonly AnsweringNode[],
+    finalBlock: number,
+    addresses: readonly string[],
+  ): Promise<TransferLog[] | undefined>;
+  /** The receipt of a transaction; null if it did not succeed. */
+  receipt(txHash: string, heads?: readonly AnsweringNode[]): Promise<Receipt | null>;
+  /** The highest balances that the nodes report, in the order of `addresses`. */
+  balances(agreeing: readonly AnsweringNode[], addresses: readonly string[]): Promise<number[]>;
+}
+
+export function createQuorum({ label }: Chain, nodes: readonly ChainNode[], quorum: number): Quorum {
+  /** The answers of the nodes that answer; at least `least` of them. */
+  async function answersOf<Item, Answer>(
+    items: readonly Item[],
+    ask: (item: Item) => Promise<Answer>,
+    least = quorum,
+  ): Promise<Answer[]> {
+    const settled = await Promise.allSettled(items.map(ask));
+    const answers = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    if (answers.length >= least) return answers;
+    const failed = settled.flatMap((one) => (one.status === 'rejected' ? [(one.reason as Error).message] : []));
+    const reasons = failed.length === 0 ? '' : `: ${failed.join('; ')}`;
+    throw new ChainProblem(
+      `${answers.length} of ${nodes.length} nodes of ${label} answer, and ${least} must answer${reasons}`,
+    );
+  }
+
+  /** The answers that are equal by their key, if a quorum gives them. */
+  function agreed<Answer>(answers: readonly Answer[], keyOf: (answer: Answer) => string, about: string): Answer[] {
+    const group = [...Map.groupBy(answers, keyOf).values()].find(({ length }) => length >= quorum);
+    if (group) return group;
+    throw new ChainProblem(`the nodes of ${label} disagree about ${about}`, true);
+  }
+
+  return {
+    async height() {
+      const heads = await answersOf(nodes, async (node): Promise<AnsweringNode> => ({ node, ...(await node.heads()) }));
+      const height = heads.map(({ final }) => final.number).toSorted((a, b) => b - a)[quorum - 1]!;
+      const able = heads.filter(({ final }) => final.number >= height);
+      const hashed = await answersOf(able, async (head) => {
+        const hash = head.final.number === height ? head.final.hash : await head.node.blockHash(height);
+        return { head, hash };
+      });
+      const agreeing = agreed(hashed, ({ hash }) => hash, `block ${height}`).map(({ head }) => head);
+      return { height, agreeing, heads };
+    },
+    async transfers(agreeing, from, to, addresses) {
+      const answers = await answersOf(agreeing, ({ node }) => node.transfers(from, to, addresses));
+      const keyOf = (logs: TransferLog[]) => logs.map(transferKey).toSorted().join(' ');
+      return agreed(answers, keyOf, `blocks ${from} to ${to}`)[0]!;
+    },
+    async openTransfers(agreeing, finalBlock, addresses) {
+      for (const { node, latest } of agreeing) {
+        if (latest.number <= finalBlock) continue;
+        try {
+          return await node.transfers(finalBlock + 1, latest.number, addresses);
+        } catch {
+          // The next node is asked. The rows stay as they are if none answers.
+        }
+      }
+      return undefined;
+    },
+    async receipt(txHash, heads) {
+      const answers = await answersOf(heads?.map(({ node }) => node) ?? nodes, (node) => node.receipt(txHash));
+      return agreed(answers, (receipt) => JSON.stringify(receipt), `transaction ${txHash}`)[0]!;
+    },
+    async balances(agreeing, addresses) {
+      const answers = await answersOf(agreeing, ({ node }) => node.balances(addresses), 1);
+      return addresses.map((_, index) => Math.max(...answers.map((balances) => balances[index]!)));
+    },
+  };
+}
+
+/** Key of a transfer in a block, with all that nodes report about it. */
+export function transferKey({ txHash, logIndex, blockHash, address, units }: TransferLog): string {
+  return `${txHash}/${logIndex}/${blockHash}/${address}/${units}`;
+}
