@@ -42,7 +42,9 @@ export interface Quorum {
     addresses: readonly string[],
   ): Promise<TransferLog[] | undefined>;
   /** The receipt of a transaction; null if it did not succeed. */
-  receipt(txHash: string, heads?: readonly AnsweringNode[]): Promise<Receipt | null>;
+  receipt(txHash: string): Promise<Receipt | null>;
+  /** True if a quorum of nodes, at least `blocks` blocks deep, reports the transfer in the same block. */
+  confirms(transfer: TransferLog, heads: readonly AnsweringNode[], blocks: number): Promise<boolean>;
   /** The highest balances that the nodes report, in the order of `addresses`. */
   balances(agreeing: readonly AnsweringNode[], addresses: readonly string[]): Promise<number[]>;
 }
@@ -69,6 +71,11 @@ export function createQuorum({ label }: Chain, nodes: readonly ChainNode[], quor
     const group = [...Map.groupBy(answers, keyOf).values()].find(({ length }) => length >= quorum);
     if (group) return group;
     throw new ChainProblem(`the nodes of ${label} disagree about ${about}`, true);
+  }
+
+  async function receiptFrom(asked: readonly ChainNode[], txHash: string): Promise<Receipt | null> {
+    const answers = await answersOf(asked, (node) => node.receipt(txHash));
+    return agreed(answers, (receipt) => JSON.stringify(receipt), `transaction ${txHash}`)[0]!;
   }
 
   return {
@@ -99,9 +106,22 @@ export function createQuorum({ label }: Chain, nodes: readonly ChainNode[], quor
       }
       return undefined;
     },
-    async receipt(txHash, heads) {
-      const answers = await answersOf(heads?.map(({ node }) => node) ?? nodes, (node) => node.receipt(txHash));
-      return agreed(answers, (receipt) => JSON.stringify(receipt), `transaction ${txHash}`)[0]!;
+    receipt: (txHash) => receiptFrom(nodes, txHash),
+    async confirms({ txHash, logIndex, blockHash, blockNumber, address, units }, heads, blocks) {
+      const deep = heads.filter(({ latest }) => latest.number - blockNumber + 1 >= blocks);
+      try {
+        const receipt = await receiptFrom(
+          deep.map(({ node }) => node),
+          txHash,
+        );
+        const isSame = (log: Receipt['transfers'][number]) =>
+          log.logIndex === logIndex && log.units === units && log.to === address.toLowerCase();
+        return receipt?.blockHash === blockHash && receipt.transfers.some(isSame);
+      } catch (error) {
+        // The transfer counts once it is final.
+        if (error instanceof ChainProblem) return false;
+        throw error;
+      }
     },
     async balances(agreeing, addresses) {
       const answers = await answersOf(agreeing, ({ node }) => node.balances(addresses), 1);

@@ -21,6 +21,9 @@ const IDLE_MS = 10 * 60 * SECOND_MS;
 const LEASE_MS = 30 * SECOND_MS;
 /** Final blocks that the next poll reads again. */
 const OVERLAP = 24;
+/** Largest number of transfers whose receipts one poll asks for. */
+const RECEIPTS_PER_POLL = 50;
+
 /** The lease has expired, and another process may be polling. */
 class LostLease extends Error {}
 
@@ -99,7 +102,7 @@ export function createChainWatch(options: WatchOptions): Watch {
     // The poll can have moved the cursor before it failed.
     const cursor = await store.cursor();
     if (!cursor || cursor.lease !== lease) return;
-    if (cursor.problem !== message) log.warn({ provider, reason: message }, 'the chain cannot be read');
+    if (cursor.failingSince === null) log.warn({ provider, reason: message }, 'the chain cannot be read');
     const disagreements = isDisagreement ? cursor.disagreements + 1 : 0;
     const failingSince = cursor.failingSince ?? now();
     await store.save({ cursor: { ...cursor, problem: message, failingSince, disagreements } });
@@ -111,6 +114,9 @@ export function createChainWatch(options: WatchOptions): Watch {
     const hot = await store.hot(now());
     let cursor = await passOverFinal(before, agreed, hot);
     await passOverOpen(cursor, agreed, hot);
+    if (agreed.height < before.finalBlock) {
+      throw new ChainProblem(`the nodes of ${chain.label} are behind: block ${before.finalBlock} was final before`);
+    }
     if (confirm.fastUpToUnits > 0) cursor = await confirmFast(cursor, agreed);
     cursor = await checkBalances(cursor, agreed);
     if (cursor.coldAt + DAY_MS <= now()) cursor = await passOverCold(cursor, agreed);
@@ -168,52 +174,38 @@ export function createChainWatch(options: WatchOptions): Watch {
 
   /** Marks transfers as `fast` that complete a small payment, are deep enough, and whose receipts a quorum confirms. */
   async function confirmFast(cursor: ChainCursor, { heads }: AgreedHeight): Promise<ChainCursor> {
-    const put: ChainTransfer[] = [];
-    for (const { row, transfers } of await store.active(now())) {
+    const completed = (await store.active(now())).filter(({ row, transfers }) => {
       const isSmall = row.provider === provider && row.dueUnits <= confirm.fastUpToUnits;
       const { final, fast, seen } = sumsOf(transfers);
-      if (!isSmall || row.reportedUnits >= row.dueUnits || final + fast + seen < row.dueUnits) continue;
-      for (const transfer of transfers.filter(({ state }) => state === 'seen')) {
-        if (await isConfirmed(transfer, heads)) put.push({ ...transfer, state: 'fast' });
-      }
-    }
+      return isSmall && row.reportedUnits < row.dueUnits && final + fast + seen >= row.dueUnits;
+    });
+    const newest = Math.max(...heads.map(({ latest }) => latest.number));
+    const deep = completed
+      .flatMap(({ transfers }) => transfers)
+      .filter(({ state, blockNumber }) => state === 'seen' && newest - blockNumber + 1 >= confirm.blocks)
+      .slice(0, RECEIPTS_PER_POLL);
+    const confirmed = await Promise.all(deep.map((transfer) => quorum.confirms(transfer, heads, confirm.blocks)));
+    const put = deep.filter((_, index) => confirmed[index]).map((one) => ({ ...one, state: 'fast' as const }));
     return put.length === 0 ? cursor : save(cursor, { put });
-  }
-
-  async function isConfirmed(transfer: ChainTransfer, heads: readonly AnsweringNode[]): Promise<boolean> {
-    const deep = heads.filter(({ latest }) => latest.number - transfer.blockNumber + 1 >= confirm.blocks);
-    try {
-      const receipt = await quorum.receipt(transfer.txHash, deep);
-      const isReported = receipt?.transfers.some(
-        ({ logIndex, to, units }) =>
-          logIndex === transfer.logIndex && units === transfer.units && to === transfer.address.toLowerCase(),
-      );
-      return receipt?.blockHash === transfer.blockHash && isReported === true;
-    } catch (error) {
-      // The transfer counts once it is final.
-      if (error instanceof ChainProblem) return false;
-      throw error;
-    }
   }
 
   /** Compares due addresses with their balances. If an address has more than is known, its transfers are read again. */
   async function checkBalances(before: ChainCursor, { agreeing }: AgreedHeight): Promise<ChainCursor> {
     const due = await store.checksDue(now());
     if (due.length === 0) return before;
-    const balances = await quorum.balances(
-      agreeing,
-      due.map(({ row }) => row.address!),
-    );
-    let cursor = before;
+    const addresses = due.map(({ row }) => row.address!);
+    const balances = await quorum.balances(agreeing, addresses);
+    const put: ChainTransfer[] = [];
+    const rows: ChainAddress[] = [];
     for (const [index, { row, transfers }] of due.entries()) {
       const { final, fast, seen } = sumsOf(transfers);
       const isHidden = balances[index]! > final + fast + seen;
-      const put = isHidden ? await readAgain(row, cursor.finalBlock, agreeing) : [];
-      if (put.length > 0) log.warn({ provider, paymentId: row.paymentId }, 'the nodes had hidden a transfer');
-      const checked = { ...row, checkAt: nextCheck(row), ...(put.length > 0 && { hotUntil: now() + DAY_MS }) };
-      cursor = await save(cursor, { put, rows: [checked] });
+      const hidden = isHidden ? await readAgain(row, before.finalBlock, agreeing) : [];
+      if (hidden.length > 0) log.warn({ provider, paymentId: row.paymentId }, 'the nodes had hidden a transfer');
+      put.push(...hidden);
+      rows.push({ ...row, checkAt: nextCheck(row), ...(hidden.length > 0 && { hotUntil: now() + DAY_MS }) });
     }
-    return cursor;
+    return save(before, { put, rows });
   }
 
   async function readAgain(
