@@ -9,7 +9,7 @@ const FOLDER = fileURLToPath(new URL('../tools/', import.meta.url));
 const INSTALLED = join(FOLDER, 'node_modules/.package-lock.json');
 const WANTED = join(FOLDER, 'package-lock.json');
 
-type Tool = 'bun' | 'conformance' | 'deno' | 'mcp-inspector' | 'openapi-typescript' | 'redocly';
+type Tool = 'bun' | 'conformance' | 'deno' | 'mcp-inspector' | 'openapi-typescript' | 'redocly' | 'solcjs';
 
 export function toolPath(name: Tool): string {
   if (!isInstalled()) throw new Error('The tools of the tests are missing: npm ci --prefix test/tools');
