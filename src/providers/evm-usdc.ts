@@ -19,10 +19,10 @@ const MINUTE_MS = 60_000;
 const LAST_MINUTE_MS = MINUTE_MS;
 
 /** Adapter for USDC on a chain. Each payment has an address of its own, and the transfers to it are the only reports about money. */
-export async function createEvmUsdc(
+export function createEvmUsdc(
   { id, environment, settings }: Instance<EvmSettings>,
   { now, log, database, onNotReady }: AdapterContext,
-): Promise<Provider> {
+): Provider {
   const chain = chainOf(settings);
   const confirm = confirmRulesOf(settings);
   const wallet = createWallet(settings.xpub);
@@ -123,8 +123,11 @@ export async function createEvmUsdc(
       };
     },
 
-    // An operator sends refunds from a wallet of their own.
-    refund: async () => ({ status: 'pending', reason: null }),
+    /** The refund stays pending: an operator sends it from a wallet of their own. */
+    async refund({ payment }) {
+      const found = await addresses().ofPayment(payment.id);
+      return found && found.row.reportedUnits > 0 ? { status: 'pending', reason: null } : 'unknown';
+    },
 
     async inquireRefund({ refundId }): Promise<RefundOutcome> {
       const payout = await addresses().payout(refundId);

@@ -17,7 +17,7 @@ import type { StripeEvent } from './scripted-stripe-objects.ts';
 import { startScriptedStripe } from './scripted-stripe.ts';
 
 /** Accessors to the service of a party, which starts only after the party is created. */
-function laterService() {
+export function laterService() {
   let on: TestService | undefined;
   const log: string[] = [];
   return {

@@ -6,7 +6,7 @@ import { answerHint } from '../../src/operations/provider-hints.ts';
 import { checkProvider } from '../../src/operations/providers/readiness.ts';
 import type { HandoffRequest, Provider, RefundRequest } from '../../src/providers/provider.ts';
 import { aPayment, aSession } from '../fixtures/checkout-records.ts';
-import { createSession, startAt } from '../simulator/buyer.ts';
+import { createSession, start } from '../simulator/buyer.ts';
 import { recordsOf } from '../support/callbacks.ts';
 import { booksOf, paymentsOf } from '../support/gateway.ts';
 import { type TestService, type TestServiceOptions, startTestService } from '../support/service.ts';
@@ -46,6 +46,8 @@ export interface Party extends AsyncDisposable {
   forged(payment: Payment): SentCallback[];
   /** True for the simulated provider, which accepts refunds of unknown payments, because `webhook.verify_sample` creates some. */
   refundsSamples?: true;
+  /** True for a provider without callbacks, whose watch finds its payments. */
+  isWatched?: true;
   /** Number of captures of a payment; undefined for a provider without captures. */
   capturesOf?(payment: Payment): number;
 }
@@ -74,6 +76,7 @@ export async function startWorld(startParty: StartParty, mutate: Mutate = (good)
   const mutated = (good: Provider) => mutate(good, party);
   const provider = mutated(on.service.deps.providers.get(party.id)!);
   connect(on, provider.id, provider);
+  await on.pass(0);
   return {
     on,
     party,
@@ -96,7 +99,8 @@ let buyers = 0;
 /** A new payment whose handoff the provider has accepted; the buyer has not paid yet. */
 async function startedPayment({ on, party }: World): Promise<Payment> {
   const session = await createSession(on, { customer: `buyer${++buyers}@example.com` });
-  await startAt(on, session, party.kind);
+  const { outcome } = await start(on, session, party.kind);
+  assert.equal(outcome, 'continue');
   return (await paymentsOf(on, session)).at(-1)!;
 }
 
@@ -108,7 +112,8 @@ async function paidPayment(world: World): Promise<Payment> {
 
 async function paidCallbacks({ party }: World, payment: Payment): Promise<SentCallback[]> {
   const callbacks = await party.pay(payment);
-  assert.ok(callbacks && callbacks.length > 0, 'the provider does not accept the payment, or sends no callback');
+  const isReported = callbacks && (callbacks.length > 0 || party.isWatched);
+  assert.ok(isReported, 'the provider does not accept the payment, or sends no callback');
   return callbacks;
 }
 
@@ -135,7 +140,10 @@ async function post({ on, party }: World, callbacks: readonly SentCallback[], pa
 /** Sends callbacks, asserts that the service acknowledges them, and runs the due work. */
 async function deliver(world: World, callbacks: readonly SentCallback[]): Promise<void> {
   const statuses = await post(world, callbacks);
-  assert.deepEqual(new Set(statuses), new Set([200]), 'a callback is acknowledged');
+  assert.ok(
+    statuses.every((status) => status === 200),
+    'a callback is not acknowledged',
+  );
   await world.on.pass(0);
 }
 
@@ -176,7 +184,8 @@ export const RULES = {
     const payment = await paidPayment(world);
     assert.equal(payment.status, 'paid');
     const { provider_clearing: held = 0, provider_cost: cost = 0 } = await booksOf(world.on, payment.id);
-    assert.equal(held + cost, payment.fees.total);
+    // The provider has paid out the merchant's share of a settled payment.
+    assert.equal(held + cost + (payment.settled ? payment.fees.merchantNet : 0), payment.fees.total);
     assert.deepEqual((await world.on.service.deps.store.checkout(payment.sessionId))!.discrepancies, []);
   },
 
@@ -192,6 +201,7 @@ export const RULES = {
   },
 
   async 'a repeated callback changes nothing, and two different callbacks have different event ids'(world) {
+    if (world.party.isWatched) return;
     const ids: string[] = [];
     for (let each = 0; each < 2; each++) {
       const payment = await startedPayment(world);
@@ -232,6 +242,7 @@ export const RULES = {
   },
 
   async 'a callback that is sent to another provider instance, of either environment, changes nothing'(world) {
+    if (world.party.isWatched) return;
     for (const environment of ['sandbox', 'production'] as const) {
       const other = world.mutate(world.party.instance('other', environment));
       connect(world.on, 'other', other);
@@ -261,6 +272,7 @@ export const RULES = {
   },
 
   async 'two refund requests with the same refund id make one refund'(world) {
+    if (world.provider.traits.refunds === 'manual') return;
     const request = refundOf(world, await paidPayment(world));
     assert.equal(await world.provider.inquireRefund(request), undefined);
     for (let each = 0; each < 2; each++) {
@@ -324,7 +336,7 @@ export const RULES = {
     const session = await createSession(on, { customer: `buyer${++buyers}@example.com` });
     if (wrong) connect(on, party.id, world.mutate(wrong));
     try {
-      await startAt(on, session, party.kind).catch(() => undefined);
+      await start(on, session, party.kind).catch(() => undefined);
       await on.pass(60_000);
       await on.service.deps.readiness.checkDue();
     } finally {

@@ -12,7 +12,7 @@ CREATE TABLE chain_wallets (
 CREATE TABLE chain_addresses (
   wallet TEXT NOT NULL REFERENCES chain_wallets (wallet),
   address_index BIGINT NOT NULL,
-  payment_id TEXT NOT NULL UNIQUE REFERENCES payments (id),
+  payment_id TEXT NOT NULL UNIQUE,
   provider TEXT NOT NULL,
   address TEXT,
   due_units BIGINT NOT NULL,
@@ -65,7 +65,7 @@ CREATE TABLE chain_cursors (
 );
 
 CREATE TABLE chain_payouts (
-  refund_id TEXT PRIMARY KEY REFERENCES refunds (id),
+  refund_id TEXT PRIMARY KEY,
   provider TEXT NOT NULL,
   tx_hash TEXT NOT NULL,
   log_index BIGINT NOT NULL,
