@@ -21,10 +21,11 @@ const DELIVERY_GRACE_MS = 5000;
 export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Worker[] {
   const { testClock } = deps;
   const routing = createRoutingWorker(deps);
-  const workers = [...createWatchWorkers(deps), ...createQueueWorkers(deps), simulator, deliveries];
+  const workers = [...createQueueWorkers(deps), simulator, deliveries];
   const polling = [createReadinessWorker(deps), createFeedWorker(deps), createRecoveryWorker(deps)];
   const clockWorkers = testClock ? [createTestClockWorker(deps, testClock, { workers, routing })] : [];
-  return [...workers, routing, ...polling, ...clockWorkers];
+  // The records that a provider watches have real times, so the test clock does not move these workers.
+  return [...createWatchWorkers(deps), ...workers, routing, ...polling, ...clockWorkers];
 }
 
 export function createDeliveryWorker(deps: Deps, random: () => number): Worker {
