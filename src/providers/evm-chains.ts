@@ -16,14 +16,17 @@ export interface Chain {
   boundMinutes: number;
   /** Largest number of blocks in one query for logs. RPC vendors accept at least this number. */
   logRange: number;
+  /** Time between two polls while a payment is pending, in milliseconds. */
+  pollMs: number;
 }
 
 // Finality times: https://developers.circle.com/gateway/references/supported-blockchains
 const L2_FINALITY = { words: 'about 15 minutes', minutes: 15 };
-const ETHEREUM_LIKE = { boundMinutes: 30, logRange: 500, finality: L2_FINALITY } as const;
+const ETHEREUM_LIKE = { boundMinutes: 30, logRange: 500, pollMs: 4000, finality: L2_FINALITY } as const;
 const POLYGON_LIKE = {
   boundMinutes: 5,
   logRange: 500,
+  pollMs: 4000,
   finality: { words: 'about 10 seconds', minutes: 0.2 },
 } as const;
 
@@ -95,6 +98,7 @@ export const CHAINS: ReadonlyMap<string, Chain> = new Map(
         environment: 'sandbox',
         token: undefined,
         boundMinutes: 5,
+        pollMs: 1000,
         finality: { words: 'a few seconds', minutes: 0.1 },
       },
     ] satisfies Chain[]

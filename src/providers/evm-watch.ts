@@ -15,7 +15,6 @@ import type { Watch, WatchedSignal } from './provider.ts';
 
 const SECOND_MS = 1000;
 const DAY_MS = 24 * 60 * 60 * SECOND_MS;
-const POLL_MS = 4 * SECOND_MS;
 /** Time between two polls while no address is hot. */
 const IDLE_MS = 10 * 60 * SECOND_MS;
 const LEASE_MS = 30 * SECOND_MS;
@@ -273,7 +272,7 @@ export function createChainWatch(options: WatchOptions): Watch {
   }
 
   return {
-    pollMs: POLL_MS,
+    pollMs: chain.pollMs,
     poll,
     async *reports() {
       const cursor = await store.cursor();
