@@ -46,6 +46,7 @@ export interface Receipt {
 export interface ChainNode {
   /** Host of the node. The URL can contain a key. */
   name: string;
+  /** The newest blocks. Rejects also for a node of another chain. */
   heads(): Promise<{ latest: Block; final: Block }>;
   blockHash(block: number): Promise<string>;
   /** Transfers to `addresses` in a range of blocks, both ends included. */
@@ -54,7 +55,7 @@ export interface ChainNode {
   receipt(txHash: string): Promise<Receipt | null>;
   /** Balances at the latest block, in the order of `addresses`. */
   balances(addresses: readonly string[]): Promise<number[]>;
-  token(): Promise<{ chainId: number; decimals: number; symbol: string }>;
+  token(): Promise<{ decimals: number; symbol: string }>;
 }
 
 const quantity = z
@@ -107,13 +108,15 @@ interface Call {
 
 interface NodeOptions {
   url: string;
+  /** Id of the chain that the node must serve. */
+  chainId: number;
   /** Address of the token. */
   token: string;
   now(): number;
 }
 
 /** Client of one node, for the calls that the adapter needs: https://ethereum.org/developers/docs/apis/json-rpc */
-export function createNode({ url, token, now }: NodeOptions): ChainNode {
+export function createNode({ url, chainId, token, now }: NodeOptions): ChainNode {
   const { origin, pathname, search, host } = new URL(url);
   const http = createHttpClient({ origin, headers: {}, now });
   const contract = token.toLowerCase();
@@ -209,9 +212,13 @@ export function createNode({ url, token, now }: NodeOptions): ChainNode {
   return {
     name: host,
     async heads() {
-      const [latest, final] = await callAll(
-        ['latest', 'finalized'].map((tag) => ({ method: 'eth_getBlockByNumber', params: [tag, false] })),
-      );
+      const [served, latest, final] = await callAll([
+        { method: 'eth_chainId', params: [] },
+        { method: 'eth_getBlockByNumber', params: ['latest', false] },
+        { method: 'eth_getBlockByNumber', params: ['finalized', false] },
+      ]);
+      const id = read(quantity, served, 'eth_chainId');
+      if (id !== chainId) throw new Error(`${host} serves chain ${id} instead of ${chainId}`);
       return { latest: read(block, latest, 'the latest block'), final: read(block, final, 'the finalized block') };
     },
     async blockHash(number) {
@@ -240,15 +247,13 @@ export function createNode({ url, token, now }: NodeOptions): ChainNode {
       return pages.flat().map((result) => read(amount, result, 'balanceOf'));
     },
     async token() {
-      const [chainId, code, decimals, symbol] = await callAll([
-        { method: 'eth_chainId', params: [] },
+      const [code, decimals, symbol] = await callAll([
         { method: 'eth_getCode', params: [contract, 'latest'] },
         call(contract, DECIMALS),
         call(contract, SYMBOL),
       ]);
       if (code === '0x') throw new Error(`${host} reports no contract at ${token}`);
       return {
-        chainId: read(quantity, chainId, 'eth_chainId'),
         decimals: read(amount, decimals, 'decimals'),
         symbol: symbolOf(read(z.string(), symbol, 'symbol')),
       };

@@ -27,7 +27,7 @@ export function createEvmUsdc(
   const confirm = confirmRulesOf(settings);
   const wallet = createWallet(settings.xpub);
   const { fingerprint } = wallet;
-  const nodes = settings.rpc.map((url) => createNode({ url, token: chain.token, now }));
+  const nodes = settings.rpc.map((url) => createNode({ url, chainId: chain.chainId, token: chain.token, now }));
   const quorum = createQuorum(chain, nodes, quorumOf(settings));
   const store = database && createAddressStore(database, id, fingerprint);
   const watch =

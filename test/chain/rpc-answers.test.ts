@@ -56,7 +56,7 @@ after(() => server[Symbol.asyncDispose]());
 function nodeWith(changes: Results = {}): ChainNode {
   results = { ...RESULTS, ...changes };
   respond = undefined;
-  return createNode({ url: server.url, token: TOKEN, now: () => (now += 1) });
+  return createNode({ url: server.url, chainId: 8453, token: TOKEN, now: () => (now += 1) });
 }
 
 const CALLS: Record<string, (node: ChainNode) => Promise<unknown>> = {
@@ -76,7 +76,7 @@ describe('answers of a node', () => {
     const transfer = { txHash: HASH, logIndex: 2, blockHash: BLOCK.hash, blockNumber: 16 };
     assert.deepEqual(await node.transfers(10, 16, [ADDRESS]), [{ ...transfer, address: ADDRESS, units: 19_999_100 }]);
     assert.deepEqual(await node.balances([ADDRESS, TOKEN]), [19_999_100, 19_999_100]);
-    assert.deepEqual(await node.token(), { chainId: 8453, decimals: 6, symbol: 'USDC' });
+    assert.deepEqual(await node.token(), { decimals: 6, symbol: 'USDC' });
     assert.deepEqual((await node.receipt(HASH))?.transfers, [
       { logIndex: 2, to: ADDRESS.toLowerCase(), units: 19_999_100 },
     ]);
@@ -116,6 +116,10 @@ describe('answers of a node', () => {
     );
   });
 
+  test('a node of another chain is rejected', async () => {
+    await assert.rejects(nodeWith({ eth_chainId: '0x1' }).heads(), /serves chain 1 instead of 8453/);
+  });
+
   test('a transfer of zero units is left out', async () => {
     assert.deepEqual(await nodeWith({ eth_getLogs: [{ ...LOG, data: word('0') }] }).transfers(10, 16, [ADDRESS]), []);
   });
@@ -152,11 +156,11 @@ describe('answers of a node', () => {
     let time = 0;
     results = RESULTS;
     respond = (calls) => (requests++ < 3 ? '' : JSON.stringify(calls.map(({ id }) => ({ id, result: BLOCK }))));
-    const node = createNode({ url: server.url, token: TOKEN, now: () => time });
+    const node = createNode({ url: server.url, chainId: 8453, token: TOKEN, now: () => time });
     const asked: number[] = [];
     for (; time < 10_000; time += 500) {
       const before = requests;
-      await node.heads().catch(() => undefined);
+      await node.blockHash(16).catch(() => undefined);
       if (requests > before) asked.push(time);
     }
     assert.deepEqual(asked.slice(0, 4), [0, 1000, 3000, 7000]);
