@@ -44,6 +44,16 @@ export const tokenAbi = [
   ...viem.parseAbi(['function transferMany(address[] to, uint256[] units)']),
 ] as const;
 
+/** URL of the chain of the demo. */
+export const DEMO_CHAIN_URL = process.env['CHAIN_URL'] ?? 'http://127.0.0.1:8545';
+
+/**
+ * Extended public key of the account m/44'/60'/0' of the test wallet "abandon ... about":
+ * https://github.com/trezor/python-mnemonic/blob/master/vectors.json
+ */
+export const DEMO_XPUB =
+  'xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj';
+
 /** A reorganization can drop a transaction only without the later ones of its account, so there are many accounts. */
 const ACCOUNTS = 50;
 const MINTED_UNITS = 1_000_000_000_000n;
@@ -95,7 +105,8 @@ export async function startLocalChain(options: LocalChainOptions = {}): Promise<
   };
 }
 
-function clientOf(url: string) {
+/** Client of a running chain. */
+export function clientOf(url: string) {
   // Without a cache time of 0, the client repeats the block number of the last seconds.
   return viem
     .createTestClient({ mode: 'anvil', transport: viem.http(url), cacheTime: 0, pollingInterval: POLL_MS })

@@ -29,7 +29,7 @@ export interface Shop {
 /** Data that the script needs to keep a page up to date. */
 interface Live {
   statusPath: string;
-  version: number;
+  version: string;
   final: boolean;
 }
 

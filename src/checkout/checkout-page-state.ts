@@ -2,9 +2,11 @@ import { MAX_ATTEMPTS, leadingPayment, pendingPayment } from '../domain/checkout
 import { canAbandon } from '../domain/checkout.ts';
 import { type FeeSplit, splitFees } from '../domain/fees.ts';
 import { DECLINE_CODES, type DeclineCode, type FailureCode } from '../domain/failure.ts';
-import type { Checkout, Instant, Payment } from '../domain/records.ts';
+import type { Cents } from '../domain/money.ts';
+import type { Checkout, Discrepancy, Instant, Payment } from '../domain/records.ts';
 import type { RouteKind } from '../domain/route.ts';
 import type { Deps } from '../operations/deps.ts';
+import { pendingTransfer } from '../operations/pending-transfer.ts';
 import { factsOf, refusedRoutes } from '../operations/routing/attempts.ts';
 import { effectOf, paymentMethods } from '../operations/routing/offers.ts';
 
@@ -33,6 +35,15 @@ export interface CurrentAttempt {
   canSwitch: boolean;
 }
 
+/** A further real payment. `isManual`: the merchant must send the refund. */
+interface Surplus {
+  payment: Payment;
+  isManual: boolean;
+}
+
+/** `secondsLeft`: time until the payment ends. */
+type Transfer = NonNullable<Awaited<ReturnType<typeof pendingTransfer>>> & { secondsLeft: number };
+
 /** State of the buyer's page, with the data that the page shows. */
 export type CheckoutState =
   /** `methods` is never empty; the best one is first. */
@@ -46,25 +57,67 @@ export type CheckoutState =
   | { name: 'confirming'; attempt: CurrentAttempt }
   /** The buyer has done their part, and the money arrives later, for example days later. */
   | { name: 'processing'; attempt: CurrentAttempt }
-  /** `surplus`: further real payments for the same session. */
-  | { name: 'paid'; payment: Payment; method: string; surplus: Payment[] }
-  /** `certain`: every provider reported that it took no money, so no late money is expected. */
-  | { name: 'failed'; certain: boolean }
+  /** The buyer pays by a transfer from their own wallet. */
+  | { name: 'transfer'; attempt: CurrentAttempt; transfer: Transfer }
+  /** `surplus`: further real payments for the same session. `excess`: money above the total, about which the merchant decides. */
+  | { name: 'paid'; payment: Payment; method: string; surplus: Surplus[]; excess: Cents }
+  /**
+   * `certain`: every provider reported that it took no money, so no late money is expected. `mismatched`: money has arrived, but not
+   * the right amount.
+   */
+  | { name: 'failed'; certain: boolean; mismatched: boolean }
   | { name: 'expired' };
 
 /** Dependencies of the choice of payment methods. */
-export type MethodDeps = Pick<Deps, 'routes' | 'router' | 'newId' | 'now'>;
+export type MethodDeps = Pick<Deps, 'routes' | 'router' | 'newId' | 'now' | 'providers'>;
 
+const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
 
-/** State that the buyer's page shows at the time `now`. */
+/** State that the buyer's page shows, with the data that is not part of the checkout. */
+export async function shownStateOf(deps: MethodDeps & Pick<Deps, 'store'>, checkout: Checkout): Promise<CheckoutState> {
+  const now = deps.now();
+  const state = pageStateOf(checkout, deps, now);
+  switch (state.name) {
+    // A block affects only the choice of a payment method: a payment in progress continues, and the page of a finished
+    // checkout is shown.
+    case 'choose': {
+      const customer = await deps.store.customer(checkout.session.customerId);
+      return customer?.status === 'active' ? state : { name: 'not_taken', isUntouched: checkout.payments.length === 0 };
+    }
+    case 'waiting':
+    case 'confirming':
+    case 'processing': {
+      const transfer = await pendingTransfer(deps, checkout);
+      if (!transfer) return state;
+      const secondsLeft = Math.max(0, Math.floor((transfer.expiresAt - now) / SECOND_MS));
+      return { name: 'transfer', attempt: state.attempt, transfer: { ...transfer, secondsLeft } };
+    }
+    default:
+      return state;
+  }
+}
+
+/** Text that changes with what the page shows. The version of the session does not change with each step of a transfer. */
+export function versionOf({ session }: Checkout, state: CheckoutState): string {
+  const { version } = session;
+  if (state.name !== 'transfer') return String(version);
+  const { received, isConfirming } = state.transfer;
+  return `${version}-${received}-${isConfirming}`;
+}
+
+/** State of the checkout alone at the time `now`. */
 export function pageStateOf(checkout: Checkout, deps: MethodDeps, now: Instant): CheckoutState {
   const { session, payments } = checkout;
   switch (session.status) {
     case 'paid':
       return stateOfPaid(checkout, deps);
     case 'failed':
-      return { name: 'failed', certain: payments.every(isCertain) };
+      return {
+        name: 'failed',
+        certain: payments.every(isCertain),
+        mismatched: checkout.discrepancies.some((one) => isOpenMismatch(one) && one.received > 0),
+      };
     case 'expired':
       return { name: 'expired' };
     case 'pending': {
@@ -86,6 +139,10 @@ function isCertain({ failureCode }: Payment): boolean {
   return failureCode !== null && (isDecline(failureCode) || failureCode === 'handoff_refused');
 }
 
+function isOpenMismatch({ kind, status }: Discrepancy): boolean {
+  return kind === 'amount_mismatch' && status === 'open';
+}
+
 function isDecline(code: FailureCode): code is DeclineCode {
   return DECLINE_CODES.some((known) => known === code);
 }
@@ -94,11 +151,20 @@ export function isFinalState(state: CheckoutState): boolean {
   return state.name === 'paid' || state.name === 'failed' || state.name === 'expired';
 }
 
-function stateOfPaid(checkout: Checkout, { routes }: MethodDeps): CheckoutState {
+function stateOfPaid(checkout: Checkout, { routes, providers }: MethodDeps): CheckoutState {
   const payment = leadingPayment(checkout)!;
   const route = routes.find(({ id }) => id === payment.route.id);
-  const surplus = checkout.payments.filter((other) => other.surplus);
-  return { name: 'paid', payment, method: route?.payerLabel ?? payment.route.label, surplus };
+  const surplus = checkout.payments
+    .filter((other) => other.surplus)
+    .map((other) => ({
+      payment: other,
+      isManual: providers.get(other.route.provider)?.traits.refunds === 'manual',
+    }));
+  const excess = checkout.discrepancies.find(
+    (one) => isOpenMismatch(one) && one.paymentId === payment.id && one.expected === 0,
+  );
+  const method = route?.payerLabel ?? payment.route.label;
+  return { name: 'paid', payment, method, surplus, excess: excess?.received ?? 0 };
 }
 
 function stateOfAttempt({ session }: Checkout, payment: Payment, { routes }: MethodDeps): CheckoutState {

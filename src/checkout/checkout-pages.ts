@@ -1,31 +1,33 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { leadingPayment, pendingPayment } from '../domain/checkout-state.ts';
+import { pendingPayment } from '../domain/checkout-state.ts';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { isId } from '../domain/id.ts';
 import type { Checkout } from '../domain/records.ts';
 import { ROUTE_KINDS } from '../domain/route.ts';
 import { type Html, html } from '../html/html.ts';
 import { loadScript, loadStyle, serveAssets } from '../html/assets.ts';
-import { acceptForms, formOf, seeOther, sendPage } from '../html/html-page.ts';
+import { acceptForms, formOf, seeOther, sendPage, wantsJson } from '../html/html-page.ts';
 import { sessionNotFound } from '../operations/not-found.ts';
 import type { Deps } from '../operations/deps.ts';
 import { cancelCheckout, chooseAnotherMethod } from '../operations/leave-payment.ts';
 import { queueReturn } from '../operations/provider-hints.ts';
 import { type StartedPayment, startPayment } from '../operations/start-payment.ts';
 import {
-  REFRESH_HEAD,
   renderAttempt,
   renderChoose,
   renderContinue,
   renderNoMethod,
   renderNotTaken,
   renderProcessing,
+  refreshHead,
 } from './open-pages.ts';
 import { type Page, type Shop, createPaths, renderDocument } from './checkout-layout.ts';
 import { type Notice, readNotice } from './checkout-parts.ts';
 import { PREVIEW_PAGE, UNKNOWN_PAGE, problemPage } from './plain-pages.ts';
 import { renderExpired, renderFailed, renderPaid } from './result-page.ts';
-import { type CheckoutState, isFinalState, pageStateOf } from './checkout-page-state.ts';
+import { type CheckoutState, isFinalState, pageStateOf, shownStateOf, versionOf } from './checkout-page-state.ts';
+import { refusalOfPayment, statusDocument } from './checkout-status.ts';
+import { renderTransferPage } from './transfer-page.ts';
 
 interface Visit {
   Params: { id: string };
@@ -42,8 +44,7 @@ export function checkoutPages(app: FastifyInstance, deps: Deps): void {
   // The state that the script compares to detect a change.
   app.get<Visit>('/checkout/:id/status', async (request) => {
     const checkout = await checkoutOf(deps, request);
-    const { status, version } = checkout.session;
-    return { status, attempt: leadingPayment(checkout)?.status ?? null, version };
+    return statusDocument(checkout, await shownStateOf(deps, checkout));
   });
   app.register(async (scope) => {
     acceptForms(scope, [deps.urls.checkout]);
@@ -112,7 +113,12 @@ function takeForms(scope: FastifyInstance, deps: Deps, shop: Shop): void {
     const { id } = request.params;
     const form = readPayForm(formOf(request));
     if (!form) throw new GatewayError('invalid_input', 'The form is not one of this page.');
-    return seeOther(reply, pathAfter(shop, id, await startPayment(deps, id, form)));
+    const started = await startPayment(deps, id, form);
+    if (!wantsJson(request)) return seeOther(reply, pathAfter(shop, id, started));
+    const refusal = refusalOfPayment(started);
+    if (refusal) throw refusal;
+    const checkout = await checkoutOf(deps, request);
+    return statusDocument(checkout, await shownStateOf(deps, checkout));
   });
 
   scope.post<Visit>('/checkout/:id/switch', async (request, reply) => {
@@ -161,14 +167,7 @@ async function pageOf(
   checkout: Checkout,
   { notice = null, isReturned = false }: Arrival,
 ): Promise<Page> {
-  const state = pageStateOf(checkout, deps, deps.now());
-  // A block affects only the choice of a payment method: a payment in progress continues, and the page of a finished
-  // checkout is shown.
-  if (state.name === 'choose') {
-    const customer = await deps.store.customer(checkout.session.customerId);
-    const isUntouched = checkout.payments.length === 0;
-    if (customer?.status !== 'active') return sessionPage(shop, checkout, { name: 'not_taken', isUntouched }, null);
-  }
+  const state = await shownStateOf(deps, checkout);
   const isConfirming = isReturned && state.name === 'waiting';
   const shown: CheckoutState = isConfirming ? { name: 'confirming', attempt: state.attempt } : state;
   return sessionPage(shop, checkout, shown, notice);
@@ -189,24 +188,32 @@ const TITLES: Record<CheckoutState['name'], string> = {
   waiting: 'Waiting for your payment',
   confirming: 'Confirming your payment',
   processing: 'Payment in progress',
+  transfer: 'Send your payment',
   paid: 'Payment received',
   failed: 'Payment not completed',
   expired: 'Checkout expired',
 };
 
-function sessionPage(shop: Shop, { session }: Checkout, state: CheckoutState, notice: Notice | null): Page {
-  const inProgress = state.name === 'waiting' || state.name === 'confirming' || state.name === 'processing';
+const REFRESH_SECONDS = 15;
+/** Refresh of a page from which the buyer copies an address. */
+const SLOW_REFRESH_SECONDS = 30;
+
+function sessionPage(shop: Shop, checkout: Checkout, state: CheckoutState, notice: Notice | null): Page {
+  const { session } = checkout;
+  const isTransfer = state.name === 'transfer';
+  const inProgress =
+    isTransfer || state.name === 'waiting' || state.name === 'confirming' || state.name === 'processing';
   return {
     title: TITLES[state.name],
     testMode: session.environment === 'sandbox',
     live: {
       statusPath: shop.paths.step(session.id, 'status'),
-      version: session.version,
+      version: versionOf(checkout, state),
       final: isFinalState(state),
     },
     // The notice `not_stopped` belongs to a payment in progress, and every other notice to the other states.
     main: mainOf(shop, session, state, inProgress === (notice === 'not_stopped') ? notice : null),
-    ...(inProgress && { head: REFRESH_HEAD }),
+    ...(inProgress && { head: refreshHead(isTransfer ? SLOW_REFRESH_SECONDS : REFRESH_SECONDS) }),
   };
 }
 
@@ -223,6 +230,8 @@ function mainOf(shop: Shop, session: Checkout['session'], state: CheckoutState, 
       return renderAttempt(shop, session, state, notice);
     case 'processing':
       return renderProcessing(shop, session, state);
+    case 'transfer':
+      return renderTransferPage(shop, session, state, notice);
     case 'paid':
       return renderPaid(shop, session, state);
     case 'failed':

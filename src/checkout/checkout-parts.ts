@@ -117,7 +117,7 @@ function renderSummary(session: Session, rows: Html | null): Html {
     ${
       rows !== null &&
       html`<p class="small trust">
-        ${icon('lock')}<span>You pay on the page of a payment provider. This page never asks for card numbers.</span>
+        ${icon('lock')}<span>This page never asks for card numbers, passwords or the keys of a wallet.</span>
       </p>`
     }
   </section>`;

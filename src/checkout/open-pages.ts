@@ -29,7 +29,10 @@ const SETBACKS: Record<FailedAttempt['reason'], { title: string; text: string }>
     text: 'We have stopped the earlier payment. If you had approved it already, wait a moment before you pay again.',
   },
   timed_out: { title: 'That payment was not confirmed in time', text: 'We have not received any money.' },
-  amount_mismatch: { title: 'That payment was not confirmed in time', text: 'We have not received the whole amount.' },
+  amount_mismatch: {
+    title: 'That payment was not confirmed in time',
+    text: 'Not the right amount has arrived: ask the merchant about it.',
+  },
   superseded: { title: 'Choose how to pay', text: '' },
 };
 
@@ -46,7 +49,7 @@ export function renderChoose(shop: Shop, session: Session, state: Choose, notice
         <span class="for-any">Continue to pay</span>
         ${methods.map(({ kind, fees }) => html`<span class="for-${kind}">Pay ${formatUsd(fees.total)}</span>`)}
       </button>
-      <p class="small center">You confirm on the provider's page in the next step.</p>
+      <p class="small center">You confirm in the next step.</p>
     </form>
     ${leaveOrCancel(shop, session)}`;
   return renderColumns(session, renderSumsOfMethods(methods), content);
@@ -103,8 +106,6 @@ function leaveOrCancel(shop: Shop, session: Session): Html | null {
 type Processing = Extract<CheckoutState, { name: 'processing' }>;
 type InProgress = Extract<CheckoutState, { name: 'waiting' | 'confirming' }>;
 
-const REFRESH_SECONDS = 15;
-
 /** The page of a payment in progress, which waits for the provider's report. */
 export function renderAttempt(shop: Shop, session: Session, state: InProgress, notice: Notice | null): Html {
   const { attempt } = state;
@@ -133,7 +134,9 @@ export function renderProcessing(shop: Shop, session: Session, { attempt }: Proc
 }
 
 /** Reloads the page in browsers without JavaScript. */
-export const REFRESH_HEAD = html`<noscript><meta http-equiv="refresh" content="${REFRESH_SECONDS}" /></noscript>`;
+export function refreshHead(seconds: number): Html {
+  return html`<noscript><meta http-equiv="refresh" content="${seconds}" /></noscript>`;
+}
 
 /** Page that redirects to the provider. The policy `form-action` would block a direct redirect after the form. */
 export function renderContinue(attempt: CurrentAttempt, url: string): Html {
@@ -146,7 +149,7 @@ export function renderContinue(attempt: CurrentAttempt, url: string): Html {
   </div>`;
 }
 
-function renderLiveLine(shop: Shop, session: Session): Html {
+export function renderLiveLine(shop: Shop, session: Session): Html {
   return html`<p class="live">
     <span class="pulse" aria-hidden="true"></span>
     <span data-live>Not confirmed yet.</span>
@@ -154,7 +157,7 @@ function renderLiveLine(shop: Shop, session: Session): Html {
   </p>`;
 }
 
-function renderWaysOut(shop: Shop, session: Session, attempt: CurrentAttempt): Html {
+export function renderWaysOut(shop: Shop, session: Session, attempt: CurrentAttempt): Html {
   const other = stepForm(shop, session, 'switch', 'Choose another way to pay', 'quiet');
   return html`<div class="ways-out">
     ${attempt.canSwitch && other} ${stepForm(shop, session, 'cancel', 'Cancel this payment', 'plain')}

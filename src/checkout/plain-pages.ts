@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { ErrorCode } from '../domain/gateway-error.ts';
 import { isId } from '../domain/id.ts';
 import { type Html, html } from '../html/html.ts';
-import type { ErrorPage } from '../html/html-page.ts';
+import { type ErrorPage, wantsJson } from '../html/html-page.ts';
 import { type Page, type Shop, renderDocument } from './checkout-layout.ts';
 import { heading, introduction } from './checkout-parts.ts';
 
@@ -72,9 +72,10 @@ const PROBLEMS: Partial<Record<ErrorCode, Problem>> = {
   },
 };
 
-/** Renders every failed request of the buyer's pages, with a link back to the checkout if the path names one. */
+/** Renders every failed request of a browser to the buyer's pages, with a link back to the checkout if the path names one. */
 export function problemPage(shop: Shop): ErrorPage {
   return ({ code }, request, reply) => {
+    if (wantsJson(request)) return undefined;
     if (code === 'not_found') return renderDocument(shop, UNKNOWN_PAGE);
     const { id = '' } = request.params as { id?: string };
     const back = isId(id, 'chk') ? shop.paths.checkout(id) : null;

@@ -1,5 +1,5 @@
-import { formatUsd } from '../domain/money.ts';
-import type { Payment, Session } from '../domain/records.ts';
+import { type Cents, formatUsd } from '../domain/money.ts';
+import type { Session } from '../domain/records.ts';
 import { type Html, html } from '../html/html.ts';
 import type { Shop } from './checkout-layout.ts';
 import {
@@ -16,35 +16,39 @@ import type { CheckoutState } from './checkout-page-state.ts';
 type Paid = Extract<CheckoutState, { name: 'paid' }>;
 type Failed = Extract<CheckoutState, { name: 'failed' }>;
 
-export function renderPaid(shop: Shop, session: Session, { payment, method, surplus }: Paid): Html {
+export function renderPaid(shop: Shop, session: Session, { payment, method, surplus, excess }: Paid): Html {
   const refunded = payment.ledgerStatus === 'refunded';
   const total = formatUsd(payment.fees.total);
   const merchant = html`<bdi>${shop.merchant}</bdi>`;
   return html`<div class="narrow panel">
     ${heading(refunded ? 'Payment refunded' : 'Payment received', { icon: 'check', mood: 'good' })}
     ${introduction(refunded ? html`${total} is on its way back to you from ${merchant}.` : html`Thank you. You paid ${total} to ${merchant}.`)}
-    ${surplus.map(renderSurplus)}
+    ${surplus.map((one) => renderSurplus(one, merchant))} ${excess > 0 && renderExcess(excess, merchant)}
     <dl class="sums">${renderProduct(session)} ${renderSums(payment.fees)}</dl>
     <dl class="facts">
       ${fact('Paid by', html`<bdi class="email">${session.customerEmail}</bdi>`)}
       ${fact('Paid with', html`<bdi>${method}</bdi>`)} ${fact('Reference', payment.id, true)}
     </dl>
-    ${returnPart(shop, session, !refunded && surplus.length === 0)}
+    ${returnPart(shop, session, !refunded && surplus.length === 0 && excess === 0)}
   </div>`;
 }
 
-export function renderFailed(shop: Shop, session: Session, { certain }: Failed): Html {
+export function renderFailed(shop: Shop, session: Session, { certain, mismatched }: Failed): Html {
   const merchant = html`<bdi>${shop.merchant}</bdi>`;
   return renderEnd(shop, session, {
     title: heading('The payment was not completed', { icon: 'stop', mood: 'bad' }),
-    text: certain
-      ? 'You have not been charged.'
-      : 'We have not received any money. If you had approved a payment and it still arrives, it counts: this page then shows it.',
+    text: textOfFailed({ certain, mismatched }, merchant),
     next: certain
       ? html`This checkout is closed. To buy this, order it again at ${merchant}.`
       : html`This checkout is closed. Before you order it again at ${merchant}, check here once more.`,
     mayStillBePaid: !certain,
   });
+}
+
+function textOfFailed({ certain, mismatched }: Omit<Failed, 'name'>, merchant: Html): Html | string {
+  if (mismatched) return html`Not the right amount has arrived. Ask ${merchant} about the money that you sent.`;
+  if (certain) return 'You have not been charged.';
+  return 'We have not received any money. If you had approved a payment and it still arrives, it counts: this page then shows it.';
 }
 
 export function renderExpired(shop: Shop, session: Session): Html {
@@ -58,7 +62,7 @@ export function renderExpired(shop: Shop, session: Session): Html {
 
 interface Ending {
   title: Html;
-  text: string;
+  text: Html | string;
   next: Html;
   mayStillBePaid: boolean;
 }
@@ -94,12 +98,22 @@ function fact(term: string, detail: Html | string, isReference = false): Html {
   </div>`;
 }
 
-/** Notice about a second real payment of the same order, which is always refunded. */
-function renderSurplus({ fees, ledgerStatus }: Payment): Html {
-  const total = formatUsd(fees.total);
-  const text =
-    ledgerStatus === 'refunded'
-      ? `A second payment of ${total} arrived too. It has been refunded in full.`
-      : `A second payment of ${total} arrived too. It is being refunded in full; you need not do anything.`;
+/** Notice about a second real payment of the same order, which is always refunded, but not always by the provider. */
+function renderSurplus({ payment: { fees, ledgerStatus }, isManual }: Paid['surplus'][number], merchant: Html): Html {
+  const refund = isManual
+    ? html`Ask ${merchant} to send it back: this does not happen automatically.`
+    : 'It is being refunded in full; you need not do anything.';
+  return notice(
+    html`A second payment of ${formatUsd(fees.total)} arrived too.
+    ${ledgerStatus === 'refunded' ? 'It has been refunded in full.' : refund}`,
+  );
+}
+
+/** Notice about money above the total, about which the merchant decides. */
+function renderExcess(excess: Cents, merchant: Html): Html {
+  return notice(html`${formatUsd(excess)} more than the total arrived. Ask ${merchant} to send it back.`);
+}
+
+function notice(text: Html): Html {
   return html`<p class="notice calm"><span>${text}</span></p>`;
 }

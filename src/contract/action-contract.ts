@@ -10,6 +10,7 @@ import { named } from './resource.ts';
 import { routeSummary } from './route-contract.ts';
 import { SAMPLE_CHECKOUT_URL, SAMPLE_IDS, SAMPLE_PROVIDER, SAMPLE_ROUTE_ID, SAMPLE_TX_HASH } from './sample-ids.ts';
 import { environment } from './session-contract.ts';
+import { transferField } from './transfer-contract.ts';
 
 // Inputs and results of the actions of the agent API.
 
@@ -99,6 +100,9 @@ export const checkoutResult = named(
     dryRun: field.flag('true for a preview: nothing was written.', false),
     idempotencyKey: field.label('Idempotency key of the request.', 'order-A-1001').optional(),
     clientReferenceId: field.label('Client reference id of the request.', 'A-1001').optional(),
+    transfer: transferField(
+      "The transfer from the buyer's own wallet that the payment waits for. Null before the buyer has chosen that method, so only a repeated request can have it.",
+    ),
   }),
 );
 export type CheckoutResult = z.output<typeof checkoutResult>;

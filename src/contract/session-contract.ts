@@ -9,6 +9,7 @@ import { isPlainHttp, redirectUrlField } from './redirect-url.ts';
 import * as field from './resource-fields.ts';
 import { named, rendererFrom, resource } from './resource.ts';
 import { SAMPLE_CHECKOUT_URL } from './sample-ids.ts';
+import { type PendingTransfer, transferField, transferFields } from './transfer-contract.ts';
 
 // Fields shared by sessions, payments, invoices and refunds.
 export const currency = field.currency('Currency of all amounts of this record: always USD.');
@@ -42,6 +43,9 @@ export const checkoutSession = resource('CheckoutSession', 'checkout_session', {
   clientReferenceId: field.label('Your own id of the order, or null.', 'A-1001').nullable(),
   created: field.time('Creation time.'),
   expiresAt: field.time('Expiry time if no buyer starts to pay.', '2026-01-16T09:30:00.000Z'),
+  transfer: transferField(
+    "The transfer from the buyer's own wallet that the pending payment waits for, or null. Lists and exports omit it.",
+  ).optional(),
 });
 
 /** Public URLs of the service, without trailing slash: `base` for programs, `checkout` for buyers. */
@@ -64,12 +68,17 @@ export function redirectUrlOf(urls: Urls, session: Pick<Session, 'id' | 'redirec
   return session.redirectUrl ?? `${checkoutUrl(urls, session.id)}/complete`;
 }
 
-export const renderSession = rendererFrom(checkoutSession, (session: Session, urls: Urls) => ({
-  ...session,
-  checkoutUrl: checkoutUrl(urls, session.id),
-  redirectUrl: redirectUrlOf(urls, session),
-  customer: session.customerEmail,
-}));
+/** Without `transfer`, the rendering for lists. */
+export const renderSession = rendererFrom(
+  checkoutSession,
+  (session: Session, urls: Urls, transfer?: PendingTransfer | null) => ({
+    ...session,
+    transfer: transfer && transferFields(transfer),
+    checkoutUrl: checkoutUrl(urls, session.id),
+    redirectUrl: redirectUrlOf(urls, session),
+    customer: session.customerEmail,
+  }),
+);
 
 /** Body of requests that create or preview a session. `appSchemes` are app schemes that the operator allows in `redirectUrl`. */
 export function sessionRequestWith(appSchemes: readonly string[]) {

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import Negotiator from 'negotiator';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { type Content, createContent, sendContent } from './content.ts';
 import type { Html } from './html.ts';
@@ -71,6 +72,11 @@ export function originsOf(urls: readonly string[]): ReadonlySet<string> {
 /** The fields of the form in a request; empty if the body is not a form. */
 export function formOf(request: FastifyRequest): URLSearchParams {
   return request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
+}
+
+/** True for a program that asks for JSON instead of a page. */
+export function wantsJson(request: FastifyRequest): boolean {
+  return new Negotiator(request).mediaType(['text/html', 'application/json']) === 'application/json';
 }
 
 /** True if a page of another site caused the request; `own` are the origins of our pages. */

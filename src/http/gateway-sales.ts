@@ -8,13 +8,14 @@ import type { Session } from '../domain/records.ts';
 import { createCheckout } from '../operations/create-checkout.ts';
 import { getDiscrepancy, resolveDiscrepancy } from '../operations/discrepancies/resolve-discrepancy.ts';
 import { expireSession } from '../operations/expire-session.ts';
+import { sessionResource, transferOfSession } from '../operations/pending-transfer.ts';
 import { getInvoice, getPayment, getSession } from '../operations/read-records.ts';
 import { createRefund } from '../operations/refunds/create-refund.ts';
 import { getRefund, listRefundsOfPayment } from '../operations/read-records.ts';
 import { apiPart, defined, listing, markReplayed, onRecord, renderList, sentBody } from './api-part.ts';
 import type { AppDeps } from './app.ts';
 
-const renderFor = (session: Session, { urls }: AppDeps) => renderSession(session, urls);
+const renderOne = (session: Session, deps: AppDeps) => sessionResource(deps, session);
 
 /** Endpoints of sessions, payments, invoices, refunds and discrepancies. */
 export const salesApi = apiPart((serve) => {
@@ -22,14 +23,17 @@ export const salesApi = apiPart((serve) => {
     const hint = `Schema: GET ${deps.urls.base}/api/agent/schema/checkout.create`;
     const { session, replayed } = await createCheckout(deps, deps.sessionReader.read(sentBody(request), hint));
     markReplayed(reply, replayed);
-    return renderSession(session, deps.urls);
+    return renderSession(session, deps.urls, replayed ? await transferOfSession(deps, session.id) : null);
   });
   serve(
     SESSION_ENDPOINTS.listSessions,
-    listing(({ store }, filter, page) => store.listSessions(filter, page), renderFor),
+    listing(
+      ({ store }, filter, page) => store.listSessions(filter, page),
+      (session, { urls }) => renderSession(session, urls),
+    ),
   );
-  serve(SESSION_ENDPOINTS.getSession, onRecord('sessionId', getSession, renderFor));
-  serve(SESSION_ENDPOINTS.expireSession, onRecord('sessionId', expireSession, renderFor));
+  serve(SESSION_ENDPOINTS.getSession, onRecord('sessionId', getSession, renderOne));
+  serve(SESSION_ENDPOINTS.expireSession, onRecord('sessionId', expireSession, renderOne));
   serve(
     PAYMENT_ENDPOINTS.listPayments,
     listing(({ store }, { paymentId, ...filter }, page) => {

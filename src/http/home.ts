@@ -8,6 +8,7 @@ import { serveAssets } from '../html/assets.ts';
 import { acceptForms, seeOther, sendPage } from '../html/html-page.ts';
 import { centsOf } from '../operations/cents-of.ts';
 import { createCheckout } from '../operations/create-checkout.ts';
+import { pendingTransfer } from '../operations/pending-transfer.ts';
 import { factsOf } from '../operations/routing/attempts.ts';
 import { effectOf, quoteFor } from '../operations/routing/offers.ts';
 import { SIMULATOR_ID } from '../providers/all.ts';
@@ -140,7 +141,7 @@ async function demoResult(deps: AppDeps, id: string): Promise<Html | undefined> 
           <a href="/">Make another</a>
         </p>
       </section>
-      ${record('Session', `GET /api/gateway/sessions/${id}`, renderSession(session, urls))}
+      ${record('Session', `GET /api/gateway/sessions/${id}`, renderSession(session, urls, await pendingTransfer(deps, checkout)))}
       ${payments.map((payment) => record('Payment', `GET /api/gateway/payments/${payment.id}`, renderPayment(payment)))}
       ${invoices.map((invoice) => record('Invoice', `GET /api/gateway/invoices/${invoice.id}`, renderInvoice(invoice)))}
       ${events.map((event) =>

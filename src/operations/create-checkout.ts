@@ -3,6 +3,7 @@ import { type SessionRequest, checkoutUrl, redirectUrlOf } from '../contract/ses
 import { type FeeSplitResource, renderFeeSplit } from '../contract/payment-contract.ts';
 import type { CheckoutResult } from '../contract/action-contract.ts';
 import type { RouteSummary } from '../contract/route-contract.ts';
+import { type PendingTransfer, renderTransfer } from '../contract/transfer-contract.ts';
 import { newSession } from '../domain/checkout-state.ts';
 import { GatewayError, idempotencyConflict } from '../domain/gateway-error.ts';
 import { isErased } from '../domain/personal-data.ts';
@@ -86,6 +87,7 @@ export function checkoutResult(
   deps: Pick<Deps, 'urls' | 'merchantName'>,
   session: Session,
   dryRun: boolean,
+  transfer: PendingTransfer | null = null,
 ): CheckoutResult {
   const offer = JSON.parse(session.offerJson) as Offer;
   return {
@@ -103,6 +105,7 @@ export function checkoutResult(
     dryRun,
     ...(session.idempotencyKey !== null && { idempotencyKey: session.idempotencyKey }),
     ...(session.clientReferenceId !== null && { clientReferenceId: session.clientReferenceId }),
+    transfer: transfer && renderTransfer(transfer),
   };
 }
 

@@ -31,6 +31,7 @@ describe('creating a session', () => {
       environment: 'sandbox',
       product: 'Field guide',
       clientReferenceId: null,
+      transfer: null,
     });
   });
 

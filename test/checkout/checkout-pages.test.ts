@@ -279,14 +279,18 @@ test('an invalid form is answered with a page that links back', async () => {
   assert.equal((await service.service.deps.store.checkout(id))!.payments.length, 0);
 });
 
-test('the status path of a checkout returns status, attempt and version only', async () => {
+test('the status path of a checkout returns its status, and the payment methods while the buyer can choose', async () => {
   const id = await stage.create();
-  const status = async () => JSON.parse((await get(`${stage.url(id)}/status`)).text) as unknown;
-  assert.deepEqual(await status(), { status: 'routed', attempt: null, version: 1 });
+  const status = async () => {
+    const { methods, ...others } = JSON.parse((await get(`${stage.url(id)}/status`)).text) as { methods?: object[] };
+    return { ...others, methods: methods?.length };
+  };
+  const none = { transfer: null, methods: undefined };
+  assert.deepEqual(await status(), { status: 'routed', attempt: null, version: '1', transfer: null, methods: 3 });
   await stage.start(id);
-  assert.deepEqual(await status(), { status: 'pending', attempt: 'pending', version: 3 });
+  assert.deepEqual(await status(), { status: 'pending', attempt: 'pending', version: '3', ...none });
   await stage.report(id, 'paid');
-  assert.deepEqual(await status(), { status: 'paid', attempt: 'paid', version: 4 });
+  assert.deepEqual(await status(), { status: 'paid', attempt: 'paid', version: '4', ...none });
 });
 
 test('behind a proxy with a path prefix, every link has that prefix', async () => {

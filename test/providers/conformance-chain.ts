@@ -1,11 +1,11 @@
 import type { Address } from 'viem';
+import { DEMO_XPUB as XPUB } from '../../examples/chain/local-chain.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import type { Environment } from '../../src/domain/route.ts';
 import { CHAINS } from '../../src/providers/evm-chains.ts';
 import { evmSettings } from '../../src/providers/evm-settings.ts';
 import { createEvmUsdc } from '../../src/providers/evm-usdc.ts';
 import { startChain } from '../support/chain.ts';
-import { XPUB } from '../support/xpub.ts';
 import type { Party } from './conformance.ts';
 import { laterService } from './conformance-parties.ts';
 

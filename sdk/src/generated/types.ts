@@ -213,6 +213,8 @@ export interface CheckoutResult {
   idempotencyKey?: string | undefined;
   /** Client reference id of the request. */
   clientReferenceId?: string | undefined;
+  /** The transfer from the buyer's own wallet that the payment waits for. Null before the buyer has chosen that method, so only a repeated request can have it. */
+  transfer: Transfer | null;
 }
 
 export interface CheckoutSession {
@@ -243,6 +245,8 @@ export interface CheckoutSession {
   created: Timestamp;
   /** Expiry time if no buyer starts to pay. */
   expiresAt: Timestamp;
+  /** The transfer from the buyer's own wallet that the pending payment waits for, or null. Lists and exports omit it. */
+  transfer?: Transfer | null | undefined;
 }
 
 export interface CreateApiKeyParams {
@@ -1285,6 +1289,32 @@ export interface TestClock {
   target: Timestamp | null;
   /** Difference to real time: the sum of all advances, including the completed part of an advance in progress. */
   advancedSeconds: number;
+}
+
+/** A transfer from the buyer's own wallet that a pending payment waits for. */
+export interface Transfer {
+  /** The network, by the name of its route. */
+  network: string;
+  /** Chain id of the network (EIP-155). */
+  chainId: number;
+  /** The asset. */
+  asset: string;
+  /** Address of the token's contract. */
+  token: string;
+  /** A unit is 10^-decimals of the asset. */
+  decimals: number;
+  /** Address to pay to, for this payment only. */
+  address: string;
+  /** The whole amount. An integer as text, in units. */
+  units: string;
+  /** The whole amount. In US dollars, not cents. */
+  amount: number;
+  /** Sum of the transfers that were seen, final or not. An integer as text, in units. */
+  received: string;
+  /** Rest to transfer; 0 if nothing is missing. An integer as text, in units. */
+  missing: string;
+  /** Time until which the payment waits. */
+  expiresAt: Timestamp;
 }
 
 export interface UpdateWebhookEndpointParams {

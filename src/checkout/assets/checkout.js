@@ -1,5 +1,6 @@
 // @ts-check
-// Keeps a checkout page current without reloading it, and takes the buyer back to the merchant at the end.
+// Keeps a checkout page current without reloading it, asks the buyer's wallet for a transfer, and takes the buyer back to the
+// merchant at the end.
 // The page works without this script.
 
 const FIRST_DELAY_MS = 1000;
@@ -11,6 +12,11 @@ let delayMs = FIRST_DELAY_MS;
 let failures = 0;
 let leaving = false;
 let looking = false;
+let paying = false;
+/** The transfers that a wallet has sent, so that none is sent twice while it is on its way. */
+const sent = new Set();
+/** Time at which the content of the page was rendered. */
+let renderedAt = performance.now();
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let nextLook;
 /** @type {ReturnType<typeof setInterval> | undefined} */
@@ -73,6 +79,7 @@ async function showNews() {
   // A form in flight already loads the new page.
   if (!main || leaving) return;
   find('main')?.replaceWith(document.adoptNode(main));
+  renderedAt = performance.now();
   document.title = news.title;
   delayMs = FIRST_DELAY_MS;
   find('#heading')?.focus();
@@ -98,6 +105,8 @@ function showConnection() {
 /** Prepares new content. */
 function prepare() {
   showConnection();
+  showTimeLeft();
+  showWallet();
   const box = find('[data-return]');
   const link = find('[data-return-link]');
   if (!box || !(link instanceof HTMLAnchorElement) || cameBack()) return;
@@ -112,6 +121,57 @@ function prepare() {
     clearInterval(countdown);
     location.assign(link.href);
   }, 1000);
+}
+
+function showTimeLeft() {
+  const line = find('[data-left]');
+  if (!line) return;
+  const seconds = Math.max(0, Math.round(Number(line.dataset.left) - (performance.now() - renderedAt) / 1000));
+  line.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+}
+
+/** Shows the button of the wallet, if the browser has one: https://eips.ethereum.org/EIPS/eip-1193 */
+function showWallet() {
+  const part = find('[data-wallet]');
+  const button = part?.querySelector('button');
+  if (!part || !button || !('ethereum' in globalThis)) return;
+  part.hidden = false;
+  button.disabled = paying || sent.has(button.dataset.call);
+}
+
+/** @param {string} text */
+function showWalletNote(text) {
+  showWallet();
+  const note = find('[data-wallet-note]');
+  if (note) note.textContent = text;
+  announce(text);
+}
+
+async function payFromWallet(/** @type {HTMLButtonElement} */ { dataset: { chain, network, token, call } }) {
+  /** @type {{ ethereum: { request(call: { method: string, params?: unknown[] }): Promise<any> } }} */
+  const { ethereum } = /** @type {any} */ (globalThis);
+  if (paying || sent.has(call)) return;
+  paying = true;
+  let step = 'connect';
+  let result = 'Sent. It appears here as soon as the network has it.';
+  showWalletNote('Confirm the transfer in your wallet.');
+  try {
+    const [from] = await ethereum.request({ method: 'eth_requestAccounts' });
+    step = `switch to ${network}`;
+    if (Number(await ethereum.request({ method: 'eth_chainId' })) !== Number(chain)) {
+      await ethereum.request({ method: 'wallet_switchEthereumChain', params: [{ chainId: chain }] });
+    }
+    step = 'send the transfer';
+    await ethereum.request({ method: 'eth_sendTransaction', params: [{ from, to: token, data: call, value: '0x0' }] });
+    sent.add(call);
+  } catch (error) {
+    const { code, message } = /** @type {{ code?: number, message?: string }} */ (error ?? {});
+    const reason =
+      code === 4001 ? 'you declined.' : `${message ?? 'it gave no reason'}. Look there before you try again.`;
+    result = `Your wallet did not ${step}: ${reason}`;
+  }
+  paying = false;
+  showWalletNote(result);
 }
 
 function stay() {
@@ -147,7 +207,10 @@ function comeAlive() {
 
 document.addEventListener('submit', sendOnce);
 document.addEventListener('click', (event) => {
-  if (event.target instanceof Element && event.target.closest('[data-return] button')) stay();
+  const button = event.target instanceof Element && event.target.closest('button');
+  if (!(button instanceof HTMLButtonElement)) return;
+  if (button.closest('[data-return]')) stay();
+  if (button.dataset.call) void payFromWallet(button);
 });
 document.addEventListener('keydown', (event) => {
   if (event.key === 'Escape') stay();
@@ -158,6 +221,7 @@ addEventListener('online', lookSoon);
 addEventListener('pageshow', (event) => event.persisted && comeAlive());
 
 prepare();
+setInterval(showTimeLeft, 1000);
 lookLater();
 const notice = find('#notice');
 notice?.focus();

@@ -10,6 +10,7 @@ import {
 import { splitFees } from '../../domain/fees.ts';
 import { optionsOf } from '../capabilities.ts';
 import { checkoutResult, createCheckout, previewCheckout } from '../create-checkout.ts';
+import { transferOfSession } from '../pending-transfer.ts';
 import { estimateFees } from '../routing/offers.ts';
 import {
   BLOCKED,
@@ -65,7 +66,8 @@ export const checkoutCreate = defineAction({
   example: checkoutExample,
   run: async (deps, input) => {
     const { session, replayed } = await createCheckout(deps, input);
-    return { result: checkoutResult(deps, session, false), replayed };
+    const transfer = replayed ? await transferOfSession(deps, session.id) : null;
+    return { result: checkoutResult(deps, session, false, transfer), replayed };
   },
 });
 
@@ -113,6 +115,7 @@ function checkoutExample({ routes, router, urls, merchantName }: ExampleDeps): {
       status: 'routed',
       environment,
       dryRun: false,
+      transfer: null,
     },
   };
 }

@@ -4,10 +4,11 @@ import { text } from '../../contract/request-fields.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT, listOf } from '../../contract/list-query.ts';
 import { refund, refundRequest, renderRefund } from '../../contract/refund-contract.ts';
 import { payment, renderPayment } from '../../contract/payment-contract.ts';
-import { checkoutSession, renderSession } from '../../contract/session-contract.ts';
+import { checkoutSession } from '../../contract/session-contract.ts';
 import { PAYMENT_STATUSES } from '../../domain/records.ts';
 import { expireSession } from '../expire-session.ts';
 import { READ_ONLY, defineOperation } from '../operation.ts';
+import { sessionResource } from '../pending-transfer.ts';
 import { getPayment, getSession, getRefund } from '../read-records.ts';
 import { createRefund } from '../refunds/create-refund.ts';
 
@@ -22,7 +23,7 @@ export const sessionGet = defineOperation({
   annotations: READ_ONLY,
   access: 'look',
   next: 'Call payment.get with the same id for the payment.',
-  run: async (deps, { sessionId }) => ({ result: renderSession(await getSession(deps, sessionId), deps.urls) }),
+  run: async (deps, { sessionId }) => ({ result: await sessionResource(deps, await getSession(deps, sessionId)) }),
 });
 
 /** Over REST: `POST /api/gateway/sessions/{sessionId}/expire`. */
@@ -35,7 +36,7 @@ export const sessionExpire = defineOperation({
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   access: 'write',
   next: 'Call checkout.create for another one.',
-  run: async (deps, { sessionId }) => ({ result: renderSession(await expireSession(deps, sessionId), deps.urls) }),
+  run: async (deps, { sessionId }) => ({ result: await sessionResource(deps, await expireSession(deps, sessionId)) }),
 });
 
 const paymentInput = z.strictObject({
