@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { readConfig } from '../../src/config.ts';
-import { createRandomBytes, systemClock } from '../../src/runtime.ts';
-import { type Service, startService } from '../../src/service.ts';
-import { openStore } from '../../src/store/open.ts';
+import { readConfig } from '../src/config.ts';
+import { createRandomBytes, systemClock } from '../src/runtime.ts';
+import { type Service, startService } from '../src/service.ts';
+import { openStore } from '../src/store/open.ts';
 
 const POLL_MS = 250;
 
 /** A service on this machine with an empty database in a temporary folder, which is removed at the end. */
 export async function startTemporaryService(variables: Record<string, string>): Promise<Service & AsyncDisposable> {
-  const folder = mkdtempSync(join(tmpdir(), 'tillway-stripe-'));
+  const folder = mkdtempSync(join(tmpdir(), 'tillway-example-'));
   const settings = { PORT: '0', DATABASE_URL: `sqlite:${join(folder, 'tillway.db')}`, ...variables };
   const service = await startService(readConfig(settings), {
     clock: systemClock,

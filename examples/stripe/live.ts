@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Payment, Tillway } from '../../sdk/src/index.ts';
 import { STRIPE_API_VERSION } from '../../src/providers/stripe-api.ts';
-import { dollars, holdsWithin, say, startTemporaryService } from './service.ts';
+import { dollars, holdsWithin, say, startTemporaryService } from '../temporary-service.ts';
 
 const AMOUNT = 10;
 const CHECK_MS = 15_000;

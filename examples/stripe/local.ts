@@ -4,7 +4,7 @@
  */
 import { type Payment, Tillway } from '../../sdk/src/index.ts';
 import { startScriptedStripe } from '../../test/providers/scripted-stripe.ts';
-import { dollars, holdsWithin, say, startTemporaryService } from './service.ts';
+import { dollars, holdsWithin, say, startTemporaryService } from '../temporary-service.ts';
 
 const PATIENCE_MS = 10_000;
 
