@@ -1,3 +1,4 @@
+// @run on=sqlite,postgres needs=process
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { Address } from 'viem';

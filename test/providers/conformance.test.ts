@@ -3,14 +3,12 @@ import { after, before, describe, test } from 'node:test';
 import { ONLY_IN_FULL_RUN } from '../support/for-all.ts';
 import { startServer } from '../support/http-server.ts';
 import { RULES, type Rule, type StartParty, type World, checkEnds, startWorld } from './conformance.ts';
-import { startUsdc } from './conformance-chain.ts';
 import { MUTANTS } from './conformance-mutants.ts';
 import { startExample, startSimulator, startStripe } from './conformance-parties.ts';
 
 const PARTIES: Record<string, StartParty> = {
   'the simulated provider': startSimulator,
   Stripe: startStripe,
-  'USDC on a chain': startUsdc,
   'the example provider': startExample,
 };
 

@@ -1,5 +1,5 @@
 import type { Address } from 'viem';
-import { DEMO_XPUB } from '../../examples/chain/local-chain.ts';
+import { DEMO_XPUB, type LocalChainOptions } from '../../examples/chain/local-chain.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import type { TransferInstructions } from '../../src/providers/provider.ts';
 import { createSession, start } from '../simulator/buyer.ts';
@@ -21,15 +21,19 @@ export interface UsdcService extends AsyncDisposable {
   poll(): Promise<void>;
 }
 
-export async function startUsdcService(options: TestServiceOptions = {}): Promise<UsdcService> {
-  const chain = await startChain();
-  const variables = {
-    USDC_XPUB: DEMO_XPUB,
-    USDC_CHAIN: 'local',
-    USDC_RPC_URLS: chain.url,
-    USDC_TOKEN: chain.token,
-    ...options.variables,
-  };
+/** The variables of an instance `local` with these nodes. */
+export function usdcVariables(token: string, nodes: readonly string[]): Record<string, string> {
+  return { USDC_XPUB: DEMO_XPUB, USDC_CHAIN: 'local', USDC_RPC_URLS: nodes.join(','), USDC_TOKEN: token };
+}
+
+/** Starts the chain and the service. `configure` returns the variables for the chain; default: one node, the chain itself. */
+export async function startUsdcService(
+  options: TestServiceOptions = {},
+  chainOptions: LocalChainOptions = {},
+  configure: (chain: Chain) => Promise<Record<string, string>> = async ({ url, token }) => usdcVariables(token, [url]),
+): Promise<UsdcService> {
+  const chain = await startChain(chainOptions);
+  const variables = { ...(await configure(chain)), ...options.variables };
   const on = await startTestService({ ...options, variables });
   await on.pass(0);
   let buyers = 0;

@@ -6,8 +6,8 @@ import { CHAINS } from '../../src/providers/evm-chains.ts';
 import { evmSettings } from '../../src/providers/evm-settings.ts';
 import { createEvmUsdc } from '../../src/providers/evm-usdc.ts';
 import { startChain } from '../support/chain.ts';
-import type { Party } from './conformance.ts';
-import { laterService } from './conformance-parties.ts';
+import type { Party } from '../providers/conformance.ts';
+import { laterService } from '../providers/conformance-parties.ts';
 
 /** Starts the conformance party of the adapter for USDC: the adapter, and a local chain. */
 export async function startUsdc(): Promise<Party> {
