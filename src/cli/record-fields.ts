@@ -24,8 +24,7 @@ export function usualCell(name: string, value: unknown): Cell {
   if (value === null || value === undefined) return '';
   if (Array.isArray(value)) return value.every((each) => typeof each === 'string') ? value.join(', ') : '';
   if (typeof value === 'object') {
-    const pairs = Object.entries(value as Record<string, string>).map(([key, each]) => `${key}=${each}`);
-    return name === 'metadata' ? pairs.join(', ') : '';
+    return name === 'metadata' ? Array.from(Object.entries(value), ([key, each]) => `${key}=${each}`).join(', ') : '';
   }
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (AMOUNTS.has(name)) return dollars(value as number);
