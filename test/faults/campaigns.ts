@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { CHAIN_HISTORIES } from '../chain/real-histories.ts';
 import { startFuzzedService } from './fuzzed-service.ts';
 import { fuzzBytes } from './fuzz.ts';
 import { startFuzzedApi } from './openapi-fuzz.ts';
@@ -31,6 +32,7 @@ export const CAMPAIGNS: Readonly<Record<string, Scenario>> = {
       return { cycles: cutPoints, load: `${acknowledged} answers`, problems };
     },
   },
+  'chain-histories': CHAIN_HISTORIES,
   'stripe-forgeries': STRIPE_FORGERIES,
   'stripe-handoffs': STRIPE_HANDOFFS,
   'stripe-orders': STRIPE_ORDERS,
