@@ -71,7 +71,7 @@ export const invoices: Resource<Invoice> = {
 
 export const refunds: Resource<Refund> = {
   name: 'refunds',
-  summary: 'Create, list and show refunds',
+  summary: 'Create, list, show and confirm refunds',
   one: 'refund',
   filters: [statusOption(REFUND_STATUSES), ...idOptions('payment', 'session')],
   examples: ['--status failed'],
@@ -90,6 +90,22 @@ export const refunds: Resource<Refund> = {
         amountOption('--amount', 'US dollars, not cents: 10.50'),
         choiceOption('--reason <reason>', 'reason of the refund', MERCHANT_REFUND_REASONS),
         option('--idempotency-key <key>', 'unique key of this request, 8 to 120 characters'),
+      ],
+    },
+    paid: {
+      summary: 'Confirm a refund that you have sent by hand, such as USDC',
+      details:
+        'The service verifies on the chain that the transaction is final and pays the refund. The command can be repeated.',
+      examples: [`${EXAMPLE.refund} --tx 0x5f2b8c1d9e7a40365f2b8c1d9e7a40365f2b8c1d9e7a40365f2b8c1d9e7a4036`],
+      options: [option('--tx <hash>', 'hash of the transaction that sent the money').makeOptionMandatory()],
+      ask: (client, { tx }: { tx: string }, refund: string) => client.refunds.paid(refund, { txHash: tx }),
+    },
+    failed: {
+      summary: 'Give up a refund that you were to send by hand',
+      details: 'The refund then is failed, which is final. Its amount can be refunded again.',
+      examples: [`${EXAMPLE.refund} --reason "the buyer names no address"`],
+      options: [
+        option('--reason <text>', 'why the buyer did not get the money, at most 200 characters').makeOptionMandatory(),
       ],
     },
   },

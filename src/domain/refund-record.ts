@@ -79,6 +79,15 @@ export interface RefundOutcome {
   reference?: string | null;
 }
 
+/** Transaction on a chain that paid a refund. One transaction proves one refund. */
+export interface RefundProof {
+  txHash: string;
+  /** Position of the transfer among the logs of its block. */
+  logIndex: number;
+  /** Amount of the refund in units of the token. */
+  units: number;
+}
+
 /** Rest of a payment that was neither refunded nor taken back by the provider, and its shares. */
 export function leftOf(payment: Payment): RefundShares & { total: Cents } {
   const { fees, surplus, surplusAccepted, shortfall, refunded, refundPending, refundShares } = payment;

@@ -10,6 +10,7 @@ import { getDiscrepancy, resolveDiscrepancy } from '../operations/discrepancies/
 import { expireSession } from '../operations/expire-session.ts';
 import { sessionResource, transferOfSession } from '../operations/pending-transfer.ts';
 import { getInvoice, getPayment, getSession } from '../operations/read-records.ts';
+import { markRefundFailed, markRefundPaid } from '../operations/refunds/confirm-refund.ts';
 import { createRefund } from '../operations/refunds/create-refund.ts';
 import { getRefund, listRefundsOfPayment } from '../operations/read-records.ts';
 import { apiPart, defined, listing, markReplayed, onRecord, renderList, sentBody } from './api-part.ts';
@@ -62,6 +63,12 @@ export const salesApi = apiPart((serve) => {
     listing(({ store }, filter, page) => store.listRefunds(filter, page), renderRefund),
   );
   serve(REFUND_ENDPOINTS.getRefund, onRecord('refundId', getRefund, renderRefund));
+  serve(REFUND_ENDPOINTS.markRefundPaid, async ({ deps, body, param }) =>
+    renderRefund(await markRefundPaid(deps, param('refundId'), body.txHash)),
+  );
+  serve(REFUND_ENDPOINTS.markRefundFailed, async ({ deps, body, param }) =>
+    renderRefund(await markRefundFailed(deps, param('refundId'), body.reason)),
+  );
   serve(
     DISCREPANCY_ENDPOINTS.listDiscrepancies,
     listing(({ store }, filter, page) => store.listDiscrepancies(filter, page), renderDiscrepancy),

@@ -42,7 +42,7 @@ export interface Quorum {
     addresses: readonly string[],
   ): Promise<TransferLog[] | undefined>;
   /** The receipt of a transaction; null if it did not succeed. */
-  receipt(txHash: string): Promise<Receipt | null>;
+  receipt(txHash: string, agreeing: readonly AnsweringNode[]): Promise<Receipt | null>;
   /** True if a quorum of nodes, at least `blocks` blocks deep, reports the transfer in the same block. */
   confirms(transfer: TransferLog, heads: readonly AnsweringNode[], blocks: number): Promise<boolean>;
   /** The highest balances that the nodes report, in the order of `addresses`. */
@@ -73,8 +73,8 @@ export function createQuorum({ label }: Chain, nodes: readonly ChainNode[], quor
     throw new ChainProblem(`the nodes of ${label} disagree about ${about}`, true);
   }
 
-  async function receiptFrom(asked: readonly ChainNode[], txHash: string): Promise<Receipt | null> {
-    const answers = await answersOf(asked, (node) => node.receipt(txHash));
+  async function receiptFrom(asked: readonly AnsweringNode[], txHash: string): Promise<Receipt | null> {
+    const answers = await answersOf(asked, ({ node }) => node.receipt(txHash));
     return agreed(answers, (receipt) => JSON.stringify(receipt), `transaction ${txHash}`)[0]!;
   }
 
@@ -106,14 +106,11 @@ export function createQuorum({ label }: Chain, nodes: readonly ChainNode[], quor
       }
       return undefined;
     },
-    receipt: (txHash) => receiptFrom(nodes, txHash),
+    receipt: (txHash, agreeing) => receiptFrom(agreeing, txHash),
     async confirms({ txHash, logIndex, blockHash, blockNumber, address, units }, heads, blocks) {
       const deep = heads.filter(({ latest }) => latest.number - blockNumber + 1 >= blocks);
       try {
-        const receipt = await receiptFrom(
-          deep.map(({ node }) => node),
-          txHash,
-        );
+        const receipt = await receiptFrom(deep, txHash);
         const isSame = (log: Receipt['transfers'][number]) =>
           log.logIndex === logIndex && log.units === units && log.to === address.toLowerCase();
         return receipt?.blockHash === blockHash && receipt.transfers.some(isSame);

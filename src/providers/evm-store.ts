@@ -222,9 +222,6 @@ export interface AddressStore {
   close(paymentId: string): Promise<void>;
   /** True for an address of any payment; `address` has small letters. */
   isOwn(address: string): Promise<boolean>;
-  payout(refundId: string): Promise<ChainPayout | undefined>;
-  /** Stores the proof of a refund; returns false if the refund or the transfer already has a proof. */
-  savePayout(payout: ChainPayout): Promise<boolean>;
   nextIndex(): Promise<number>;
 }
 
@@ -246,18 +243,6 @@ const SELECT_TRANSFERS =
   'SELECT * FROM chain_transfers WHERE address = ?1 AND provider = ?2 ORDER BY block_number, log_index';
 const SELECT_OWN = 'SELECT payment_id FROM chain_addresses WHERE LOWER(address) = ?1';
 const SELECT_NEXT_INDEX = 'SELECT next_index FROM chain_wallets WHERE wallet = ?1';
-const PAYOUTS = defineTable('chain_payouts', {
-  refundId: text,
-  provider: text,
-  txHash: text,
-  logIndex: integer,
-  units: integer,
-  created: integer,
-});
-/** Transfer that proves a refund. */
-type ChainPayout = ItemOf<typeof PAYOUTS>;
-const insertPayout = PAYOUTS.insert({ onConflict: 'ON CONFLICT DO NOTHING', guard: 'overtaken' });
-const SELECT_PAYOUT = 'SELECT * FROM chain_payouts WHERE refund_id = ?1';
 
 export function createAddressStore({ select, write }: Database, provider: string, wallet: string): AddressStore {
   return {
@@ -280,11 +265,6 @@ export function createAddressStore({ select, write }: Database, provider: string
       await write([{ sql: CLOSE_ADDRESS, params: [paymentId] }], paymentId);
     },
     isOwn: async (address) => (await select(SELECT_OWN, address)).length > 0,
-    async payout(refundId) {
-      const [found] = await select(SELECT_PAYOUT, refundId);
-      return found && PAYOUTS.fromRow(found);
-    },
-    savePayout: (payout) => write([insertPayout(payout)], payout.refundId),
     nextIndex: async () => ((await select(SELECT_NEXT_INDEX, wallet))[0]?.['next_index'] as number | undefined) ?? 0,
   };
 }

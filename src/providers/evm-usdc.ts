@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { GatewayError, invalidField } from '../domain/gateway-error.ts';
 import { NO_DETAILS, type ProviderReport } from '../domain/provider-report.ts';
 import type { Instant, Payment } from '../domain/records.ts';
-import type { RefundOutcome } from '../domain/refund-record.ts';
+import type { RefundOutcome, RefundProof } from '../domain/refund-record.ts';
 import type { AdapterContext, Instance } from './all.ts';
 import { checkEvm } from './evm-check.ts';
 import { ChainProblem, createQuorum } from './evm-quorum.ts';
@@ -12,7 +12,7 @@ import { type AddressStore, type WatchedAddress, createAddressStore, createWatch
 import { UNITS_PER_CENT, hotAfter, isBehind, sumsOf, usdc } from './evm-verdicts.ts';
 import { createWallet } from './evm-wallet.ts';
 import { createChainWatch } from './evm-watch.ts';
-import type { KnownPayment, Provider, RefundRequest, TransferInstructions } from './provider.ts';
+import type { KnownPayment, Provider, TransferInstructions } from './provider.ts';
 
 const MINUTE_MS = 60_000;
 /** A payment does not time out in this time before its time-out while the chain cannot be read. */
@@ -129,21 +129,16 @@ export function createEvmUsdc(
       return found && found.row.reportedUnits > 0 ? { status: 'pending', reason: null } : 'unknown';
     },
 
-    async inquireRefund({ refundId }): Promise<RefundOutcome> {
-      const payout = await addresses().payout(refundId);
-      return payout
-        ? { status: 'succeeded', reason: null, reference: payout.txHash }
-        : { status: 'pending', reason: null };
-    },
+    // The reference is the transaction that proved the refund.
+    inquireRefund: async ({ reference }): Promise<RefundOutcome> => ({
+      status: reference === null ? 'pending' : 'succeeded',
+      reason: null,
+      reference,
+    }),
 
-    async proveRefund(request, txHash): Promise<RefundOutcome> {
-      const cursor = await addresses().cursor();
-      const logIndex = await provenTransfer(request, txHash, cursor?.finalBlock ?? 0);
-      const { refundId, amount } = request;
-      const proof = { refundId, provider: id, txHash, logIndex, units: amount * UNITS_PER_CENT, created: now() };
-      const isStored = (await addresses().savePayout(proof)) || (await addresses().payout(refundId))?.txHash === txHash;
-      if (!isStored) throw unproven('has proved another refund', 'Name the transaction that paid this refund.');
-      return { status: 'succeeded', reason: null, reference: txHash };
+    async proveRefund({ amount }, txHash): Promise<RefundProof> {
+      const units = amount * UNITS_PER_CENT;
+      return { txHash, logIndex: await provenTransfer(units, txHash), units };
     },
 
     ...(watch && { watch }),
@@ -151,21 +146,27 @@ export function createEvmUsdc(
     check: () => checkEvm({ chain, quorum: quorumOf(settings), nodes, wallet, store, now }),
   };
 
-  /** Index of the log of a final transfer that pays the refund, on which a quorum of nodes agrees. */
-  async function provenTransfer({ amount }: RefundRequest, txHash: string, finalBlock: number): Promise<number> {
-    const receipt = await quorum.receipt(txHash).catch((error: unknown) => {
+  /** Index of the log of a final transfer of at least `least` units to others, on which a quorum of nodes agrees. */
+  async function provenTransfer(least: number, txHash: string): Promise<number> {
+    const { receipt, height } = await finalReceipt(txHash).catch((error: unknown) => {
       if (!(error instanceof ChainProblem)) throw error;
       throw new GatewayError('unavailable', `The transaction cannot be verified now: ${error.message}.`);
     });
     if (!receipt)
       throw unproven(`is not a successful transaction on ${chain.label}`, 'Check the hash and the network.');
-    if (receipt.blockNumber > finalBlock) {
+    if (receipt.blockNumber > height) {
       throw unproven('is not final yet', `Try again in ${chain.finality.words.replace('about ', '')}.`);
     }
-    const paid = receipt.transfers.filter(({ units }) => units >= amount * UNITS_PER_CENT);
+    const paid = receipt.transfers.filter(({ units }) => units >= least);
     for (const { to, logIndex } of paid) if (!(await addresses().isOwn(to))) return logIndex;
     const problem = 'transfers less USDC than the refund, or only to an address of this service';
     throw unproven(problem, 'Name the transaction that sent the refund to the buyer.');
+  }
+
+  /** The receipt as the nodes report it that agree on the final block. The watcher's cursor can be minutes behind that block. */
+  async function finalReceipt(txHash: string) {
+    const { height, agreeing } = await quorum.height();
+    return { height, receipt: await quorum.receipt(txHash, agreeing) };
   }
 
   function reportOf({ row, transfers }: WatchedAddress, { timeoutAt }: Payment, behind: boolean): ProviderReport {

@@ -70,7 +70,7 @@ export function observeProvider(
       (answer) => (answer ? answer.status : 'unknown'),
     ),
     ...(instructions && { instructions: instructions.bind(provider) }),
-    ...(proveRefund && { proveRefund: observed('proveRefund', proveRefund.bind(provider), ({ status }) => status) }),
+    ...(proveRefund && { proveRefund: observed('proveRefund', proveRefund.bind(provider), () => 'proven') }),
     ...(watch && { watch }),
     check: () => provider.check(),
   };

@@ -1,6 +1,6 @@
 import type { Payment, Session } from '../domain/records.ts';
 import type { Hint, PayoutEntry, ProviderReport, RefundReport, ReversalReport } from '../domain/provider-report.ts';
-import type { RefundOutcome } from '../domain/refund-record.ts';
+import type { RefundOutcome, RefundProof } from '../domain/refund-record.ts';
 import type { Environment } from '../domain/route.ts';
 
 /** Input of the handoff of one payment. */
@@ -200,8 +200,11 @@ export interface Provider {
   inquireRefund(request: RefundRequest): Promise<RefundOutcome | undefined>;
   /** Data for a buyer who pays by a transfer; undefined if the provider does not have the payment. */
   instructions?(payment: Payment): Promise<TransferInstructions | undefined>;
-  /** Verifies that the transaction `txHash` paid a refund, which adapters with the trait `refunds: 'manual'` must implement. Throws GatewayError `invalid_input`. */
-  proveRefund?(request: RefundRequest, txHash: string): Promise<RefundOutcome>;
+  /**
+   * Verifies that the transaction `txHash` (small letters) paid a refund, which adapters with the trait `refunds: 'manual'` must
+   * implement. Throws GatewayError `invalid_input`, or `unavailable` if the transaction cannot be verified now.
+   */
+  proveRefund?(request: RefundRequest, txHash: string): Promise<RefundProof>;
   watch?: Watch;
   /** Asks the provider whether this instance can take payments. Changes nothing and takes at most 10 s. */
   check(): Promise<CheckResult>;

@@ -31,6 +31,8 @@ const ROWS: [method: string, answer: string | object, ...args: unknown[]][] = [
   ['refunds.list', PAGE],
   ['refunds.listOfPayment', PAGE, 'pay_x'],
   ['refunds.get', 'refund', 'ref_x'],
+  ['refunds.paid', 'refund', 'ref_x', { txHash: '0x1' }],
+  ['refunds.failed', 'refund', 'ref_x', { reason: 'no address' }],
   ['discrepancies.list', PAGE],
   ['discrepancies.get', 'discrepancy', 'dis_x'],
   ['discrepancies.resolve', 'discrepancy', 'dis_x', { action: 'refund' }],

@@ -250,6 +250,34 @@ export class RefundsResource extends Resource {
       read: resource('refund'),
     });
   }
+
+  /** Confirm a refund that was sent by hand. For refunds of payments whose provider cannot refund, such as USDC on a chain: the operator sends the money from a wallet, then names the transaction. The service verifies the transaction on the chain: it is final, transfers the right token, at least the amount of the refund, to an address that is not an address of this service, and has proved no other refund. The refund then is succeeded. A repeated request returns the refund.
+   *
+   * invalid_input: the transaction does not pay the refund, or is not final yet. unavailable: the nodes of the chain do not answer or disagree; nothing was changed. */
+  paid(refundId: string, params: api.MarkRefundPaidParams, options?: RequestOptions): TillwayPromise<api.Refund> {
+    return call(this.transport, {
+      method: 'POST',
+      path: '/api/gateway/refunds/{refundId}/paid',
+      params: { refundId },
+      body: params,
+      options,
+      repeatable: true,
+      read: resource('refund'),
+    });
+  }
+
+  /** Give up a refund that was to be sent by hand. For a pending refund of a payment whose provider cannot refund, and whose money the operator has not sent and will not send. The refund then is failed, which is final, and its amount can be refunded again. A repeated request returns the refund. */
+  failed(refundId: string, params: api.MarkRefundFailedParams, options?: RequestOptions): TillwayPromise<api.Refund> {
+    return call(this.transport, {
+      method: 'POST',
+      path: '/api/gateway/refunds/{refundId}/failed',
+      params: { refundId },
+      body: params,
+      options,
+      repeatable: true,
+      read: resource('refund'),
+    });
+  }
 }
 
 export class SettlementsResource extends Resource {

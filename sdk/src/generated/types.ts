@@ -628,6 +628,16 @@ export interface LedgerEntry {
   created: Timestamp;
 }
 
+export interface MarkRefundFailedParams {
+  /** Why the buyer did not get the money, 1 to 200 characters. */
+  reason: string;
+}
+
+export interface MarkRefundPaidParams {
+  /** Hash of the transaction that sent the money to the buyer: 0x and 64 hexadecimal digits, in any case. */
+  txHash: string;
+}
+
 /** Your own data from the creation request: values are strings of at most 500 characters. */
 export type Metadata = Record<string, string>;
 
@@ -794,7 +804,7 @@ export interface Refund {
   currency: string;
   /** Reason from the request, or null. The service itself refunds surplus (a second payment for a session) and mismatch (a wrong amount). */
   reason: 'requested_by_customer' | 'duplicate' | 'fraudulent' | 'surplus' | 'mismatch' | 'other' | null;
-  /** pending: the provider has not reported an outcome; succeeded: the provider paid the money out; failed: the buyer did not get the money. If a bank returns the money days later, succeeded becomes failed, which is final. */
+  /** pending: the provider has not reported an outcome, or an operator has not sent the money yet; succeeded: the provider paid the money out; failed: the buyer did not get the money. If a bank returns the money days later, succeeded becomes failed, which is final. */
   status: 'pending' | 'succeeded' | 'failed';
   /** Reason of the failure as text, or null. */
   failureReason: string | null;

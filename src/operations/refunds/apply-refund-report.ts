@@ -6,6 +6,7 @@ import { applyRefundReport, recordForeignRefund } from '../../domain/refund-deci
 import {
   type Refund,
   type RefundOutcome,
+  type RefundProof,
   UNKNOWN_PAYMENT_REASON,
   REFUND_OVERDUE_MS,
   UNKNOWN_PAYMENT_MS,
@@ -96,8 +97,40 @@ export async function applyRefundAnswer(deps: Deps, refund: Refund, answer: Refu
   const { outcome } = await commitDecision(deps, refund.sessionId, (checkout, now) =>
     decide(deps, refund, answer, checkout, now),
   );
+  logAnswer(deps, refund, answer, outcome);
+}
+
+/**
+ * Applies an operator's answer about a refund that was sent outside this service, if the refund is still pending. The proof commits
+ * with the answer. Returns `duplicate` if another refund has the proof.
+ */
+export async function applyManualAnswer(
+  deps: Deps,
+  refund: Refund,
+  answer: RefundOutcome,
+  proof?: { provider: string; proof: RefundProof },
+): Promise<'applied' | 'ignored' | 'duplicate'> {
+  const { outcome } = await commitDecision(
+    deps,
+    refund.sessionId,
+    async (checkout, now) => {
+      const { status } = (await deps.store.refund(refund.id))!;
+      return status === 'pending' ? decide(deps, refund, answer, checkout, now) : unchanged(checkout, 'ignored');
+    },
+    (decision) => {
+      if (!proof || decision.outcome !== 'applied') return [];
+      return decision.effects.flatMap((effect) =>
+        effect.type === 'refund_changed' ? [{ type: 'refund_proven' as const, refund: effect.refund, ...proof }] : [],
+      );
+    },
+  );
+  logAnswer(deps, refund, answer, outcome);
+  return outcome;
+}
+
+function logAnswer(deps: Deps, { id: refundId, paymentId }: Refund, answer: RefundOutcome, outcome: string): void {
   const { status, reason } = answer;
-  const about = { refundId: refund.id, paymentId: refund.paymentId, status, reason, outcome };
+  const about = { refundId, paymentId, status, reason, outcome };
   deps.log[status === 'failed' ? 'warn' : 'info'](about, 'refund answered');
 }
 

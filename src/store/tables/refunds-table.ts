@@ -1,10 +1,10 @@
-import { REFUND_STATUSES, type Refund, type RefundStatus } from '../../domain/refund-record.ts';
+import { REFUND_STATUSES, type Refund, type RefundProof, type RefundStatus } from '../../domain/refund-record.ts';
 import type { Instant } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { type KeysetQuery, type Row, type Select, filterKeyset } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
 import { createReader } from '../row-reader.ts';
-import { describeTable, flag, integer, named, text } from '../table-description.ts';
+import { defineTable, describeTable, flag, integer, named, text } from '../table-description.ts';
 import { statement } from '../write-statement.ts';
 
 /** A refund that is due to be sent to its provider, or due for an inquiry. The row of a refund is also its task. */
@@ -59,6 +59,16 @@ const CLAIM = `UPDATE refunds SET attempts = ?2 + 1, due_at = ?3
 const POSTPONE = `UPDATE refunds SET due_at = ?3, unknown_since = ?4, provider_reference = ?5
   WHERE id = ?1 AND attempts = ?2 AND due_at IS NOT NULL`;
 
+const PAYOUTS = defineTable('chain_payouts', {
+  refundId: text,
+  provider: text,
+  txHash: text,
+  logIndex: integer,
+  units: integer,
+  created: integer,
+});
+const insertPayout = PAYOUTS.insert({ onConflict: 'ON CONFLICT DO NOTHING', guard: 'overtaken' });
+
 const SELECT_BY_KEY = 'SELECT * FROM refunds WHERE environment = ?1 AND idempotency_key = ?2';
 const SELECT_BY_REFERENCE = 'SELECT * FROM refunds WHERE payment_id = ?1 AND provider_reference = ?2';
 const SELECT_DUE = 'SELECT * FROM refunds WHERE due_at IS NOT NULL AND due_at <= ?1 ORDER BY due_at LIMIT ?2';
@@ -81,6 +91,9 @@ export const refundWrites = {
       ],
       'version',
     ),
+  /** Stores the proof of a refund. Guard: neither the refund nor the transaction has a proof. */
+  refund_proven: ({ refund, provider, proof }: { refund: Refund; provider: string; proof: RefundProof }) =>
+    insertPayout({ ...proof, refundId: refund.id, provider, created: refund.updated }),
   /** Begins attempt number `attempts`, with a lease until `dueAt`. Guard: no attempt has begun since the row was read. */
   refund_claimed: ({ due: { refund, attempts, dueAt } }: { due: DueRefund }) =>
     statement(CLAIM, [refund.id, attempts - 1, dueAt], 'overtaken'),
