@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
-import type { ExaminedDatabase } from '../store/database.ts';
+import type { ExaminedDatabase, OpenedStore } from '../store/database.ts';
 import type { Environment } from '../domain/route.ts';
-import type { CheckResult } from '../providers/provider.ts';
-import type { Store } from '../store/store.ts';
+import type { AddressBook, CheckResult } from '../providers/provider.ts';
 import type { SecretBox } from '../webhooks/secret-box.ts';
 import { type CommandContext, CommandError, OutputClosedError, describedCommand, jsonOf } from './command-context.ts';
 import { plain } from './cells.ts';
@@ -22,6 +21,8 @@ export interface LocalProvider {
   /** Default routes, in the form of the catalogue file. */
   routes: readonly unknown[];
   check(): Promise<CheckResult>;
+  /** Only for providers that derive an address for each payment. */
+  addressBook?(): Promise<AddressBook>;
 }
 
 /** Database that DATABASE_URL names. */
@@ -33,7 +34,7 @@ interface LocalDatabase {
   /** Applies the missing migrations and returns them, oldest first. */
   migrate(): Promise<readonly { version: number; name: string }[]>;
   /** Opens the database for reading and writing, after applying missing migrations. */
-  open(): Promise<Store>;
+  open(): Promise<OpenedStore>;
   /** The secret box for its webhook secrets, and the number of encryption keys. */
   secrets(): Promise<{ secretBox: SecretBox; keys: number }>;
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { GatewayError } from '../domain/gateway-error.ts';
-import type { Store } from '../store/store.ts';
+import type { OpenedStore } from '../store/database.ts';
 import { type CommandContext, CommandError } from './command-context.ts';
 import type { LocalCommands } from './local-commands.ts';
 import { plain } from './cells.ts';
@@ -9,7 +9,7 @@ import { plain } from './cells.ts';
 export async function onDatabase<Result>(
   { context, command, local }: { context: CommandContext; command: Command; local: LocalCommands },
   absent: 'refused' | 'made',
-  work: (store: Store) => Promise<Result>,
+  work: (store: OpenedStore) => Promise<Result>,
 ): Promise<Result> {
   const { name, examine, migrate, open } = await local.database();
   const opened = async <Opened>(opening: Promise<Opened>): Promise<Opened> =>

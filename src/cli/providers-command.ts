@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
 import type { ListProvidersParams, ProviderInstance } from '../../sdk/src/index.ts';
 import type { CheckResult, Finding } from '../providers/provider.ts';
-import { type CommandContext, CommandError, type Paint, describedCommand, serviceCommand } from './command-context.ts';
+import { type CommandContext, type Paint, describedCommand, serviceCommand } from './command-context.ts';
 import { commandGroup } from './command-group.ts';
-import type { LocalCommands, LocalProvider } from './local-commands.ts';
+import type { LocalCommands } from './local-commands.ts';
+import { providersNamed } from './local-providers.ts';
+import { addressesCommand, scanCommand } from './address-commands.ts';
 import { environmentOption } from './options.ts';
 import { plain } from './cells.ts';
 import { showTable } from './record-fields.ts';
@@ -22,7 +24,13 @@ export function providersCommand(context: CommandContext, local: LocalCommands):
     ask: ({ providers }, options: ListProvidersParams) => providers.list(options),
     show: ({ data }, paint) => showProviders(data, paint),
   });
-  const commands = [list, checkCommand(context, local), defaultRoutesCommand(context, local)];
+  const commands = [
+    list,
+    checkCommand(context, local),
+    defaultRoutesCommand(context, local),
+    addressesCommand(context, local),
+    scanCommand(context),
+  ];
   return commandGroup('providers', 'Show and check the payment providers', commands, { otherwise: 'list' });
 }
 
@@ -66,21 +74,6 @@ function defaultRoutesCommand(context: CommandContext, local: LocalCommands): Co
     const [{ routes }] = providersNamed(await local.providers(), named);
     context.terminal.write(`${JSON.stringify({ routes }, null, 2)}\n`);
   });
-}
-
-/** All providers, or only the provider with the given id. Throws {@link CommandError} 2 if there is none. */
-function providersNamed(
-  configured: readonly LocalProvider[],
-  named: string | undefined,
-): [LocalProvider, ...LocalProvider[]] {
-  const [first, ...others] = named === undefined ? configured : configured.filter(({ id }) => id === named);
-  if (first) return [first, ...others];
-  const ids = configured.map(({ id }) => id);
-  if (ids.length > 0) throw new CommandError(2, `there is no provider ${named}: configured are ${ids.join(', ')}`);
-  throw new CommandError(
-    2,
-    'no provider is configured: set STRIPE_SECRET_KEY or PROVIDERS_FILE, see docs/providers.md',
-  );
 }
 
 function tellCheck({ id, environment, ready, findings, unavailable = {} }: Checked, paint: Paint): string {

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { Environment } from '../domain/route.ts';
 import type { Database } from '../store/database.ts';
 import { evmRoutes, evmSettings, faultOfEvm } from './evm-settings.ts';
-import type { Provider } from './provider.ts';
+import type { AddressBook, Provider } from './provider.ts';
 import { faultOfStripe, stripeRoutes, stripeSettings } from './stripe-settings.ts';
 
 /** Id of the simulated provider, which is a part of the service and is not configured. */
@@ -43,6 +43,8 @@ export interface ProviderInstance {
   /** True if the service can have a test clock, although the time of the provider does not move with it. */
   allowsTestClock?: boolean;
   create(context: AdapterContext): Promise<Provider>;
+  /** Only for adapters that derive an address for each payment. Sends no request. */
+  addressBook?(context: Pick<AdapterContext, 'now'>): Promise<AddressBook>;
 }
 
 /** Fault of one setting; `message` continues its name ("is missing"). Without `setting`, `message` is a whole sentence. */
@@ -68,6 +70,7 @@ interface AdapterDefinition<Settings extends object> {
   accountOf?(settings: Settings): string | undefined;
   allowsTestClock?: boolean;
   create(instance: Instance<Settings>, context: AdapterContext): Promise<Provider>;
+  addressBook?(settings: Settings, context: Pick<AdapterContext, 'now'>): Promise<AddressBook>;
 }
 
 /** The adapters by name. The module of an adapter is loaded when an instance of it is created. */
@@ -89,11 +92,22 @@ export const ADAPTERS: ReadonlyMap<string, Adapter> = new Map([
     routesOf: evmRoutes,
     allowsTestClock: true,
     create: async (instance, context) => (await import('./evm-usdc.ts')).createEvmUsdc(instance, context),
+    addressBook: async (settings, context) => (await import('./evm-addresses.ts')).createAddressBook(settings, context),
   }),
 ]);
 
 function adapter<Settings extends object>(definition: AdapterDefinition<Settings>): [string, Adapter] {
-  const { name, secrets, settings: schema, faultOf, routesOf, accountOf, allowsTestClock = false, create } = definition;
+  const {
+    name,
+    secrets,
+    settings: schema,
+    faultOf,
+    routesOf,
+    accountOf,
+    allowsTestClock = false,
+    create,
+    addressBook,
+  } = definition;
   const read: Adapter['read'] = ({ id, environment, settings: given }) => {
     const { success, data: settings, error } = schema.safeParse(given);
     if (!success) return error.issues.flatMap((issue) => faultsOfIssue(issue, given));
@@ -102,7 +116,10 @@ function adapter<Settings extends object>(definition: AdapterDefinition<Settings
     const account = accountOf?.(settings);
     const routes = routesOf(id, environment, settings);
     const created = (context: AdapterContext) => create({ id, environment, settings }, context);
-    return { id, adapter: name, environment, account, routes, allowsTestClock, create: created };
+    const booked = addressBook && {
+      addressBook: (context: Pick<AdapterContext, 'now'>) => addressBook(settings, context),
+    };
+    return { id, adapter: name, environment, account, routes, allowsTestClock, create: created, ...booked };
   };
   return [name, { secrets, read }];
 }

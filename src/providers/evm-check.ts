@@ -13,6 +13,7 @@ const LOG_BLOCKS = 100;
 const LOOK_AHEAD = 20;
 
 interface CheckedInstance {
+  id: string;
   chain: Chain & { token: string };
   quorum: number;
   nodes: readonly ChainNode[];
@@ -24,7 +25,7 @@ interface CheckedInstance {
 
 /** Checks whether an instance can take payments: the nodes, the chain, the token, and the counter of addresses. */
 export async function checkEvm(instance: CheckedInstance): Promise<CheckResult> {
-  const { chain, quorum, nodes, wallet, store, now } = instance;
+  const { id, chain, quorum, nodes, wallet, store, now } = instance;
   const reason = standbyReason(await store?.cursor(), now());
   if (reason !== undefined)
     return { ready: false, findings: [{ level: 'error', message: reason, todo: 'Check the nodes.' }] };
@@ -33,16 +34,16 @@ export async function checkEvm(instance: CheckedInstance): Promise<CheckResult> 
   const findings = checked.map(({ finding }) => finding);
   if (sound.length < quorum) {
     const message = `${sound.length} of ${nodes.length} nodes of ${chain.label} can be used, and ${quorum} must agree`;
-    findings.unshift({ level: 'error', message, todo: 'Correct the URLs in rpc, or ask their vendors.' });
+    findings.unshift({ level: 'error', message, todo: 'Correct the nodes below.' });
   } else {
-    findings.push(...lagFindings(sound), ...(await counterFindings(sound[0]!.node, wallet, store)));
+    findings.push({ level: 'ok', message: `${chain.label} (chain ${chain.chainId}), USDC ${chain.token}` });
+    findings.push(...lagFindings(sound), ...(await counterFindings(id, sound[0]!.node, wallet, store)));
   }
   if (quorum === 1) {
     const message = 'one node decides about money: a faulty node can report payments that do not exist';
     findings.push({ level: 'warning', message, todo: 'Configure nodes of two vendors or more.' });
   }
   const address = `the first address is ${wallet.address(0)}: compare it with the wallet`;
-  findings.push({ level: 'ok', message: `${chain.label} (chain ${chain.chainId}), USDC ${chain.token}` });
   findings.push({ level: 'ok', message: address });
   return { ready: findings.every(({ level }) => level !== 'error'), findings };
 }
@@ -54,20 +55,23 @@ async function checkNode(
   wallet: Wallet,
 ): Promise<{ node: ChainNode; latest?: Block; finding: Finding }> {
   const problem = (message: string, todo: string) => ({ node, finding: { level: 'warning' as const, message, todo } });
-  try {
-    const [{ latest }, found] = await Promise.all([node.heads(), node.token()]);
-    if (found.decimals !== 6) {
-      return problem(
-        `the token ${token} has ${found.decimals} decimals at ${node.name}`,
-        'USDC has 6: check the token.',
-      );
-    }
-    await node.transfers(Math.max(latest.number - LOG_BLOCKS, 0), latest.number, [wallet.address(0)]);
-    const message = `${node.name}: ${found.symbol}, ${found.decimals} decimals, block ${latest.number}`;
-    return { node, latest, finding: { level: 'ok', message } };
-  } catch (error) {
-    return problem((error as Error).message, `Use a URL for ${label} whose plan allows eth_getLogs.`);
+  const unusable = ({ message }: Error, todo: string) =>
+    problem(message.startsWith(node.name) ? message : `${node.name} does not answer: ${message}`, todo);
+  const [heads, found] = await Promise.allSettled([node.heads(), node.token()]);
+  if (heads.status === 'rejected') return unusable(heads.reason as Error, `Set a URL of ${label}.`);
+  if (found.status === 'rejected') return unusable(found.reason as Error, 'Check the token and the chain.');
+  const { latest } = heads.value;
+  const { symbol, decimals } = found.value;
+  if (decimals !== 6) {
+    return problem(`the token ${token} has ${decimals} decimals at ${node.name}`, 'USDC has 6: check the token.');
   }
+  try {
+    await node.transfers(Math.max(latest.number - LOG_BLOCKS, 0), latest.number, [wallet.address(0)]);
+  } catch (error) {
+    return unusable(error as Error, `Set a URL whose plan allows eth_getLogs over ${LOG_BLOCKS} blocks.`);
+  }
+  const message = `${node.name}: ${symbol}, ${decimals} decimals, block ${latest.number}`;
+  return { node, latest, finding: { level: 'ok', message } };
 }
 
 function lagFindings(sound: readonly { node: ChainNode; latest: Block }[]): Finding[] {
@@ -81,13 +85,18 @@ function lagFindings(sound: readonly { node: ChainNode; latest: Block }[]): Find
 }
 
 /** A balance after the counter means that the database is older than the chain: an address would be used twice. */
-async function counterFindings(node: ChainNode, wallet: Wallet, store: AddressStore | undefined): Promise<Finding[]> {
+async function counterFindings(
+  id: string,
+  node: ChainNode,
+  wallet: Wallet,
+  store: AddressStore | undefined,
+): Promise<Finding[]> {
   if (!store) return [];
   const next = await store.nextIndex();
   const balances = await node.balances(Array.from({ length: LOOK_AHEAD }, (_, ahead) => wallet.address(next + ahead)));
   const used = balances.findLastIndex((units) => units > 0);
   if (used === -1) return [];
   const message = `address 0/${next + used} has USDC, but the database has given out only the first ${next} addresses`;
-  const todo = `After a restored backup, run: tillway providers addresses <provider> --skip-to ${next + used + 1}`;
+  const todo = `After a restored backup, run: tillway providers addresses ${id} --skip-to ${next + used + 1}`;
   return [{ level: 'error', message, todo }];
 }

@@ -225,7 +225,7 @@ export interface AddressStore {
   nextIndex(): Promise<number>;
 }
 
-const CREATE_WALLET =
+export const CREATE_WALLET =
   'INSERT INTO chain_wallets (wallet, next_index, skipped) VALUES (?1, 0, 0) ON CONFLICT DO NOTHING';
 // Locks the row of the wallet until the commit, so that no two payments get the same index.
 const NEXT_INDEX = 'UPDATE chain_wallets SET next_index = next_index + 1 WHERE wallet = ?1';

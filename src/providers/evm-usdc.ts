@@ -143,7 +143,7 @@ export function createEvmUsdc(
 
     ...(watch && { watch }),
 
-    check: () => checkEvm({ chain, quorum: quorumOf(settings), nodes, wallet, store, now }),
+    check: () => checkEvm({ id, chain, quorum: quorumOf(settings), nodes, wallet, store, now }),
   };
 
   /** Index of the log of a final transfer of at least `least` units to others, on which a quorum of nodes agrees. */

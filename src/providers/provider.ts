@@ -147,6 +147,16 @@ interface Traits {
   resend: 'always' | 'no_answer' | 'never';
 }
 
+/** Addresses that an instance derives from a public key, one for each payment. */
+export interface AddressBook {
+  /** Identifies the public key in the database. */
+  wallet: string;
+  /** Address of an index, with its checksum. */
+  address(index: number): string;
+  /** Balances on the chain in millionths of a USDC, in the order of `addresses`. Rejects if no node answers. */
+  balances(addresses: readonly string[]): Promise<number[]>;
+}
+
 /** One result of a check. `todo` tells the operator how to solve a problem. */
 export interface Finding {
   /** With an `error`, the instance is not ready. */

@@ -34,11 +34,12 @@ function adapterContext(
 export function localProviders(config: Config, surroundings: Pick<AdapterContext, 'now' | 'log'>) {
   const urls = urlsOf(config, `http://${hostInUrl(config.host)}:${config.port}`);
   const shared = { ...surroundings, urls, onNotReady: () => undefined };
-  return config.providers.map(({ id, environment, routes, create }) => ({
+  return config.providers.map(({ id, environment, routes, create, addressBook }) => ({
     id,
     environment,
     routes,
     check: async () => checkProvider(await create(adapterContext(id, shared))),
+    ...(addressBook && { addressBook: () => addressBook(surroundings) }),
   }));
 }
 

@@ -23,8 +23,10 @@ const LOCAL_COMMANDS = new Set([
   'tillway migrate',
   'tillway doctor',
   'tillway endpoints forget-secrets',
+  'tillway providers addresses',
   'tillway providers check',
   'tillway providers routes',
+  'tillway providers scan',
   'tillway keys create',
   'tillway keys list',
   'tillway keys revoke',
@@ -48,8 +50,11 @@ describe('every command', () => {
           .filter((text) => word.test(text) && !/^--idempotency-key|<key=value>$/.test(text))
           .map((text) => `${pathOf(command)} ${text}`),
       );
-    // `tillway keys revoke` takes the id of a key, which is not secret.
-    assert.deepEqual(takes(/key|token|password|credential/i), ['tillway keys revoke key']);
+    // The id of a key, and the address of a contract, are not secret.
+    assert.deepEqual(takes(/key|token|password|credential/i), [
+      'tillway keys revoke key',
+      'tillway providers scan --token <address>',
+    ]);
     // These commands help to develop a receiver, which has a test secret. Both also read WEBHOOK_SECRET.
     assert.deepEqual(takes(/secret/i), [
       'tillway listen --secret <secret>',
