@@ -101,7 +101,7 @@ function usdcDrafts(variables: Variables): Draft[] {
   const missing = (['USDC_XPUB', 'USDC_CHAIN', 'USDC_RPC_URLS'] as const).filter(
     (each) => variables[each] === undefined,
   );
-  if (missing.length > 0) throw new ConfigError(`${missing.join(' and ')} is needed to accept USDC`);
+  if (missing.length > 0) throw new ConfigError(`${missing.join(', ')} must be set to accept USDC`);
   const chain = CHAINS.get(name!);
   if (!chain) throw new ConfigError(`USDC_CHAIN must be one of ${[...CHAINS.keys()].join(', ')}`);
   const rpc = urls!.split(',').map((url) => url.trim());

@@ -110,7 +110,11 @@ function adapter<Settings extends object>(definition: AdapterDefinition<Settings
   } = definition;
   const read: Adapter['read'] = ({ id, environment, settings: given }) => {
     const { success, data: settings, error } = schema.safeParse(given);
-    if (!success) return error.issues.flatMap((issue) => faultsOfIssue(issue, given));
+    if (!success) {
+      const faults = error.issues.flatMap((issue) => faultsOfIssue(issue, given));
+      // One value can have several faults. The first one is enough.
+      return faults.filter(({ setting }, index) => index === faults.findIndex((one) => one.setting === setting));
+    }
     const fault = faultOf(environment, settings);
     if (fault !== undefined) return [faultOfSentence(fault, given)];
     const account = accountOf?.(settings);

@@ -7,21 +7,27 @@ import { CHAINS, type Chain } from './evm-chains.ts';
 import { type ConfirmRules, UNITS_PER_CENT } from './evm-verdicts.ts';
 
 const MAX_NODES = 5;
+const NODES = `must be a list of 1 to ${MAX_NODES} URLs`;
+
+function wholeNumber(least: number, most: number) {
+  const error = `must be a whole number from ${least} to ${most}`;
+  return z.int(error).min(least, error).max(most, error);
+}
 
 /** Schema of the settings of an instance of `evm-usdc`, with the secrets in plain text. */
 export const evmSettings = z.strictObject({
   chain: z.enum([...CHAINS.keys()], `must be one of ${[...CHAINS.keys()].join(', ')}`),
   /** Extended public key of a wallet's account that is used for nothing else. */
-  xpub: z.string(),
+  xpub: z.string('must be a text'),
   /** Address of the path 0/0, to be compared with the wallet's first address. */
-  firstAddress: z.string().optional(),
+  firstAddress: z.string('must be a text').optional(),
   /** URLs of RPC nodes, best of several vendors. */
   rpc: z
-    .array(z.url({ protocol: /^https?$/, error: 'must be http or https URLs' }))
-    .min(1, 'must have the URL of an RPC node')
-    .max(MAX_NODES, `must have at most ${MAX_NODES} URLs`),
+    .array(z.url({ protocol: /^https?$/, error: 'must be http or https URLs' }), NODES)
+    .min(1, NODES)
+    .max(MAX_NODES, NODES),
   /** Number of nodes that must agree; default: 2, or 1 if only one node is configured. */
-  quorum: z.int().min(1, 'must be at least 1').max(MAX_NODES).optional(),
+  quorum: wholeNumber(1, MAX_NODES).optional(),
   /** Address of the token; only for the chain `local`. */
   token: z
     .string()
@@ -38,9 +44,9 @@ export const evmSettings = z.strictObject({
     )
     .default({ fastUpTo: 100, blocks: 12 }),
   /** A payment that is short by at most this many cents is accepted. */
-  toleranceCents: z.int().min(0).max(1000, 'must be at most 1000').default(0),
+  toleranceCents: wholeNumber(0, 1000).default(0),
   /** Days for which an address is watched for late money. */
-  lateWatchDays: z.int().min(1).max(3650).default(90),
+  lateWatchDays: wholeNumber(1, 3650).default(90),
 });
 export type EvmSettings = z.output<typeof evmSettings>;
 
@@ -58,7 +64,7 @@ export function faultOfEvm(environment: Environment, settings: EvmSettings): str
     protocol === 'http:' && !isLoopbackHost(hostname.replace(/^\[|\]$/g, ''));
   if (rpc.some((url) => isPlain(new URL(url)))) return 'rpc must be https URLs; http only on this machine';
   if (chain.token === undefined && token === undefined)
-    return `chain ${chain.name} needs token, the address of the contract`;
+    return 'chain needs the setting token (USDC_TOKEN), the address of the contract, if it is local';
   if (chain.token !== undefined && token !== undefined)
     return `token is for the chain local only: USDC on ${chain.label} is known`;
   // Loads the cryptography only if an instance is configured. The settings are read synchronously.
