@@ -99,7 +99,9 @@ export function doctorCommand(context: CommandContext, local: LocalCommands): Co
       const database = await examine();
       try {
         const { doctor } = await import('./doctor-report.ts');
-        if ((await doctor(database, write, { json, database: name })) !== 0) context.fail();
+        const configured = await local.providers();
+        const books = await Promise.all(configured.flatMap(({ addressBook }) => addressBook?.() ?? []));
+        if ((await doctor(database, write, { json, database: name, books })) !== 0) context.fail();
       } finally {
         await database.close();
       }

@@ -1,3 +1,4 @@
+import { CHAIN_INVARIANTS } from './invariants/chain-invariants.ts';
 import { CHECKOUT_INVARIANTS } from './invariants/checkouts-invariants.ts';
 import type { Invariant } from './invariants/invariant.ts';
 import { LEDGER_INVARIANTS } from './invariants/ledger-invariants.ts';
@@ -14,4 +15,5 @@ export const INVARIANTS: readonly Invariant[] = [
   ...MONEY_INVARIANTS,
   ...WEBHOOK_INVARIANTS,
   ...ROUTING_INVARIANTS,
+  ...CHAIN_INVARIANTS,
 ];

@@ -405,6 +405,7 @@ describe('the URL of the service', () => {
 describe('tillway migrate and tillway doctor', () => {
   const database = (overrides: object) => ({
     serve: () => Promise.reject(new Error('not here')),
+    providers: () => Promise.resolve([]),
     database: () =>
       Promise.resolve({
         name: 'sqlite:x.db',

@@ -1,6 +1,7 @@
 // @run on=sqlite,postgres needs=process
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { HDKey } from 'viem/accounts';
 import { readConfig } from '../../src/config.ts';
 import type { WalletAddresses } from '../../src/operations/providers/wallet-addresses.ts';
 import type { CheckResult } from '../../src/providers/provider.ts';
@@ -33,19 +34,21 @@ after(async () => {
 
 const variables = (): Record<string, string> => usdcVariables(chain, ...proxies.map(({ url }) => url));
 
+const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+const opening = { clock: { now: Date.now }, random: Math.random, log, onFatal: assert.ifError };
+const open = () => openStore(settingsOf(on.databaseUrl), opening);
+
 /** Runs a command with the settings of the service, in its database. */
 async function run(line: string, changed: Record<string, string> = {}) {
-  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   const config = readConfig({ ...variables(), ...changed });
   const settings = settingsOf(on.databaseUrl);
-  const opening = { clock: { now: Date.now }, random: Math.random, log, onFatal: assert.ifError };
   const local = {
     providers: async () => localProviders(config, { now: Date.now, log }),
     database: async () => ({
       name: 'the database',
       examine: () => examineDatabase(settings),
       migrate: () => migrateDatabase(settings, log),
-      open: () => openStore(settings, opening),
+      open,
       secrets: () => Promise.reject(new Error('no secrets')),
     }),
   };
@@ -116,6 +119,37 @@ describe('tillway providers addresses', () => {
   });
 });
 
+describe('tillway doctor with addresses', () => {
+  const derivation = async (changed?: Record<string, string>) => {
+    const { code, stdout } = await run('doctor --json', changed);
+    const { invariants } = JSON.parse(stdout) as {
+      invariants: { name: string; outcome: string; violations: string[] }[];
+    };
+    const found = invariants.filter(({ name }) => name === 'chain_derivation');
+    return [code, found.map(({ outcome, violations }) => [outcome, violations])] as const;
+  };
+
+  test('the stored addresses are derived again from the configured key', async () => {
+    assert.deepEqual(await derivation(), [0, [['ok', []]]]);
+    const stored = wallet.address(1);
+    const store = await open();
+    const sql = 'UPDATE chain_addresses SET address = ?2 WHERE address = ?1';
+    const rename = (from: string, to: string) => store.database.write([{ sql, params: [from, to] }], '');
+    await rename(stored, wallet.address(9));
+    const [code, found] = await derivation();
+    await rename(wallet.address(9), stored);
+    await store.close();
+    assert.deepEqual([code, found], [1, [['broken', [`${wallet.fingerprint} 1 ${wallet.address(9)}`]]]]);
+  });
+
+  test('a wallet whose key is not configured is named as not checked', async () => {
+    const other = HDKey.fromMasterSeed(new Uint8Array(32)).derive("m/44'/60'/0'").publicExtendedKey;
+    assert.deepEqual(await derivation({ USDC_XPUB: other }), [0, [['not_asked', []]]]);
+    const { stdout } = await run('doctor', { USDC_XPUB: other });
+    assert.match(stdout, new RegExp(`chain_derivation: not checked; .*${wallet.fingerprint}`));
+  });
+});
+
 describe('tillway providers scan', () => {
   const scan = (line: string) => runWith({ now: Date.now }, `providers scan --chain local --xpub ${XPUB} ${line}`);
 
@@ -138,7 +172,7 @@ describe('tillway providers scan', () => {
 
   test('a scan names a faulty option, without the key', async () => {
     for (const [line, fault] of [
-      [`--rpc ${chain.url}`, /needs token/],
+      [`--rpc ${chain.url}`, /needs the setting token/],
       [`--rpc http://node.example --token ${chain.token}`, /--rpc must be https/],
       [`--rpc ${chain.url} --token ${chain.token} --xpub ${XPUB}x`, /--xpub must be an extended public key/],
       [`--rpc ${chain.url} --chain mars`, /--chain must be one of/],

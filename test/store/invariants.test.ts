@@ -33,6 +33,7 @@ import {
   walk,
   REFUND_REPORTS,
 } from '../fixtures/checkout-history.ts';
+import { CHAIN_ROWS } from '../fixtures/injected-chain-violations.ts';
 import { INJECTED_VIOLATIONS } from '../fixtures/injected-violations.ts';
 import type { ViolationStep } from '../fixtures/violation-rows.ts';
 import { NOW, aCustomer, aSession, idOf } from '../fixtures/checkout-records.ts';
@@ -124,6 +125,7 @@ let droppedTriggers: string[] = [];
 async function applyStep(probe: Probe, step: ViolationStep): Promise<void> {
   if (step === 'drop_triggers') droppedTriggers = await probe.dropTriggers('ledger_entries');
   else if (step === 'restore_triggers') for (const sql of droppedTriggers) await probe.rows(sql);
+  else if (step === 'chain_rows') for (const sql of CHAIN_ROWS) await probe.rows(sql);
   else if (typeof step === 'string') await probe.rows(step);
   else {
     const { table, where } = step.copy;
@@ -488,6 +490,6 @@ describe('tillway doctor', () => {
   test('docs/doctor.md lists every invariant and no other', () => {
     const page = readFileSync(new URL('../../docs/doctor.md', import.meta.url), 'utf8');
     const named = Array.from(page.matchAll(/^\| `([a-z_]+)` /gm), ([, name]) => name);
-    assert.deepEqual(named, ['database_integrity', ...INVARIANTS.map(({ name }) => name)]);
+    assert.deepEqual(named, ['database_integrity', ...INVARIANTS.map(({ name }) => name), 'chain_derivation']);
   });
 });
