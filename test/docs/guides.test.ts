@@ -39,7 +39,13 @@ function inlineCommands(markdown: string): string[] {
 
 describe('commands and samples in the guides', () => {
   const root = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-  const pages = ['README.md', 'docs/providers.md', 'docs/stripe.md', ...GUIDES.map((name) => `docs/${name}.md`)];
+  const pages = [
+    'README.md',
+    'docs/providers.md',
+    'docs/stripe.md',
+    'docs/usdc.md',
+    ...GUIDES.map((name) => `docs/${name}.md`),
+  ];
 
   for (const page of pages) {
     test(`the tillway commands in the text of ${page} are valid`, () => {

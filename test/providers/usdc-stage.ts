@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Address } from 'viem';
+import { DEMO_XPUB } from '../../examples/chain/local-chain.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import { chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
 import { createSession, start } from '../simulator/buyer.ts';
@@ -7,9 +8,8 @@ import type { Chain } from '../support/chain.ts';
 import { paymentsOf } from '../support/gateway.ts';
 import type { TestService } from '../support/service.ts';
 
-/** The account m/44'/60'/0' of a wallet that only tests use, and the address of its path 0/0. */
-export const XPUB =
-  'xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj';
+/** The public key of the addresses. */
+export const XPUB = DEMO_XPUB;
 /** Instance of the settings of {@link usdcVariables}. */
 export const USDC = 'local';
 /** Units of a cent. */
