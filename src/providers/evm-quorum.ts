@@ -35,7 +35,7 @@ export interface Quorum {
     to: number,
     addresses: readonly string[],
   ): Promise<TransferLog[]>;
-  /** Transfers after the final block, as the first node that answers reports them; undefined if no node answers. */
+  /** Transfers after the final block, as the first node that answers reports them; undefined if no node has such blocks. */
   openTransfers(
     agreeing: readonly AnsweringNode[],
     finalBlock: number,
@@ -74,7 +74,7 @@ export function createQuorum({ label }: Chain, nodes: readonly ChainNode[], quor
   }
 
   async function receiptFrom(asked: readonly AnsweringNode[], txHash: string): Promise<Receipt | null> {
-    const answers = await answersOf(asked, ({ node }) => node.receipt(txHash));
+    const answers = await answersOf(asked, ({ node, latest }) => node.receipt(txHash, latest));
     return agreed(answers, (receipt) => JSON.stringify(receipt), `transaction ${txHash}`)[0]!;
   }
 
@@ -91,20 +91,21 @@ export function createQuorum({ label }: Chain, nodes: readonly ChainNode[], quor
       return { height, agreeing, heads };
     },
     async transfers(agreeing, from, to, addresses) {
-      const answers = await answersOf(agreeing, ({ node }) => node.transfers(from, to, addresses));
+      const answers = await answersOf(agreeing, ({ node, final }) => node.transfers(from, to, addresses, final));
       const keyOf = (logs: TransferLog[]) => logs.map(transferKey).toSorted().join(' ');
       return agreed(answers, keyOf, `blocks ${from} to ${to}`)[0]!;
     },
     async openTransfers(agreeing, finalBlock, addresses) {
-      for (const { node, latest } of agreeing) {
-        if (latest.number <= finalBlock) continue;
+      const ahead = agreeing.filter(({ latest }) => latest.number > finalBlock);
+      for (const { node, latest } of ahead) {
         try {
-          return await node.transfers(finalBlock + 1, latest.number, addresses);
+          return await node.transfers(finalBlock + 1, latest.number, addresses, latest);
         } catch {
-          // The next node is asked. The rows stay as they are if none answers.
+          // The next node is asked.
         }
       }
-      return undefined;
+      if (ahead.length === 0) return undefined;
+      throw new ChainProblem(`no node of ${label} reports the transfers that are not final`);
     },
     receipt: (txHash, agreeing) => receiptFrom(agreeing, txHash),
     async confirms({ txHash, logIndex, blockHash, blockNumber, address, units }, heads, blocks) {

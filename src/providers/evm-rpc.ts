@@ -1,8 +1,7 @@
 import { z } from 'zod';
+import { type Reply, TRANSFER_TOPIC, amount, block, bytes32, log, quantity, receipt, reply } from './evm-rpc-data.ts';
 import { createHttpClient } from './provider-http.ts';
 
-/** keccak256 of `Transfer(address,address,uint256)`: https://eips.ethereum.org/EIPS/eip-20 */
-const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 // Selectors of balanceOf(address), decimals() and symbol().
 const BALANCE_OF = '0x70a08231';
 const DECIMALS = '0x313ce567';
@@ -49,54 +48,17 @@ export interface ChainNode {
   /** The newest blocks. Rejects also for a node of another chain. */
   heads(): Promise<{ latest: Block; final: Block }>;
   blockHash(block: number): Promise<string>;
-  /** Transfers to `addresses` in a range of blocks, both ends included. */
-  transfers(from: number, to: number, addresses: readonly string[]): Promise<TransferLog[]>;
-  /** Receipt of a transaction that succeeded; null for other transactions. */
-  receipt(txHash: string): Promise<Receipt | null>;
+  /**
+   * Transfers to `addresses` in a range of blocks, both ends included. Rejects if the server that answers does not have the block
+   * `known`, because a node can consist of several servers with different forks. Default: the last block of the range, of any fork.
+   */
+  transfers(from: number, to: number, addresses: readonly string[], known?: Block): Promise<TransferLog[]>;
+  /** Receipt of a transaction that succeeded; null for other transactions. Rejects like `transfers` without the block `known`. */
+  receipt(txHash: string, known?: Block): Promise<Receipt | null>;
   /** Balances at the latest block, in the order of `addresses`. */
   balances(addresses: readonly string[]): Promise<number[]>;
   token(): Promise<{ decimals: number; symbol: string }>;
 }
-
-const quantity = z
-  .string()
-  .regex(/^0x(?:0|[1-9a-f][0-9a-f]{0,13})$/)
-  .transform((text, context) => {
-    const value = Number(text);
-    if (!Number.isSafeInteger(value)) context.addIssue('is too large');
-    return value;
-  });
-const bytes32 = z.string().regex(/^0x[0-9a-f]{64}$/);
-/** A number of 256 bits, below 2^53: USDC has fewer units on any chain. */
-const amount = bytes32.transform((text, context) => {
-  const value = BigInt(text);
-  if (value > BigInt(Number.MAX_SAFE_INTEGER)) context.addIssue('is too large');
-  return Number(value);
-});
-const block = z.object({ number: quantity, hash: bytes32 });
-const log = z.object({
-  address: z.string(),
-  topics: z.tuple([z.literal(TRANSFER_TOPIC), bytes32, bytes32]),
-  data: amount,
-  blockNumber: quantity,
-  blockHash: bytes32,
-  transactionHash: bytes32,
-  logIndex: quantity,
-  removed: z.literal(false).optional(),
-});
-const receipt = z.object({
-  status: z.enum(['0x0', '0x1']),
-  blockHash: bytes32,
-  blockNumber: quantity,
-  transactionHash: bytes32,
-  logs: z.array(z.object({ address: z.string(), topics: z.array(bytes32), data: z.string(), logIndex: quantity })),
-});
-const reply = z.object({
-  id: z.int(),
-  result: z.unknown(),
-  error: z.object({ code: z.number(), message: z.string() }).optional(),
-});
-type Reply = z.output<typeof reply>;
 
 /** Error that the node itself reports, for example because a range of blocks is too large. */
 class RefusedCall extends Error {}
@@ -161,7 +123,18 @@ export function createNode({ url, chainId, token, now }: NodeOptions): ChainNode
     throw new Error(`${host} answered ${what} with invalid data`);
   }
 
-  async function transfersOnce(from: number, to: number, addresses: readonly string[]): Promise<TransferLog[]> {
+  /** Throws unless `found` is the block `number`, with the hash `hash` if it is known. */
+  function requireBlock(found: unknown, { number, hash }: Partial<Block> & { number: number }): void {
+    if (found === null || (hash !== undefined && read(block, found, `block ${number}`).hash !== hash))
+      throw new Error(`${host} does not have block ${number}`);
+  }
+
+  async function transfersOnce(
+    from: number,
+    to: number,
+    addresses: readonly string[],
+    known: Block | undefined,
+  ): Promise<TransferLog[]> {
     const recipients = new Map(addresses.map((address) => [topicOf(address), address]));
     const filter = {
       fromBlock: hex(from),
@@ -169,12 +142,13 @@ export function createNode({ url, chainId, token, now }: NodeOptions): ChainNode
       address: contract,
       topics: [TRANSFER_TOPIC, null, [...recipients.keys()]],
     };
+    const required = known ?? { number: to };
     const [logs, last] = await callAll([
       { method: 'eth_getLogs', params: [filter] },
-      { method: 'eth_getBlockByNumber', params: [hex(to), false] },
+      { method: 'eth_getBlockByNumber', params: [hex(required.number), false] },
     ]);
     // A node that lacks the last block would answer with an empty list instead of an error.
-    if (last === null) throw new Error(`${host} does not have block ${to}`);
+    requireBlock(last, required);
     const found = read(z.array(log), logs, 'eth_getLogs').map((one): TransferLog => {
       const address = recipients.get(one.topics[2]);
       const isAsked =
@@ -197,15 +171,16 @@ export function createNode({ url, chainId, token, now }: NodeOptions): ChainNode
     from: number,
     to: number,
     page: readonly string[],
+    known: Block | undefined,
     halvings = HALVINGS,
   ): Promise<TransferLog[]> {
     try {
-      return await transfersOnce(from, to, page);
+      return await transfersOnce(from, to, page, known);
     } catch (error) {
       if (!(error instanceof RefusedCall) || halvings === 0 || from === to) throw error;
       const middle = Math.floor((from + to) / 2);
-      const first = await transfersIn(from, middle, page, halvings - 1);
-      return [...first, ...(await transfersIn(middle + 1, to, page, halvings - 1))];
+      const first = await transfersIn(from, middle, page, known, halvings - 1);
+      return [...first, ...(await transfersIn(middle + 1, to, page, known, halvings - 1))];
     }
   }
 
@@ -225,21 +200,25 @@ export function createNode({ url, chainId, token, now }: NodeOptions): ChainNode
       const [found] = await callAll([{ method: 'eth_getBlockByNumber', params: [hex(number), false] }]);
       return read(block, found, `block ${number}`).hash;
     },
-    async transfers(from, to, addresses) {
+    async transfers(from, to, addresses, known) {
       const pages = pagesOf(addresses, ADDRESSES_PER_QUERY);
-      return (await Promise.all(pages.map((page) => transfersIn(from, to, page)))).flat();
+      return (await Promise.all(pages.map((page) => transfersIn(from, to, page, known)))).flat();
     },
-    async receipt(txHash) {
-      const [found] = await callAll([{ method: 'eth_getTransactionReceipt', params: [txHash] }]);
-      const known = found === null ? undefined : read(receipt, found, 'eth_getTransactionReceipt');
-      if (known?.transactionHash !== txHash || known.status !== '0x1') return null;
-      const transfers = known.logs
+    async receipt(txHash, known) {
+      const [found, last] = await callAll([
+        { method: 'eth_getTransactionReceipt', params: [txHash] },
+        ...(known ? [{ method: 'eth_getBlockByNumber', params: [hex(known.number), false] }] : []),
+      ]);
+      if (known) requireBlock(last, known);
+      const included = found === null ? undefined : read(receipt, found, 'eth_getTransactionReceipt');
+      if (included?.transactionHash !== txHash || included.status !== '0x1') return null;
+      const transfers = included.logs
         .filter(({ address, topics }) => address.toLowerCase() === contract && topics[0] === TRANSFER_TOPIC)
         .map(({ logIndex, topics, data }) => {
           const units = read(amount, data, 'eth_getTransactionReceipt');
           return { logIndex, to: `0x${read(bytes32, topics[2], 'eth_getTransactionReceipt').slice(-40)}`, units };
         });
-      return { blockHash: known.blockHash, blockNumber: known.blockNumber, transfers };
+      return { blockHash: included.blockHash, blockNumber: included.blockNumber, transfers };
     },
     async balances(addresses) {
       const calls = addresses.map((address) => call(contract, BALANCE_OF + topicOf(address).slice(2)));
