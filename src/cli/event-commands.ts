@@ -23,8 +23,8 @@ export const events: Resource<WebhookEvent> = {
     reference: ({ data }) => data.tx_hash,
     metadata: ({ data }) => usualCell('metadata', data.metadata),
   },
+  get: { summary: 'Show the event that webhooks send' },
   actions: {
-    get: { summary: 'Show the event that webhooks send' },
     resend: {
       summary: 'Send an event again to every active endpoint of its environment',
       show: ({ data }: Page<Delivery>, paint) => showTable(columnsOf(deliveries))(data, paint),
@@ -62,14 +62,14 @@ export const deliveries: Resource<Delivery> = {
   examples: ['--status dead', '--status-class 5xx --created-from 2026-01-15T06:00:00Z'],
   columns: ['id', 'status', 'type', 'attempts', 'nextAttemptAt', 'created', 'lastAttempt'],
   cells: { lastAttempt: ({ lastAttempt }) => lastAttempt && outcomeCell(lastAttempt) },
-  actions: {
-    get: {
-      summary: 'Show a webhook delivery with the log of its attempts',
-      show(delivery: DeliveryDetails, paint) {
-        const log = delivery.log.length === 0 ? '' : `\n${showLog(delivery.log, paint)}`;
-        return showRecord('delivery', deliveries.cells)(delivery, paint) + log;
-      },
+  get: {
+    summary: 'Show a webhook delivery with the log of its attempts',
+    show(delivery: DeliveryDetails, paint) {
+      const log = delivery.log.length === 0 ? '' : `\n${showLog(delivery.log, paint)}`;
+      return showRecord('delivery', deliveries.cells)(delivery, paint) + log;
     },
+  },
+  actions: {
     replay: {
       summary: 'Send a webhook delivery again',
       details: 'Sends the same body and event id as the first attempt.',

@@ -50,13 +50,10 @@ export const payments: Resource<Payment> = {
     route: ({ route }) => route.id,
     routeLabel: ({ route }) => route.label,
   },
-  actions: {
-    get: {
-      summary: 'Show a payment',
-      details:
-        'Takes a payment id (pay_...) or a session id (chk_...). For a session, shows its paid payment, else the newest payment.',
-      examples: [EXAMPLE.payment, `${EXAMPLE.session} --json`],
-    },
+  get: {
+    details:
+      'Takes a payment id (pay_...) or a session id (chk_...). For a session, shows its paid payment, else the newest payment.',
+    examples: [EXAMPLE.payment, `${EXAMPLE.session} --json`],
   },
 };
 
@@ -130,8 +127,8 @@ export const discrepancies: Resource<Discrepancy> = {
         ? statusCell(status)
         : { text: `open until refund ${refundId} has succeeded`, style: 'yellow' },
   },
+  get: { summary: 'Show a discrepancy, such as a wrong amount' },
   actions: {
-    get: { summary: 'Show a discrepancy, such as a wrong amount' },
     resolve: {
       summary: 'Resolve a discrepancy by refund or acceptance',
       details:

@@ -24,7 +24,8 @@ export function usualCell(name: string, value: unknown): Cell {
   if (value === null || value === undefined) return '';
   if (Array.isArray(value)) return value.every((each) => typeof each === 'string') ? value.join(', ') : '';
   if (typeof value === 'object') {
-    return name === 'metadata' ? Array.from(Object.entries(value), ([key, each]) => `${key}=${each}`).join(', ') : '';
+    const pairs = Object.entries(value as Record<string, string>).map(([key, each]) => `${key}=${each}`);
+    return name === 'metadata' ? pairs.join(', ') : '';
   }
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (AMOUNTS.has(name)) return dollars(value as number);

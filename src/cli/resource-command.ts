@@ -16,7 +16,9 @@ export interface Resource<Item extends { id: string }> extends Omit<Listing<Item
   of?: Resources[keyof Tillway];
   /** Summary of the command group. */
   summary: string;
-  /** Further commands by name, or changes of the usual command `get`. */
+  /** Changes of the usual command `get`. */
+  get?: Partial<Action>;
+  /** Further commands by name. */
   actions?: Readonly<Record<string, Action>>;
   /** Commands that the help lists first; default: list and get. */
   order?: readonly string[];
@@ -43,21 +45,25 @@ export function resourceCommand<Item extends { id: string }>(
   resource: Resource<Item>,
   others: readonly Command[] = [],
 ): Command {
-  const { name, one, of = name, cells, actions, order = ['list', 'get'] } = resource;
+  const { name, one, of = name, cells, get, actions, order = ['list', 'get'] } = resource;
   const methods = (client: Tillway) => client[of as 'payments'] as unknown as Methods;
   const list = listCommand<Item>(context, {
     ...resource,
     list: (client, query) => methods(client)['list']!(query) as unknown as TillwayList<Item>,
   });
-  const get = { summary: `Show ${/^[aeiou]/.test(one) ? 'an' : 'a'} ${one}` };
-  const commands = Object.entries<Action>({ get, ...actions }).map(([verb, { on = one, ...action }]) => {
+  const usualGet = { summary: `Show ${/^[aeiou]/.test(one) ? 'an' : 'a'} ${one}` };
+  const requests = Object.entries<Action>({ get: { ...usualGet, ...get }, ...actions });
+  const commands = requests.map(([verb, { on = one, ask, examples, ...action }]) => {
+    const args = examples ?? [on === null ? '' : EXAMPLE[on]];
     const method = verb.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-    const { examples = [EXAMPLE[on ?? one]] } = action;
-    return serviceCommand<unknown, never>(context, on === null ? verb : `${verb} <${on}>`, {
-      ask: (client, options, ...operands) => methods(client)[method]!(...operands, options),
+    return serviceCommand<never, never>(context, on === null ? verb : `${verb} <${on}>`, {
+      ask: (client, options, ...operands) =>
+        ask
+          ? (ask(client, options, ...operands) as PromiseLike<never>)
+          : methods(client)[method]!(...operands, options),
       show: showRecord(one, cells),
       ...action,
-      examples: examples.map((each) => `tillway ${name} ${verb} ${each}`),
+      examples: args.map((each) => `tillway ${name} ${verb} ${each}`),
     });
   });
   const rank = (command: Command) => (order.includes(command.name()) ? order.indexOf(command.name()) : order.length);

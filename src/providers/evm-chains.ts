@@ -104,3 +104,12 @@ export const CHAINS: ReadonlyMap<string, Chain> = new Map(
     ] satisfies Chain[]
   ).map((chain) => [chain.name, chain]),
 );
+
+/** Ranges of blocks from `first` to `last`, each small enough for one query for logs. */
+export function queryRanges({ logRange }: Chain, first: number, last: number): [first: number, last: number][] {
+  const count = Math.max(0, Math.ceil((last - first + 1) / logRange));
+  return Array.from({ length: count }, (_, index) => {
+    const start = first + index * logRange;
+    return [start, Math.min(last, start + logRange - 1)];
+  });
+}

@@ -33,6 +33,8 @@ const ADDRESSES = defineTable('chain_addresses', {
   /** Reported money that a reorganization has undone. */
   reversedUnits: integer,
   reversalRevision: integer,
+  /** Report about `reportedUnits` or `reversedUnits` that was decided and may not be applied yet. */
+  unsent: orNull(textOf<'paid' | 'reversal'>()),
   settled: flag,
 });
 export type ChainAddress = ItemOf<typeof ADDRESSES>;
@@ -100,6 +102,8 @@ export interface WatchStore {
   cold(now: Instant, since: Instant, after: string): Promise<readonly string[]>;
   /** Hot addresses whose transfers may need a report; those of payments of another chain if they have unlisted transfers. */
   active(now: Instant): Promise<readonly WatchedAddress[]>;
+  /** Addresses created since `since` that are no longer hot and whose transfers need a report. */
+  unreported(now: Instant, since: Instant): Promise<readonly string[]>;
   /** Own addresses whose comparison with the balance is due. */
   checksDue(now: Instant): Promise<readonly WatchedAddress[]>;
   /** Transfers that are not final. */
@@ -140,6 +144,7 @@ const saveAddress = ADDRESSES.update({
     'fastBlock',
     'reversedUnits',
     'reversalRevision',
+    'unsent',
     'settled',
   ],
 });
@@ -150,14 +155,17 @@ const SELECT_HOT =
 const SELECT_COLD = `SELECT address FROM chain_addresses
   WHERE wallet = ?1 AND hot_until <= ?2 AND created > ?3 AND address > ?4 ORDER BY address LIMIT ${PAGE}`;
 // The sums are of the transfers that the instance ?2 has found.
-const ACTIVE = `SELECT address.payment_id FROM chain_addresses AS address
+const needsReport = (id: string, which: string, least: string) => `SELECT address.${id} FROM chain_addresses AS address
   LEFT JOIN chain_transfers AS transfer ON transfer.address = address.address AND transfer.provider = ?2
-  WHERE address.wallet = ?1 AND address.hot_until > ?3
-  GROUP BY address.payment_id, address.provider, address.reported_units, address.reversed_units, address.settled
+  WHERE address.wallet = ?1 AND ${which}
+  GROUP BY address.wallet, address.address_index
   HAVING CASE WHEN address.provider = ?2
     THEN SUM(CASE WHEN transfer.state = 'final' THEN transfer.units ELSE 0 END) <> address.reported_units - address.reversed_units
-      OR (address.reported_units > 0 AND address.settled = 0) OR COUNT(CASE WHEN transfer.state IN ('seen', 'fast') THEN 1 END) > 0
+      OR address.unsent IS NOT NULL OR (address.reported_units >= ${least} AND address.settled = 0)
+      OR COUNT(CASE WHEN transfer.state IN ('seen', 'fast') THEN 1 END) > 0
     ELSE COUNT(CASE WHEN transfer.state = 'final' THEN 1 END) > 0 END`;
+const ACTIVE = needsReport('payment_id', 'hot_until > ?3', '1');
+const UNREPORTED = needsReport('address', 'hot_until <= ?3 AND created > ?4', 'due_units');
 const CHECKS_DUE = `SELECT payment_id FROM chain_addresses
   WHERE wallet = ?1 AND provider = ?2 AND check_at <= ?3 AND address IS NOT NULL ORDER BY check_at LIMIT ${PAGE}`;
 const SELECT_OPEN = "SELECT * FROM chain_transfers WHERE provider = ?1 AND state IN ('seen', 'fast')";
@@ -170,13 +178,9 @@ export function createWatchStore({ select, write }: Database, provider: string, 
   async function watched(ids: string, now: Instant): Promise<WatchedAddress[]> {
     const rows = await select(`SELECT * FROM chain_addresses WHERE payment_id IN (${ids})`, wallet, provider, now);
     if (rows.length === 0) return [];
-    const found = await select(
-      `SELECT * FROM chain_transfers WHERE provider = ?2 AND address IN (
-        SELECT address FROM chain_addresses WHERE payment_id IN (${ids})) ORDER BY block_number, log_index`,
-      wallet,
-      provider,
-      now,
-    );
+    const sql = `SELECT * FROM chain_transfers WHERE provider = ?2 AND address IN (
+      SELECT address FROM chain_addresses WHERE payment_id IN (${ids})) ORDER BY block_number, log_index`;
+    const found = await select(sql, wallet, provider, now);
     const transfers = Map.groupBy(found.map(TRANSFERS.fromRow), ({ address }) => address);
     return rows.map((row) => {
       const address = ADDRESSES.fromRow(row);
@@ -195,6 +199,7 @@ export function createWatchStore({ select, write }: Database, provider: string, 
     hot: async (now) => (await select(SELECT_HOT, wallet, now)).map(addressOf),
     cold: async (now, since, after) => (await select(SELECT_COLD, wallet, now, since, after)).map(addressOf),
     active: (now) => watched(ACTIVE, now),
+    unreported: async (...times) => (await select(UNREPORTED, wallet, provider, ...times)).map(addressOf),
     checksDue: (now) => watched(CHECKS_DUE, now),
     openTransfers: () => transfers(SELECT_OPEN, provider),
     finalTransfers: (from, to) => transfers(SELECT_FINAL, provider, from, to),
@@ -241,7 +246,7 @@ const CLOSE_ADDRESS = 'UPDATE chain_addresses SET closed = 1 WHERE payment_id = 
 const SELECT_ADDRESS = 'SELECT * FROM chain_addresses WHERE payment_id = ?1';
 const SELECT_TRANSFERS =
   'SELECT * FROM chain_transfers WHERE address = ?1 AND provider = ?2 ORDER BY block_number, log_index';
-const SELECT_OWN = 'SELECT payment_id FROM chain_addresses WHERE LOWER(address) = ?1';
+const SELECT_OWN = 'SELECT 1 FROM chain_addresses WHERE LOWER(address) = ?1';
 const SELECT_NEXT_INDEX = 'SELECT next_index FROM chain_wallets WHERE wallet = ?1';
 
 export function createAddressStore({ select, write }: Database, provider: string, wallet: string): AddressStore {

@@ -78,7 +78,7 @@ export function createEvmUsdc(
         const about = { wallet: fingerprint, paymentId, provider: id, dueUnits: fees.total * UNITS_PER_CENT };
         const times = { created: now(), createdBlock: cursor.finalBlock, hotUntil: hotAfter(checkAt), checkAt };
         const reports = { announcedUnits: 0, expectedBy: null, reportedUnits: 0, fastBlock: null, settled: false };
-        const none = { closed: false, reversedUnits: 0, reversalRevision: 0 };
+        const none = { closed: false, reversedUnits: 0, reversalRevision: 0, unsent: null };
         await addresses().takeIndex({ ...about, ...times, ...reports, ...none });
       }
       const { row } = (await known(payment))!;

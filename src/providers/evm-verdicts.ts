@@ -41,61 +41,67 @@ export function sumsOf(transfers: readonly ChainTransfer[]): Sums {
   return { final: sum('final'), fast: sum('fast'), seen: sum('seen') };
 }
 
-/** The next report about an address, and the row of the address after that report. */
+/** The next report about an address, if any, and the row of the address after it. */
 export interface Verdict {
-  signal: WatchedSignal;
+  signal?: WatchedSignal;
   after: ChainAddress;
+}
+
+/** The instance, and what is known about the chain. */
+interface Position {
+  chain: Chain;
+  confirm: ConfirmRules;
+  finalBlock: number;
+  /** True if the stored transfers are those of the last poll, also those that are not final. */
+  isCurrent: boolean;
 }
 
 /**
  * The next report that the stored rows of an address require; undefined if every report was made. The caller applies the report,
  * stores the row and asks again. An event id depends only on what it reports, so a report is applied once, even if the process
- * ends before it stores the row.
+ * ends before it stores the row. A report about money is decided and stored (`unsent`) before it is made: the transfers can change
+ * in between, and then the next verdict corrects the report.
  */
 export function nextVerdict(
   { row, transfers }: WatchedAddress,
-  { chain, confirm, finalBlock }: { chain: Chain; confirm: ConfirmRules; finalBlock: number },
+  { chain, confirm, finalBlock, isCurrent }: Position,
   now: Instant,
 ): Verdict | undefined {
   const { dueUnits: due, reportedUnits: reported, reversedUnits: reversed } = row;
   const { final, fast, seen } = sumsOf(transfers);
   const eventId = (what: string | number) => `chain_${chain.chainId}_${row.address}_${what}`;
 
+  if (row.unsent === 'paid') return { signal: paid(), after: { ...row, unsent: null } };
+  if (row.unsent === 'reversal') {
+    const signal = { ...reversalOf(row), eventId: eventId(`reversal_${row.reversalRevision}`) };
+    return { signal, after: { ...row, unsent: null } };
+  }
   // A fast confirmation was undone: its block is final, and the transfer is neither final nor waiting in a later block.
-  const isUndone = reported - reversed > final + fast + seen && (row.fastBlock ?? 0) <= finalBlock;
+  const isUndone = isCurrent && reported - reversed > final + fast + seen && (row.fastBlock ?? 0) <= finalBlock;
   const isReturned = reversed > 0 && reported - reversed < final;
   if (isUndone || isReturned) {
-    const after = {
-      ...row,
-      reversedUnits: Math.max(0, reported - final),
-      reversalRevision: row.reversalRevision + 1,
-    };
-    return { signal: { ...reversalOf(after), eventId: eventId(`reversal_${after.reversalRevision}`) }, after };
+    const reversalRevision = row.reversalRevision + 1;
+    return { after: { ...row, reversedUnits: Math.max(0, reported - final), reversalRevision, unsent: 'reversal' } };
   }
   // The exact amount is reported first, so that the payment is paid and only the excess is a discrepancy.
   const isPaidNow = reported < due && final >= due;
   const units = isPaidNow ? due : final;
-  if (units > reported)
-    return paid(
-      units,
-      transfers.filter(({ state }) => state === 'final'),
-      null,
-    );
-  const isFast = reported < due && due <= confirm.fastUpToUnits && final + fast >= due;
+  if (units > reported) return { after: { ...row, reportedUnits: units, unsent: 'paid' } };
+  const isFast = isCurrent && reported < due && due <= confirm.fastUpToUnits && final + fast >= due;
   if (isFast) {
     const counted = transfers.filter(({ state }) => state === 'final' || state === 'fast');
-    return paid(due, counted, Math.max(...counted.map(({ blockNumber }) => blockNumber)));
+    const fastBlock = Math.max(...counted.map(({ blockNumber }) => blockNumber));
+    return { after: { ...row, reportedUnits: due, fastBlock, unsent: 'paid' } };
   }
   return progress() ?? settlement();
 
-  function paid(sum: number, counted: readonly ChainTransfer[], fastBlock: number | null): Verdict {
-    const report = { ...NO_DETAILS, state: 'paid' as const, received: usdc(sum), txHash: completing(counted, sum) };
-    const isShort = sum < due && sum >= due - confirm.toleranceUnits;
-    const signal = { about: 'payment', ref: { paymentId: row.paymentId }, report } as const;
-    return {
-      signal: { ...signal, eventId: eventId(sum), acceptsShortfall: isShort },
-      after: { ...row, reportedUnits: sum, fastBlock: fastBlock ?? row.fastBlock },
-    };
+  function paid(): WatchedSignal {
+    const counted = transfers.filter(({ state }) => state !== 'seen');
+    const txHash = completing(counted, reported);
+    const report = { ...NO_DETAILS, state: 'paid' as const, received: usdc(reported), txHash };
+    const acceptsShortfall = reported < due && reported >= due - confirm.toleranceUnits;
+    const about = { about: 'payment', ref: { paymentId: row.paymentId } } as const;
+    return { ...about, report, eventId: eventId(reported), acceptsShortfall };
   }
 
   /** Report that money was seen, once for each new sum, and again before the expected time passes. */

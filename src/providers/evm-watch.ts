@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Instant } from '../domain/records.ts';
-import type { Chain } from './evm-chains.ts';
+import { type Chain, queryRanges } from './evm-chains.ts';
 import { type AgreedHeight, type AnsweringNode, ChainProblem, type Quorum, transferKey } from './evm-quorum.ts';
 import type {
   ChainAddress,
@@ -108,6 +108,7 @@ export function createChainWatch(options: WatchOptions): Watch {
   }
 
   async function look(before: ChainCursor): Promise<void> {
+    const polledAt = now();
     const agreed = await quorum.height();
     // The addresses are read after the height: a later address has no transfer in a final block.
     const hot = await store.hot(now());
@@ -119,7 +120,7 @@ export function createChainWatch(options: WatchOptions): Watch {
     if (confirm.fastUpToUnits > 0) cursor = await confirmFast(cursor, agreed);
     cursor = await checkBalances(cursor, agreed);
     if (cursor.coldAt + DAY_MS <= now()) cursor = await passOverCold(cursor, agreed);
-    await save({ ...cursor, polledAt: now(), failingSince: null, problem: null, disagreements: 0 });
+    await save({ ...cursor, polledAt, failingSince: null, problem: null, disagreements: 0 });
     if (cursor.failingSince !== null) log.info({ provider }, 'the chain can be read again');
   }
 
@@ -199,7 +200,8 @@ export function createChainWatch(options: WatchOptions): Watch {
     for (const [index, { row, transfers }] of due.entries()) {
       const { final, fast, seen } = sumsOf(transfers);
       const isHidden = balances[index]! > final + fast + seen;
-      const hidden = isHidden ? await readAgain(row, before.finalBlock, agreeing) : [];
+      const ranges = isHidden ? queryRanges(chain, row.createdBlock, before.finalBlock) : [];
+      const hidden = await newFinalIn(before, ranges, agreeing, [row.address!]);
       if (hidden.length > 0) log.warn({ provider, paymentId: row.paymentId }, 'the nodes had hidden a transfer');
       put.push(...hidden);
       rows.push({ ...row, checkAt: nextCheck(row), ...(hidden.length > 0 && { hotUntil: now() + DAY_MS }) });
@@ -207,14 +209,18 @@ export function createChainWatch(options: WatchOptions): Watch {
     return save(before, { put, rows });
   }
 
-  async function readAgain(
-    { createdBlock, address }: ChainAddress,
-    to: number,
+  /** The final transfers in many ranges of blocks that are not stored yet. */
+  async function newFinalIn(
+    cursor: ChainCursor,
+    ranges: readonly [first: number, last: number][],
     agreeing: readonly AnsweringNode[],
+    addresses: readonly string[],
   ): Promise<ChainTransfer[]> {
     const found: ChainTransfer[] = [];
-    for (const [first, last] of rangesOf(createdBlock, to)) {
-      found.push(...(await newFinal(agreeing, first, last, [address!])));
+    for (const [first, last] of ranges) {
+      found.push(...(await newFinal(agreeing, first, last, addresses)));
+      // Extends the lease: the ranges of some days take longer than it.
+      await save(cursor);
     }
     return found;
   }
@@ -229,35 +235,34 @@ export function createChainWatch(options: WatchOptions): Watch {
   /** Looks for transfers to addresses that are no longer hot. */
   async function passOverCold(before: ChainCursor, { agreeing }: AgreedHeight): Promise<ChainCursor> {
     const started = now();
+    const since = started - lateWatchDays * DAY_MS;
     let cursor = before;
+    const ranges = queryRanges(chain, before.coldBlock + 1 - OVERLAP, before.finalBlock);
     let page: readonly string[] = [];
     do {
-      page = await store.cold(started, started - lateWatchDays * DAY_MS, page.at(-1) ?? '');
-      for (const [first, last] of rangesOf(before.coldBlock + 1 - OVERLAP, before.finalBlock)) {
-        const put = await newFinal(agreeing, first, last, page);
-        const addresses = [...new Set(put.map(({ address }) => address))];
-        cursor = await save(cursor, { put, warm: { addresses, until: now() + DAY_MS } });
-      }
+      page = await store.cold(started, since, page.at(-1) ?? '');
+      // An address that becomes hot is not in the next pass, so one commit stores all its transfers.
+      const put = await newFinalIn(cursor, ranges, agreeing, page);
+      const addresses = [...new Set(put.map(({ address }) => address))];
+      cursor = await save(cursor, { put, warm: { addresses, until: now() + DAY_MS } });
     } while (page.length > 0);
-    return save({ ...cursor, coldBlock: before.finalBlock, coldAt: started });
+    const warm = { addresses: await store.unreported(started, since), until: now() + DAY_MS };
+    return save({ ...cursor, coldBlock: before.finalBlock, coldAt: started }, { warm });
   }
 
-  /** Ranges of blocks from `first` to `last`, each small enough for one query. */
-  function rangesOf(first: number, last: number): [first: number, last: number][] {
-    const count = Math.max(0, Math.ceil((last - first + 1) / chain.logRange));
-    return Array.from({ length: count }, (_, index) => {
-      const start = first + index * chain.logRange;
-      return [start, Math.min(last, start + chain.logRange - 1)];
-    });
-  }
-
-  /** The reports about one address. The row is stored after the caller has applied a report. */
+  /**
+   * The reports about one address. The row is stored before each report about money that a reorganization can undo, and after the
+   * caller has applied a report.
+   */
   async function* reportsOf(watched: WatchedAddress, cursor: ChainCursor): AsyncGenerator<WatchedSignal> {
     let { row } = watched;
+    // After a failed poll, the transfers that are not final can be out of date.
+    const { finalBlock, failingSince } = cursor;
+    const position = { chain, confirm, finalBlock, isCurrent: failingSince === null };
     for (;;) {
-      const verdict = nextVerdict({ ...watched, row }, { chain, confirm, finalBlock: cursor.finalBlock }, now());
+      const verdict = nextVerdict({ ...watched, row }, position, now());
       if (!verdict) return;
-      yield verdict.signal;
+      if (verdict.signal) yield verdict.signal;
       row = verdict.after;
       await save(cursor, { rows: [row] });
     }
@@ -276,9 +281,14 @@ export function createChainWatch(options: WatchOptions): Watch {
     poll,
     async *reports() {
       const cursor = await store.cursor();
-      if (!cursor || cursor.lease !== lease) return;
-      for (const watched of await store.active(now())) {
-        yield* watched.row.provider === provider ? reportsOf(watched, cursor) : strays(watched, cursor);
+      if (!cursor || cursor.lease !== lease || cursor.leaseUntil <= now()) return;
+      try {
+        for (const watched of await store.active(now())) {
+          yield* watched.row.provider === provider ? reportsOf(watched, cursor) : strays(watched, cursor);
+        }
+      } catch (error) {
+        // The process with the lease makes the remaining reports.
+        if (!(error instanceof LostLease)) throw error;
       }
     },
   };

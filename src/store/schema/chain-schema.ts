@@ -27,6 +27,7 @@ CREATE TABLE chain_addresses (
   fast_block BIGINT,
   reversed_units BIGINT NOT NULL,
   reversal_revision BIGINT NOT NULL,
+  unsent TEXT,
   settled BIGINT NOT NULL,
   PRIMARY KEY (wallet, address_index)
 );

@@ -8,6 +8,7 @@ import { statement } from '../write-statement.ts';
 const SAVE_CLOCK = `INSERT INTO test_clock (id, version, offset_ms, goal_ms, target, holder, held_until)
   VALUES (1, ?1, ?2, ?3, ?4, NULL, 0) ON CONFLICT (id) DO UPDATE SET version = ?1, offset_ms = ?2, goal_ms = ?3, target = ?4
   WHERE test_clock.version = ?1 - 1`;
+const SELECT_CLOCK = 'SELECT version, offset_ms, goal_ms, target FROM test_clock WHERE id = 1';
 const SELECT_NEXT = [
   'SELECT MIN(wake_at) AS due FROM sessions WHERE wake_at >= ?1',
   "SELECT MIN(due_at) AS due FROM provider_tasks WHERE status = 'pending' AND due_at >= ?1",
@@ -41,7 +42,7 @@ export function createClockReads(select: Select, selectEach: SelectEach) {
   const { one } = createReader(select);
   return {
     /** The test clock; undefined if it was never advanced. */
-    testClock: () => one(CLOCKS.fromRow, CLOCKS.byId, 1),
+    testClock: () => one(CLOCKS.fromRow, SELECT_CLOCK),
     /** First instant from `from` on at which work falls due; Infinity without pending work. */
     async nextDue(from: Instant): Promise<Instant> {
       const found = await selectEach(SELECT_NEXT.map((sql) => ({ sql, params: [from] })));
