@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { CHAIN_HISTORIES } from '../chain/real-histories.ts';
+import { CHAIN_WORLDS } from '../chain/worlds.ts';
 import { startFuzzedService } from './fuzzed-service.ts';
 import { fuzzBytes } from './fuzz.ts';
 import { startFuzzedApi } from './openapi-fuzz.ts';
@@ -33,6 +34,7 @@ export const CAMPAIGNS: Readonly<Record<string, Scenario>> = {
     },
   },
   'chain-histories': CHAIN_HISTORIES,
+  'chain-worlds': CHAIN_WORLDS,
   'stripe-forgeries': STRIPE_FORGERIES,
   'stripe-handoffs': STRIPE_HANDOFFS,
   'stripe-orders': STRIPE_ORDERS,
