@@ -12,7 +12,8 @@ type Transfer = State['transfer'];
 /** Selector of transfer(address,uint256): https://eips.ethereum.org/EIPS/eip-20 */
 const TRANSFER = '0xa9059cbb';
 const WORD_DIGITS = 64;
-const LAST_MINUTES = 5;
+/** Time left from which the page marks it, as the script does. */
+const SOON_SECONDS = 300;
 
 /** The page of a payment by a transfer from the buyer's own wallet: what to send where, or that all of it was seen. */
 export function renderTransferPage(shop: Shop, session: Session, state: State, notice: Notice | null): Html {
@@ -46,7 +47,7 @@ function renderInstructions(transfer: Transfer): Html {
   const { label } = network;
   const amount = amountText(missing, decimals);
   const arrived = `${amountText(received, decimals)} ${asset} ${isConfirming ? 'was seen' : 'has arrived'}`;
-  const isSoon = secondsLeft < LAST_MINUTES * 60;
+  const isSoon = secondsLeft < SOON_SECONDS;
   return html`${heading(received > 0 ? `Send ${amount} ${asset} more` : `Send ${amount} ${asset}`)}
     ${introduction(received > 0 ? `${arrived}, send ${amount} more to the same address.` : `From your own wallet, or from an exchange.`)}
     ${renderWalletButton(transfer)}

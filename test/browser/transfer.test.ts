@@ -31,24 +31,23 @@ await usdc.send(seen);
 states.set('seen', pageOf(seen));
 await usdc.poll();
 
+/** An empty page, in which screenshots are decoded. */
+const { page: canvas } = await openPage(browser);
+
 /** Text of the QR code on a screenshot of the element. */
 async function qrTextOf(page: Page, selector: string): Promise<string | undefined> {
   const image = (await page.locator(selector).screenshot()).toString('base64');
-  const { page: canvas } = await openPage(browser);
-  const { width, height, pixels } = await canvas.evaluate<{ width: number; height: number; pixels: number[] }>(`
+  const { width, height, pixels } = await canvas.evaluate<{ width: number; height: number; pixels: string }>(`
     (async () => {
-      const image = new Image();
-      image.src = 'data:image/png;base64,${image}';
-      await image.decode();
-      const canvas = Object.assign(document.createElement('canvas'), { width: image.width, height: image.height });
-      const context = canvas.getContext('2d');
+      const image = await createImageBitmap(await (await fetch('data:image/png;base64,${image}')).blob());
+      const context = new OffscreenCanvas(image.width, image.height).getContext('2d');
       context.drawImage(image, 0, 0);
       const { width, height, data } = context.getImageData(0, 0, image.width, image.height);
-      return { width, height, pixels: Array.from(data) };
+      // A text is returned much faster than as many numbers.
+      return { width, height, pixels: Array.from(data, (byte) => String.fromCharCode(byte)).join('') };
     })()
   `);
-  await canvas.context().close();
-  return jsQR.default(Uint8ClampedArray.from(pixels), width, height)?.data;
+  return jsQR.default(Uint8ClampedArray.from(Buffer.from(pixels, 'latin1')), width, height)?.data;
 }
 
 for (const colorScheme of ['light', 'dark'] as const) {
@@ -63,7 +62,12 @@ for (const colorScheme of ['light', 'dark'] as const) {
       const text = await page.locator('main').innerText();
       for (const shown of [address, `${missing} USDC`, 'local chain', '59 minutes'])
         assert.ok(text.includes(shown), shown);
+      assert.equal(await page.locator('svg.qr:visible').count(), 1);
       assert.equal(await qrTextOf(page, 'svg.qr >> nth=0'), address);
+      await page.getByText('My wallet reads payment requests').click();
+      const units = Number(missing) * 1_000_000;
+      const request = `ethereum:${chain.token}@31337/transfer?address=${address}&uint256=${units}`;
+      assert.equal(await qrTextOf(page, 'svg.qr >> nth=1'), request);
     }
     assert.match(await page.locator('main').innerText(), /5\.00 USDC .*, send 14\.99 more/);
     assert.deepEqual(complaints, []);
@@ -71,13 +75,20 @@ for (const colorScheme of ['light', 'dark'] as const) {
     await page.context().close();
   });
 
-  test(`every state of the page passes axe and fits a width of 320 pixels (${colorScheme})`, async () => {
+  test(`every state of the page passes axe, has controls of at least 44 pixels and fits a width of 320 pixels (${colorScheme})`, async () => {
     const { page, complaints } = await openPage(browser, { colorScheme, viewport: { width: 320, height: 640 } });
+    await page.addInitScript('globalThis.ethereum = {}');
     for (const [state, url] of states) {
       await page.goto(url);
       await page.locator('details').evaluateAll((all) => all.forEach((each) => each.setAttribute('open', '')));
       assert.deepEqual(await axeFaults(page), [], state);
+      const controls = page.locator('main :is(a, button, summary):visible');
+      const heights = await controls.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
+      assert.ok(Math.min(...heights) >= 44, `${state}: ${heights.join(', ')}`);
       assert.equal(await sidewaysScroll(page), 0, state);
+      // 200 % text (WCAG 1.4.4).
+      await page.evaluate("document.documentElement.style.fontSize = '200%'");
+      assert.equal(await sidewaysScroll(page), 0, `${state}, large text`);
     }
     assert.deepEqual(complaints, []);
     await page.context().close();
@@ -96,29 +107,40 @@ test('the page of a seen payment says when it counts as paid and why', async () 
   await page.context().close();
 });
 
-test('the page follows the transfers without a reload: a part is seen, the rest arrives, and the payment is paid', async () => {
+test('the page follows the transfers without a reload: a part is seen and final, a wallet pays the rest, and the payment is paid', async () => {
   const session = await usdc.begin();
   const { page, complaints } = await openPage(browser);
+  await injectWallet(page);
   await page.goto(pageOf(session));
+  await page.evaluate('globalThis.marked = true');
+  const main = page.getByRole('main');
   await usdc.send(session, 1000);
   await usdc.poll();
   await page.getByRole('heading', { name: 'Send 9.99 USDC more' }).waitFor();
-  await usdc.send(session, 999);
+  await main.getByText('10.00 USDC was seen').waitFor();
+  await chain.finalize();
+  await usdc.poll();
+  await main.getByText('10.00 USDC has arrived').waitFor();
+  await page.getByRole('button', { name: 'Pay 9.99 USDC with your wallet' }).click();
+  await main.getByText('Sent.').waitFor();
   await usdc.poll();
   await page.getByRole('heading', { name: 'Your payment was seen' }).waitFor();
   await chain.finalize();
   await usdc.poll();
   await page.getByRole('heading', { name: /^Payment received|paid/i }).waitFor();
+  assert.equal(await page.evaluate('globalThis.marked'), true);
+  assert.equal((await usdc.instructions(session)).received, 19_990_000);
   assert.deepEqual(complaints, []);
   await page.context().close();
 });
 
 /** Puts a wallet (https://eips.ethereum.org/EIPS/eip-1193) into a page; returns the methods that the page has called. */
-async function injectWallet(page: Page, { chainId = '0x7a69', declines = false } = {}): Promise<string[]> {
+async function injectWallet(page: Page, { chainId = '0x7a69', declines = '' } = {}): Promise<string[]> {
   const called: string[] = [];
   let current = chainId;
   await page.exposeFunction('askWallet', async ({ method, params }: { method: string; params?: unknown[] }) => {
     called.push(method);
+    if (method === declines) throw new Error('declined');
     switch (method) {
       case 'eth_requestAccounts':
         return [chain.accounts[7]];
@@ -128,7 +150,6 @@ async function injectWallet(page: Page, { chainId = '0x7a69', declines = false }
         current = (params as [{ chainId: string }])[0].chainId;
         return null;
       default:
-        if (declines) throw new Error('declined');
         return chain.client.request({ method, params } as never);
     }
   });
@@ -147,6 +168,9 @@ test('one button pays from a wallet in the browser, which switches to the networ
   await page.goto(pageOf(session));
   await page.getByRole('button', { name: 'Pay 19.99 USDC with your wallet' }).dblclick();
   await page.getByRole('main').getByText('Sent. It appears here as soon as the network has it.').waitFor();
+  const button = page.getByRole('button', { name: 'Pay 19.99 USDC with your wallet' });
+  assert.ok(await button.isDisabled());
+  await button.dispatchEvent('click');
   assert.equal(called.filter((method) => method === 'eth_sendTransaction').length, 1);
   assert.ok(called.includes('wallet_switchEthereumChain'));
   await chain.finalize();
@@ -164,11 +188,36 @@ test('a buyer who declines in the wallet can try again, and no button is shown w
   assert.equal(await page.getByRole('button', { name: /with your wallet/ }).count(), 0);
   await page.context().close();
 
-  const other = await openPage(browser);
-  await injectWallet(other.page, { declines: true });
-  await other.page.goto(pageOf(unpaid));
-  await other.page.getByRole('button', { name: /with your wallet/ }).click();
-  await other.page.getByRole('main').getByText('Your wallet did not send the transfer: you declined.').waitFor();
-  assert.ok(await other.page.getByRole('button', { name: /with your wallet/ }).isEnabled());
-  await other.page.context().close();
+  for (const [declines, text] of [
+    ['eth_requestAccounts', 'Your wallet did not connect: you declined.'],
+    ['wallet_switchEthereumChain', 'Your wallet did not switch to local chain: you declined.'],
+    ['eth_sendTransaction', 'Your wallet did not send the transfer: you declined.'],
+  ] as const) {
+    const other = await openPage(browser);
+    await injectWallet(other.page, { declines, chainId: '0x1' });
+    await other.page.goto(pageOf(unpaid));
+    const button = other.page.getByRole('button', { name: /with your wallet/ });
+    await button.click();
+    await other.page.getByRole('main').getByText(text).waitFor();
+    assert.ok(await button.isEnabled());
+    await other.page.context().close();
+  }
+  assert.equal((await usdc.instructions(unpaid)).received, 0);
+});
+
+test('the script counts the time left down, and marks the last minutes', async () => {
+  const session = await usdc.begin();
+  const { page } = await openPage(browser);
+  await page.clock.install();
+  await page.goto(pageOf(session));
+  const left = page.locator('[data-left]');
+  const colour = () => page.evaluate<string>("getComputedStyle(document.querySelector('[data-left]')).color");
+  const calm = await colour();
+  await page.clock.fastForward('10:00');
+  assert.match((await left.textContent())!, /^49:5\d$|^50:00$/);
+  assert.equal(await colour(), calm);
+  await page.clock.fastForward('49:50');
+  assert.match((await left.textContent())!, /^0:(?:10|0\d)$/);
+  assert.notEqual(await colour(), calm);
+  await page.context().close();
 });

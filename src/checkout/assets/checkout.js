@@ -7,6 +7,7 @@ const FIRST_DELAY_MS = 1000;
 const LONGEST_DELAY_MS = 5000;
 const GROWTH = 1.3;
 const FAILURES_BEFORE_TELLING = 2;
+const SOON_SECONDS = 300;
 
 let delayMs = FIRST_DELAY_MS;
 let failures = 0;
@@ -128,9 +129,13 @@ function showTimeLeft() {
   if (!line) return;
   const seconds = Math.max(0, Math.round(Number(line.dataset.left) - (performance.now() - renderedAt) / 1000));
   line.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+  line.parentElement?.classList.toggle('soon', seconds < SOON_SECONDS);
 }
 
-/** Shows the button of the wallet, if the browser has one: https://eips.ethereum.org/EIPS/eip-1193 */
+/**
+ * Shows the button of the wallet if the browser has one: https://eips.ethereum.org/EIPS/eip-1193. The button is disabled while the
+ * wallet is asked, and for a transfer that the wallet has sent.
+ */
 function showWallet() {
   const part = find('[data-wallet]');
   const button = part?.querySelector('button');
@@ -150,7 +155,6 @@ function showWalletNote(text) {
 async function payFromWallet(/** @type {HTMLButtonElement} */ { dataset: { chain, network, token, call } }) {
   /** @type {{ ethereum: { request(call: { method: string, params?: unknown[] }): Promise<any> } }} */
   const { ethereum } = /** @type {any} */ (globalThis);
-  if (paying || sent.has(call)) return;
   paying = true;
   let step = 'connect';
   let result = 'Sent. It appears here as soon as the network has it.';
