@@ -1,10 +1,9 @@
 import { invariants } from './invariant.ts';
 
 const UNITS_PER_CENT = 10_000;
-/** Sum of the stored transfers in some states to an address, as its own instance has found them. */
-const sumOf = (...states: string[]) => `COALESCE((SELECT SUM(transfer.units) FROM chain_transfers AS transfer
-  WHERE transfer.provider = address.provider AND transfer.address = address.address
-    AND transfer.state IN (${states.map((state) => `'${state}'`).join(', ')})), 0)`;
+/** Sum of the final transfers to an address, as its own instance has found them. */
+const FINAL_SUM = `COALESCE((SELECT SUM(transfer.units) FROM chain_transfers AS transfer
+  WHERE transfer.provider = address.provider AND transfer.address = address.address AND transfer.state = 'final'), 0)`;
 /** Condition: the stored route of `payment` names the provider in `column`. */
 const isOf = (column: string) => `REPLACE(payment.route, '"provider":"' || ${column} || '"', '') <> payment.route`;
 
@@ -33,7 +32,7 @@ export const CHAIN_INVARIANTS = invariants({
     says: 'The money that was reported for an address, less the reversed part, is at most its final money, or its due amount if a report preceded finality.',
     sql: `SELECT address.payment_id AS id FROM chain_addresses AS address
       WHERE address.reversed_units < 0 OR address.reversed_units > address.reported_units
-        OR (address.reported_units - address.reversed_units > ${sumOf('final')}
+        OR (address.reported_units - address.reversed_units > ${FINAL_SUM}
           AND (address.fast_block IS NULL OR address.reported_units > address.due_units))`,
   },
   chain_transfer: {
@@ -45,11 +44,10 @@ export const CHAIN_INVARIANTS = invariants({
         WHERE state IN ('final', 'listed') GROUP BY provider, tx_hash, log_index HAVING COUNT(*) > 1`,
   },
   chain_paid: {
-    // A payment is paid in the commit before the one that stores its reported money.
-    says: 'For a paid payment with an address, at least its due amount has arrived or was reported, or its wrong amount was accepted.',
+    // The report about money is stored before it is applied.
+    says: 'For a paid payment with an address, at least its due amount was reported, or its wrong amount was accepted.',
     sql: `SELECT payment.id AS id FROM chain_addresses AS address JOIN payments AS payment ON payment.id = address.payment_id
-      WHERE payment.status = 'paid' AND address.reported_units < address.due_units
-        AND ${sumOf('final', 'fast')} < address.due_units AND NOT EXISTS (
+      WHERE payment.status = 'paid' AND address.reported_units < address.due_units AND NOT EXISTS (
           SELECT 1 FROM discrepancies AS discrepancy WHERE discrepancy.payment_id = payment.id
             AND discrepancy.kind = 'amount_mismatch' AND discrepancy.resolution = 'accepted')`,
   },
