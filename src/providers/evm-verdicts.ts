@@ -149,7 +149,8 @@ export function usdc(units: number): ProviderAmount {
 }
 
 function reversalOf({ paymentId, address, reversedUnits, reversalRevision }: ChainAddress) {
-  const cents = Math.floor(reversedUnits / UNITS_PER_CENT);
+  // Fractions of a cent of the remaining money do not count, as in a report about received money.
+  const cents = Math.ceil(reversedUnits / UNITS_PER_CENT);
   const reversal = {
     reference: `reorganization_${address}`,
     status: cents > 0 ? ('open' as const) : ('won' as const),

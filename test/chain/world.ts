@@ -217,7 +217,7 @@ function createHistory(world: World, random: SeededRandom, mutant: Mutant, stati
       if (reportedUnits - reversedUnits !== final)
         problems.push(`${address}: ${reportedUnits} less ${reversedUnits} reported, ${final} on the chain`);
       if (book.paid < final) problems.push(`${address}: missed, paid ${book.paid} of ${final}`);
-      if (book.takenCents !== Math.floor(Math.max(0, missing) / UNITS_PER_CENT))
+      if (book.takenCents !== Math.ceil(Math.max(0, missing) / UNITS_PER_CENT))
         problems.push(`${address}: paid ${book.paid} and taken ${book.takenCents} cents, ${final} on the chain`);
       if (book.settled !== (final >= dueUnits && book.paid >= dueUnits ? 1 : 0) || settled !== (book.settled === 1))
         problems.push(`${address}: settled ${book.settled} times`);
