@@ -6,6 +6,7 @@ import { jsonSchemaOf } from '../../src/contract/json-schema.ts';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
 import type { AppDeps } from '../../src/http/app.ts';
 import { servedEndpoints } from '../../src/http/openapi-endpoint.ts';
+import { IS_UNIT_RUN } from '../support/for-all.ts';
 import { gatewayOf, paymentsOf } from '../support/gateway.ts';
 import type { List } from '../support/merchant.ts';
 import { providerSays } from '../support/money-arrives.ts';
@@ -76,6 +77,8 @@ describe('every list', () => {
       const times = all.map(({ created = '' }) => created);
       assert.deepEqual(times, times.toSorted().toReversed(), path);
       for (const [index, { id }] of all.entries()) {
+        // The unit run omits the positions that are far from both ends of the list.
+        if (IS_UNIT_RUN && index > 3 && index < all.length - 4) continue;
         const older = await page(`limit=2&startingAfter=${id}`);
         assert.deepEqual(older.data, all.slice(index + 1, index + 3), path);
         assert.equal(older.hasMore, index + 3 < all.length, path);

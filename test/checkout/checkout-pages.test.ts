@@ -52,12 +52,17 @@ test('every checkout state has a page with exactly one heading', async () => {
 
 test('a checkout page, its style sheet and its script have at most 30 KB in total after compression', async () => {
   const sizes: number[] = [];
+  const assetSizes = new Map<string, number>();
   for (const url of states.values()) {
     const { text } = await get(url);
     const assets = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path!);
     assert.equal(assets.length, 2);
     let size = brotliCompressSync(text).length;
-    for (const path of assets) size += brotliCompressSync((await get(service.url + path)).text).length;
+    for (const path of assets) {
+      // The path of an asset contains the hash of its content.
+      if (!assetSizes.has(path)) assetSizes.set(path, brotliCompressSync((await get(service.url + path)).text).length);
+      size += assetSizes.get(path)!;
+    }
     sizes.push(size);
   }
   assert.ok(Math.max(...sizes) <= MAX_COMPRESSED_BYTES, `the largest is ${Math.max(...sizes)} bytes`);

@@ -38,7 +38,8 @@ describe('the SDK client of a running service', () => {
     const { data, response } = await losesFirstResponse.sessions.create(params).withResponse();
     assert.deepEqual([response.attempts, response.replayed], [2, true]);
     const sessions = await tillway.sessions.list({ clientReferenceId: 'lost-answer' }).toArray();
-    assert.deepEqual(sessions, [data]);
+    const { transfer, ...listed } = data;
+    assert.deepEqual([transfer, sessions], [null, [listed]]);
   });
 
   test('the SDK client of a running service verifies the webhook of a payment, and reads the same event and the payment from the API', async () => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { NOW, idOf } from '../fixtures/checkout-records.ts';
 import { aRecovery } from '../fixtures/store-records.ts';
+import { IS_UNIT_RUN } from '../support/for-all.ts';
 import { MIGRATIONS } from '../../src/store/schema/migrations.ts';
 import { type Reads, type Select, createReads } from '../../src/store/store-reads.ts';
 import type { Row, SqlValue } from '../../src/store/keyset.ts';
@@ -158,13 +159,13 @@ function pagesOf(list: ListName): Page[] {
   return [{ limit: 20 }, { limit: 20, startingAfter: cursor }, { limit: 20, endingBefore: cursor }];
 }
 
-/** Every combination of filters, including none. */
+/** Every combination of filters, including none. The unit run omits combinations of more than three filters. */
 function filterSets(list: ListName): Record<string, string | number>[] {
   const sets = Object.entries<string | number>(FILTERS[list]).reduce<[string, string | number][][]>(
     (all, entry) => [...all, ...all.map((set) => [...set, entry])],
     [[]],
   );
-  const byId = sets.map((set) => Object.fromEntries(set));
+  const byId = sets.filter(({ length }) => !IS_UNIT_RUN || length <= 3).map((set) => Object.fromEntries(set));
   const byAddress = byId.filter(({ customer }) => customer !== undefined);
   return [...byId, ...byAddress.map((set) => ({ ...set, customer: 'a@example.com' }))];
 }
@@ -231,15 +232,17 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
 ];
 
 describe('the cost of a read does not grow with its table', () => {
+  const database = openDatabase();
+  after(() => database.close());
+
   for (const list of LISTS) {
     test(`${list} reads only index ranges for every set of filters`, async () => {
-      for await (const fault of faultsOf(openDatabase(), list)) assert.fail(JSON.stringify(fault));
+      for await (const fault of faultsOf(database, list)) assert.fail(JSON.stringify(fault));
     });
   }
 
   for (const [name, read] of READS) {
     test(`${name} uses an index search`, async () => {
-      const database = openDatabase();
       const statements = await statementsOf(database, read);
       assert.ok(statements.length > 0);
       for (const statement of statements) assert.deepEqual(planFaults(database, statement), [], statement.sql);

@@ -8,6 +8,7 @@ import type { Store } from '../../src/store/store.ts';
 import { DAY, NOW, aPayment, idOf } from '../fixtures/checkout-records.ts';
 import { creationOf, checkoutRecords, withStore, write } from '../fixtures/store-records.ts';
 import { TEST_DATABASE, type TestDatabase, createServiceDatabase, openTestStore, runSql } from '../support/database.ts';
+import { IS_UNIT_RUN } from '../support/for-all.ts';
 
 const APPEND_ONLY = /append-only/;
 const IS_SQLITE = TEST_DATABASE === 'sqlite';
@@ -76,7 +77,7 @@ describe('the journal of the ledger', () => {
   test('the journal has the same order for every page size and direction', async () => {
     const whole = await walk({}, 1000, 'oldest_first');
     assert.equal(whole.length, 9 * 4 + 2);
-    for (const limit of [1, 3, 7]) {
+    for (const limit of IS_UNIT_RUN ? [3] : [1, 3, 7]) {
       assert.deepEqual(await walk({}, limit, 'oldest_first'), whole);
       assert.deepEqual((await walk({}, limit, 'newest_first')).toReversed(), whole);
     }
