@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { HDKey } from 'viem/accounts';
+import { DEMO_XPUB as XPUB } from '../../examples/chain/local-chain.ts';
 import { readConfig } from '../../src/config.ts';
 import type { WalletAddresses } from '../../src/operations/providers/wallet-addresses.ts';
 import type { CheckResult } from '../../src/providers/provider.ts';
@@ -9,12 +10,13 @@ import { createWallet } from '../../src/providers/evm-wallet.ts';
 import { localProviders } from '../../src/service/connect-providers.ts';
 import { examineDatabase, migrateDatabase, openStore } from '../../src/store/open.ts';
 import { type Chain, startChain } from '../support/chain.ts';
-import { settingsOf } from '../support/database.ts';
+import { runSql, settingsOf } from '../support/database.ts';
 import { type RpcProxy, down, otherChain, startRpcProxy } from '../support/rpc-proxy.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
 import { createSession } from '../simulator/buyer.ts';
-import { XPUB, poll, startTransfer, usdcVariables } from '../providers/usdc-stage.ts';
+import { usdcVariables } from '../support/usdc-service.ts';
+import { poll, startTransfer } from '../providers/usdc-stage.ts';
 import { runOn, runWith } from './terminal.ts';
 
 const wallet = createWallet(XPUB);
@@ -32,11 +34,14 @@ after(async () => {
   for (const each of [on, ...proxies, chain]) await each[Symbol.asyncDispose]();
 });
 
-const variables = (): Record<string, string> => usdcVariables(chain, ...proxies.map(({ url }) => url));
+const variables = (): Record<string, string> =>
+  usdcVariables(
+    chain.token,
+    proxies.map(({ url }) => url),
+  );
 
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const opening = { clock: { now: Date.now }, random: Math.random, log, onFatal: assert.ifError };
-const open = () => openStore(settingsOf(on.databaseUrl), opening);
 
 /** Runs a command with the settings of the service, in its database. */
 async function run(line: string, changed: Record<string, string> = {}) {
@@ -48,7 +53,7 @@ async function run(line: string, changed: Record<string, string> = {}) {
       name: 'the database',
       examine: () => examineDatabase(settings),
       migrate: () => migrateDatabase(settings, log),
-      open,
+      open: () => openStore(settings, opening),
       secrets: () => Promise.reject(new Error('no secrets')),
     }),
   };
@@ -132,13 +137,11 @@ describe('tillway doctor with addresses', () => {
   test('the stored addresses are derived again from the configured key', async () => {
     assert.deepEqual(await derivation(), [0, [['ok', []]]]);
     const stored = wallet.address(1);
-    const store = await open();
-    const sql = 'UPDATE chain_addresses SET address = ?2 WHERE address = ?1';
-    const rename = (from: string, to: string) => store.database.write([{ sql, params: [from, to] }], '');
+    const rename = (from: string, to: string) =>
+      runSql(on.databaseUrl, `UPDATE chain_addresses SET address = '${to}' WHERE address = '${from}'`);
     await rename(stored, wallet.address(9));
     const [code, found] = await derivation();
     await rename(wallet.address(9), stored);
-    await store.close();
     assert.deepEqual([code, found], [1, [['broken', [`${wallet.fingerprint} 1 ${wallet.address(9)}`]]]]);
   });
 

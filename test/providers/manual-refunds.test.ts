@@ -15,7 +15,8 @@ import { type RpcProxy, down, hide, startRpcProxy } from '../support/rpc-proxy.t
 import { type TestService, call, startTestService } from '../support/service.ts';
 import { assertSound } from '../support/sound.ts';
 import { suiteService } from '../support/suite.ts';
-import { CENT, paidTwice, poll, transferred, usdcVariables } from './usdc-stage.ts';
+import { usdcVariables } from '../support/usdc-service.ts';
+import { CENT, paidTwice, poll, transferred } from './usdc-stage.ts';
 
 const UNKNOWN_HASH = `0x${'12'.repeat(32)}`;
 
@@ -27,7 +28,10 @@ let beside: TestService;
 before(async () => {
   chain = await startChain();
   proxies = [await startRpcProxy(chain.url), await startRpcProxy(chain.url)];
-  const variables = usdcVariables(chain, ...proxies.map(({ url }) => url));
+  const variables = usdcVariables(
+    chain.token,
+    proxies.map(({ url }) => url),
+  );
   on = await startTestService({ variables });
   beside = await startTestService({ variables, beside: on });
   await poll(on);

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import type { Address } from 'viem';
-import { DEMO_XPUB } from '../../examples/chain/local-chain.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import { chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
 import { createSession, start } from '../simulator/buyer.ts';
@@ -8,17 +7,9 @@ import type { Chain } from '../support/chain.ts';
 import { paymentsOf } from '../support/gateway.ts';
 import type { TestService } from '../support/service.ts';
 
-/** The public key of the addresses. */
-export const XPUB = DEMO_XPUB;
-/** Instance of the settings of {@link usdcVariables}. */
-export const USDC = 'local';
 /** Units of a cent. */
 export const CENT = 10_000n;
 const POLL_MS = 4000;
-
-export function usdcVariables({ token }: Pick<Chain, 'token'>, ...urls: string[]) {
-  return { USDC_XPUB: XPUB, USDC_CHAIN: 'local', USDC_RPC_URLS: urls.join(','), USDC_TOKEN: token };
-}
 
 /** Runs the due work of a service after the next poll of the chain. */
 export function poll(on: TestService): Promise<void> {
