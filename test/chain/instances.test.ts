@@ -6,6 +6,7 @@ import { openStore } from '../../src/store/open.ts';
 import { inLanes } from '../faults/requests.ts';
 import { STORE_OPTIONS, createServiceDatabase, queryRows } from '../support/database.ts';
 import { startTestService } from '../support/service.ts';
+import { KILLED_WATCHER } from './kill-watcher.ts';
 import { MINUTE, startWatched } from './watched-stage.ts';
 
 const PAID = ['paid', 'settled'];
@@ -101,5 +102,10 @@ describe('two instances of the service with one wallet', () => {
       [...on.logged, ...other.logged].filter((line) => /"level":[56]0/.test(line)),
       [],
     );
+  });
+
+  it('two `kill -9` of the process that polls lose no payment and count none twice', async () => {
+    const { problems } = await KILLED_WATCHER.run({ cycles: 2, injected: false });
+    assert.deepEqual(problems, []);
   });
 });

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { KILLED_WATCHER } from '../chain/kill-watcher.ts';
 import { CHAIN_HISTORIES } from '../chain/real-histories.ts';
 import { CHAIN_WORLDS } from '../chain/worlds.ts';
 import { startFuzzedService } from './fuzzed-service.ts';
@@ -34,6 +35,7 @@ export const CAMPAIGNS: Readonly<Record<string, Scenario>> = {
     },
   },
   'chain-histories': CHAIN_HISTORIES,
+  'chain-kills': KILLED_WATCHER,
   'chain-worlds': CHAIN_WORLDS,
   'stripe-forgeries': STRIPE_FORGERIES,
   'stripe-handoffs': STRIPE_HANDOFFS,

@@ -134,6 +134,8 @@ export function urlThroughProxy(proxyPort: number, databaseUrl: string): string 
 
 /** A PostgreSQL database and the instances that share it. `await using` kills the instances and removes the database. */
 export interface SharedDatabase extends AsyncDisposable {
+  /** Value of `DATABASE_URL`. */
+  url: string;
   settings: DatabaseSettings;
   /** Runs SQL and returns the rows. */
   query(sql: string, params?: unknown[]): Promise<Record<string, unknown>[]>;
@@ -147,6 +149,7 @@ export async function createSharedDatabase(): Promise<SharedDatabase> {
   const name = new URL(database.url).pathname.slice(1);
   const owned = stack.move();
   return {
+    url: database.url,
     settings: database.settings,
     query: (sql, params) => postgres.query(name, sql, params),
     async start(fault, variables) {
