@@ -45,7 +45,7 @@ export interface Quorum {
   receipt(txHash: string, agreeing: readonly AnsweringNode[]): Promise<Receipt | null>;
   /** True if a quorum of nodes, at least `blocks` blocks deep, reports the transfer in the same block. */
   confirms(transfer: TransferLog, heads: readonly AnsweringNode[], blocks: number): Promise<boolean>;
-  /** The highest balances that the nodes report, in the order of `addresses`. */
+  /** For each address, the highest balance that a quorum of the nodes reports or exceeds. */
   balances(agreeing: readonly AnsweringNode[], addresses: readonly string[]): Promise<number[]>;
 }
 
@@ -122,8 +122,11 @@ export function createQuorum({ label }: Chain, nodes: readonly ChainNode[], quor
       }
     },
     async balances(agreeing, addresses) {
-      const answers = await answersOf(agreeing, ({ node }) => node.balances(addresses), 1);
-      return addresses.map((_, index) => Math.max(...answers.map((balances) => balances[index]!)));
+      const answers = await answersOf(agreeing, ({ node }) => node.balances(addresses));
+      return addresses.map((_, index) => {
+        const balances = answers.map((answer) => answer[index]!);
+        return balances.toSorted((a, b) => b - a)[quorum - 1]!;
+      });
     },
   };
 }

@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type { Address } from 'viem';
+import { CHAINS } from '../../src/providers/evm-chains.ts';
+import { createQuorum } from '../../src/providers/evm-quorum.ts';
+import type { ChainNode } from '../../src/providers/evm-rpc.ts';
 import { type Fault, down, empty, forge, garbage, hide, throttle } from '../support/rpc-proxy.ts';
 import { DAY, HOUR, MINUTE, TIMEOUT, type WatchedService, merchantHas, startWatched } from './watched-stage.ts';
 
@@ -99,6 +102,20 @@ describe('nodes that contradict each other', () => {
     await on.pass(TIMEOUT);
     await polls(1);
     assert.deepEqual(await state(session), ['paid', 'settled']);
+  });
+});
+
+describe('balances of addresses', () => {
+  it('count only as far as a quorum reports them, so that one node cannot make the service read addresses again', async () => {
+    const block = { number: 1, hash: '0x1' };
+    const reporting = (units: number) => {
+      const node = { name: `${units}`, balances: async () => [units] } as Partial<ChainNode> as ChainNode;
+      return { node, latest: block, final: block };
+    };
+    const { balances } = createQuorum(CHAINS.get('local')!, [], 2);
+    assert.deepEqual(await balances([5, 900, 5].map(reporting), ['0xA']), [5]);
+    // Two of the nodes have a transfer that the third one lacks.
+    assert.deepEqual(await balances([5, 7, 9].map(reporting), ['0xA']), [7]);
   });
 });
 
