@@ -10,6 +10,7 @@ import { type UsdcService, startUsdcService, usdcVariables } from '../support/us
 // Random histories of payments on a real chain, whose last blocks are replaced again and again.
 
 const BATCH = 50;
+const PER_CHAIN = 200;
 const STEPS = 14;
 const FINALITY_BLOCKS = 30;
 const FAST_BLOCKS = 12;
@@ -41,9 +42,20 @@ export const CHAIN_HISTORIES: Scenario = {
   run: ({ cycles, injected }) => runRealHistories(cycles, Math.floor(performance.now() * 1000), injected),
 };
 
-/** Plays `count` histories, in batches on one service and chain. */
-export async function runRealHistories(count: number, seed: number, isFaulty: boolean): Promise<FaultReport> {
+/** Plays `count` histories. The chain keeps the states of a limited number of blocks, so each chain serves some batches only. */
+async function runRealHistories(count: number, seed: number, isFaulty: boolean): Promise<FaultReport> {
   const problems = createProblems();
+  let reorganizations = 0;
+  for (let first = 0; first < count; first += PER_CHAIN) {
+    const played = await playOnChain(Math.min(PER_CHAIN, count - first), seed + first, isFaulty);
+    reorganizations += played.reorganizations;
+    problems.add(...played.problems.map((problem) => `seed ${seed + first}, ${problem}`));
+  }
+  return { cycles: count, load: `${reorganizations} reorganizations`, problems: problems.list() };
+}
+
+async function playOnChain(count: number, seed: number, isFaulty: boolean) {
+  const problems: string[] = [];
   let reorganizations = 0;
   let node: RpcProxy | undefined;
   await using usdc = await startUsdcService(
@@ -62,10 +74,10 @@ export async function runRealHistories(count: number, seed: number, isFaulty: bo
     const random = createSeededRandom(seed, batch);
     const found = await playBatch(usdc, random, Math.min(BATCH, count - batch * BATCH));
     reorganizations += found.reorganizations;
-    problems.add(...found.problems.map((problem) => `seed ${seed}, batch ${batch}: ${problem}`));
+    problems.push(...found.problems.map((problem) => `batch ${batch}: ${problem}`));
   }
-  if (!isFaulty) problems.add(...(await brokenInvariants(settingsOf(usdc.on.databaseUrl))));
-  return { cycles: count, load: `${reorganizations} reorganizations`, problems: problems.list() };
+  if (!isFaulty) problems.push(...(await brokenInvariants(settingsOf(usdc.on.databaseUrl))));
+  return { reorganizations, problems };
 }
 
 async function playBatch(usdc: UsdcService, random: SeededRandom, size: number) {

@@ -122,7 +122,7 @@ export const CHAIN_WORLDS: Scenario = {
   name: 'random histories of a chain in memory, with reorganizations, crashes and faulty nodes',
   injected: 'a watcher that commits the position before the transfers',
   cycles: 1,
-  injectedCycles: 1,
+  injectedCycles: 20,
   async run({ cycles, injected }) {
     const seed = Math.floor(performance.now() * 1000);
     const mutant = injected ? MUTANTS[3]!.mutant : undefined;
