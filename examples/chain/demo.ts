@@ -75,7 +75,7 @@ Address   ${transfer.address}, for 19.99 USDC
 ${renderUnicodeCompact(transfer.address)}
 Open the checkout in a browser, and pay it in another terminal:
 
-  node examples/chain/pay.ts ${checkoutUrl}
+  npm run pay:chain -- ${checkoutUrl}
 
   --part 5   pays only 5.00; the same command without it pays the rest
   --over 1   pays 1.00 too much

@@ -1,3 +1,4 @@
+import { assetAmount } from '../domain/money.ts';
 import type { Session } from '../domain/records.ts';
 import { type Html, html } from '../html/html.ts';
 import type { Shop } from './checkout-layout.ts';
@@ -32,7 +33,7 @@ export function renderTransferPage(shop: Shop, session: Session, state: State, n
 function renderSeen({ received, decimals, asset, network: { label }, confirmation }: Transfer): Html {
   const { blocks, words } = confirmation;
   return html`${heading('Your payment was seen', { icon: 'clock', mood: 'calm' })}
-    ${introduction(`${amountText(received, decimals)} ${asset} has arrived on ${label}. You may close this page.`)}
+    ${introduction(`${assetAmount(received, decimals)} ${asset} has arrived on ${label}. You may close this page.`)}
     <p>
       ${
         blocks === null
@@ -45,8 +46,8 @@ function renderSeen({ received, decimals, asset, network: { label }, confirmatio
 function renderInstructions(transfer: Transfer): Html {
   const { network, asset, decimals, address, missing, received, isConfirming, secondsLeft } = transfer;
   const { label } = network;
-  const amount = amountText(missing, decimals);
-  const arrived = `${amountText(received, decimals)} ${asset} ${isConfirming ? 'was seen' : 'has arrived'}`;
+  const amount = assetAmount(missing, decimals);
+  const arrived = `${assetAmount(received, decimals)} ${asset} ${isConfirming ? 'was seen' : 'has arrived'}`;
   const isSoon = secondsLeft < SOON_SECONDS;
   return html`${heading(received > 0 ? `Send ${amount} ${asset} more` : `Send ${amount} ${asset}`)}
     ${introduction(received > 0 ? `${arrived}, send ${amount} more to the same address.` : `From your own wallet, or from an exchange.`)}
@@ -73,7 +74,7 @@ function row(term: string, detail: Html, look: 'large' | 'reference' | 'time' | 
 function renderWalletButton({ network, asset, token, decimals, address, missing }: Transfer): Html {
   const word = (digits: string) => digits.toLowerCase().padStart(WORD_DIGITS, '0');
   const call = `${TRANSFER}${word(address.slice(2))}${word(missing.toString(16))}`;
-  const label = `Pay ${amountText(missing, decimals)} ${asset} with your wallet`;
+  const label = `Pay ${assetAmount(missing, decimals)} ${asset} with your wallet`;
   return html`<div data-wallet hidden>
     <button
       type="button"
@@ -99,16 +100,11 @@ function renderRequest({ network, asset, token, decimals, address, missing }: Tr
     <summary>My wallet reads payment requests</summary>
     <p class="small">
       This code also holds the token and the amount. Use it only if your wallet then shows
-      ${amountText(missing, decimals)} ${asset} to the address above.
+      ${assetAmount(missing, decimals)} ${asset} to the address above.
     </p>
     ${qrCode(request, 'QR code of the payment request')}
     <p class="center"><a class="plain" href="${request}">Open the request in a wallet</a></p>
   </details>`;
-}
-
-/** An amount of the asset with at least two decimals, without separators, as wallets accept it. */
-function amountText(units: number, decimals: number): string {
-  return (units / 10 ** decimals).toFixed(decimals).replace(/(\.\d\d\d*?)0+$/, '$1');
 }
 
 function timeText(seconds: number): string {

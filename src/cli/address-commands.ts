@@ -1,4 +1,5 @@
-import { type Command } from 'commander';
+import type { Command } from 'commander';
+import { assetAmount } from '../domain/money.ts';
 import type { WalletAddress, WalletAddresses } from '../operations/providers/wallet-addresses.ts';
 import { type CommandContext, CommandError, type Paint, describedCommand, ownOptions } from './command-context.ts';
 import type { LocalCommands } from './local-commands.ts';
@@ -108,8 +109,6 @@ async function answered<Answer>(asked: Promise<Answer>): Promise<Answer> {
   }
 }
 
-/** Exact amount of `units`, millionths of a USDC, with at least two decimals. */
 function usdcOf(units: number): string {
-  const text = (units / 1e6).toFixed(6).replace(/0{1,4}$/, '');
-  return `${text} USDC`;
+  return `${assetAmount(units, 6)} USDC`;
 }

@@ -38,6 +38,11 @@ export function formatUsd(cents: Cents): string {
   return `$${dollars}.${String(part).padStart(2, '0')}`;
 }
 
+/** Amount of an asset in units of 10^-`decimals`, with at least two decimals and without separators: 5000000 is "5.00". */
+export function assetAmount(units: number, decimals: number): string {
+  return (units / 10 ** decimals).toFixed(decimals).replace(/(\.\d\d\d*?)0+$/, '$1');
+}
+
 /** `cents` times `rate`, rounded half up to a whole cent, in integers only. */
 export function shareOf(cents: Cents, rate: RatePpm): Cents {
   const scaled = cents * rate + PPM / 2;

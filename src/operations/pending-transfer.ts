@@ -19,7 +19,7 @@ export async function pendingTransfer(
 
 type Reading = Pick<Deps, 'providers' | 'store'>;
 
-/** The same by the id of the session. */
+/** The transfer that the session with this id waits for, or null. */
 export async function transferOfSession(deps: Reading, sessionId: string): Promise<PendingTransfer | null> {
   const checkout = await deps.store.checkout(sessionId);
   return checkout ? pendingTransfer(deps, checkout) : null;

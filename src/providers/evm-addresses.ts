@@ -1,5 +1,5 @@
 import type { AdapterContext } from './all.ts';
-import { createNode } from './evm-rpc.ts';
+import { createNode, pagesOf } from './evm-rpc.ts';
 import { type EvmSettings, chainOf } from './evm-settings.ts';
 import { createWallet } from './evm-wallet.ts';
 import type { AddressBook } from './provider.ts';
@@ -31,9 +31,7 @@ export function createAddressBook(settings: EvmSettings, { now }: Pick<AdapterCo
     address: wallet.address,
     async balances(addresses) {
       const found: number[] = [];
-      for (let from = 0; from < addresses.length; from += PAGE) {
-        found.push(...(await balancesOf(addresses.slice(from, from + PAGE))));
-      }
+      for (const page of pagesOf(addresses, PAGE)) found.push(...(await balancesOf(page)));
       return found;
     },
   };

@@ -1,16 +1,15 @@
 import type { Instant } from '../domain/records.ts';
 import type { Chain } from './evm-chains.ts';
 import type { Block, ChainNode } from './evm-rpc.ts';
-import type { AddressStore } from './evm-store.ts';
-import type { Wallet } from './evm-wallet.ts';
+import type { ChainCursor } from './evm-store.ts';
 import { standbyReason } from './evm-verdicts.ts';
+import { LOOK_AHEAD, type WalletStore } from './evm-wallet-store.ts';
+import type { Wallet } from './evm-wallet.ts';
 import type { CheckResult, Finding } from './provider.ts';
 
 /** Largest difference between the newest blocks of the nodes. */
 const MAX_LAG = 10;
 const LOG_BLOCKS = 100;
-/** Addresses after the counter whose balance must be 0. */
-const LOOK_AHEAD = 20;
 
 interface CheckedInstance {
   id: string;
@@ -18,15 +17,17 @@ interface CheckedInstance {
   quorum: number;
   nodes: readonly ChainNode[];
   wallet: Wallet;
+  /** The position of the watcher; undefined before its first poll, and for a check without a service. */
+  cursor(): Promise<ChainCursor | undefined>;
   /** Undefined for a check without a service. */
-  store: AddressStore | undefined;
+  store: WalletStore | undefined;
   now(): Instant;
 }
 
 /** Checks whether an instance can take payments: the nodes, the chain, the token, and the counter of addresses. */
 export async function checkEvm(instance: CheckedInstance): Promise<CheckResult> {
-  const { id, chain, quorum, nodes, wallet, store, now } = instance;
-  const reason = standbyReason(await store?.cursor(), now());
+  const { id, chain, quorum, nodes, wallet, cursor, store, now } = instance;
+  const reason = standbyReason(await cursor(), now());
   if (reason !== undefined)
     return { ready: false, findings: [{ level: 'error', message: reason, todo: 'Check the nodes.' }] };
   const checked = await Promise.all(nodes.map((node) => checkNode(node, chain, wallet)));
@@ -89,10 +90,10 @@ async function counterFindings(
   id: string,
   node: ChainNode,
   wallet: Wallet,
-  store: AddressStore | undefined,
+  store: WalletStore | undefined,
 ): Promise<Finding[]> {
   if (!store) return [];
-  const next = await store.nextIndex();
+  const { nextIndex: next } = await store.counter();
   const balances = await node.balances(Array.from({ length: LOOK_AHEAD }, (_, ahead) => wallet.address(next + ahead)));
   const used = balances.findLastIndex((units) => units > 0);
   if (used === -1) return [];

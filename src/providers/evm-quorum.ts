@@ -50,19 +50,18 @@ export interface Quorum {
 }
 
 export function createQuorum({ label }: Chain, nodes: readonly ChainNode[], quorum: number): Quorum {
-  /** The answers of the nodes that answer; at least `least` of them. */
+  /** The answers of the nodes that answer, at least as many as the quorum. */
   async function answersOf<Item, Answer>(
     items: readonly Item[],
     ask: (item: Item) => Promise<Answer>,
-    least = quorum,
   ): Promise<Answer[]> {
     const settled = await Promise.allSettled(items.map(ask));
     const answers = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-    if (answers.length >= least) return answers;
+    if (answers.length >= quorum) return answers;
     const failed = settled.flatMap((one) => (one.status === 'rejected' ? [(one.reason as Error).message] : []));
     const reasons = failed.length === 0 ? '' : `: ${failed.join('; ')}`;
     throw new ChainProblem(
-      `${answers.length} of ${nodes.length} nodes of ${label} answer, and ${least} must answer${reasons}`,
+      `${answers.length} of ${nodes.length} nodes of ${label} answer, and ${quorum} must answer${reasons}`,
     );
   }
 

@@ -143,10 +143,7 @@ export function createNode({ url, chainId, token, now }: NodeOptions): ChainNode
       topics: [TRANSFER_TOPIC, null, [...recipients.keys()]],
     };
     const required = known ?? { number: to };
-    const [logs, last] = await callAll([
-      { method: 'eth_getLogs', params: [filter] },
-      { method: 'eth_getBlockByNumber', params: [hex(required.number), false] },
-    ]);
+    const [logs, last] = await callAll([{ method: 'eth_getLogs', params: [filter] }, blockCall(hex(required.number))]);
     // A node that lacks the last block would answer with an empty list instead of an error.
     requireBlock(last, required);
     const found = read(z.array(log), logs, 'eth_getLogs').map((one): TransferLog => {
@@ -189,15 +186,15 @@ export function createNode({ url, chainId, token, now }: NodeOptions): ChainNode
     async heads() {
       const [served, latest, final] = await callAll([
         { method: 'eth_chainId', params: [] },
-        { method: 'eth_getBlockByNumber', params: ['latest', false] },
-        { method: 'eth_getBlockByNumber', params: ['finalized', false] },
+        blockCall('latest'),
+        blockCall('finalized'),
       ]);
       const id = read(quantity, served, 'eth_chainId');
       if (id !== chainId) throw new Error(`${host} serves chain ${id} instead of ${chainId}`);
       return { latest: read(block, latest, 'the latest block'), final: read(block, final, 'the finalized block') };
     },
     async blockHash(number) {
-      const [found] = await callAll([{ method: 'eth_getBlockByNumber', params: [hex(number), false] }]);
+      const [found] = await callAll([blockCall(hex(number))]);
       return read(block, found, `block ${number}`).hash;
     },
     async transfers(from, to, addresses, known) {
@@ -207,7 +204,7 @@ export function createNode({ url, chainId, token, now }: NodeOptions): ChainNode
     async receipt(txHash, known) {
       const [found, last] = await callAll([
         { method: 'eth_getTransactionReceipt', params: [txHash] },
-        ...(known ? [{ method: 'eth_getBlockByNumber', params: [hex(known.number), false] }] : []),
+        ...(known ? [blockCall(hex(known.number))] : []),
       ]);
       if (known) requireBlock(last, known);
       const included = found === null ? undefined : read(receipt, found, 'eth_getTransactionReceipt');
@@ -244,6 +241,10 @@ function call(to: string, data: string): Call {
   return { method: 'eth_call', params: [{ to, data }, 'latest'] };
 }
 
+function blockCall(block: string): Call {
+  return { method: 'eth_getBlockByNumber', params: [block, false] };
+}
+
 function hex(number: number): string {
   return `0x${number.toString(16)}`;
 }
@@ -259,7 +260,7 @@ function symbolOf(data: string): string {
   return bytes.subarray(64, 64 + length).toString('utf8');
 }
 
-function pagesOf<Item>(items: readonly Item[], size: number): Item[][] {
+export function pagesOf<Item>(items: readonly Item[], size: number): Item[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, page) =>
     items.slice(page * size, (page + 1) * size),
   );

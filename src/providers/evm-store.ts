@@ -227,7 +227,6 @@ export interface AddressStore {
   close(paymentId: string): Promise<void>;
   /** True for an address of any payment; `address` has small letters. */
   isOwn(address: string): Promise<boolean>;
-  nextIndex(): Promise<number>;
 }
 
 export const CREATE_WALLET =
@@ -247,7 +246,6 @@ const SELECT_ADDRESS = 'SELECT * FROM chain_addresses WHERE payment_id = ?1';
 const SELECT_TRANSFERS =
   'SELECT * FROM chain_transfers WHERE address = ?1 AND provider = ?2 ORDER BY block_number, log_index';
 const SELECT_OWN = 'SELECT 1 FROM chain_addresses WHERE LOWER(address) = ?1';
-const SELECT_NEXT_INDEX = 'SELECT next_index FROM chain_wallets WHERE wallet = ?1';
 
 export function createAddressStore({ select, write }: Database, provider: string, wallet: string): AddressStore {
   return {
@@ -270,7 +268,6 @@ export function createAddressStore({ select, write }: Database, provider: string
       await write([{ sql: CLOSE_ADDRESS, params: [paymentId] }], paymentId);
     },
     isOwn: async (address) => (await select(SELECT_OWN, address)).length > 0,
-    nextIndex: async () => ((await select(SELECT_NEXT_INDEX, wallet))[0]?.['next_index'] as number | undefined) ?? 0,
   };
 }
 

@@ -10,12 +10,13 @@ import { createNode } from './evm-rpc.ts';
 import { type EvmSettings, chainOf, confirmRulesOf, quorumOf } from './evm-settings.ts';
 import { type AddressStore, type WatchedAddress, createAddressStore, createWatchStore } from './evm-store.ts';
 import { UNITS_PER_CENT, hotAfter, isBehind, sumsOf, usdc } from './evm-verdicts.ts';
+import { createWalletStore } from './evm-wallet-store.ts';
 import { createWallet } from './evm-wallet.ts';
 import { createChainWatch } from './evm-watch.ts';
 import type { KnownPayment, Provider, TransferInstructions } from './provider.ts';
 
 const MINUTE_MS = 60_000;
-/** A payment does not time out in this time before its time-out while the chain cannot be read. */
+/** Time before a time-out in which an inquiry moves the time-out if the chain cannot be read. */
 const LAST_MINUTE_MS = MINUTE_MS;
 
 /** Adapter for USDC on a chain. Each payment has an address of its own, and the transfers to it are the only reports about money. */
@@ -56,10 +57,6 @@ export function createEvmUsdc(
     const address = wallet.address(found.row.addressIndex);
     await addresses().name(paymentId, address);
     return { ...found, row: { ...found.row, address } };
-  }
-
-  function isFast({ dueUnits }: { dueUnits: number }): boolean {
-    return dueUnits <= confirm.fastUpToUnits;
   }
 
   return {
@@ -117,9 +114,10 @@ export function createEvmUsdc(
         units: row.dueUnits,
         received: final + fast + seen,
         isConfirming: final + fast + seen > Math.max(final, row.reportedUnits),
-        confirmation: isFast(row)
-          ? { blocks, words: `${blocks} blocks` }
-          : { blocks: null, words: chain.finality.words },
+        confirmation:
+          row.dueUnits <= confirm.fastUpToUnits
+            ? { blocks, words: `${blocks} blocks` }
+            : { blocks: null, words: chain.finality.words },
       };
     },
 
@@ -143,7 +141,17 @@ export function createEvmUsdc(
 
     ...(watch && { watch }),
 
-    check: () => checkEvm({ id, chain, quorum: quorumOf(settings), nodes, wallet, store, now }),
+    check: () =>
+      checkEvm({
+        id,
+        chain,
+        quorum: quorumOf(settings),
+        nodes,
+        wallet,
+        cursor: async () => store?.cursor(),
+        store: database && createWalletStore(database, fingerprint),
+        now,
+      }),
   };
 
   /** Index of the log of a final transfer of at least `least` units to others, on which a quorum of nodes agrees. */

@@ -1,4 +1,4 @@
-import { NO_DETAILS, type PaymentState, type ProviderAmount, amountInCents } from '../domain/provider-report.ts';
+import { NO_DETAILS, type ProviderAmount, type ProviderReport, amountInCents } from '../domain/provider-report.ts';
 import type { Instant } from '../domain/records.ts';
 import type { Chain } from './evm-chains.ts';
 import type { ChainAddress, ChainCursor, ChainTransfer, WatchedAddress } from './evm-store.ts';
@@ -100,8 +100,7 @@ export function nextVerdict(
     const txHash = completing(counted, reported);
     const report = { ...NO_DETAILS, state: 'paid' as const, received: usdc(reported), txHash };
     const acceptsShortfall = reported < due && reported >= due - confirm.toleranceUnits;
-    const about = { about: 'payment', ref: { paymentId: row.paymentId } } as const;
-    return { ...about, report, eventId: eventId(reported), acceptsShortfall };
+    return { ...paymentSignal(row, report), eventId: eventId(reported), acceptsShortfall };
   }
 
   /** Report that money was seen, once for each new sum, and again before the expected time passes. */
@@ -114,9 +113,8 @@ export function nextVerdict(
     if (sum === row.announcedUnits && !isLate) return undefined;
     const expectedBy = now + minutes * MINUTE_MS;
     const report = { ...NO_DETAILS, state: 'processing' as const, expectedBy };
-    const signal = { about: 'payment', ref: { paymentId: row.paymentId }, report } as const;
     return {
-      signal: { ...signal, eventId: eventId(`seen_${sum}_${expectedBy}`) },
+      signal: { ...paymentSignal(row, report), eventId: eventId(`seen_${sum}_${expectedBy}`) },
       after: { ...row, announcedUnits: sum, expectedBy, hotUntil: Math.max(row.hotUntil, hotAfter(expectedBy)) },
     };
   }
@@ -139,9 +137,12 @@ export function hotAfter(end: Instant): Instant {
 export function strayOf(row: ChainAddress, transfer: ChainTransfer, chain: Chain): WatchedSignal {
   const { txHash, logIndex, units } = transfer;
   const received = { ...usdc(units), currency: `USDC/${chain.name}` };
-  const report = { ...NO_DETAILS, state: 'paid' as PaymentState, received, txHash };
-  const eventId = `chain_${chain.chainId}_${txHash}_${logIndex}`;
-  return { about: 'payment', ref: { paymentId: row.paymentId }, report, eventId };
+  const report = { ...NO_DETAILS, state: 'paid' as const, received, txHash };
+  return { ...paymentSignal(row, report), eventId: `chain_${chain.chainId}_${txHash}_${logIndex}` };
+}
+
+function paymentSignal({ paymentId }: ChainAddress, report: ProviderReport) {
+  return { about: 'payment', ref: { paymentId }, report } as const;
 }
 
 export function usdc(units: number): ProviderAmount {

@@ -1,6 +1,9 @@
 import type { Database } from '../store/database.ts';
 import { CREATE_WALLET } from './evm-store.ts';
 
+/** Addresses after the counter whose balances are read too. Money on them shows that the database is older than the chain. */
+export const LOOK_AHEAD = 20;
+
 /** An address that was given out. */
 interface GivenAddress {
   addressIndex: number;

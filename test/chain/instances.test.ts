@@ -1,11 +1,13 @@
 // @run on=postgres needs=process
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type AddressStore, createAddressStore } from '../../src/providers/evm-store.ts';
-import { openStore } from '../../src/store/open.ts';
+import type { Payment } from '../../src/domain/records.ts';
+import type { HandoffResult } from '../../src/providers/provider.ts';
 import { inLanes } from '../faults/requests.ts';
-import { STORE_OPTIONS, createServiceDatabase, queryRows } from '../support/database.ts';
-import { startTestService } from '../support/service.ts';
+import { aPayment, aSession, idOf } from '../fixtures/checkout-records.ts';
+import { queryRows } from '../support/database.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+import { startUsdcService, usdcVariables } from '../support/usdc-service.ts';
 import { KILLED_WATCHER } from './kill-watcher.ts';
 import { MINUTE, startWatched } from './watched-stage.ts';
 
@@ -13,54 +15,40 @@ const PAID = ['paid', 'settled'];
 const HANDOFFS = 1000;
 /** Concurrent handoffs of each instance. */
 const WIDTH = 100;
-const ROW = {
-  wallet: 'wallet',
-  provider: 'local',
-  dueUnits: 1,
-  created: 0,
-  createdBlock: 0,
-  hotUntil: 0,
-  checkAt: null,
-  closed: false,
-  announcedUnits: 0,
-  expectedBy: null,
-  reportedUnits: 0,
-  fastBlock: null,
-  reversedUnits: 0,
-  reversalRevision: 0,
-  unsent: null,
-  settled: false,
-};
+function handOff({ service, clock }: TestService, number: number): Promise<HandoffResult> {
+  const route: Payment['route'] = { ...aPayment().route, network: 'local', provider: 'local' };
+  const payment = aPayment({ id: idOf('pay', number), route, timeoutAt: clock.now() });
+  const others = { returnUrl: '', cancelUrl: '', callbackUrl: '', merchant: '', timeoutMs: 5000 };
+  return service.deps.providers.get('local')!.handoff({ session: aSession(), payment, ...others });
+}
 
 describe('two instances of the service with one wallet', () => {
-  it('give 2,000 concurrent payments the indexes from 0 to 1999, each to one', async () => {
-    await using database = await createServiceDatabase();
-    const opened = [
-      await openStore(database.settings, STORE_OPTIONS),
-      await openStore(database.settings, STORE_OPTIONS),
-    ];
-    const [one, other] = opened.map((store) => createAddressStore(store.database, 'local', 'wallet')) as [
-      AddressStore,
-      AddressStore,
-    ];
-    const take = (store: AddressStore, id: string) => store.takeIndex({ ...ROW, paymentId: id });
+  it('with 1,000 concurrent handoffs each take the indexes from 0 to 1999, each for one payment', async () => {
+    await using usdc = await startUsdcService();
+    const { on: one, chain } = usdc;
+    await using other = await startTestService({ beside: one, variables: usdcVariables(chain.token, [chain.url]) });
     const ids = Array.from({ length: HANDOFFS }, (_, index) => index);
+    const references = new Set<string>();
+    async function take(on: TestService, number: number): Promise<void> {
+      const result = await handOff(on, number);
+      assert.equal(result.outcome, 'accepted');
+      references.add(result.reference);
+    }
     await Promise.all([
-      inLanes(WIDTH, ids, (index) => take(one, `pay_one_${index}`)),
+      inLanes(WIDTH, ids, (index) => take(one, index)),
       inLanes(WIDTH, ids, async (index) => {
-        await take(other, `pay_other_${index}`);
-        // Both instances handle this payment, as after a timeout.
-        if (index % 10 === 0) await take(other, `pay_one_${index}`);
+        await take(other, HANDOFFS + index);
+        // Both instances hand over this payment, as after a timeout.
+        if (index % 10 === 0) await take(other, index);
       }),
     ]);
-    const rows = await queryRows(database.url, 'SELECT address_index FROM chain_addresses');
+    const rows = await queryRows(one.databaseUrl, 'SELECT address_index FROM chain_addresses');
     const indexes = rows.map((row) => Number(row['address_index'])).toSorted((a, b) => a - b);
     assert.deepEqual(
       indexes,
       Array.from({ length: 2 * HANDOFFS }, (_, index) => index),
     );
-    assert.equal(await one.nextIndex(), 2 * HANDOFFS);
-    for (const store of opened) await store.close();
+    assert.equal(references.size, 2 * HANDOFFS);
   });
 
   it('one polls; when it stops, the other takes over after the lease and misses nothing', async () => {

@@ -1,11 +1,9 @@
 import { GatewayError } from '../../domain/gateway-error.ts';
-import type { WalletStore } from '../../providers/evm-wallet-store.ts';
+import { LOOK_AHEAD, type WalletStore } from '../../providers/evm-wallet-store.ts';
 import type { AddressBook } from '../../providers/provider.ts';
 
 /** Largest number of indexes that one call skips. A skipped index cannot be used again. */
 const MAX_SKIP = 10_000;
-/** Addresses after the counter whose balances are read too. */
-const LOOK_AHEAD = 20;
 
 /** An address of a wallet on one chain. */
 export interface WalletAddress {
