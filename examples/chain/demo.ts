@@ -50,8 +50,8 @@ enter.close();
 merchant.close();
 
 async function printWebhook(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { type, data } = (await json(request)) as { type: string; data: { sessionId: string } };
-  say(`Webhook: ${type} of ${data.sessionId}`);
+  const { type, data } = (await json(request)) as { type: string; data: { session_id: string } };
+  say(`Webhook: ${type} of ${data.session_id}`);
   response.end();
 }
 
