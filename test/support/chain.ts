@@ -46,6 +46,8 @@ export async function startChain(options: LocalChainOptions = {}): Promise<Chain
     },
     async resend(hash) {
       await client.sendRawTransaction({ serializedTransaction: signed.get(hash)! });
+      // With automatic mining, the block follows a moment later.
+      if ((options.mining ?? 'automatic') === 'automatic') await client.waitForTransactionReceipt({ hash });
     },
   };
 }
