@@ -1,10 +1,16 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
 import { type Judged, judgeRequest, readForm } from './contract-server.ts';
+import {
+  type ApiFault,
+  type Reply,
+  type Sending,
+  answerWithFault,
+  createPort,
+  createSendQueue,
+} from './scripted-party.ts';
 import {
   type Dispute,
   type Movement,
@@ -15,33 +21,9 @@ import {
   expanded,
 } from './scripted-stripe-objects.ts';
 
-/**
- * Fault of one request to the API. `before`: the fault precedes the operation, which is not executed; `after`: the operation
- * is executed. Like Stripe, the server repeats a 500 for the same idempotency key.
- */
-export type ApiFault =
-  | 'error_500_before'
-  | 'error_500_after'
-  | 'rate_limited'
-  | 'garbage_after'
-  | 'empty_after'
-  | 'other_amount_after'
-  | 'other_payment_after'
-  | 'forbidden'
-  | 'drop_before'
-  | 'drop_after'
-  | 'hang_before'
-  | 'hang_after';
-
 /** Defect of a forged callback. */
 export type Forgery =
   'other_secret' | 'changed_body' | 'old' | 'future' | 'other_scheme' | 'unsigned' | 'live' | 'account';
-
-/** Number of times that an event is sent, and the delay before. With 0 times the event is lost. */
-export interface Sending {
-  times: number;
-  delayMs: number;
-}
 
 export interface ScriptedStripeOptions {
   /** URL that receives the callbacks; without it, the server only records its events. */
@@ -51,15 +33,9 @@ export interface ScriptedStripeOptions {
   port?: number;
 }
 
-interface Reply {
-  status: number;
-  body: object;
-}
-
 /** Running server that behaves like Stripe, with its objects and the actions of buyer, bank and Stripe. */
 export type ScriptedStripe = Awaited<ReturnType<typeof startScriptedStripe>>;
 
-const HANG_MS = 60_000;
 const DISPUTE_FEE = 1500;
 const RETRY_AFTER_SECONDS = 2;
 const OTHER_ID = `ref_${'0'.repeat(36)}`;
@@ -74,10 +50,8 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
   const seed = randomBytes(6).toString('hex');
   const replies = new Map<string, { request: string; reply: Reply }>();
   let count = 0;
-  let server: Server | undefined;
-  let inOrder = Promise.resolve();
-  /** Resolves once all callbacks are sent. */
-  let sending = Promise.resolve();
+  const queue = createSendQueue();
+  const port = createPort((request, response) => void answer(request, response), options.port);
 
   const newId = (prefix: string): string => `${prefix}_${seed}${String(++count).padStart(6, '0')}`;
   const seconds = (): number => Math.floor(now() / 1000);
@@ -102,7 +76,10 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
     world,
     /** Payment methods that are turned on in the dashboard. */
     methods: ['card', 'cashapp', 'crypto', 'us_bank_account'],
-    /** Faults of the next requests to the API, in order; undefined: no fault. */
+    /**
+     * Faults of the next requests to the API, in order; undefined: no fault. Like Stripe, the server repeats a 500 for the same
+     * idempotency key.
+     */
     faults: [] as (ApiFault | undefined)[],
     isKeyRevoked: false,
     /** True to pay each session, and to send the callback, before the server answers the creation of the session. */
@@ -123,18 +100,11 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
 
     /** Starts to listen, after `goDown` at the same port as before. */
     async listen(): Promise<void> {
-      const port = stripe.url === '' ? (options.port ?? 0) : Number(new URL(stripe.url).port);
-      server = createServer((request, response) => void answer(request, response));
-      await new Promise<void>((resolve) => server!.listen(port, '127.0.0.1', resolve));
-      stripe.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      stripe.url = await port.listen();
     },
-    /** Closes the port: connections are refused until `listen`. */
-    async goDown(): Promise<void> {
-      server?.closeAllConnections();
-      await new Promise((resolve) => server?.close(resolve));
-    },
+    goDown: port.goDown,
     async [Symbol.asyncDispose](): Promise<void> {
-      await sending;
+      await queue.sent();
       await stripe.goDown();
     },
 
@@ -298,7 +268,7 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
       return answer?.status ?? 0;
     },
     /** Waits until all callbacks are sent. */
-    sent: (): Promise<void> => sending,
+    sent: queue.sent,
     /** Sends undelivered events again, as Stripe does for three days. */
     async resend(): Promise<void> {
       for (const event of stripe.undelivered.splice(0)) await stripe.send(event);
@@ -310,15 +280,7 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
     const event: StripeEvent = { id: newId('evt'), object: 'event', type, livemode: false, created: seconds(), data };
     stripe.events.push(event);
     if (stripe.callbackUrl === undefined) return;
-    const { times, delayMs } = stripe.sendingOf(event);
-    const before = delayMs > 0 ? sleep(delayMs) : inOrder;
-    const sent = (async () => {
-      await before;
-      for (let each = 0; each < times; each++) await stripe.send(event);
-    })();
-    // Events without a delay are sent in order; a delayed event arrives after later events.
-    if (delayMs === 0) inOrder = sent;
-    sending = Promise.all([sending, sent]).then(() => undefined);
+    queue.add(stripe.sendingOf(event), () => stripe.send(event));
   }
 
   function openSession(sessionId: string): Session {
@@ -398,19 +360,11 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
     const body = await text(request).catch(() => '');
     if (request.url?.startsWith('/c/pay/')) return answerPage(request, response, body);
     const fault = stripe.faults.shift();
-    if (fault === 'drop_before') return void request.socket.destroy();
-    if (fault === 'hang_before') return hang(response);
-    const reply = await apiReply(request, body, fault);
-    if (fault === 'drop_after') return void request.socket.destroy();
-    if (fault === 'hang_after') return hang(response);
-    const headers = { 'content-type': 'application/json', 'request-id': newId('req') };
-    const wait = reply.status === 429 ? { 'retry-after': String(RETRY_AFTER_SECONDS) } : {};
-    response.writeHead(reply.status, { ...headers, ...wait });
-    response.end(fault === 'garbage_after' ? '<html>oops' : JSON.stringify(changedBy(fault, reply.body)));
-  }
-
-  function hang(response: ServerResponse): void {
-    setTimeout(() => response.destroy(), HANG_MS).unref();
+    await answerWithFault(fault, request, response, async () => {
+      const reply = await apiReply(request, body, fault);
+      const wait = reply.status === 429 ? { 'retry-after': String(RETRY_AFTER_SECONDS) } : {};
+      return { ...reply, body: changedBy(fault, reply.body), headers: { 'request-id': newId('req'), ...wait } };
+    });
   }
 
   async function apiReply(request: IncomingMessage, body: string, fault: ApiFault | undefined): Promise<Reply> {
@@ -547,7 +501,7 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
     const reply = { status: 200, body: structuredClone(session) };
     if (stripe.paysBeforeAnswer) {
       stripe.pay(id);
-      await sending;
+      await queue.sent();
     }
     return reply;
   }
@@ -602,7 +556,6 @@ function failure(status: number, type: string, code: string | null, message: str
 }
 
 function changedBy(fault: ApiFault | undefined, body: object): object {
-  if (fault === 'empty_after') return {};
   if (fault === 'other_payment_after') return { ...body, metadata: { payment: OTHER_ID, refund: OTHER_ID } };
   return fault === 'other_amount_after' ? { ...body, amount_total: 1, amount: 1 } : body;
 }

@@ -7,7 +7,8 @@ import { gatewayOf, paymentsOf } from '../support/gateway.ts';
 import { ONLY_IN_FULL_RUN } from '../support/for-all.ts';
 import { standings } from '../support/routing.ts';
 import { assertSound } from '../support/sound.ts';
-import type { ApiFault, Forgery, ScriptedStripe } from './scripted-stripe.ts';
+import type { ApiFault } from './scripted-party.ts';
+import type { Forgery, ScriptedStripe } from './scripted-stripe.ts';
 import { runHandoffFaults } from './stripe-faults.ts';
 import {
   type StripeService,

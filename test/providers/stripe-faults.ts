@@ -7,7 +7,7 @@ import { aKnownPayment } from '../fixtures/provider-reports.ts';
 import { createSession } from '../simulator/buyer.ts';
 import { settingsOf } from '../support/database.ts';
 import { brokenInvariants } from '../support/sound.ts';
-import type { ApiFault } from './scripted-stripe.ts';
+import type { ApiFault } from './scripted-party.ts';
 import { randomOf } from './stripe-forgeries.ts';
 import { type StripeService, checkoutOf } from './stripe-service.ts';
 import { payAtSimulator, problemsOfCheckout, startTwoProviders } from './two-providers.ts';

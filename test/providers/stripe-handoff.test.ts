@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { HandoffResult } from '../../src/providers/provider.ts';
 import { MINUTE, idOf } from '../fixtures/checkout-records.ts';
-import type { ApiFault } from './scripted-stripe.ts';
+import type { ApiFault } from './scripted-party.ts';
 import { handedOff, handoffOf, startStripeWorld, stripePayment } from './stripe-fixtures.ts';
 
 /** The outcome of a handoff as text; an ambiguous outcome includes whether Stripe answered. */

@@ -13,7 +13,7 @@ import { settingsOf } from '../support/database.ts';
 import { booksOf } from '../support/gateway.ts';
 import type { TestServiceOptions } from '../support/service.ts';
 import { brokenInvariants } from '../support/sound.ts';
-import type { ApiFault } from './scripted-stripe.ts';
+import type { ApiFault } from './scripted-party.ts';
 import { randomOf } from './stripe-forgeries.ts';
 import { type StripeService, checkoutOf, keepLive, keepRoutes, startStripeService } from './stripe-service.ts';
 
