@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
+import { NO_DETAILS } from '../../src/domain/provider-report.ts';
 import type { Payment } from '../../src/domain/records.ts';
 import type { Provider, Signal } from '../../src/providers/provider.ts';
 import { createRandomBytes, systemClock } from '../../src/runtime.ts';
@@ -161,8 +162,7 @@ function signalOf({
   txHash,
 }: PaidCallback): Signal & { eventId: string } {
   const received = { units: BigInt(amount), currency, exponent: 2, excludesBuyerFee: true };
-  const details = { decline: null, expectedBy: null, chargeReference: null, cost: null };
-  const report = { state: 'paid', received, txHash, ...details } as const;
+  const report = { ...NO_DETAILS, state: 'paid', received, txHash } as const;
   return { eventId, about: 'payment', ref: { sessionId, paymentId }, report };
 }
 

@@ -1,3 +1,4 @@
+import { recordSettlement } from './checkout.ts';
 import {
   type Decision,
   type Effect,
@@ -46,6 +47,8 @@ export interface ProviderEvent extends SignalOrigin {
   chargeReference?: string | null;
   /** The provider's actual charge. */
   cost?: Cents | null;
+  /** Time at which the merchant could use the money of a paid payment. */
+  settledAt?: Instant | null;
   /** True if a failure ends the whole checkout. Only `webhook.verify_sample` sets it; a failure at a provider ends one attempt. */
   endsCheckout?: boolean;
 }
@@ -92,7 +95,8 @@ export function applyProviderEvent(
     case 'paid': {
       const { amount, txHash } = event;
       const received = receiveReport(checkout, started, payment, { amount: amount!, txHash }, unforeseen, now);
-      return withChargeDetails(checkout, received, payment.id, event, now);
+      const detailed = withChargeDetails(checkout, received, payment.id, event, now);
+      return withSettlement(checkout, detailed, payment.id, event, now);
     }
   }
 }
@@ -162,6 +166,22 @@ function withChargeDetails<Outcome extends string>(
   const booked: Effect[] = correction?.entries.length ? [{ type: 'post', posting: correction }] : [];
   const applied = outcome === 'ignored' ? 'applied' : outcome;
   return changed(before, withPayment(next, detailed), applied, [...effects, ...booked]);
+}
+
+/** Adds the settlement of a payment whose money the merchant can use already to a decision about the paid payment. */
+function withSettlement<Outcome extends string>(
+  before: Checkout,
+  decision: Decision<Outcome>,
+  paymentId: string,
+  { settledAt = null, chargeReference: reference = null }: ProviderEvent,
+  now: Instant,
+): Decision<Outcome | 'applied'> {
+  if (settledAt === null) return decision;
+  const report = { source: 'provider', amount: null, reference, settledAt } as const;
+  const { outcome, next, effects } = recordSettlement(decision.next, paymentId, report, now);
+  if (outcome !== 'settled') return decision;
+  const applied = decision.outcome === 'ignored' ? 'applied' : decision.outcome;
+  return changed(before, next, applied, [...decision.effects, ...effects]);
 }
 
 /** Opens an attempt that the provider reported before the service knew of it. No inquiry is sent about such an attempt. */

@@ -37,6 +37,10 @@ export interface ProviderReport {
   chargeReference: string | null;
   /** The provider's charge for the payment; null while unknown. */
   cost: ProviderAmount | null;
+  /** Time at which the merchant could use the money of a paid payment; null if a payout report or a settlement file tells. */
+  settledAt: Instant | null;
+  /** Distinguishes reports with the same content about a payment that has returned to an earlier state; null if it cannot return. */
+  revision: number | null;
 }
 
 /** Report without any detail. An adapter adds the state and the details that it knows. */
@@ -47,6 +51,8 @@ export const NO_DETAILS: Omit<ProviderReport, 'state'> = {
   expectedBy: null,
   chargeReference: null,
   cost: null,
+  settledAt: null,
+  revision: null,
 };
 
 /** Amount of a provider that counts in cents. */

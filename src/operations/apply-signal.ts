@@ -138,6 +138,7 @@ async function applyPaymentSignal(
     expectedBy: report.expectedBy,
     chargeReference: report.chargeReference,
     cost: costOf(deps, report, provider),
+    settledAt: report.settledAt,
   };
   const about = { sessionId, paymentId, refundId: null, status, ...money };
   return applyMessage(deps, received, about, (checkout, now) =>

@@ -1,6 +1,8 @@
 import { abandonAttempt, canAbandon, abandonCheckout } from '../domain/checkout.ts';
 import { MAX_ATTEMPTS, pendingPayment, unchanged } from '../domain/checkout-state.ts';
+import type { PaymentState } from '../domain/provider-report.ts';
 import type { Checkout, Payment } from '../domain/records.ts';
+import type { Provider } from '../providers/provider.ts';
 import { applyReport } from './apply-signal.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
@@ -48,6 +50,17 @@ export async function cancelCheckout(deps: Deps, sessionId: string, attempt: num
   return checkout;
 }
 
+/**
+ * True if no money can arrive after a cancellation: the provider has closed the payment, or its page stays open, but only a
+ * capture by this service would take money.
+ */
+function isStopped({ traits, capture }: Provider, state: PaymentState): boolean {
+  if (state === 'failed') return true;
+  return (
+    traits.cancel === 'holds' && capture !== undefined && (state === 'awaiting_buyer' || state === 'requires_capture')
+  );
+}
+
 /** Cancels a payment at its provider; returns true if that succeeded. If the payment was paid before, its money is applied. */
 async function stop(deps: Deps, payment: Payment): Promise<boolean> {
   const provider = deps.providers.get(payment.route.provider);
@@ -57,7 +70,7 @@ async function stop(deps: Deps, payment: Payment): Promise<boolean> {
     const answer = await provider.inquire(payment, ASK_MS);
     if (typeof answer === 'string') return answer === 'unknown';
     if (answer.report.state === 'paid') await applyReport(deps, provider, payment, answer.report);
-    return answer.report.state === 'failed';
+    return isStopped(provider, answer.report.state);
   } catch (error) {
     deps.log.warn(
       { err: error, paymentId: payment.id, provider: provider.id },

@@ -36,10 +36,24 @@ async function cancel(deps: Deps, provider: Provider, payment: Payment): Promise
   return true;
 }
 
-/** Ends the capture task of a payment that is no longer pending. Such a task cannot be claimed. */
+/**
+ * Ends the capture task of a payment that is no longer pending. Such a task cannot be claimed. If an earlier request got no answer, it
+ * may have captured the payment, so the provider is asked several times, and its money is applied as late money.
+ */
 async function dropCapture(deps: Deps, due: ProviderTask): Promise<void> {
-  if (due.kind !== 'capture' || (await deps.store.payment(due.paymentId))?.status === 'pending') return;
-  await deps.store.commit([{ type: 'task_finished', task: { ...due, status: 'dead' } }]);
+  const payment = due.kind === 'capture' ? await deps.store.payment(due.paymentId) : undefined;
+  if (!payment || payment.status === 'pending') return;
+  let after: ProviderTask = { ...due, status: 'dead' };
+  if (due.attempts > 0 && payment.status === 'failed') {
+    const answer = await deps.providers
+      .get(payment.route.provider)
+      ?.inquire(payment)
+      .catch(() => undefined);
+    const isPaid = typeof answer === 'object' && answer.report.state === 'paid';
+    if (isPaid) await applyReport(deps, deps.providers.get(payment.route.provider)!, payment, answer.report);
+    else after = askedAgain(deps, due);
+  }
+  await deps.store.commit([{ type: 'task_finished', task: after }]);
 }
 
 /** Captures an approved payment, and applies the provider's report about it. */
@@ -54,7 +68,7 @@ function askedAgain(deps: Deps, task: ProviderTask): ProviderTask {
   const { paymentId, attempts, created } = task;
   const next = ARRIVAL_CHECKS_MS.find((check) => created + check > deps.now());
   if (next === undefined) return { ...task, status: 'done' };
-  deps.log.info({ paymentId, attempts }, 'payment to cancel is unknown to its provider: it is asked again');
+  deps.log.info({ paymentId, attempts, kind: task.kind }, 'the provider is asked about the payment again');
   return { ...task, dueAt: created + next };
 }
 

@@ -3,6 +3,7 @@ import { SAMPLE_ROUTE_ID } from '../contract/sample-ids.ts';
 import type { WebhookExampleRequest, VerifySampleRequest } from '../contract/action-contract.ts';
 import { invalidField, GatewayError } from '../domain/gateway-error.ts';
 import { splitFees } from '../domain/fees.ts';
+import { NO_DETAILS } from '../domain/provider-report.ts';
 import { type Instant, CURRENCY } from '../domain/records.ts';
 import type { Route } from '../domain/route.ts';
 import { statusOfType } from '../domain/webhook-endpoint.ts';
@@ -101,14 +102,12 @@ async function applySample(deps: Deps, { provider, payload }: VerifySampleReques
       about: 'payment',
       ref: { sessionId: payload.sessionId },
       report: {
+        ...NO_DETAILS,
         state: payload.status === 'provider_pending' ? 'processing' : payload.status,
         received: { units: BigInt(centsOf(payload.amount)), currency: CURRENCY, exponent: 2, excludesBuyerFee: true },
         txHash: payload.txHash ?? null,
         // The source is `buyer`, because a sample is no evidence about a route.
         decline: isFailed ? { code: 'declined', source: 'buyer', reason: null } : null,
-        expectedBy: null,
-        chargeReference: null,
-        cost: null,
       },
     },
     // Developers send `failed` to receive payment.failed, and a failed attempt alone sends no event.
