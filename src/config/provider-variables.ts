@@ -23,6 +23,11 @@ export const PROVIDER_VARIABLES = [
   'STRIPE_TEST_SECRET_KEY',
   'STRIPE_TEST_WEBHOOK_SECRET',
   'STRIPE_API_BASE',
+  'PAYPAL_CLIENT_ID',
+  'PAYPAL_CLIENT_SECRET',
+  'PAYPAL_WEBHOOK_ID',
+  'PAYPAL_ENVIRONMENT',
+  'PAYPAL_API_BASE',
   'USDC_XPUB',
   'USDC_CHAIN',
   'USDC_RPC_URLS',
@@ -32,7 +37,11 @@ type Variable = (typeof PROVIDER_VARIABLES)[number];
 
 /** The provider instances that the variables configure. Throws ConfigError. */
 export function draftsOfVariables(variables: Variables): Draft[] {
-  return [...stripeDrafts(variables), ...usdcDrafts(variables)];
+  return [
+    ...stripeDrafts(variables),
+    ...accountDrafts(variables, PAYPAL),
+    ...usdcDrafts(variables),
+  ];
 }
 
 function stripeDrafts(variables: Variables): Draft[] {
@@ -91,6 +100,49 @@ function stripeOf(
     },
     placeOf: (setting) => (setting === undefined ? `${keyName} (${id})` : `${names[setting]} (${setting} of ${id})`),
   };
+}
+
+/** An adapter that variables configure for one account, in the environment that one of them names. */
+interface AccountVariables {
+  adapter: string;
+  environment: Variable;
+  /** Variables by the setting that they contain. The first one names the instance in error messages. */
+  required: Readonly<Record<string, Variable>>;
+  optional: Readonly<Record<string, Variable>>;
+  /** Settings that are lists, which a variable separates by commas. */
+  lists?: readonly string[];
+}
+
+const PAYPAL: AccountVariables = {
+  adapter: 'paypal',
+  environment: 'PAYPAL_ENVIRONMENT',
+  required: {
+    clientId: 'PAYPAL_CLIENT_ID',
+    clientSecret: 'PAYPAL_CLIENT_SECRET',
+    webhookId: 'PAYPAL_WEBHOOK_ID',
+  },
+  optional: { apiBase: 'PAYPAL_API_BASE' },
+};
+function accountDrafts(variables: Variables, names: AccountVariables): Draft[] {
+  const { adapter, required, optional, lists = [] } = names;
+  const all: Readonly<Record<string, Variable>> = { ...required, ...optional };
+  const isUnused = [...Object.values(all), names.environment].every((name) => variables[name] === undefined);
+  if (isUnused) return [];
+  const missing = Object.values(required).filter((name) => variables[name] === undefined);
+  if (missing.length > 0) throw new ConfigError(`${missing.join(', ')} must be set to use the adapter ${adapter}`);
+  const environment = variables[names.environment] ?? 'sandbox';
+  if (environment !== 'sandbox' && environment !== 'production')
+    throw new ConfigError(`${names.environment} must be sandbox or production`);
+  const id = environment === 'sandbox' ? `${adapter}_test` : adapter;
+  const settings = Object.entries(all).flatMap(([setting, name]) => {
+    const text = variables[name];
+    if (text === undefined) return [];
+    return [[setting, lists.includes(setting) ? text.split(',').map((each) => each.trim()) : text] as const];
+  });
+  const [first] = Object.values(required);
+  const placeOf = (setting: string | undefined) =>
+    setting === undefined ? `${first} (${id})` : `${all[setting]} (${setting} of ${id})`;
+  return [{ id, adapter, environment, settings: Object.fromEntries(settings), placeOf }];
 }
 
 /** The instance that the USDC_ variables configure. It has the name of its chain. */

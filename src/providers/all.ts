@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { Environment } from '../domain/route.ts';
 import type { Database } from '../store/database.ts';
 import { evmRoutes, evmSettings, faultOfEvm } from './evm-settings.ts';
+import { faultOfPaypal, paypalRoutes, paypalSettings } from './paypal-settings.ts';
 import type { AddressBook, Provider } from './provider.ts';
 import { faultOfStripe, stripeRoutes, stripeSettings } from './stripe-settings.ts';
 
@@ -83,6 +84,14 @@ export const ADAPTERS: ReadonlyMap<string, Adapter> = new Map([
     routesOf: stripeRoutes,
     accountOf: ({ account }) => account,
     create: async (instance, context) => (await import('./stripe.ts')).createStripe(instance, context),
+  }),
+  adapter({
+    name: 'paypal',
+    secrets: ['clientSecret'],
+    settings: paypalSettings,
+    faultOf: faultOfPaypal,
+    routesOf: paypalRoutes,
+    create: async (instance, context) => (await import('./paypal.ts')).createPaypal(instance, context),
   }),
   adapter({
     name: 'evm-usdc',

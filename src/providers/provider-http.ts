@@ -52,6 +52,7 @@ interface HttpRequest {
 
 export interface HttpAnswer {
   status: number;
+  text: string;
   /** Undefined if the body is not JSON. */
   json: unknown;
   /** The provider's id of the request; null if the response has none. */
@@ -88,10 +89,27 @@ export async function handoffResult(
   const known = read(answer);
   if (known) return known;
   const { status } = answer;
-  const reason = `the provider answered ${status}${status === 200 ? ' without the required fields' : ''}`;
+  const reason = `the provider answered ${status}${status < 300 ? ' without the required fields' : ''}`;
   const isRefused = status >= 400 && status < 500 && status !== 409;
   if (!isRefused) return { outcome: 'ambiguous', reason, isAnswered: true };
   return { outcome: 'refused', reason, providerReason: messageOf(answer) ?? null };
+}
+
+/**
+ * The content of an answer to a call, which is a noun such as "refund". Throws unless the status is 2xx and `read` accepts the
+ * body. `problem` is the provider's own reason.
+ */
+export function contentOf<Content>(
+  [provider, call]: readonly [provider: string, call: string],
+  { status, json, requestId }: HttpAnswer,
+  read: (json: unknown) => Content | undefined,
+  problem: string | null | undefined,
+): Content {
+  const isAccepted = status >= 200 && status < 300;
+  const content = isAccepted ? read(json) : undefined;
+  if (content !== undefined) return content;
+  const why = isAccepted ? 'without the required fields' : (problem ?? '');
+  throw new Error(`${provider} answered ${status} to the ${call} (request ${requestId ?? 'without id'}) ${why}`.trim());
 }
 
 /** Handoff result for a request that got no answer. Rethrows every error that is not a {@link NoAnswer}. */
@@ -147,7 +165,8 @@ async function answerOf(
   requestIdHeader: string | undefined,
 ): Promise<HttpAnswer> {
   const requestId = requestIdHeader === undefined ? null : (textOf(headers[requestIdHeader]) ?? null);
-  return { status: statusCode, json: jsonOf(await body.text()), requestId };
+  const text = await body.text();
+  return { status: statusCode, text, json: jsonOf(text), requestId };
 }
 
 function jsonOf(text: string): unknown {

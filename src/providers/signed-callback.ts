@@ -47,7 +47,8 @@ function readSignatures(header: unknown): { time: number; signatures: string[] }
   return times.length === 1 && signatures.length > 0 ? { time: Number(times[0]), signatures } : undefined;
 }
 
-function jsonOf(rawBody: Buffer): unknown {
+/** The body as JSON; throws GatewayError `invalid_input` if it is not JSON in UTF-8. */
+export function jsonOf(rawBody: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(rawBody));
   } catch {

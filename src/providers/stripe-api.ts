@@ -1,5 +1,5 @@
 import type { AdapterContext, Instance } from './all.ts';
-import { type HttpAnswer, createHttpClient } from './provider-http.ts';
+import { type HttpAnswer, contentOf, createHttpClient } from './provider-http.ts';
 import { type StripeError, readError } from './stripe-objects.ts';
 import type { StripeSettings } from './stripe-settings.ts';
 
@@ -63,15 +63,11 @@ export function refusedKey(answer: HttpAnswer): string | undefined {
   return `the key was refused (${answer.status}): ${errorOf(answer)?.message ?? 'Stripe gives no reason'}`;
 }
 
-/** The answer to a call; throws unless the status is 200 and the body could be read. */
-export function expected<Answered>(
+/** The content of an answer to a call; throws unless the status is 2xx and the body could be read. */
+export function expected<Content>(
   call: string,
   answer: HttpAnswer,
-  read: (json: unknown) => Answered | undefined,
-): Answered {
-  const { status, requestId } = answer;
-  const value = status === 200 ? read(answer.json) : undefined;
-  if (value !== undefined) return value;
-  const problem = status === 200 ? 'without the required fields' : (errorOf(answer)?.message ?? '');
-  throw new Error(`Stripe answered ${status} to the ${call} (request ${requestId ?? 'without id'}) ${problem}`.trim());
+  read: (json: unknown) => Content | undefined,
+): Content {
+  return contentOf(['Stripe', call], answer, read, errorOf(answer)?.message);
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Environment } from '../domain/route.ts';
-import { isLoopbackHost } from '../webhooks/address.ts';
+import { apiBaseSetting, faultOfApiBase } from './api-base.ts';
 
 // Stripe allows 30 minutes to 24 hours from the creation of a Checkout Session. The adapter counts the time from the creation of
 // the payment. The handoff may be up to 10 minutes earlier or later, so both limits have a margin of 10 minutes.
@@ -31,8 +31,7 @@ export const stripeSettings = z.strictObject({
     .default(DEFAULT_WINDOW_MINUTES),
   /** True to let Stripe show buyers the price in their own currency. The merchant still receives US dollars. */
   adaptivePricing: z.boolean().default(false),
-  /** Origin of a server that replaces Stripe's API; only in sandbox and only on loopback. */
-  apiBase: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
+  apiBase: apiBaseSetting,
 });
 export type StripeSettings = z.output<typeof stripeSettings>;
 
@@ -41,12 +40,7 @@ export function faultOfStripe(environment: Environment, { secretKey, apiBase }: 
   const mode = environment === 'sandbox' ? 'test' : 'live';
   if (!secretKey.slice(3).startsWith(mode))
     return `secretKey must start with sk_${mode}_ or rk_${mode}_ in ${environment}`;
-  if (apiBase === undefined) return undefined;
-  if (environment !== 'sandbox') return 'apiBase is for sandbox only';
-  const { hostname, pathname, search, username } = new URL(apiBase);
-  if (!isLoopbackHost(hostname.replace(/^\[|\]$/g, '')))
-    return 'apiBase must be on this machine, for example http://127.0.0.1:4010';
-  return pathname === '/' && search + username === '' ? undefined : 'apiBase must have no path, query or user name';
+  return faultOfApiBase(environment, apiBase);
 }
 
 /** Stripe's payment method, and the account capability that this method needs, by the network of a route. */

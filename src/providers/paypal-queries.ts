@@ -1,0 +1,112 @@
+import type { Hint } from '../domain/provider-report.ts';
+import { type PaypalCall, expected } from './paypal-api.ts';
+import {
+  amountOf,
+  bankReversal,
+  paymentIdOf,
+  paymentReport,
+  refundIdOf,
+  refundOutcome,
+  reversalReport,
+} from './paypal-messages.ts';
+import {
+  type PaypalDispute,
+  type PaypalOrder,
+  type PaypalRefund,
+  idOfLink,
+  readDispute,
+  readDisputes,
+  readOrder,
+  readRefund,
+} from './paypal-objects.ts';
+import type { PaypalSettings } from './paypal-settings.ts';
+import type { HintAnswer, Signal } from './provider.ts';
+
+const DISPUTE_ID = /^PP-/;
+
+/** Read-only requests to PayPal. Each returns undefined if PayPal does not have the object in this account. */
+export interface PaypalQueries {
+  order(reference: string, timeoutMs?: number): Promise<PaypalOrder | undefined>;
+  refund(reference: string): Promise<PaypalRefund | undefined>;
+  answer(hint: Hint): Promise<HintAnswer>;
+}
+
+export function createPaypalQueries(call: PaypalCall, settings: Pick<PaypalSettings, 'settlesAt'>): PaypalQueries {
+  async function find<Found>(
+    name: string,
+    path: string,
+    read: (json: unknown) => Found | undefined,
+    timeoutMs?: number,
+  ): Promise<Found | undefined> {
+    const answer = await call('GET', path, { timeoutMs });
+    return answer.status === 404 ? undefined : expected(`query of the ${name}`, answer, read);
+  }
+
+  const dispute = (id: string) => find('dispute', `/v1/customer/disputes/${encodeURIComponent(id)}`, readDispute);
+
+  /** The disputes of a capture. */
+  async function disputesOf(capture: string): Promise<PaypalDispute[]> {
+    const path = `/v1/customer/disputes?disputed_transaction_id=${encodeURIComponent(capture)}`;
+    const { items = [] } = (await find('list of disputes', path, readDisputes)) ?? {};
+    const found = await Promise.all(items.map(({ dispute_id: id }) => dispute(id)));
+    return found.filter((each) => each !== undefined);
+  }
+
+  async function reversalSignals(id: string): Promise<Signal[]> {
+    if (DISPUTE_ID.test(id)) return disputeSignals([await dispute(id)].filter((found) => found !== undefined));
+    const reversal = await queries.refund(id);
+    const capture = reversal && idOfLink(reversal.links, 'up', 'captures');
+    if (!reversal || capture === undefined) return [];
+    const disputes = await disputesOf(capture);
+    // The reversal of a disputed payment is a part of its dispute, which is booked once.
+    if (disputes.length > 0) return disputeSignals(disputes);
+    return [{ about: 'reversal', ref: { reference: capture }, reversal: bankReversal(reversal) }];
+  }
+
+  const queries: PaypalQueries = {
+    order: (reference, timeoutMs) => find('order', orderPath(reference), readOrder, timeoutMs),
+    refund: (reference) => find('refund', `/v2/payments/refunds/${encodeURIComponent(reference)}`, readRefund),
+    async answer({ about, id }) {
+      switch (about) {
+        case 'payment':
+          return paymentAnswer(await queries.order(id), settings);
+        case 'refund':
+          return { signals: refundSignals(await queries.refund(id)), next: null };
+        case 'reversal':
+          return { signals: await reversalSignals(id), next: null };
+        // PayPal's balance is the merchant's, so the adapter queues no hint about a payout.
+        case 'payout':
+          return { signals: [], next: null };
+      }
+    },
+  };
+  return queries;
+}
+
+export function orderPath(reference: string): string {
+  return `/v2/checkout/orders/${encodeURIComponent(reference)}`;
+}
+
+function paymentAnswer(order: PaypalOrder | undefined, settings: Pick<PaypalSettings, 'settlesAt'>): HintAnswer {
+  const paymentId = order && paymentIdOf(order);
+  if (!order || paymentId === undefined) return { signals: [], next: null };
+  const report = paymentReport(order, settings);
+  const isIncomplete = report.state === 'paid' && report.cost === null;
+  return { signals: [{ about: 'payment', ref: { paymentId, reference: order.id }, report }], next: null, isIncomplete };
+}
+
+function refundSignals(found: PaypalRefund | undefined): Signal[] {
+  const capture = found && idOfLink(found.links, 'up', 'captures');
+  if (!found || capture === undefined) return [];
+  const refund = { ...refundOutcome(found), ours: refundIdOf(found), amount: amountOf(found.amount) };
+  return [{ about: 'refund', ref: { reference: capture }, refund }];
+}
+
+function disputeSignals(disputes: readonly PaypalDispute[]): Signal[] {
+  return disputes.flatMap((found): Signal[] => {
+    const reference = found.disputed_transactions[0]!.seller_transaction_id;
+    return typeof reference === 'string'
+      ? [{ about: 'reversal', ref: { reference }, reversal: reversalReport(found) }]
+      : [];
+  });
+}
