@@ -72,7 +72,8 @@ export async function answerWithFault(
   response.end(fault === 'garbage_after' ? '<html>oops' : JSON.stringify(fault === 'empty_after' ? {} : body));
 }
 
-function hang(response: ServerResponse): void {
+/** Never answers. */
+export function hang(response: ServerResponse): void {
   setTimeout(() => response.destroy(), HANG_MS).unref();
 }
 
