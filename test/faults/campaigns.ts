@@ -6,6 +6,7 @@ import { startFuzzedService } from './fuzzed-service.ts';
 import { fuzzBytes } from './fuzz.ts';
 import { startFuzzedApi } from './openapi-fuzz.ts';
 import { runPowerLoss } from './power-loss.ts';
+import { PAYPAL_FORGERIES_SCENARIO } from '../providers/paypal-forgeries.ts';
 import { STRIPE_HANDOFFS } from '../providers/stripe-faults.ts';
 import { STRIPE_FORGERIES } from '../providers/stripe-forgeries.ts';
 import { STRIPE_ORDERS } from '../providers/stripe-orders.ts';
@@ -37,6 +38,7 @@ export const CAMPAIGNS: Readonly<Record<string, Scenario>> = {
   'chain-histories': CHAIN_HISTORIES,
   'chain-kills': KILLED_WATCHER,
   'chain-worlds': CHAIN_WORLDS,
+  'paypal-forgeries': PAYPAL_FORGERIES_SCENARIO,
   'stripe-forgeries': STRIPE_FORGERIES,
   'stripe-handoffs': STRIPE_HANDOFFS,
   'stripe-orders': STRIPE_ORDERS,

@@ -4,11 +4,13 @@ import { ONLY_IN_FULL_RUN } from '../support/for-all.ts';
 import { startServer } from '../support/http-server.ts';
 import { RULES, type Rule, type StartParty, type World, checkEnds, startWorld } from './conformance.ts';
 import { MUTANTS } from './conformance-mutants.ts';
+import { startPaypal } from './conformance-paypal.ts';
 import { startExample, startSimulator, startStripe } from './conformance-parties.ts';
 
 const PARTIES: Record<string, StartParty> = {
   'the simulated provider': startSimulator,
   Stripe: startStripe,
+  PayPal: startPaypal,
   'the example provider': startExample,
 };
 

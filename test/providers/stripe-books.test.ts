@@ -7,7 +7,7 @@ import { NOW, idOf } from '../fixtures/checkout-records.ts';
 import { runs } from '../support/for-all.ts';
 import type { StripeEvent } from './scripted-stripe-objects.ts';
 import { type StripeWorld, handedOff, startStripeWorld, stripePayment } from './stripe-fixtures.ts';
-import { randomOf } from './stripe-forgeries.ts';
+import { randomOf } from './forgeries.ts';
 
 const HISTORIES = 40;
 const STEPS = 25;

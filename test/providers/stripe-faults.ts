@@ -8,7 +8,7 @@ import { createSession } from '../simulator/buyer.ts';
 import { settingsOf } from '../support/database.ts';
 import { brokenInvariants } from '../support/sound.ts';
 import type { ApiFault } from './scripted-party.ts';
-import { randomOf } from './stripe-forgeries.ts';
+import { randomOf } from './forgeries.ts';
 import { type StripeService, checkoutOf } from './stripe-service.ts';
 import { payAtSimulator, problemsOfCheckout, startTwoProviders } from './two-providers.ts';
 

@@ -1,22 +1,9 @@
-import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { NOW, idOf } from '../fixtures/checkout-records.ts';
-import type { Scenario } from '../faults/scenario.ts';
+import { type Random, forgeryScenario, sendForgeries } from './forgeries.ts';
 import { type Forgery, type ScriptedStripe } from './scripted-stripe.ts';
 import { type StripeWorld, startStripeWorld } from './stripe-fixtures.ts';
 
 const FORGERIES: Forgery[] = ['other_secret', 'changed_body', 'old', 'future', 'other_scheme', 'unsigned'];
-const PER_CYCLE = 1000;
-
-/** Seeded random generator (mulberry32). The returned function gives integers from 0 to `limit` - 1. */
-export function randomOf(seed: number): (limit: number) => number {
-  let state = seed >>> 0;
-  return (limit) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit;
-  };
-}
 
 /** A signed callback about a payment of the service. */
 function anEvent(stripe: ScriptedStripe, number: number) {
@@ -27,7 +14,7 @@ function anEvent(stripe: ScriptedStripe, number: number) {
 }
 
 /** A forged callback: a wrong signature, or a signed callback with random damage to its body or signature header. */
-function forged(stripe: ScriptedStripe, number: number, random: (limit: number) => number) {
+function forged(stripe: ScriptedStripe, number: number, random: Random) {
   const kind = random(FORGERIES.length + 3);
   if (kind < FORGERIES.length) {
     const data = { object: { id: `cs_test_${number}` } };
@@ -60,34 +47,16 @@ function forged(stripe: ScriptedStripe, number: number, random: (limit: number) 
 }
 
 /** Sends forged callbacks to the adapter; returns a line for each callback that is not rejected as `unauthorized`. */
-export async function forgeCallbacks(
-  { stripe, provider }: StripeWorld,
-  count: number,
-  seed: number,
-): Promise<string[]> {
-  const random = randomOf(seed);
-  const problems: string[] = [];
-  for (let number = 0; number < count; number++) {
-    const { body, headers } = forged(stripe, number, random);
-    const outcome = await provider.readCallback(Buffer.from(body), headers).then(
-      () => 'was accepted',
-      (error: unknown) => (error instanceof GatewayError && error.code === 'unauthorized' ? undefined : String(error)),
-    );
-    if (outcome !== undefined) problems.push(`forgery ${number} of seed ${seed}: ${outcome}`);
-  }
-  return problems;
+export function forgeCallbacks({ stripe, provider }: StripeWorld, count: number, seed: number): Promise<string[]> {
+  return sendForgeries(provider, (number, random) => forged(stripe, number, random), count, seed);
 }
 
 /** `npm run test:faults -- --cycles 10 stripe-forgeries` sends 100,000 forged callbacks. */
-export const STRIPE_FORGERIES: Scenario = {
+export const STRIPE_FORGERIES = forgeryScenario({
   name: 'forged callbacks of Stripe',
   injected: 'a signing secret that a forger knows',
-  cycles: 10,
-  injectedCycles: 1,
-  async run({ cycles, injected }) {
-    await using world = await startStripeWorld(injected ? { webhookSecrets: ['whsec_other'] } : {});
-    const seed = Math.floor(performance.now() * 1000);
-    const problems = await forgeCallbacks(world, cycles * PER_CYCLE, seed);
-    return { cycles, load: `${cycles * PER_CYCLE} forgeries`, problems };
+  async start(injected) {
+    const world = await startStripeWorld(injected ? { webhookSecrets: ['whsec_other'] } : {});
+    return Object.assign(world, { send: (count: number, seed: number) => forgeCallbacks(world, count, seed) });
   },
-};
+});

@@ -12,7 +12,7 @@ import { booksOf, paymentsOf } from '../support/gateway.ts';
 import { brokenInvariants } from '../support/sound.ts';
 import type { ScriptedStripe } from './scripted-stripe.ts';
 import type { StripeEvent } from './scripted-stripe-objects.ts';
-import { randomOf } from './stripe-forgeries.ts';
+import { randomOf } from './forgeries.ts';
 import { type StripeService, checkoutOf, keepRoutes, startStripeService } from './stripe-service.ts';
 
 const SECOND = 1000;

@@ -15,18 +15,18 @@ const START = Date.parse('2026-03-01T12:00:00.000Z');
 /** Total that the buyer accepts, in cents, higher than every total in the tests. */
 const ANY_TOTAL = '10000000';
 
+/** The variables with which a merchant connects the scripted Stripe. */
+export function stripeVariables({ secretKey, webhookSecret, url }: ScriptedStripe): Record<string, string> {
+  return { STRIPE_SECRET_KEY: secretKey, STRIPE_WEBHOOK_SECRET: webhookSecret, STRIPE_API_BASE: url };
+}
+
 /** Starts a scripted Stripe and a service that is configured for it by environment variables; both use the same clock. */
 export async function startStripeService(options: TestServiceOptions = {}): Promise<StripeService> {
   let on: TestService | undefined;
   const stripe = await startScriptedStripe({ now: () => on?.clock.now() ?? START });
   on = await startTestService({
     ...options,
-    variables: {
-      STRIPE_SECRET_KEY: stripe.secretKey,
-      STRIPE_WEBHOOK_SECRET: stripe.webhookSecret,
-      STRIPE_API_BASE: stripe.url,
-      ...options.variables,
-    },
+    variables: { ...stripeVariables(stripe), ...options.variables },
   });
   stripe.callbackUrl = `${on.url}/api/providers/stripe_test/callbacks`;
   return {

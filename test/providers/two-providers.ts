@@ -14,7 +14,7 @@ import { booksOf } from '../support/gateway.ts';
 import type { TestServiceOptions } from '../support/service.ts';
 import { brokenInvariants } from '../support/sound.ts';
 import type { ApiFault } from './scripted-party.ts';
-import { randomOf } from './stripe-forgeries.ts';
+import { randomOf } from './forgeries.ts';
 import { type StripeService, checkoutOf, keepLive, keepRoutes, startStripeService } from './stripe-service.ts';
 
 const SECOND = 1000;

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { GatewayError } from '../../src/domain/gateway-error.ts';
+import { createCallbackVerifier } from '../../src/providers/paypal-certificates.ts';
+import { startServer } from '../support/http-server.ts';
+import { SKIPPED } from './paypal-contract.ts';
+import { approvalOf, forgePaypal, startPaypalWorld } from './paypal-forgeries.ts';
+import { PAYPAL_TEST_ROOT } from './scripted-paypal-signature.ts';
+
+const DAY = 86_400_000;
+
+function rejects(code: GatewayError['code'], pattern: RegExp) {
+  return (error: unknown) => {
+    assert.ok(error instanceof GatewayError, String(error));
+    assert.equal(error.code, code);
+    assert.match(error.message, pattern);
+    return true;
+  };
+}
+
+describe("PayPal's signature of a callback", () => {
+  test('a signed callback is a hint about its order, and the certificate is fetched once a day', async () => {
+    await using world = await startPaypalWorld();
+    const { paypal, provider, clock } = world;
+    const read = async () => {
+      const { body, headers } = paypal.callbackOf(approvalOf(1));
+      return provider.readCallback(Buffer.from(body), headers);
+    };
+    assert.deepEqual((await read()).hints, [{ about: 'payment', id: '5O190127TN361', eventId: 'WH-1' }]);
+    await read();
+    assert.equal(paypal.certificateRequests.length, 1);
+    clock.ms += DAY;
+    await read();
+    assert.equal(paypal.certificateRequests.length, 2);
+  });
+
+  test('1,000 forged callbacks are rejected with 401', async () => {
+    await using world = await startPaypalWorld();
+    assert.deepEqual(await forgePaypal(world, 1000, Math.floor(performance.now() * 1000)), []);
+  });
+
+  test('a callback may be as old as the repetitions of PayPal, and not older', async () => {
+    await using world = await startPaypalWorld();
+    const { paypal, provider, clock } = world;
+    const { body, headers } = paypal.callbackOf(approvalOf(1));
+    clock.ms += 3 * DAY;
+    assert.equal((await provider.readCallback(Buffer.from(body), headers)).hints.length, 1);
+    clock.ms += 2 * DAY;
+    await assert.rejects(provider.readCallback(Buffer.from(body), headers), rejects('unauthorized', /too old/));
+  });
+
+  for (const [fault, pattern] of [
+    ['error_500', /could not be read \(500\)/],
+    ['garbage', /could not be read/],
+    ['redirect', /could not be read \(302\)/],
+    ['too_large', /could not be read|fetched now/],
+    ['drop', /cannot be fetched now/],
+  ] as const) {
+    test(`the answer is 503 while PayPal does not serve its certificate (${fault}), and the next callback is accepted`, async () => {
+      await using world = await startPaypalWorld();
+      const { body, headers } = world.paypal.callbackOf(approvalOf(1));
+      const read = () => world.provider.readCallback(Buffer.from(body), headers);
+      world.paypal.certificateFaults = [fault];
+      await assert.rejects(read(), rejects('unavailable', pattern));
+      assert.equal((await read()).hints.length, 1);
+    });
+  }
+
+  test('with `roots`, the certificate must lead to one of them, directly or through its file', async () => {
+    for (const [certificate, isTrusted] of [
+      ['CERT-test', true],
+      ['CERT-chain', true],
+      ['CERT-foreign-root', false],
+    ] as const) {
+      await using world = await startPaypalWorld({ roots: [PAYPAL_TEST_ROOT] });
+      world.paypal.certificate = certificate;
+      const { body, headers } = world.paypal.callbackOf(approvalOf(1));
+      const read = world.provider.readCallback(Buffer.from(body), headers);
+      if (isTrusted) assert.equal((await read).hints.length, 1);
+      else await assert.rejects(read, rejects('unauthorized', /authority|match/));
+    }
+  });
+
+  test('a callback that PayPal sent in 2015 is accepted at its time and refused today', { skip: SKIPPED }, async () => {
+    const file = join(process.env['PROVIDER_DATA']!, 'paypal-webhook-vector.json');
+    const vector = JSON.parse(readFileSync(file, 'utf8')) as Record<string, string> & {
+      headers: Record<string, string>;
+    };
+    const { headers, webhookId, rawBody, certPem, intermediatePem, rootPem } = vector;
+    const sentAt = Date.parse(headers['paypal-transmission-time']!);
+    await using server = await startServer((_request, response) => void response.end(`${certPem}\n${intermediatePem}`));
+    // The signature does not contain the URL of the certificate.
+    const path = new URL(headers['paypal-cert-url']!).pathname;
+    const local = { ...headers, 'paypal-cert-url': server.url + path };
+    for (const roots of [undefined, [rootPem!]]) {
+      const verifyAt = (now: number, body = rawBody!) => {
+        const settings = { webhookId: webhookId!, roots, apiBase: server.url };
+        return createCallbackVerifier({ environment: 'sandbox', settings, now: () => now })(Buffer.from(body), local);
+      };
+      await verifyAt(sentAt + 60_000);
+      await assert.rejects(verifyAt(sentAt + 60_000, `${rawBody} `), rejects('unauthorized', /does not match/));
+      await assert.rejects(verifyAt(Date.now()), rejects('unauthorized', /too old/));
+    }
+  });
+
+  test('a signed event of another kind has no hint', async () => {
+    await using world = await startPaypalWorld();
+    const event = { ...approvalOf(1), event_type: 'BILLING.PLAN.CREATED' };
+    const { body, headers } = world.paypal.callbackOf(event);
+    assert.deepEqual((await world.provider.readCallback(Buffer.from(body), headers)).hints, []);
+  });
+});
