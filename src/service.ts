@@ -86,7 +86,7 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
   const instanceId = Buffer.from(randomBytes(INSTANCE_ID_BYTES)).toString('hex');
   let ready = true;
   const readiness = createReadiness({ instances, providers: () => deps.providers, now: realNow, log });
-  const others = await connectProviders(configured, { urls, now: realNow, log, database, readiness });
+  const others = await connectProviders(configured, { urls, now: realNow, log, database, readiness, telemetry });
   const deps: AppDeps = {
     store,
     caller: undefined,

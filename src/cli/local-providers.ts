@@ -12,6 +12,6 @@ export function providersNamed(
   if (ids.length > 0) throw new CommandError(2, `there is no provider ${named}: configured are ${ids.join(', ')}`);
   throw new CommandError(
     2,
-    'no provider is configured: set STRIPE_SECRET_KEY, PAYPAL_CLIENT_ID, USDC_XPUB or PROVIDERS_FILE, see docs/providers.md',
+    'no provider is configured: set STRIPE_SECRET_KEY, PAYPAL_CLIENT_ID, ADYEN_API_KEY, USDC_XPUB or PROVIDERS_FILE, see docs/providers.md',
   );
 }

@@ -28,6 +28,14 @@ export const PROVIDER_VARIABLES = [
   'PAYPAL_WEBHOOK_ID',
   'PAYPAL_ENVIRONMENT',
   'PAYPAL_API_BASE',
+  'ADYEN_API_KEY',
+  'ADYEN_MERCHANT_ACCOUNT',
+  'ADYEN_HMAC_KEY',
+  'ADYEN_CALLBACK_USER',
+  'ADYEN_CALLBACK_PASSWORD',
+  'ADYEN_LIVE_PREFIX',
+  'ADYEN_ENVIRONMENT',
+  'ADYEN_API_BASE',
   'USDC_XPUB',
   'USDC_CHAIN',
   'USDC_RPC_URLS',
@@ -40,6 +48,7 @@ export function draftsOfVariables(variables: Variables): Draft[] {
   return [
     ...stripeDrafts(variables),
     ...accountDrafts(variables, PAYPAL),
+    ...accountDrafts(variables, ADYEN),
     ...usdcDrafts(variables),
   ];
 }
@@ -123,6 +132,19 @@ const PAYPAL: AccountVariables = {
   },
   optional: { apiBase: 'PAYPAL_API_BASE' },
 };
+const ADYEN: AccountVariables = {
+  adapter: 'adyen',
+  environment: 'ADYEN_ENVIRONMENT',
+  required: { apiKey: 'ADYEN_API_KEY', merchantAccount: 'ADYEN_MERCHANT_ACCOUNT', hmacKeys: 'ADYEN_HMAC_KEY' },
+  optional: {
+    callbackUser: 'ADYEN_CALLBACK_USER',
+    callbackPassword: 'ADYEN_CALLBACK_PASSWORD',
+    livePrefix: 'ADYEN_LIVE_PREFIX',
+    apiBase: 'ADYEN_API_BASE',
+  },
+  lists: ['hmacKeys'],
+};
+
 function accountDrafts(variables: Variables, names: AccountVariables): Draft[] {
   const { adapter, required, optional, lists = [] } = names;
   const all: Readonly<Record<string, Variable>> = { ...required, ...optional };

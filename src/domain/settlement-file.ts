@@ -120,3 +120,7 @@ function instantOf(text: string): Instant | undefined {
 function fault(column: SettlementColumn, message: string): { fault: CellFault } {
   return { fault: { column, message } };
 }
+
+export function mismatch(code: MismatchCode, message: string): { code: MismatchCode; message: string } {
+  return { code, message };
+}

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { Environment } from '../domain/route.ts';
 import type { Database } from '../store/database.ts';
 import { evmRoutes, evmSettings, faultOfEvm } from './evm-settings.ts';
+import { adyenRoutes, adyenSettings, faultOfAdyen } from './adyen-settings.ts';
 import { faultOfPaypal, paypalRoutes, paypalSettings } from './paypal-settings.ts';
 import type { AddressBook, Provider } from './provider.ts';
 import { faultOfStripe, stripeRoutes, stripeSettings } from './stripe-settings.ts';
@@ -23,6 +24,10 @@ export interface AdapterContext {
   database?: Database;
   /** Called when this instance cannot take payments at once; `reason` is a clause: "the key was refused (401)". */
   onNotReady(reason: string): void;
+  /** Called when the result of a new check would differ: the service checks this instance at once. */
+  onNews(): void;
+  /** Counts an inquiry about a payment whose result should have arrived in a callback long ago. */
+  countLostCallback(): void;
 }
 
 /** A configured account at a provider. */
@@ -92,6 +97,15 @@ export const ADAPTERS: ReadonlyMap<string, Adapter> = new Map([
     faultOf: faultOfPaypal,
     routesOf: paypalRoutes,
     create: async (instance, context) => (await import('./paypal.ts')).createPaypal(instance, context),
+  }),
+  adapter({
+    name: 'adyen',
+    secrets: ['apiKey', 'hmacKeys', 'callbackPassword'],
+    settings: adyenSettings,
+    faultOf: faultOfAdyen,
+    routesOf: adyenRoutes,
+    accountOf: ({ merchantAccount }) => merchantAccount,
+    create: async (instance, context) => (await import('./adyen.ts')).createAdyen(instance, context),
   }),
   adapter({
     name: 'evm-usdc',

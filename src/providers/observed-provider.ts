@@ -34,7 +34,7 @@ export function observeProvider(
       });
   }
 
-  const { query, capture, returnHint, instructions, proveRefund, watch } = provider;
+  const { query, capture, returnHint, instructions, proveRefund, watch, settlementFile } = provider;
   // Every method is listed, because `...provider` would lose the methods of an adapter that is a class.
   return {
     id: provider.id,
@@ -72,6 +72,7 @@ export function observeProvider(
     ...(instructions && { instructions: instructions.bind(provider) }),
     ...(proveRefund && { proveRefund: observed('proveRefund', proveRefund.bind(provider), () => 'proven') }),
     ...(watch && { watch }),
+    ...(settlementFile && { settlementFile }),
     check: () => provider.check(),
   };
 }

@@ -1,5 +1,12 @@
 import type { Payment, Session } from '../domain/records.ts';
-import type { Hint, PayoutEntry, ProviderReport, RefundReport, ReversalReport } from '../domain/provider-report.ts';
+import type {
+  Hint,
+  PayoutEntry,
+  ProviderAmount,
+  ProviderReport,
+  RefundReport,
+  ReversalReport,
+} from '../domain/provider-report.ts';
 import type { RefundOutcome, RefundProof } from '../domain/refund-record.ts';
 import type { Environment } from '../domain/route.ts';
 
@@ -89,6 +96,25 @@ export interface Watch {
   poll(): Promise<void>;
   /** The reports that the stored records require. A report is stored as made when the caller asks for the next one. */
   reports(): AsyncIterable<WatchedSignal>;
+}
+
+/** Line of a provider's settlement report that is about a payment. */
+export interface SettlementFileLine {
+  /** Our id of the payment; null if another program requested it. */
+  paymentId: string | null;
+  /** The provider's id of the payment's charge. */
+  reference: string;
+  entry: PayoutEntry & { moved: NonNullable<PayoutEntry['moved']> };
+  /** Total of the payment, to be compared, and the provider's charge for it; null for a later change such as a refund. */
+  charge: { received: ProviderAmount; cost: ProviderAmount } | null;
+}
+
+/** Format of a provider's own settlement report, which the import of settlements accepts without conversion. */
+export interface SettlementFile {
+  /** Columns by which the import recognizes the report, in small letters. */
+  columns: readonly string[];
+  /** Reads the cells of a line by column. Undefined: the line is about no payment. `problem`: the reason, as a sentence, why the line cannot be booked. */
+  read(cells: Readonly<Record<string, string>>): SettlementFileLine | { problem: string } | undefined;
 }
 
 /** Data with which a buyer pays by a transfer from their own wallet. Amounts are in units of 10^-`decimals` of the asset. */
@@ -216,6 +242,8 @@ export interface Provider {
    */
   proveRefund?(request: RefundRequest, txHash: string): Promise<RefundProof>;
   watch?: Watch;
+  /** For a provider that reports payouts only in a file, which an operator imports. */
+  settlementFile?: SettlementFile;
   /** Asks the provider whether this instance can take payments. Changes nothing and takes at most 10 s. */
   check(): Promise<CheckResult>;
 }

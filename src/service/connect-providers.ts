@@ -33,7 +33,8 @@ function adapterContext(
 /** The configured instances, each with a function that checks it while no service runs. */
 export function localProviders(config: Config, surroundings: Pick<AdapterContext, 'now' | 'log'>) {
   const urls = urlsOf(config, `http://${hostInUrl(config.host)}:${config.port}`);
-  const shared = { ...surroundings, urls, onNotReady: () => undefined };
+  const nothing = () => undefined;
+  const shared = { ...surroundings, urls, onNotReady: nothing, onNews: nothing, countLostCallback: nothing };
   return config.providers.map(({ id, environment, routes, create, addressBook }) => ({
     id,
     environment,
@@ -48,16 +49,24 @@ interface Connecting {
   now(): number;
   log: Deps['log'];
   database: Database;
-  readiness: Pick<Readiness, 'markNotReady'>;
+  readiness: Pick<Readiness, 'markNotReady' | 'checkSoon'>;
+  telemetry: { countLostCallback(provider: string): void };
 }
 
 /** Creates the providers of the configured instances. Sends no request to them. */
 export function connectProviders(
   configured: readonly ProviderInstance[],
-  { readiness, ...others }: Connecting,
+  { readiness, telemetry, ...others }: Connecting,
 ): Promise<Provider[]> {
   const connected = configured.map(({ id, create }) =>
-    create(adapterContext(id, { ...others, onNotReady: (reason) => readiness.markNotReady(id, reason) })),
+    create(
+      adapterContext(id, {
+        ...others,
+        onNotReady: (reason) => readiness.markNotReady(id, reason),
+        onNews: () => readiness.checkSoon(id),
+        countLostCallback: () => telemetry.countLostCallback(id),
+      }),
+    ),
   );
   return Promise.all(connected);
 }

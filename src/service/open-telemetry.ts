@@ -23,6 +23,7 @@ export interface Telemetry {
   store(store: OpenedStore): OpenedStore;
   provider(provider: Provider): Provider;
   countForeignSignal(provider: string): void;
+  countLostCallback(provider: string): void;
   /** Opens the metrics port, if one is configured. */
   open(deps: AppDeps): Promise<OpenTelemetry>;
 }
@@ -50,6 +51,7 @@ export async function createTelemetry({ telemetry, database }: Config, log: Logg
     store: (store) => watch?.observed(store) ?? store,
     provider: (provider) => (watch ? observeProvider(provider, tracing, metrics?.onProviderCall) : provider),
     countForeignSignal: (provider) => metrics?.instruments.foreignSignals.labels(provider).inc(),
+    countLostCallback: (provider) => metrics?.instruments.lostCallbacks.labels(provider).inc(),
     async open(deps) {
       const served = metrics && address ? await serveMetrics(deps, metrics, address) : undefined;
       return {

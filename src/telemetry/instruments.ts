@@ -87,6 +87,11 @@ function paymentsOf({ counter, histogram }: Create) {
       'Verified reports of providers about payments, refunds or sessions that this service does not have.',
       ['provider'],
     ),
+    lostCallbacks: counter(
+      'provider_lost_callbacks_total',
+      'Inquiries that found a finished payment whose result should have arrived in a callback at least 15 minutes ago.',
+      ['provider'],
+    ),
     attempts: counter(
       'delivery_attempts_total',
       'Delivery attempts; status is the class of the answer, or none without an answer.',

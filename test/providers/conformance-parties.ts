@@ -31,6 +31,8 @@ export function laterService() {
       checkoutUrl: on!.url,
       log: pino({ base: null }, { write: (line: string) => void (on?.logged ?? log).push(line) }),
       onNotReady: () => undefined,
+      onNews: () => undefined,
+      countLostCallback: () => undefined,
     }),
   };
 }

@@ -45,6 +45,8 @@ export async function startStripeWorld(
       callbackUrl: CALLBACK_URL,
       log: { info: write, warn: write, error: write },
       onNotReady: (message) => void refusedKeys.push(message),
+      onNews: () => undefined,
+      countLostCallback: () => undefined,
     },
   );
   return { stripe, provider, clock, log, refusedKeys, [Symbol.asyncDispose]: () => stripe[Symbol.asyncDispose]() };

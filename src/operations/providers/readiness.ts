@@ -36,6 +36,8 @@ export interface Readiness {
   reasonOf(id: string, network: string): string | null;
   /** Marks an instance as not ready at once, because the provider has refused its credentials. */
   markNotReady(id: string, reason: string): void;
+  /** Makes the next check of an instance due now. */
+  checkSoon(id: string): void;
   /** Runs all due checks in parallel, and returns their number. */
   checkDue(): Promise<number>;
 }
@@ -119,6 +121,10 @@ export function createReadiness({ instances, providers, now, log }: ReadinessDep
       if (!before || before.reason === reason) return;
       const findings: Finding[] = [{ level: 'error', message: reason }];
       change(id, { ...before, reason, findings, failures: 1, dueAt: now() + retryDelay(1) });
+    },
+    checkSoon(id) {
+      const before = states.get(id);
+      if (before) states.set(id, { ...before, dueAt: Number.NEGATIVE_INFINITY });
     },
     async checkDue() {
       const isDue = (id: string) => !checking.has(id) && (states.get(id)?.dueAt ?? Number.POSITIVE_INFINITY) <= now();

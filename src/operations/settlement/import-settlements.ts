@@ -4,9 +4,16 @@ import { isId } from '../../domain/id.ts';
 import { CURRENCY, type Payment } from '../../domain/records.ts';
 import type { Environment } from '../../domain/route.ts';
 import { judgePayout, payoutOf, refusalMessage } from '../../domain/settlement.ts';
-import type { ImportReport, MismatchCode, ReportedLine, SettlementLine } from '../../domain/settlement-file.ts';
+import {
+  type ImportReport,
+  type MismatchCode,
+  type ReportedLine,
+  type SettlementLine,
+  mismatch,
+} from '../../domain/settlement-file.ts';
 import type { Deps } from '../deps.ts';
-import { type FileLine, readSettlementFile } from './parse-settlement-file.ts';
+import { bookProviderLine, readersOf } from './import-provider-file.ts';
+import { type FileLine, type Table, readSettlementFile, readTable } from './parse-settlement-file.ts';
 import { settlePayment } from './settle-payment.ts';
 
 export interface ImportOptions {
@@ -22,12 +29,15 @@ const PAGE = 100;
 type Found = { payment: Payment } | { code: MismatchCode; message: string };
 
 /**
- * Settles the payments of a provider's file line by line. A line that does not match changes nothing, and the other lines
+ * Settles the payments of a file line by line: a file of our own format, or a provider's own settlement report. A line that does not match changes nothing, and the other lines
  * are recorded. A second import of the file changes nothing, and an interrupted import has recorded whole payments.
  * Throws GatewayError `invalid_input` for a file of another format.
  */
 export async function importSettlements(deps: Deps, text: string, options: ImportOptions): Promise<ImportReport> {
-  const { lines, ignoredColumns } = await readSettlementFile(text, deps.now());
+  const table = await readTable(text);
+  const readers = readersOf(deps, table, options.environment);
+  if (readers.length > 0) return importProviderFile(deps, table, readers, options);
+  const { lines, ignoredColumns } = readSettlementFile(table, deps.now());
   const reported: ReportedLine[] = [];
   const firstLines = new Map<string, number>();
   for (let start = 0; start < lines.length; start += PAGE) {
@@ -39,6 +49,24 @@ export async function importSettlements(deps: Deps, text: string, options: Impor
     await turn();
   }
   return { dryRun: options.dryRun, lines: reported, ignoredColumns };
+}
+
+async function importProviderFile(
+  deps: Deps,
+  { names, rows }: Table,
+  readers: ReturnType<typeof readersOf>,
+  { dryRun }: ImportOptions,
+): Promise<ImportReport> {
+  const lines: ReportedLine[] = [];
+  for (let start = 0; start < rows.length; start += PAGE) {
+    const page = rows.slice(start, start + PAGE).map(({ record, line: number }) => {
+      const cells = Object.fromEntries(names.map((name, index) => [name, record[index] ?? '']));
+      return bookProviderLine(deps, readers, { number, cells }, dryRun);
+    });
+    lines.push(...(await Promise.all(page)).filter((line) => line !== undefined));
+    await turn();
+  }
+  return { dryRun, lines, ignoredColumns: [] };
 }
 
 async function find({ store }: Deps, { read }: FileLine, { environment }: ImportOptions): Promise<Found> {
@@ -112,8 +140,4 @@ async function verdictOn(
     default:
       return { status: 'not_matched', ...mismatch(outcome, refusalMessage(outcome, payment)) };
   }
-}
-
-function mismatch(code: MismatchCode, message: string): { code: MismatchCode; message: string } {
-  return { code, message };
 }

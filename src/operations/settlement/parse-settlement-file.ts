@@ -32,18 +32,29 @@ interface Row {
 
 const SUGGESTION = `Send CSV with a header line: payment_id or reference, amount, currency, and settled_at if you have it; at most ${MAX_LINES} lines.`;
 
-/** Parses a settlement file. Throws GatewayError `invalid_input` for another format. An invalid line has a fault in `read`. */
-export async function readSettlementFile(
-  text: string,
-  now: number,
-): Promise<{ lines: FileLine[]; ignoredColumns: string[] }> {
+/** Cells of a CSV file. */
+export interface Table {
+  /** Names of the columns, in small letters. */
+  names: string[];
+  rows: Row[];
+}
+
+/** Parses a CSV file with a header. Throws GatewayError `invalid_input` for another file. */
+export async function readTable(text: string): Promise<Table> {
   const [header, ...rows] = rowsOf(text, await import('csv-parse/sync'));
   if (!header) throw refused('The file is empty.');
-  const names = header.record.map((name) => name.toLowerCase());
+  if (rows.length > MAX_LINES) throw refused(`The file has ${rows.length} lines, and ${MAX_LINES} is the limit.`);
+  return { names: header.record.map((name) => name.toLowerCase()), rows };
+}
+
+/** Reads a settlement file. Throws GatewayError `invalid_input` for another format. An invalid line has a fault in `read`. */
+export function readSettlementFile(
+  { names, rows }: Table,
+  now: number,
+): { lines: FileLine[]; ignoredColumns: string[] } {
   const problem = headerFault(names);
   if (problem !== undefined) throw refused(problem);
   if (rows.length === 0) throw refused('The file has a header and no line.');
-  if (rows.length > MAX_LINES) throw refused(`The file has ${rows.length} lines, and ${MAX_LINES} is the limit.`);
   const places = SETTLEMENT_COLUMNS.map((column) => [column, names.indexOf(column)] as const);
   const lines = rows.map((row) => lineOf(row, places, names.length, now));
   return { lines, ignoredColumns: names.filter((name) => !isKnown(name)) };

@@ -3,7 +3,7 @@ import { chainSchema } from './chain-schema.ts';
 import { checkoutSchema } from './checkout-schema.ts';
 import { ledgerSchema, ledgerTriggers } from './ledger-schema.ts';
 import { providersSchema } from './providers-schema.ts';
-import { realProvidersSchema, refundDeductionSchema } from './real-providers-schema.ts';
+import { providerStatesSchema, realProvidersSchema, refundDeductionSchema } from './real-providers-schema.ts';
 import { routingSchema } from './routing-schema.ts';
 import { webhooksSchema } from './webhooks-schema.ts';
 
@@ -31,4 +31,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 15, name: 'real providers', sql: realProvidersSchema },
   { version: 16, name: 'deducted refunds', sql: refundDeductionSchema },
   { version: 17, name: 'chains', sql: chainSchema },
+  { version: 18, name: 'provider states', sql: providerStatesSchema },
 ];

@@ -72,3 +72,11 @@ ALTER TABLE refunds ADD COLUMN deducted BIGINT NOT NULL DEFAULT 0;
 UPDATE refunds SET deducted = 1
   WHERE EXISTS (SELECT 1 FROM ledger_entries WHERE posting_id = refunds.id || ':refund_paid');
 `;
+
+/** Facts about a provider instance that outlive the process. `notified_at`: time of its first verified callback. */
+export const providerStatesSchema = `
+CREATE TABLE provider_states (
+  provider TEXT PRIMARY KEY,
+  notified_at BIGINT NOT NULL
+);
+`;

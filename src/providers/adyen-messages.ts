@@ -1,0 +1,147 @@
+import { isId } from '../domain/id.ts';
+import { NO_DETAILS, type ProviderReport, type ReversalReport, amountInCents } from '../domain/provider-report.ts';
+import type { Instant } from '../domain/records.ts';
+import { declineOf } from './adyen-failures.ts';
+import type { NotificationItem, PaymentLink } from './adyen-objects.ts';
+import { type AdyenSettings, adyenMethodOf } from './adyen-settings.ts';
+import type { HandoffRequest, PaymentRef, RefundRequest, Signal } from './provider.ts';
+
+/** Longest usual time until Adyen reports the result of a bank debit. */
+const PROCESSING_MS = 7 * 24 * 60 * 60_000;
+/** Time after which the notification about a used link must have arrived. */
+const LOST_CALLBACK_MS = 15 * 60_000;
+
+/**
+ * Event codes of a dispute: its status, its revision, and whether Adyen holds the money. All events of a dispute have one
+ * PSP reference. The revisions are in the order of a dispute's life, so that the order of arrival does not matter.
+ * https://docs.adyen.com/risk-management/disputes-api/dispute-notifications/
+ */
+const DISPUTES = new Map<string, Pick<ReversalReport, 'status' | 'revision'> & { isTaken: boolean }>([
+  ['REQUEST_FOR_INFORMATION', { status: 'open', revision: 1, isTaken: false }],
+  ['NOTIFICATION_OF_CHARGEBACK', { status: 'open', revision: 2, isTaken: false }],
+  ['CHARGEBACK', { status: 'open', revision: 3, isTaken: true }],
+  ['CAPTURE_FAILED', { status: 'lost', revision: 3, isTaken: true }],
+  ['CHARGEBACK_REVERSED', { status: 'won', revision: 4, isTaken: false }],
+  ['SECOND_CHARGEBACK', { status: 'lost', revision: 5, isTaken: true }],
+]);
+/** Event codes about refunds that failed after Adyen had accepted or paid them. */
+const REFUND_FAILURES = new Set(['REFUND_FAILED', 'REFUNDED_REVERSED']);
+
+/**
+ * Body of the request for a payment link; undefined if Adyen does not serve the route. No field depends on the time of the
+ * request, so that a retry sends the same request.
+ */
+export function linkRequest(
+  { session, payment, returnUrl }: Pick<HandoffRequest, 'session' | 'payment' | 'returnUrl'>,
+  {
+    merchantAccount,
+    country,
+    buyerWindowMinutes,
+  }: Pick<AdyenSettings, 'merchantAccount' | 'country' | 'buyerWindowMinutes'>,
+) {
+  const method = adyenMethodOf(payment.route.network);
+  if (method === undefined) return undefined;
+  const expiresAt = new Date(payment.created + buyerWindowMinutes * 60_000);
+  return {
+    reference: payment.id,
+    amount: dollars(payment.fees.total),
+    merchantAccount,
+    returnUrl,
+    allowedPaymentMethods: [method],
+    countryCode: country,
+    shopperEmail: session.customerEmail,
+    description: session.product,
+    expiresAt: expiresAt.toISOString().replace(/\.\d+/, ''),
+    // An authorisation counts as paid, so nothing may wait for a later capture.
+    captureDelayHours: 0,
+  } as const;
+}
+
+/** Body of a request for a refund. */
+export function refundRequest(
+  { refundId, amount }: Pick<RefundRequest, 'refundId' | 'amount'>,
+  merchantAccount: string,
+) {
+  return { merchantAccount, amount: dollars(amount), reference: refundId } as const;
+}
+
+export function dollars(value: number) {
+  return { currency: 'USD', value } as const;
+}
+
+/** True if a buyer has used a link so long ago that the notification about the payment must have arrived. */
+export function isOverdue({ status, updatedAt }: PaymentLink, now: Instant): boolean {
+  const isUsed = status === 'completed' || status === 'paid';
+  return isUsed && now - instantOf(updatedAt, now) >= LOST_CALLBACK_MS;
+}
+
+/** Report on a payment from its link. A link never proves that money arrived: only a signed notification does. */
+export function linkReport(link: PaymentLink, now: Instant): ProviderReport {
+  const { status, updatedAt } = link;
+  if (status === 'active') return { ...NO_DETAILS, state: 'awaiting_buyer' };
+  if (status === 'expired') return left('payment link expired');
+  // A payment whose notification is lost must not time out, because the buyer would be asked to pay again.
+  const isExpected = status === 'paymentPending' || isOverdue(link, now);
+  const expectedBy = isExpected ? instantOf(updatedAt, now) + PROCESSING_MS : null;
+  return { ...NO_DETAILS, state: 'processing', expectedBy };
+}
+
+/** The instant of a time of Adyen; `now` if it gives none. */
+function instantOf(time: string | null | undefined, now: Instant): Instant {
+  const instant = Date.parse(time ?? '');
+  return Number.isNaN(instant) ? now : instant;
+}
+
+/** Signal of a verified item; undefined if the item is about no record of this service. */
+export function signalOf(item: NotificationItem, now: Instant): Signal | undefined {
+  const { pspReference, originalReference, merchantReference, eventCode, success, reason = null } = item;
+  const { value, currency } = item.amount;
+  const amount = amountInCents(value, currency);
+  const isSuccess = success === 'true';
+  const ref = refOf(item);
+
+  const dispute = isSuccess ? DISPUTES.get(eventCode) : undefined;
+  if (dispute) {
+    const { isTaken, ...state } = dispute;
+    const [taken, fee] = [isTaken ? amount : amountInCents(0), amountInCents(0)];
+    return ref && { about: 'reversal', ref, reversal: { ...state, reference: pspReference, taken, fee, reason } };
+  }
+  const isFailure = REFUND_FAILURES.has(eventCode);
+  if (eventCode === 'REFUND' || (isFailure && isSuccess)) {
+    const ours = isId(merchantReference, 'ref') ? merchantReference : null;
+    const status = isFailure || !isSuccess ? 'failed' : 'succeeded';
+    const named = ref ?? { reference: originalReference ?? '' };
+    return { about: 'refund', ref: named, refund: { ours, reference: pspReference, status, amount, reason } };
+  }
+  const report = paymentReport(item, now);
+  return ref && report && { about: 'payment', ref, report };
+}
+
+/** Report on a payment from an item; undefined if the item does not change a payment. */
+function paymentReport({ eventCode, success, ...item }: NotificationItem, now: Instant): ProviderReport | undefined {
+  const { pspReference, amount, reason, eventDate } = item;
+  const isSuccess = success === 'true';
+  switch (eventCode) {
+    case 'AUTHORISATION': {
+      if (!isSuccess) return { ...NO_DETAILS, state: 'awaiting_buyer', decline: declineOf(reason) };
+      const received = amountInCents(amount.value, amount.currency);
+      return { ...NO_DETAILS, state: 'paid', received, chargeReference: pspReference };
+    }
+    case 'PENDING':
+      return { ...NO_DETAILS, state: 'processing', expectedBy: instantOf(eventDate, now) + PROCESSING_MS };
+    case 'OFFER_CLOSED':
+    case 'CANCELLATION':
+      return isSuccess ? left(reason || 'the payment was cancelled') : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** The payment that an item names; undefined if another program or a person requested it. */
+function refOf({ merchantReference }: NotificationItem): PaymentRef | undefined {
+  return isId(merchantReference, 'pay') ? { paymentId: merchantReference } : undefined;
+}
+
+function left(reason: string): ProviderReport {
+  return { ...NO_DETAILS, state: 'failed', decline: { code: 'cancelled', source: 'buyer', reason } };
+}
