@@ -7,6 +7,7 @@ import { fuzzBytes } from './fuzz.ts';
 import { startFuzzedApi } from './openapi-fuzz.ts';
 import { runPowerLoss } from './power-loss.ts';
 import { PAYPAL_FORGERIES_SCENARIO } from '../providers/paypal-forgeries.ts';
+import { ADYEN_FORGERIES } from '../providers/adyen-forgeries.ts';
 import { STRIPE_HANDOFFS } from '../providers/stripe-faults.ts';
 import { STRIPE_FORGERIES } from '../providers/stripe-forgeries.ts';
 import { STRIPE_ORDERS } from '../providers/stripe-orders.ts';
@@ -35,6 +36,7 @@ export const CAMPAIGNS: Readonly<Record<string, Scenario>> = {
       return { cycles: cutPoints, load: `${acknowledged} answers`, problems };
     },
   },
+  'adyen-forgeries': ADYEN_FORGERIES,
   'chain-histories': CHAIN_HISTORIES,
   'chain-kills': KILLED_WATCHER,
   'chain-worlds': CHAIN_WORLDS,

@@ -1,0 +1,120 @@
+// @run on=sqlite,postgres
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Discrepancy, Refund } from '../../sdk/src/index.ts';
+import { DAY } from '../fixtures/checkout-records.ts';
+import { pick } from '../support/gateway.ts';
+import { type StartedAtAdyen, stageOfSuite } from './adyen-stage.ts';
+
+const LOST = () => ({ times: 0, delayMs: 0 });
+
+describe('a refund at Adyen', () => {
+  const stageOf = stageOfSuite();
+
+  async function refunded() {
+    const stage = stageOf();
+    const asked = stage.adyen.requests.length;
+    const sale = await stage.sell();
+    const { id } = await stage.api.post<Refund>(`payments/${sale.paymentId}/refunds`, { amount: 20 });
+    await stage.pass();
+    const state = async () => (await stage.api.get<Refund>(`refunds/${id}`)).status;
+    assert.equal(await state(), 'pending');
+    await stage.assertBooks();
+    // The service neither asks about the refund nor requests it again.
+    await stage.pass(8 * DAY);
+    assert.equal(stage.adyen.requests.slice(asked).filter(({ path }) => path.endsWith('/refunds')).length, 1);
+    return { stage, sale, state, psp: [...stage.adyen.refunds.keys()].at(-1)! };
+  }
+
+  test('a refund is pending until its notification, and may fail after its success', async () => {
+    const { stage, state, psp } = await refunded();
+    stage.adyen.finishRefund(psp);
+    await stage.pass();
+    assert.equal(await state(), 'succeeded');
+    await stage.assertBooks();
+    stage.adyen.returnRefund(psp);
+    await stage.pass(3 * DAY);
+    assert.equal(await state(), 'failed');
+    await stage.assertBooks();
+  });
+
+  test('a refund that Adyen cannot make has failed', async () => {
+    const { stage, state, sale, psp } = await refunded();
+    stage.adyen.finishRefund(psp, 'Insufficient balance on the account');
+    await stage.pass();
+    assert.equal(await state(), 'failed');
+    assert.equal((await stage.payment(sale)).refunded, 0);
+    await stage.assertBooks();
+  });
+
+  test('a refund in the Customer Area is recorded as a refund of the payment, and may fail later', async () => {
+    const stage = stageOf();
+    const sale = await stage.sell();
+    const { psp } = stage.adyen.refundInCustomerArea(sale.charge, 1500);
+    await stage.pass();
+    const refunds = () => stage.api.list<Refund>(`refunds?paymentId=${sale.paymentId}`);
+    assert.deepEqual(pick(await refunds(), 'status', 'amount'), [['succeeded', 15]]);
+    await stage.assertBooks();
+    stage.adyen.returnRefund(psp, 'REFUNDED_REVERSED');
+    await stage.pass();
+    assert.deepEqual(pick(await refunds(), 'status', 'amount'), [['failed', 15]]);
+    await stage.assertBooks();
+  });
+});
+
+describe('a dispute at Adyen', () => {
+  const stageOf = stageOfSuite();
+  const reversals = async ({ paymentId }: StartedAtAdyen) =>
+    (await stageOf().api.list<Discrepancy>('discrepancies')).filter((one) => one.paymentId === paymentId);
+
+  test('a dispute is opened, taken, returned and taken again', async () => {
+    const stage = stageOf();
+    const { adyen } = stage;
+    const sale = await stage.sell();
+    const dispute = adyen.openDispute(sale.charge);
+    await stage.pass();
+    assert.deepEqual(pick(await reversals(sale), 'kind', 'status', 'received'), [['reversal', 'open', 0]]);
+    await stage.assertBooks();
+    adyen.chargeBack(dispute);
+    await stage.pass();
+    assert.equal((await stage.payment(sale)).reversed, sale.charge.cents);
+    await stage.assertBooks();
+    adyen.reverseChargeback(dispute);
+    await stage.pass();
+    assert.equal((await stage.payment(sale)).reversed, 0);
+    assert.deepEqual(pick(await reversals(sale), 'status'), [['resolved']]);
+    await stage.assertBooks();
+    adyen.chargeBack(dispute, { again: true });
+    await stage.pass();
+    assert.equal((await stage.payment(sale)).reversed, sale.charge.cents);
+    assert.deepEqual(pick(await reversals(sale), 'status'), [['open']]);
+    await stage.assertBooks();
+  });
+
+  test('the events of a dispute have the same result in the opposite order', async () => {
+    const stage = stageOf();
+    const { adyen } = stage;
+    const sale = await stage.sell();
+    adyen.sendingOf = LOST;
+    const dispute = adyen.openDispute(sale.charge);
+    adyen.chargeBack(dispute);
+    adyen.reverseChargeback(dispute);
+    for (const item of adyen.items.slice(-3).toReversed()) assert.equal(await adyen.send([item]), 200);
+    await stage.pass();
+    assert.equal((await stage.payment(sale)).reversed, 0);
+    assert.deepEqual(pick(await reversals(sale), 'kind', 'status'), [['reversal', 'resolved']]);
+    await stage.assertBooks();
+  });
+
+  test('a debit whose capture fails is taken back', async () => {
+    const stage = stageOf();
+    const sale = await stage.sell();
+    // The charge of this debit was not paid out, and neither was its fee.
+    const { net } = stage.adyen.movements.at(-1)!;
+    const fee = sale.charge.cents - net;
+    stage.adyen.failCapture(sale.charge);
+    await stage.pass();
+    assert.equal((await stage.payment(sale)).reversed, sale.charge.cents);
+    await stage.assertBooks(-fee);
+  });
+});
