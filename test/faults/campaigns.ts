@@ -7,7 +7,9 @@ import { fuzzBytes } from './fuzz.ts';
 import { startFuzzedApi } from './openapi-fuzz.ts';
 import { runPowerLoss } from './power-loss.ts';
 import { PAYPAL_FORGERIES_SCENARIO } from '../providers/paypal-forgeries.ts';
+import { PAYPAL_RACES } from '../providers/paypal-races.ts';
 import { ADYEN_FORGERIES } from '../providers/adyen-forgeries.ts';
+import { SEVERAL_PROVIDERS } from '../providers/several-providers.ts';
 import { STRIPE_HANDOFFS } from '../providers/stripe-faults.ts';
 import { STRIPE_FORGERIES } from '../providers/stripe-forgeries.ts';
 import { STRIPE_ORDERS } from '../providers/stripe-orders.ts';
@@ -41,6 +43,8 @@ export const CAMPAIGNS: Readonly<Record<string, Scenario>> = {
   'chain-kills': KILLED_WATCHER,
   'chain-worlds': CHAIN_WORLDS,
   'paypal-forgeries': PAYPAL_FORGERIES_SCENARIO,
+  'paypal-races': PAYPAL_RACES,
+  'several-providers': SEVERAL_PROVIDERS,
   'stripe-forgeries': STRIPE_FORGERIES,
   'stripe-handoffs': STRIPE_HANDOFFS,
   'stripe-orders': STRIPE_ORDERS,

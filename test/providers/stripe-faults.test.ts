@@ -22,7 +22,8 @@ import {
   startStripeService,
   stripeSessionOf,
 } from './stripe-service.ts';
-import { payAtSimulator, startTwoProviders } from './two-providers.ts';
+import { payAtSimulator } from './history-parties.ts';
+import { startTwoProviders } from './two-providers.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -9,8 +9,10 @@ import { settingsOf } from '../support/database.ts';
 import { brokenInvariants } from '../support/sound.ts';
 import type { ApiFault } from './scripted-party.ts';
 import { randomOf } from './forgeries.ts';
+import { payAtSimulator } from './history-parties.ts';
+import { problemsOfCheckout } from './provider-histories.ts';
 import { type StripeService, checkoutOf } from './stripe-service.ts';
-import { payAtSimulator, problemsOfCheckout, startTwoProviders } from './two-providers.ts';
+import { startTwoProviders } from './two-providers.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
