@@ -6,12 +6,10 @@
 import { randomBytes } from 'node:crypto';
 import { type Payment, Tillway } from '../../sdk/src/index.ts';
 import { STRIPE_API_VERSION } from '../../src/providers/stripe-api.ts';
-import { dollars, holdsWithin, say, startTemporaryService } from '../temporary-service.ts';
+import { PATIENCE_MS, compare, isConnected, paidCheckout, refunded } from '../live-checkout.ts';
+import { holdsWithin, say, startTemporaryService } from '../temporary-service.ts';
 
-const AMOUNT = 10;
-const CHECK_MS = 15_000;
-const BUYER_MS = 60 * 60_000;
-const PATIENCE_MS = 60_000;
+const ADVICE = 'Choose "Card", and pay with 4242 4242 4242 4242, any later date and any security code.';
 
 const { STRIPE_SECRET_KEY: key, STRIPE_WEBHOOK_SECRET, STRIPE_API_BASE } = process.env;
 const refusal = refusalOf(key);
@@ -28,7 +26,8 @@ await using service = await startTemporaryService({
   ...(STRIPE_API_BASE !== undefined && { STRIPE_API_BASE }),
 });
 const tillway = new Tillway({ baseUrl: service.url });
-process.exitCode = (await isConnected()) && (await isRight(await paidCheckout())) ? 0 : 1;
+const isReady = await isConnected(tillway, 'stripe_test', 'Stripe');
+process.exitCode = isReady && (await isRight(await paidCheckout(tillway, 'card', ADVICE))) ? 0 : 1;
 
 function refusalOf(given: string | undefined): string | undefined {
   if (!given)
@@ -38,65 +37,31 @@ function refusalOf(given: string | undefined): string | undefined {
   return undefined;
 }
 
-/** Prints the findings of the check, and returns whether Stripe takes payments. */
-async function isConnected(): Promise<boolean> {
-  const instance = async () => (await tillway.providers.list()).data.find(({ id }) => id === 'stripe_test')!;
-  await holdsWithin(CHECK_MS, async () => (await instance()).checkedAt !== null);
-  const { ready, reason, findings } = await instance();
-  for (const { level, message, todo } of findings) say(`${level.padEnd(7)}  ${message}${todo ? `. ${todo}` : ''}`);
-  if (!ready) say(`Stripe takes no payments: ${reason}`);
-  return ready;
-}
-
-/** Creates a session and waits for your payment; undefined if you did not pay. */
-async function paidCheckout(): Promise<Payment | undefined> {
-  const customer = 'buyer@example.com';
-  const session = await tillway.sessions.create({
-    product: 'Live test',
-    amount: AMOUNT,
-    customer,
-    preferredRoute: 'card',
-  });
-  say(`\nOpen ${session.checkoutUrl}`);
-  say('Choose "Card", and pay with 4242 4242 4242 4242, any later date and any security code.\n');
-  const status = async () => (await tillway.sessions.get(session.id)).status;
-  await holdsWithin(BUYER_MS, async () => ['paid', 'failed', 'expired'].includes(await status()));
-  say(`The session is ${await status()}.`);
-  const [payment] = (await tillway.payments.list({ paymentId: session.id, status: 'paid' })).data;
-  return payment;
-}
-
 /** Compares a payment and its refund with Stripe's own records. */
 async function isRight(payment: Payment | undefined): Promise<boolean> {
   if (!payment) return false;
   const { providerReference } = (await service.deps.store.payment(payment.id))!;
   const atStripe = await checkoutSession(providerReference!);
   const charge = atStripe.payment_intent.latest_charge;
-  let isEqual = compare('total', Math.round(payment.fees.total * 100), atStripe.amount_total);
+  let isEqual = compare('total', Math.round(payment.fees.total * 100), atStripe.amount_total, 'Stripe');
   const booked = charge.balance_transaction;
   if (booked === null) say('fee      not known at Stripe yet: the service asks again after an hour');
   else {
     const hasCost = async () => (await costOf(payment)) !== null;
     await holdsWithin(PATIENCE_MS, hasCost);
-    isEqual = compare('fee', await costOf(payment), booked.fee) && isEqual;
-    isEqual = compare('balance', await clearing(), booked.net) && isEqual;
+    isEqual = compare('fee', await costOf(payment), booked.fee, 'Stripe') && isEqual;
+    isEqual = compare('balance', await clearing(), booked.net, 'Stripe') && isEqual;
   }
-  const { id } = await tillway.refunds.create(payment.id);
-  const refund = async () => tillway.refunds.get(id);
-  await holdsWithin(PATIENCE_MS, async () => (await refund()).status !== 'pending');
-  const { status, failureReason } = await refund();
-  say(`The refund is ${status}${failureReason === null ? '' : `: ${failureReason}`}.`);
+  await refunded(tillway, payment);
   const after = await checkoutSession(providerReference!);
   return (
-    compare('refunded', Math.round(payment.fees.total * 100), after.payment_intent.latest_charge.amount_refunded) &&
-    isEqual
+    compare(
+      'refunded',
+      Math.round(payment.fees.total * 100),
+      after.payment_intent.latest_charge.amount_refunded,
+      'Stripe',
+    ) && isEqual
   );
-}
-
-function compare(name: string, ours: number | null, theirs: number): boolean {
-  const [own, other] = [ours, theirs].map((cents) => (cents === null ? 'unknown' : dollars(cents)));
-  say(`${name.padEnd(8)} ${own} here, ${other} at Stripe${ours === theirs ? '' : '  DIFFERS'}`);
-  return ours === theirs;
 }
 
 async function costOf({ id }: Payment): Promise<number | null> {

@@ -2,11 +2,9 @@
  * Tillway with a scripted Stripe, a local server that imitates Stripe: no account, no network, no real money. Prints each step,
  * and after it the accounts of the ledger and the balance at Stripe. Exits with 1 if they differ; WRONG_CENT=1 makes them differ.
  */
-import { type Payment, Tillway } from '../../sdk/src/index.ts';
 import { startScriptedStripe } from '../../test/providers/scripted-stripe.ts';
-import { dollars, holdsWithin, say, startTemporaryService } from '../temporary-service.ts';
-
-const PATIENCE_MS = 10_000;
+import { type Purchase, createDemo } from '../provider-demo.ts';
+import { say, startTemporaryService } from '../temporary-service.ts';
 
 await using stripe = await startScriptedStripe();
 // The variables with which a merchant connects Stripe. STRIPE_API_BASE names the scripted Stripe instead of the real API.
@@ -16,7 +14,10 @@ await using service = await startTemporaryService({
   STRIPE_API_BASE: stripe.url,
 });
 stripe.callbackUrl = `${service.url}/api/providers/stripe_test/callbacks`;
-const tillway = new Tillway({ baseUrl: service.url });
+const { tillway, buy, act, reached, shown, holds, report } = createDemo(service, {
+  name: 'Stripe',
+  balance: stripe.balance,
+});
 
 const card = await buy('card', 49.99);
 await act(card, 'pay');
@@ -28,13 +29,13 @@ const debit = await buy('local', 200);
 await act(debit, 'debit');
 await shown(debit, 'Your payment is in progress');
 await report('A buyer pays 200.00 by bank debit. The page says that it is in progress, for up to 4 business days.');
-stripe.finishDebit(debit.stripeSession);
+stripe.finishDebit(debit.reference);
 await reached(debit, 'paid');
 await report('Days later, the bank pays.');
 
 const declined = await buy('card', 30);
 await act(declined, 'decline');
-stripe.expire(declined.stripeSession);
+stripe.expire(declined.reference);
 const { failure } = await reached(declined, 'failed');
 await report(`A card is declined, and the buyer leaves. The payment has failed: ${failure?.message}`);
 
@@ -62,68 +63,6 @@ await report('Stripe pays out its balance, which settles both payments.');
 
 say('Stripe and the ledger agree after every step.');
 
-interface Purchase {
-  sessionId: string;
-  paymentId: string;
-  /** Id of the Checkout Session at Stripe; `page` is its URL. */
-  stripeSession: string;
-  page: string;
-}
-
-/** A merchant creates a session, and the buyer chooses a payment method on its page, which leads to Stripe. */
-async function buy(kind: 'card' | 'local', amount: number): Promise<Purchase> {
-  const { id } = await tillway.sessions.create({ product: 'Field guide', amount, customer: 'buyer@example.com' });
-  const form = new URLSearchParams({ kind, [`total_${kind}`]: String(Math.round(amount * 100)) });
-  await fetch(`${service.url}/checkout/${id}/pay`, { method: 'POST', body: form, redirect: 'manual' });
-  const redirect = await (await fetch(`${service.url}/checkout/${id}/continue`)).text();
-  const page = /href="([^"]*\/c\/pay\/[^"]*)"/.exec(redirect)![1]!;
-  const { data } = await tillway.payments.list({ paymentId: id });
-  return { sessionId: id, paymentId: data[0]!.id, page, stripeSession: page.split('/').at(-1)! };
-}
-
-/** The buyer presses a button of the page at Stripe, and follows the redirect to the checkout. */
-async function act({ page }: Purchase, act: 'pay' | 'debit' | 'decline'): Promise<void> {
-  await fetch(page, { method: 'POST', body: new URLSearchParams({ act }) });
-}
-
-function intentOf({ stripeSession }: Purchase): string {
-  return stripe.world.sessions.get(stripeSession)!.payment_intent!;
-}
-
-async function reached({ paymentId }: Purchase, status: Payment['status']): Promise<Payment> {
-  await holds(`status ${status}`, async () => (await tillway.payments.get(paymentId)).status === status);
-  return tillway.payments.get(paymentId);
-}
-
-function shown({ sessionId }: Purchase, text: string): Promise<void> {
-  const page = async () => (await fetch(`${service.url}/checkout/${sessionId}`)).text();
-  return holds(`"${text}" on the page`, async () => (await page()).includes(text));
-}
-
-async function holds(what: string, condition: () => Promise<boolean>): Promise<void> {
-  if (!(await holdsWithin(PATIENCE_MS, condition))) throw new Error(`${what}: not reached in time`);
-}
-
-/** Waits until ledger and Stripe agree, and prints `what` with both balances. Throws if they do not agree in time. */
-async function report(what: string): Promise<void> {
-  const agree = await holdsWithin(PATIENCE_MS, async () => {
-    const { clearing, sum } = await books();
-    return sum === 0 && clearing === stripe.balance();
-  });
-  const { accounts, sum } = await books();
-  say(`${what}\n  ledger   ${accounts.join('  ')}  sum ${dollars(sum)}`);
-  say(`  Stripe   balance ${dollars(stripe.balance())}\n`);
-  if (!agree) throw new Error('Stripe and the ledger differ');
-}
-
-/** The accounts of the ledger; amounts in cents. */
-async function books() {
-  const [sandbox] = (await tillway.ledger.balances({ environment: 'sandbox' })).environments;
-  const cents = (amount: number): number => Math.round(amount * 100);
-  const used = sandbox!.accounts.filter(({ debits, credits }) => debits + credits > 0);
-  return {
-    accounts: used.map(({ account, balance }) => `${account} ${balance.toFixed(2)}`),
-    clearing: cents(used.find(({ account }) => account === 'provider_clearing')?.balance ?? 0),
-    sum: cents(sandbox!.total),
-  };
+function intentOf({ reference }: Purchase): string {
+  return stripe.world.sessions.get(reference)!.payment_intent!;
 }
