@@ -4,7 +4,7 @@ import { type FeeSplit, splitFees } from '../domain/fees.ts';
 import { DECLINE_CODES, type DeclineCode, type FailureCode } from '../domain/failure.ts';
 import type { Cents } from '../domain/money.ts';
 import type { Checkout, Discrepancy, Instant, Payment } from '../domain/records.ts';
-import type { RouteKind } from '../domain/route.ts';
+import type { Route, RouteKind } from '../domain/route.ts';
 import type { Deps } from '../operations/deps.ts';
 import { pendingTransfer } from '../operations/pending-transfer.ts';
 import { factsOf, refusedRoutes } from '../operations/routing/attempts.ts';
@@ -73,6 +73,7 @@ export type MethodDeps = Pick<Deps, 'routes' | 'router' | 'newId' | 'now' | 'pro
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** State that the buyer's page shows, with the data that is not part of the checkout. */
 export async function shownStateOf(deps: MethodDeps & Pick<Deps, 'store'>, checkout: Checkout): Promise<CheckoutState> {
@@ -172,12 +173,19 @@ function stateOfAttempt({ session }: Checkout, payment: Payment, { routes }: Met
   const attempt: CurrentAttempt = {
     payment,
     provider: route?.integrationLabel ?? payment.route.label,
-    eta: route?.eta ?? null,
+    eta: etaOf(payment, route),
     canSwitch: session.attempts < MAX_ATTEMPTS && canAbandon(payment),
   };
   if (payment.expectedBy !== null) return { name: 'processing', attempt };
   if (payment.providerUrl === null) return { name: 'confirming', attempt };
   return { name: 'waiting', attempt, url: payment.providerUrl };
+}
+
+/** Usual duration of a payment. If the provider expects the money days later than usual, the longest time that it gives. */
+function etaOf({ created, expectedBy }: Payment, route: Route | undefined): string | null {
+  const days = Math.ceil(((expectedBy ?? created) - created) / DAY_MS);
+  if (route && days > 1 && route.etaMinutes * MINUTE_MS < DAY_MS) return `up to ${days} days`;
+  return route?.eta ?? null;
 }
 
 function methodsOf(checkout: Checkout, deps: MethodDeps, now: Instant): MethodOption[] {

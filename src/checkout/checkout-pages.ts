@@ -168,7 +168,8 @@ async function pageOf(
   { notice = null, isReturned = false }: Arrival,
 ): Promise<Page> {
   const state = await shownStateOf(deps, checkout);
-  const isConfirming = isReturned && state.name === 'waiting';
+  // After a declined try, the buyer may have to go to the provider again.
+  const isConfirming = isReturned && state.name === 'waiting' && state.attempt.payment.decline === null;
   const shown: CheckoutState = isConfirming ? { name: 'confirming', attempt: state.attempt } : state;
   return sessionPage(shop, checkout, shown, notice);
 }

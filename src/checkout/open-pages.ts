@@ -114,13 +114,20 @@ export function renderAttempt(shop: Shop, session: Session, state: InProgress, n
   const opening =
     state.name === 'waiting'
       ? html`${heading('Waiting for your payment', { icon: 'clock', mood: 'calm' })}
-        ${introduction(html`Finish paying at ${provider}. Already done? Then stay here.${usually}`)}`
+        ${introduction(renderNextStep(attempt, provider, usually))}`
       : html`${heading('We are confirming with the provider', { icon: 'clock', mood: 'calm' })}
         ${introduction(html`${provider} has not confirmed this payment yet. There is nothing you need to do.${usually}`)}`;
   const content = html`${renderNotice(notice)} ${opening} ${renderLiveLine(shop, session)}
   ${state.name === 'waiting' && html`<p><a class="button" href="${state.url}" rel="noreferrer">Continue at ${provider}</a></p>`}
   ${renderWaysOut(shop, session, attempt)}`;
   return renderColumns(session, renderSums(attempt.payment.fees), content);
+}
+
+/** What the buyer does next. After a decline at the provider, the buyer can choose another card or account there. */
+function renderNextStep({ payment }: CurrentAttempt, provider: Html, usually: Html | false): Html {
+  if (payment.decline === null) return html`Finish paying at ${provider}. Already done? Then stay here.${usually}`;
+  return html`${provider} has reported a declined try. If you have not paid since, try again there, for example with
+  another card or account.`;
 }
 
 /** The page of a payment whose money is on its way. The buyer can neither cancel it nor choose another payment method. */

@@ -125,7 +125,7 @@ test('the checkout page shows a notice if a payment cannot start', async () => {
 
 test('the page of a payment in progress shows its expected time, and offers no switch, cancellation or link to the provider', async () => {
   const processing = await page('processing');
-  assert.match(textOf(processing), /the money has arrived\. This usually takes a few seconds\./);
+  assert.match(textOf(processing), /the money has arrived\. This usually takes up to 10 days\./);
   assert.doesNotMatch(processing, /<form|Continue at/);
   assert.match(await page('waiting'), /<form[^>]*cancel/);
 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { readEvent } from '../../src/providers/sandbox-messages.ts';
+import { startScriptedAdyen } from '../providers/scripted-adyen.ts';
 import { startScriptedStripe } from '../providers/scripted-stripe.ts';
 import { parsedAs } from '../cli/parsed-as.ts';
 import { guideBlocksOf, runGuide } from './guide.ts';
@@ -31,6 +32,16 @@ test('all blocks of docs/stripe.md run as written, with the values of a scripted
   assert.ok(ran >= 8, `stripe has ${ran} blocks`);
 });
 
+test('all blocks of docs/adyen.md run as written, with the values of a scripted Adyen', async () => {
+  await using adyen = await startScriptedAdyen();
+  const text = guide('adyen')
+    .replace('ADYEN_API_KEY=AQE...', `ADYEN_API_BASE=${adyen.url} ADYEN_API_KEY=${adyen.apiKey}`)
+    .replace('YourMerchantAccount', adyen.merchantAccount)
+    .replace('44782DEF...', adyen.hmacKey);
+  const ran = await runGuide(text);
+  assert.ok(ran >= 6, `adyen has ${ran} blocks`);
+});
+
 /** The `tillway` commands in the text between the blocks. The guide runner executes only the blocks. */
 function inlineCommands(markdown: string): string[] {
   const text = markdown.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
@@ -43,6 +54,7 @@ describe('commands and samples in the guides', () => {
     'README.md',
     'docs/providers.md',
     'docs/stripe.md',
+    'docs/adyen.md',
     'docs/usdc.md',
     ...GUIDES.map((name) => `docs/${name}.md`),
   ];
