@@ -45,9 +45,10 @@ await reached(debit, 'paid');
 await report('Days later, the bank pays.');
 
 const left = await buy('local', 30);
-adyen.expire(left.reference);
+const attempt = new URLSearchParams({ attempt: '1' });
+await fetch(`${service.url}/checkout/${left.sessionId}/switch`, { method: 'POST', body: attempt });
 const { failure } = await reached(left, 'failed');
-await report(`A buyer leaves, and the link expires. The payment has failed: ${failure?.message}`);
+await report(`A buyer chooses another method, and the link is expired. The payment has failed: ${failure?.message}`);
 
 const chargeOf = (paymentId: string) => [...adyen.payments.values()].findLast((one) => one.reference === paymentId)!;
 const dispute = adyen.openDispute(chargeOf(first.paymentId));

@@ -93,12 +93,19 @@ export function applyProviderEvent(
       return isOpen ? closeIfUsedUp(checkout, failed, 'applied') : unchanged(checkout, 'ignored');
     }
     case 'paid': {
-      const { amount, txHash } = event;
-      const received = receiveReport(checkout, started, payment, { amount: amount!, txHash }, unforeseen, now);
+      const { txHash } = event;
+      // Another charge of the same payment is more money, not a repetition.
+      const isSecond = payment.status === 'paid' && isOtherCharge(payment, event);
+      const amount = event.amount! + (isSecond ? payment.amount : 0);
+      const received = receiveReport(checkout, started, payment, { amount, txHash }, unforeseen, now);
       const detailed = withChargeDetails(checkout, received, payment.id, event, now);
       return withSettlement(checkout, detailed, payment.id, event, now);
     }
   }
+}
+
+function isOtherCharge({ chargeReference: known }: Payment, { chargeReference: other = null }: ProviderEvent): boolean {
+  return known !== null && other !== null && known !== other;
 }
 
 /** True if the amount of a report can be applied. A `paid` report needs an amount, but a known payment may receive a wrong one. */

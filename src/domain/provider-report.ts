@@ -101,6 +101,8 @@ export interface ReversalReport {
   revision: number;
   /** The money that the provider holds back now: 0 before it takes the money, and after it has returned the money. */
   taken: ProviderAmount;
+  /** True if the provider names no movement of money. `taken` is then at most what is left of the payment. */
+  isAtMostRest?: boolean;
   /** The provider's charge for the dispute so far. */
   fee: ProviderAmount;
   /** The provider's reason, verbatim; null if it gives none. */

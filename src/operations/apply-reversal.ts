@@ -2,6 +2,7 @@ import { type Decision, unchanged } from '../domain/checkout-state.ts';
 import { originMismatch } from '../domain/provider-message.ts';
 import { type ProviderAmount, centsOfUnits } from '../domain/provider-report.ts';
 import { CURRENCY, type Checkout, type Instant } from '../domain/records.ts';
+import { leftOf } from '../domain/refund-record.ts';
 import { applyReversal } from '../domain/reversal-decisions.ts';
 import {
   type AppliedSignal,
@@ -41,10 +42,12 @@ export function applyReversalSignal(
     if (isForeignMoney) return unchanged(checkout, 'currency_mismatch');
     // Reads the reversal after the checkout: if it changes between the reads, the session version changes too, and the commit conflicts.
     const known = await deps.store.reversalOfReference(payment.id, reference);
-    const state = { reference, status, revision, reason, ...amounts };
+    const rest = leftOf(payment).total + (known?.taken ?? 0);
+    const taken = reversal.isAtMostRest ? Math.min(amounts.taken, Math.max(rest, 0)) : amounts.taken;
+    const state = { reference, status, revision, reason, ...amounts, taken };
     const decided = applyReversal(checkout, payment, known, state, ids, now);
     // Money that the provider returns can be part of a payout that was reported when nothing of the payment was left.
-    const isReturned = decided.outcome === 'applied' && amounts.taken < (known?.taken ?? 0);
+    const isReturned = decided.outcome === 'applied' && taken < (known?.taken ?? 0);
     return isReturned ? applyStoredPayout(deps, checkout, decided, payment.id, now) : decided;
   }
   return applyMessage<string>(deps, received, about, decide);

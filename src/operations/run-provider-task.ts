@@ -45,13 +45,16 @@ async function dropCapture(deps: Deps, due: ProviderTask): Promise<void> {
   if (!payment || payment.status === 'pending') return;
   let after: ProviderTask = { ...due, status: 'dead' };
   if (due.attempts > 0 && payment.status === 'failed') {
-    const answer = await deps.providers
-      .get(payment.route.provider)
-      ?.inquire(payment)
-      .catch(() => undefined);
-    const isPaid = typeof answer === 'object' && answer.report.state === 'paid';
-    if (isPaid) await applyReport(deps, deps.providers.get(payment.route.provider)!, payment, answer.report);
-    else after = askedAgain(deps, due);
+    const provider = deps.providers.get(payment.route.provider);
+    if (!provider) return postpone(deps, due, new Error('the provider is not connected'));
+    try {
+      const answer = await provider.inquire(payment);
+      const isPaid = typeof answer === 'object' && answer.report.state === 'paid';
+      if (isPaid) await applyReport(deps, provider, payment, answer.report);
+      else after = askedAgain(deps, due);
+    } catch (error) {
+      return postpone(deps, due, error);
+    }
   }
   await deps.store.commit([{ type: 'task_finished', task: after }]);
 }

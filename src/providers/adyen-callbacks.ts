@@ -27,12 +27,14 @@ export function createAdyenCallbacks(
   const { database, now, log } = context;
   const keys = settings.hmacKeys.map((key) => Buffer.from(key, 'hex'));
   const isLive = environment === 'production';
+  // The callbacks of another merchant account prove nothing about this one.
+  const state = `${id} ${settings.merchantAccount}`;
   /** Consecutive callbacks with a wrong signature. */
   let misses = 0;
   let isNotified = false;
 
   async function hasArrived(): Promise<boolean> {
-    if (!isNotified) isNotified = (await database?.select(SELECT_STATE, id))?.length === 1;
+    if (!isNotified) isNotified = (await database?.select(SELECT_STATE, state))?.length === 1;
     return isNotified;
   }
 
@@ -41,7 +43,7 @@ export function createAdyenCallbacks(
     const wasFailing = misses >= MOST_MISSES;
     misses = 0;
     const isFirst = !(await hasArrived());
-    if (isFirst && database) await database.write([{ sql: INSERT_STATE, params: [id, now()] }], id);
+    if (isFirst && database) await database.write([{ sql: INSERT_STATE, params: [state, now()] }], id);
     isNotified = true;
     if (isFirst || wasFailing) context.onNews();
   }

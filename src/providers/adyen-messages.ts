@@ -129,7 +129,6 @@ function paymentReport({ eventCode, success, ...item }: NotificationItem, now: I
     }
     case 'PENDING':
       return { ...NO_DETAILS, state: 'processing', expectedBy: instantOf(eventDate, now) + PROCESSING_MS };
-    case 'OFFER_CLOSED':
     case 'CANCELLATION':
       return isSuccess ? left(reason || 'the payment was cancelled') : undefined;
     default:

@@ -19,6 +19,7 @@ import { type HttpAnswer, handoffResult } from './provider-http.ts';
 import type { HandoffRequest, HandoffResult, KnownPayment, Provider } from './provider.ts';
 
 const LINKS = '/paymentLinks';
+const CLOSED = new Set(['expired', 'completed', 'paid']);
 // Adyen forgets an idempotency key after 7 days at the earliest. A retry after that time could create a second refund.
 const KEY_LIFE_MS = 6 * 24 * 60 * 60_000;
 // Error code of a request with the idempotency key of another request, which Adyen may be processing.
@@ -96,7 +97,8 @@ export function createAdyen(instance: AdyenInstance, context: AdyenContext): Pro
       const isRefused = patched.status >= 400 && patched.status < 500;
       const answer = isRefused ? await call('GET', path, { timeoutMs }) : patched;
       const link = readOwnLink(payment, answer);
-      if (link?.status === 'expired') return 'cancelled';
+      // Nobody can pay at a link that is used. Only a notification tells whether it was paid.
+      if (link && CLOSED.has(link.status)) return 'cancelled';
       throw new Error(`Adyen cannot cancel the payment: its link is ${link?.status ?? 'unknown'}`);
     },
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { AdapterContext, Instance } from './all.ts';
 import { PAYPAL_ORIGINS } from './paypal-certificates.ts';
 import { readError, readToken } from './paypal-objects.ts';
@@ -6,6 +7,9 @@ import { CALL_TIMEOUT_MS, type HttpAnswer, NoAnswer, contentOf, createHttpClient
 
 /** A token is renewed this long before it expires. */
 const RENEWAL_MS = 60_000;
+const TOKEN_TIMEOUT_MS = 5000;
+/** Statuses with which PayPal refuses the credentials of a request for a token. */
+const REFUSED = new Set([400, 401, 403]);
 
 export type PaypalInstance = Instance<PaypalSettings>;
 export type PaypalContext = Pick<AdapterContext, 'now' | 'log' | 'callbackUrl' | 'onNotReady'>;
@@ -48,8 +52,17 @@ export function createPaypalApi({ id, environment, settings }: PaypalInstance, {
   /** A valid token, or PayPal's answer if it refuses the credentials. */
   async function authorized(timeoutMs: number): Promise<Token | HttpAnswer> {
     if (token && token.expiresAt - RENEWAL_MS > now()) return token;
-    renewing ??= renew(timeoutMs).finally(() => (renewing = undefined));
-    return renewing;
+    // Calls with different limits share one renewal, so each waits only for its own time.
+    renewing ??= renew(TOKEN_TIMEOUT_MS).finally(() => (renewing = undefined));
+    renewing.catch(() => undefined);
+    const late = new AbortController();
+    const limit = sleep(timeoutMs, undefined, { signal: late.signal }).then(
+      () => {
+        throw new NoAnswer('PayPal gave no token in time', false);
+      },
+      () => new Promise<never>(() => undefined),
+    );
+    return Promise.race([renewing, limit]).finally(() => late.abort());
   }
 
   async function renew(timeoutMs: number): Promise<Token | HttpAnswer> {
@@ -68,7 +81,7 @@ export function createPaypalApi({ id, environment, settings }: PaypalInstance, {
       return (token = { value: given.access_token, scope: given.scope, expiresAt: now() + given.expires_in * 1000 });
     }
     logRefusal('POST', '/v1/oauth2/token', answer);
-    if (answer.status >= 400 && answer.status < 500) return answer;
+    if (REFUSED.has(answer.status)) return { ...answer, status: 401 };
     throw new NoAnswer(`PayPal gave no token (${answer.status})`, false);
   }
 
@@ -84,9 +97,10 @@ export function createPaypalApi({ id, environment, settings }: PaypalInstance, {
     { json, idempotencyKey, timeoutMs = CALL_TIMEOUT_MS }: CallOptions = {},
     isRepeated = false,
   ): Promise<HttpAnswer> {
-    // The request for a token and the request itself share the time.
-    const share = timeoutMs / 2;
-    const given = await authorized(share);
+    // The request for a token, the request itself and its repetition share the time.
+    const until = performance.now() + timeoutMs;
+    const rest = () => Math.max(1, Math.floor(until - performance.now()));
+    const given = await authorized(rest());
     if (!('value' in given)) return given;
     const answer = await http({
       method,
@@ -97,11 +111,11 @@ export function createPaypalApi({ id, environment, settings }: PaypalInstance, {
         ...(idempotencyKey !== undefined && { 'paypal-request-id': idempotencyKey }),
       },
       json,
-      timeoutMs: share,
+      timeoutMs: rest(),
     });
     if (answer.status === 401 && !isRepeated) {
       if (token === given) token = undefined;
-      return call(method, path, { ...(json && { json }), idempotencyKey, timeoutMs: share }, true);
+      return call(method, path, { ...(json && { json }), idempotencyKey, timeoutMs: rest() }, true);
     }
     if (answer.status >= 400) logRefusal(method, path, answer);
     return answer;
@@ -113,6 +127,11 @@ export function createPaypalApi({ id, environment, settings }: PaypalInstance, {
 export function refusedCredentials({ status, json }: HttpAnswer): string | undefined {
   if (status !== 401 && status !== 403) return undefined;
   return `the credentials were refused (${status}): ${readError(json)?.message ?? 'PayPal gives no reason'}`;
+}
+
+/** True if PayPal itself answers that it does not have the object. A 404 of a proxy proves nothing. */
+export function isMissing({ status, json }: HttpAnswer): boolean {
+  return status === 404 && readError(json) !== undefined;
 }
 
 /** The content of an answer to a call; throws unless the status is 2xx and the body could be read. */

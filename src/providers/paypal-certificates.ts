@@ -24,6 +24,8 @@ const FETCH_TIMEOUT_MS = 3000;
 const MAX_BYTES = 32 * 1024;
 const CACHE_MS = 24 * 60 * 60_000;
 const MAX_CACHED = 20;
+/** Limit of simultaneous requests, because anyone can send a callback that names a certificate. */
+const MAX_FETCHING = 5;
 // PayPal repeats a callback for three days. Callbacks are only hints, so a replay within this time causes nothing but a query.
 const MAX_AGE_MS = 4 * 24 * 60 * 60_000;
 const MAX_AHEAD_MS = 5 * 60_000;
@@ -52,18 +54,28 @@ export function createCallbackVerifier({ environment, settings, now }: VerifierO
   const { webhookId, roots = [], apiBase } = settings;
   const origins: readonly string[] = apiBase === undefined ? PAYPAL_ORIGINS[environment] : [new URL(apiBase).origin];
   const clients = new Map<string, HttpClient>();
-  const cached = new Map<string, { chain: Promise<X509Certificate[]>; until: number }>();
+  const cached = new Map<string, { chain: X509Certificate[]; until: number }>();
+  const fetching = new Map<string, Promise<X509Certificate[]>>();
   const trusted = roots.map((pem) => new X509Certificate(pem));
 
-  function chainOf(url: URL): Promise<X509Certificate[]> {
-    const known = cached.get(url.href);
+  async function chainOf(url: URL): Promise<X509Certificate[]> {
+    const key = `${url.origin}${url.pathname}`;
+    const known = cached.get(key);
     if (known && known.until > now()) return known.chain;
+    const found = fetching.get(key);
+    if (found) return found;
+    if (fetching.size >= MAX_FETCHING) throw unavailable('too many certificates are being fetched');
     const chain = fetchChain(url);
-    cached.delete(url.href);
-    cached.set(url.href, { chain, until: now() + CACHE_MS });
-    if (cached.size > MAX_CACHED) cached.delete(cached.keys().next().value!);
-    chain.catch(() => cached.delete(url.href));
-    return chain;
+    fetching.set(key, chain);
+    // Only a certificate that PayPal has is stored, so that forged callbacks cannot replace it.
+    return chain
+      .then((certificates) => {
+        cached.delete(key);
+        cached.set(key, { chain: certificates, until: now() + CACHE_MS });
+        if (cached.size > MAX_CACHED) cached.delete(cached.keys().next().value!);
+        return certificates;
+      })
+      .finally(() => fetching.delete(key));
   }
 
   async function fetchChain({ origin, pathname: path }: URL): Promise<X509Certificate[]> {

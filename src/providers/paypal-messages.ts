@@ -63,14 +63,14 @@ export function orderRequest(
     purchase_units: [
       {
         custom_id: payment.id,
-        description: session.product.slice(0, MAX_TEXT),
+        description: textOf(session.product),
         amount: moneyOf(payment.fees.total),
       },
     ],
     payment_source: {
       paypal: {
         experience_context: {
-          brand_name: (brandName ?? merchant).slice(0, MAX_TEXT),
+          brand_name: textOf(brandName ?? merchant),
           user_action: 'PAY_NOW',
           shipping_preference: 'NO_SHIPPING',
           return_url: returnUrl,
@@ -84,6 +84,11 @@ export function orderRequest(
 /** Body of a new refund. */
 export function refundRequest({ refundId, amount }: Pick<RefundRequest, 'refundId' | 'amount'>) {
   return { amount: moneyOf(amount), custom_id: refundId } as const;
+}
+
+/** Text of at most the length that PayPal accepts. */
+function textOf(text: string): string {
+  return text.slice(0, MAX_TEXT).toWellFormed();
 }
 
 /** Amount in cents as PayPal writes US dollars. */
@@ -236,7 +241,9 @@ const LOST = new Set(['RESOLVED_BUYER_FAVOUR', 'ACCEPTED']);
 /** Report on a dispute. `taken` is the net amount that its fund movements have taken from the merchant so far. */
 export function reversalReport(dispute: PaypalDispute): ReversalReport {
   const { dispute_id: reference, status, reason, dispute_amount: disputed, dispute_outcome: outcome } = dispute;
-  const movements = (dispute.fund_movements ?? []).filter(({ party }) => party === 'SELLER');
+  const { fund_movements: funds, money_movements: earlier } = dispute;
+  const listed = funds ?? (earlier ?? []).map((each) => ({ ...each, party: each.affected_party }));
+  const movements = listed.filter(({ party }) => party === 'SELLER');
   const isFee = (movement: { reason?: string | null | undefined }) => movement.reason?.endsWith('FEE') ?? false;
   const isClosed = status === 'RESOLVED';
   const isLost = isClosed && LOST.has(outcome?.outcome_code ?? '');
@@ -249,6 +256,7 @@ export function reversalReport(dispute: PaypalDispute): ReversalReport {
     status: isClosed ? (isLost || taken.units > 0n ? 'lost' : 'won') : 'open',
     revision: updated + movements.length,
     taken,
+    isAtMostRest: movements.length === 0,
     fee: netOf(movements.filter(isFee)),
     reason: reason ?? null,
   };

@@ -29,6 +29,7 @@ const refund = z.object({
   status: z.string(),
   amount: money,
   custom_id: z.string().nullish(),
+  create_time: time.nullish(),
   status_details: z.object({ reason: z.string().nullish() }).nullish(),
   /** Present once PayPal has deducted the refund from the balance. */
   seller_payable_breakdown: z.object({}).nullish(),
@@ -63,6 +64,8 @@ const dispute = z.object({
   disputed_transactions: z.array(z.object({ seller_transaction_id: id.nullish() })).min(1),
   dispute_outcome: z.object({ outcome_code: z.string().nullish(), amount_refunded: money.nullish() }).nullish(),
   fund_movements: z.array(movement.extend({ party: z.string() })).nullish(),
+  /** Older name of the movements, which some accounts still get. */
+  money_movements: z.array(movement.extend({ affected_party: z.string() })).nullish(),
 });
 export type PaypalDispute = z.output<typeof dispute>;
 const disputes = z.object({ items: z.array(z.object({ dispute_id: id })).default([]) });
@@ -71,9 +74,9 @@ const event = z.object({
   id,
   event_type: z.string(),
   resource: z.object({
-    id: id.optional(),
-    dispute_id: id.optional(),
-    order_id: id.optional(),
+    id: id.optional().catch(undefined),
+    dispute_id: id.optional().catch(undefined),
+    order_id: id.optional().catch(undefined),
     custom_id: z.string().nullish(),
     purchase_units: z.array(z.object({ custom_id: z.string().nullish() })).nullish(),
     supplementary_data: z.object({ related_ids: z.object({ order_id: id.optional() }).optional() }).nullish(),

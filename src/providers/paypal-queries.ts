@@ -1,5 +1,5 @@
 import type { Hint } from '../domain/provider-report.ts';
-import { type PaypalCall, expected } from './paypal-api.ts';
+import { type PaypalCall, expected, isMissing } from './paypal-api.ts';
 import {
   amountOf,
   bankReversal,
@@ -23,6 +23,11 @@ import type { PaypalSettings } from './paypal-settings.ts';
 import type { HintAnswer, Signal } from './provider.ts';
 
 const DISPUTE_ID = /^PP-/;
+/** A reversal that has no dispute after this time has none. It is not longer than the time until a hint is asked again. */
+const DISPUTE_LAG_MS = 55 * 60_000;
+
+/** PayPal does not show the object yet, so it is asked again later. */
+const NOT_YET: HintAnswer = { signals: [], next: null, isIncomplete: true };
 
 /** Read-only requests to PayPal. Each returns undefined if PayPal does not have the object in this account. */
 export interface PaypalQueries {
@@ -31,7 +36,11 @@ export interface PaypalQueries {
   answer(hint: Hint): Promise<HintAnswer>;
 }
 
-export function createPaypalQueries(call: PaypalCall, settings: Pick<PaypalSettings, 'settlesAt'>): PaypalQueries {
+export function createPaypalQueries(
+  call: PaypalCall,
+  settings: Pick<PaypalSettings, 'settlesAt'>,
+  now: () => number,
+): PaypalQueries {
   async function find<Found>(
     name: string,
     path: string,
@@ -39,7 +48,7 @@ export function createPaypalQueries(call: PaypalCall, settings: Pick<PaypalSetti
     timeoutMs?: number,
   ): Promise<Found | undefined> {
     const answer = await call('GET', path, { timeoutMs });
-    return answer.status === 404 ? undefined : expected(`query of the ${name}`, answer, read);
+    return isMissing(answer) ? undefined : expected(`query of the ${name}`, answer, read);
   }
 
   const dispute = (id: string) => find('dispute', `/v1/customer/disputes/${encodeURIComponent(id)}`, readDispute);
@@ -52,15 +61,23 @@ export function createPaypalQueries(call: PaypalCall, settings: Pick<PaypalSetti
     return found.filter((each) => each !== undefined);
   }
 
-  async function reversalSignals(id: string): Promise<Signal[]> {
-    if (DISPUTE_ID.test(id)) return disputeSignals([await dispute(id)].filter((found) => found !== undefined));
+  async function reversalAnswer(id: string): Promise<HintAnswer> {
+    if (DISPUTE_ID.test(id)) {
+      const found = await dispute(id);
+      return found ? { signals: disputeSignals([found]), next: null } : NOT_YET;
+    }
     const reversal = await queries.refund(id);
     const capture = reversal && idOfLink(reversal.links, 'up', 'captures');
-    if (!reversal || capture === undefined) return [];
+    if (!reversal || capture === undefined) return NOT_YET;
     const disputes = await disputesOf(capture);
     // The reversal of a disputed payment is a part of its dispute, which is booked once.
-    if (disputes.length > 0) return disputeSignals(disputes);
-    return [{ about: 'reversal', ref: { reference: capture }, reversal: bankReversal(reversal) }];
+    if (disputes.length > 0) return { signals: disputeSignals(disputes), next: null };
+    // PayPal can announce the reversal before it lists the dispute.
+    if (now() - Date.parse(reversal.create_time ?? '') < DISPUTE_LAG_MS) return NOT_YET;
+    return {
+      signals: [{ about: 'reversal', ref: { reference: capture }, reversal: bankReversal(reversal) }],
+      next: null,
+    };
   }
 
   const queries: PaypalQueries = {
@@ -71,9 +88,9 @@ export function createPaypalQueries(call: PaypalCall, settings: Pick<PaypalSetti
         case 'payment':
           return paymentAnswer(await queries.order(id), settings);
         case 'refund':
-          return { signals: refundSignals(await queries.refund(id)), next: null };
+          return refundAnswer(await queries.refund(id));
         case 'reversal':
-          return { signals: await reversalSignals(id), next: null };
+          return reversalAnswer(id);
         // PayPal's balance is the merchant's, so the adapter queues no hint about a payout.
         case 'payout':
           return { signals: [], next: null };
@@ -95,11 +112,11 @@ function paymentAnswer(order: PaypalOrder | undefined, settings: Pick<PaypalSett
   return { signals: [{ about: 'payment', ref: { paymentId, reference: order.id }, report }], next: null, isIncomplete };
 }
 
-function refundSignals(found: PaypalRefund | undefined): Signal[] {
+function refundAnswer(found: PaypalRefund | undefined): HintAnswer {
   const capture = found && idOfLink(found.links, 'up', 'captures');
-  if (!found || capture === undefined) return [];
+  if (!found || capture === undefined) return NOT_YET;
   const refund = { ...refundOutcome(found), ours: refundIdOf(found), amount: amountOf(found.amount) };
-  return [{ about: 'refund', ref: { reference: capture }, refund }];
+  return { signals: [{ about: 'refund', ref: { reference: capture }, refund }], next: null };
 }
 
 function disputeSignals(disputes: readonly PaypalDispute[]): Signal[] {

@@ -8,6 +8,7 @@ import {
   type PaypalInstance,
   createPaypalApi,
   expected,
+  isMissing,
   refusedCredentials,
 } from './paypal-api.ts';
 import { createCallbackVerifier } from './paypal-certificates.ts';
@@ -50,7 +51,7 @@ export function createPaypal(instance: PaypalInstance, context: PaypalContext): 
     if (reason !== undefined && (answer.status === 401 || path === ORDERS)) context.onNotReady(reason);
     return answer;
   };
-  const queries = createPaypalQueries(call, settings);
+  const queries = createPaypalQueries(call, settings, context.now);
 
   /** The order of a payment; undefined if PayPal does not have it any more. Throws if the order is not of this payment. */
   async function orderOf({ id: paymentId }: Payment, reference: string, timeoutMs?: number) {
@@ -130,7 +131,7 @@ export function createPaypal(instance: PaypalInstance, context: PaypalContext): 
         idempotencyKey += `:${report.revision}`;
       }
       const answer = await call('POST', `${orderPath(reference)}/capture`, { json: {}, idempotencyKey, timeoutMs });
-      if (answer.status === 404) return EXPIRED;
+      if (isMissing(answer)) return EXPIRED;
       const issue = answer.status === 422 ? readError(answer.json)?.issue : undefined;
       if (issue !== undefined && CAPTURED.has(issue)) return reportOf(await orderOf(payment, reference, timeoutMs));
       const refused = issue === undefined ? undefined : refusedCapture(issue);
@@ -147,7 +148,7 @@ export function createPaypal(instance: PaypalInstance, context: PaypalContext): 
       if (capture === undefined) return 'unknown';
       const path = `/v2/payments/captures/${encodeURIComponent(capture)}/refund`;
       const answer = await call('POST', path, { json: refundRequest(request), idempotencyKey: refundId });
-      if (answer.status === 404) return 'unknown';
+      if (isMissing(answer)) return 'unknown';
       const reason = answer.status === 422 ? refundRefusal(readError(answer.json)?.issue) : undefined;
       if (reason !== undefined) return { status: 'failed', reason, reference: null };
       return ownOutcome(request, expected('refund', answer, readRefund));

@@ -58,7 +58,10 @@ describe('tillway providers check', () => {
   it('`tillway providers check` exits with 2 if there is nothing to check', async () => {
     const none = await runOn(providersWith({}), {}, 'providers check');
     assert.deepEqual([none.code, none.stdout], [2, '']);
-    assert.match(none.stderr, /no provider is configured: set STRIPE_SECRET_KEY, USDC_XPUB or PROVIDERS_FILE/);
+    assert.match(
+      none.stderr,
+      /no provider is configured: set STRIPE_SECRET_KEY, PAYPAL_CLIENT_ID, ADYEN_API_KEY, USDC_XPUB or PROVIDERS_FILE/,
+    );
     const unknown = await runOn(both, {}, 'providers check other');
     assert.equal(unknown.code, 2);
     assert.match(unknown.stderr, /no provider other: configured are good, bad/);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { cancelCheckout } from '../../src/operations/leave-payment.ts';
 import type { Discrepancy } from '../../sdk/src/index.ts';
 import { DAY, MINUTE, SECOND } from '../fixtures/checkout-records.ts';
 import { pick } from '../support/gateway.ts';
@@ -57,9 +58,44 @@ describe('a payment at Adyen', () => {
     await stage.act(started, 'decline');
     await stage.pass();
     stage.adyen.expire(started.link);
-    await stage.pass();
+    await stage.pass(31_000);
     const { status, failureCode } = await stage.payment(started);
     assert.deepEqual([status, failureCode], ['failed', 'insufficient_funds']);
+  });
+
+  test('an expired offer does not end a payment whose link can still be paid', async () => {
+    const stage = stageOf();
+    const started = await stage.start();
+    stage.adyen.expire(started.link);
+    Object.assign(stage.adyen.links.get(started.link)!, { status: 'active' });
+    await stage.pass(31_000);
+    assert.equal((await stage.payment(started)).status, 'pending');
+  });
+
+  test('the cancellation of a payment whose link was used ends, and its money is applied', async () => {
+    const stage = stageOf();
+    const started = await stage.start();
+    stage.adyen.pay(started.link);
+    await cancelCheckout(stage.tillway.service.deps, started.sessionId, 1);
+    await stage.pass();
+    assert.equal((await stage.payment(started)).status, 'paid');
+    const tasks = await stage.tillway.service.deps.store.tasksDue(Number.MAX_SAFE_INTEGER, 10);
+    assert.deepEqual(
+      tasks.filter(({ paymentId }) => paymentId === started.paymentId),
+      [],
+    );
+  });
+
+  test('a second authorisation of one payment is listed as a discrepancy', async () => {
+    await using stage = await openAdyenStage();
+    const sale = await stage.sell();
+    Object.assign(stage.adyen.links.get(sale.link)!, { status: 'active' });
+    stage.adyen.pay(sale.link);
+    await stage.pass();
+    const listed = (await stage.api.list<Discrepancy>('discrepancies')).filter(
+      ({ paymentId }) => paymentId === sale.paymentId,
+    );
+    assert.equal(listed.length, 1);
   });
 
   test('a bank debit is in progress for days, and is then paid', async () => {

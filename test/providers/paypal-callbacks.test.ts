@@ -105,6 +105,32 @@ describe("PayPal's signature of a callback", () => {
     }
   });
 
+  test('callbacks that name certificates that PayPal does not have cannot replace the one in use', async () => {
+    await using world = await startPaypalWorld();
+    const { paypal, provider } = world;
+    const { body, headers } = paypal.callbackOf(approvalOf(1));
+    const read = (certificate: string) => {
+      const url = headers['paypal-cert-url']!.replace(/[^/]*$/, certificate);
+      return provider.readCallback(Buffer.from(body), { ...headers, 'paypal-cert-url': url });
+    };
+    await read('CERT-test');
+    const forged = await Promise.allSettled(Array.from({ length: 25 }, (_, index) => read(`CERT-x${index}`)));
+    assert.ok(forged.every(({ status }) => status === 'rejected'));
+    const requests = paypal.certificateRequests.length;
+    assert.ok(requests <= 1 + 5, `${requests} requests at once`);
+    await read('CERT-test');
+    assert.equal(paypal.certificateRequests.length, requests);
+  });
+
+  test('a verified event with an unusable field still has its hint', async () => {
+    await using world = await startPaypalWorld();
+    const resource = { dispute_id: 'PP-D-1', order_id: null, links: [] };
+    const event = { ...approvalOf(1), event_type: 'CUSTOMER.DISPUTE.CREATED', resource };
+    const { body, headers } = world.paypal.callbackOf(event as never);
+    const { hints } = await world.provider.readCallback(Buffer.from(body), headers);
+    assert.deepEqual(hints, [{ about: 'reversal', id: 'PP-D-1', eventId: 'WH-1' }]);
+  });
+
   test('a signed event of another kind has no hint', async () => {
     await using world = await startPaypalWorld();
     const event = { ...approvalOf(1), event_type: 'BILLING.PLAN.CREATED' };

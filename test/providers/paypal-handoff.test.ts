@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type PaypalWorld, startPaypalWorld } from './paypal-forgeries.ts';
+import { startServer } from '../support/http-server.ts';
 import { handoffOf, stripePayment } from './stripe-fixtures.ts';
 import type { ApiFault } from './scripted-party.ts';
 
@@ -81,6 +82,35 @@ describe('a handoff to PayPal', () => {
     const { ready, findings } = await world.provider.check();
     assert.equal(ready, false);
     assert.match(findings[0]!.message, /refused \(401\)/);
+  });
+});
+
+describe('a 404', () => {
+  async function answersOf(token: [status: number, body: string], others: [status: number, body: string]) {
+    await using server = await startServer(({ url }, response) => {
+      const [status, body] = url === '/v1/oauth2/token' ? token : others;
+      response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+    });
+    await using world = await startPaypalWorld({ apiBase: server.url });
+    const sent = { ...payment, providerReference: '5O190127TN364715T' };
+    const stateOf = async (call: Promise<unknown>) => call.then(JSON.stringify, () => 'rejected');
+    return {
+      inquiry: await stateOf(world.provider.inquire(sent)),
+      capture: await stateOf(world.provider.capture!(sent)),
+    };
+  }
+  const TOKEN: [number, string] = [200, JSON.stringify({ access_token: 'x', expires_in: 3600 })];
+
+  test("of PayPal itself means that the order is gone, and a proxy's means nothing", async () => {
+    const gone = await answersOf(TOKEN, [
+      404,
+      JSON.stringify({ name: 'RESOURCE_NOT_FOUND', message: 'No such order' }),
+    ]);
+    assert.match(gone.inquiry, /"state":"failed"/);
+    assert.match(gone.capture, /"state":"failed"/);
+    const rejected = { inquiry: 'rejected', capture: 'rejected' };
+    assert.deepEqual(await answersOf(TOKEN, [404, '<html>not found']), rejected);
+    assert.deepEqual(await answersOf([404, 'no route'], TOKEN), rejected);
   });
 });
 

@@ -207,6 +207,27 @@ describe('a payment by PayPal', () => {
     await stage.assertBooks();
   });
 
+  test('a capture that PayPal executes late is found, although the first check of it fails', async (context) => {
+    const stage = await stageOf(context);
+    const { on, paypal } = stage;
+    loseCallbacks(stage);
+    paypal.nextCapture = 'decline';
+    await stage.approve();
+    await stage.deliver();
+    await stage.deliver(80 * MINUTE);
+    await stage.approve();
+    // The queries of the return and before the capture are answered, and the capture is not.
+    paypal.faults = [undefined, undefined, 'drop_before'];
+    await stage.deliver();
+    await cancelCheckout(on.service.deps, stage.id, 1);
+    await stage.deliver(0);
+    paypal.captureOrder(stage.order, true);
+    paypal.faults = ['error_500_after'];
+    for (const wait of [21 * SECOND, MINUTE, 5 * MINUTE, 60 * MINUTE]) await stage.deliver(wait);
+    assert.equal((await stage.payment()).status, 'paid');
+    await stage.assertBooks();
+  });
+
   test('a voided or expired order fails the payment', async (context) => {
     for (const end of ['voidOrder', 'expireOrder'] as const) {
       const stage = await stageOf(context);
@@ -283,6 +304,49 @@ describe('a refund at PayPal', () => {
 });
 
 describe('a dispute at PayPal', () => {
+  test('a reversal that PayPal announces before it lists the dispute is booked once', async (context) => {
+    const stage = await soldStage(context);
+    const { paypal, on } = stage;
+    const cents = (await stage.payment()).fees.total;
+    paypal.reverseCapture(stage.capture());
+    await stage.deliver();
+    const dispute = paypal.openDispute(stage.capture(), { cents, stage: 'CHARGEBACK' });
+    dispute.movements.push({ cents, type: 'DEBIT', reason: 'DISPUTE_SETTLEMENT', time: on.clock.now() });
+    await stage.deliver();
+    await stage.deliver(61 * MINUTE);
+    assert.equal(await reversed(stage), cents);
+    await stage.assertBooks();
+  });
+
+  test('a dispute that a refund has ended takes no more money', async (context) => {
+    const stage = await soldStage(context);
+    const { paypal, on } = stage;
+    const dispute = paypal.openDispute(stage.capture());
+    await stage.deliver();
+    paypal.refundInDashboard(stage.capture(), dispute.cents);
+    await stage.deliver();
+    Object.assign(dispute, { status: 'RESOLVED', outcome: 'RESOLVED_BUYER_FAVOUR', updated: on.clock.now() });
+    const created = paypal.events.find(({ event_type: type }) => type === 'CUSTOMER.DISPUTE.CREATED')!;
+    await paypal.send({ ...created, id: 'WH-resolved', event_type: 'CUSTOMER.DISPUTE.RESOLVED' });
+    await stage.deliver();
+    assert.equal((await stage.payment()).refunded, dispute.cents);
+    assert.equal(await reversed(stage), 0);
+    await stage.assertBooks();
+  });
+
+  test('a dispute that PayPal cannot show yet is asked about again an hour later', async (context) => {
+    const stage = await soldStage(context);
+    const { paypal } = stage;
+    const dispute = paypal.openDispute(stage.capture());
+    paypal.takeDispute(dispute.id);
+    paypal.world.disputes.delete(dispute.id);
+    await stage.deliver();
+    paypal.world.disputes.set(dispute.id, dispute);
+    await stage.deliver(61 * MINUTE);
+    assert.equal(await reversed(stage), dispute.cents);
+    await stage.assertBooks();
+  });
+
   const reversed = async ({ payment }: Stage) => (await payment()).reversed;
 
   test('a dispute takes its money and its fee, and a won dispute returns the money', async (context) => {
@@ -310,10 +374,12 @@ describe('a dispute at PayPal', () => {
     await stage.assertBooks();
   });
 
-  test('a bank reversal without a dispute takes the money', async (context) => {
+  test('a bank reversal without a dispute takes the money an hour later', async (context) => {
     const stage = await soldStage(context);
     stage.paypal.reverseCapture(stage.capture());
     await stage.deliver();
+    assert.equal(await reversed(stage), 0);
+    await stage.deliver(61 * MINUTE);
     assert.equal(await reversed(stage), (await stage.payment()).fees.total);
     await stage.assertBooks();
   });

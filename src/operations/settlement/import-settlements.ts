@@ -29,8 +29,8 @@ const PAGE = 100;
 type Found = { payment: Payment } | { code: MismatchCode; message: string };
 
 /**
- * Settles the payments of a file line by line: a file of our own format, or a provider's own settlement report. A line that does not match changes nothing, and the other lines
- * are recorded. A second import of the file changes nothing, and an interrupted import has recorded whole payments.
+ * Settles the payments of a file line by line: a file of our own format, or a provider's own settlement report. A line that does
+ * not match changes nothing, and the other lines are recorded. A second import of the file changes nothing, and an interrupted import has recorded whole payments.
  * Throws GatewayError `invalid_input` for a file of another format.
  */
 export async function importSettlements(deps: Deps, text: string, options: ImportOptions): Promise<ImportReport> {

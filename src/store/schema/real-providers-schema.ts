@@ -73,7 +73,7 @@ UPDATE refunds SET deducted = 1
   WHERE EXISTS (SELECT 1 FROM ledger_entries WHERE posting_id = refunds.id || ':refund_paid');
 `;
 
-/** Facts about a provider instance that outlive the process. `notified_at`: time of its first verified callback. */
+/** Facts that outlive the process. `provider`: an instance with its account; `notified_at`: time of its first verified callback. */
 export const providerStatesSchema = `
 CREATE TABLE provider_states (
   provider TEXT PRIMARY KEY,

@@ -50,7 +50,8 @@ export type ProviderTask = ItemOf<typeof PROVIDER_TASKS>;
 // have answered the earlier request before it had the payment. The new attempt number fences the result of the earlier request. A new
 // capture replaces only a completed one: the buyer has approved the payment again after the provider declined the capture.
 const insertTask = PROVIDER_TASKS.insert({
-  onConflict: `ON CONFLICT (payment_id, kind) DO UPDATE SET status = 'pending', due_at = excluded.due_at, attempts = provider_tasks.attempts + 1
+  onConflict: `ON CONFLICT (payment_id, kind) DO UPDATE SET status = 'pending', due_at = excluded.due_at, created = excluded.created,
+    attempts = provider_tasks.attempts + 1
     WHERE provider_tasks.kind = 'cancel' OR provider_tasks.status = 'done'`,
 });
 // A capture can only be claimed while its payment is pending.
