@@ -60,7 +60,6 @@ export async function startPaypal(): Promise<Party> {
     },
     foreign: () => [
       paypal.callbackOf(approved('5O190127TN364715T', 'order of another program')),
-      paypal.callbackOf({ ...approved('5O190127TN364715T', ''), event_type: 'PAYMENT.CAPTURE.REFUNDED' }),
       paypal.callbackOf({ ...approved('5O190127TN364715T', ''), event_type: 'INVOICING.INVOICE.PAID' }),
     ],
     forged(payment) {

@@ -7,6 +7,7 @@ import { createCallbackVerifier } from '../../src/providers/paypal-certificates.
 import { startServer } from '../support/http-server.ts';
 import { SKIPPED } from './paypal-contract.ts';
 import { approvalOf, forgePaypal, startPaypalWorld } from './paypal-forgeries.ts';
+import type { PaypalEvent } from './scripted-paypal-objects.ts';
 import { PAYPAL_TEST_ROOT } from './scripted-paypal-signature.ts';
 
 const DAY = 86_400_000;
@@ -126,7 +127,7 @@ describe("PayPal's signature of a callback", () => {
     await using world = await startPaypalWorld();
     const resource = { dispute_id: 'PP-D-1', order_id: null, links: [] };
     const event = { ...approvalOf(1), event_type: 'CUSTOMER.DISPUTE.CREATED', resource };
-    const { body, headers } = world.paypal.callbackOf(event as never);
+    const { body, headers } = world.paypal.callbackOf(event as object as PaypalEvent);
     const { hints } = await world.provider.readCallback(Buffer.from(body), headers);
     assert.deepEqual(hints, [{ about: 'reversal', id: 'PP-D-1', eventId: 'WH-1' }]);
   });
