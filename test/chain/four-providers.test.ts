@@ -16,8 +16,8 @@ import { usdcVariables } from '../support/usdc-service.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-/** Buyers come every 20 seconds. */
-const PAUSE_MS = 20 * SECOND;
+/** Buyers come every 30 seconds. */
+const PAUSE_MS = 30 * SECOND;
 
 let world: SeveralProviders;
 let chain: Chain;
@@ -117,10 +117,10 @@ describe('four providers and the router', () => {
       keepRoutes(on, ...routes);
       await saveRules(on.service.deps, { version: 1, rules: [{ id: 'first', then: { priority: [routes[0]] } }] });
       try {
-        assert.ok(share(await sales(6, kind), provider) >= 0.8, 'the provider has too small a share before the outage');
+        assert.ok(share(await sales(5, kind), provider) >= 0.8, 'the provider has too small a share before the outage');
 
         await stop();
-        const during = await sales(15, kind);
+        const during = await sales(8, kind);
         assert.deepEqual(
           during.filter((sale) => sale.provider === null || sale.provider === provider),
           [],
@@ -136,8 +136,8 @@ describe('four providers and the router', () => {
         assert.match(why, /standby/);
 
         await resume();
-        await sales(45, kind);
-        assert.ok(share(await sales(6, kind), provider) >= 0.8, 'the share has not returned');
+        await sales(25, kind);
+        assert.ok(share(await sales(5, kind), provider) >= 0.8, 'the share has not returned');
       } finally {
         on.service.deps.routes = all;
         await saveRules(on.service.deps, { version: 1, rules: [] });

@@ -258,7 +258,7 @@ describe('the guards of a commit', () => {
   seeded('a task that is queued twice is one task with the earlier due time', async (store) => {
     await write(store, { type: 'task_queued', task: aTask() });
     await write(store, { type: 'task_queued', task: aTask({ dueAt: NOW - 5, created: NOW + 5 }) });
-    assert.deepEqual(await store.tasksDue(NOW, 5), [aTask({ dueAt: NOW - 5, attempts: 1 })]);
+    assert.deepEqual(await store.tasksDue(NOW, 5), [aTask({ dueAt: NOW - 5, created: NOW + 5, attempts: 1 })]);
   });
 });
 
