@@ -1,6 +1,6 @@
 import type { AdyenSettings } from './adyen-settings.ts';
 import { type AdyenError, readError } from './adyen-objects.ts';
-import type { AdapterContext, Instance } from './all.ts';
+import type { AdapterContext, Instance } from './adapter-context.ts';
 import { type HttpAnswer, contentOf, createHttpClient } from './provider-http.ts';
 
 const VERSION = 'v71';

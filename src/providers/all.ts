@@ -1,8 +1,7 @@
-import type { Logger } from 'pino';
 import type { z } from 'zod';
 import type { Environment } from '../domain/route.ts';
-import type { Database } from '../store/database.ts';
 import { evmRoutes, evmSettings, faultOfEvm } from './evm-settings.ts';
+import type { AdapterContext, Instance } from './adapter-context.ts';
 import { adyenRoutes, adyenSettings, faultOfAdyen } from './adyen-settings.ts';
 import { faultOfPaypal, paypalRoutes, paypalSettings } from './paypal-settings.ts';
 import type { AddressBook, Provider } from './provider.ts';
@@ -10,32 +9,6 @@ import { faultOfStripe, stripeRoutes, stripeSettings } from './stripe-settings.t
 
 /** Id of the simulated provider, which is a part of the service and is not configured. */
 export const SIMULATOR_ID = 'sandbox';
-
-/** Dependencies of an adapter. */
-export interface AdapterContext {
-  /** Milliseconds since 1970. */
-  now(): number;
-  /** URL for the provider's callbacks to this instance. */
-  callbackUrl: string;
-  /** Base URL of the hosted pages, without a trailing slash. */
-  checkoutUrl: string;
-  log: Pick<Logger, 'info' | 'warn' | 'error'>;
-  /** For records of the adapter itself; absent for a check without a service. */
-  database?: Database;
-  /** Called when this instance cannot take payments at once; `reason` is a clause: "the key was refused (401)". */
-  onNotReady(reason: string): void;
-  /** Called when the result of a new check would differ: the service checks this instance at once. */
-  onNews(): void;
-  /** Counts an inquiry about a payment whose result should have arrived in a callback long ago. */
-  countLostCallback(): void;
-}
-
-/** A configured account at a provider. */
-export interface Instance<Settings> {
-  id: string;
-  environment: Environment;
-  settings: Settings;
-}
 
 /** An instance whose settings are valid. The settings are not visible, because they contain secrets. */
 export interface ProviderInstance {

@@ -1,4 +1,4 @@
-import type { AdapterContext } from './all.ts';
+import type { AdapterContext } from './adapter-context.ts';
 import { createNode, pagesOf } from './evm-rpc.ts';
 import { type EvmSettings, chainOf } from './evm-settings.ts';
 import { createWallet } from './evm-wallet.ts';

@@ -3,7 +3,7 @@ import { GatewayError, invalidField } from '../domain/gateway-error.ts';
 import { NO_DETAILS, type ProviderReport } from '../domain/provider-report.ts';
 import type { Instant, Payment } from '../domain/records.ts';
 import type { RefundOutcome, RefundProof } from '../domain/refund-record.ts';
-import type { AdapterContext, Instance } from './all.ts';
+import type { AdapterContext, Instance } from './adapter-context.ts';
 import { checkEvm } from './evm-check.ts';
 import { ChainProblem, createQuorum } from './evm-quorum.ts';
 import { createNode } from './evm-rpc.ts';

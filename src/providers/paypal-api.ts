@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AdapterContext, Instance } from './all.ts';
+import type { AdapterContext, Instance } from './adapter-context.ts';
 import { PAYPAL_ORIGINS } from './paypal-certificates.ts';
 import { readError, readToken } from './paypal-objects.ts';
 import type { PaypalSettings } from './paypal-settings.ts';

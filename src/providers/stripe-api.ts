@@ -1,4 +1,4 @@
-import type { AdapterContext, Instance } from './all.ts';
+import type { AdapterContext, Instance } from './adapter-context.ts';
 import { type HttpAnswer, contentOf, createHttpClient } from './provider-http.ts';
 import { type StripeError, readError } from './stripe-objects.ts';
 import type { StripeSettings } from './stripe-settings.ts';

@@ -1,7 +1,8 @@
 import type { Config } from '../config.ts';
 import type { Deps } from '../operations/deps.ts';
 import { type ConnectedInstance, type Readiness, checkProvider } from '../operations/providers/readiness.ts';
-import { type AdapterContext, type ProviderInstance, SIMULATOR_ID } from '../providers/all.ts';
+import type { AdapterContext } from '../providers/adapter-context.ts';
+import { type ProviderInstance, SIMULATOR_ID } from '../providers/all.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { Database } from '../store/database.ts';
 import { hostInUrl, urlsOf } from './addresses.ts';

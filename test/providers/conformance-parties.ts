@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import type { Payment } from '../../src/domain/records.ts';
-import type { AdapterContext } from '../../src/providers/all.ts';
+import type { AdapterContext } from '../../src/providers/adapter-context.ts';
 import { createSandboxProvider } from '../../src/providers/sandbox.ts';
 import { stripeSettings } from '../../src/providers/stripe-settings.ts';
 import { createStripe } from '../../src/providers/stripe.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { NO_DETAILS, type PaymentState, type ProviderReport, amountInCents } from '../../src/domain/provider-report.ts';
 import { REFUND_STATUSES } from '../../src/domain/refund-record.ts';
-import type { AdapterContext, Instance } from '../../src/providers/all.ts';
+import type { AdapterContext, Instance } from '../../src/providers/adapter-context.ts';
 import { createHttpClient, handoffResult } from '../../src/providers/provider-http.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import { readSignedCallback } from '../../src/providers/signed-callback.ts';
