@@ -123,7 +123,7 @@ export function renderAttempt(shop: Shop, session: Session, state: InProgress, n
   return renderColumns(session, renderSums(attempt.payment.fees), content);
 }
 
-/** What the buyer does next. After a decline at the provider, the buyer can choose another card or account there. */
+/** Next step of the buyer. After a decline at the provider, the buyer can choose another card or account there. */
 function renderNextStep({ payment }: CurrentAttempt, provider: Html, usually: Html | false): Html {
   if (payment.decline === null) return html`Finish paying at ${provider}. Already done? Then stay here.${usually}`;
   return html`${provider} has reported a declined try. If you have not paid since, try again there, for example with

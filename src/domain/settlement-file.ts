@@ -121,6 +121,7 @@ function fault(column: SettlementColumn, message: string): { fault: CellFault } 
   return { fault: { column, message } };
 }
 
+/** Names why a line belongs to no payment. `message` is a sentence for the operator. */
 export function mismatch(code: MismatchCode, message: string): { code: MismatchCode; message: string } {
   return { code, message };
 }

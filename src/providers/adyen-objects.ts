@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { reader } from './schema-reader.ts';
 
 // Schemas of Adyen's objects, with only the fields that the adapter uses.
 
@@ -48,9 +49,8 @@ const apiError = z.object({
 });
 export type AdyenError = z.output<typeof apiError>;
 
-// Each reader returns undefined if the JSON is not such an object.
-export const readNotification = (json: unknown) => notification.safeParse(json).data;
-export const readLink = (json: unknown) => link.safeParse(json).data;
-export const readRefund = (json: unknown) => refund.safeParse(json).data;
-export const readMethods = (json: unknown) => methods.safeParse(json).data;
-export const readError = (json: unknown) => apiError.safeParse(json).data;
+export const readNotification = reader(notification);
+export const readLink = reader(link);
+export const readRefund = reader(refund);
+export const readMethods = reader(methods);
+export const readError = reader(apiError);

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { Environment } from '../domain/route.ts';
-import { evmRoutes, evmSettings, faultOfEvm } from './evm-settings.ts';
 import type { AdapterContext, Instance } from './adapter-context.ts';
 import { adyenRoutes, adyenSettings, faultOfAdyen } from './adyen-settings.ts';
+import { evmRoutes, evmSettings, faultOfEvm } from './evm-settings.ts';
 import { faultOfPaypal, paypalRoutes, paypalSettings } from './paypal-settings.ts';
 import type { AddressBook, Provider } from './provider.ts';
 import { faultOfStripe, stripeRoutes, stripeSettings } from './stripe-settings.ts';

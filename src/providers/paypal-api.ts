@@ -15,7 +15,7 @@ export type PaypalInstance = Instance<PaypalSettings>;
 export type PaypalContext = Pick<AdapterContext, 'now' | 'log' | 'callbackUrl' | 'onNotReady'>;
 
 interface CallOptions {
-  json?: object;
+  json?: object | undefined;
   /** `PayPal-Request-Id`: PayPal executes requests with the same id once. */
   idempotencyKey?: string | undefined;
   timeoutMs?: number | undefined;
@@ -53,25 +53,19 @@ export function createPaypalApi({ id, environment, settings }: PaypalInstance, {
   async function authorized(timeoutMs: number): Promise<Token | HttpAnswer> {
     if (token && token.expiresAt - RENEWAL_MS > now()) return token;
     // Calls with different limits share one renewal, so each waits only for its own time.
-    renewing ??= renew(TOKEN_TIMEOUT_MS).finally(() => (renewing = undefined));
-    renewing.catch(() => undefined);
-    const late = new AbortController();
-    const limit = sleep(timeoutMs, undefined, { signal: late.signal }).then(
-      () => {
-        throw new NoAnswer('PayPal gave no token in time', false);
-      },
-      () => new Promise<never>(() => undefined),
-    );
-    return Promise.race([renewing, limit]).finally(() => late.abort());
+    renewing ??= renew().finally(() => (renewing = undefined));
+    const given = await Promise.race([renewing, sleep(timeoutMs, undefined, { ref: false })]);
+    if (given) return given;
+    throw new NoAnswer('PayPal gave no token in time', false);
   }
 
-  async function renew(timeoutMs: number): Promise<Token | HttpAnswer> {
+  async function renew(): Promise<Token | HttpAnswer> {
     const answer = await http({
       method: 'POST',
       path: '/v1/oauth2/token',
       headers: { authorization: `Basic ${basic}`, 'content-type': 'application/x-www-form-urlencoded' },
       body: 'grant_type=client_credentials',
-      timeoutMs,
+      timeoutMs: TOKEN_TIMEOUT_MS,
     }).catch((error: unknown) => {
       // The request itself was not sent, because it had no token.
       throw error instanceof NoAnswer ? new NoAnswer(error.message, false, { cause: error }) : error;
@@ -81,6 +75,7 @@ export function createPaypalApi({ id, environment, settings }: PaypalInstance, {
       return (token = { value: given.access_token, scope: given.scope, expiresAt: now() + given.expires_in * 1000 });
     }
     logRefusal('POST', '/v1/oauth2/token', answer);
+    // Only 401 tells the caller that the credentials are refused; a 400 would mean that its own request is invalid.
     if (REFUSED.has(answer.status)) return { ...answer, status: 401 };
     throw new NoAnswer(`PayPal gave no token (${answer.status})`, false);
   }
@@ -115,12 +110,12 @@ export function createPaypalApi({ id, environment, settings }: PaypalInstance, {
     });
     if (answer.status === 401 && !isRepeated) {
       if (token === given) token = undefined;
-      return call(method, path, { ...(json && { json }), idempotencyKey, timeoutMs: rest() }, true);
+      return call(method, path, { json, idempotencyKey, timeoutMs: rest() }, true);
     }
     if (answer.status >= 400) logRefusal(method, path, answer);
     return answer;
   }
-  return { call: (method, path, options) => call(method, path, options), scope: () => token?.scope ?? '' };
+  return { call, scope: () => token?.scope ?? '' };
 }
 
 /** Clause with the reason if PayPal refused the credentials, or if they lack a permission; undefined for other answers. */

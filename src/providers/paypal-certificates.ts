@@ -95,13 +95,13 @@ export function createCallbackVerifier({ environment, settings, now }: VerifierO
     throw unavailable(`the certificate could not be read (${status})`);
   }
 
-  function assertTrusted([leaf, ...others]: X509Certificate[]): X509Certificate {
-    const chain = [leaf!, ...others];
+  function assertTrusted(chain: X509Certificate[]): X509Certificate {
+    const [leaf, ...issuers] = chain;
     if (chain.some((one) => one.validFromDate.getTime() > now() || one.validToDate.getTime() < now()))
       throw unauthorized('uses a certificate that is not valid now');
     if (leaf!.checkHost(CERTIFICATE_NAMES[environment]) === undefined)
       throw unauthorized('uses the certificate of another name');
-    const isChain = others.every((issuer, index) => issuer.ca && isIssuedBy(chain[index]!, issuer));
+    const isChain = issuers.every((issuer, index) => issuer.ca && isIssuedBy(chain[index]!, issuer));
     if (!isChain) throw unauthorized('uses a certificate that its issuer did not sign');
     const last = chain.at(-1)!;
     // No bundled list of authorities is used: the root of PayPal's known certificates is not in it.

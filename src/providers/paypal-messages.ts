@@ -109,12 +109,11 @@ export function asksFor(order: PaypalOrder, cents: number): boolean {
 }
 
 /** Id of our payment in an order; undefined if another program created the order. */
-export function paymentIdOf({
-  purchase_units: [unit],
-}: Pick<PaypalEvent['resource'], 'purchase_units'> & {
-  purchase_units: { custom_id?: string | null | undefined }[];
-}): string | undefined {
-  const named = unit?.custom_id;
+export function paymentIdOf({ purchase_units: [unit] }: PaypalOrder): string | undefined {
+  return ownPaymentId(unit?.custom_id);
+}
+
+function ownPaymentId(named: string | null | undefined): string | undefined {
   return typeof named === 'string' && isId(named, 'pay') ? named : undefined;
 }
 
@@ -230,7 +229,7 @@ export function hintOf({ event_type: type, resource }: PaypalEvent): Hint | unde
 /** Id of the order of our payment that an event is about. */
 function orderIdOf(type: string, resource: PaypalEvent['resource']): string | undefined {
   const { purchase_units: units, custom_id: named } = resource;
-  if (paymentIdOf({ purchase_units: units ?? [{ custom_id: named }] }) === undefined) return undefined;
+  if (ownPaymentId(units ? units[0]?.custom_id : named) === undefined) return undefined;
   if (type === 'CHECKOUT.ORDER.APPROVED') return resource.id;
   const related = resource.order_id ?? resource.supplementary_data?.related_ids?.order_id;
   return related ?? idOfLink(resource.links, 'up', 'orders');

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { reader } from './schema-reader.ts';
 
 // Schemas of PayPal's objects, with only the fields that the adapter uses.
 // https://developer.paypal.com/docs/api/orders/v2, /payments/v2, /customer-disputes/v1, /webhooks/v1
@@ -98,12 +99,6 @@ const failure = z.object({
   error_description: z.string().optional(),
   details: z.array(z.object({ issue: z.string().optional(), description: z.string().optional() })).optional(),
 });
-
-/** Returns a parser for one kind of PayPal's answers. The parser returns undefined if the body does not match the schema. */
-const reader =
-  <Schema extends z.ZodType>(schema: Schema) =>
-  (json: unknown): z.output<Schema> | undefined =>
-    schema.safeParse(json).data;
 
 export const readOrder = reader(order);
 export const readRefund = reader(refund);

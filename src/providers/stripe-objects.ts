@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { reader } from './schema-reader.ts';
 
 // Schemas of Stripe's objects, with only the fields that the adapter uses.
 
@@ -110,12 +111,6 @@ const failure = z.object({
 });
 export type StripeError = z.output<typeof failure>['error'];
 const list = <Item extends z.ZodType>(item: Item) => z.object({ data: z.array(item), has_more: z.boolean() });
-
-/** Returns a parser for one kind of Stripe's answers. The parser returns undefined if the body does not match the schema. */
-const reader =
-  <Schema extends z.ZodType>(schema: Schema) =>
-  (json: unknown): z.output<Schema> | undefined =>
-    schema.safeParse(json).data;
 
 export const readSession = reader(session);
 export const readRefund = reader(refund);

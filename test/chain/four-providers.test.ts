@@ -1,12 +1,10 @@
 // @run needs=process
-/* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { RouteKind } from '../../src/domain/route.ts';
-import { saveRules } from '../../src/operations/routing/saved-rules.ts';
 import { type HistoryParty, adyenInHistory, paypalInHistory, stripeInHistory } from '../providers/history-parties.ts';
 import { type SeveralProviders, startSeveralProviders } from '../providers/several-providers.ts';
-import { keepRoutes, lastPayment } from '../providers/stripe-service.ts';
+import { keepRoutes, lastPayment, preferRoute } from '../providers/stripe-service.ts';
 import { createSession, start } from '../simulator/buyer.ts';
 import { type Chain, startChain } from '../support/chain.ts';
 import { type Gateway, gatewayOf } from '../support/gateway.ts';
@@ -115,7 +113,7 @@ describe('four providers and the router', () => {
       const { on } = world;
       const all = on.service.deps.routes;
       keepRoutes(on, ...routes);
-      await saveRules(on.service.deps, { version: 1, rules: [{ id: 'first', then: { priority: [routes[0]] } }] });
+      await preferRoute(on, routes[0]);
       try {
         assert.ok(share(await sales(5, kind), provider) >= 0.8, 'the provider has too small a share before the outage');
 
@@ -140,7 +138,7 @@ describe('four providers and the router', () => {
         assert.ok(share(await sales(5, kind), provider) >= 0.8, 'the share has not returned');
       } finally {
         on.service.deps.routes = all;
-        await saveRules(on.service.deps, { version: 1, rules: [] });
+        await preferRoute(on);
       }
     });
   }
@@ -149,10 +147,7 @@ describe('four providers and the router', () => {
     const { on } = world;
     const all = on.service.deps.routes;
     keepRoutes(on, 'wallet_usdc_local', 'wallet_paypal_test');
-    await saveRules(on.service.deps, {
-      version: 1,
-      rules: [{ id: 'first', then: { priority: ['wallet_usdc_local'] } }],
-    });
+    await preferRoute(on, 'wallet_usdc_local');
     try {
       assert.equal((await sell('wallet')).provider, 'local');
       await node.setFault(down('refusing'));

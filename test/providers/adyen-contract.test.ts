@@ -6,6 +6,7 @@ import { idOf } from '../fixtures/checkout-records.ts';
 import { adyenProblems } from './adyen-contract.ts';
 import { adyenPayment, handoffOf, paidPayment, startAdyenWorld } from './adyen-fixtures.ts';
 import type { JsonRequest } from './openapi-contract.ts';
+import { changed, pathsOf } from './twins.ts';
 
 const HEADERS = {
   'x-api-key': 'AQEtest_0123456789abcdef',
@@ -44,39 +45,21 @@ function requestOf({ method, url }: { method: string; url: string }, json: objec
   return { method, url, headers: HEADERS, body: JSON.stringify(json) };
 }
 
-type Tree = Record<string, unknown>;
-
-/** Copy with another value at a path; the value undefined removes the field. */
-function changed(json: object, path: string, value: unknown): object {
-  const copy = structuredClone(json) as Tree;
-  const keys = path.split('.');
-  const last = keys.pop()!;
-  const parent = keys.reduce((object, key) => object[key] as Tree, copy);
-  if (value === undefined) delete parent[last];
-  else parent[last] = value;
-  return copy;
-}
-
-function pathsOf(json: unknown, prefix = ''): [path: string, value: unknown][] {
-  if (typeof json !== 'object' || json === null) return [];
-  return Object.entries(json).flatMap(([key, value]) => {
-    const path = `${prefix}${key}`;
-    return [[path, value] as [string, unknown], ...pathsOf(value, `${path}.`)];
-  });
-}
-
 /** Negative twins of a request: valid but for one missing field, one value of a wrong type, or one unknown field. */
 function twinsOf(original: (typeof ORIGINALS)[string]): [string, JsonRequest][] {
   const { json, required } = original;
   const all = pathsOf(json);
-  const objects = ['', ...all.flatMap(([path, value]) => (value?.constructor === Object ? [`${path}.`] : []))];
+  const objects = ['', ...all.flatMap(([path, value]) => (value?.constructor === Object ? [path] : []))];
   const bodies: [string, object][] = [
     ...required.map((path): [string, object] => [`without ${path}`, changed(json, path, undefined)]),
     ...all.map(([path, value]): [string, object] => [
       `${path} of a wrong type`,
       changed(json, path, typeof value === 'object' ? 'text' : { inner: 1 }),
     ]),
-    ...objects.map((path): [string, object] => [`${path}unknown`, changed(json, `${path}no_such_field`, 1)]),
+    ...objects.map((path): [string, object] => [
+      `unknown in ${path || 'the body'}`,
+      changed(json, path === '' ? 'no_such_field' : `${path}.no_such_field`, 1),
+    ]),
   ];
   return bodies.map(([name, body]) => [name, requestOf(original, body)]);
 }

@@ -5,8 +5,7 @@ import { idOf } from '../fixtures/checkout-records.ts';
 import type { JsonRequest } from './openapi-contract.ts';
 import { SKIPPED, paypalProblems } from './paypal-contract.ts';
 import { handoffOf, stripePayment } from './stripe-fixtures.ts';
-
-type Tree = Record<string, unknown>;
+import { type Tree, changed, pathsOf } from './twins.ts';
 
 /** Negative twin: a valid request with one change that makes it invalid. The contract must reject it. */
 interface Twin {
@@ -59,26 +58,6 @@ const originals: Record<string, Original> = {
 
 function post(path: string, body: object): JsonRequest {
   return { method: 'POST', url: path, headers: HEADERS, body: JSON.stringify(body) };
-}
-
-/** Copy of a body with another value at a path; the value undefined removes the field. */
-function changed(body: Tree, path: string, value: unknown): Tree {
-  const copy = structuredClone(body);
-  const keys = path.split('.');
-  const last = keys.pop()!;
-  const parent = keys.reduce((object, key) => object[key] as Tree, copy);
-  if (value === undefined) delete parent[last];
-  else parent[last] = value;
-  return copy;
-}
-
-/** All paths of fields with their values. */
-function pathsOf(body: unknown, prefix = ''): [path: string, value: unknown][] {
-  if (typeof body !== 'object' || body === null) return [];
-  return Object.entries(body).flatMap(([key, value]) => {
-    const path = prefix === '' ? key : `${prefix}.${key}`;
-    return [[path, value] as [string, unknown], ...pathsOf(value, path)];
-  });
 }
 
 function twinsOf(name: string, { path, body, required, enumerated }: Original): Twin[] {

@@ -11,7 +11,7 @@ type Schema = Record<string, unknown>;
 const FILES = ['paypal_checkout_orders_v2', 'paypal_payments_payment_v2', 'paypal_notifications_webhooks_v1'];
 
 /** The operations that the adapter may use, as the descriptions name them. */
-const OPERATIONS = [
+export const OPERATIONS = [
   'POST /v2/checkout/orders',
   'GET /v2/checkout/orders/{id}',
   'POST /v2/checkout/orders/{id}/capture',

@@ -76,12 +76,13 @@ async function step({ on, parties, kinds }: HistoryWorld, id: string, random: Ra
   const { deps } = on.service;
   const { session, payments } = await checkoutOf(on, id);
   const any = <Item>(items: readonly Item[]): Item | undefined => items[random(items.length)];
+  const pay = () => startPayment(deps, id, { kind: any(kinds)!, acceptedTotal: ANY_TOTAL });
   const act = random(16);
   const isWaiting = payments.at(-1)?.status === 'pending';
   if (act < (isWaiting ? 1 : 9)) {
     const servers = parties.flatMap(({ disturbed }) => disturbed?.server ?? []);
     for (const server of servers) server.faults = random(20) === 0 ? [...any(HANDOFF_FAULTS)!] : [];
-    await startPayment(deps, id, { kind: any(kinds)!, acceptedTotal: ANY_TOTAL });
+    await pay();
     for (const server of servers) server.faults = [];
   } else if (act < 12) {
     const payment = any(payments);
@@ -95,7 +96,7 @@ async function step({ on, parties, kinds }: HistoryWorld, id: string, random: Ra
     }
     await chooseAnotherMethod(deps, id, session.attempts);
     if (random(2) === 0) return;
-    await startPayment(deps, id, { kind: any(kinds)!, acceptedTotal: ANY_TOTAL });
+    await pay();
     const last = (await checkoutOf(on, id)).payments.at(-1);
     if (last?.status === 'pending' && last.providerUrl !== null) await partyOf(parties, last).pay(last);
   } else if (act === 14 && isWaiting) await queueReturn(deps, payments.at(-1)!);

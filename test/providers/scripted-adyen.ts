@@ -10,6 +10,7 @@ import {
   answerWithFault,
   createPort,
   createSendQueue,
+  postCallback,
 } from './scripted-party.ts';
 import {
   type Change,
@@ -169,11 +170,9 @@ export async function startScriptedAdyen(options: { now?: () => number; callback
     },
     /** Sends one callback with items now; returns the HTTP status, or 0 without an answer. */
     async send(items: readonly Item[], forgery?: AdyenForgery, live?: string): Promise<number> {
-      const { body, headers } = adyen.callbackOf(items, forgery, live);
-      const answered = await fetch(adyen.callbackUrl!, { method: 'POST', body, headers }).catch(() => undefined);
-      const isAccepted = (await answered?.text()) === '[accepted]';
-      if (!isAccepted && forgery === undefined) adyen.undelivered.push(...items);
-      return answered?.status ?? 0;
+      const { status, text: reply } = await postCallback(adyen.callbackUrl!, adyen.callbackOf(items, forgery, live));
+      if (reply !== '[accepted]' && forgery === undefined) adyen.undelivered.push(...items);
+      return status;
     },
     /** The operator tests the webhook in the Customer Area. */
     sendTest: (): Promise<number> =>

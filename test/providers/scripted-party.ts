@@ -2,7 +2,7 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-// What the scripted servers of several providers have in common: the port, injected faults and the sending of callbacks.
+// Parts that the scripted servers of all providers share: the port, injected faults and the sending of callbacks.
 
 /**
  * Fault of one request to the API. `before`: the fault precedes the operation, which is not executed; `after`: the operation
@@ -70,6 +70,15 @@ export async function answerWithFault(
   if (fault === 'hang_after') return hang(response);
   response.writeHead(status, { 'content-type': 'application/json', ...headers });
   response.end(fault === 'garbage_after' ? '<html>oops' : JSON.stringify(fault === 'empty_after' ? {} : body));
+}
+
+/** Sends a callback; the status is 0 without an answer. */
+export async function postCallback(
+  url: string,
+  callback: { body: string; headers: Record<string, string> },
+): Promise<{ status: number; text: string }> {
+  const answer = await fetch(url, { method: 'POST', ...callback }).catch(() => undefined);
+  return { status: answer?.status ?? 0, text: (await answer?.text()) ?? '' };
 }
 
 /** Never answers. */

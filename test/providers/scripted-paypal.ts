@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { paypalProblems } from './paypal-contract.ts';
+import { OPERATIONS, paypalProblems } from './paypal-contract.ts';
 import {
   type ApiFault,
   type Reply,
@@ -9,6 +9,7 @@ import {
   answerWithFault,
   createPort,
   createSendQueue,
+  postCallback,
   hang,
 } from './scripted-party.ts';
 import { type EventType, type Json, type Made, EVENT_TYPES, createAccount } from './scripted-paypal-account.ts';
@@ -73,18 +74,11 @@ const SCOPES = [
 ];
 
 /** Operations with their paths; `([^/]+)` is the id. */
-const OPERATIONS: Readonly<Record<string, RegExp>> = Object.fromEntries(
-  [
-    'POST /v2/checkout/orders',
-    'GET /v2/checkout/orders/{id}',
-    'POST /v2/checkout/orders/{id}/capture',
-    'GET /v2/payments/captures/{capture_id}',
-    'POST /v2/payments/captures/{capture_id}/refund',
-    'GET /v2/payments/refunds/{refund_id}',
-    'GET /v1/customer/disputes',
-    'GET /v1/customer/disputes/{id}',
-    'GET /v1/notifications/webhooks/{webhook_id}',
-  ].map((name) => [name, new RegExp(`^${name.replace(/\{\w+\}/, '([^/]+)')}$`)]),
+const PATTERNS: Readonly<Record<string, RegExp>> = Object.fromEntries(
+  [...OPERATIONS, 'GET /v1/customer/disputes', 'GET /v1/customer/disputes/{id}'].map((name) => [
+    name,
+    new RegExp(`^${name.replace(/\{\w+\}/, '([^/]+)')}$`),
+  ]),
 );
 
 /**
@@ -170,11 +164,10 @@ export async function startScriptedPaypal(options: ScriptedPaypalOptions = {}) {
     },
     /** Sends the callback of an event now; returns the HTTP status, or 0 without an answer. */
     async send(event: PaypalEvent, forgery?: PaypalForgery): Promise<number> {
-      const { body, headers } = paypal.callbackOf(event, forgery);
-      const answer = await fetch(paypal.callbackUrl!, { method: 'POST', body, headers }).catch(() => undefined);
-      await answer?.arrayBuffer();
-      if (answer?.ok !== true && forgery === undefined) paypal.undelivered.push(event);
-      return answer?.status ?? 0;
+      const { status } = await postCallback(paypal.callbackUrl!, paypal.callbackOf(event, forgery));
+      const isAccepted = status >= 200 && status < 300;
+      if (!isAccepted && forgery === undefined) paypal.undelivered.push(event);
+      return status;
     },
     /** Waits until all callbacks are sent. */
     sent: queue.sent,
@@ -247,8 +240,7 @@ export async function startScriptedPaypal(options: ScriptedPaypalOptions = {}) {
       return { status: 401, body: { error: 'invalid_token', error_description } };
     }
     const [path = ''] = url.split('?');
-    const [operation = '', pattern] =
-      Object.entries(OPERATIONS).find(([, each]) => each.test(`${method} ${path}`)) ?? [];
+    const [operation = '', pattern] = Object.entries(PATTERNS).find(([, each]) => each.test(`${method} ${path}`)) ?? [];
     const problems = paypalProblems({ method, url, headers, body });
     const id = pattern?.exec(`${method} ${path}`)?.[1] ?? '';
     const recorded: PaypalRequest = { operation, id, method, url, headers, body, problems };

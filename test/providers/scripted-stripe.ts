@@ -10,6 +10,7 @@ import {
   answerWithFault,
   createPort,
   createSendQueue,
+  postCallback,
 } from './scripted-party.ts';
 import {
   type Dispute,
@@ -261,11 +262,10 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
     },
     /** Sends the callback of an event now; returns the HTTP status, or 0 without an answer. */
     async send(event: StripeEvent, forgery?: Forgery): Promise<number> {
-      const { body, headers } = stripe.callbackOf(event, forgery);
-      const answer = await fetch(stripe.callbackUrl!, { method: 'POST', body, headers }).catch(() => undefined);
-      await answer?.arrayBuffer();
-      if (answer?.ok !== true && forgery === undefined) stripe.undelivered.push(event);
-      return answer?.status ?? 0;
+      const { status } = await postCallback(stripe.callbackUrl!, stripe.callbackOf(event, forgery));
+      const isAccepted = status >= 200 && status < 300;
+      if (!isAccepted && forgery === undefined) stripe.undelivered.push(event);
+      return status;
     },
     /** Waits until all callbacks are sent. */
     sent: queue.sent,

@@ -1,5 +1,3 @@
-/* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
-import { saveRules } from '../../src/operations/routing/saved-rules.ts';
 import type { Scenario } from '../faults/scenario.ts';
 import { type TestService, type TestServiceOptions, startTestService } from '../support/service.ts';
 import { adyenVariables } from './adyen-stage.ts';
@@ -9,7 +7,7 @@ import { type HistoryWorld, SESSIONS_PER_SERVICE, type StartHistoryWorld, runHis
 import { type ScriptedAdyen, startScriptedAdyen } from './scripted-adyen.ts';
 import { type ScriptedPaypal, startScriptedPaypal } from './scripted-paypal.ts';
 import { type ScriptedStripe, startScriptedStripe } from './scripted-stripe.ts';
-import { keepLive, keepRoutes, stripeVariables } from './stripe-service.ts';
+import { keepLive, keepRoutes, preferRoute, stripeVariables } from './stripe-service.ts';
 
 /** A service with Stripe, PayPal and Adyen. */
 export interface SeveralProviders extends AsyncDisposable {
@@ -71,8 +69,7 @@ export const startSeveralInHistory: StartHistoryWorld = async (randomBytes) => {
   const world = await startSeveralProviders({ randomBytes });
   const { on, stripe, paypal, adyen } = world;
   keepRoutes(on, 'card_stripe_test', 'local_stripe_test_ach', 'wallet_paypal_test', 'local_adyen_test');
-  const rule = { id: 'adyen-first', then: { priority: ['local_adyen_test'] } };
-  await saveRules(on.service.deps, { version: 1, rules: [rule] });
+  await preferRoute(on, 'local_adyen_test');
   await keepLive(on);
   const parties = [stripeInHistory(stripe), paypalInHistory(paypal), adyenInHistory(adyen)];
   const kinds = ['card', 'wallet', 'wallet', 'wallet', 'local'] as const;

@@ -6,8 +6,8 @@ import { STRIPE_NETWORKS } from '../../src/providers/stripe-settings.ts';
 import { idOf } from '../fixtures/checkout-records.ts';
 import { type ContractRequest, judgeRequest, readForm } from './contract-server.ts';
 import { handoffOf, paidPayment, startStripeWorld, stripePayment } from './stripe-fixtures.ts';
+import { changed, pathsOf } from './twins.ts';
 
-type Tree = Record<string, unknown>;
 type Form = Parameters<typeof formOf>[0];
 
 /** Negative twin: a valid request with one change that makes it invalid. The contract must reject it. */
@@ -68,26 +68,6 @@ function post(path: string, form: Form): ContractRequest {
   return { method: 'POST', url: path, headers: HEADERS, body: formOf(form) };
 }
 
-/** Copy of the parameters with another value at a path; the value undefined removes the parameter. */
-function changed(parameters: Tree, path: string, value: unknown): Form {
-  const copy = structuredClone(parameters);
-  const keys = path.split('.');
-  const last = keys.pop()!;
-  const parent = keys.reduce((object, key) => object[key] as Tree, copy);
-  if (value === undefined) delete parent[last];
-  else parent[last] = value;
-  return copy as Form;
-}
-
-/** All paths of parameters with their values. */
-function pathsOf(parameters: unknown, prefix = ''): [path: string, value: unknown][] {
-  if (typeof parameters !== 'object' || parameters === null) return [];
-  return Object.entries(parameters).flatMap(([key, value]) => {
-    const path = prefix === '' ? key : `${prefix}.${key}`;
-    return [[path, value] as [string, unknown], ...pathsOf(value, path)];
-  });
-}
-
 function wrongTypesOf(value: unknown): unknown[] {
   if (typeof value === 'object') return ['text'];
   if (typeof value === 'number') return ['many', '1.5', { inner: '1' }];
@@ -102,30 +82,29 @@ const ENUMERATED = [
 ];
 
 function twinsOf(name: string, { path, form, required }: (typeof originals)[string]): Twin[] {
-  const parameters = structuredClone(form) as Tree;
-  const all = pathsOf(parameters);
+  const all = pathsOf(form);
   const objects = [
     '',
     ...all.flatMap(([each, value]) => (typeof value === 'object' && !Array.isArray(value) ? [each] : [])),
   ];
   const forms: [string, Form][] = [
-    ...required.map((each): [string, Form] => [`without ${each}`, changed(parameters, each, undefined)]),
+    ...required.map((each): [string, Form] => [`without ${each}`, changed(form, each, undefined)]),
     ...all.flatMap(([each, value]) =>
       wrongTypesOf(value).map((wrong): [string, Form] => [
         `${each} = ${JSON.stringify(wrong)}`,
-        changed(parameters, each, wrong),
+        changed(form, each, wrong),
       ]),
     ),
     ...ENUMERATED.filter((each) => all.some(([known]) => known === each)).map((each): [string, Form] => [
       `${each} = no_such_value`,
-      changed(parameters, each, 'no_such_value'),
+      changed(form, each, 'no_such_value'),
     ]),
     // `metadata` objects allow any field name.
     ...objects
       .filter((each) => !each.endsWith('metadata'))
       .map((each): [string, Form] => [
         `unknown in ${each || 'the form'}`,
-        changed(parameters, each === '' ? 'no_such_field' : `${each}.no_such_field`, '1'),
+        changed(form, each === '' ? 'no_such_field' : `${each}.no_such_field`, '1'),
       ]),
     ['payment_method_types', { ...form, payment_method_types: ['card'] }],
   ];

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Checkout, Payment } from '../../src/domain/records.ts';
 import type { RouteKind } from '../../src/domain/route.ts';
 import { overrideHealth } from '../../src/operations/routing/override-health.ts';
+import { saveRules } from '../../src/operations/routing/saved-rules.ts';
 import { type TestService, type TestServiceOptions, startTestService } from '../support/service.ts';
 import { type ScriptedStripe, startScriptedStripe } from './scripted-stripe.ts';
 
@@ -42,6 +43,13 @@ export async function startStripeService(options: TestServiceOptions = {}): Prom
 /** Removes all other routes from the service. */
 export function keepRoutes({ service: { deps } }: TestService, ...ids: string[]): void {
   deps.routes = deps.routes.filter(({ id }) => ids.includes(id));
+}
+
+/** Replaces the routing rules by one that prefers a route; without a route, removes all rules. */
+export async function preferRoute({ service: { deps } }: TestService, route?: string): Promise<void> {
+  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of the rule language
+  const rules = route === undefined ? [] : [{ id: 'first', then: { priority: [route] } }];
+  await saveRules(deps, { version: 1, rules });
 }
 
 /** Overrides the health of all routes, so that they stay live whatever happens to their payments. */

@@ -1,10 +1,8 @@
-/* oxlint-disable unicorn/no-thenable -- a keyword of the rule language */
-import { saveRules } from '../../src/operations/routing/saved-rules.ts';
 import type { Scenario } from '../faults/scenario.ts';
 import type { TestServiceOptions } from '../support/service.ts';
 import { simulatorInHistory, stripeInHistory } from './history-parties.ts';
 import { type HistoryWorld, SESSIONS_PER_SERVICE, type StartHistoryWorld, runHistories } from './provider-histories.ts';
-import { type StripeService, keepLive, keepRoutes, startStripeService } from './stripe-service.ts';
+import { type StripeService, keepLive, keepRoutes, preferRoute, startStripeService } from './stripe-service.ts';
 
 /** Starts a service with the simulated provider and a scripted Stripe. Both have a card route, and one route of another kind. */
 export async function startTwoProviders(
@@ -13,8 +11,7 @@ export async function startTwoProviders(
   const world = await startStripeService({ ...options, variables: { SIMULATOR: 'true' } });
   keepRoutes(world.on, 'card_stripe_test', 'local_stripe_test_ach', 'sandbox_card_backup', 'sandbox_wallet_express');
   // Card payments go to Stripe first and fail over to the simulator.
-  const rule = { id: 'stripe-first', then: { priority: ['card_stripe_test'] } };
-  await saveRules(world.on.service.deps, { version: 1, rules: [rule] });
+  await preferRoute(world.on, 'card_stripe_test');
   await keepLive(world.on);
   const parties = [simulatorInHistory(world.on), stripeInHistory(world.stripe)];
   return Object.assign(world, { parties, kinds: ['card', 'card', 'wallet', 'local'] as const });
