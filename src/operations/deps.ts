@@ -50,6 +50,8 @@ export interface Deps {
   rulesFrom: 'api' | 'file';
   urls: Urls;
   merchantName: string;
+  /** IANA time zone of the days of reports. */
+  reportingTimeZone: string;
   /** App schemes that the operator allows in a redirectUrl, in addition to the default ones. */
   redirectSchemes: readonly string[];
   /** Reader of session bodies under these settings. */
