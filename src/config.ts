@@ -158,7 +158,7 @@ function configOf(values: Values, providers: readonly ProviderInstance[]) {
     database: databaseOf(values),
     merchantName: values.MERCHANT_NAME,
     /** IANA time zone of the days of reports. */
-    reportingTimeZone: values.REPORTING_TIME_ZONE,
+    reportingZone: values.REPORTING_TIME_ZONE,
     /** App schemes that a redirectUrl may have, in lower case and without a colon. */
     redirectSchemes: values.REDIRECT_SCHEMES as readonly string[],
     routesFile: values.ROUTES_FILE,

@@ -53,7 +53,7 @@ const EXAMPLES: [path: string, fallback: unknown, setting: string, ...values: [t
   ],
   ['database.poolSize', 10, 'DATABASE_POOL_SIZE', ['6', 6]],
   ['merchantName', 'Demo merchant', 'MERCHANT_NAME', ['Owl books', 'Owl books']],
-  ['reportingTimeZone', 'UTC', 'REPORTING_TIME_ZONE', ['Asia/Kathmandu', 'Asia/Kathmandu']],
+  ['reportingZone', 'UTC', 'REPORTING_TIME_ZONE', ['Asia/Kathmandu', 'Asia/Kathmandu']],
   ['routesFile', undefined, 'ROUTES_FILE', ['./routes.json', './routes.json']],
   ['routingRulesFile', undefined, 'ROUTING_RULES_FILE', ['./rules.json', './rules.json']],
   ['redirectSchemes', [], 'REDIRECT_SCHEMES', ['myapp, Other+App', ['myapp', 'other+app']]],

@@ -12,7 +12,7 @@ const BATCH_ROWS = 200;
 /** Time after the end of a day at which it is built. A row can have a time before the time of its id. */
 const DAY_LAG_MS = 60 * 60_000;
 
-type CountDeps = Pick<Deps, 'store' | 'now' | 'reportingTimeZone'>;
+type CountDeps = Pick<Deps, 'store' | 'now' | 'reportingZone'>;
 
 /** Counts all rows older than a minute, batch by batch, and builds the ended days. Returns the number of counted rows. */
 export async function countSales(deps: CountDeps, isStopped: () => boolean, batchRows = BATCH_ROWS): Promise<number> {
@@ -39,7 +39,7 @@ async function countBatch({ store }: CountDeps, target: Instant, limit: number) 
 }
 
 /** Builds one day that ended before `countedUntil`, or begins again in another time zone. Returns false if there is nothing to do. */
-async function buildDay({ store, reportingTimeZone: zone }: CountDeps, countedUntil: Instant): Promise<boolean> {
+async function buildDay({ store, reportingZone: zone }: CountDeps, countedUntil: Instant): Promise<boolean> {
   const { days } = await store.salesCursors();
   const from = days.detail === zone ? days.until : 0;
   const ended = startOfDay(Math.max(0, countedUntil - DAY_LAG_MS), zone);

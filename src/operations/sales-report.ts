@@ -4,6 +4,7 @@ import { nextDay, startOfDay } from '../domain/reporting-time.ts';
 import type { Environment } from '../domain/route.ts';
 import { QUARTER_HOUR_MS } from '../store/tables/sales-rows.ts';
 import type { SalesSum } from '../store/tables/sales-table.ts';
+import { assertCan } from './access/caller.ts';
 import { addUp, quarterHourOf } from './count-sales.ts';
 import type { Deps } from './deps.ts';
 
@@ -44,11 +45,12 @@ export interface SalesReport {
   countedUntil: Instant | null;
 }
 
-type ReportDeps = Pick<Deps, 'store' | 'now' | 'reportingTimeZone'>;
+type ReportDeps = Pick<Deps, 'store' | 'now' | 'realNow' | 'caller' | 'reportingZone'>;
 
-/** Reads the sums of a range, up to the present. Throws GatewayError `invalid_input` for a range that is empty or too long. */
+/** Reads the sums of a range, up to the present. Throws GatewayError `forbidden`, or `invalid_input` for an empty or too long range. */
 export async function readSales(deps: ReportDeps, query: SalesQuery): Promise<SalesReport> {
-  const { store, reportingTimeZone: timeZone } = deps;
+  assertCan(deps, 'money.read');
+  const { store, reportingZone: timeZone } = deps;
   const { environment, step } = query;
   const starts = startsOf(query, timeZone);
   const [from, until] = [starts[0]!, starts.at(-1)!];

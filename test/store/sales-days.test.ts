@@ -10,6 +10,7 @@ import { MIGRATIONS } from '../../src/store/schema/migrations.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { NOW, aCustomer, aSession } from '../fixtures/checkout-records.ts';
 import { withStore, write } from '../fixtures/store-records.ts';
+import { machinePrincipal } from '../../src/domain/principal.ts';
 import { createIdSource } from '../../src/domain/id.ts';
 import { assertSound } from '../support/sound.ts';
 
@@ -44,8 +45,8 @@ async function writeSessions(
   for (let first = 0; first < changes.length; first += 100) await write(store, ...changes.slice(first, first + 100));
 }
 
-function depsOf(store: Store, now: number, reportingTimeZone = 'UTC'): Deps {
-  return { store, now: () => now, reportingTimeZone } as unknown as Deps;
+function depsOf(store: Store, now: number, reportingZone = 'UTC'): Deps {
+  return { store, now: () => now, reportingZone } as unknown as Deps;
 }
 
 async function countsOf(deps: Deps, from: string, until: string, step: 'hour' | 'day' | 'quarter_hour' = 'day') {
@@ -139,6 +140,13 @@ describe('days of sales', () => {
         ],
       );
       await assert.rejects(readSales(restricted, { ...query, environment: 'production' }), { code: 'forbidden' });
+    }));
+
+  test('support staff cannot read sums', () =>
+    withStore(async (store) => {
+      const caller = { ...machinePrincipal('sandbox'), role: 'support' as const };
+      const query = { environment: 'sandbox', from: NOW, until: NOW + DAY, step: 'day' } as const;
+      await assert.rejects(readSales({ ...depsOf(store, NOW), caller }, query), { code: 'forbidden' });
     }));
 
   test('an empty range, and a range that is too long for its steps, are rejected with a remedy', () =>
