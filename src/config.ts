@@ -10,6 +10,7 @@ import {
   oneOf,
   origin,
   positive,
+  timeZone,
   url,
 } from './config/setting-fields.ts';
 import { faultOfTimes, limitFields, limitsOf } from './config/limit-settings.ts';
@@ -44,6 +45,7 @@ const environmentSchema = z
       )
       .default(10),
     MERCHANT_NAME: z.string().min(1).max(120).default('Demo merchant'),
+    REPORTING_TIME_ZONE: timeZone.default('UTC'),
     REDIRECT_SCHEMES: appSchemes.default([]),
     ROUTES_FILE: z.string().min(1).optional(),
     ROUTING_RULES_FILE: z.string().min(1).optional(),
@@ -155,6 +157,8 @@ function configOf(values: Values, providers: readonly ProviderInstance[]) {
     checkoutUrl: values.CHECKOUT_URL,
     database: databaseOf(values),
     merchantName: values.MERCHANT_NAME,
+    /** IANA time zone of the days of reports. */
+    reportingZone: values.REPORTING_TIME_ZONE,
     /** App schemes that a redirectUrl may have, in lower case and without a colon. */
     redirectSchemes: values.REDIRECT_SCHEMES as readonly string[],
     routesFile: values.ROUTES_FILE,

@@ -8,6 +8,7 @@ import {
   createReadinessWorker,
   createRecoveryWorker,
   createRoutingWorker,
+  createSalesWorker,
   createWatchWorkers,
 } from '../workers/polling-workers.ts';
 import { createQueueWorkers } from '../workers/queue-workers.ts';
@@ -25,7 +26,7 @@ export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Wo
   const polling = [createReadinessWorker(deps), createFeedWorker(deps), createRecoveryWorker(deps)];
   const clockWorkers = testClock ? [createTestClockWorker(deps, testClock, { workers, routing })] : [];
   // The records that a provider watches have real times, so the test clock does not move these workers.
-  return [...createWatchWorkers(deps), ...workers, routing, ...polling, ...clockWorkers];
+  return [...createWatchWorkers(deps), ...workers, routing, createSalesWorker(deps), ...polling, ...clockWorkers];
 }
 
 export function createDeliveryWorker(deps: Deps, random: () => number): Worker {

@@ -11,6 +11,7 @@ import { providerWrites } from './tables/provider-tables.ts';
 import { recoveryWrites } from './tables/recoveries-table.ts';
 import { refundWrites } from './tables/refunds-table.ts';
 import { routingWrites } from './tables/routing-tables.ts';
+import { salesWrites } from './tables/sales-table.ts';
 import { sessionWrites } from './tables/sessions-table.ts';
 import { endpointWrites } from './tables/webhook-endpoints-table.ts';
 import type { Write } from './write-statement.ts';
@@ -31,6 +32,7 @@ const WRITES = {
   ...recoveryWrites,
   ...refundWrites,
   ...routingWrites,
+  ...salesWrites,
   ...sessionWrites,
 };
 
@@ -66,6 +68,7 @@ export function createsWork(changes: Change[]): boolean {
 }
 
 const LAST = '\u{ffff}';
+const LOCKED_LAST: Change['type'][] = ['recovery_saved', 'events_placed', 'sales_counted', 'sales_day_built'];
 
 /** True if these changes erase personal data. The store then also removes the data from unused parts of its files. */
 export function erasesPersonalData(changes: Change[]): boolean {
@@ -75,7 +78,7 @@ export function erasesPersonalData(changes: Change[]): boolean {
 /** Sort key of a change set, named after the rows that it locks. Batches apply their sets in this order, to prevent deadlocks. */
 export function lockOrderOf(changes: Change[]): string {
   // Change sets that lock rows of many sessions, or rows that all instances write, are the last in a batch.
-  if (changes.some(({ type }) => type === 'recovery_saved' || type === 'events_placed')) return LAST;
+  if (changes.some(({ type }) => LOCKED_LAST.includes(type))) return LAST;
   for (const change of changes) {
     if (change.type === 'session_created') return change.session.idempotencyKey ?? '';
     if ('session' in change) return change.session.id;

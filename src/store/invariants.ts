@@ -4,6 +4,7 @@ import type { Invariant } from './invariants/invariant.ts';
 import { LEDGER_INVARIANTS } from './invariants/ledger-invariants.ts';
 import { MONEY_INVARIANTS } from './invariants/money-invariants.ts';
 import { ROUTING_INVARIANTS } from './invariants/routing-invariants.ts';
+import { SALES_INVARIANTS } from './invariants/sales-invariants.ts';
 import { WEBHOOK_INVARIANTS } from './invariants/webhooks-invariants.ts';
 
 export type { Invariant } from './invariants/invariant.ts';
@@ -16,4 +17,5 @@ export const INVARIANTS: readonly Invariant[] = [
   ...WEBHOOK_INVARIANTS,
   ...ROUTING_INVARIANTS,
   ...CHAIN_INVARIANTS,
+  ...SALES_INVARIANTS,
 ];

@@ -24,6 +24,7 @@ import { createProviderReads } from './tables/provider-tables.ts';
 import { createRecoveryReads } from './tables/recoveries-table.ts';
 import { createRefundReads } from './tables/refunds-table.ts';
 import { createRoutingReads } from './tables/routing-tables.ts';
+import { createSalesReads } from './tables/sales-table.ts';
 import { SESSIONS, createSessionReads } from './tables/sessions-table.ts';
 import { createEndpointReads } from './tables/webhook-endpoints-table.ts';
 
@@ -48,6 +49,7 @@ export function createReads(select: Select, selectEach: SelectEach) {
     ...createRecoveryReads(select),
     ...createRoutingReads(select, selectEach),
     ...createRefundReads(select),
+    ...createSalesReads(select, selectEach),
     ...createSessionReads(select),
     ...createEndpointReads(select, selectEach),
     ...createWebhookReads(select),
