@@ -1,4 +1,5 @@
 import { apiKeyWrites } from './tables/api-keys-table.ts';
+import { auditWrites } from './tables/audit-table.ts';
 import { clockWrites } from './tables/clock-table.ts';
 import { customerWrites } from './tables/customers-table.ts';
 import { deliveryWrites } from './tables/deliveries-table.ts';
@@ -19,6 +20,7 @@ import type { Write } from './write-statement.ts';
 /** Builders of the statements of each type of change, the same for SQLite and PostgreSQL. */
 const WRITES = {
   ...apiKeyWrites,
+  ...auditWrites,
   ...clockWrites,
   ...customerWrites,
   ...deliveryWrites,

@@ -1,3 +1,4 @@
+import { AUDIT_INVARIANTS } from './invariants/audit-invariants.ts';
 import { CHAIN_INVARIANTS } from './invariants/chain-invariants.ts';
 import { CHECKOUT_INVARIANTS } from './invariants/checkouts-invariants.ts';
 import type { Invariant } from './invariants/invariant.ts';
@@ -16,6 +17,7 @@ export const INVARIANTS: readonly Invariant[] = [
   ...MONEY_INVARIANTS,
   ...WEBHOOK_INVARIANTS,
   ...ROUTING_INVARIANTS,
+  ...AUDIT_INVARIANTS,
   ...CHAIN_INVARIANTS,
   ...SALES_INVARIANTS,
 ];

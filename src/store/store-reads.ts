@@ -1,6 +1,7 @@
 import type { Checkout } from '../domain/records.ts';
 import type { Select, SelectEach } from './keyset.ts';
 import { createApiKeyReads } from './tables/api-keys-table.ts';
+import { createAuditReads } from './tables/audit-table.ts';
 import { createMonitoringReads } from './tables/backlog-reads.ts';
 import { createClockReads } from './tables/clock-table.ts';
 import { createCustomerReads } from './tables/customers-table.ts';
@@ -37,6 +38,7 @@ export type Reads = ReturnType<typeof createReads>;
 export function createReads(select: Select, selectEach: SelectEach) {
   return {
     ...createApiKeyReads(select),
+    ...createAuditReads(select),
     ...createClockReads(select, selectEach),
     ...createCustomerReads(select),
     ...createDiscrepancyReads(select),

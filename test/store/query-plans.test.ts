@@ -153,6 +153,16 @@ const FILTERS = {
     createdUntil: NOW + 1,
     environment: 'sandbox',
   },
+  listAudit: {
+    actorId: idOf('key', 1),
+    action: 'createRefund',
+    subjectId: idOf('ref', 1),
+    sessionId: idOf('chk', 1),
+    kind: 'read',
+    from: NOW,
+    until: NOW + 1,
+    environment: 'sandbox',
+  },
   listTransitions: { routeId: 'sandbox_card', environment: 'sandbox' },
 } as const;
 type ListName = keyof typeof FILTERS;

@@ -1,4 +1,5 @@
 import { accessSchema } from './access-schema.ts';
+import { auditSchema, auditTriggers } from './audit-schema.ts';
 import { chainSchema } from './chain-schema.ts';
 import { checkoutSchema } from './checkout-schema.ts';
 import { ledgerSchema, ledgerTriggers } from './ledger-schema.ts';
@@ -33,5 +34,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 16, name: 'deducted refunds', sql: refundDeductionSchema },
   { version: 17, name: 'chains', sql: chainSchema },
   { version: 18, name: 'provider states', sql: providerStatesSchema },
+  { version: 19, name: 'audit', sql: auditSchema, only: auditTriggers },
   { version: 21, name: 'sums', sql: salesSchema, only: salesViews },
 ];
