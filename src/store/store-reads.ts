@@ -24,6 +24,7 @@ import { createProviderReads } from './tables/provider-tables.ts';
 import { createRecoveryReads } from './tables/recoveries-table.ts';
 import { createRefundReads } from './tables/refunds-table.ts';
 import { createRoutingReads } from './tables/routing-tables.ts';
+import { createSessionRecordReads } from './tables/session-records.ts';
 import { SESSIONS, createSessionReads } from './tables/sessions-table.ts';
 import { createEndpointReads } from './tables/webhook-endpoints-table.ts';
 
@@ -49,6 +50,7 @@ export function createReads(select: Select, selectEach: SelectEach) {
     ...createRoutingReads(select, selectEach),
     ...createRefundReads(select),
     ...createSessionReads(select),
+    ...createSessionRecordReads(selectEach),
     ...createEndpointReads(select, selectEach),
     ...createWebhookReads(select),
     async checkout(sessionId: string): Promise<Checkout | undefined> {
