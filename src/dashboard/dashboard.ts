@@ -12,11 +12,20 @@ import { isFormToken, newFormToken } from './login/form-token.ts';
 import { type FindVisitor, createVisitors } from './login/visitors.ts';
 import { auditPage } from './pages/audit-page.ts';
 import { overviewPage } from './pages/overview-page.ts';
+import { paymentActions } from './pages/payment-actions.ts';
+import { paymentPage } from './pages/payment-page.ts';
+import { refundPage } from './pages/refund-page.ts';
 import { DASHBOARD_ASSETS, renderVisit } from './shell.ts';
 import type { Answer, DashboardDeps, PageRoutes, Visit, VisitHandler } from './visit.ts';
 
 /** The pages of an environment. */
-const PAGES: readonly ((routes: PageRoutes) => void)[] = [overviewPage, auditPage];
+const PAGES: readonly ((routes: PageRoutes) => void)[] = [
+  overviewPage,
+  paymentPage,
+  paymentActions,
+  refundPage,
+  auditPage,
+];
 
 /** The operators' pages. They work without JavaScript, and no GET changes anything. */
 export function dashboardPages(app: FastifyInstance, deps: DashboardDeps, pages = PAGES): void {
@@ -56,6 +65,10 @@ function createVisits(deps: DashboardDeps, findVisitor: FindVisitor) {
         request,
         reply,
         deps: { ...byEnvironment.get(environment)!, caller: visitor.principal },
+        async depsOf(other) {
+          const there = visitor.environments.includes(other) ? await findVisitor(request, other) : undefined;
+          return there && { ...byEnvironment.get(other)!, caller: there.principal };
+        },
         visitor,
         environment,
         query: new URLSearchParams(request.url.split('?')[1]),

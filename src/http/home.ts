@@ -1,18 +1,14 @@
 import type { FastifyInstance } from 'fastify';
-import { renderFailure, renderInvoice, renderPayment } from '../contract/payment-contract.ts';
-import { checkoutUrl, renderSession } from '../contract/session-contract.ts';
-import type { Payment } from '../domain/records.ts';
+import { checkoutUrl } from '../contract/session-contract.ts';
 import { isId } from '../domain/id.ts';
 import { type Html, html } from '../html/html.ts';
 import { serveAssets } from '../html/assets.ts';
 import { acceptForms, seeOther, sendPage } from '../html/html-page.ts';
 import { centsOf } from '../operations/cents-of.ts';
 import { createCheckout } from '../operations/create-checkout.ts';
-import { pendingTransfer } from '../operations/pending-transfer.ts';
 import { factsOf } from '../operations/routing/attempts.ts';
 import { effectOf, quoteFor } from '../operations/routing/offers.ts';
 import { SIMULATOR_ID } from '../providers/all.ts';
-import type { MerchantEvent } from '../store/webhooks-port.ts';
 import type { AppDeps } from './app.ts';
 import { KEY_OPTION } from './docs.ts';
 import { discoveryLinks } from './discovery-links.ts';
@@ -122,56 +118,18 @@ function demoProvider(deps: AppDeps): string {
     : `Provider: ${integrationLabel} (${integrationId}).`;
 }
 
-async function demoResult(deps: AppDeps, id: string): Promise<Html | undefined> {
-  const { store, urls } = deps;
-  const checkout = await store.checkout(id);
-  if (checkout?.session.environment !== 'sandbox') return undefined;
-  const events = await store.eventsOfSession(id);
-  const deliveries = await store.deliveriesOfSession(id);
-  const { session, payments, invoices } = checkout;
+async function demoResult({ store, urls }: AppDeps, id: string): Promise<Html | undefined> {
+  const session = await store.session(id);
+  if (session?.environment !== DEMO.environment) return undefined;
+  const payment = `/dashboard/${session.environment}/payments/${id}`;
   return sitePage(
     `Test checkout: ${session.status}`,
     html`<section class="hero">
-        <p class="eyebrow">Test checkout</p>
-        <h1>The session is <span class="status ${session.status}">${session.status}</span></h1>
-        ${payments.map(failureLine)}
-        <p class="lead">This is what your program sees of it.</p>
-        <p class="links">
-          <a href="/demo?session_id=${id}">Look again</a> <a href="${checkoutUrl(urls, id)}">Its checkout page</a>
-          <a href="/">Make another</a>
-        </p>
-      </section>
-      ${record('Session', `GET /api/gateway/sessions/${id}`, renderSession(session, urls, await pendingTransfer(deps, checkout)))}
-      ${payments.map((payment) => record('Payment', `GET /api/gateway/payments/${payment.id}`, renderPayment(payment)))}
-      ${invoices.map((invoice) => record('Invoice', `GET /api/gateway/invoices/${invoice.id}`, renderInvoice(invoice)))}
-      ${events.map((event) =>
-        record(
-          'Webhook event',
-          deliveryText(
-            event,
-            deliveries.filter(({ eventId }) => eventId === event.id),
-          ),
-          JSON.parse(event.body),
-        ),
-      )}
-      ${events.length === 0 ? html`<p class="foot">No webhook event yet: the buyer has not started to pay.</p>` : ''}`,
+      <p class="eyebrow">Test checkout</p>
+      <h1>The session is <span class="status ${session.status}">${session.status}</span></h1>
+      <p class="lead">Its page in the dashboard shows what happened, and why.</p>
+      <p><a class="button" href="${payment}">Open the payment</a></p>
+      <p class="links"><a href="${checkoutUrl(urls, id)}">Its checkout page</a> <a href="/">Make another</a></p>
+    </section>`,
   );
-}
-
-function failureLine(payment: Payment, index: number): Html | false {
-  const failure = renderFailure(payment);
-  return failure !== null && html`<p class="lead">Payment ${index + 1} failed: ${failure.message}</p>`;
-}
-
-function deliveryText(event: MerchantEvent, deliveries: { status: string; attempts: number }[]): string {
-  if (deliveries.length === 0) return `${event.type}: set WEBHOOK_URL and WEBHOOK_SECRET to have it delivered`;
-  return deliveries.map(({ status, attempts }) => `${event.type}: ${status}, ${attempts} attempts`).join('; ');
-}
-
-function record(title: string, source: string, value: unknown): Html {
-  return html`<section class="record">
-    <h2>${title}</h2>
-    <p><code>${source}</code></p>
-    <pre><code>${JSON.stringify(value, null, 2)}</code></pre>
-  </section>`;
 }

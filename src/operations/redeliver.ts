@@ -4,6 +4,7 @@ import { GatewayError, invalidField } from '../domain/gateway-error.ts';
 import { type WebhookEndpoint, isDeleted, acceptsEvent } from '../domain/webhook-endpoint.ts';
 import type { RecoverableEvent } from '../store/tables/recoveries-table.ts';
 import type { Change } from '../store/store.ts';
+import { assertCan } from './access/caller.ts';
 import type { Deps } from './deps.ts';
 import { found } from './not-found.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
@@ -14,9 +15,11 @@ import { getEndpoint } from './webhook-endpoints/find-endpoint.ts';
 
 type Replaying = Pick<Deps, 'store' | 'now'>;
 export type RecoveryDeps = Replaying & Pick<Deps, 'newId'>;
+type Sending<Needed> = Needed & Pick<Deps, 'caller' | 'realNow'>;
 
-/** Makes a delivery and the earlier deliveries of its session due now. Throws GatewayError `not_found`, `invalid_state` for an inactive endpoint. */
-export function replayDelivery(deps: Replaying, id: string): Promise<Delivery> {
+/** Makes a delivery and the earlier ones of its session due now. Throws GatewayError `not_found`, `forbidden`, `invalid_state` for an inactive endpoint. */
+export async function replayDelivery(deps: Sending<Replaying>, id: string): Promise<Delivery> {
+  assertCan(deps, 'delivery.send');
   const { store } = deps;
   return retryOnConflict(deps, `delivery ${id}`, async () => {
     const before = found(await store.delivery(id), 'delivery', id, 'dlv_');
@@ -63,9 +66,10 @@ function inactive(endpoint: WebhookEndpoint, retry: string): GatewayError {
 /**
  * Sends an event again to every active endpoint of its environment: replays its delivery, or creates one if the event is older
  * than the endpoint; earlier deliveries become due with it. Returns one delivery per endpoint. Throws GatewayError `not_found`,
- * or `invalid_state` if no endpoint accepts the event.
+ * `forbidden`, or `invalid_state` if no endpoint accepts the event.
  */
-export async function resendEvent(deps: RecoveryDeps, id: string): Promise<Delivery[]> {
+export async function resendEvent(deps: Sending<RecoveryDeps>, id: string): Promise<Delivery[]> {
+  assertCan(deps, 'delivery.send');
   const event = await getEvent(deps, id);
   return retryOnConflict(deps, `the deliveries of event ${id}`, async () => {
     const endpoints = (await deps.store.endpoints()).filter(

@@ -26,6 +26,7 @@ import { createRecoveryReads } from './tables/recoveries-table.ts';
 import { createRefundReads } from './tables/refunds-table.ts';
 import { createRoutingReads } from './tables/routing-tables.ts';
 import { createSalesReads } from './tables/sales-table.ts';
+import { createSessionRecordReads } from './tables/session-records.ts';
 import { SESSIONS, createSessionReads } from './tables/sessions-table.ts';
 import { createEndpointReads } from './tables/webhook-endpoints-table.ts';
 
@@ -53,6 +54,7 @@ export function createReads(select: Select, selectEach: SelectEach) {
     ...createRefundReads(select),
     ...createSalesReads(select, selectEach),
     ...createSessionReads(select),
+    ...createSessionRecordReads(selectEach),
     ...createEndpointReads(select, selectEach),
     ...createWebhookReads(select),
     async checkout(sessionId: string): Promise<Checkout | undefined> {

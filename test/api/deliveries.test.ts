@@ -266,7 +266,7 @@ describe('a replay that races the dispatcher', () => {
         return log;
       },
     };
-    const replayed = await replayDelivery({ store: slow, now }, waiting!.id);
+    const replayed = await replayDelivery({ ...shop.tillway.service.deps, store: slow, now }, waiting!.id);
     // The event was delivered after the first read, so this request replays a delivered delivery.
     assert.deepEqual([reads, replayed.status, replayed.attempts, replayed.scheduleStart], [2, 'pending', 2, 2]);
     await shop.tillway.pass(0);

@@ -171,12 +171,12 @@ describe('the failure reason reported by a provider', () => {
     const { failure } = await api.get<Payment>(`payments/${sessionId}`);
     assert.match(failure!.reason!, /^\[31m<b> no way {2}x+$/);
     assert.equal(failure!.reason!.length, 200);
-    const page = await (await fetch(`${on.url}/demo?session_id=${sessionId}`)).text();
+    const page = await (await fetch(`${on.url}/dashboard/sandbox/payments/${sessionId}`)).text();
     assert.ok(page.includes('[31m&lt;b&gt; no way'));
     assert.ok(!page.includes('[31m<b>'));
   });
 
-  test('the failure reason reported by a provider is shown by the command line, by MCP and on the result page of a test checkout', async () => {
+  test('the failure reason reported by a provider is shown by the command line, by MCP and on the page to which the test checkout leads', async () => {
     const sessionId = await createSession(on);
     await attempt(on, sessionId, 'card', 'decline_then_paid');
     await on.pass(0);
@@ -188,9 +188,11 @@ describe('the failure reason reported by a provider', () => {
     assert.match(stdout, /Failure +insufficient_funds \(buyer\): insufficient_funds/);
     const { structuredContent } = await callTool(on.url, 'payment_get', { paymentId: sessionId });
     assert.deepEqual(structuredContent.result!['failure'], failure);
-    const page = await (await fetch(`${on.url}/demo?session_id=${sessionId}`)).text();
-    assert.ok(page.includes(`Payment 1 failed: ${message.replace("'", '&#39;')}`));
-    assert.ok(page.includes('&quot;code&quot;: &quot;insufficient_funds&quot;'));
+    const result = await (await fetch(`${on.url}/demo?session_id=${sessionId}`)).text();
+    const [, address] = /href="(\/dashboard\/sandbox\/payments\/[^"]+)"/.exec(result)!;
+    const page = await (await fetch(on.url + address!)).text();
+    assert.ok(page.includes(message.replace("'", '&#39;')));
+    assert.match(page, /The provider says\s+<code><bdi>insufficient_funds<\/bdi><\/code\s*>/);
   });
 
   test('the failure reason reported by a provider is deleted when the buyer is erased', async () => {

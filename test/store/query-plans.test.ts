@@ -202,6 +202,7 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['customer', (reads) => reads.customer(idOf('cus', 1))],
   ['customerByEmail', (reads) => reads.customerByEmail('sandbox', 'a@example.com')],
   ['checkout', (reads) => reads.checkout(idOf('chk', 1))],
+  ['sessionRecords', (reads) => reads.sessionRecords(idOf('chk', 1))],
   ['sessionByIdempotencyKey', (reads) => reads.sessionByIdempotencyKey('sandbox', 'order-1001')],
   ['payment', (reads) => reads.payment(idOf('pay', 1))],
   ['invoice', (reads) => reads.invoice(idOf('inv', 1))],

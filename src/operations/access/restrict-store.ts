@@ -101,6 +101,10 @@ function ofOwners(store: Store, owned: (record: Owned) => boolean): Omit<Reads, 
       const checkout = await store.checkout(id);
       return owned(checkout?.session) ? checkout : undefined;
     },
+    sessionRecords: async (id) => {
+      const records = await store.sessionRecords(id);
+      return owned(records?.session) ? records : undefined;
+    },
     messagesOfEvent: async (origin, eventId, id) =>
       ownedOf(await store.messagesOfEvent(origin, eventId, id), ({ sessionId }) => store.session(sessionId)),
     providerMessages: ownedBy(store.session, store.providerMessages, []),

@@ -1,5 +1,6 @@
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import type { Customer, Session, Checkout } from '../../domain/records.ts';
+import { assertCan } from '../access/caller.ts';
 import type { Deps } from '../deps.ts';
 import { getCustomer } from '../read-records.ts';
 import { retryOnConflict } from '../retry-on-conflict.ts';
@@ -12,10 +13,11 @@ import type { Refund } from '../../domain/refund-record.ts';
 import type { PageResult, Page } from '../../store/list-page.ts';
 import type { MerchantEvent } from '../../store/webhooks-port.ts';
 
-type Blocking = Pick<Deps, 'store'>;
+type Blocking = Pick<Deps, 'store' | 'caller' | 'realNow'>;
 
-/** Blocks new sessions and payments of a customer. Throws GatewayError `not_found`, or `invalid_state` for an erased customer. */
-export function blockCustomer(deps: Blocking, id: string, reason: string | null): Promise<Customer> {
+/** Blocks new sessions and payments of a customer. Throws GatewayError `not_found`, `forbidden`, `invalid_state` for an erased customer. */
+export async function blockCustomer(deps: Blocking, id: string, reason: string | null): Promise<Customer> {
+  assertCan(deps, 'customer.block');
   return move(deps, id, (customer) => ({
     ...customer,
     status: 'blocked',
@@ -23,8 +25,9 @@ export function blockCustomer(deps: Blocking, id: string, reason: string | null)
   }));
 }
 
-/** Unblocks a customer. Throws GatewayError `not_found`, or `invalid_state` if the customer is erased. */
-export function unblockCustomer(deps: Blocking, id: string): Promise<Customer> {
+/** Unblocks a customer. Throws the same errors as {@link blockCustomer}. */
+export async function unblockCustomer(deps: Blocking, id: string): Promise<Customer> {
+  assertCan(deps, 'customer.block');
   return move(deps, id, (customer) => ({ ...customer, status: 'active', statusReason: null }));
 }
 

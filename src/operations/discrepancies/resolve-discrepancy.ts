@@ -3,6 +3,7 @@ import { type Resolved, acceptMoney, refundMoney } from '../../domain/discrepanc
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import { isErased } from '../../domain/personal-data.ts';
 import type { Checkout, Discrepancy, Session } from '../../domain/records.ts';
+import { assertCan } from '../access/caller.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
 import { found } from '../not-found.ts';
@@ -21,9 +22,11 @@ export async function getDiscrepancy({ store }: Pick<Deps, 'store'>, id: string)
 /**
  * Refunds or accepts the money of a discrepancy: the new states, the postings, the refund and the record commit together,
  * once. Throws GatewayError `not_found`; `invalid_state` if the discrepancy is resolved, is being refunded, has changed, or
- * does not allow the action; `invalid_input` if a note is needed, or is given although the buyer was erased.
+ * does not allow the action; `invalid_input` if a note is needed, or is given although the buyer was erased; `forbidden` without
+ * the permission.
  */
 export async function resolveDiscrepancy(deps: Deps, id: string, { action, note }: Verdict): Promise<Discrepancy> {
+  assertCan(deps, 'discrepancy.resolve');
   const read = await getDiscrepancy(deps, id);
   const { sessionId } = read;
   const refundId = deps.newId('ref');

@@ -3,7 +3,7 @@ import { decide } from '../../routing/decide.ts';
 import type { DecisionOutput, Snapshot } from '../../routing/decision.ts';
 import { readDecision } from '../../routing/decision-record.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
-import type { RoutingDecision } from '../../store/tables/routing-tables.ts';
+import type { RoutingDecision, RoutingSnapshot } from '../../store/tables/routing-tables.ts';
 import type { Deps } from '../deps.ts';
 import { foundSession } from '../not-found.ts';
 
@@ -37,11 +37,18 @@ export async function readDecisions(
 ): Promise<Decided[]> {
   const ids = [...new Set(records.map(({ snapshotId }) => snapshotId))];
   const found = await Promise.all(ids.map((id) => store.routingSnapshot(id)));
+  return withSnapshots(
+    records,
+    found.map((snapshot) => snapshot!),
+  );
+}
+
+/** The decisions of `records`, whose snapshots are `found`. */
+export function withSnapshots(records: readonly RoutingDecision[], found: readonly RoutingSnapshot[]): Decided[] {
   const snapshots = new Map(
-    found.map((record, index) => {
-      const { id, environment, created: at, body } = record!;
+    found.map(({ id, environment, created: at, body }) => {
       const { rulesVersion, routes } = JSON.parse(body) as Pick<Snapshot, 'rulesVersion' | 'routes'>;
-      return [ids[index]!, { id, at, environment, rulesVersion, routes }];
+      return [id, { id, at, environment, rulesVersion, routes }];
     }),
   );
   return records.map(({ id, snapshotId, sessionId, paymentId, body, created }) => {

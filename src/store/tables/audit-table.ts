@@ -12,7 +12,7 @@ type Times = { from: Instant | undefined; until: Instant | undefined };
 /** Filter of entries. The time range begins at `from` and ends before `until`. */
 export type AuditFilter = Partial<Times & { environment: Environment | undefined } & Record<Text, string | undefined>>;
 
-const ENTRIES = defineTable('audit_entries', {
+export const AUDIT_ENTRIES = defineTable('audit_entries', {
   id: text,
   // `both` instead of NULL, because an index cannot find NULL among the values of a leading column.
   environment: textOf<Environment | 'both'>(),
@@ -31,8 +31,8 @@ const ENTRIES = defineTable('audit_entries', {
   details: json<{ [Name in AuditDetail]?: string | number }>(),
   requestId: orNull(text),
 });
-export type AuditEntry = ItemOf<typeof ENTRIES>;
-const insert = ENTRIES.insert();
+export type AuditEntry = ItemOf<typeof AUDIT_ENTRIES>;
+const insert = AUDIT_ENTRIES.insert();
 
 const LEADING = { environment: [...ENVIRONMENTS, 'both'], kind: AUDIT_KINDS };
 
@@ -51,7 +51,7 @@ export function createAuditReads(select: Select) {
       const isBackward = page.endingBefore !== undefined;
       const ids = { from: isBackward ? idAt(from) : undefined, below: isBackward ? undefined : idAt(until) };
       const range = { ...filterKeyset('audit_entries', columns, LEADING, among), ids };
-      const { items, hasMore } = await list(range, page, ENTRIES.fromRow);
+      const { items, hasMore } = await list(range, page, AUDIT_ENTRIES.fromRow);
       const within = items.filter(({ created }) => created >= (from ?? -Infinity) && created < (until ?? Infinity));
       return { items: within, hasMore: hasMore && within.length === items.length };
     },

@@ -12,7 +12,7 @@ interface CustomerFilter {
   environment?: Environment;
 }
 
-const CUSTOMERS = describeTable<Customer>('customers', {
+export const CUSTOMERS = describeTable<Customer>('customers', {
   id: text,
   environment: text,
   email: text,

@@ -17,7 +17,7 @@ import {
 } from './deliveries-table.ts';
 
 const SELECT_EVENT = 'SELECT * FROM events WHERE id = ?1';
-const SELECT_EVENTS_OF_SESSION = 'SELECT * FROM events WHERE session_id = ?1 ORDER BY sequence';
+export const SELECT_EVENTS_OF_SESSION = 'SELECT * FROM events WHERE session_id = ?1 ORDER BY sequence';
 const WITH_EVENT = `SELECT candidate.*, event.body, event.request_id, event.trace_parent
     FROM deliveries AS candidate JOIN events AS event ON event.id = candidate.event_id`;
 // Besides normal deliveries, selects the first delivery in the queue of a recovery, unless its first attempt is in progress. If
@@ -35,7 +35,8 @@ const SELECT_DELIVERIES_DUE = `SELECT * FROM (
   WHERE part.due_at <= ?2
   ORDER BY due_at, id LIMIT ?3`;
 const SELECT_DELIVERY = 'SELECT * FROM deliveries WHERE id = ?1';
-const SELECT_DELIVERIES_OF_SESSION = 'SELECT * FROM deliveries WHERE session_id = ?1 ORDER BY endpoint_id, sequence';
+export const SELECT_DELIVERIES_OF_SESSION =
+  'SELECT * FROM deliveries WHERE session_id = ?1 ORDER BY endpoint_id, sequence';
 // Selects deliveries by the session of the event, so that the query needs no index on the event.
 const SELECT_DELIVERIES_OF_EVENT = `SELECT delivery.*
   FROM events AS event JOIN deliveries AS delivery

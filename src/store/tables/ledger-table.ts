@@ -24,7 +24,7 @@ import { type JournalFilter, type JournalRange, partitionsOf } from '../ledger-p
 import { createReader } from '../row-reader.ts';
 import { describeTable, integer, text } from '../table-description.ts';
 
-const ENTRIES = describeTable<JournalEntry>('ledger_entries', {
+export const ENTRIES = describeTable<JournalEntry>('ledger_entries', {
   postingId: text,
   line: integer,
   paymentId: text,
@@ -38,7 +38,7 @@ const ENTRIES = describeTable<JournalEntry>('ledger_entries', {
 });
 const PLACES = describeTable<EntryPosition>('ledger_entries', { created: integer, postingId: text, line: integer });
 const insertEntry = ENTRIES.insert();
-const SETTLEMENTS = describeTable<Settlement>('settlements', {
+export const SETTLEMENTS = describeTable<Settlement>('settlements', {
   paymentId: text,
   sessionId: text,
   environment: text,
@@ -56,7 +56,7 @@ const insertSettlement = SETTLEMENTS.insert({
 // Finds the postings of a session by their first line, which an index contains, and joins their other lines.
 const OF_SESSION = `FROM ledger_entries AS first JOIN ledger_entries AS entry ON entry.posting_id = first.posting_id
   WHERE first.line = 0`;
-const SELECT_OF_SESSION = `SELECT entry.* ${OF_SESSION} AND first.session_id = ?1`;
+export const SELECT_ENTRIES_OF_SESSION = `SELECT entry.* ${OF_SESSION} AND first.session_id = ?1`;
 const SELECT_OF_SESSION_OF_PAYMENT = `SELECT entry.* ${OF_SESSION}
   AND first.session_id = (SELECT session_id FROM payments WHERE id = ?1)`;
 const SELECT_LEDGER_OF_PAYMENT = `SELECT entry.kind, entry.account, entry.amount ${OF_SESSION}
@@ -127,7 +127,7 @@ export function createLedgerReads(select: Select, selectEach: SelectEach) {
 /** Query that merges one index range per partition that matches the filter, and reads whole rows only for the result. */
 function journalQuery(filter: JournalFilter, range: JournalRange): Query {
   const { environment, account, kind, sessionId: session_id, paymentId: payment_id, from, until } = filter;
-  const among = rowsNamed([SELECT_OF_SESSION, session_id], [SELECT_OF_SESSION_OF_PAYMENT, payment_id]);
+  const among = rowsNamed([SELECT_ENTRIES_OF_SESSION, session_id], [SELECT_OF_SESSION_OF_PAYMENT, payment_id]);
   const leading = among ? {} : { environment: ENVIRONMENTS, account: ACCOUNTS, kind: POSTING_KINDS };
   const keyset: KeysetQuery = {
     table: 'ledger_entries',

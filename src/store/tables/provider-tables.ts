@@ -11,7 +11,7 @@ import { type ItemOf, defineTable, describeTable, flag, integer, text, textOf } 
 import { statement } from '../write-statement.ts';
 import { textUnlessErased } from './erased-text.ts';
 
-const PROVIDER_MESSAGES = describeTable<ProviderMessage>('provider_inbox', {
+export const PROVIDER_MESSAGES = describeTable<ProviderMessage>('provider_inbox', {
   provider: text,
   environment: text,
   eventId: text,
@@ -61,7 +61,7 @@ const CLAIM_TASK = `UPDATE provider_tasks SET attempts = ?3 + 1, due_at = ?4
 const FINISH_TASK = `UPDATE provider_tasks SET status = ?4, due_at = ?5
   WHERE payment_id = ?1 AND kind = ?2 AND attempts = ?3 AND status = 'pending'`;
 
-const REVERSALS = describeTable<Reversal>('reversals', {
+export const REVERSALS = describeTable<Reversal>('reversals', {
   id: text,
   paymentId: text,
   sessionId: text,
@@ -121,7 +121,7 @@ const SELECT_HINTS_DUE =
 
 const SELECT_MESSAGES_OF_EVENT = `SELECT * FROM provider_messages
   WHERE provider = ?1 AND environment = ?2 AND event_id = ?3 AND conflict IN ('', ?4) ORDER BY conflict`;
-const SELECT_MESSAGES_OF_SESSION =
+export const SELECT_MESSAGES_OF_SESSION =
   'SELECT * FROM provider_messages WHERE session_id = ?1 ORDER BY received, event_id, conflict';
 const SELECT_TASKS_DUE =
   "SELECT * FROM provider_tasks WHERE status = 'pending' AND due_at <= ?1 ORDER BY due_at LIMIT ?2";

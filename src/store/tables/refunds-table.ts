@@ -23,7 +23,7 @@ export interface RefundFilter {
   environment?: Environment;
 }
 
-const REFUNDS = describeTable<Refund>('refunds', {
+export const REFUNDS = describeTable<Refund>('refunds', {
   id: text,
   paymentId: text,
   sessionId: text,

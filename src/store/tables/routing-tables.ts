@@ -25,7 +25,7 @@ const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
 // Logarithms are stored as integer thousandths, because a sum of integers does not depend on the order of addition.
 const LOG_SCALE = 1000;
 
-const OUTCOMES = describeTable<RouteOutcome>('route_outcomes', {
+export const OUTCOMES = describeTable<RouteOutcome>('route_outcomes', {
   paymentId: text,
   stage: text,
   environment: text,
@@ -45,7 +45,7 @@ const OUTCOMES = describeTable<RouteOutcome>('route_outcomes', {
   failure: text,
 });
 /** Table of snapshots: the state of all routes on which decisions are based. */
-const SNAPSHOTS = defineTable('routing_snapshots', {
+export const SNAPSHOTS = defineTable('routing_snapshots', {
   id: text,
   environment: textOf<Environment>(),
   /** JSON. */
@@ -53,7 +53,7 @@ const SNAPSHOTS = defineTable('routing_snapshots', {
   created: integer,
 });
 /** Table of decisions, with their inputs except the snapshot. Sessions with the same quote share the decision of the quote. */
-const DECISIONS = defineTable('routing_decisions', {
+export const DECISIONS = defineTable('routing_decisions', {
   id: text,
   snapshotId: text,
   environment: textOf<Environment>(),
@@ -158,7 +158,7 @@ const SELECT_ESTIMATES = 'SELECT * FROM route_estimates WHERE environment = ?1 A
 const SELECT_HEALTH = 'SELECT * FROM route_health ORDER BY environment, route_id';
 const SELECT_RULES = 'SELECT * FROM routing_rules WHERE version = ?1';
 const SELECT_NEWEST_RULES = 'SELECT * FROM routing_rules ORDER BY version DESC LIMIT 1';
-const SELECT_DECISIONS_OF_SESSION = 'SELECT * FROM routing_decisions WHERE session_id = ?1 ORDER BY id';
+export const SELECT_DECISIONS_OF_SESSION = 'SELECT * FROM routing_decisions WHERE session_id = ?1 ORDER BY id';
 
 const insertOutcome = OUTCOMES.insert();
 const insertTransition = TRANSITIONS.insert();

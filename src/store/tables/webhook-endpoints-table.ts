@@ -26,7 +26,7 @@ const ENDPOINTS = describeTable<WebhookEndpoint>('webhook_endpoints', {
   slot: integer,
   created: integer,
 });
-const endpointFromRow = ENDPOINTS.fromRow;
+export const endpointFromRow = ENDPOINTS.fromRow;
 const FIXED = new Set(['id', 'environment', 'created']);
 const CHANGED = ENDPOINTS.columns.filter(({ name }) => !FIXED.has(name));
 const saveEndpoint = ENDPOINTS.insert({

@@ -1,0 +1,75 @@
+import { type ErrorCode, GatewayError } from '../../domain/gateway-error.ts';
+import { type Html, type HtmlValue, html } from '../../html/html.ts';
+import type { DashboardPage, PageRoutes, Visit } from '../visit.ts';
+
+/** Errors that the page with the form shows. Other errors have pages of their own. */
+const SHOWN: Partial<Record<ErrorCode, number>> = {
+  invalid_input: 400,
+  invalid_state: 409,
+  idempotency_conflict: 409,
+  spend_limit_exceeded: 403,
+};
+
+/** Page of a form. After an error of its action, it gets the error as `problem`. */
+type FormPage = (visit: Visit, problem?: GatewayError) => Promise<DashboardPage>;
+
+/** Adds the page of a form, and its action with its operation id. `run` returns the address of the next page; after an error, the form is shown again. */
+export function formRoutes(
+  routes: PageRoutes,
+  path: string,
+  action: string,
+  { page, run }: { page: FormPage; run(visit: Visit): Promise<string> },
+): void {
+  routes.get(path, (visit) => page(visit));
+  routes.post(path, action, async (visit) => {
+    try {
+      return { goTo: await run(visit) };
+    } catch (error) {
+      const status = error instanceof GatewayError ? SHOWN[error.code] : undefined;
+      if (status === undefined) throw error;
+      return { ...(await page(visit, error as GatewayError)), status };
+    }
+  });
+}
+
+/** Why the form was rejected. */
+export function renderProblem(problem: GatewayError | undefined): Html | false {
+  if (!problem) return false;
+  return html`<div class="panel bad" role="alert">
+    <p>${problem.message}</p>
+    <p>${problem.details.suggestion}</p>
+  </div>`;
+}
+
+/** A field with its label; `name` is also its id. */
+export function field(name: string, label: string, control: Html): Html {
+  return html`<p class="field"><label for="${name}">${label}</label>${control}</p>`;
+}
+
+/** A page that says in `text` what an action does. */
+interface Confirmation
+  extends Record<'text' | 'fields' | 'buttons', HtmlValue>, Record<'title' | 'action' | 'back', string> {
+  problem: GatewayError | undefined;
+  /** Content below the form. */
+  below?: HtmlValue;
+}
+
+/** A page with a form that is sent to `action`; `back` is the address to return to. */
+export function confirmationPage({ formToken }: Visit, page: Confirmation): DashboardPage {
+  const main = html`<div class="confirmation">
+    ${renderProblem(page.problem)}
+    <div class="lead">${page.text}</div>
+    <form method="post" action="${page.action}">
+      ${formToken} ${page.fields}
+      <div class="actions">${page.buttons} <a href="${page.back}">Cancel</a></div>
+    </form>
+    ${page.below}
+  </div>`;
+  return { title: page.title, main };
+}
+
+/** The fields of a form that are not blank, for a schema of the API. */
+export function filledFields(form: URLSearchParams, ...names: string[]): Record<string, string> {
+  const filled = names.map((name) => [name, form.get(name)?.trim() ?? ''] as const);
+  return Object.fromEntries(filled.filter(([, value]) => value !== ''));
+}

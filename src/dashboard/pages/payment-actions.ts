@@ -1,0 +1,149 @@
+import { CUSTOMER_ENDPOINTS } from '../../contract/customer-contract.ts';
+import { DISCREPANCY_ENDPOINTS } from '../../contract/discrepancy-contract.ts';
+import { inputReader } from '../../contract/input-problems.ts';
+import { type DiscrepancyAction, actionsOf, heldAmount, isBookable } from '../../domain/discrepancy.ts';
+import type { GatewayError } from '../../domain/gateway-error.ts';
+import { formatUsd, usd } from '../../domain/money.ts';
+import type { Permission } from '../../domain/permission.ts';
+import type { Discrepancy, Payment, Session } from '../../domain/records.ts';
+import { leftOf } from '../../domain/refund-record.ts';
+import type { Environment } from '../../domain/route.ts';
+import { type Html, html } from '../../html/html.ts';
+import { assertCan } from '../../operations/access/caller.ts';
+import { blockCustomer, unblockCustomer } from '../../operations/customers/manage-customers.ts';
+import { getDiscrepancy, resolveDiscrepancy } from '../../operations/discrepancies/resolve-discrepancy.ts';
+import { expireSession } from '../../operations/expire-session.ts';
+import { getSession } from '../../operations/read-records.ts';
+import { confirmationPage, field, filledFields, formRoutes } from '../components/action-form.ts';
+import type { PageRoutes, Visit } from '../visit.ts';
+import { discrepancySentence } from './payment-why.ts';
+
+const blockReader = inputReader(CUSTOMER_ENDPOINTS.blockCustomer.body);
+const verdictReader = inputReader(DISCREPANCY_ENDPOINTS.resolveDiscrepancy.body);
+
+/** Money of an environment in words. */
+export const MONEY: Record<Environment, string> = { production: 'real money', sandbox: 'test money' };
+
+/** An action on a session or on its buyer. */
+interface SessionAction {
+  /** Operation id of the API. */
+  id: string;
+  title: string;
+  permission: Permission;
+  text(session: Session): Html;
+  fields?(form: URLSearchParams): Html;
+  run(visit: Visit, session: Session): Promise<unknown>;
+}
+
+const SESSION_ACTIONS: Record<string, SessionAction> = {
+  expire: {
+    id: 'expireSession',
+    title: 'Expire the checkout',
+    permission: 'session.expire',
+    text: ({ amount, environment, customerEmail: email }) =>
+      html`The checkout of ${formatUsd(amount)} of ${MONEY[environment]} for <bdi>${email}</bdi> then takes no payment
+        any more. This cannot be undone.`,
+    run: ({ deps }, { id }) => expireSession(deps, id),
+  },
+  block: {
+    id: 'blockCustomer',
+    title: 'Block the buyer',
+    permission: 'customer.block',
+    text: ({ customerEmail: email, environment }) =>
+      html`<bdi>${email}</bdi> can then start no payment of ${MONEY[environment]}. Payments in progress continue.`,
+    fields: (form) => {
+      const input = html`<input id="reason" name="reason" value="${form.get('reason')}" />`;
+      return field('reason', 'Reason, for your own records', input);
+    },
+    run: ({ deps, form }, { customerId }) =>
+      blockCustomer(deps, customerId, blockReader.read(filledFields(form, 'reason')).reason ?? null),
+  },
+  unblock: {
+    id: 'unblockCustomer',
+    title: 'Unblock the buyer',
+    permission: 'customer.block',
+    text: ({ customerEmail, environment }) =>
+      html`<bdi>${customerEmail}</bdi> can then pay ${MONEY[environment]} again.`,
+    run: ({ deps }, { customerId }) => unblockCustomer(deps, customerId),
+  },
+};
+
+/** Pages that confirm the actions on a session, on its buyer and on its discrepancies. */
+export function paymentActions(routes: PageRoutes): void {
+  for (const [name, action] of Object.entries(SESSION_ACTIONS)) {
+    formRoutes(routes, `/payments/:id/${name}`, action.id, {
+      page: (visit, problem) => sessionForm(visit, action, problem),
+      async run(visit) {
+        const session = await getSession(visit.deps, visit.param('id'));
+        await action.run(visit, session);
+        return visit.path(`payments/${session.id}?notice=${name}`);
+      },
+    });
+  }
+  formRoutes(routes, '/discrepancies/:id', 'resolveDiscrepancy', {
+    page: discrepancyForm,
+    async run({ deps, form, param, path }) {
+      const { action, note = null } = verdictReader.read(filledFields(form, 'action', 'note'));
+      const { sessionId } = await resolveDiscrepancy(deps, param('id'), { action, note });
+      return path(`payments/${sessionId}?notice=resolve`);
+    },
+  });
+}
+
+async function sessionForm(visit: Visit, { permission, title, text, fields }: SessionAction, problem?: GatewayError) {
+  assertCan(visit.deps, permission);
+  const session = await getSession(visit.deps, visit.param('id'));
+  return confirmationPage(visit, {
+    title,
+    text: text(session),
+    fields: fields?.(visit.form),
+    buttons: html`<button class="button" id="confirm">${title}</button>`,
+    action: visit.here,
+    back: visit.path(`payments/${session.id}`),
+    problem,
+  });
+}
+
+async function discrepancyForm(visit: Visit, problem?: GatewayError) {
+  const { deps, form } = visit;
+  assertCan(deps, 'discrepancy.resolve');
+  const discrepancy = await getDiscrepancy(deps, visit.param('id'));
+  const checkout = (await deps.store.checkout(discrepancy.sessionId))!;
+  const { session, payments } = checkout;
+  const note = html`<textarea id="note" name="note" rows="3">${form.get('note')}</textarea>`;
+  const choices = actionsOf(discrepancy).map((action) => choiceOf(action, discrepancy, payments));
+  return confirmationPage(visit, {
+    title: 'Resolve a discrepancy',
+    text: html`<p>${discrepancySentence(discrepancy, payments)}</p>
+      <p>Buyer: <bdi>${session.customerEmail}</bdi>, ${MONEY[session.environment]}.</p>
+      ${choices.length === 0 && html`<p>There is nothing to decide now.</p>`}
+      ${choices.map(({ name, books }) => html`<p><strong>${name}</strong>: ${books}</p>`)}`,
+    fields: choices.length > 0 && field('note', isBookable(discrepancy) ? 'Note' : 'Note (required)', note),
+    buttons: choices.map(
+      ({ action, name }) =>
+        html`<button class="button" name="action" value="${action}" id="${action}">${name}</button>`,
+    ),
+    action: visit.here,
+    back: visit.path(`payments/${session.id}`),
+    problem,
+  });
+}
+
+/** A possible decision about a discrepancy: the text of its button, and what it books. */
+function choiceOf(action: DiscrepancyAction, discrepancy: Discrepancy, payments: readonly Payment[]) {
+  const payment = payments.find(({ id }) => id === discrepancy.paymentId);
+  if (!payment || !isBookable(discrepancy)) {
+    return { action, name: 'Close', books: 'nothing. The note says how the money was handled at the provider.' };
+  }
+  const isSurplus = discrepancy.kind === 'surplus';
+  const held = Math.max(0, isSurplus ? leftOf(payment).total : heldAmount(payment, discrepancy));
+  const money = formatUsd(held);
+  if (action === 'refund') {
+    const books = `${money} as owed to the buyer; the provider is then asked to return it.`;
+    return { action, name: `Refund ${money} to the buyer`, books };
+  }
+  const change = `The merchant's share changes by ${usd(held - payment.fees.total)}.`;
+  const unpaid = `${money} as payment in full, which makes the checkout paid. ${change}`;
+  const books = isSurplus || payment.status === 'paid' ? `${money} more for the merchant.` : unpaid;
+  return { action, name: `Accept ${money} for the merchant`, books };
+}

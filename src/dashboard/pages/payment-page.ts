@@ -1,0 +1,169 @@
+import { checkoutUrl } from '../../contract/session-contract.ts';
+import { leadingPayment } from '../../domain/checkout-state.ts';
+import { actionsOf } from '../../domain/discrepancy.ts';
+import { GatewayError } from '../../domain/gateway-error.ts';
+import { isId } from '../../domain/id.ts';
+import { formatUsd } from '../../domain/money.ts';
+import { type Permission, can } from '../../domain/permission.ts';
+import type { CustomerStatus, Discrepancy, Payment } from '../../domain/records.ts';
+import { leftOf } from '../../domain/refund-record.ts';
+import { type Html, html } from '../../html/html.ts';
+import { resendEvent } from '../../operations/redeliver.ts';
+import { type Timeline, readTimeline } from '../../operations/timeline.ts';
+import type { MerchantEvent } from '../../store/webhooks-port.ts';
+import { formRoutes, renderProblem } from '../components/action-form.ts';
+import { facts, idWithCopy, status } from '../components/parts.ts';
+import { zonedTime } from '../components/time.ts';
+import type { Answer, DashboardPage, PageRoutes, Visit } from '../visit.ts';
+import { renderBeside } from './payment-decision.ts';
+import { renderTimeline } from './payment-timeline.ts';
+import { discrepancySentence, whyOf } from './payment-why.ts';
+
+/** Sentences about an action that has just been done, by the code in the address. */
+const NOTICES: Record<string, string> = {
+  refund: 'The refund was requested. It is sent to the provider in a moment.',
+  resend: 'The event is being sent again.',
+  expire: 'The checkout was expired: its link takes no payment any more.',
+  block: 'The buyer was blocked.',
+  unblock: 'The buyer was unblocked.',
+  resolve: 'The decision about the discrepancy was booked.',
+};
+
+/** The page of a session with all its payments. The id of a payment leads to its place there. */
+export function paymentPage(routes: PageRoutes): void {
+  routes.get('/payments/:id', async (visit) => {
+    const id = visit.param('id');
+    const sessionId = await sessionOf(visit.deps, id);
+    if (sessionId === undefined) return elsewhere(visit, id);
+    if (sessionId !== id) return { goTo: `${visit.path(`payments/${sessionId}`)}#${id}` };
+    return pageOf(visit, await readTimeline(visit.deps, id));
+  });
+  formRoutes(routes, '/payments/:id/resend', 'resendEvent', {
+    page: async (visit, problem) => pageOf(visit, await readTimeline(visit.deps, visit.param('id')), problem),
+    async run({ deps, form, param, path }) {
+      await resendEvent(deps, form.get('event') ?? '');
+      return path(`payments/${param('id')}?notice=resend`);
+    },
+  });
+}
+
+/** Id of the session that `id` names, or that the payment `id` belongs to; undefined without such a record. */
+async function sessionOf({ store }: Visit['deps'], id: string): Promise<string | undefined> {
+  if (isId(id, 'pay')) return (await store.payment(id))?.sessionId;
+  return isId(id, 'chk') ? (await store.session(id))?.id : undefined;
+}
+
+/** The page for an id of the other environment. Throws GatewayError `not_found` for an unknown id. */
+async function elsewhere({ environment, depsOf }: Visit, id: string): Promise<Answer> {
+  const [other, there] =
+    environment === 'sandbox' ? (['production', 'live'] as const) : (['sandbox', 'test mode'] as const);
+  const deps = await depsOf(other);
+  if (!deps || (await sessionOf(deps, id)) === undefined) {
+    throw new GatewayError('not_found', `There is no payment ${id.slice(0, 80)}.`, {
+      suggestion: 'Check the id: chk_ or pay_ and 36 characters.',
+    });
+  }
+  const main = html`<p class="lead">This payment is not here: it is in ${there}.</p>
+    <p><a class="button" href="/dashboard/${other}/payments/${id}">Open it in ${there}</a></p>`;
+  return { title: 'Payment', main };
+}
+
+function pageOf(visit: Visit, timeline: Timeline, problem?: GatewayError): DashboardPage {
+  const { reportingZone: zone } = visit.deps;
+  const notice = NOTICES[visit.query.get('notice') ?? ''];
+  const { word, mood, sentences } = whyOf(timeline, zone);
+  const leading = leadingPayment(timeline);
+  const open = timeline.discrepancies.filter(({ status }) => status === 'open');
+  const items = renderTimeline(timeline, zone, ({ kind, record }) => {
+    return kind === 'event' && renderResend(visit, record, { id: record.id, style: 'link-button', name: 'Send again' });
+  });
+  const main = html`${notice !== undefined && html`<p class="panel good" role="status">${notice}</p>`}
+    ${renderProblem(problem)}
+    <section class="panel why ${mood}" aria-label="State">
+      ${status(word, mood)}
+      <p class="lead">${sentences.map((sentence) => html`${sentence} `)}</p>
+    </section>
+    ${open.map((one) => renderDiscrepancy(visit, one, timeline))} ${renderActions(visit, timeline)}
+    <div class="payment">
+      <div>
+        ${renderFacts(timeline, leading, zone)}
+        <h2 id="timeline">Timeline</h2>
+        ${items}
+      </div>
+      <div>${renderBeside(timeline, leading)}</div>
+    </div>`;
+  const title = `Payment of ${formatUsd(leading?.fees.total ?? timeline.session.amount)}`;
+  return { title, main, isLive: problem === undefined };
+}
+
+function renderFacts({ session, payments, customers, isMasked }: Timeline, leading: Payment | undefined, zone: string) {
+  const { product, customerEmail, clientReferenceId, customerId, metadata, id, created } = session;
+  const pairs = Object.entries(metadata).map(
+    ([name, value]) => html`<div><bdi>${name}</bdi>: <bdi>${value}</bdi></div>`,
+  );
+  const blocked = customers.some((one) => one.status === 'blocked') && status('Blocked', 'bad');
+  return html`<section class="panel" aria-label="Payment">
+    ${facts([
+      ['Product', html`<bdi>${product}</bdi>`],
+      ['Buyer', html`<bdi>${customerEmail}</bdi> ${blocked}`],
+      ['Order', clientReferenceId !== null && html`<bdi>${clientReferenceId}</bdi>`],
+      ['Metadata', isMasked ? 'hidden from your role' : pairs.length > 0 && pairs],
+      ['Created', zonedTime(created, zone)],
+      ['Checkout', idWithCopy(id)],
+      ...payments.map((one): [string, Html] => [`Payment, ${one.status}`, idWithCopy(one.id)]),
+      ['Customer', idWithCopy(customerId)],
+      ["Provider's id", leading?.providerReference && idWithCopy(leading.providerReference)],
+      ['Transaction', leading?.txHash && idWithCopy(leading.txHash)],
+    ])}
+  </section>`;
+}
+
+function renderActions(visit: Visit, { session, payments, customers, events }: Timeline): Html {
+  const link = (page: string, name: string, permission: Permission, isPossible = true) =>
+    isPossible && linkTo(visit, `payments/${page}`, name, permission);
+  const isBuyer = (wanted: CustomerStatus) => customers.some(({ status }) => status === wanted);
+  const url = checkoutUrl(visit.deps.urls, session.id);
+  const last = events.at(-1);
+  return html`<div class="actions">
+    ${payments.filter(isRefundable).map(({ id }) => link(`${id}/refund`, 'Refund', 'refund.create'))}
+    ${last && renderResend(visit, last, { id: 'last', style: 'small-button', name: 'Send the last event again' })}
+    ${link(`${session.id}/expire`, 'Expire', 'session.expire', session.status === 'routed')}
+    ${link(`${session.id}/block`, 'Block the buyer', 'customer.block', isBuyer('active'))}
+    ${link(`${session.id}/unblock`, 'Unblock the buyer', 'customer.block', isBuyer('blocked'))}
+    <a class="small-button" id="checkout-page" href="${url}">Checkout page</a>
+    <button class="copy" type="button" id="copy-link" data-copy="${url}">Copy its link</button>
+  </div>`;
+}
+
+/** True if a part of a payment can be refunded. */
+export function isRefundable(payment: Payment): boolean {
+  return payment.status === 'paid' && leftOf(payment).total > 0;
+}
+
+function renderResend(
+  visit: Visit,
+  event: MerchantEvent,
+  { id, style, name }: { id: string; style: string; name: string },
+): Html | false {
+  if (!can(visit.visitor.principal, 'delivery.send')) return false;
+  return html`<form method="post" action="${visit.path(`payments/${event.sessionId}/resend`)}">
+    ${visit.formToken}
+    <input type="hidden" name="event" value="${event.id}" />
+    <button class="${style}" id="resend-${id}">${name}</button>
+  </form>`;
+}
+
+function renderDiscrepancy(visit: Visit, one: Discrepancy, { payments }: Timeline): Html {
+  const canDecide = actionsOf(one).length > 0;
+  return html`<section class="panel bad" aria-label="Discrepancy" id="${one.id}">
+    ${status(canDecide ? 'Needs a decision' : 'Its refund is in progress', canDecide ? 'bad' : 'waiting')}
+    <p>${discrepancySentence(one, payments)}</p>
+    ${canDecide && linkTo(visit, `discrepancies/${one.id}`, 'Resolve', 'discrepancy.resolve')}
+  </section>`;
+}
+
+/** A link to the page of an action, if the visitor may do it. */
+function linkTo({ visitor, path }: Visit, page: string, name: string, permission: Permission): Html | false {
+  if (!can(visitor.principal, permission)) return false;
+  return html`<a class="small-button" id="to-${page}" href="${path(page)}">${name}</a>`;
+}
