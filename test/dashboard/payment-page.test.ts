@@ -1,0 +1,399 @@
+// @run on=sqlite,postgres
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { paymentActions } from '../../src/dashboard/pages/payment-actions.ts';
+import { paymentPage } from '../../src/dashboard/pages/payment-page.ts';
+import { refundPage } from '../../src/dashboard/pages/refund-page.ts';
+import type { DashboardDeps, DashboardPage, Visit, VisitHandler } from '../../src/dashboard/visit.ts';
+import { ROLES, type Permission, type Role, can } from '../../src/domain/permission.ts';
+import { centsFromText } from '../../src/domain/money.ts';
+import { machinePrincipal } from '../../src/domain/principal.ts';
+import { html } from '../../src/html/html.ts';
+import { restrictStore } from '../../src/operations/access/restrict-store.ts';
+import { blockCustomer, unblockCustomer } from '../../src/operations/customers/manage-customers.ts';
+import type { Deps } from '../../src/operations/deps.ts';
+import { resolveDiscrepancy } from '../../src/operations/discrepancies/resolve-discrepancy.ts';
+import { expireSession } from '../../src/operations/expire-session.ts';
+import { replayDelivery, resendEvent } from '../../src/operations/redeliver.ts';
+import { readTimeline } from '../../src/operations/timeline.ts';
+import { HTML_INJECTION } from '../checkout/stage.ts';
+import { NOW, idOf } from '../fixtures/checkout-records.ts';
+import { fillWithEveryState } from '../fixtures/every-state.ts';
+import { reportPayment } from '../fixtures/provider-reports.ts';
+import { anAttemptOf, anEndpoint, write } from '../fixtures/store-records.ts';
+import { attempt, createSession, startAt, submit } from '../simulator/buyer.ts';
+import { createServiceDatabase, openTestStore, queryRows, runSql } from '../support/database.ts';
+import { createTestClock, startTestService } from '../support/service.ts';
+import { suiteService } from '../support/suite.ts';
+
+/** A service on a database with a session in every state. */
+async function startWithEveryState() {
+  const database = await createServiceDatabase();
+  const store = await openTestStore(database.settings, { now: () => NOW });
+  await fillWithEveryState(store);
+  await write(store, {
+    type: 'reversal_changed',
+    reversal: {
+      id: idOf('rev', 6),
+      paymentId: idOf('pay', 6),
+      sessionId: idOf('chk', 6),
+      environment: 'sandbox',
+      reference: 'dp_1',
+      status: 'open',
+      revision: 1,
+      taken: 5024,
+      fee: 1500,
+      reason: 'fraudulent',
+      created: NOW,
+      updated: NOW,
+    },
+    from: null,
+  });
+  await store.close();
+  // Nobody has the encryption key of these secrets. Without API keys, the dashboard is open.
+  for (const table of ['webhook_secrets', 'api_key_spend', 'api_keys'])
+    await runSql(database.url, `DELETE FROM ${table}`);
+  const test = await startTestService({ beside: { databaseUrl: database.url, clock: createTestClock(NOW) } });
+  return {
+    ...test,
+    async [Symbol.asyncDispose]() {
+      await test[Symbol.asyncDispose]();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The text of a page without its markup, on one line. */
+function textOf(markup: string): string {
+  return markup
+    .replaceAll(/<[^>]*>/g, '')
+    .replaceAll('&#39;', "'")
+    .replaceAll(/\s+/g, ' ');
+}
+
+const SENTENCES: Record<number, RegExp> = {
+  1: /Not started.*has not started to pay\. The checkout expires at 16 Jan 2027/,
+  2: /Waiting.*waits for the buyer to pay.*The provider reports \$0\.26 instead of \$50\.24/,
+  3: /May try again.*It (?:does not count|counts) against the route\. The buyer may try again until 15 Jan 2027/,
+  4: /Failed.*The buyer cancelled the payment.*does not count against the route.*The checkout is closed/,
+  5: /Expired.*ended before the buyer started to pay/,
+  6: /Disputed.*one@example\.com paid \$50\.24 by Card, simulated\..*\$50\.24 is taken back.*charged \$15\.00.*says fraudulent/,
+  7: /Paid.*paid a second time, \$50\.24; this money was refunded/,
+  8: /Refunded.*All of it was refunded.*\$48\.54 was paid out/,
+  9: /Paid.*arrived after the payment had failed.*A refund of \$10\.00 is in progress/,
+  11: /Paid.*Refund of \$20\.00 failed.*\$48\.54 was paid out/,
+  12: /Paid.*paid a second time, \$50\.24; this money is being refunded/,
+  13: /May try again.*did not accept the payment.*It counts against the route/,
+  14: /Paid.*arrived after the payment had failed/,
+  15: /Waiting.*waits for the buyer to pay/,
+  16: /Waiting.*may or may not have the payment.*asks it again at/,
+  17: /Not started/,
+  18: /May try again/,
+};
+
+/** Rows of a session that its timeline shows, by the kind of entry. */
+const ROWS = {
+  checkout: 'sessions WHERE id = $',
+  routing: 'routing_decisions WHERE session_id = $ OR id = (SELECT decision_id FROM sessions WHERE id = $)',
+  payment: 'payments WHERE session_id = $',
+  provider: 'provider_messages WHERE session_id = $',
+  dispute: 'reversals WHERE session_id = $',
+  discrepancy: 'discrepancies WHERE session_id = $',
+  refund: 'refunds WHERE session_id = $',
+  refund_result: "refunds WHERE session_id = $ AND status <> 'pending'",
+  resolution: 'discrepancies WHERE session_id = $ AND resolved_at IS NOT NULL',
+  ledger: 'ledger_entries WHERE session_id = $ AND line = 0',
+  payout: 'settlements WHERE session_id = $',
+  event: 'events WHERE session_id = $',
+  webhook: 'delivery_attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE session_id = $)',
+};
+
+describe('the payment page', () => {
+  it('explains every state in a sentence, and its timeline has an entry for every row', async () => {
+    await using test = await startWithEveryState();
+    for (let number = 1; number <= 18; number++) {
+      const id = idOf('chk', number);
+      const environment = number === 10 ? 'production' : 'sandbox';
+      const answer = await fetch(`${test.url}/dashboard/${environment}/payments/${id}`);
+      const page = await answer.text();
+      assert.equal(answer.status, 200, textOf(page));
+      assert.match(textOf(page), SENTENCES[number] ?? /Paid/, String(number));
+      const { entries } = await readTimeline(test.service.deps, id);
+      for (const [kind, from] of Object.entries(ROWS)) {
+        const [row] = await queryRows(
+          test.databaseUrl,
+          `SELECT COUNT(*) AS found FROM ${from.replaceAll('$', `'${id}'`)}`,
+        );
+        assert.equal(entries.filter((entry) => entry.kind === kind).length, Number(row!['found']), `${number} ${kind}`);
+      }
+      assert.equal(page.match(/<li id=/g)!.length, entries.length);
+      assert.equal(new Set(entries.map((entry) => entry.id)).size, entries.length);
+      assert.deepEqual(
+        entries.map(({ at }) => at),
+        entries.map(({ at }) => at).toSorted((a, b) => a - b),
+      );
+      assert.ok(!page.includes('Recomputed') || textOf(page).includes('Recomputed identical'));
+      assert.ok(!page.includes('id="ledger"') || textOf(page).includes('Sum 0.00 USD'));
+    }
+  });
+
+  it('leads from the id of a payment to its place, and names the other environment for its ids', async () => {
+    await using test = await startWithEveryState();
+    const at = (path: string) =>
+      fetch(`${test.url}/dashboard/${path}`, { redirect: 'manual', headers: { accept: 'text/html' } });
+    const moved = await at(`sandbox/payments/${idOf('pay', 17)}`);
+    assert.equal(moved.headers.get('location'), `/dashboard/sandbox/payments/${idOf('chk', 7)}#${idOf('pay', 17)}`);
+    const other = await (await at(`sandbox/payments/${idOf('pay', 10)}`)).text();
+    assert.match(other, /it is in live/);
+    assert.ok(other.includes(`href="/dashboard/production/payments/${idOf('pay', 10)}"`));
+    assert.ok(!other.includes('two@example.com'));
+    for (const id of [idOf('chk', 99), idOf('cus', 1), 'x'])
+      assert.equal((await at(`sandbox/payments/${id}`)).status, 404);
+  });
+});
+
+/** Runs the handler of a page for a person with a role. */
+async function visitAs(role: Role, deps: Deps, method: 'get' | 'post', path: string, id: string, form = {}) {
+  const handlers = new Map<string, VisitHandler>();
+  const routes = {
+    get: (at: string, handler: VisitHandler) => void handlers.set(`get ${at}`, handler),
+    post: (at: string, handler: VisitHandler) => void handlers.set(`post ${at}`, handler),
+  };
+  for (const add of [paymentPage, paymentActions, refundPage]) add(routes);
+  const principal = { ...machinePrincipal('sandbox'), kind: 'operator' as const, name: 'ada@example.com', role };
+  const visit: Partial<Visit> = {
+    deps: { ...deps, store: restrictStore(deps.store, 'sandbox'), caller: principal } as DashboardDeps,
+    visitor: { principal, formSecret: 's', environments: ['sandbox'] },
+    environment: 'sandbox',
+    query: new URLSearchParams(),
+    form: new URLSearchParams(form),
+    here: path,
+    formToken: html``,
+    param: () => id,
+    path: (page) => `/dashboard/sandbox/${page}`,
+    depsOf: async () => undefined,
+  };
+  return handlers.get(`${method} ${path}`)!(visit as Visit);
+}
+
+const forbidden = { code: 'forbidden' };
+
+describe('roles on the payment page', () => {
+  it('a viewer sees neither addresses, metadata and bodies nor actions; support sees them', async () => {
+    await using test = await startWithEveryState();
+    const { deps } = test.service;
+    const pageFor = async (role: Role, number: number) => {
+      const answer = (await visitAs(role, deps, 'get', '/payments/:id', idOf('chk', number))) as DashboardPage;
+      return answer.main.markup;
+    };
+    for (const number of [1, 2, 6, 7, 8, 11]) {
+      const seen = await pageFor('viewer', number);
+      for (const secret of ['one@example.com', 'A-1001', '<pre', '<form', 'small-button" id="to-']) {
+        assert.ok(!seen.includes(secret), `${number} ${secret}`);
+      }
+      assert.match(seen, /o•••@•••/);
+      assert.match(await pageFor('support', number), /one@example\.com/);
+    }
+    assert.match(await pageFor('support', 1), /id="to-[^"]*\/expire"/);
+    assert.ok(!(await pageFor('support', 2)).includes('Resolve'));
+    assert.match(await pageFor('operator', 2), /Resolve/);
+  });
+
+  it('an action without the permission is forbidden on the page and in the operation, and changes nothing', async () => {
+    await using test = await startWithEveryState();
+    const { deps } = test.service;
+    const [chk, pay] = [idOf('chk', 1), idOf('pay', 6)];
+    const [discrepancy] = (await deps.store.checkout(idOf('chk', 2)))!.discrepancies;
+    const [event] = await deps.store.eventsOfSession(idOf('chk', 6));
+    const before = await deps.store.sessionRecords(chk);
+    const refund = { key: `dashboard-${'k'.repeat(22)}`, amount: '1' };
+    const pages: [string, string, object][] = [
+      ['/payments/:id/refund', pay, refund],
+      ['/payments/:id/resend', chk, { event: event!.id }],
+      ['/payments/:id/expire', chk, {}],
+      ['/payments/:id/block', chk, {}],
+      ['/payments/:id/unblock', chk, {}],
+      ['/discrepancies/:id', discrepancy!.id, { action: 'accept' }],
+    ];
+    for (const [path, id, form] of pages) {
+      await assert.rejects(visitAs('viewer', deps, 'post', path, id, form), forbidden, path);
+      if (!path.endsWith('resend')) await assert.rejects(visitAs('viewer', deps, 'get', path, id), forbidden, path);
+    }
+    await assert.rejects(visitAs('support', deps, 'get', '/discrepancies/:id', discrepancy!.id), forbidden);
+    assert.deepEqual(await deps.store.sessionRecords(chk), before);
+    assert.equal((await deps.store.listRefunds({ sessionId: idOf('chk', 6) }, { limit: 1 })).items.length, 0);
+
+    const nobody = idOf('cus', 99);
+    const operations: [Permission, (deps: Deps) => Promise<unknown>][] = [
+      ['session.expire', (as) => expireSession(as, idOf('chk', 99))],
+      ['customer.block', (as) => blockCustomer(as, nobody, null)],
+      ['customer.block', (as) => unblockCustomer(as, nobody)],
+      ['delivery.send', (as) => resendEvent(as, 'evt_none')],
+      ['delivery.send', (as) => replayDelivery(as, idOf('dlv', 99))],
+      ['discrepancy.resolve', (as) => resolveDiscrepancy(as, idOf('dis', 99), { action: 'accept', note: null })],
+      ['payments.read', (as) => readTimeline(as, idOf('chk', 99))],
+    ];
+    for (const [permission, run] of operations) {
+      for (const role of [...ROLES, null]) {
+        const caller = { ...machinePrincipal('sandbox'), role };
+        const code = can({ role }, permission) ? 'not_found' : 'forbidden';
+        await assert.rejects(run({ ...deps, caller }), { code }, `${permission} ${role}`);
+      }
+    }
+  });
+});
+
+const service = suiteService({ sound: true });
+
+/** The page of a session of {@link service}, or a page below it. */
+const payments = (page: string) => `${service.url}/dashboard/sandbox/payments/${page}`;
+const textAt = async (url: string) => (await fetch(url)).text();
+
+/** Hidden fields of the first POST form of a page. */
+function hiddenFields(page: string): Record<string, string> {
+  const [form = ''] = /<form method="post"[^]*?<\/form>/.exec(page.slice(page.indexOf('<main'))) ?? [];
+  const found = form.matchAll(/<input\s+type="hidden"\s+name="([^"]*)"\s+value="([^"]*)"/g);
+  return Object.fromEntries(Array.from(found, ([, name, value]) => [name!, value!]));
+}
+
+async function paidSession(overrides: Record<string, unknown> = {}): Promise<{ id: string; paymentId: string }> {
+  const id = await createSession(service, overrides);
+  await attempt(service, id, 'card', 'paid');
+  await service.pass(0);
+  return { id, paymentId: (await service.service.deps.store.checkout(id))!.payments[0]!.id };
+}
+
+describe('actions on the payment page', () => {
+  it('ten parallel refund forms with one key make one refund, and the part is confirmed on a page of its own', async () => {
+    const { id, paymentId } = await paidSession();
+    const url = payments(`${paymentId}/refund`);
+    const page = await textAt(url);
+    assert.match(textOf(page), /Refund all: \$49\.99 of test money to buyer@example\.com/);
+    assert.match(textOf(page), /\$49\.99 can be refunded\. \$48\.54 of it is the merchant's share/);
+    const key = hiddenFields(page)['key']!;
+    const confirmation = await textAt(`${url}?${new URLSearchParams({ key, amount: '$10' }).toString()}`);
+    assert.match(textOf(confirmation), /Refund \$10\.00 of test money to buyer@example\.com/);
+    const fields = hiddenFields(confirmation);
+    assert.equal(fields['key'], key);
+    assert.equal(fields['amount'], '10.00');
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => submit(url, { ...fields, reason: 'duplicate' })),
+    );
+    for (const answer of answers) {
+      assert.equal(answer.headers.get('location'), `/dashboard/sandbox/payments/${id}?notice=refund#${paymentId}`);
+    }
+    const { items } = await service.service.deps.store.listRefunds({ sessionId: id }, { limit: 10 });
+    assert.deepEqual(
+      items.map(({ amount, reason }) => [amount, reason]),
+      [[1000, 'duplicate']],
+    );
+    assert.match(await textAt(payments(`${id}?notice=refund`)), /role="status">The refund was requested/);
+
+    const reused = await submit(url, { ...fields, amount: '11.00' });
+    assert.equal(reused.status, 409);
+    assert.notEqual(hiddenFields(await reused.text())['key'], key);
+  });
+
+  it('a rejected refund form shows the error and the typed text, and changes nothing', async () => {
+    const { id, paymentId } = await paidSession();
+    const url = payments(`${paymentId}/refund`);
+    for (const amount of ['abc', '0', '50', '1.234', '', '-1', HTML_INJECTION]) {
+      const answer = await fetch(`${url}?${new URLSearchParams({ amount }).toString()}`);
+      const page = await answer.text();
+      assert.equal(answer.status, 400, amount);
+      assert.match(page, /role="alert"/);
+      assert.ok(amount === '' || page.includes(`value="${html`${amount}`.markup}"`), amount);
+    }
+    const fields = hiddenFields(await textAt(url));
+    assert.equal((await submit(url, { ...fields, amount: '60.00' })).status, 400);
+    assert.equal((await submit(url, { ...fields, key: '' })).status, 400);
+    assert.equal((await submit(url, { ...fields, token: '' })).status, 403);
+    assert.equal((await service.service.deps.store.listRefunds({ sessionId: id }, { limit: 1 })).items.length, 0);
+    assert.equal((await submit(url, fields)).status, 303);
+    assert.equal((await submit(url, fields)).status, 303);
+    assert.equal((await fetch(url)).status, 409);
+    assert.equal((await service.service.deps.store.listRefunds({ sessionId: id }, { limit: 9 })).items.length, 1);
+  });
+
+  it('expires, blocks with a reason, unblocks, resolves and sends again, each with a notice', async () => {
+    const { store } = service.service.deps;
+    const id = await createSession(service, { customer: 'acting@example.com' });
+    const act = async (path: string, fields: Record<string, string> = {}) => {
+      const url = `${service.url}/dashboard/sandbox/${path}`;
+      return submit(url, { ...hiddenFields(await textAt(url)), ...fields });
+    };
+    const { customerId } = (await store.session(id))!;
+    const tooLong = await act(`payments/${id}/block`, { reason: 'x'.repeat(600) });
+    assert.equal(tooLong.status, 400);
+    assert.match(await tooLong.text(), /value="x{600}"/);
+    assert.match(
+      (await act(`payments/${id}/block`, { reason: 'chargebacks' })).headers.get('location')!,
+      /notice=block$/,
+    );
+    assert.equal((await store.customer(customerId))!.statusReason, 'chargebacks');
+    await act(`payments/${id}/unblock`);
+    assert.equal((await store.customer(customerId))!.status, 'active');
+    assert.match((await act(`payments/${id}/expire`)).headers.get('location')!, /notice=expire$/);
+    assert.equal((await store.session(id))!.status, 'expired');
+
+    const wrong = await createSession(service);
+    await startAt(service, wrong, 'card');
+    await reportPayment(service.service.deps, { sessionId: wrong, paymentId: null, status: 'paid', amount: 4000 });
+    const [discrepancy] = (await store.checkout(wrong))!.discrepancies;
+    assert.match(textOf(await textAt(payments(wrong))), /The provider reports \$40\.00 instead of \$49\.99/);
+    assert.equal((await act(`discrepancies/${discrepancy!.id}`, { action: 'destroy', note: 'kept text' })).status, 400);
+    await act(`discrepancies/${discrepancy!.id}`, { action: 'accept', note: 'agreed' });
+    assert.equal((await store.session(wrong))!.status, 'paid');
+    assert.equal((await act(`discrepancies/${discrepancy!.id}`, { action: 'accept' })).status, 409);
+
+    // No endpoint exists, so the event has no receiver.
+    const resent = await submit(payments(`${wrong}/resend`), hiddenFields(await textAt(payments(wrong))));
+    assert.equal(resent.status, 409);
+    assert.match(await resent.text(), /role="alert"[^]*has no receiver/);
+    await write(store, { type: 'endpoint_saved', endpoint: anEndpoint({ id: idOf('whe', 8) }) });
+    const again = await submit(payments(`${wrong}/resend`), hiddenFields(await textAt(payments(wrong))));
+    assert.match(again.headers.get('location')!, /notice=resend$/);
+    const sent = await store.deliveriesOfSession(wrong);
+    assert.deepEqual(
+      sent.map(({ type }) => type),
+      ['payment.paid'],
+    );
+
+    const [delivery] = sent;
+    const claimed = { ...delivery!, attempts: 1 };
+    await write(store, { type: 'delivery_claimed', delivery: claimed });
+    const answer = { statusCode: 500, failure: HTML_INJECTION, responseBody: HTML_INJECTION };
+    const finished = { ...claimed, status: 'dead' as const };
+    await write(store, { type: 'delivery_finished', delivery: finished, attempt: anAttemptOf(claimed, answer) });
+    const page = await textAt(payments(wrong));
+    assert.ok(page.includes('failed, <bdi>&lt;img'));
+    assert.ok(!page.includes('<img'));
+  });
+
+  it('never treats text of buyers, merchants and providers as markup', async () => {
+    const text = HTML_INJECTION;
+    const id = await createSession(service, { product: text, metadata: { note: text }, clientReferenceId: text });
+    await startAt(service, id, 'card');
+    const failure = { code: 'declined', source: 'issuer', reason: text } as const;
+    await reportPayment(service.service.deps, {
+      sessionId: id,
+      paymentId: null,
+      status: 'failed',
+      amount: 4999,
+      failure,
+    });
+    for (const page of [id, `${id}/block`]) assert.ok(!(await textAt(payments(page))).includes('<img'), page);
+    const page = await textAt(payments(id));
+    for (const place of ['<dd><bdi>&lt;img', 'note</bdi>: <bdi>&lt;img', '<code><bdi>&lt;img', '&quot;reason&quot;']) {
+      assert.ok(page.includes(place), place);
+    }
+    assert.ok(
+      !(await textAt(payments(`${id}?notice=${encodeURIComponent(text)}`))).includes('img src=x'.concat(' onerror="')),
+    );
+  });
+});
+
+it('reads amounts exactly as a person types them', () => {
+  const amounts = { '49.99': 4999, '$1,234.50': 123_450, ' 7 ': 700, '0.1': 10, '1.005': undefined, '1,23': undefined };
+  for (const [text, cents] of Object.entries(amounts)) assert.equal(centsFromText(text), cents, text);
+});
