@@ -157,7 +157,7 @@ async function visitAs(role: Role, deps: Deps, method: 'get' | 'post', path: str
   const handlers = new Map<string, VisitHandler>();
   const routes = {
     get: (at: string, handler: VisitHandler) => void handlers.set(`get ${at}`, handler),
-    post: (at: string, handler: VisitHandler) => void handlers.set(`post ${at}`, handler),
+    post: (at: string, _action: string, handler: VisitHandler) => void handlers.set(`post ${at}`, handler),
   };
   for (const add of [paymentPage, paymentActions, refundPage]) add(routes);
   const principal = { ...machinePrincipal('sandbox'), kind: 'operator' as const, name: 'ada@example.com', role };
