@@ -1,30 +1,31 @@
 import type { Instant } from '../../domain/records.ts';
 import { type Html, html } from '../../html/html.ts';
 
+const DAY = { day: 'numeric', month: 'short' } as const;
+const MINUTE = { hour: '2-digit', minute: '2-digit' } as const;
+const SHAPES = {
+  instant: { ...DAY, ...MINUTE, year: 'numeric', second: '2-digit', timeZoneName: 'short' },
+  day: { ...DAY, year: 'numeric' },
+  week: { ...DAY, year: 'numeric' },
+  hour: { ...DAY, ...MINUTE },
+  shortDay: DAY,
+  shortHour: MINUTE,
+} as const satisfies Record<string, Intl.DateTimeFormatOptions>;
+
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** An instant in the reporting zone with the name of the zone; the title has UTC. */
 export function zonedTime(instant: Instant, zone: string): Html {
   const utc = new Date(instant).toISOString();
   return html`<time datetime="${utc}" title="${utc.replace('T', ' ').replace(/\.\d+Z/, ' UTC')}"
-    >${formatOf(zone).format(instant)}</time
+    >${timeText(instant, zone, 'instant')}</time
   >`;
 }
 
-function formatOf(zone: string): Intl.DateTimeFormat {
-  let format = formats.get(zone);
-  if (!format) {
-    format = new Intl.DateTimeFormat('en-GB', {
-      timeZone: zone,
-      day: 'numeric',
-      month: 'short',
-      year: 'numeric',
-      hour: '2-digit',
-      minute: '2-digit',
-      second: '2-digit',
-      timeZoneName: 'short',
-    });
-    formats.set(zone, format);
-  }
-  return format;
+/** A time in the reporting zone: a day "3 Mar 2026", an hour "3 Mar, 14:00", and for axes "3 Mar" or "14:00". */
+export function timeText(instant: Instant, zone: string, shape: keyof typeof SHAPES): string {
+  const key = `${shape} ${zone}`;
+  let format = formats.get(key);
+  if (!format) formats.set(key, (format = new Intl.DateTimeFormat('en-GB', { ...SHAPES[shape], timeZone: zone })));
+  return format.format(instant);
 }

@@ -1,0 +1,135 @@
+import { salesByReason, salesByRoute, shareOfPaid, totalOf } from '../../domain/sales-figures.ts';
+import type { SalesSum } from '../../domain/sales.ts';
+import { wilsonInterval } from '../../domain/statistics.ts';
+import type { HtmlValue } from '../../html/html.ts';
+import { countText } from '../components/figures.ts';
+import { type Bar, type Cells, type Plot, type PlotView, cell, textOf } from './plot-frame.ts';
+import { WIDTH, label, svg } from './svg.ts';
+
+const [ROW, GAP, BAR] = [72, 18, { y: 46, height: 12 }];
+/** Characters of a name that leave room for the text at the end of its line. The numbers have the whole name. */
+const NAME_LENGTH = 28;
+const [MOST_ROUTES, MOST_REASONS] = [8, 6];
+
+/** A row for each of the numbers: its first cell, `aside` at the end of the line, and the bars of its cells on common axes. */
+function drawRows(numbers: readonly Cells[], aside: readonly HtmlValue[], view: PlotView) {
+  if (numbers.length === 0) return { height: 64, drawing: label(WIDTH / 2, 38, 'None in this period.', 'middle') };
+  const drawing = numbers.map((cells, row) => {
+    const drawn = cells.filter(({ bar }) => bar !== undefined);
+    const width = (WIDTH + GAP) / drawn.length - GAP;
+    const bars = drawn.map((one, column) => {
+      const [x, text] = [column * (width + GAP), `${textOf(one, view)} ${one.name.toLowerCase()}`];
+      return [label(x, 40, text, undefined, 'value'), drawBar(one.bar!, x, width)];
+    });
+    const name = [...textOf(cells[0]!, view)];
+    const short = name.length > NAME_LENGTH ? [...name.slice(0, NAME_LENGTH - 1), '…'] : name;
+    const head = [label(0, 18, short.join(''), undefined, 'name'), label(WIDTH, 18, aside[row] ?? '', 'end')];
+    return svg('g', { transform: `translate(0 ${row * ROW})` }, head, bars);
+  });
+  return { height: numbers.length * ROW, drawing };
+}
+
+function drawBar({ part, interval, fill }: Bar, x: number, width: number): HtmlValue {
+  const end = Math.max(0, Math.min(1, part)) * width;
+  const track = svg('rect', { class: 'track', x, width, ...BAR });
+  if (!interval) return [track, svg('rect', { class: 'bar', x, width: end, ...BAR, fill })];
+  const band = { x: x + interval.low * width, width: (interval.high - interval.low) * width, ...BAR };
+  return [track, svg('rect', { class: 'band', ...band }), svg('circle', { class: 'mark', cx: x + end, cy: 52, r: 5 })];
+}
+
+/** A row per route: attempts, success with its interval, and share of all attempts. */
+export function routesPlot(sales: readonly SalesSum[], view: PlotView): Plot {
+  const routes = salesByRoute(sales, view.countsAll);
+  const started = routes.map((route) => route.started);
+  const [most, all] = [Math.max(1, ...started), Math.max(1, totalOf(sales, 'started').count)];
+  const numbers = routes.map(({ route, started, outcomes, lost }) => {
+    const { paid, failed } = outcomes;
+    const success = shareOfPaid(outcomes);
+    return [
+      cell('text', 'Route', view.nameOf(route)),
+      cell('text', 'Id', route),
+      cell('count', 'Attempts', started, { part: started / most }),
+      cell('share', 'Success', success, { part: success ?? 0, interval: wilsonInterval(paid, paid + failed) }),
+      cell('share', 'Share', started / all, { part: started / all }),
+      cell('count', 'Paid', paid),
+      cell('count', 'Failed', failed),
+      cell('money', 'Lost', lost),
+    ];
+  });
+  const aside = numbers.map((cells) => view.showsMoney && `lost ${textOf(cells.at(-1)!, view)}`);
+  return {
+    id: 'routes',
+    question: 'Which route?',
+    text: `Attempts, success with its interval of 95 %, and share of all attempts of each route. The route whose failures lost the largest amount is first. The drawing has at most ${MOST_ROUTES} routes.`,
+    ...drawRows(numbers.slice(0, MOST_ROUTES), aside, view),
+    numbers,
+  };
+}
+
+/** Parties that cause failures, and the marks of their patterns, so that bars differ without their colours. */
+const FAULTS = {
+  buyer: ['the buyer', 'M2 4h4M4 2v4'],
+  issuer: ['the bank', 'M0 8 8 0'],
+  route: ['the provider', 'M0 4h8M4 0v8'],
+  gateway: ['this service', 'M0 0 8 8M0 8 8 0'],
+  unknown: ['several or unknown', 'M0 4h8'],
+} as const;
+const TILE = { width: 8, height: 8, patternUnits: 'userSpaceOnUse' };
+const PATTERNS = Object.entries(FAULTS).map(([id, [, d]]) =>
+  svg('pattern', { id: `fault-${id}`, class: `fault ${id}`, ...TILE }, svg('path', { d })),
+);
+
+/** Bars by reason: the six most frequent ones and the rest. */
+export function reasonsPlot(sales: readonly SalesSum[], view: PlotView): Plot {
+  const reasons = salesByReason(sales);
+  const rest = reasons.slice(MOST_REASONS);
+  const others = { source: 'unknown', code: `${rest.length} other reasons`, count: 0, amount: 0 };
+  for (const { count } of rest) others.count += count;
+  const most = Math.max(others.count, ...reasons.map(({ count }) => count));
+  const faultOf = (source: string) => (Object.hasOwn(FAULTS, source) ? (source as keyof typeof FAULTS) : 'unknown');
+  const cellsOf = ({ source, code, count, amount }: typeof others) => [
+    cell('text', 'Reason', code.replaceAll('_', ' ')),
+    cell('text', 'Caused by', FAULTS[faultOf(source)][0]),
+    cell('count', 'Failed', count, { part: count / most, fill: `url(#fault-${faultOf(source)})` }),
+    cell('money', 'Amount', amount),
+  ];
+  const shown = [...reasons.slice(0, MOST_REASONS), ...(rest.length > 0 ? [others] : [])];
+  const aside = shown.map(({ source }) => `by ${FAULTS[faultOf(source)][0]}`);
+  const { height, drawing } = drawRows(shown.map(cellsOf), aside, view);
+  return {
+    id: 'reasons',
+    question: 'Why do payments fail?',
+    text: 'Failed attempts by reason, and who caused the failure: the buyer, the bank of the buyer, the provider or this service.',
+    height,
+    drawing: [svg('defs', {}, PATTERNS), drawing],
+    numbers: reasons.map(cellsOf),
+  };
+}
+
+/** Checkouts created, attempts started and payments paid, with the loss after each. */
+export function stagesPlot(sales: readonly SalesSum[], view: PlotView): Plot {
+  const failed = totalOf(sales, ({ kind }) => kind.startsWith('failed/')).count;
+  const stages = [
+    ['Checkouts created', totalOf(sales, 'created'), `${countText(totalOf(sales, 'expired').count)} expired unstarted`],
+    ['Attempts started', totalOf(sales, 'started'), `${countText(failed)} failed`],
+    ['Paid', totalOf(sales, 'paid'), null],
+  ] as const;
+  const most = Math.max(1, ...stages.map(([, { count }]) => count));
+  const numbers = stages.map(([stage, { count, amount }, loss]) => [
+    cell('text', 'Stage', stage),
+    cell('count', 'In all', count, { part: count / most }),
+    cell('text', 'Of these', loss),
+    cell('money', 'Amount', amount),
+  ]);
+  return {
+    id: 'stages',
+    question: 'Where do buyers leave?',
+    text: 'Checkouts created, attempts started and payments paid, with the loss after each. A checkout can have several attempts.',
+    ...drawRows(
+      numbers,
+      stages.map(([, , loss]) => loss),
+      view,
+    ),
+    numbers,
+  };
+}

@@ -1,0 +1,88 @@
+import type { Cents } from './money.ts';
+import type { SalesSum } from './sales.ts';
+import type { ShareInterval } from './statistics.ts';
+
+/** Number and amount of sales. */
+interface Total {
+  count: number;
+  amount: Cents;
+}
+
+/** Attempts with an outcome. */
+export interface Outcomes {
+  paid: number;
+  failed: number;
+}
+
+/** Fewest days from which a usual range is made. */
+const LEAST_DAYS = 7;
+
+/** Total of the sales of a kind, or of the sales that are counted. */
+export function totalOf(sales: readonly SalesSum[], counted: string | ((sale: SalesSum) => boolean)): Total {
+  const isCounted = typeof counted === 'string' ? ({ kind }: SalesSum) => kind === counted : counted;
+  const total = { count: 0, amount: 0 };
+  for (const sale of sales) {
+    if (!isCounted(sale)) continue;
+    total.count += sale.count;
+    total.amount += sale.amount;
+  }
+  return total;
+}
+
+/** The merchant's share of the paid amounts, less the merchant's share of the refunds. */
+export function netOf(sales: readonly SalesSum[]): Cents {
+  const signs: Record<string, number> = { paid: 1, refunded: -1 };
+  return sales.reduce((net, { kind, amount, gatewayFee }) => net + (signs[kind] ?? 0) * (amount - gatewayFee), 0);
+}
+
+/** True if the sale is a failure that counts: any failure, or any but those of buyers and banks, which the router ignores. */
+export function isFailure({ kind }: SalesSum, countsAll: boolean): boolean {
+  return kind.startsWith('failed/') && (countsAll || !/^failed\/(?:buyer|issuer)\//.test(kind));
+}
+
+/** Paid and failed attempts. A correction can make the sum of a step negative; it then counts as 0. */
+export function outcomesOf(sales: readonly SalesSum[], countsAll = false): Outcomes {
+  const failed = totalOf(sales, (sale) => isFailure(sale, countsAll)).count;
+  return { paid: Math.max(0, totalOf(sales, 'paid').count), failed: Math.max(0, failed) };
+}
+
+/** Share of paid attempts; null without attempts. */
+export function shareOfPaid({ paid, failed }: Outcomes): number | null {
+  return paid + failed === 0 ? null : paid / (paid + failed);
+}
+
+/** Range in which the share of most days was: from the 10th to the 90th percentile; null if fewer than 7 days had attempts. */
+export function usualRange(days: readonly Outcomes[]): ShareInterval | null {
+  const shares = days.map(shareOfPaid).filter((share) => share !== null);
+  if (shares.length < LEAST_DAYS) return null;
+  const sorted = shares.toSorted((a, b) => a - b);
+  const at = (part: number) => sorted[Math.round(part * (sorted.length - 1))]!;
+  return { low: at(0.1), high: at(0.9) };
+}
+
+/** Sales by route, the route whose failures lost the largest amount first. */
+export function salesByRoute(sales: readonly SalesSum[], countsAll: boolean) {
+  // Sessions have no route.
+  const groups = Map.groupBy(
+    sales.filter(({ route }) => route !== ''),
+    ({ route }) => route,
+  );
+  const routes = [...groups].map(([route, own]) => {
+    const lost = totalOf(own, (sale) => isFailure(sale, countsAll)).amount;
+    return { route, started: totalOf(own, 'started').count, outcomes: outcomesOf(own, countsAll), lost };
+  });
+  return routes.toSorted((a, b) => b.lost - a.lost || b.started - a.started || (a.route < b.route ? -1 : 1));
+}
+
+/** Failures by source and code, the most frequent reason first. */
+export function salesByReason(sales: readonly SalesSum[]) {
+  const failed = Map.groupBy(
+    sales.filter((sale) => isFailure(sale, true)),
+    ({ kind }) => kind,
+  );
+  const reasons = [...failed].map(([kind, own]) => {
+    const [, source = '', code = ''] = kind.split('/');
+    return { source, code, ...totalOf(own, kind) };
+  });
+  return reasons.filter(({ count }) => count > 0).toSorted((a, b) => b.count - a.count || (a.code < b.code ? -1 : 1));
+}
