@@ -110,6 +110,7 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
     demo: config.demo,
     gate: createGate({ store, now, realNow, log }),
     randomBytes,
+    allowsUnauthenticated: config.allowUnauthenticated,
     newRequestId: createRequestIds(randomBytes),
     limits: config.limits,
     clock,

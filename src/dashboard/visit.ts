@@ -11,6 +11,8 @@ export interface DashboardDeps extends Deps {
   gate: Gate;
   /** Cryptographically secure random bytes. */
   randomBytes: RandomBytes;
+  /** True if ALLOW_UNAUTHENTICATED is on. */
+  allowsUnauthenticated: boolean;
 }
 
 /** The person in front of the browser. */

@@ -36,6 +36,8 @@ export interface AppDeps extends Deps {
   gate: Gate;
   /** Cryptographically secure random bytes. */
   randomBytes: RandomBytes;
+  /** True if ALLOW_UNAUTHENTICATED is on. */
+  allowsUnauthenticated: boolean;
   /** Accepted host names; undefined if every host name is accepted. */
   allowedHosts: ReadonlySet<string> | undefined;
   limits: Limits;

@@ -18,7 +18,7 @@ const RULES = {
   records: 'routingDecisionsOfSession eventsOfSession endpoints endpointSecrets deliveriesOfSession sessionsToErase',
   filter:
     'listCustomers listSessions listPayments listInvoices listTransitions listDeliveries listEvents journal listRefunds listFeed listDiscrepancies listApiKeys salesRows listAudit',
-  name: 'customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums entrySums refundByIdempotencyKey salesSums',
+  name: 'customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums entrySums refundByIdempotencyKey salesSums unsolved',
   shared: 'now onCommit ping testClock nextDue routingRules hasUnplacedEvents salesCursors',
   service:
     'close sessionsToWake tasksDue hintsDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown nextSales',

@@ -22,6 +22,8 @@ interface InstanceStatus extends ConnectedInstance {
   ready: boolean;
   /** Reason why the instance is not ready, as a clause; null if it is ready. */
   reason: string | null;
+  /** Time since which the instance has not been ready; null if it is ready, or before the first check. */
+  notReadySince: Instant | null;
   findings: readonly Finding[];
   /** Time of the last check; null before the first one. */
   checkedAt: Instant | null;
@@ -50,7 +52,7 @@ interface ReadinessDeps {
   log: Pick<Logger, 'info' | 'warn'>;
 }
 
-interface State extends Pick<InstanceStatus, 'reason' | 'findings' | 'checkedAt'> {
+interface State extends Pick<InstanceStatus, 'reason' | 'notReadySince' | 'findings' | 'checkedAt'> {
   unavailable: Readonly<Record<string, string>>;
   /** Number of consecutive failed checks. */
   failures: number;
@@ -59,6 +61,7 @@ interface State extends Pick<InstanceStatus, 'reason' | 'findings' | 'checkedAt'
 
 const UNCHECKED: State = {
   reason: 'it has not been checked yet',
+  notReadySince: null,
   findings: [],
   checkedAt: null,
   unavailable: {},
@@ -73,9 +76,10 @@ export function createReadiness({ instances, providers, now, log }: ReadinessDep
   const checking = new Set<string>();
   let version = 0;
 
-  function change(id: string, next: State): void {
+  function change(id: string, next: Omit<State, 'notReadySince'>): void {
     const before = states.get(id)!;
-    states.set(id, next);
+    const notReadySince = next.reason === null ? null : (before.notReadySince ?? now());
+    states.set(id, { ...next, notReadySince });
     version++;
     if (next.reason !== before.reason && id !== SIMULATOR_ID) {
       if (next.reason === null) log.info({ provider: id }, `provider ${id} is ready`);
@@ -106,8 +110,8 @@ export function createReadiness({ instances, providers, now, log }: ReadinessDep
     version: () => version,
     list: () =>
       instances.map((instance) => {
-        const { reason, findings, checkedAt } = states.get(instance.id)!;
-        return { ...instance, ready: reason === null, reason, findings, checkedAt };
+        const { reason, notReadySince, findings, checkedAt } = states.get(instance.id)!;
+        return { ...instance, ready: reason === null, reason, notReadySince, findings, checkedAt };
       }),
     reasonOf(id, network) {
       const state = states.get(id);

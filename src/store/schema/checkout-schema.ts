@@ -157,3 +157,8 @@ CREATE UNIQUE INDEX discrepancies_subject ON discrepancies (session_id, kind, su
 CREATE INDEX discrepancies_payment ON discrepancies (payment_id, kind) WHERE payment_id IS NOT NULL;
 CREATE INDEX discrepancies_list ON discrepancies (environment, kind, status, id);
 `;
+
+/** Payments that wait for their payout, which are few beside the settled ones. */
+export const unsettledIndex = `
+CREATE INDEX payments_unsettled ON payments (environment, id) WHERE status = 'paid' AND ledger_status = 'pending';
+`;

@@ -1,7 +1,7 @@
 import { accessSchema } from './access-schema.ts';
 import { auditSchema, auditTriggers } from './audit-schema.ts';
 import { chainSchema } from './chain-schema.ts';
-import { checkoutSchema } from './checkout-schema.ts';
+import { checkoutSchema, unsettledIndex } from './checkout-schema.ts';
 import { ledgerSchema, ledgerTriggers } from './ledger-schema.ts';
 import { providersSchema } from './providers-schema.ts';
 import { providerStatesSchema, realProvidersSchema, refundDeductionSchema } from './real-providers-schema.ts';
@@ -36,4 +36,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 18, name: 'provider states', sql: providerStatesSchema },
   { version: 19, name: 'audit', sql: auditSchema, only: auditTriggers },
   { version: 21, name: 'sums', sql: salesSchema, only: salesViews },
+  { version: 23, name: 'unsettled payments', sql: unsettledIndex },
 ];

@@ -1,3 +1,4 @@
+import { firstIdAt } from '../../domain/id.ts';
 import { DISCREPANCY_KINDS, type Instant } from '../../domain/records.ts';
 import type { Environment } from '../../domain/route.ts';
 import { EVERY_TYPE } from '../../domain/webhook-endpoint.ts';
@@ -14,10 +15,11 @@ const COUNT_DELIVERIES = counted(
   `SELECT 1 FROM deliveries WHERE environment = ?1 AND type IN (${TYPES}) AND status = ?2`,
 );
 // Excludes the dead deliveries of deleted endpoints. The first condition on the status matches a partial index.
-const COUNT_DEAD = counted(`SELECT 1 FROM webhook_endpoints AS endpoint JOIN deliveries AS delivery
+const DEAD = `FROM webhook_endpoints AS endpoint JOIN deliveries AS delivery
     ON delivery.endpoint_id = endpoint.id AND delivery.type IN (${TYPES}) AND delivery.status = 'dead'
   WHERE endpoint.status IN ('active', 'disabled', 'deleting') AND endpoint.status <> 'deleting'
-    AND endpoint.environment = ?1`);
+    AND endpoint.environment = ?1`;
+const COUNT_DEAD = counted(`SELECT 1 ${DEAD}`);
 const COUNT_SESSIONS = counted('SELECT 1 FROM sessions WHERE environment = ?1 AND status = ?2');
 const COUNT_REFUNDS = counted('SELECT 1 FROM refunds WHERE environment = ?1 AND status = ?2');
 const COUNT_DISCREPANCIES = counted(
@@ -27,14 +29,51 @@ const COUNT_WAKES = counted('SELECT 1 FROM sessions WHERE wake_at IS NOT NULL AN
 const COUNT_TASKS = counted("SELECT 1 FROM provider_tasks WHERE status = 'pending'");
 const COUNT_ENDPOINTS = 'SELECT COUNT(*) AS value FROM webhook_endpoints WHERE environment = ?1 AND status = ?2';
 // Excludes deliveries that wait for an earlier delivery of their session.
-const OLDEST_DUE = `SELECT MIN((
+const DUE = `SELECT (
     SELECT candidate.due_at FROM deliveries AS candidate
     WHERE candidate.endpoint_id = endpoint.id AND candidate.status = 'pending' AND candidate.recover_at IS NULL
       AND candidate.due_at <= ?2 AND NOT EXISTS (${EARLIER_DELIVERY})
-    ORDER BY candidate.due_at LIMIT 1)) AS value
+    ORDER BY candidate.due_at LIMIT 1) AS value
   FROM webhook_endpoints AS endpoint WHERE endpoint.environment = ?1 AND endpoint.status = 'active'`;
+const OLDEST_DUE = `SELECT MIN(value) AS value FROM (${DUE}) AS due`;
 const OLDEST_REFUND =
   "SELECT created AS value FROM refunds WHERE environment = ?1 AND status = 'pending' ORDER BY id LIMIT 1";
+
+/** Upper limit of the counts of {@link Unsolved}, which read the rows that they count. */
+const UNSOLVED_LIMIT = 1000;
+const DAY_MS = 24 * 60 * 60_000;
+const OVERDUE = `SELECT COUNT(value) AS count, MIN(value) AS since FROM (${DUE}) AS due`;
+const DEAD_DELIVERIES = unsolved(`SELECT delivery.created ${DEAD}`);
+const OPEN_DISCREPANCIES = unsolved(
+  `SELECT created FROM discrepancies WHERE environment = ?1 AND kind IN (${KINDS}) AND status = 'open'`,
+);
+const PENDING_REFUNDS = unsolved(
+  "SELECT created FROM refunds WHERE environment = ?1 AND status = 'pending' AND id < ?2",
+);
+const FAILED_REFUNDS = unsolved(`SELECT created FROM refunds AS refund
+  WHERE environment = ?1 AND status = 'failed' AND id >= ?2 AND NOT EXISTS (SELECT 1 FROM refunds AS later
+    WHERE later.payment_id = refund.payment_id AND later.status IN ('pending', 'succeeded') AND later.id > refund.id)`);
+const UNSETTLED = unsolved(`SELECT created FROM payments
+  WHERE environment = ?1 AND status = 'paid' AND ledger_status = 'pending' AND id < ?2`);
+
+/** Queries of the records that need a person, by name. */
+const unsolvedQueriesOf = (environment: Environment, now: Instant) => ({
+  /** Active endpoints with a delivery that has been due for 5 minutes or more. */
+  overdueDeliveries: query(OVERDUE, environment, now - 5 * 60_000),
+  deadDeliveries: query(DEAD_DELIVERIES, environment),
+  discrepancies: query(OPEN_DISCREPANCIES, environment),
+  pendingRefunds: query(PENDING_REFUNDS, environment, firstIdAt('ref', now - DAY_MS)),
+  /** Failed refunds of the last 30 days whose payment has no later refund. */
+  failedRefunds: query(FAILED_REFUNDS, environment, firstIdAt('ref', now - 30 * DAY_MS)),
+  unsettled: query(UNSETTLED, environment, firstIdAt('pay', now - 5 * DAY_MS)),
+});
+
+/** Number of records up to 1,000, and the time of the oldest one (null if there is none). */
+type Unsolved = Record<keyof ReturnType<typeof unsolvedQueriesOf>, { count: number; since: Instant | null }>;
+
+function unsolved(rows: string): string {
+  return `SELECT COUNT(*) AS count, MIN(created) AS since FROM (${rows} LIMIT ${UNSOLVED_LIMIT}) AS counted`;
+}
 
 function quoted(words: readonly string[]): string {
   return words.map((word) => `'${word}'`).join(', ');
@@ -74,6 +113,12 @@ export function createMonitoringReads(selectEach: SelectEach) {
       const answers = await selectEach(Object.values(queries));
       const values = answers.map(([row]) => row?.['value'] ?? null);
       return Object.fromEntries(Object.keys(queries).map((name, index) => [name, values[index]])) as unknown as Backlog;
+    },
+    /** Records of an environment that need a person. */
+    async unsolved(environment: Environment, now: Instant) {
+      const queries = unsolvedQueriesOf(environment, now);
+      const answers = await selectEach(Object.values(queries));
+      return Object.fromEntries(Object.keys(queries).map((name, index) => [name, answers[index]![0]])) as Unsolved;
     },
   };
 }
