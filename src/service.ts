@@ -110,7 +110,6 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
     demo: config.demo,
     gate: createGate({ store, now, realNow, log }),
     randomBytes,
-    allowsUnauthenticated: config.allowUnauthenticated,
     newRequestId: createRequestIds(randomBytes),
     limits: config.limits,
     clock,
@@ -144,9 +143,10 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
   };
 }
 
-function sessionSettings({ merchantName, reportingZone, sessionTtlMs, redirectSchemes }: Config) {
+function sessionSettings({ merchantName, reportingZone, sessionTtlMs, redirectSchemes, allowUnauthenticated }: Config) {
   const sessionReader = inputReader(sessionRequestWith(redirectSchemes));
-  return { merchantName, reportingZone, sessionTtlMs, redirectSchemes, sessionReader };
+  const allowsUnauthenticated = allowUnauthenticated;
+  return { merchantName, reportingZone, sessionTtlMs, redirectSchemes, sessionReader, allowsUnauthenticated };
 }
 
 interface SandboxDeps {

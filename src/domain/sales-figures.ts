@@ -36,7 +36,7 @@ export function netOf(sales: readonly SalesSum[]): Cents {
 }
 
 /** True if the sale is a failure that counts: any failure, or any but those of buyers and banks, which the router ignores. */
-export function isFailure({ kind }: SalesSum, countsAll: boolean): boolean {
+function isFailure({ kind }: SalesSum, countsAll: boolean): boolean {
   return kind.startsWith('failed/') && (countsAll || !/^failed\/(?:buyer|issuer)\//.test(kind));
 }
 
