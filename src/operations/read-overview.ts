@@ -1,6 +1,6 @@
 import { can } from '../domain/permission.ts';
 import type { Environment } from '../domain/route.ts';
-import { outcomesOf, usualRange } from '../domain/sales-figures.ts';
+import { outcomesOf, usualRange } from '../operations/sales-figures.ts';
 import type { Deps } from './deps.ts';
 import { type SalesReport, readSales } from './sales-report.ts';
 

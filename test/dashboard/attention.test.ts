@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Environment } from '../../src/domain/route.ts';
-import { QUARTER_HOUR_MS, quarterHourOf } from '../../src/domain/sales.ts';
+import { quarterHourOf } from '../../src/operations/count-sales.ts';
+import { QUARTER_HOUR_MS } from '../../src/store/tables/sales-rows.ts';
 import { restrictStore } from '../../src/operations/access/restrict-store.ts';
 import { type AttentionItem, needsAttention } from '../../src/operations/attention.ts';
 import { readAttentionFacts } from '../../src/operations/attention-facts.ts';

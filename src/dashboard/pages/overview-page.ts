@@ -1,6 +1,6 @@
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
-import type { SalesSum } from '../../domain/sales.ts';
-import { netOf, outcomesOf, shareOfPaid, totalOf } from '../../domain/sales-figures.ts';
+import type { SalesSum } from '../../store/tables/sales-table.ts';
+import { netOf, outcomesOf, shareOfPaid, totalOf } from '../../operations/sales-figures.ts';
 import { type Html, type HtmlValue, html } from '../../html/html.ts';
 import { type AttentionItem, needsAttention } from '../../operations/attention.ts';
 import { type AttentionFacts, readAttentionFacts } from '../../operations/attention-facts.ts';

@@ -1,5 +1,5 @@
-import { salesByReason, salesByRoute, shareOfPaid, totalOf } from '../../domain/sales-figures.ts';
-import type { SalesSum } from '../../domain/sales.ts';
+import { salesByReason, salesByRoute, shareOfPaid, totalOf } from '../../operations/sales-figures.ts';
+import type { SalesSum } from '../../store/tables/sales-table.ts';
 import { wilsonInterval } from '../../domain/statistics.ts';
 import type { HtmlValue } from '../../html/html.ts';
 import { countText } from '../components/figures.ts';

@@ -1,6 +1,6 @@
 import { scaleBand, scaleLinear } from 'd3-scale';
 import { area, line } from 'd3-shape';
-import { outcomesOf, shareOfPaid, totalOf } from '../../domain/sales-figures.ts';
+import { outcomesOf, shareOfPaid, totalOf } from '../../operations/sales-figures.ts';
 import { type ShareInterval, wilsonInterval } from '../../domain/statistics.ts';
 import type { Html } from '../../html/html.ts';
 import type { Overview } from '../../operations/read-overview.ts';

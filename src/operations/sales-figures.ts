@@ -1,6 +1,6 @@
-import type { Cents } from './money.ts';
-import type { SalesSum } from './sales.ts';
-import type { ShareInterval } from './statistics.ts';
+import type { Cents } from '../domain/money.ts';
+import type { SalesSum } from '../store/tables/sales-table.ts';
+import type { ShareInterval } from '../domain/statistics.ts';
 
 /** Number and amount of sales. */
 interface Total {
