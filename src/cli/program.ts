@@ -25,6 +25,7 @@ import { ledgerCommand } from './ledger-commands.ts';
 import { listenCommand } from './listen/listen-command.ts';
 import { type LocalCommands, doctorCommand, migrateCommand, serveCommand } from './local-commands.ts';
 import { mcpCommand } from './mcp-command.ts';
+import { operatorsCommand } from './operator-commands.ts';
 import { customers, discrepancies, invoices, payments, refunds, sessions } from './payment-commands.ts';
 import { providersCommand } from './providers-command.ts';
 import { resourceCommand } from './resource-command.ts';
@@ -72,6 +73,7 @@ export function createProgram(context: CommandContext, local: LocalCommands): Co
       migrateCommand(context, local),
       doctorCommand(context, local),
       keysCommand(context, local),
+      operatorsCommand(context, local),
       verifyPageCommand(context),
     ]),
     ...inGroup('Payments:', [

@@ -2,6 +2,7 @@ import { accessSchema } from './access-schema.ts';
 import { chainSchema } from './chain-schema.ts';
 import { checkoutSchema } from './checkout-schema.ts';
 import { ledgerSchema, ledgerTriggers } from './ledger-schema.ts';
+import { operatorsSchema } from './operators-schema.ts';
 import { providersSchema } from './providers-schema.ts';
 import { providerStatesSchema, realProvidersSchema, refundDeductionSchema } from './real-providers-schema.ts';
 import { routingSchema } from './routing-schema.ts';
@@ -32,4 +33,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 16, name: 'deducted refunds', sql: refundDeductionSchema },
   { version: 17, name: 'chains', sql: chainSchema },
   { version: 18, name: 'provider states', sql: providerStatesSchema },
+  { version: 20, name: 'operators', sql: operatorsSchema },
 ];
