@@ -13,6 +13,12 @@ import {
   timeZone,
   url,
 } from './config/setting-fields.ts';
+import {
+  dashboardFields,
+  dashboardOf,
+  faultOfDashboardPort,
+  faultOfDashboardUrl,
+} from './config/dashboard-settings.ts';
 import { faultOfTimes, limitFields, limitsOf } from './config/limit-settings.ts';
 import { providerFields, readProviders } from './config/provider-settings.ts';
 import { TELEMETRY_VARIABLES, faultOfMetricsPort, telemetryOf } from './config/telemetry-settings.ts';
@@ -71,6 +77,7 @@ const environmentSchema = z
     SHUTDOWN_TIMEOUT: positive('seconds').default(10),
     ...providerFields,
     ...limitFields,
+    ...dashboardFields,
     ...TELEMETRY_VARIABLES,
     LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent').default('info'),
   })
@@ -84,6 +91,10 @@ const environmentSchema = z
     }
     const shared = faultOfMetricsPort(values);
     if (shared !== undefined) context.addIssue({ code: 'custom', path: ['METRICS_PORT'], message: shared });
+    const insecure = faultOfDashboardUrl(values);
+    if (insecure !== undefined) context.addIssue({ code: 'custom', path: ['DASHBOARD_URL'], message: insecure });
+    const taken = faultOfDashboardPort(values);
+    if (taken !== undefined) context.addIssue({ code: 'custom', path: ['DASHBOARD_PORT'], message: taken });
     const faulty = faultOfTimes(values);
     if (faulty !== undefined) context.addIssue({ code: 'custom', path: ['REQUEST_TIMEOUT'], message: faulty });
     const unclocked = faultOfTestClock(values);
@@ -106,7 +117,7 @@ function databaseOf({ DATABASE_URL: url, DATABASE_POOL_SIZE: poolSize }: Values)
 
 type Values = z.output<typeof environmentSchema>;
 
-const EXPOSING_URLS = ['BASE_URL', 'CHECKOUT_URL'] as const;
+const EXPOSING_URLS = ['BASE_URL', 'CHECKOUT_URL', 'DASHBOARD_URL'] as const;
 /** Name of a setting that lets other machines reach the service. */
 export type ExposingSetting = 'HOST' | (typeof EXPOSING_URLS)[number] | 'TRUSTED_PROXIES';
 
@@ -190,6 +201,7 @@ function configOf(values: Values, providers: readonly ProviderInstance[]) {
     shutdownDelayMs: values.SHUTDOWN_DELAY * 1000,
     shutdownTimeoutMs: values.SHUTDOWN_TIMEOUT * 1000,
     limits: limitsOf(values),
+    dashboard: dashboardOf(values),
     telemetry: telemetryOf(values),
     logLevel: values.LOG_LEVEL as string,
   };
@@ -203,7 +215,9 @@ function webhookTargets(allowPrivate: boolean | undefined, isExposed: boolean): 
 /** The setting that exposes the service. A service on a loopback address is exposed if a proxy on this machine serves its URLs. */
 function exposingSetting(values: Values): ExposingSetting | undefined {
   if (!isLoopbackHost(values.HOST)) return 'HOST';
-  const named = EXPOSING_URLS.find((name) => values[name] !== undefined && !isLoopbackHost(hostOf(values[name])));
+  // A dashboard with a listener of its own does not expose the listener of the API.
+  const urls = values.DASHBOARD_PORT === undefined ? EXPOSING_URLS : EXPOSING_URLS.slice(0, 2);
+  const named = urls.find((name) => values[name] !== undefined && !isLoopbackHost(hostOf(values[name])));
   return named ?? (values.TRUSTED_PROXIES.length > 0 ? 'TRUSTED_PROXIES' : undefined);
 }
 

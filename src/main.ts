@@ -61,11 +61,12 @@ async function database(): ReturnType<LocalCommands['database']> {
     import('./store/open.ts'),
     import('./runtime.ts'),
   ]);
-  const { database: settings, encryptionKeys: configured } = readConfig(process.env);
+  const { database: settings, encryptionKeys: configured, dashboard } = readConfig(process.env);
   const randomBytes = createRandomBytes();
   const tell = (fields: object, message: string) => void process.stderr.write(`${message} ${JSON.stringify(fields)}\n`);
   return {
     name: store.describeDatabase(settings),
+    dashboardUrl: dashboard.url,
     examine: () => store.examineDatabase(settings),
     migrate: () => store.migrateDatabase(settings, { info: tell, warn: tell }),
     open: () =>

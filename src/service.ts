@@ -20,6 +20,7 @@ import { checkSecrets } from './operations/webhook-endpoints/endpoint-secrets.ts
 import type { Clock } from './runtime.ts';
 import { prepareAccess, warnOfNoKey, warnOfRoutes } from './service/start-checks.ts';
 import { hostInUrl, knownHosts, listenAt, reservePort, urlsOf } from './service/addresses.ts';
+import { listenForDashboard, sharedDashboard } from './service/dashboard-listener.ts';
 import { PARTS } from './service/parts.ts';
 import { type Telemetry, createTelemetry } from './service/open-telemetry.ts';
 import { connectProviders, instancesOf } from './service/connect-providers.ts';
@@ -59,6 +60,8 @@ export interface Service {
   url: string;
   /** URL of the metrics port without a trailing slash; undefined without metrics. */
   metricsUrl: string | undefined;
+  /** URL of the dashboard's own listener; undefined if it shares the service's. */
+  dashboardUrl: string | undefined;
   deps: Deps;
   /** Runs every worker until no due work is left. */
   runDue(): Promise<void>;
@@ -109,6 +112,7 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
     isReady: () => ready,
     demo: config.demo,
     gate: createGate({ store, now, realNow, log }),
+    dashboard: sharedDashboard(config),
     randomBytes,
     newRequestId: createRequestIds(randomBytes),
     limits: config.limits,
@@ -120,8 +124,7 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
   await prepare(deps, config);
   const workers = workersOf(deps, simulator.worker, createDeliveryWorker(deps, random));
   const app = await createApp(deps, [...PARTS, simulator.part]);
-  const observed = await telemetry.open(deps);
-  begun.defer(() => observed.close());
+  const { observed, dashboard, addresses } = await openFurtherListeners(deps, config, { telemetry, begun });
   const isOpen = await deps.gate.isOpen();
   // Listens last, so that the start cannot fail after the service has accepted a request.
   await listenAt(app, address);
@@ -132,15 +135,28 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
   let ending: Promise<void> | undefined;
   return {
     url: localUrl,
-    metricsUrl: observed.metricsUrl,
+    ...addresses,
     deps,
     runDue: () => runDue(workers),
     async stop(delayMs = 0) {
       ready = false;
       if (delayMs > 0) await setTimeout(delayMs);
-      return (ending ??= stopAll({ app, workers, observed, store }));
+      return (ending ??= stopAll({ app, dashboard, workers, observed, store }));
     },
   };
+}
+
+/** Opens the listeners of the metrics and of the dashboard, if they have their own. */
+async function openFurtherListeners(
+  deps: AppDeps,
+  config: Config,
+  { telemetry, begun }: Pick<Opening, 'telemetry' | 'begun'>,
+) {
+  const observed = await telemetry.open(deps);
+  begun.defer(() => observed.close());
+  const dashboard = await listenForDashboard(deps, config);
+  begun.defer(() => dashboard.close());
+  return { observed, dashboard, addresses: { metricsUrl: observed.metricsUrl, dashboardUrl: dashboard.url } };
 }
 
 function sessionSettings({ merchantName, reportingZone, sessionTtlMs, redirectSchemes, allowUnauthenticated }: Config) {

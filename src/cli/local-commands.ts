@@ -29,6 +29,8 @@ export interface LocalProvider {
 interface LocalDatabase {
   /** Location of the database, without credentials. */
   name: string;
+  /** Public URL of the dashboard, for the links of invitations. */
+  dashboardUrl: string;
   /** Opens the database read-only. */
   examine(): Promise<ExaminedDatabase>;
   /** Applies the missing migrations and returns them, oldest first. */

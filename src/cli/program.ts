@@ -26,6 +26,7 @@ import { ledgerCommand } from './ledger-commands.ts';
 import { listenCommand } from './listen/listen-command.ts';
 import { type LocalCommands, doctorCommand, migrateCommand, serveCommand } from './local-commands.ts';
 import { mcpCommand } from './mcp-command.ts';
+import { operatorsCommand } from './operator-commands.ts';
 import { customers, discrepancies, invoices, payments, refunds, sessions } from './payment-commands.ts';
 import { providersCommand } from './providers-command.ts';
 import { resourceCommand } from './resource-command.ts';
@@ -74,6 +75,7 @@ export function createProgram(context: CommandContext, local: LocalCommands): Co
       doctorCommand(context, local),
       keysCommand(context, local),
       auditCommand(context),
+      operatorsCommand(context, local),
       verifyPageCommand(context),
     ]),
     ...inGroup('Payments:', [

@@ -1,3 +1,4 @@
+import cookie from '@fastify/cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { ENVIRONMENTS, type Environment } from '../domain/route.ts';
@@ -8,38 +9,65 @@ import { acceptForms, formOf, pageHeaders, seeOther } from '../html/html-page.ts
 import { withAudit } from '../operations/access/audit.ts';
 import { restrictStore } from '../operations/access/restrict-store.ts';
 import { dashboardErrorPage } from './error-page.ts';
-import { isFormToken, newFormToken } from './login/form-token.ts';
-import { type FindVisitor, createVisitors } from './login/visitors.ts';
 import { auditPage } from './pages/audit-page.ts';
 import { overviewPage } from './pages/overview-page.ts';
 import { paymentActions } from './pages/payment-actions.ts';
 import { paymentPage } from './pages/payment-page.ts';
 import { refundPage } from './pages/refund-page.ts';
+import { createLogins } from '../operations/access/operator-sessions.ts';
+import { newFormToken } from './login/form-token.ts';
+import { joinPages } from './login/join-pages.ts';
+import { type LoginParts, loginPages } from './login/login-pages.ts';
+import { PASSKEY_ASSETS } from './login/passkey-form.ts';
+import { hostNamesOf } from './login/session-cookie.ts';
+import { type Visitors, assertForm, createVisitors } from './login/visitors.ts';
+import { operatorsPage } from './pages/operators-page.ts';
+import { rolesPage } from './pages/roles-page.ts';
+import { securityPage } from './pages/security-page.ts';
 import { DASHBOARD_ASSETS, renderVisit } from './shell.ts';
 import type { Answer, DashboardDeps, PageRoutes, Visit, VisitHandler } from './visit.ts';
 
 /** The pages of an environment. */
-const PAGES: readonly ((routes: PageRoutes) => void)[] = [
+const PAGES: readonly ((routes: PageRoutes, parts: LoginParts) => void)[] = [
   overviewPage,
   paymentPage,
   paymentActions,
   refundPage,
   auditPage,
+  operatorsPage,
+  rolesPage,
+  securityPage,
 ];
 
 /** The operators' pages. They work without JavaScript, and no GET changes anything. */
 export function dashboardPages(app: FastifyInstance, deps: DashboardDeps, pages = PAGES): void {
-  serveAssets(app, DASHBOARD_ASSETS);
+  const { dashboard: settings } = deps;
+  if (!settings) return;
+  serveAssets(app, [...DASHBOARD_ASSETS, ...PASSKEY_ASSETS]);
   app.register(async (scope) => {
-    acceptForms(scope, Object.values(deps.urls));
     scope.decorate('errorPage', dashboardErrorPage);
-    scope.get('/dashboard', (_request, reply) => seeOther(reply, `/dashboard/${firstEnvironment(deps)}`));
-    const visits = createVisits(deps, createVisitors(deps));
+    const hostNames = hostNamesOf(settings);
+    scope.addHook('onRequest', (request, _reply, done) => done(hostNames.has(request.hostname) ? undefined : noPage()));
+    await scope.register(cookie);
+    acceptForms(scope, [settings.url, ...Object.values(deps.urls)]);
+    const logins = createLogins(deps);
+    const visitors = createVisitors(deps, settings, logins);
+    const access = { ...deps, logins, needsSecondFactor: settings.isExposed };
+    const parts = { settings, access, visitors };
+    scope.get('/dashboard', async (request, reply) => {
+      const allowed = await visitors.environments(request);
+      if (!allowed) return seeOther(reply, '/dashboard/login');
+      const first = firstEnvironment(deps);
+      return seeOther(reply, `/dashboard/${allowed.includes(first) ? first : (allowed[0] ?? first)}`);
+    });
+    loginPages(scope, parts);
+    joinPages(scope, parts);
+    const visits = createVisits(deps, visitors);
     const routes: PageRoutes = {
       get: (path, handler) => scope.get(`/dashboard/:environment${path}`, visits(handler)),
       post: (path, action, handler) => scope.post(`/dashboard/:environment${path}`, visits(handler, action)),
     };
-    for (const page of pages) page(routes);
+    for (const page of pages) page(routes, parts);
   });
 }
 
@@ -49,30 +77,29 @@ function firstEnvironment({ providers }: DashboardDeps): Environment {
 }
 
 /** Returns a function that makes the handler of a request from the handler of a visit. */
-function createVisits(deps: DashboardDeps, findVisitor: FindVisitor) {
+function createVisits(deps: DashboardDeps, visitors: Visitors) {
   const byEnvironment = new Map(
     ENVIRONMENTS.map((environment) => [environment, { ...deps, store: restrictStore(deps.store, environment) }]),
   );
   return (handler: VisitHandler, action?: string) =>
     async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       const environment = ENVIRONMENTS.find((one) => one === param(request, 'environment'));
-      if (!environment) throw new GatewayError('not_found', 'There is no such page.');
-      const visitor = await findVisitor(request, environment);
+      if (!environment) throw noPage();
+      const visitor = await visitors.find(request, reply, environment);
       if (!visitor) return seeOther(reply, `/dashboard/login?${new URLSearchParams({ next: request.url }).toString()}`);
-      const form = formOf(request);
-      if (request.method === 'POST' && !isFormToken(form.get('token'), visitor.formSecret)) throw staleForm();
+      if (request.method === 'POST') assertForm(request, visitor.formSecret);
       const visit: Visit = {
         request,
         reply,
         deps: { ...byEnvironment.get(environment)!, caller: visitor.principal },
         async depsOf(other) {
-          const there = visitor.environments.includes(other) ? await findVisitor(request, other) : undefined;
+          const there = visitor.environments.includes(other) ? await visitors.find(request, reply, other) : undefined;
           return there && { ...byEnvironment.get(other)!, caller: there.principal };
         },
         visitor,
         environment,
         query: new URLSearchParams(request.url.split('?')[1]),
-        form,
+        form: formOf(request),
         here: request.url,
         param: (name) => param(request, name),
         path: (page) => `/dashboard/${environment}${page === '' ? '' : `/${page}`}`,
@@ -102,8 +129,6 @@ function param(request: FastifyRequest, name: string): string {
   return (request.params as Record<string, string>)[name]!;
 }
 
-function staleForm(): GatewayError {
-  return new GatewayError('forbidden', 'This form belongs to another session or is no longer valid.', {
-    suggestion: 'Open the page again, and send the form again. Nothing was changed.',
-  });
+function noPage(): GatewayError {
+  return new GatewayError('not_found', 'There is no such page.');
 }

@@ -1,6 +1,8 @@
-import type { ErrorCode } from '../domain/gateway-error.ts';
+import type { FastifyRequest } from 'fastify';
+import type { ErrorCode, GatewayError } from '../domain/gateway-error.ts';
 import { html } from '../html/html.ts';
 import type { ErrorPage } from '../html/html-page.ts';
+import { StepUpRefusal } from '../operations/access/caller.ts';
 import { renderPlain } from './shell.ts';
 
 const TITLES: Partial<Record<ErrorCode, string>> = {
@@ -14,11 +16,24 @@ const TITLES: Partial<Record<ErrorCode, string>> = {
 };
 
 /** The page of a failed request: the error, and the next step. */
-export const dashboardErrorPage: ErrorPage = ({ code, message, details: { suggestion } }, request) =>
-  renderPlain({
+export const dashboardErrorPage: ErrorPage = (refusal, request) => {
+  const { code, message, details } = refusal;
+  const [address, name] = nextStep(refusal, request);
+  return renderPlain({
     title: TITLES[code] ?? 'The request was rejected',
     main: html`<p class="lead">${message}</p>
-      ${suggestion !== undefined && html`<p>${suggestion}</p>`}
-      <p><a class="button" href="/dashboard">Go to the dashboard</a></p>
+      ${details.suggestion !== undefined && html`<p>${details.suggestion}</p>`}
+      <p><a class="button" href="${address}">${name}</a></p>
       <p class="small">Reference: <code>${request.id}</code></p>`,
   });
+};
+
+function nextStep(refusal: GatewayError, { method, url }: FastifyRequest): [address: string, name: string] {
+  if (refusal instanceof StepUpRefusal) {
+    const next = method === 'GET' ? url : '/dashboard';
+    return [`/dashboard/confirm?${new URLSearchParams({ next }).toString()}`, 'Confirm that it is you'];
+  }
+  return url.startsWith('/dashboard/login')
+    ? ['/dashboard/login', 'Back to the login']
+    : ['/dashboard', 'Go to the dashboard'];
+}

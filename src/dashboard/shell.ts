@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { type Permission, can } from '../domain/permission.ts';
 import type { Environment } from '../domain/route.ts';
 import { loadScript, loadStyle } from '../html/assets.ts';
 import { renderFrame } from '../html/frame.ts';
@@ -12,12 +13,15 @@ const SCRIPT = loadScript(new URL('./assets/dashboard.js', import.meta.url));
 const MORPH = loadScript(pathToFileURL(createRequire(import.meta.url).resolve('idiomorph/dist/idiomorph.min.js')));
 export const DASHBOARD_ASSETS = [STYLE, SCRIPT, MORPH];
 
-/** Entries of the navigation: the address within the environment, and the name. */
-const PAGES = [
+/** Entries of the navigation: the address within the environment, the name, and the permission that the page needs, if any. */
+const PAGES: readonly (readonly [page: string, name: string, permission?: Permission])[] = [
   ['', 'Overview'],
   ['payments', 'Payments'],
   ['audit', 'Audit'],
-] as const;
+  ['operators', 'Operators', 'operator.change'],
+  ['roles', 'Roles'],
+  ['security', 'My security'],
+];
 
 const MODES: Record<Environment, { name: string; hint: string }> = {
   sandbox: { name: 'Test mode', hint: 'no real money moves' },
@@ -25,7 +29,7 @@ const MODES: Record<Environment, { name: string; hint: string }> = {
 };
 
 /** A page of an environment: the band with the mode and the search box, the navigation and the content. */
-export function renderVisit(visit: Visit, { title, main, isLive = false }: DashboardPage): Html {
+export function renderVisit(visit: Visit, { title, main, head, isLive = false }: DashboardPage): Html {
   const { environment, deps } = visit;
   const mode = MODES[environment];
   return renderFrame({
@@ -33,14 +37,15 @@ export function renderVisit(visit: Visit, { title, main, isLive = false }: Dashb
     style: STYLE,
     head: html`<meta name="robots" content="noindex" />
       <script src="${MORPH.path}" integrity="${MORPH.integrity}" defer></script>
-      <script type="module" src="${SCRIPT.path}" integrity="${SCRIPT.integrity}"></script>`,
+      <script type="module" src="${SCRIPT.path}" integrity="${SCRIPT.integrity}"></script>
+      ${head}`,
     body: html`<a class="skip" href="#main">Skip to the content</a>
       <header class="band ${environment}">
         <a class="brand" href="${visit.path('')}"><bdi>${deps.merchantName}</bdi></a>
         <p class="mode"><strong>${mode.name}</strong> <span>${mode.hint}</span> ${renderSwitch(visit)}</p>
         ${renderSearch(visit)} ${renderPrincipal(visit)}
       </header>
-      <nav class="pages" aria-label="Pages">${PAGES.map(([page, name]) => renderLink(visit, page, name))}</nav>
+      <nav class="pages" aria-label="Pages">${pagesOf(visit).map(([page, name]) => renderLink(visit, page, name))}</nav>
       <main id="main" tabindex="-1" ${isLive && html`data-live`}>
         <h1>${title}</h1>
         ${main}
@@ -77,11 +82,19 @@ function renderSearch({ path, query }: Visit): Html {
   </form>`;
 }
 
-function renderPrincipal({ visitor: { principal } }: Visit): Html {
-  if (principal.kind !== 'machine') return html`<p class="principal">${principal.name}</p>`;
+function renderPrincipal({ visitor: { principal }, formToken }: Visit): Html {
+  if (principal.kind !== 'machine') {
+    return html`<form class="principal" method="post" action="/dashboard/logout">
+      ${formToken} <span>${principal.name}</span> <button class="small-button">Log out</button>
+    </form>`;
+  }
   return html`<p class="principal">
     Open to everybody on this machine. <code>tillway operators invite</code> ends that.
   </p>`;
+}
+
+function pagesOf({ visitor: { principal } }: Visit) {
+  return PAGES.filter(([, , permission]) => permission === undefined || can(principal, permission));
 }
 
 function renderLink({ path, here }: Visit, page: string, name: string): Html {

@@ -6,9 +6,21 @@ import type { Html } from '../html/html.ts';
 import type { Gate } from '../operations/access/key-gate.ts';
 import type { Deps } from '../operations/deps.ts';
 
+/** Settings of the dashboard. */
+export interface DashboardSettings {
+  /** Public URL; on any other host name the dashboard is not found. */
+  url: string;
+  /** True if other machines can reach it: it is then never open, and passwords need a second factor. */
+  isExposed: boolean;
+  /** True if API keys open it also after the first operator has joined. */
+  keys: boolean;
+}
+
 /** Dependencies of the dashboard. */
 export interface DashboardDeps extends Deps {
   gate: Gate;
+  /** Undefined if this app has no dashboard. */
+  dashboard: DashboardSettings | undefined;
   /** Cryptographically secure random bytes. */
   randomBytes: RandomBytes;
   /** True if ALLOW_UNAUTHENTICATED is on. */
@@ -22,6 +34,8 @@ export interface Visitor {
   formSecret: string;
   /** Environments in which the visitor has a role. */
   environments: readonly Environment[];
+  /** Id of the session; undefined in the open service. */
+  loginId: string | undefined;
 }
 
 /** One request of a visitor for a page of an environment. */
@@ -50,6 +64,8 @@ export interface Visit {
 export interface DashboardPage {
   title: string;
   main: Html;
+  /** Further elements of the head, such as scripts. */
+  head?: Html;
   /** HTTP status; 200 by default. */
   status?: number;
   /** True if the script keeps the page current. */

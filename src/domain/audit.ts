@@ -7,10 +7,20 @@ export const AUDIT_OUTCOMES = ['done', 'refused'] as const;
 
 /** Facts that an entry may have. None is free text, which could contain personal data or a secret. Amounts are in cents. */
 export type AuditDetail =
-  'amount' | 'reason' | 'status' | 'resolution' | 'scope' | 'version' | 'paymentId' | 'refundId' | 'endpointId';
+  | 'amount'
+  | 'reason'
+  | 'status'
+  | 'resolution'
+  | 'scope'
+  | 'version'
+  | 'paymentId'
+  | 'refundId'
+  | 'endpointId'
+  | 'sandboxRole'
+  | 'productionRole';
 
 const SUBJECTS =
-  'chk session, pay payment, ref refund, cus customer, dis discrepancy, dlv delivery, rcv recovery, whe endpoint, key key';
+  'chk session, pay payment, ref refund, cus customer, dis discrepancy, dlv delivery, rcv recovery, whe endpoint, key key, opr operator';
 const KINDS = new Map(SUBJECTS.split(', ').map((each) => each.split(' ') as [prefix: string, kind: string]));
 
 /** Kind of the record with this id; null for other text, which an entry must not repeat. */

@@ -8,6 +8,7 @@ import {
 } from 'fastify';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { RandomBytes } from '../domain/id.ts';
+import type { DashboardSettings } from '../dashboard/visit.ts';
 import type { Gate } from '../operations/access/key-gate.ts';
 import type { Deps } from '../operations/deps.ts';
 import type { Clock } from '../runtime.ts';
@@ -34,6 +35,8 @@ export interface AppDeps extends Deps {
   /** True if the front page offers a test checkout; `while_open`: only while the service has no API key. */
   demo: boolean | 'while_open';
   gate: Gate;
+  /** Undefined if this app has no dashboard. */
+  dashboard: DashboardSettings | undefined;
   /** Cryptographically secure random bytes. */
   randomBytes: RandomBytes;
   /** True if ALLOW_UNAUTHENTICATED is on. */

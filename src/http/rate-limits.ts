@@ -35,6 +35,10 @@ interface LimitDeps {
 export const CALLS_PER_SECOND = { production: 100, sandbox: 25 } as const;
 /** Started payments per minute and session. */
 export const PAYMENTS_PER_SESSION = 10;
+/** Tries to log in to the dashboard, per minute and address. */
+const LOGINS = 10;
+/** Requests for pages of the dashboard, per minute and session. */
+const VISITS = 600;
 /** Ratio of the limit of status requests, which open checkout pages send, to the limit of page requests. */
 export const STATUS_POLLS_PER_PAGE = 10;
 
@@ -43,12 +47,12 @@ const MINUTE_MS = 60_000;
 // Maximum number of keys (addresses, API keys, sessions) per limit, which bounds its memory to about 10 MB.
 const PLACES = 50_000;
 
-/** Kind of a counted request: `call` is an API call, `look` a status request, `forged` a callback that failed verification. */
-type Kind = 'page' | 'look' | 'payment' | 'call' | 'forged';
+/** Kind of a counted request: `call` is an API call, `look` a status request, `forged` a callback that failed verification, `login` a try to log in, `visit` a request of a person who has logged in. */
+type Kind = 'page' | 'look' | 'payment' | 'call' | 'forged' | 'login' | 'visit';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Counts a request; throws GatewayError `rate_limited` above the limit of its kind. `caller` is the API key of the request. */
+    /** Counts a request; throws GatewayError `rate_limited` above the limit of its kind. `caller` is the API key or the session of the request. */
     limit(
       kind: Kind,
       request: FastifyRequest,
@@ -100,6 +104,8 @@ export async function limitRates(app: FastifyInstance, deps: LimitDeps): Promise
       ...limit('payments-by-session', limits.payments && PAYMENTS_PER_SESSION, sessionOf),
     ],
     forged: limit('forged-callbacks', limits.callbacks),
+    login: [...pages, ...limit('logins', LOGINS)],
+    visit: limit('visits', VISITS, callerOf),
   };
   const take: FastifyInstance['limit'] = async (kind, request, reply, caller) => {
     const isRead = request.method === 'GET' || request.method === 'HEAD';
@@ -137,6 +143,8 @@ function append(reply: FastifyReply, name: string, item: string): void {
   reply.header(name, before === undefined ? item : `${String(before)}, ${item}`);
 }
 
+const LOGIN_PATHS = new Set(['/dashboard/login', '/dashboard/join', '/dashboard/confirm']);
+
 /** Kind of a request that is counted before it is handled; undefined if the request is counted later or not at all. */
 function kindOf({ routeOptions: { url = '' }, method }: FastifyRequest): Kind | undefined {
   if (url === '/healthz' || url === '/readyz' || url.startsWith('/simulator/api/')) return undefined;
@@ -145,6 +153,7 @@ function kindOf({ routeOptions: { url = '' }, method }: FastifyRequest): Kind | 
   // API calls are counted after authentication, and callbacks only if their signature is invalid.
   if (url === '/mcp' || url.startsWith('/api/')) return undefined;
   if (url === '/checkout/:id/status') return 'look';
+  if (method === 'POST' && LOGIN_PATHS.has(url)) return 'login';
   return url === '/checkout/:id/pay' && method === 'POST' ? 'payment' : 'page';
 }
 

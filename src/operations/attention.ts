@@ -57,7 +57,6 @@ export function needsAttention(facts: AttentionFacts): AttentionItem[] {
       return only(count > 0, `${text}: ${count < 1000 ? count : '1,000 or more'}.`, since, here(command));
     }),
     unusedKeys(facts, here('keys list')),
-    // Admins without a second factor come here, once operators exist.
   ].flat();
 }
 

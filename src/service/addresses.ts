@@ -12,7 +12,7 @@ interface ListenAddress {
 
 /** Host names that a service on a loopback address accepts. */
 export function knownHosts(config: Config, localUrl: string): ReadonlySet<string> {
-  const urls = [localUrl, config.baseUrl, config.checkoutUrl].filter((url) => url !== undefined);
+  const urls = [localUrl, config.baseUrl, config.checkoutUrl, config.dashboard.url].filter((url) => url !== undefined);
   return new Set(['localhost', '127.0.0.1', '[::1]', ...urls.map((url) => new URL(url).hostname)]);
 }
 

@@ -7,6 +7,7 @@ const UNEXPOSED: Record<ExposingSetting, string> = {
   HOST: 'must be a loopback address',
   BASE_URL: 'must have a loopback address',
   CHECKOUT_URL: 'must have a loopback address',
+  DASHBOARD_URL: 'must have a loopback address',
   TRUSTED_PROXIES: 'must be unset',
 };
 
@@ -21,7 +22,9 @@ export async function prepareAccess(deps: Pick<Deps, 'store' | 'now' | 'log'>, c
     );
   }
   const { exposedBy } = config;
-  if (exposedBy !== undefined && !config.allowUnauthenticated && known !== 'active') {
+  // The API requires a key once an operator has joined.
+  const isOpen = known !== 'active' && !(await deps.store.hasOperators());
+  if (exposedBy !== undefined && !config.allowUnauthenticated && isOpen) {
     throw new Error(
       `${exposedBy} ${UNEXPOSED[exposedBy]} while there is no active API key: create one with "tillway keys create", set BOOTSTRAP_API_KEYS, or set ALLOW_UNAUTHENTICATED=true to open the API to every client`,
     );

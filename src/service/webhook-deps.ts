@@ -47,6 +47,7 @@ export function loadEncryptionKeys({ database, configured, randomBytes, log }: K
 
   return {
     known,
+    canSeal: () => file !== undefined || known().length > 0,
     forSealing() {
       const [first] = known();
       if (first) return first;

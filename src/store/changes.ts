@@ -7,6 +7,7 @@ import { discrepancyWrites } from './tables/discrepancies-table.ts';
 import { personalDataWrites } from './tables/erasure-table.ts';
 import { feedWrites } from './tables/feed-table.ts';
 import { ledgerWrites } from './tables/ledger-table.ts';
+import { operatorWrites } from './tables/operators-table.ts';
 import { paymentWrites } from './tables/payments-table.ts';
 import { providerWrites } from './tables/provider-tables.ts';
 import { recoveryWrites } from './tables/recoveries-table.ts';
@@ -28,6 +29,7 @@ const WRITES = {
   ...endpointWrites,
   ...feedWrites,
   ...ledgerWrites,
+  ...operatorWrites,
   ...paymentWrites,
   ...personalDataWrites,
   ...providerWrites,

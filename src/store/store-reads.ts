@@ -14,6 +14,7 @@ import {
 import { createPersonalDataReads } from './tables/erasure-table.ts';
 import { createFeedReads } from './tables/feed-table.ts';
 import { createLedgerReads } from './tables/ledger-table.ts';
+import { createOperatorReads } from './tables/operators-table.ts';
 import {
   INVOICES,
   PAYMENTS,
@@ -46,6 +47,7 @@ export function createReads(select: Select, selectEach: SelectEach) {
     ...createFeedReads(select),
     ...createLedgerReads(select, selectEach),
     ...createMonitoringReads(selectEach),
+    ...createOperatorReads(select),
     ...createPaymentReads(select),
     ...createPersonalDataReads(select, selectEach),
     ...createProviderReads(select),

@@ -7,8 +7,10 @@ export type Conflict =
   /** The idempotency key is taken, or the customer is not active or has another email address. */
   | 'session_refused'
   | 'key_revoked'
-  /** The API key is revoked, or the amount exceeds one of its spend limits. */
+  /** The API key is revoked or the operator disabled, or the amount exceeds one of their limits. */
   | 'spend_limit'
+  /** The last production admin would lose the role. */
+  | 'last_admin'
   /** Another refund has the idempotency key. */
   | 'refund_exists'
   | 'duplicate_message'

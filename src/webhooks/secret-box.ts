@@ -6,6 +6,7 @@ import { createCipheriv, createDecipheriv } from 'node:crypto';
 export interface EncryptionKeys {
   /** The current keys. The first key encrypts, and every key can decrypt. */
   known(): readonly Uint8Array[];
+  canSeal(): boolean;
   /** The key that encrypts new secrets, created if possible. Throws if there is none. */
   forSealing(): Uint8Array;
 }
@@ -20,6 +21,12 @@ export interface SecretBox {
   open(sealed: SealedSecret): string | undefined;
   /** The secret encrypted with the first key; undefined if it is encrypted with that key already, or if no key decrypts it. */
   resealed(sealed: SealedSecret): string | undefined;
+  /** True if there is a key to encrypt with, or one can be created. */
+  canSeal(): boolean;
+  /** Another secret text, sealed for `context`. Throws without a key to encrypt with. */
+  seal(text: string, context: string): string;
+  /** The text that was sealed for `context`; undefined if no key decrypts it. */
+  unseal(sealed: string, context: string): string | undefined;
 }
 
 const SECRET_BYTES = 32;
@@ -31,19 +38,23 @@ export function createSecretBox(keys: EncryptionKeys, randomBytes: RandomBytes):
       const secret = `whsec_${Buffer.from(randomBytes(SECRET_BYTES)).toString('base64')}`;
       return { secret, sealed: sealText(secret, key, contextOf(place), randomBytes) };
     },
-    open: (sealed) => openWithAny(keys.known(), sealed),
+    open: (sealed) => openWithAny(keys.known(), sealed.sealed, contextOf(sealed)),
+    canSeal: keys.canSeal,
+    seal: (text, context) => sealText(text, keys.forSealing(), context, randomBytes),
+    unseal: (sealed, context) => openWithAny(keys.known(), sealed, context),
     resealed(sealed) {
       const [first, ...others] = keys.known();
-      if (!first || openWithAny([first], sealed) !== undefined) return undefined;
-      const secret = openWithAny(others, sealed);
-      return secret === undefined ? undefined : sealText(secret, first, contextOf(sealed), randomBytes);
+      const context = contextOf(sealed);
+      if (!first || openWithAny([first], sealed.sealed, context) !== undefined) return undefined;
+      const secret = openWithAny(others, sealed.sealed, context);
+      return secret === undefined ? undefined : sealText(secret, first, context, randomBytes);
     },
   };
 }
 
-function openWithAny(keys: readonly Uint8Array[], sealed: SealedSecret): string | undefined {
+function openWithAny(keys: readonly Uint8Array[], sealed: string, context: string): string | undefined {
   for (const key of keys) {
-    const secret = openSealed(sealed.sealed, key, contextOf(sealed));
+    const secret = openSealed(sealed, key, context);
     if (secret !== undefined) return secret;
   }
   return undefined;

@@ -409,6 +409,7 @@ describe('tillway migrate and tillway doctor', () => {
     database: () =>
       Promise.resolve({
         name: 'sqlite:x.db',
+        dashboardUrl: 'http://localhost:3000',
         examine: () => Promise.reject(new Error('it is gone')),
         migrate: () => Promise.resolve([]),
         open: () => Promise.reject(new Error('it is gone')),
@@ -450,6 +451,7 @@ describe('tillway migrate and tillway doctor', () => {
 
   const examined = (violations: readonly string[]) =>
     database({
+      dashboardUrl: 'http://localhost:3000',
       examine: () =>
         Promise.resolve({
           violations: () => Promise.resolve(violations),

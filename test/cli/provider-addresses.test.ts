@@ -51,6 +51,7 @@ async function run(line: string, changed: Record<string, string> = {}) {
     providers: async () => localProviders(config, { now: Date.now, log }),
     database: async () => ({
       name: 'the database',
+      dashboardUrl: 'http://localhost:3000',
       examine: () => examineDatabase(settings),
       migrate: () => migrateDatabase(settings, log),
       open: () => openStore(settings, opening),

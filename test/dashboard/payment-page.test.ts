@@ -163,7 +163,7 @@ async function visitAs(role: Role, deps: Deps, method: 'get' | 'post', path: str
   const principal = { ...machinePrincipal('sandbox'), kind: 'operator' as const, name: 'ada@example.com', role };
   const visit: Partial<Visit> = {
     deps: { ...deps, store: restrictStore(deps.store, 'sandbox'), caller: principal } as DashboardDeps,
-    visitor: { principal, formSecret: 's', environments: ['sandbox'] },
+    visitor: { principal, formSecret: 's', loginId: undefined, environments: ['sandbox'] },
     environment: 'sandbox',
     query: new URLSearchParams(),
     form: new URLSearchParams(form),

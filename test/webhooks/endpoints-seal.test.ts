@@ -66,7 +66,7 @@ test('opening a text that was not sealed returns undefined', () => {
 });
 
 function boxOf(...keys: Uint8Array[]) {
-  return createSecretBox({ known: () => keys, forSealing: () => keys[0]! }, randomBytes);
+  return createSecretBox({ known: () => keys, canSeal: () => true, forSealing: () => keys[0]! }, randomBytes);
 }
 
 test('a new secret is whsec_ and the base64 of 32 bytes, and is decrypted only for its endpoint and environment', () => {

@@ -1,18 +1,88 @@
-import type { FastifyRequest } from 'fastify';
-import { machinePrincipal } from '../../domain/principal.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError } from '../../domain/gateway-error.ts';
+import { type Principal, machinePrincipal, principalOfKey } from '../../domain/principal.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
-import type { DashboardDeps, Visitor } from '../visit.ts';
+import { formOf } from '../../html/html-page.ts';
+import type { Login, Logins } from '../../operations/access/operator-sessions.ts';
+import type { DashboardDeps, DashboardSettings, Visitor } from '../visit.ts';
+import { isFormToken } from './form-token.ts';
+import { tokenOf } from './session-cookie.ts';
 
 const SECRET_BYTES = 32;
 
-/** Finds the visitor of a request in an environment; undefined if the person must log in first. */
-export type FindVisitor = (request: FastifyRequest, environment: Environment) => Promise<Visitor | undefined>;
+/** Finds the people in front of the browsers. */
+export interface Visitors {
+  /** The visitor in an environment; undefined if the person must log in first. Throws GatewayError `forbidden` without a role there. */
+  find(request: FastifyRequest, reply: FastifyReply, environment: Environment): Promise<Visitor | undefined>;
+  /** The login of a request; undefined in the open service, and for a person who must log in. */
+  login(request: FastifyRequest): Promise<Login | undefined>;
+  /** Environments in which the person of a request has a role; undefined if the person must log in first. */
+  environments(request: FastifyRequest): Promise<readonly Environment[] | undefined>;
+  /** True if the service has neither keys nor operators and only this machine reaches it: nobody needs to log in. */
+  isOpen(): Promise<boolean>;
+  /** True if API keys log in. */
+  acceptsKeys(): Promise<boolean>;
+}
 
-/** While the service has no API key, everybody on this machine is the visitor, as for the API. */
-export function createVisitors({ gate, randomBytes }: DashboardDeps): FindVisitor {
-  const formSecret = Buffer.from(randomBytes(SECRET_BYTES)).toString('base64url');
-  return async (_request, environment) => {
-    if (!(await gate.isOpen())) return undefined;
-    return { principal: machinePrincipal(environment), formSecret, environments: ENVIRONMENTS };
+export function createVisitors(deps: DashboardDeps, settings: DashboardSettings, logins: Logins): Visitors {
+  const { gate, randomBytes } = deps;
+  const machineSecret = Buffer.from(randomBytes(SECRET_BYTES)).toString('base64url');
+  const isOpen = async () => !settings.isExposed && (await gate.isOpen());
+  const acceptsKeys = async () => settings.keys || !(await gate.hasOperators());
+
+  async function login(request: FastifyRequest): Promise<Login | undefined> {
+    const token = tokenOf(settings, request);
+    // The script that keeps a page current sends requests, too, but they are no activity of a person.
+    const isActive = request.headers['sec-fetch-dest'] !== 'empty';
+    const found = token === undefined ? undefined : await logins.find(token, isActive);
+    return found?.operator || (found && (await acceptsKeys())) ? found : undefined;
+  }
+
+  return {
+    login,
+    isOpen,
+    acceptsKeys,
+    async find(request, reply, environment) {
+      const found = await login(request);
+      if (found) {
+        const { id } = found.session;
+        await request.server.limit('visit', request, reply, { id, environment });
+        const visited = { environments: rolesIn(found), loginId: id, formSecret: tokenOf(settings, request)! };
+        return { ...visited, principal: principalOf(found, environment) };
+      }
+      if (!(await isOpen())) return undefined;
+      const principal = machinePrincipal(environment);
+      return { principal, formSecret: machineSecret, environments: ENVIRONMENTS, loginId: undefined };
+    },
+    async environments(request) {
+      const found = await login(request);
+      return found ? rolesIn(found) : (await isOpen()) ? ENVIRONMENTS : undefined;
+    },
   };
+}
+
+/** Throws GatewayError `forbidden` for a form without a token of this session. */
+export function assertForm(request: FastifyRequest, formSecret: string | undefined): void {
+  if (formSecret !== undefined && isFormToken(formOf(request).get('token'), formSecret)) return;
+  throw new GatewayError('forbidden', 'This form belongs to another session or is no longer valid.', {
+    suggestion: 'Open the page again, and send the form again. Nothing was changed.',
+  });
+}
+
+function rolesIn({ operator, key }: Login): readonly Environment[] {
+  return ENVIRONMENTS.filter((environment) =>
+    operator ? operator.roles[environment] !== null : key!.environment === environment,
+  );
+}
+
+function principalOf(login: Login, environment: Environment): Principal {
+  const { operator, key, session } = login;
+  if (!rolesIn(login).includes(environment)) {
+    throw new GatewayError('forbidden', `${operator?.email ?? key!.name} has no role in ${environment}.`, {
+      suggestion: 'Ask an admin for a role, or open the other environment.',
+    });
+  }
+  if (!operator) return principalOfKey(key!);
+  const { id, email: name, roles } = operator;
+  return { kind: 'operator', id, name, environment, role: roles[environment], key: null, provenAt: session.provenAt };
 }

@@ -25,6 +25,16 @@ function about<Name extends AuditDetail>(
  * changes without a reader accompany others, or are work of the service itself.
  */
 const READERS: Readers = {
+  // An operator has roles in both environments, and admins of production manage them.
+  operator_saved: ({ operator: { id, version, roles } }) =>
+    about(id, { environment: 'production', version, sandboxRole: roles.sandbox, productionRole: roles.production }, [
+      'version',
+      'sandboxRole',
+      'productionRole',
+    ]),
+  operator_sessions_ended: ({ operatorId }) => about(operatorId, { environment: 'production' }, []),
+  operator_session_created: ({ login: { keyId, operatorId } }) =>
+    about((keyId ?? operatorId)!, { environment: 'production' }, []),
   api_key_created: ({ key }) => about(key.id, key, ['scope']),
   api_key_revoked: ({ keyId, environment }) => about(keyId, { environment, status: 'revoked' }, ['status']),
   customer_erased: ({ customer }) => about(customer.id, customer, ['status']),

@@ -29,11 +29,16 @@ export function assertAllowed({ caller }: WithCaller, access: EndpointPermission
  * Throws GatewayError `forbidden` if the caller lacks the permission, and {@link StepUpRefusal} if an operator must prove a factor
  * again. Operations call it for every action that the roles of operators separate; the scope of an API key is checked before.
  */
-export function assertCan({ caller, realNow }: WithCaller & { realNow(): number }, permission: Permission): void {
+export function assertCan(deps: WithCaller & { realNow(): number }, permission: Permission): void {
+  const { caller } = deps;
   if (!caller) return;
   if (!can(caller, permission)) throw roleNeeded(caller, permission);
-  if (caller.kind !== 'operator' || !STEP_UP.has(permission)) return;
-  if (realNow() - (caller.provenAt ?? -Infinity) > STEP_UP_MS) throw new StepUpRefusal();
+  if (STEP_UP.has(permission)) assertFresh(deps);
+}
+
+/** Throws {@link StepUpRefusal} if an operator has not proved a factor within {@link STEP_UP_MS}. */
+export function assertFresh({ caller, realNow }: WithCaller & { realNow(): number }): void {
+  if (caller?.kind === 'operator' && realNow() - (caller.provenAt ?? -Infinity) > STEP_UP_MS) throw new StepUpRefusal();
 }
 
 /** A `forbidden` error because of the role, the scope or the environment of the caller, which the audit records. */
@@ -44,7 +49,7 @@ export class PermissionRefusal extends GatewayError {
 }
 
 /** A `forbidden` error for an action that an operator may do after proving a factor again. */
-class StepUpRefusal extends GatewayError {
+export class StepUpRefusal extends GatewayError {
   constructor() {
     super('forbidden', 'This action needs your passkey or password again.', {
       suggestion: 'Confirm that it is you; then repeat the action.',

@@ -4,14 +4,16 @@ import type { Deps } from '../deps.ts';
 
 /** The gate caches keys for one second, so other instances see a new or a revoked key within that time. */
 const CACHED_MS = 1000;
-const USE_NOTED_MS = 60_000;
+export const USE_NOTED_MS = 60_000;
 
 /** Authentication of requests by API keys. */
 export interface Gate {
   /** The key in the `Authorization` headers; undefined if none was sent and the service never had one. Throws {@link KeyRefusal}. */
   identify(headers: readonly string[]): Promise<ApiKey | undefined>;
-  /** True if the service never had an API key, so that requests need none. */
+  /** True if the service never had an API key nor an operator, so that requests need no key. */
   isOpen(): Promise<boolean>;
+  /** True once an operator has joined. */
+  hasOperators(): Promise<boolean>;
   /** Clears the cache after a change of a key on this instance. */
   forget(): void;
 }
@@ -23,18 +25,10 @@ export function createGate(deps: GateDeps): Gate {
   const { store, realNow } = deps;
   let cached = new Map<string, { key: ApiKey; at: number }>();
   const recordUse = createUseRecorder(deps);
-  let needsKeys = false;
-  let lookedAt = -Infinity;
-
-  async function isOpen(): Promise<boolean> {
-    // Rows of keys are never deleted.
-    if (needsKeys) return false;
-    if (isOver(lookedAt, realNow())) {
-      needsKeys = (await store.apiKeysKnown()) !== 'none';
-      lookedAt = realNow();
-    }
-    return !needsKeys;
-  }
+  // Rows of keys and operators are never deleted.
+  const hasOperators = untilTrue(realNow, store.hasOperators);
+  const hasKeys = untilTrue(realNow, async () => (await store.apiKeysKnown()) !== 'none');
+  const isOpen = async () => !(await hasKeys.ask()) && !(await hasOperators.ask());
 
   async function find(hash: string): Promise<ApiKey | undefined> {
     const known = cached.get(hash);
@@ -50,6 +44,7 @@ export function createGate(deps: GateDeps): Gate {
 
   return {
     isOpen,
+    hasOperators: hasOperators.ask,
     async identify(headers) {
       const text = bearerOf(headers);
       if (text === undefined) {
@@ -64,12 +59,31 @@ export function createGate(deps: GateDeps): Gate {
     },
     forget() {
       cached = new Map();
-      lookedAt = -Infinity;
+      hasOperators.forget();
+      hasKeys.forget();
     },
   };
 }
 
-function isOver(since: number, now: number): boolean {
+/** Asks until the answer is true, which it then stays, and at most once in {@link CACHED_MS}. */
+function untilTrue(realNow: () => number, read: () => Promise<boolean>) {
+  let isTrue = false;
+  let askedAt = -Infinity;
+  return {
+    async ask() {
+      if (!isTrue && isOver(askedAt, realNow())) {
+        isTrue = await read();
+        askedAt = realNow();
+      }
+      return isTrue;
+    },
+    forget() {
+      askedAt = -Infinity;
+    },
+  };
+}
+
+export function isOver(since: number, now: number): boolean {
   // After the clock was set back, cached keys count as expired, so that they are not kept for longer.
   return now < since || now - since >= CACHED_MS;
 }

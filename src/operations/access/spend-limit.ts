@@ -1,6 +1,7 @@
 import { type ApiKey, dayOf, nextDay } from '../../domain/api-key.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
 import type { Session } from '../../domain/records.ts';
+import type { Refund } from '../../domain/refund-record.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import { revokedKeyError } from './key-gate.ts';
@@ -47,4 +48,27 @@ function limitPassed(
 
 function dollars(cents: number): string {
   return `$${(cents / 100).toFixed(2)}`;
+}
+
+/** Change that adds a refund to the sum of a caller of role support, guarded by the operator's limit; none for other roles. */
+export function refundSpendingOf({ caller }: Pick<Deps, 'caller'>, { amount, environment, created }: Refund): Change[] {
+  if (caller?.role !== 'support') return [];
+  return [{ type: 'operator_spent', operatorId: caller.id, environment, day: dayOf(created), amount }];
+}
+
+/** Throws GatewayError `spend_limit_exceeded` if a refund exceeds what a caller of role support may still refund today. */
+export async function assertRefundLimit(
+  deps: Pick<Deps, 'store' | 'caller'>,
+  { amount, environment, created }: Refund,
+): Promise<void> {
+  const { store, caller } = deps;
+  if (caller?.role !== 'support') return;
+  const { refundLimit = 0 } = (await store.operator(caller.id)) ?? {};
+  const left = Math.max(refundLimit - (await store.operatorSpend(environment, caller.id, dayOf(created))), 0);
+  if (amount <= left) return;
+  const limit = `${dollars(refundLimit)} a day, of which ${dollars(left)} is left today`;
+  throw new GatewayError('spend_limit_exceeded', `You may refund ${limit}; this refund is ${dollars(amount)}.`, {
+    field: 'amount',
+    suggestion: `Ask an operator or an admin. The limit starts anew at ${new Date(nextDay(created)).toISOString()}.`,
+  });
 }

@@ -2,11 +2,12 @@ import { hash } from 'node:crypto';
 import type { RefundRequestBody } from '../../contract/refund-contract.ts';
 import { GatewayError, idempotencyConflict, invalidField } from '../../domain/gateway-error.ts';
 import { type Cents, amountFromCents, usd } from '../../domain/money.ts';
-import type { Checkout } from '../../domain/records.ts';
-import { unchanged } from '../../domain/checkout-state.ts';
+import type { Checkout, Instant } from '../../domain/records.ts';
+import { type Effect, unchanged } from '../../domain/checkout-state.ts';
 import { requestRefund } from '../../domain/refund-decisions.ts';
 import { type Refund, type RefundOrder, leftOf } from '../../domain/refund-record.ts';
 import { assertCan } from '../access/caller.ts';
+import { assertRefundLimit, refundSpendingOf } from '../access/spend-limit.ts';
 import { centsOf } from '../cents-of.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
@@ -16,7 +17,7 @@ import { getPayment } from '../read-records.ts';
  * Refunds a part of a payment, or all of it: the refund, the new totals of the payment, the posting and the task for the
  * provider commit together. `id` may be a session's. Throws GatewayError `not_found`; `invalid_state` if the payment is
  * not paid or is fully refunded; `invalid_input` for an amount above the rest; `idempotency_conflict` for a key that
- * another request used; `forbidden` without the permission. `replayed` if an earlier request with the same key created the refund.
+ * another request used; `forbidden` without the permission; `spend_limit_exceeded` above the limit of role support. `replayed` if an earlier request with the same key created the refund.
  */
 export async function createRefund(
   deps: Deps,
@@ -35,15 +36,27 @@ export async function createRefund(
     requestHash: body.idempotencyKey === undefined ? null : hashOf(payment.id, amount, body),
   };
   let first: Refund | undefined;
-  const { outcome, checkout, effects } = await commitDecision(deps, payment.sessionId, async (current, now) => {
+  const decide = async (current: Checkout, now: Instant) => {
     const { idempotencyKey: key } = order;
     first = key === null ? undefined : await deps.store.refundByIdempotencyKey(payment.environment, key);
-    return first ? unchanged(current, 'replayed' as const) : requestRefund(current, order, now);
-  });
+    if (first) return unchanged(current, 'replayed' as const);
+    const decision = requestRefund(current, order, now);
+    const requested = requestedBy(decision.effects);
+    if (requested) await assertRefundLimit(deps, requested);
+    return decision;
+  };
+  const spending = ({ effects }: { effects: Effect[] }) => {
+    const requested = requestedBy(effects);
+    return requested ? refundSpendingOf(deps, requested) : [];
+  };
+  const { outcome, checkout, effects } = await commitDecision(deps, payment.sessionId, decide, spending);
   if (first) return { refund: replay(first, order), replayed: true };
   if (outcome !== 'requested') throw refusal(outcome, checkout, order);
-  const { refund } = effects.find((effect) => effect.type === 'refund_requested')!;
-  return { refund, replayed: false };
+  return { refund: requestedBy(effects)!, replayed: false };
+}
+
+function requestedBy(effects: readonly Effect[]): Refund | undefined {
+  return effects.find((effect) => effect.type === 'refund_requested')?.refund;
 }
 
 /** The answer to the first request. It does not show later changes of the refund; a GET shows them. */

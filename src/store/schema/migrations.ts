@@ -3,6 +3,7 @@ import { auditSchema, auditTriggers } from './audit-schema.ts';
 import { chainSchema } from './chain-schema.ts';
 import { checkoutSchema, unsettledIndex } from './checkout-schema.ts';
 import { ledgerSchema, ledgerTriggers } from './ledger-schema.ts';
+import { operatorsSchema } from './operators-schema.ts';
 import { providersSchema } from './providers-schema.ts';
 import { providerStatesSchema, realProvidersSchema, refundDeductionSchema } from './real-providers-schema.ts';
 import { routingSchema } from './routing-schema.ts';
@@ -35,6 +36,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 17, name: 'chains', sql: chainSchema },
   { version: 18, name: 'provider states', sql: providerStatesSchema },
   { version: 19, name: 'audit', sql: auditSchema, only: auditTriggers },
+  { version: 20, name: 'operators', sql: operatorsSchema },
   { version: 21, name: 'sums', sql: salesSchema, only: salesViews },
   { version: 23, name: 'unsettled payments', sql: unsettledIndex },
 ];

@@ -1,0 +1,116 @@
+import type { Command } from 'commander';
+import { createIdSource } from '../domain/id.ts';
+import type { Operator } from '../domain/operator.ts';
+import { ROLES, type Role } from '../domain/permission.ts';
+import type { OpenedStore } from '../store/database.ts';
+import { type CommandContext, CommandError, describedCommand } from './command-context.ts';
+import { onDatabase } from './local-database.ts';
+import { showTable } from './record-fields.ts';
+import { commandGroup } from './command-group.ts';
+import type { LocalCommands } from './local-commands.ts';
+import { choiceOption, option } from './options.ts';
+import { plain } from './cells.ts';
+
+const DATABASE = 'Works on the database of DATABASE_URL, also while the service runs.';
+const CHOICES = [...ROLES, 'none'] as const;
+type Choice = Role | 'none';
+
+/** The `operators` commands. They access the database directly, because no page may invite the first operator. */
+export function operatorsCommand(context: CommandContext, local: LocalCommands): Command {
+  return commandGroup(
+    'operators',
+    'Invite, list and disable the people who use the dashboard',
+    [inviteCommand(context, local), listCommand(context, local), disableCommand(context, local)],
+    { otherwise: 'list' },
+  );
+}
+
+function inviteCommand(context: CommandContext, local: LocalCommands): Command {
+  const command = describedCommand('invite <email>', {
+    summary: 'Invite an operator, and print the link once',
+    details: `${DATABASE} A missing database is created. The link is valid once, for 60 minutes. Once the first operator has joined, the API requires keys, and keys no longer log in to the dashboard.`,
+    examples: [
+      'tillway operators invite ada@example.com --production admin',
+      'tillway operators invite ada@example.com --recover',
+    ],
+    options: [
+      choiceOption('--production <role>', 'role in Live', CHOICES).default('none'),
+      choiceOption('--sandbox <role>', 'role in Test; default: the role in Live', CHOICES),
+      option('--recover', 'for an operator who lost all factors: removes them, and ends all sessions'),
+    ],
+    remote: false,
+  });
+  return command.action(async (email: string, options: { production: Choice; sandbox?: Choice; recover?: boolean }) => {
+    const { production, sandbox = production, recover } = options;
+    const role = (name: Choice) => (name === 'none' ? null : name);
+    const request = { email, roles: { production: role(production), sandbox: role(sandbox) }, recover };
+    const { inviteOperator } = await import('../operations/access/operators.ts');
+    const { dashboardUrl } = await local.database();
+    const on = { context, command, local, action: 'inviteOperator' };
+    const invited = await onDatabase(on, 'made', async (store) => {
+      const { operator, secret } = await inviteOperator(depsOf(context, store), request);
+      return { ...shownOf(operator), link: `${new URL(dashboardUrl).origin}/dashboard/join#${secret}` };
+    });
+    const note = 'The link is shown only now, and is valid once, for 60 minutes.';
+    context.tell(
+      command,
+      invited,
+      ({ link, id }, paint) => `${paint('green', 'Invited')}  ${id}\n\n${link}\n\n${note}\n`,
+    );
+  });
+}
+
+function listCommand(context: CommandContext, local: LocalCommands): Command {
+  const command = describedCommand('list', {
+    summary: 'List operators, newest first',
+    details: DATABASE,
+    examples: ['tillway operators list', 'tillway operators list --json'],
+    remote: false,
+  });
+  return command.action(async () => {
+    const { listOperators } = await import('../operations/access/operators.ts');
+    const data = await onDatabase({ context, command, local }, 'refused', async (store) =>
+      (await listOperators(depsOf(context, store))).map(shownOf),
+    );
+    context.tell(command, { object: 'list', data, hasMore: false }, (_, paint) => showOperators(data, paint));
+  });
+}
+
+function disableCommand(context: CommandContext, local: LocalCommands): Command {
+  const command = describedCommand('disable <email>', {
+    summary: 'Disable an operator, and end all sessions of the operator',
+    details: `${DATABASE} A running service knows within a second. "tillway operators invite <email> --recover" lifts it.`,
+    examples: ['tillway operators disable ada@example.com'],
+    remote: false,
+  });
+  return command.action(async (email: string) => {
+    const { disableOperator } = await import('../operations/access/operators.ts');
+    const on = { context, command, local, action: 'disableOperator' };
+    const disabled = await onDatabase(on, 'refused', async (store) => {
+      const operator = await store.operatorByEmail(email.trim().toLowerCase());
+      if (!operator) throw new CommandError(1, `No operator has the address ${plain(email)}.`);
+      return shownOf(await disableOperator(depsOf(context, store), operator.id));
+    });
+    context.tell(command, disabled, ({ id }) => `Disabled: ${id} (${plain(email)})\n`);
+  });
+}
+
+function depsOf({ terminal: { randomBytes } }: CommandContext, store: OpenedStore) {
+  const realNow = () => store.now();
+  return { store, realNow, newId: createIdSource(realNow, randomBytes), randomBytes, caller: undefined };
+}
+
+function shownOf({ id, email, roles, joinedAt, disabledAt, lastLoginAt }: Operator) {
+  const status = disabledAt === null ? (joinedAt === null ? 'invited' : 'active') : 'disabled';
+  const lastLogin = lastLoginAt === null ? null : new Date(lastLoginAt).toISOString();
+  return { id, email, status, ...roles, lastLoginAt: lastLogin };
+}
+
+const showOperators = showTable<ReturnType<typeof shownOf>>({
+  OPERATOR: 'id',
+  STATUS: 'status',
+  LIVE: 'production',
+  TEST: 'sandbox',
+  'LAST LOGIN': 'lastLoginAt',
+  EMAIL: 'email',
+});

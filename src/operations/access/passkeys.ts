@@ -1,0 +1,109 @@
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
+import { GatewayError } from '../../domain/gateway-error.ts';
+import type { RandomBytes } from '../../domain/id.ts';
+import { CHALLENGE_MS, type Operator, newSecret } from '../../domain/operator.ts';
+import type { Passkey } from '../../store/tables/operators-table.ts';
+import type { Deps } from '../deps.ts';
+
+/** The site to which passkeys are bound: the host name of the dashboard, and its origin. */
+export interface Site {
+  rpId: string;
+  origin: string;
+}
+
+type PasskeyDeps = Pick<Deps, 'store' | 'realNow' | 'merchantName'> & { randomBytes: RandomBytes };
+
+/** EdDSA, ES256 and RS256: every authenticator has one of them. */
+const ALGORITHMS = [-8, -7, -257];
+
+/** Loaded at the first use of a passkey, because the library takes long to load. */
+const library = () => import('@simplewebauthn/server');
+
+/** Options of the browser for a new passkey of an operator. The challenge is valid once, for this purpose. */
+export async function newPasskeyOptions(deps: PasskeyDeps, { rpId }: Site, purpose: string, { id, email }: Operator) {
+  const { generateRegistrationOptions } = await library();
+  return generateRegistrationOptions({
+    rpName: deps.merchantName,
+    rpID: rpId,
+    userName: email,
+    userID: new TextEncoder().encode(id),
+    challenge: await newChallenge(deps, purpose),
+    excludeCredentials: await deps.store.passkeysOfOperator(id),
+    supportedAlgorithmIDs: ALGORITHMS,
+    authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+  });
+}
+
+/** Options of the browser for an existing passkey: of the operator, or of anybody at the login. */
+export async function passkeyOptions(deps: PasskeyDeps, { rpId }: Site, purpose: string, operator?: Operator) {
+  const { generateAuthenticationOptions } = await library();
+  const allowCredentials = operator ? await deps.store.passkeysOfOperator(operator.id) : [];
+  const challenge = await newChallenge(deps, purpose);
+  return generateAuthenticationOptions({ rpID: rpId, challenge, allowCredentials, userVerification: 'required' });
+}
+
+async function newChallenge({ store, realNow, randomBytes }: PasskeyDeps, purpose: string) {
+  const at = realNow();
+  const challenge = { id: newSecret(randomBytes), purpose, expiresAt: at + CHALLENGE_MS };
+  await store.commit([{ type: 'challenge_created', challenge, at }]);
+  return Uint8Array.from(Buffer.from(challenge.id, 'base64url'));
+}
+
+/** The new passkey in the browser's answer. Throws GatewayError `forbidden`. */
+export async function verifyNewPasskey(
+  deps: PasskeyDeps,
+  site: Site,
+  purpose: string,
+  operatorId: string,
+  answer: string,
+): Promise<Passkey> {
+  const { verifyRegistrationResponse } = await library();
+  const response = parse(answer) as RegistrationResponseJSON;
+  const found = await verifyRegistrationResponse({
+    response,
+    supportedAlgorithmIDs: ALGORITHMS,
+    ...expected(deps, site, purpose),
+  }).catch(() => undefined);
+  if (!found?.verified) throw refused();
+  const { id, publicKey, counter } = found.registrationInfo.credential;
+  const key = Buffer.from(publicKey).toString('base64url');
+  return { id, operatorId, publicKey: key, counter, created: deps.realNow(), lastUsedAt: null };
+}
+
+/** The stored passkey that the browser's answer proves, with its new counter. Throws GatewayError `forbidden`. */
+export async function verifyPasskey(deps: PasskeyDeps, site: Site, purpose: string, answer: string): Promise<Passkey> {
+  const { verifyAuthenticationResponse } = await library();
+  const response = parse(answer) as AuthenticationResponseJSON;
+  const passkey = await deps.store.passkey(response.id);
+  if (!passkey) throw refused();
+  const credential = { ...passkey, publicKey: Uint8Array.from(Buffer.from(passkey.publicKey, 'base64url')) };
+  const found = await verifyAuthenticationResponse({ response, credential, ...expected(deps, site, purpose) }).catch(
+    () => undefined,
+  );
+  if (!found?.verified) throw refused();
+  return { ...passkey, counter: found.authenticationInfo.newCounter };
+}
+
+/** Expectations of the library. It throws plain errors, which all mean that the answer does not prove the passkey. */
+function expected({ store, realNow }: PasskeyDeps, { rpId, origin }: Site, purpose: string) {
+  const expectedChallenge = async (challenge: string) =>
+    (await store.commit([{ type: 'challenge_used', challenge, purpose, at: realNow() }])).done;
+  return { expectedOrigin: origin, expectedRPID: rpId, requireUserVerification: true, expectedChallenge };
+}
+
+/** JSON with an id. The library checks the other properties. */
+function parse(answer: string): { id: string } {
+  try {
+    const parsed: unknown = JSON.parse(answer);
+    if (typeof (parsed as { id?: unknown } | null)?.id === 'string') return parsed as { id: string };
+  } catch {
+    // No JSON: refused below.
+  }
+  throw refused();
+}
+
+function refused(): GatewayError {
+  return new GatewayError('forbidden', 'The passkey was not accepted.', {
+    suggestion: 'Open the page again and use a passkey of this service.',
+  });
+}

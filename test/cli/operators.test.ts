@@ -1,0 +1,48 @@
+// @run needs=process
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+describe('tillway operators', () => {
+  it('invites, lists, renews and disables on the database, and prints each link once', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'operators-'));
+    const env = {
+      ...process.env,
+      DATABASE_URL: `sqlite:${join(folder, 'tillway.db')}`,
+      DASHBOARD_URL: 'https://ops.example',
+    };
+    const run = async (...args: string[]) => {
+      const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'operators', ...args], { env });
+      return stdout;
+    };
+    try {
+      const invited = await run('invite', 'Ada@example.com', '--production', 'admin');
+      const [link] = /https:\/\/ops\.example\/dashboard\/join#[\w-]{43}\n/.exec(invited)!;
+      const listed = JSON.parse(await run('list', '--json')) as { data: Record<string, unknown>[] };
+      assert.partialDeepStrictEqual(listed.data, [
+        { email: 'ada@example.com', status: 'invited', production: 'admin', sandbox: 'admin' },
+      ]);
+      const renewed = await run('invite', 'ada@example.com', '--recover');
+      assert.ok(!renewed.includes(link.trim()), 'every link is new');
+      assert.match(await run('disable', 'ada@example.com'), /^Disabled: opr_/m);
+      assert.match(await run('list'), /disabled/);
+      for (const [args, complaint] of [
+        [['invite', 'bob@example.com'], /need a role in one environment/],
+        [['invite', 'not an address', '--production', 'viewer'], /must be an email address/],
+        [['invite', 'bob@example.com', '--recover'], /No operator has the address/],
+        [['disable', 'bob@example.com'], /No operator has the address/],
+      ] as const) {
+        await assert.rejects(run(...args), ({ stderr }: { stderr: string }) => complaint.test(stderr), args.join(' '));
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,184 @@
+// @run on=sqlite,postgres
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { generateSync } from 'otplib';
+import type { Principal } from '../../src/domain/principal.ts';
+import { type From, joinService, loginByFactor } from '../../src/operations/access/operator-login.ts';
+import {
+  changeRoles,
+  disableOperator,
+  inviteOperator,
+  operatorOfInvite,
+} from '../../src/operations/access/operators.ts';
+import { argon2Of, hashPassword, isPassword } from '../../src/operations/access/passwords.ts';
+import { newTotpOffer } from '../../src/operations/access/second-factor.ts';
+import { createRandomBytes } from '../../src/runtime.ts';
+import { PASSWORD, SITE, cookieOf, invitePerson, joinPerson, loginDepsOf, visit } from '../support/operators.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+
+const EMAIL = 'ada@example.com';
+const MINUTE_MS = 60_000;
+const FROM: From = { site: SITE, address: '192.0.2.1' };
+const VARIABLES = { ENCRYPTION_KEY: Buffer.alloc(32, 9).toString('base64') };
+const BOTH = { sandbox: 'admin', production: 'admin' } as const;
+
+const tryLogin = ({ url }: Pick<TestService, 'url'>, form: Record<string, string>) =>
+  visit(`${url}/dashboard/login`, { form });
+
+describe('the login', () => {
+  it('locks a name for 15 minutes after 5 failures, on every instance, whether the name exists or not', async () => {
+    await using test = await startTestService();
+    await using other = await startTestService({ beside: test });
+    await joinPerson(test, EMAIL, BOTH);
+    for (const email of [EMAIL, 'nobody@example.com']) {
+      for (const each of [test, other, test, other, test]) {
+        assert.equal((await tryLogin(each, { email, password: 'wrong' })).status, 403, email);
+      }
+      const locked = await tryLogin(other, { email, password: PASSWORD });
+      assert.equal(locked.status, 429, email);
+      assert.match(await locked.text(), /Wait 15 minutes/);
+      test.clock.advance(MINUTE_MS);
+    }
+    test.clock.advance(15 * MINUTE_MS);
+    assert.equal((await tryLogin(test, { email: EMAIL, password: PASSWORD })).status, 303);
+  });
+
+  it('takes 10 tries a minute from one address, and answers further ones with a page', async () => {
+    await using test = await startTestService();
+    const answers = [];
+    for (let count = 0; count < 11; count++) answers.push(await tryLogin(test, { key: `guess ${count}` }));
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [...Array(10).fill(403), 429],
+    );
+    const page = answers.at(-1)!;
+    assert.match(page.headers.get('content-type')!, /text\/html/);
+    assert.match(await page.text(), /Too many requests/);
+  });
+
+  it('returns to own pages of the dashboard only', async () => {
+    await using test = await startTestService();
+    await joinPerson(test, EMAIL, BOTH);
+    for (const [next, location] of [
+      ['/dashboard/sandbox/security?x=1', '/dashboard/sandbox/security?x=1'],
+      ['https://evil.example/dashboard/', '/dashboard'],
+      ['//evil.example/dashboard/', '/dashboard'],
+      ['/\\evil.example', '/dashboard'],
+      ['/dashboard/..//evil.example', '/dashboard'],
+    ]) {
+      const answer = await tryLogin(test, { email: EMAIL, password: PASSWORD, next: next! });
+      assert.equal(answer.headers.get('location'), location);
+    }
+  });
+
+  it('does the same work for a name without a password', async () => {
+    const stored = await hashPassword(PASSWORD, createRandomBytes());
+    const median = async (hash: string | null) => {
+      const times = [];
+      for (let count = 0; count < 9; count++) {
+        const began = performance.now();
+        assert.equal(await isPassword('wrong', hash), false);
+        times.push(performance.now() - began);
+      }
+      return times.toSorted((a, b) => a - b)[4]!;
+    };
+    const ratio = (await median(null)) / (await median(stored));
+    assert.ok(ratio > 0.4 && ratio < 2.5, `ratio ${ratio}`);
+    assert.ok(await isPassword(PASSWORD, stored));
+    assert.throws(() => argon2Of({}), /^GatewayError: [^\n]*use a passkey instead\.$/);
+    await assert.rejects(hashPassword('eleven char', createRandomBytes()), /12 to 256/);
+  });
+
+  it('is refused with a code that was used, also at the same time, and with a used recovery code', async () => {
+    await using test = await startTestService({ variables: VARIABLES });
+    const deps = loginDepsOf(test, true);
+    const { operator, secret } = await invitePerson(test, EMAIL, BOTH);
+    const offer = newTotpOffer(deps, operator)!;
+    const code = () => generateSync({ secret: offer.secret, epoch: test.clock.now() / 1000 });
+    const factor = { password: PASSWORD, totp: offer.sealed, code: code() };
+    await assert.rejects(joinService(deps, secret, { ...factor, code: '000000' }, FROM), /was not accepted/);
+    const { codes } = await joinService(deps, secret, factor, FROM);
+    assert.equal(codes.length, 10);
+    const enter = (proof: string) => loginByFactor(deps, 'login', EMAIL, { password: PASSWORD, code: proof }, FROM);
+    await assert.rejects(enter(factor.code), /was not accepted/, 'the code of the page counts once');
+    for (const next of ['time', 'recovery']) {
+      test.clock.advance(MINUTE_MS);
+      const proof = next === 'time' ? code() : codes[0]!;
+      const settled = await Promise.allSettled([enter(proof), enter(proof), enter(proof)]);
+      assert.equal(settled.filter(({ status }) => status === 'fulfilled').length, 1, next);
+    }
+    // A sealed secret of another operator does not open.
+    const other = await invitePerson(test, 'bob@example.com', BOTH);
+    await assert.rejects(joinService(deps, other.secret, { ...factor, code: code() }, FROM), /was not accepted/);
+  });
+});
+
+describe('an invitation', () => {
+  it('is refused once it was used, after 60 minutes, if another one replaced it, and from another service', async () => {
+    await using test = await startTestService();
+    await using foreign = await startTestService();
+    const deps = loginDepsOf(test);
+    const join = (secret: string) => visit(`${test.url}/dashboard/join`, { form: { secret, password: PASSWORD } });
+    const { secret } = await invitePerson(test, EMAIL, BOTH);
+    const joined = await join(secret);
+    assert.equal(joined.status, 303);
+    assert.ok(cookieOf(joined));
+    const late = await invitePerson(test, 'late@example.com', BOTH);
+    test.clock.advance(60 * MINUTE_MS);
+    const replaced = await invitePerson(test, 'bob@example.com', BOTH);
+    const disabled = await invitePerson(test, 'bob@example.com', BOTH);
+    await disableOperator(deps, disabled.operator.id);
+    const elsewhere = await invitePerson(foreign, EMAIL, BOTH);
+    const operators = (await test.service.deps.store.listOperators({ limit: 9 })).items;
+    for (const each of [secret, late.secret, replaced.secret, disabled.secret, elsewhere.secret, '']) {
+      assert.equal((await join(each)).status, 403);
+    }
+    assert.deepEqual((await test.service.deps.store.listOperators({ limit: 9 })).items, operators);
+    assert.ok(!test.logged.join('').includes(secret), 'the log must not contain the secret');
+  });
+
+  it('recovers an operator: no factor and no session is left', async () => {
+    await using test = await startTestService();
+    const deps = loginDepsOf(test);
+    const { cookie } = await joinPerson(test, EMAIL, BOTH);
+    await assert.rejects(invitePerson(test, EMAIL, BOTH), /has joined already/);
+    const { secret } = await inviteOperator(deps, { email: EMAIL, roles: BOTH, recover: true });
+    test.clock.advance(1000);
+    assert.equal((await visit(`${test.url}/dashboard/sandbox`, { cookie })).status, 303);
+    assert.equal((await tryLogin(test, { email: EMAIL, password: PASSWORD })).status, 403);
+    assert.equal((await operatorOfInvite(deps, secret)).roles.production, 'admin');
+  });
+
+  it('grants no role that the granter lacks', async () => {
+    await using test = await startTestService();
+    const { operator } = await joinPerson(test, EMAIL, { production: 'admin', sandbox: 'viewer' });
+    const admin = { kind: 'operator', id: operator.id, name: EMAIL, environment: 'production', role: 'admin' } as const;
+    const caller: Principal = { ...admin, key: null, provenAt: test.clock.now() };
+    const deps = { ...loginDepsOf(test), caller };
+    const email = 'bob@example.com';
+    await assert.rejects(inviteOperator(deps, { email, roles: BOTH }), /Nobody grants a role/);
+    await assert.rejects(changeRoles(deps, operator.id, BOTH, 0), /Nobody grants a role/);
+    await inviteOperator(deps, { email, roles: { production: 'admin', sandbox: 'viewer' } });
+    const machine = { ...caller, kind: 'machine' as const };
+    await assert.rejects(inviteOperator({ ...deps, caller: machine }, { email, roles: BOTH }), /A command invites/);
+  });
+});
+
+describe('the last production admin', () => {
+  it('stays, also if two admins are removed at the same time on two instances', async () => {
+    await using test = await startTestService();
+    await using other = await startTestService({ beside: test });
+    const people = [];
+    for (const email of [EMAIL, 'bob@example.com']) people.push(await joinPerson(test, email, BOTH));
+    await invitePerson(test, 'not-joined@example.com', BOTH);
+    const viewer = { sandbox: 'viewer', production: 'viewer' } as const;
+    const [first, second] = people.map(({ operator }) => operator.id) as [string, string];
+    const settled = await Promise.allSettled([
+      changeRoles(loginDepsOf(test), first, viewer, 0),
+      disableOperator(loginDepsOf(other), second),
+    ]);
+    const refusals = settled.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []));
+    assert.equal(refusals.length, 1, refusals.join('; '));
+    assert.match(refusals[0]!, /last admin of Live/);
+  });
+});
