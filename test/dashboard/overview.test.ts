@@ -8,6 +8,7 @@ import { QUARTER_HOUR_MS } from '../../src/store/tables/sales-rows.ts';
 import { readOverview } from '../../src/operations/read-overview.ts';
 import { readSales } from '../../src/operations/sales-report.ts';
 import { DAY } from '../fixtures/checkout-records.ts';
+import { anEndpoint } from '../fixtures/store-records.ts';
 import { runSql } from '../support/database.ts';
 import { gatewayOf } from '../support/gateway.ts';
 import { type TestService, sessionBody, startTestService } from '../support/service.ts';
@@ -47,9 +48,8 @@ test('a new service has a guide with three steps, and no figures before its firs
   assert.match(empty.text, /Set up this service/);
   assert.ok(!empty.text.includes('class="figures"'));
 
-  const gateway = gatewayOf(on);
-  await gateway.post('sessions', sessionBody());
-  await gateway.post('webhook-endpoints', { url: 'https://shop.example/hooks', environment: 'sandbox' });
+  await gatewayOf(on).post('sessions', sessionBody());
+  await on.service.deps.store.commit([{ type: 'endpoint_saved', endpoint: anEndpoint() }]);
   const begun = await pageOf(on);
   assert.equal(begun.text.match(/class="status good"[^>]*><span[^>]*>✓<\/span>done/g)?.length, 2);
   assert.match(begun.text, /tillway keys create/);

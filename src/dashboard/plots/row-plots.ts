@@ -21,9 +21,9 @@ function drawRows(numbers: readonly Cells[], aside: readonly HtmlValue[], view: 
       const [x, text] = [column * (width + GAP), `${textOf(one, view)} ${one.name.toLowerCase()}`];
       return [label(x, 40, text, undefined, 'value'), drawBar(one.bar!, x, width)];
     });
-    const name = [...textOf(cells[0]!, view)];
-    const short = name.length > NAME_LENGTH ? [...name.slice(0, NAME_LENGTH - 1), '…'] : name;
-    const head = [label(0, 18, short.join(''), undefined, 'name'), label(WIDTH, 18, aside[row] ?? '', 'end')];
+    const name = textOf(cells[0]!, view);
+    const short = name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH - 1).toWellFormed()}…` : name;
+    const head = [label(0, 18, short, undefined, 'name'), label(WIDTH, 18, aside[row] ?? '', 'end')];
     return svg('g', { transform: `translate(0 ${row * ROW})` }, head, bars);
   });
   return { height: numbers.length * ROW, drawing };
