@@ -20,6 +20,7 @@ import {
   SELECT_PAYMENTS_OF_SESSION,
   createPaymentReads,
 } from './tables/payments-table.ts';
+import { createPaymentLists } from './tables/payment-lists.ts';
 import { createProviderReads } from './tables/provider-tables.ts';
 import { createRecoveryReads } from './tables/recoveries-table.ts';
 import { createRefundReads } from './tables/refunds-table.ts';
@@ -32,8 +33,8 @@ export type { Select, SelectEach } from './keyset.ts';
 /** All reads of the store port. */
 export type Reads = ReturnType<typeof createReads>;
 
-/** Creates all reads of the store port from the query functions of a database driver. */
-export function createReads(select: Select, selectEach: SelectEach) {
+/** Creates all reads of the store port from the query functions of a database driver; `longSelect` runs long reads. */
+export function createReads(select: Select, selectEach: SelectEach, longSelect: Select) {
   return {
     ...createApiKeyReads(select),
     ...createClockReads(select, selectEach),
@@ -42,6 +43,7 @@ export function createReads(select: Select, selectEach: SelectEach) {
     ...createFeedReads(select),
     ...createLedgerReads(select, selectEach),
     ...createMonitoringReads(selectEach),
+    ...createPaymentLists(select, longSelect),
     ...createPaymentReads(select),
     ...createPersonalDataReads(select, selectEach),
     ...createProviderReads(select),

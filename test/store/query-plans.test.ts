@@ -5,13 +5,15 @@ import { NOW, idOf } from '../fixtures/checkout-records.ts';
 import { aRecovery } from '../fixtures/store-records.ts';
 import { IS_UNIT_RUN } from '../support/for-all.ts';
 import { MIGRATIONS } from '../../src/store/schema/migrations.ts';
-import { type Reads, type Select, createReads } from '../../src/store/store-reads.ts';
+import { type Reads, type Select, type SelectEach, createReads } from '../../src/store/store-reads.ts';
 import type { Row, SqlValue } from '../../src/store/keyset.ts';
 import type { Page } from '../../src/store/list-page.ts';
 
 interface Statement {
   sql: string;
   params: SqlValue[];
+  /** True for a scan of a bounded number of rows, which reads rows only to discard them. */
+  isLong: boolean;
 }
 
 /** A database with one customer and one endpoint, because some lists return early if these do not exist. */
@@ -34,11 +36,15 @@ function openDatabase(): DatabaseSync {
 
 async function statementsOf(database: DatabaseSync, read: (reads: Reads) => Promise<unknown>): Promise<Statement[]> {
   const statements: Statement[] = [];
-  const select: Select = async (sql, ...params) => {
-    statements.push({ sql, params });
-    return database.prepare(sql).all(...params) as Row[];
-  };
-  await read(createReads(select, (queries) => Promise.all(queries.map(({ sql, params }) => select(sql, ...params)))));
+  const selectAs =
+    (isLong: boolean): Select =>
+    async (sql, ...params) => {
+      statements.push({ sql, params, isLong });
+      return database.prepare(sql).all(...params) as Row[];
+    };
+  const select = selectAs(false);
+  const selectEach: SelectEach = (queries) => Promise.all(queries.map(({ sql, params }) => select(sql, ...params)));
+  await read(createReads(select, selectEach, selectAs(true)));
   return statements;
 }
 
@@ -46,7 +52,7 @@ async function statementsOf(database: DatabaseSync, read: (reads: Reads) => Prom
  * Steps of a plan whose cost grows with the table: reading it whole, filtering a range by a column outside of the index, or
  * sorting an unbounded result. https://www.sqlite.org/eqp.html
  */
-function planFaults(database: DatabaseSync, { sql, params }: Statement): string[] {
+function planFaults(database: DatabaseSync, { sql, params, isLong }: Statement): string[] {
   const plan = database
     .prepare(`EXPLAIN QUERY PLAN ${sql}`)
     .all(...params)
@@ -57,6 +63,8 @@ function planFaults(database: DatabaseSync, { sql, params }: Statement): string[
     // `part`, `queues` and `named` are subqueries that return a bounded number of rows.
     // Every entry of this partial index matches the condition, and the statement reads one entry.
     if (detail.endsWith(' INDEX events_unplaced') && sql.endsWith(' LIMIT 1')) return [];
+    // A scan without a filter walks the ids from the cursor on; test/store/payment-lists.test.ts counts its rows.
+    if (isLong && / USING (?:COVERING )?INDEX sqlite_autoindex_\w+_1$/.test(detail)) return [];
     if (scan && !['part', 'queues', 'named'].includes(scan[1]!)) {
       if (!filtered && / USING INDEX sqlite_autoindex_\w+_1$/.test(detail)) return [];
       return [detail];
@@ -71,7 +79,7 @@ function planFaults(database: DatabaseSync, { sql, params }: Statement): string[
     if (!detail.includes('(') && !beginsWithTime(database, detail)) return [detail];
     // The lookup of earlier deliveries runs for every due row, so it must be a search by session and endpoint.
     if (detail.startsWith('SEARCH earlier ') && !detail.includes('(session_id=? AND endpoint_id=?')) return [detail];
-    return unindexed(database, sql, detail);
+    return isLong ? [] : unindexed(database, sql, detail);
   });
 }
 
@@ -129,6 +137,9 @@ const FILTERS = {
     sessionId: idOf('chk', 1),
     status: 'paid',
     environment: 'sandbox',
+    from: NOW,
+    route: 'sandbox_card',
+    wrongAmount: 1,
   },
   listInvoices: {
     customerId: idOf('cus', 1),

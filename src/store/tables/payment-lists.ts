@@ -1,0 +1,159 @@
+import type { FailureCode } from '../../domain/failure.ts';
+import type { Cents } from '../../domain/money.ts';
+import { type Instant, PAYMENT_STATUSES, type Payment } from '../../domain/records.ts';
+import type { Environment } from '../../domain/route.ts';
+import { type KeysetQuery, type Row, type Select, createdBetween, keysetQuery, rangeOf, rowsNamed } from '../keyset.ts';
+import type { Page, PageResult } from '../list-page.ts';
+import { pageWithin } from '../named-page.ts';
+import { createReader } from '../row-reader.ts';
+import { PAYMENTS, SELECT_PAYMENTS_OF_SESSION, SELECT_PAYMENT_OF_INVOICE, statusKeyset } from './payments-table.ts';
+
+export interface PaymentFilter {
+  customerId?: string;
+  invoiceId?: string;
+  paymentId?: string;
+  sessionId?: string;
+  status?: string;
+  environment?: Environment;
+  /** Range of `created`: at or after `from`, and before `until`. */
+  from?: Instant;
+  until?: Instant;
+  /** Id of the route. */
+  route?: string;
+  /** Failure code. */
+  reason?: FailureCode;
+  /** Range of the session's amount, inclusive. */
+  amountFrom?: Cents;
+  amountTo?: Cents;
+  /** True for payments with a refund that succeeded, wholly or in part. */
+  refunded?: boolean;
+  /** True for paid payments that are not settled. */
+  unsettled?: boolean;
+  /** True for payments about which the provider reported a wrong amount. */
+  wrongAmount?: boolean;
+}
+
+/** A payment with the fields of its session that a list shows. */
+interface SoldPayment {
+  payment: Payment;
+  product: string;
+  customerEmail: string;
+  clientReferenceId: string | null;
+}
+
+/** Maximum number of rows that a page examines with a filter that no index serves. */
+export const SCANNED_ROWS = 20_000;
+
+/** Suffix that makes an exclusive upper bound inclusive: an id with it sorts after the id and before the next one. */
+const AFTER_ID = '~';
+
+const SOLD = ['product', 'customer_email', 'client_reference_id'];
+const SELECT_SOLD = `*, ${SOLD.map((name) => `(SELECT ${name} FROM sessions WHERE sessions.id = session_id) AS ${name}`).join(', ')}`;
+
+type Conditions = NonNullable<KeysetQuery['also']>;
+
+/** Conditions that no index serves. */
+function conditionsOf(filter: PaymentFilter, table: string): Conditions {
+  const { route, reason, amountFrom, amountTo, refunded, unsettled, wrongAmount } = filter;
+  // The stored JSON of a route begins with its id; the next character after the id sorts before "-".
+  const head = `{"id":${JSON.stringify(route ?? '')}`;
+  const amounts = `(SELECT COUNT(*) FROM discrepancies WHERE payment_id = ${table}.id AND kind = 'amount_mismatch') > `;
+  return [
+    ...(route === undefined
+      ? []
+      : ([
+          ['route >= ', `${head},`],
+          ['route < ', `${head}-`],
+        ] as const)),
+    ...(reason === undefined ? [] : ([['failure_code = ', reason]] as const)),
+    ...(amountFrom === undefined ? [] : ([['amount >= ', amountFrom]] as const)),
+    ...(amountTo === undefined ? [] : ([['amount <= ', amountTo]] as const)),
+    ...(refunded ? ([['refunded > ', 0]] as const) : []),
+    ...(unsettled
+      ? ([
+          ['ledger_status = ', 'pending'],
+          ['status = ', 'paid'],
+        ] as const)
+      : []),
+    ...(wrongAmount ? ([[amounts, 0]] as const) : []),
+  ];
+}
+
+/** Status that every matching payment has, which makes the range that the database reads smaller. */
+function statusOf({ status, reason, refunded, unsettled }: PaymentFilter): string | undefined {
+  if (status !== undefined) return status;
+  if (reason !== undefined) return 'failed';
+  return refunded || unsettled ? 'paid' : undefined;
+}
+
+/** The range of an index that contains all matching payments, without the conditions that no index serves. */
+function rangeOfFilter(filter: PaymentFilter): KeysetQuery & Required<Pick<KeysetQuery, 'ids' | 'also'>> {
+  const { paymentId, invoiceId, sessionId, customerId, environment, from, until } = filter;
+  const named = rowsNamed(
+    [PAYMENTS.byId, paymentId],
+    [SELECT_PAYMENT_OF_INVOICE, invoiceId],
+    [SELECT_PAYMENTS_OF_SESSION, sessionId],
+  );
+  const ids = { session_id: sessionId, invoice_id: invoiceId };
+  const columns = { customer_id: customerId, status: statusOf(filter), environment };
+  return {
+    ...statusKeyset('payments', PAYMENT_STATUSES, named ? { ...ids, ...columns } : columns, named),
+    ...createdBetween('pay', from, until),
+  };
+}
+
+/**
+ * Lists of payments. A filter without an index examines at most `scannedRows` rows per page, by `longSelect`. If the page is not
+ * full then, it names the id at which the search ended.
+ */
+export function createPaymentLists(select: Select, longSelect: Select, scannedRows = SCANNED_ROWS) {
+  /** Id of the last row that a scan in the direction of the page examines; undefined if the range has no more rows. */
+  async function endOfScan(range: KeysetQuery, page: Page): Promise<string | undefined> {
+    const rows = { ...rangeOf(page), limit: scannedRows };
+    const { sql, params } = keysetQuery([{ ...range, select: 'id', also: [] }], rows);
+    const last = page.endingBefore === undefined ? 'MIN(id)' : 'MAX(id)';
+    const [row] = await longSelect(`SELECT ${last} AS id, COUNT(*) AS scanned FROM (${sql}) AS part`, ...params);
+    return Number(row?.['scanned']) < scannedRows ? undefined : String(row?.['id']);
+  }
+
+  async function pageOf<Item>(
+    filter: PaymentFilter,
+    page: Page,
+    { columns, fromRow, on }: { columns: string; fromRow: (row: Row) => Item; on: Select },
+  ): Promise<PageResult<Item>> {
+    const range = { ...rangeOfFilter(filter), select: columns };
+    const conditions = conditionsOf(filter, range.among ? 'named' : 'payments');
+    const also = [...range.also, ...conditions];
+    if (conditions.length === 0 || range.among) return createReader(on).list({ ...range, also }, page, fromRow);
+    const end = await endOfScan(range, page);
+    const bound = page.endingBefore === undefined ? { from: end } : { below: `${end}${AFTER_ID}` };
+    const ids = end === undefined ? range.ids : { ...range.ids, ...bound };
+    const found = await createReader(longSelect).list({ ...range, ids, also }, page, fromRow);
+    return found.hasMore || end === undefined ? found : { ...found, hasMore: true, searchedTo: end };
+  }
+
+  return {
+    /** Payments of a filter, newest first. */
+    async listPayments(filter: PaymentFilter, page: Page) {
+      const found = await pageOf(filter, page, { columns: '*', fromRow: PAYMENTS.fromRow, on: select });
+      return pageWithin(found, filter.environment);
+    },
+    /** Payments of a filter with the fields of their sessions, for lists of people and exports. */
+    async listSoldPayments(filter: PaymentFilter & { environment: Environment }, page: Page) {
+      const on = page.limit > SHORT_PAGE ? longSelect : select;
+      return pageOf(filter, page, { columns: SELECT_SOLD, fromRow: soldFromRow, on });
+    },
+  };
+}
+
+/** Longest page that the main thread reads. */
+const SHORT_PAGE = 100;
+
+function soldFromRow(row: Row): SoldPayment {
+  return {
+    payment: PAYMENTS.fromRow(row),
+    product: row['product'] as string,
+    customerEmail: row['customer_email'] as string,
+    clientReferenceId: row['client_reference_id'] as string | null,
+  };
+}
