@@ -145,7 +145,7 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
 
 function sessionSettings({ merchantName, sessionTtlMs, redirectSchemes }: Config) {
   const sessionReader = inputReader(sessionRequestWith(redirectSchemes));
-  return { merchantName, sessionTtlMs, redirectSchemes, sessionReader };
+  return { merchantName, reportingZone: 'UTC', sessionTtlMs, redirectSchemes, sessionReader };
 }
 
 interface SandboxDeps {

@@ -18,7 +18,7 @@ const MAX_FUNCTION_LINES = 70;
 
 /** The layers from top to bottom. Imports point down, or stay within a folder. See docs/decisions/layers.md. */
 const LAYERS =
-  'main service config cli mcp http checkout simulator workers operations providers webhooks store contract routing html telemetry runtime domain'.split(
+  'main service config cli mcp http dashboard checkout simulator workers operations providers webhooks store contract routing html telemetry runtime domain'.split(
     ' ',
   );
 /** Modules with the clock, randomness and the settings. Only `main` imports them; other files may import their types. */

@@ -24,16 +24,18 @@ interface EncodingNegotiator {
 const TAG_LENGTH = 22;
 // At the best quality, compressing the reference page takes 400 ms instead of 11 ms and makes it 9 % smaller.
 const BROTLI_QUALITY = 9;
+/** Quality for pages that are compressed once per request. */
+const QUICK_QUALITY = 5;
 const CODINGS: readonly Coding[] = ['br', 'gzip'];
-const COMPRESS: Record<Coding, (bytes: Buffer) => Promise<Buffer>> = {
-  br: (bytes) =>
+const COMPRESS: Record<Coding, (bytes: Buffer, quality?: number) => Promise<Buffer>> = {
+  br: (bytes, quality = BROTLI_QUALITY) =>
     promisify(brotliCompress)(bytes, {
       params: {
-        [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
+        [constants.BROTLI_PARAM_QUALITY]: quality,
         [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
       },
     }),
-  gzip: (bytes) => promisify(gzip)(bytes),
+  gzip: (bytes, level) => promisify(gzip)(bytes, level === undefined ? {} : { level }),
 };
 
 export function createContent(body: string | Buffer, type: string): Content {
@@ -58,6 +60,14 @@ export async function sendContent(
   const form = compressed.get(coding) ?? COMPRESS[coding](bytes);
   compressed.set(coding, form);
   return reply.header('content-encoding', coding).send(await form);
+}
+
+/** Sends compressed content of one caller, without a tag. Secrets in it, such as form tokens, must differ in every response (BREACH). */
+export async function sendPrivate(request: FastifyRequest, reply: FastifyReply, markup: string): Promise<FastifyReply> {
+  const coding = codingFor(request);
+  addVary(reply, 'accept-encoding').type('text/html; charset=utf-8');
+  if (coding === undefined) return reply.send(markup);
+  return reply.header('content-encoding', coding).send(await COMPRESS[coding](Buffer.from(markup), QUICK_QUALITY));
 }
 
 /** Adds a request header to `Vary`. */

@@ -30,11 +30,12 @@ declare module 'fastify' {
 export type ErrorPage = (refusal: GatewayError, request: FastifyRequest, reply: FastifyReply) => Html | undefined;
 
 export function sendPage(reply: FastifyReply, status: number, page: Html): FastifyReply {
-  return reply
-    .code(status)
-    .header('content-security-policy', CONTENT_SECURITY_POLICY)
-    .type(HTML_TYPE)
-    .send(page.markup);
+  return reply.code(status).headers(pageHeaders()).type(HTML_TYPE).send(page.markup);
+}
+
+/** Headers of every page. */
+export function pageHeaders(): Record<string, string> {
+  return { 'content-security-policy': CONTENT_SECURITY_POLICY };
 }
 
 /** A page that is the same for all callers. */

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EndpointPermission } from '../contract/endpoint.ts';
-import type { ApiKey } from '../domain/api-key.ts';
 import { GatewayError } from '../domain/gateway-error.ts';
+import { type Principal, principalOfKey } from '../domain/principal.ts';
 import { ENVIRONMENTS, type Environment } from '../domain/route.ts';
 import { isFromForeignSite, originsOf } from '../html/html-page.ts';
 import { assertAllowed, assertEnvironment } from '../operations/access/caller.ts';
@@ -70,7 +70,11 @@ function isRead({ method }: FastifyRequest): boolean {
 }
 
 /** Verifies the API key of a request, and counts the request: by its key, or by its address if the key is rejected. */
-async function identify({ gate }: AppDeps, request: FastifyRequest, reply: FastifyReply): Promise<ApiKey | undefined> {
+async function identify(
+  { gate }: AppDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Principal | undefined> {
   const { server } = request;
   let caller;
   try {
@@ -80,7 +84,7 @@ async function identify({ gate }: AppDeps, request: FastifyRequest, reply: Fasti
     throw error;
   }
   await server.limit('call', request, reply, caller);
-  return caller;
+  return caller && principalOfKey(caller);
 }
 
 /** Values of all Authorization headers, because Node's parsed headers contain only the first. */

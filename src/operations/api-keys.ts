@@ -52,7 +52,8 @@ export async function revokeApiKey(deps: KeyWriteDeps, id: string): Promise<Know
 
 /** Returns true if the change was committed. The commit checks the caller's key, because this instance may have cached a revoked key. */
 async function commitBy({ store, caller }: KeyWriteDeps, change: Change): Promise<boolean> {
-  const result = await store.commit(caller ? [{ type: 'api_key_active', keyId: caller.id }, change] : [change]);
+  const active: Change[] = caller?.key ? [{ type: 'api_key_active', keyId: caller.key.id }] : [];
+  const result = await store.commit([...active, change]);
   if (!result.done && result.conflict === 'key_revoked') throw revokedKeyError();
   return result.done;
 }

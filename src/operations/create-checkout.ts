@@ -76,7 +76,7 @@ export async function previewCheckout(
   if (known?.status === 'blocked') throw blocked();
   const drafted = draftSession(deps, request, known?.id);
   if (drafted instanceof GatewayError) throw drafted;
-  const refusal = deps.caller?.scope === 'agent' ? await spendingRefusal(deps, drafted.session) : undefined;
+  const refusal = deps.caller?.key?.scope === 'agent' ? await spendingRefusal(deps, drafted.session) : undefined;
   if (refusal) throw refusal;
   const result = checkoutResult(deps, drafted.session, true);
   return { result: { ...result, checkoutUrl: `${result.checkoutUrl}?preview=1` }, replayed: false };

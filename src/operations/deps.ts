@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { InputReader } from '../contract/input-problems.ts';
 import type { SessionRequest, Urls } from '../contract/session-contract.ts';
-import type { ApiKey } from '../domain/api-key.ts';
+import type { Principal } from '../domain/principal.ts';
 import type { NewId } from '../domain/id.ts';
 import type { Route } from '../domain/route.ts';
 import type { Provider } from '../providers/provider.ts';
@@ -29,10 +29,10 @@ interface HandoffLimits {
 
 /** Dependencies of operations: time, randomness, network and database. */
 export interface Deps {
-  /** For a request with a key, the store restricted to the environment of the key; otherwise the unrestricted store. */
+  /** For a request with a principal, the store restricted to its environment; otherwise the unrestricted store. */
   store: Store;
-  /** The key of the request; undefined if the service requires no key, and for work of the service itself. */
-  caller: ApiKey | undefined;
+  /** The principal of the request; undefined if the API requires no key, and for work of the service itself. */
+  caller: Principal | undefined;
   directory: CustomerDirectory;
   /** Time of all stored data. */
   now(): number;
@@ -50,6 +50,8 @@ export interface Deps {
   rulesFrom: 'api' | 'file';
   urls: Urls;
   merchantName: string;
+  /** IANA name of the time zone of sums and of the dashboard. */
+  reportingZone: string;
   /** App schemes that the operator allows in a redirectUrl, in addition to the default ones. */
   redirectSchemes: readonly string[];
   /** Reader of session bodies under these settings. */

@@ -1,4 +1,5 @@
 import { checkoutPages } from '../checkout/checkout-pages.ts';
+import { dashboardPages } from '../dashboard/dashboard.ts';
 import { agentApi } from '../http/agent-api.ts';
 import { apiKeysApi } from '../http/gateway-keys.ts';
 import type { Part } from '../http/app.ts';
@@ -48,4 +49,5 @@ export const PARTS: readonly Part[] = [
   apiReference,
   providerCallbacks,
   checkoutPages,
+  dashboardPages,
 ];

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { dayOf, hashOfKey } from '../../src/domain/api-key.ts';
+import { principalOfKey } from '../../src/domain/principal.ts';
 import type { Environment } from '../../src/domain/route.ts';
 import type { AppDeps } from '../../src/http/app.ts';
 import { createCheckout } from '../../src/operations/create-checkout.ts';
@@ -144,7 +145,7 @@ describe('the spend limit of an agent key on two instances', () => {
   it('the check of simultaneous requests detects that the spend limit is exceeded without the spend guard', async () => {
     const key = await agent({ spendPerDay: 100 });
     const deps = service.service.deps as AppDeps;
-    const caller = await deps.store.apiKeyByHash(hashOfKey(key));
+    const caller = principalOfKey((await deps.store.apiKeyByHash(hashOfKey(key)))!);
     const unguarded: Store = {
       ...deps.store,
       commit: (changes) => deps.store.commit(changes.filter(({ type }) => type !== 'api_key_spent')),

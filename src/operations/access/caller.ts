@@ -1,25 +1,54 @@
 import { type EndpointPermission, type Endpoint, scopesOf } from '../../contract/endpoint.ts';
-import type { ApiKey, KeyScope } from '../../domain/api-key.ts';
+import type { KeyScope } from '../../domain/api-key.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
+import { PERMISSIONS, type Permission, type Role, STEP_UP, STEP_UP_MS, can } from '../../domain/permission.ts';
+import type { Principal } from '../../domain/principal.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 
-/** The caller's key; undefined if the service requires none. */
+/** The principal of the request; undefined if the service requires none, and for work of the service itself. */
 export interface WithCaller {
-  caller: ApiKey | undefined;
+  caller: Principal | undefined;
 }
 
 /** True if the caller's key has the permission `access`. */
 export function isAllowed({ caller }: WithCaller, access: EndpointPermission): boolean {
-  return !caller || scopesOf(access).includes(caller.scope);
+  return !caller?.key || scopesOf(access).includes(caller.key.scope);
 }
 
 /** Throws GatewayError `forbidden` if the caller's key lacks the permission `access`. */
 export function assertAllowed({ caller }: WithCaller, access: EndpointPermission): void {
-  if (!caller || isAllowed({ caller }, access)) return;
+  if (!caller?.key || isAllowed({ caller }, access)) return;
   const needed = scopesOf(access);
-  const message = `This needs an API key of scope ${wordsOf(needed)}; this one is ${caller.scope}.`;
+  const message = `This needs an API key of scope ${wordsOf(needed)}; this one is ${caller.key.scope}.`;
   throw new GatewayError('forbidden', message, {
     suggestion: `Use a key of scope ${needed[0]}: the operator makes one with "tillway keys create --scope ${needed[0]}".`,
+  });
+}
+
+/**
+ * Throws GatewayError `forbidden` if the caller lacks the permission, and {@link StepUpRefusal} if an operator must prove a factor
+ * again. Operations call it for every action that the roles of operators separate; the scope of an API key is checked before.
+ */
+export function assertCan({ caller, realNow }: WithCaller & { realNow(): number }, permission: Permission): void {
+  if (!caller) return;
+  if (!can(caller, permission)) throw roleNeeded(caller, permission);
+  if (caller.kind !== 'operator' || !STEP_UP.has(permission)) return;
+  if (realNow() - (caller.provenAt ?? -Infinity) > STEP_UP_MS) throw new StepUpRefusal();
+}
+
+/** A `forbidden` error for an action that an operator may do after proving a factor again. */
+class StepUpRefusal extends GatewayError {
+  constructor() {
+    super('forbidden', 'This action needs your passkey or password again.', {
+      suggestion: 'Confirm that it is you; then repeat the action.',
+    });
+  }
+}
+
+function roleNeeded({ name, role, environment }: Principal, permission: Permission): GatewayError {
+  const own = role === null ? 'an agent key' : `${role} in ${environment}`;
+  return new GatewayError('forbidden', `This needs the role ${wordsOf(PERMISSIONS[permission])}; ${name} is ${own}.`, {
+    suggestion: 'Ask an admin for the role.',
   });
 }
 
@@ -67,6 +96,6 @@ export function assertKey({ caller }: WithCaller, keys: Endpoint['keys']): void 
   }
 }
 
-function wordsOf(scopes: readonly KeyScope[]): string {
-  return scopes.length === 1 ? scopes[0]! : `${scopes.slice(0, -1).join(', ')} or ${scopes.at(-1)}`;
+function wordsOf(names: readonly (KeyScope | Role)[]): string {
+  return names.length === 1 ? names[0]! : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
 }

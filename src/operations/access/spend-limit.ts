@@ -7,7 +7,7 @@ import { revokedKeyError } from './key-gate.ts';
 
 /** Change that adds a session to the spending of an agent key, guarded by its limits; none for other keys. */
 export function spendingOf({ caller }: Pick<Deps, 'caller'>, { amount, created }: Session): Change[] {
-  if (caller?.scope !== 'agent') return [];
+  if (caller?.key?.scope !== 'agent') return [];
   return [{ type: 'api_key_spent', keyId: caller.id, day: dayOf(created), amount }];
 }
 

@@ -6,6 +6,7 @@ import type { Checkout } from '../../domain/records.ts';
 import { unchanged } from '../../domain/checkout-state.ts';
 import { requestRefund } from '../../domain/refund-decisions.ts';
 import { type Refund, type RefundOrder, leftOf } from '../../domain/refund-record.ts';
+import { assertCan } from '../access/caller.ts';
 import { centsOf } from '../cents-of.ts';
 import { commitDecision } from '../commit-decision.ts';
 import type { Deps } from '../deps.ts';
@@ -15,13 +16,14 @@ import { getPayment } from '../read-records.ts';
  * Refunds a part of a payment, or all of it: the refund, the new totals of the payment, the posting and the task for the
  * provider commit together. `id` may be a session's. Throws GatewayError `not_found`; `invalid_state` if the payment is
  * not paid or is fully refunded; `invalid_input` for an amount above the rest; `idempotency_conflict` for a key that
- * another request used. `replayed` if an earlier request with the same key created the refund.
+ * another request used; `forbidden` without the permission. `replayed` if an earlier request with the same key created the refund.
  */
 export async function createRefund(
   deps: Deps,
   id: string,
   body: RefundRequestBody,
 ): Promise<{ refund: Refund; replayed: boolean }> {
+  assertCan(deps, 'refund.create');
   const payment = await getPayment(deps, id);
   const amount = body.amount === undefined ? null : centsOf(body.amount);
   const order: RefundOrder = {

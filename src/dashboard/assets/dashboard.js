@@ -1,0 +1,48 @@
+// @ts-check
+// Keeps a page of the dashboard current, copies ids, and offers keys. The pages work without this script.
+
+const EVERY_MS = 5000;
+
+/** @type {{ morph(from: Element, to: Element, options: object): void }} */
+const Idiomorph = Reflect.get(window, 'Idiomorph');
+
+let isFetching = false;
+
+/** Fetches the page again and changes only what differs, so that focus, selection and open details stay. */
+async function refresh() {
+  const main = document.querySelector('main[data-live]');
+  if (!main || document.hidden || isFetching) return;
+  isFetching = true;
+  try {
+    const answer = await fetch(location.href, { redirect: 'manual' });
+    if (!answer.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const next = page.querySelector('main[data-live]');
+    if (!next) return;
+    Idiomorph.morph(main, next, { ignoreActiveValue: true, callbacks: { beforeAttributeUpdated: keepsAttribute } });
+  } catch {
+    // The service is away for a moment, or the browser is offline: the next attempt shows the page again.
+  } finally {
+    isFetching = false;
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {Element} element
+ */
+function keepsAttribute(name, element) {
+  return !(name === 'open' && element instanceof HTMLDetailsElement);
+}
+
+/** @param {MouseEvent} event */
+async function copy(event) {
+  const button = event.target instanceof Element ? event.target.closest('[data-copy]') : null;
+  if (!(button instanceof HTMLElement)) return;
+  await navigator.clipboard.writeText(button.dataset['copy'] ?? '');
+  const announcer = document.querySelector('#announcer');
+  if (announcer) announcer.textContent = `Copied ${button.dataset['copy'] ?? ''}`;
+}
+
+document.addEventListener('click', (event) => void copy(event));
+setInterval(() => void refresh(), EVERY_MS);

@@ -1,0 +1,61 @@
+import { type Html, type HtmlValue, html } from '../../html/html.ts';
+
+/** Meaning of a status beside its word: its colour and its icon. */
+export type Mood = 'good' | 'bad' | 'waiting' | 'neutral';
+
+const ICONS: Record<Mood, string> = { good: '✓', bad: '✕', waiting: '◷', neutral: '•' };
+
+/** A status as a word with an icon. */
+export function status(word: string, mood: Mood): Html {
+  return html`<span class="status ${mood}"><span aria-hidden="true">${ICONS[mood]}</span>${word}</span>`;
+}
+
+/** A whole id with a button that copies it. */
+export function idWithCopy(id: string): Html {
+  return html`<code class="id">${id}</code>
+    <button class="copy" type="button" data-copy="${id}" aria-label="Copy ${id}">Copy</button>`;
+}
+
+/** Names with their values; a value of `false` or `null` leaves the row out. */
+export function facts(rows: readonly (readonly [name: string, value: HtmlValue])[]): Html {
+  const shown = rows.filter(([, value]) => value !== false && value !== null && value !== undefined);
+  return html`<dl class="facts">
+    ${shown.map(
+      ([name, value]) =>
+        html`<dt>${name}</dt>
+          <dd>${value}</dd>`,
+    )}
+  </dl>`;
+}
+
+export interface Column<Row> {
+  name: string;
+  /** True for amounts and counts, which are aligned at their end. */
+  isNumber?: boolean;
+  cell(row: Row): HtmlValue;
+}
+
+/** A table whose rows are cards on phones. */
+export function table<Row>(caption: string, columns: readonly Column<Row>[], rows: readonly Row[]): Html {
+  const head = columns.map(({ name, isNumber }) => html`<th scope="col" class="${isNumber && 'number'}">${name}</th>`);
+  const cell = ({ name, isNumber, cell: render }: Column<Row>, row: Row) =>
+    html`<td class="${isNumber && 'number'}" data-label="${name}"><span>${render(row)}</span></td>`;
+  return html`<table class="table cards">
+    <caption>
+      ${caption}
+    </caption>
+    <thead>
+      <tr>
+        ${head}
+      </tr>
+    </thead>
+    <tbody>
+      ${rows.map(
+        (row) =>
+          html`<tr>
+            ${columns.map((column) => cell(column, row))}
+          </tr>`,
+      )}
+    </tbody>
+  </table>`;
+}

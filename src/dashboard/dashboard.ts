@@ -1,0 +1,92 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError } from '../domain/gateway-error.ts';
+import { ENVIRONMENTS, type Environment } from '../domain/route.ts';
+import { sendPrivate } from '../html/content.ts';
+import { html } from '../html/html.ts';
+import { serveAssets } from '../html/assets.ts';
+import { acceptForms, formOf, pageHeaders, seeOther } from '../html/html-page.ts';
+import { restrictStore } from '../operations/access/restrict-store.ts';
+import { dashboardErrorPage } from './error-page.ts';
+import { isFormToken, newFormToken } from './login/form-token.ts';
+import { type FindVisitor, createVisitors } from './login/visitors.ts';
+import { overviewPage } from './pages/overview-page.ts';
+import { DASHBOARD_ASSETS, renderVisit } from './shell.ts';
+import type { Answer, DashboardDeps, PageRoutes, Visit, VisitHandler } from './visit.ts';
+
+/** The pages of an environment. */
+const PAGES: readonly ((routes: PageRoutes) => void)[] = [overviewPage];
+
+/** The operators' pages. They work without JavaScript, and no GET changes anything. */
+export function dashboardPages(app: FastifyInstance, deps: DashboardDeps): void {
+  serveAssets(app, DASHBOARD_ASSETS);
+  app.register(async (scope) => {
+    acceptForms(scope, Object.values(deps.urls));
+    scope.decorate('errorPage', dashboardErrorPage);
+    scope.get('/dashboard', (_request, reply) => seeOther(reply, `/dashboard/${firstEnvironment(deps)}`));
+    const visits = createVisits(deps, createVisitors(deps));
+    const routes: PageRoutes = {
+      get: (path, handler) => scope.get(`/dashboard/:environment${path}`, visits(handler)),
+      post: (path, handler) => scope.post(`/dashboard/:environment${path}`, visits(handler)),
+    };
+    for (const page of PAGES) page(routes);
+  });
+}
+
+/** Production if a provider of production is configured. */
+function firstEnvironment({ providers }: DashboardDeps): Environment {
+  return [...providers.values()].some(({ environment }) => environment === 'production') ? 'production' : 'sandbox';
+}
+
+/** Returns a function that makes the handler of a request from the handler of a visit. */
+function createVisits(deps: DashboardDeps, findVisitor: FindVisitor) {
+  const byEnvironment = new Map(
+    ENVIRONMENTS.map((environment) => [environment, { ...deps, store: restrictStore(deps.store, environment) }]),
+  );
+  return (handler: VisitHandler) =>
+    async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+      const environment = ENVIRONMENTS.find((one) => one === param(request, 'environment'));
+      if (!environment) throw new GatewayError('not_found', 'There is no such page.');
+      const visitor = await findVisitor(request, environment);
+      if (!visitor) return seeOther(reply, `/dashboard/login?${new URLSearchParams({ next: request.url }).toString()}`);
+      const form = formOf(request);
+      if (request.method === 'POST' && !isFormToken(form.get('token'), visitor.formSecret)) throw staleForm();
+      const visit: Visit = {
+        request,
+        reply,
+        deps: { ...byEnvironment.get(environment)!, caller: visitor.principal },
+        visitor,
+        environment,
+        query: new URLSearchParams(request.url.split('?')[1]),
+        form,
+        here: request.url,
+        param: (name) => param(request, name),
+        path: (page) => `/dashboard/${environment}${page === '' ? '' : `/${page}`}`,
+        get formToken() {
+          return html`<input
+            type="hidden"
+            name="token"
+            value="${newFormToken(visitor.formSecret, deps.randomBytes)}"
+          />`;
+        },
+      };
+      return send(visit, await handler(visit));
+    };
+}
+
+function send(visit: Visit, answer: Answer): FastifyReply | Promise<FastifyReply> {
+  const { request, reply } = visit;
+  if ('goTo' in answer) return seeOther(reply, answer.goTo);
+  if (!('main' in answer)) return answer;
+  reply.code(answer.status ?? 200).headers(pageHeaders());
+  return sendPrivate(request, reply, renderVisit(visit, answer).markup);
+}
+
+function param(request: FastifyRequest, name: string): string {
+  return (request.params as Record<string, string>)[name]!;
+}
+
+function staleForm(): GatewayError {
+  return new GatewayError('forbidden', 'This form belongs to another session or is no longer valid.', {
+    suggestion: 'Open the page again, and send the form again. Nothing was changed.',
+  });
+}

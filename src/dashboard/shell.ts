@@ -1,0 +1,91 @@
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import type { Environment } from '../domain/route.ts';
+import { loadScript, loadStyle } from '../html/assets.ts';
+import { renderFrame } from '../html/frame.ts';
+import { type Html, html } from '../html/html.ts';
+import { zonedTime } from './components/time.ts';
+import type { DashboardPage, Visit } from './visit.ts';
+
+const STYLE = loadStyle(new URL('./assets/dashboard.css', import.meta.url));
+const SCRIPT = loadScript(new URL('./assets/dashboard.js', import.meta.url));
+const MORPH = loadScript(pathToFileURL(createRequire(import.meta.url).resolve('idiomorph/dist/idiomorph.min.js')));
+export const DASHBOARD_ASSETS = [STYLE, SCRIPT, MORPH];
+
+/** Entries of the navigation: the address within the environment, and the name. */
+const PAGES = [
+  ['', 'Overview'],
+  ['payments', 'Payments'],
+] as const;
+
+const MODES: Record<Environment, { name: string; hint: string }> = {
+  sandbox: { name: 'Test mode', hint: 'no real money moves' },
+  production: { name: 'Live', hint: 'real money' },
+};
+
+/** A page of an environment: the band with the mode and the search box, the navigation and the content. */
+export function renderVisit(visit: Visit, { title, main, isLive = false }: DashboardPage): Html {
+  const { environment, deps } = visit;
+  const mode = MODES[environment];
+  return renderFrame({
+    title: `${title} - ${mode.name} - ${deps.merchantName}`,
+    style: STYLE,
+    head: html`<meta name="robots" content="noindex" />
+      <script src="${MORPH.path}" integrity="${MORPH.integrity}" defer></script>
+      <script type="module" src="${SCRIPT.path}" integrity="${SCRIPT.integrity}"></script>`,
+    body: html`<a class="skip" href="#main">Skip to the content</a>
+      <header class="band ${environment}">
+        <a class="brand" href="${visit.path('')}"><bdi>${deps.merchantName}</bdi></a>
+        <p class="mode"><strong>${mode.name}</strong> <span>${mode.hint}</span> ${renderSwitch(visit)}</p>
+        ${renderSearch(visit)} ${renderPrincipal(visit)}
+      </header>
+      <nav class="pages" aria-label="Pages">${PAGES.map(([page, name]) => renderLink(visit, page, name))}</nav>
+      <main id="main" tabindex="-1" ${isLive && html`data-live`}>
+        <h1>${title}</h1>
+        ${main}
+        <p class="as-of">As of ${zonedTime(deps.now(), deps.reportingZone)}. <a href="${visit.here}">Refresh</a></p>
+      </main>
+      <p id="announcer" class="unseen" role="status"></p>`,
+  });
+}
+
+/** A page outside of an environment, such as the login. */
+export function renderPlain({ title, main }: Pick<DashboardPage, 'title' | 'main'>, head?: Html): Html {
+  return renderFrame({
+    title: `${title} - Tillway`,
+    style: STYLE,
+    head: html`<meta name="robots" content="noindex" />${head}`,
+    body: html`<main id="main" class="narrow">
+      <h1>${title}</h1>
+      ${main}
+    </main>`,
+  });
+}
+
+function renderSwitch({ visitor, environment }: Visit): Html | false {
+  const other = environment === 'sandbox' ? 'production' : 'sandbox';
+  if (!visitor.environments.includes(other)) return false;
+  return html`<a href="/dashboard/${other}">Switch to ${MODES[other].name}</a>`;
+}
+
+function renderSearch({ path, query }: Visit): Html {
+  return html`<form class="search" role="search" action="${path('search')}">
+    <label class="unseen" for="search">Search</label>
+    <input id="search" name="q" type="search" value="${query.get('q')}" placeholder="Order, email, amount, any id" />
+    <button class="small-button">Search</button>
+  </form>`;
+}
+
+function renderPrincipal({ visitor: { principal } }: Visit): Html {
+  if (principal.kind !== 'machine') return html`<p class="principal">${principal.name}</p>`;
+  return html`<p class="principal">
+    Open to everybody on this machine. <code>tillway operators invite</code> ends that.
+  </p>`;
+}
+
+function renderLink({ path, here }: Visit, page: string, name: string): Html {
+  const target = path(page);
+  const address = here.split('?')[0]!;
+  const isCurrent = page === '' ? address === target : address === target || address.startsWith(`${target}/`);
+  return html`<a href="${target}" ${isCurrent && html`aria-current="page"`}>${name}</a>`;
+}

@@ -1,0 +1,63 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { RandomBytes } from '../domain/id.ts';
+import type { Principal } from '../domain/principal.ts';
+import type { Environment } from '../domain/route.ts';
+import type { Html } from '../html/html.ts';
+import type { Gate } from '../operations/access/key-gate.ts';
+import type { Deps } from '../operations/deps.ts';
+
+/** Dependencies of the dashboard. */
+export interface DashboardDeps extends Deps {
+  gate: Gate;
+  /** Cryptographically secure random bytes. */
+  randomBytes: RandomBytes;
+}
+
+/** The person in front of the browser. */
+export interface Visitor {
+  principal: Principal;
+  /** Secret of the visitor's session, from which the tokens of its forms derive. */
+  formSecret: string;
+  /** Environments in which the visitor has a role. */
+  environments: readonly Environment[];
+}
+
+/** One request of a visitor for a page of an environment. */
+export interface Visit {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  /** Dependencies restricted to the environment; `caller` is the visitor's principal. */
+  deps: DashboardDeps;
+  visitor: Visitor;
+  environment: Environment;
+  query: URLSearchParams;
+  /** Fields of the form; empty for a GET. */
+  form: URLSearchParams;
+  /** Path and query of this page. */
+  here: string;
+  param(name: string): string;
+  /** Address of a page of this environment, such as `payments/chk_...`. */
+  path(page: string): string;
+  /** Hidden field that every form with method POST must have. */
+  formToken: Html;
+}
+
+/** Content of a page in the frame of the dashboard. */
+export interface DashboardPage {
+  title: string;
+  main: Html;
+  /** HTTP status; 200 by default. */
+  status?: number;
+  /** True if the script keeps the page current. */
+  isLive?: boolean;
+}
+
+/** A page, the address of the next page, or a reply that the handler has sent itself. */
+export type Answer = DashboardPage | { goTo: string } | FastifyReply;
+export type VisitHandler = (visit: Visit) => Promise<Answer>;
+
+/** Adds pages of an environment. `path` follows `/dashboard/{environment}`, such as `/payments/:id`. */
+export interface PageRoutes {
+  get(path: string, handler: VisitHandler): void;
+  post(path: string, handler: VisitHandler): void;
+}
