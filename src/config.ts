@@ -6,6 +6,7 @@ import {
   appSchemes,
   encryptionKeys,
   flag,
+  metadataKeys,
   number,
   oneOf,
   origin,
@@ -44,6 +45,7 @@ const environmentSchema = z
       )
       .default(10),
     MERCHANT_NAME: z.string().min(1).max(120).default('Demo merchant'),
+    SEARCH_METADATA_KEYS: metadataKeys.default(['orderId']),
     REDIRECT_SCHEMES: appSchemes.default([]),
     ROUTES_FILE: z.string().min(1).optional(),
     ROUTING_RULES_FILE: z.string().min(1).optional(),
@@ -155,6 +157,8 @@ function configOf(values: Values, providers: readonly ProviderInstance[]) {
     checkoutUrl: values.CHECKOUT_URL,
     database: databaseOf(values),
     merchantName: values.MERCHANT_NAME,
+    /** Metadata keys whose values the search finds. */
+    searchMetadataKeys: values.SEARCH_METADATA_KEYS as readonly string[],
     /** App schemes that a redirectUrl may have, in lower case and without a colon. */
     redirectSchemes: values.REDIRECT_SCHEMES as readonly string[],
     routesFile: values.ROUTES_FILE,

@@ -49,6 +49,15 @@ export const apiKeys = z
     'must be keys separated by commas, each sk_sandbox_ or sk_live_ and 43 random letters or digits',
   );
 
+/** At most three metadata keys, separated by commas. */
+export const metadataKeys = z
+  .string()
+  .transform((text) => text.split(',').map((key) => key.trim()))
+  .refine(
+    (keys) => keys.length <= 3 && keys.every((key) => /^[^"\\]{1,500}$/.test(key)),
+    'must be at most three metadata keys, separated by commas, such as orderId,sku',
+  );
+
 /** App schemes, separated by commas. */
 export const appSchemes = z
   .string()

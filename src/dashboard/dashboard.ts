@@ -54,6 +54,10 @@ function createVisits(deps: DashboardDeps, findVisitor: FindVisitor) {
         request,
         reply,
         deps: { ...byEnvironment.get(environment)!, caller: visitor.principal },
+        async depsOf(other) {
+          const there = visitor.environments.includes(other) ? await findVisitor(request, other) : undefined;
+          return there && { ...byEnvironment.get(other)!, caller: there.principal };
+        },
         visitor,
         environment,
         query: new URLSearchParams(request.url.split('?')[1]),

@@ -28,6 +28,8 @@ export interface Visit {
   reply: FastifyReply;
   /** Dependencies restricted to the environment; `caller` is the visitor's principal. */
   deps: DashboardDeps;
+  /** Dependencies restricted to another environment; undefined if the visitor has no role there. */
+  depsOf(environment: Environment): Promise<DashboardDeps | undefined>;
   visitor: Visitor;
   environment: Environment;
   query: URLSearchParams;

@@ -20,6 +20,12 @@ export function centsFromAmount(amount: number): Cents | undefined {
   return Math.abs(amount * 100 - cents) <= CENT_TOLERANCE || amountFromCents(cents) === amount ? cents : undefined;
 }
 
+/** Cents of an amount as a person types it, such as `49.99`, `$1,234.50` or `7`; undefined for any other text. */
+export function centsFromText(text: string): Cents | undefined {
+  const [, dollars, part = ''] = /^\$?(\d{1,9}|\d{1,3}(?:,\d{3}){1,2})(?:\.(\d{1,2}))?$/.exec(text.trim()) ?? [];
+  return dollars === undefined ? undefined : Number(dollars.replaceAll(',', '')) * 100 + Number(part.padEnd(2, '0'));
+}
+
 /** Cents to dollars: the JSON number that prints with at most two decimals. */
 export function amountFromCents(cents: Cents): number {
   return cents / 100;

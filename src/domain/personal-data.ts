@@ -15,6 +15,11 @@ export function isErased({ customerEmail, customerId }: Pick<Session, 'customerE
   return customerEmail === erasedAddress(customerId);
 }
 
+/** Address for a person who may not read personal data: its first letter only. */
+export function maskedAddress(address: string): string {
+  return `${Array.from(address)[0] ?? ''}•••@•••`;
+}
+
 export function eraseCustomer(customer: Customer): Customer {
   return { ...customer, status: 'erased', email: erasedAddress(customer.id), statusReason: null };
 }

@@ -8,6 +8,7 @@ import {
   createReadinessWorker,
   createRecoveryWorker,
   createRoutingWorker,
+  createSearchWorker,
   createWatchWorkers,
 } from '../workers/polling-workers.ts';
 import { createQueueWorkers } from '../workers/queue-workers.ts';
@@ -22,7 +23,12 @@ export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Wo
   const { testClock } = deps;
   const routing = createRoutingWorker(deps);
   const workers = [...createQueueWorkers(deps), simulator, deliveries];
-  const polling = [createReadinessWorker(deps), createFeedWorker(deps), createRecoveryWorker(deps)];
+  const polling = [
+    createReadinessWorker(deps),
+    createFeedWorker(deps),
+    createRecoveryWorker(deps),
+    createSearchWorker(deps),
+  ];
   const clockWorkers = testClock ? [createTestClockWorker(deps, testClock, { workers, routing })] : [];
   // The records that a provider watches have real times, so the test clock does not move these workers.
   return [...createWatchWorkers(deps), ...workers, routing, ...polling, ...clockWorkers];

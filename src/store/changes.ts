@@ -11,6 +11,7 @@ import { providerWrites } from './tables/provider-tables.ts';
 import { recoveryWrites } from './tables/recoveries-table.ts';
 import { refundWrites } from './tables/refunds-table.ts';
 import { routingWrites } from './tables/routing-tables.ts';
+import { searchWrites } from './tables/search-table.ts';
 import { sessionWrites } from './tables/sessions-table.ts';
 import { endpointWrites } from './tables/webhook-endpoints-table.ts';
 import type { Write } from './write-statement.ts';
@@ -31,6 +32,7 @@ const WRITES = {
   ...recoveryWrites,
   ...refundWrites,
   ...routingWrites,
+  ...searchWrites,
   ...sessionWrites,
 };
 
@@ -65,6 +67,9 @@ export function createsWork(changes: Change[]): boolean {
   return changes.some(({ type }) => WORK.has(type));
 }
 
+/** Changes that lock rows of many sessions, or rows that all instances write. */
+const LOCKS_MANY = new Set<Change['type']>(['recovery_saved', 'events_placed', 'terms_added']);
+
 const LAST = '\u{ffff}';
 
 /** True if these changes erase personal data. The store then also removes the data from unused parts of its files. */
@@ -74,8 +79,8 @@ export function erasesPersonalData(changes: Change[]): boolean {
 
 /** Sort key of a change set, named after the rows that it locks. Batches apply their sets in this order, to prevent deadlocks. */
 export function lockOrderOf(changes: Change[]): string {
-  // Change sets that lock rows of many sessions, or rows that all instances write, are the last in a batch.
-  if (changes.some(({ type }) => type === 'recovery_saved' || type === 'events_placed')) return LAST;
+  // These change sets are the last in a batch.
+  if (changes.some(({ type }) => LOCKS_MANY.has(type))) return LAST;
   for (const change of changes) {
     if (change.type === 'session_created') return change.session.idempotencyKey ?? '';
     if ('session' in change) return change.session.id;

@@ -3,6 +3,7 @@ import { CHECKOUT_INVARIANTS } from './invariants/checkouts-invariants.ts';
 import type { Invariant } from './invariants/invariant.ts';
 import { LEDGER_INVARIANTS } from './invariants/ledger-invariants.ts';
 import { MONEY_INVARIANTS } from './invariants/money-invariants.ts';
+import { SEARCH_INVARIANTS } from './invariants/search-invariants.ts';
 import { ROUTING_INVARIANTS } from './invariants/routing-invariants.ts';
 import { WEBHOOK_INVARIANTS } from './invariants/webhooks-invariants.ts';
 
@@ -16,4 +17,5 @@ export const INVARIANTS: readonly Invariant[] = [
   ...WEBHOOK_INVARIANTS,
   ...ROUTING_INVARIANTS,
   ...CHAIN_INVARIANTS,
+  ...SEARCH_INVARIANTS,
 ];

@@ -25,6 +25,7 @@ import { createProviderReads } from './tables/provider-tables.ts';
 import { createRecoveryReads } from './tables/recoveries-table.ts';
 import { createRefundReads } from './tables/refunds-table.ts';
 import { createRoutingReads } from './tables/routing-tables.ts';
+import { createSearchReads } from './tables/search-table.ts';
 import { SESSIONS, createSessionReads } from './tables/sessions-table.ts';
 import { createEndpointReads } from './tables/webhook-endpoints-table.ts';
 
@@ -50,6 +51,7 @@ export function createReads(select: Select, selectEach: SelectEach, longSelect: 
     ...createRecoveryReads(select),
     ...createRoutingReads(select, selectEach),
     ...createRefundReads(select),
+    ...createSearchReads(selectEach, longSelect),
     ...createSessionReads(select),
     ...createEndpointReads(select, selectEach),
     ...createWebhookReads(select),

@@ -1,4 +1,5 @@
 import type { Deps } from '../operations/deps.ts';
+import { indexRecords } from '../operations/index-records.ts';
 import { placeEvents } from '../operations/read-feed.ts';
 import { reportWatched } from '../operations/watch-provider.ts';
 import { continueRecovery } from '../operations/redeliver.ts';
@@ -6,6 +7,8 @@ import { type Worker, createWorker, forEachOf } from './worker.ts';
 
 // The interval is long, because requests for the feed assign positions too. The worker only keeps the backlog of events small.
 const FEED_POLL_MS = 1000;
+// The interval is long, because a search examines records without terms directly.
+const SEARCH_POLL_MS = 5000;
 const RECOVERY_POLL_MS = 1000;
 /** Time without progress after which any instance continues a recovery. */
 const ABANDONED_AFTER_MS = 3000;
@@ -41,6 +44,12 @@ export function createWatchWorkers(deps: Deps): Worker[] {
 /** Worker that assigns feed positions to committed events. */
 export function createFeedWorker({ store, log }: Deps): Worker {
   return createWorker({ name: 'feed', log, runOnce: () => placeEvents(store), pollMs: FEED_POLL_MS });
+}
+
+/** Worker that stores the search terms of new records. */
+export function createSearchWorker(deps: Deps): Worker {
+  const runOnce = (isStopped: () => boolean) => indexRecords(deps, isStopped);
+  return createWorker({ name: 'search', log: deps.log, runOnce, pollMs: SEARCH_POLL_MS });
 }
 
 /** Worker that continues recoveries of long time ranges, and recoveries whose instance has failed. */

@@ -60,12 +60,12 @@ function planFaults(database: DatabaseSync, { sql, params, isLong }: Statement):
   const filtered = sql.includes(' WHERE ');
   return plan.flatMap(({ parent, detail }) => {
     const scan = /^SCAN (\w+)/.exec(detail);
-    // `part`, `queues` and `named` are subqueries that return a bounded number of rows.
+    // `part`, `queues` and `named` are subqueries that return a bounded number of rows; `search_cursors` has three rows.
     // Every entry of this partial index matches the condition, and the statement reads one entry.
     if (detail.endsWith(' INDEX events_unplaced') && sql.endsWith(' LIMIT 1')) return [];
     // A scan without a filter walks the ids from the cursor on; test/store/payment-lists.test.ts counts its rows.
     if (isLong && / USING (?:COVERING )?INDEX sqlite_autoindex_\w+_1$/.test(detail)) return [];
-    if (scan && !['part', 'queues', 'named'].includes(scan[1]!)) {
+    if (scan && !['part', 'queues', 'named', 'search_cursors'].includes(scan[1]!)) {
       if (!filtered && / USING INDEX sqlite_autoindex_\w+_1$/.test(detail)) return [];
       return [detail];
     }
@@ -237,6 +237,15 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['listFeed of a type', (reads) => reads.listFeed({ type: 'payment.paid' }, 1, 20)],
   ['listFeed of an environment', (reads) => reads.listFeed({ environment: 'sandbox' }, 1, 20)],
   ['hasUnplacedEvents', (reads) => reads.hasUnplacedEvents()],
+  [
+    'listSoldPayments',
+    (reads) => reads.listSoldPayments({ environment: 'sandbox', reason: 'declined' }, { limit: 20 }),
+  ],
+  ['sessionsOfAmount', (reads) => reads.sessionsOfAmount('sandbox', 4999, 6)],
+  ['sessionsOfText', (reads) => reads.sessionsOfText('sandbox', 'A-1001', ['orderId', 'sku'], 6)],
+  ['customersOfDomain', (reads) => reads.customersOfDomain('sandbox', 'example.com', 6)],
+  ['customersOfPrefix', (reads) => reads.customersOfPrefix('sandbox', 'ada', 6)],
+  ['unindexedRows', (reads) => reads.unindexedRows(NOW, 100)],
   ['recovery', (reads) => reads.recovery('rcv_1')],
   ['recoveriesLeft', (reads) => reads.recoveriesLeft(NOW, 10)],
   ['recoverableEvents', (reads) => reads.recoverableEvents(aRecovery(), ['payment.paid', 'payment.failed'], 10)],

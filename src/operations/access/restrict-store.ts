@@ -18,10 +18,10 @@ const RULES = {
   records: 'routingDecisionsOfSession eventsOfSession endpoints endpointSecrets deliveriesOfSession sessionsToErase',
   filter:
     'listCustomers listSessions listPayments listSoldPayments listInvoices listTransitions listDeliveries listEvents journal listRefunds listFeed listDiscrepancies listApiKeys',
-  name: 'customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums entrySums refundByIdempotencyKey',
+  name: 'sessionsOfAmount sessionsOfText customersOfDomain customersOfPrefix customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums entrySums refundByIdempotencyKey',
   shared: 'now onCommit ping testClock nextDue routingRules hasUnplacedEvents',
   service:
-    'close sessionsToWake tasksDue hintsDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown',
+    'close unindexedRows sessionsToWake tasksDue hintsDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown',
 } as const;
 
 type Ruled = Names<(typeof RULES)[keyof typeof RULES]>;

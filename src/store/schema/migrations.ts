@@ -5,6 +5,7 @@ import { ledgerSchema, ledgerTriggers } from './ledger-schema.ts';
 import { providersSchema } from './providers-schema.ts';
 import { providerStatesSchema, realProvidersSchema, refundDeductionSchema } from './real-providers-schema.ts';
 import { routingSchema } from './routing-schema.ts';
+import { searchSchema } from './search-schema.ts';
 import { webhooksSchema } from './webhooks-schema.ts';
 
 /** One numbered change of the schema. Its `sql` runs on every database. */
@@ -32,4 +33,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 16, name: 'deducted refunds', sql: refundDeductionSchema },
   { version: 17, name: 'chains', sql: chainSchema },
   { version: 18, name: 'provider states', sql: providerStatesSchema },
+  { version: 22, name: 'search', sql: searchSchema },
 ];
