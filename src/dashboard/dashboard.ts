@@ -10,11 +10,13 @@ import { dashboardErrorPage } from './error-page.ts';
 import { isFormToken, newFormToken } from './login/form-token.ts';
 import { type FindVisitor, createVisitors } from './login/visitors.ts';
 import { overviewPage } from './pages/overview-page.ts';
+import { paymentsPage } from './pages/payments-page.ts';
+import { searchPage } from './pages/search-page.ts';
 import { DASHBOARD_ASSETS, renderVisit } from './shell.ts';
 import type { Answer, DashboardDeps, PageRoutes, Visit, VisitHandler } from './visit.ts';
 
 /** The pages of an environment. */
-const PAGES: readonly ((routes: PageRoutes) => void)[] = [overviewPage];
+const PAGES: readonly ((routes: PageRoutes) => void)[] = [overviewPage, paymentsPage, searchPage];
 
 /** The operators' pages. They work without JavaScript, and no GET changes anything. */
 export function dashboardPages(app: FastifyInstance, deps: DashboardDeps): void {

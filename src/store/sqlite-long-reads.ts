@@ -3,11 +3,6 @@ import type { Query, Row } from './keyset.ts';
 import type { LongReads } from './long-reads.ts';
 import type { ReadResult } from './sqlite-reader.ts';
 
-/** Error of SQLite with its result code, as `node:sqlite` reports it. */
-function sqliteError({ error, code }: { error: string; code: number }): Error {
-  return Object.assign(new Error(error), { errcode: code });
-}
-
 /** Long reads of a file, in a thread that starts at the first read. If the thread fails, the next read starts another one. */
 export function createSqliteLongReads(path: string): LongReads {
   let worker: Worker | undefined;
@@ -18,7 +13,7 @@ export function createSqliteLongReads(path: string): LongReads {
     started.on('message', (result: ReadResult) => {
       const read = waiting.shift();
       if ('rows' in result) read?.resolve(result.rows);
-      else read?.reject(sqliteError(result));
+      else read?.reject(Object.assign(new Error(result.error), { errcode: result.code }));
       if (waiting.length === 0) started.unref();
     });
     started.on('error', (error) => {

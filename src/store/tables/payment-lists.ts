@@ -2,7 +2,16 @@ import type { FailureCode } from '../../domain/failure.ts';
 import type { Cents } from '../../domain/money.ts';
 import { type Instant, PAYMENT_STATUSES, type Payment } from '../../domain/records.ts';
 import type { Environment } from '../../domain/route.ts';
-import { type KeysetQuery, type Row, type Select, createdBetween, keysetQuery, rangeOf, rowsNamed } from '../keyset.ts';
+import {
+  type KeysetQuery,
+  type Row,
+  type Select,
+  type SqlValue,
+  createdBetween,
+  keysetQuery,
+  rangeOf,
+  rowsNamed,
+} from '../keyset.ts';
 import type { Page, PageResult } from '../list-page.ts';
 import { pageWithin } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
@@ -18,23 +27,19 @@ export interface PaymentFilter {
   /** Range of `created`: at or after `from`, and before `until`. */
   from?: Instant;
   until?: Instant;
-  /** Id of the route. */
   route?: string;
-  /** Failure code. */
   reason?: FailureCode;
   /** Range of the session's amount, inclusive. */
   amountFrom?: Cents;
   amountTo?: Cents;
-  /** True for payments with a refund that succeeded, wholly or in part. */
+  /** Only payments refunded wholly or in part; paid and not settled; or with a wrong amount. */
   refunded?: boolean;
-  /** True for paid payments that are not settled. */
   unsettled?: boolean;
-  /** True for payments about which the provider reported a wrong amount. */
   wrongAmount?: boolean;
 }
 
 /** A payment with the fields of its session that a list shows. */
-interface SoldPayment {
+export interface SoldPayment {
   payment: Payment;
   product: string;
   customerEmail: string;
@@ -47,55 +52,44 @@ export const SCANNED_ROWS = 20_000;
 /** Suffix that makes an exclusive upper bound inclusive: an id with it sorts after the id and before the next one. */
 const AFTER_ID = '~';
 
+/** Longest page that the main thread reads. */
+const LONGEST_PAGE = 100;
+
 const SOLD = ['product', 'customer_email', 'client_reference_id'];
 const SELECT_SOLD = `*, ${SOLD.map((name) => `(SELECT ${name} FROM sessions WHERE sessions.id = session_id) AS ${name}`).join(', ')}`;
 
-type Conditions = NonNullable<KeysetQuery['also']>;
-
-/** Conditions that no index serves. */
-function conditionsOf(filter: PaymentFilter, table: string): Conditions {
+/** Conditions that no index serves, with their values. */
+function conditionsOf(filter: PaymentFilter, table: string): [condition: string, value: SqlValue][] {
   const { route, reason, amountFrom, amountTo, refunded, unsettled, wrongAmount } = filter;
   // The stored JSON of a route begins with its id; the next character after the id sorts before "-".
-  const head = `{"id":${JSON.stringify(route ?? '')}`;
-  const amounts = `(SELECT COUNT(*) FROM discrepancies WHERE payment_id = ${table}.id AND kind = 'amount_mismatch') > `;
-  return [
-    ...(route === undefined
-      ? []
-      : ([
-          ['route >= ', `${head},`],
-          ['route < ', `${head}-`],
-        ] as const)),
-    ...(reason === undefined ? [] : ([['failure_code = ', reason]] as const)),
-    ...(amountFrom === undefined ? [] : ([['amount >= ', amountFrom]] as const)),
-    ...(amountTo === undefined ? [] : ([['amount <= ', amountTo]] as const)),
-    ...(refunded ? ([['refunded > ', 0]] as const) : []),
-    ...(unsettled
-      ? ([
-          ['ledger_status = ', 'pending'],
-          ['status = ', 'paid'],
-        ] as const)
-      : []),
-    ...(wrongAmount ? ([[amounts, 0]] as const) : []),
+  const head = `{"id":${JSON.stringify(route)}`;
+  const wrongAmounts = `(SELECT COUNT(*) FROM discrepancies WHERE payment_id = ${table}.id AND kind = 'amount_mismatch') > `;
+  const all: [string, SqlValue | undefined][] = [
+    ['route >= ', route && `${head},`],
+    ['route < ', route && `${head}-`],
+    ['failure_code = ', reason],
+    ['amount >= ', amountFrom],
+    ['amount <= ', amountTo],
+    ['refunded > ', refunded ? 0 : undefined],
+    ['ledger_status = ', unsettled ? 'pending' : undefined],
+    ['status = ', unsettled ? 'paid' : undefined],
+    [wrongAmounts, wrongAmount ? 0 : undefined],
   ];
-}
-
-/** Status that every matching payment has, which makes the range that the database reads smaller. */
-function statusOf({ status, reason, refunded, unsettled }: PaymentFilter): string | undefined {
-  if (status !== undefined) return status;
-  if (reason !== undefined) return 'failed';
-  return refunded || unsettled ? 'paid' : undefined;
+  return all.filter((one): one is [string, SqlValue] => one[1] !== undefined);
 }
 
 /** The range of an index that contains all matching payments, without the conditions that no index serves. */
 function rangeOfFilter(filter: PaymentFilter): KeysetQuery & Required<Pick<KeysetQuery, 'ids' | 'also'>> {
-  const { paymentId, invoiceId, sessionId, customerId, environment, from, until } = filter;
+  const { paymentId, invoiceId, sessionId, customerId, environment, from, until, reason } = filter;
+  // Every matching payment has this status, which makes the range smaller.
+  const status = filter.status ?? (reason ? 'failed' : filter.refunded || filter.unsettled ? 'paid' : undefined);
   const named = rowsNamed(
     [PAYMENTS.byId, paymentId],
     [SELECT_PAYMENT_OF_INVOICE, invoiceId],
     [SELECT_PAYMENTS_OF_SESSION, sessionId],
   );
   const ids = { session_id: sessionId, invoice_id: invoiceId };
-  const columns = { customer_id: customerId, status: statusOf(filter), environment };
+  const columns = { customer_id: customerId, status, environment };
   return {
     ...statusKeyset('payments', PAYMENT_STATUSES, named ? { ...ids, ...columns } : columns, named),
     ...createdBetween('pay', from, until),
@@ -140,14 +134,11 @@ export function createPaymentLists(select: Select, longSelect: Select, scannedRo
     },
     /** Payments of a filter with the fields of their sessions, for lists of people and exports. */
     async listSoldPayments(filter: PaymentFilter & { environment: Environment }, page: Page) {
-      const on = page.limit > SHORT_PAGE ? longSelect : select;
+      const on = page.limit > LONGEST_PAGE ? longSelect : select;
       return pageOf(filter, page, { columns: SELECT_SOLD, fromRow: soldFromRow, on });
     },
   };
 }
-
-/** Longest page that the main thread reads. */
-const SHORT_PAGE = 100;
 
 function soldFromRow(row: Row): SoldPayment {
   return {

@@ -3,7 +3,8 @@ import type { Cents } from '../../domain/money.ts';
 import type { Instant, Metadata } from '../../domain/records.ts';
 import type { Environment } from '../../domain/route.ts';
 import { type SearchTerm, type SearchedRow, termOf } from '../../domain/search-term.ts';
-import type { Query, Row, Select, SelectEach } from '../keyset.ts';
+import type { Query, Select, SelectEach } from '../keyset.ts';
+import { describeTable, integer, json, named, text } from '../table-description.ts';
 import { KEY_SHARE, statement } from '../write-statement.ts';
 
 /** Sources of terms: the prefix of their ids, and their columns as the row of a {@link SearchedRow}. */
@@ -21,6 +22,15 @@ const SOURCES = {
 } as const;
 type Source = keyof typeof SOURCES;
 const SOURCE_NAMES = Object.keys(SOURCES) as Source[];
+
+const SEARCHED = describeTable<SearchedRow>('records', {
+  id: named('record', text),
+  environment: text,
+  customerId: text,
+  amount: integer,
+  metadata: json<Metadata>(),
+  email: text,
+});
 
 /** Last id of a source whose terms are stored. */
 const positionOf = (source: Source) => `COALESCE((SELECT position FROM search_cursors WHERE source = '${source}'), '')`;
@@ -135,7 +145,7 @@ export function createSearchReads(selectEach: SelectEach, longSelect: Select) {
         // The clock was set back: new ids can be below the cursor. Adding the terms of a row again changes nothing.
         if (after > end) return [{ source, after, last: end, rows: [] }];
         const last = rows.at(-1)?.['id'] as string | undefined;
-        return last === undefined ? [] : [{ source, after, last, rows: rows.map(searchedFromRow) }];
+        return last === undefined ? [] : [{ source, after, last, rows: rows.map(SEARCHED.fromRow) }];
       });
     },
   };
@@ -144,15 +154,4 @@ export function createSearchReads(selectEach: SelectEach, longSelect: Select) {
 /** Pattern of LIKE for a text that contains `text`, with ASCII letters in lower case. */
 function likeOf(text: string): string {
   return `%${termOf(text).replaceAll(/[!%_]/g, '!$&')}%`;
-}
-
-function searchedFromRow(row: Row): SearchedRow {
-  return {
-    id: row['record'] as string,
-    environment: row['environment'] as Environment,
-    customerId: row['customer_id'] as string,
-    amount: row['amount'] as number | null,
-    metadata: JSON.parse(row['metadata'] as string) as Metadata,
-    email: row['email'] as string | null,
-  };
 }
