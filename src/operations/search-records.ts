@@ -1,5 +1,5 @@
 import { sessionOfEvent } from '../domain/event-id.ts';
-import { type IdPrefix, isId } from '../domain/id.ts';
+import { isId } from '../domain/id.ts';
 import { centsFromText } from '../domain/money.ts';
 import { can } from '../domain/permission.ts';
 import type { Customer, Session } from '../domain/records.ts';
@@ -44,30 +44,20 @@ function pageOf<Item>(found: readonly (Item | undefined)[]): PageResult<Item> {
   return { items: items.slice(0, SHOWN), hasMore: items.length > SHOWN };
 }
 
-/** Reads of a record by its id, by the prefix of the id; each returns the ids of what the record leads to. */
-const BY_ID: Partial<Record<IdPrefix, (store: Deps['store'], id: string) => Promise<Found>>> = {
-  chk: async (_store, id) => ({ sessions: [id] }),
-  cus: async (_store, id) => ({ customers: [id] }),
-  pay: async (store, id) => sessionOf(await store.payment(id)),
-  inv: async (store, id) => sessionOf(await store.invoice(id)),
-  ref: async (store, id) => sessionOf(await store.refund(id)),
-  dlv: async (store, id) => sessionOf(await store.delivery(id)),
-  dis: async (store, id) => sessionOf(await store.discrepancy(id)),
-};
-
-function sessionOf(record: { sessionId: string } | undefined): Found {
-  return { sessions: record ? [record.sessionId] : [] };
-}
+/** Reads of the records that lead to a checkout, by the prefix of their ids. */
+const READ_BY_ID = { pay: 'payment', inv: 'invoice', ref: 'refund', dlv: 'delivery', dis: 'discrepancy' } as const;
 
 async function findIds(deps: SearchDeps, environment: Environment, text: string): Promise<Found> {
   const { store, caller, searchMetadataKeys: keys } = deps;
-  const eventSession = sessionOfEvent(text);
-  if (eventSession !== undefined) return { sessions: [eventSession] };
-  const byId = isId(text, ...(Object.keys(BY_ID) as IdPrefix[])) ? BY_ID[text.slice(0, 3) as IdPrefix] : undefined;
-  if (byId) return byId(store, text);
+  const session = isId(text, 'chk') ? text : sessionOfEvent(text);
+  if (session !== undefined) return { sessions: [session] };
+  if (isId(text, 'cus')) return { customers: [text] };
+  const prefix = (Object.keys(READ_BY_ID) as (keyof typeof READ_BY_ID)[]).find((each) => isId(text, each));
+  const record = prefix && (await store[READ_BY_ID[prefix]](text));
+  if (prefix) return { sessions: record ? [record.sessionId] : [] };
   const cents = centsFromText(text);
-  const amountSessions = () => store.sessionsOfAmount(environment, cents!, READ);
-  if (cents !== undefined && /[$.]/.test(text)) return { sessions: await amountSessions() };
+  const ofAmount = async () => ({ sessions: await store.sessionsOfAmount(environment, cents!, READ) });
+  if (cents !== undefined && /[$.]/.test(text)) return ofAmount();
 
   const address = text.toLowerCase();
   // Prefixes would let a person without the permission guess addresses letter by letter.
@@ -75,28 +65,23 @@ async function findIds(deps: SearchDeps, environment: Environment, text: string)
   if (text.startsWith('@')) {
     return mayGuess ? { customers: await store.customersOfDomain(environment, address.slice(1), READ) } : {};
   }
-  const buyers = async () => (mayGuess ? store.customersOfPrefix(environment, address, READ) : []);
-  if (text.includes('@')) {
-    const exact = await store.customerByEmail(environment, text);
-    return exact ? checkoutsOf(deps, environment, exact.id) : checkoutsOfOne(deps, environment, await buyers());
-  }
+  const exact = text.includes('@') ? await store.customerByEmail(environment, text) : undefined;
+  if (exact) return checkoutsOf(deps, environment, [exact.id]);
+  const customers = mayGuess ? await store.customersOfPrefix(environment, address, READ) : [];
+  if (text.includes('@')) return checkoutsOf(deps, environment, customers);
   const reference = await store.listSessions({ environment, clientReferenceId: text }, { limit: READ });
   const others = await store.sessionsOfText(environment, text, keys, READ);
   const sessions = [...new Set([...reference.items.map(({ id }) => id), ...others])].toSorted().toReversed();
   // A whole number is an order number; without one, it is an amount.
-  if (sessions.length === 0 && cents !== undefined) return { sessions: await amountSessions() };
-  return { sessions: sessions.slice(0, READ), customers: await buyers() };
+  if (sessions.length === 0 && cents !== undefined) return ofAmount();
+  return { sessions: sessions.slice(0, READ), customers };
 }
 
-/** The newest checkouts of the only customer of an address; with several customers, the customers. */
-async function checkoutsOfOne(deps: SearchDeps, environment: Environment, customers: string[]): Promise<Found> {
-  const [only] = customers;
-  return only !== undefined && customers.length === 1 ? checkoutsOf(deps, environment, only) : { customers };
-}
-
-/** The newest checkouts of a customer; the customer, if there are none or more than the shown ones. */
-async function checkoutsOf({ store }: SearchDeps, environment: Environment, customer: string): Promise<Found> {
+/** The newest checkouts of the only customer, if these are few; otherwise also the customers. */
+async function checkoutsOf({ store }: SearchDeps, environment: Environment, customers: string[]): Promise<Found> {
+  const [customer] = customers;
+  if (customer === undefined || customers.length > 1) return { customers };
   const { items } = await store.listSessions({ environment, customer }, { limit: READ });
   const isWhole = items.length > 0 && items.length <= SHOWN;
-  return { sessions: items.map(({ id }) => id), customers: isWhole ? [] : [customer] };
+  return { sessions: items.map(({ id }) => id), customers: isWhole ? [] : customers };
 }

@@ -17,6 +17,13 @@ export type Select = (sql: string, ...params: SqlValue[]) => Promise<Row[]>;
 /** Runs several queries in one round trip, in one snapshot, and returns the rows of each query. */
 export type SelectEach = (queries: readonly Query[]) => Promise<Row[][]>;
 
+/** Port for reads that can take long, beside the short ones: a thread or connections of their own, so that they delay nothing. */
+export interface LongReads {
+  select: Select;
+  /** Waits for the reads in progress. */
+  close(): Promise<void>;
+}
+
 /** A range of one table, by an index whose columns are `equals`, then `oneOf`, then `sortedBy`. */
 export interface KeysetQuery {
   table: string;

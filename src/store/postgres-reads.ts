@@ -1,5 +1,4 @@
-import type { Row, Select } from './keyset.ts';
-import type { LongReads } from './long-reads.ts';
+import type { LongReads, Row, Select } from './keyset.ts';
 import { type Connections, createConnections } from './postgres-connection.ts';
 import { forPostgres } from './postgres-sql.ts';
 

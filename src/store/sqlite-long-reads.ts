@@ -1,6 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { Query, Row } from './keyset.ts';
-import type { LongReads } from './long-reads.ts';
+import type { LongReads, Query, Row } from './keyset.ts';
 import type { ReadResult } from './sqlite-reader.ts';
 
 /** Long reads of a file, in a thread that starts at the first read. If the thread fails, the next read starts another one. */

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import * as fc from 'fast-check';
 import { ROLES } from '../../src/domain/permission.ts';
+import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { machinePrincipal } from '../../src/domain/principal.ts';
 import { startOfLocalDay, localTime } from '../../src/domain/local-time.ts';
 import { restrictStore } from '../../src/operations/access/restrict-store.ts';
@@ -152,6 +153,38 @@ describe('the export of payments', () => {
     assert.equal(oldest.metadata, '{"orderId":"order 10"}');
     assert.equal(oldest.created_local, oldest.created.replace(/\.\d+Z/, '+00:00'));
     assert.match(oldest.total, /^10\.\d\d$/);
+  });
+
+  test('an export that fails before its first part is an error page, not a download', async () => {
+    const response = await fetch(`${on.url}/dashboard/sandbox/payments.csv?reason=poor`);
+    assert.deepEqual([response.status, response.headers.get('content-disposition')], [400, null]);
+    const { deps } = on.service;
+    const { listSoldPayments } = deps.store;
+    // The dashboard restricts the store when the service starts, so the fault is injected below it.
+    deps.store.listSoldPayments = () => Promise.reject(new GatewayError('unavailable', 'The database is away.'));
+    try {
+      const away = await fetch(`${on.url}/dashboard/sandbox/payments.csv`);
+      assert.deepEqual([away.status, away.headers.get('content-disposition')], [503, null]);
+    } finally {
+      deps.store.listSoldPayments = listSoldPayments;
+    }
+  });
+
+  test('an export that fails later is a failed download', async () => {
+    const { deps } = on.service;
+    const { listSoldPayments } = deps.store;
+    let batches = 0;
+    deps.store.listSoldPayments = async (filter, page) => {
+      if (batches++ > 0) throw new GatewayError('unavailable', 'The database is away.');
+      return { ...(await listSoldPayments(filter, { ...page, limit: 2 })), hasMore: true };
+    };
+    try {
+      const cut = await fetch(`${on.url}/dashboard/sandbox/payments.csv`);
+      assert.equal(cut.status, 200);
+      await assert.rejects(cut.text());
+    } finally {
+      deps.store.listSoldPayments = listSoldPayments;
+    }
   });
 
   test('equals the rows of the list for random filters and batches', async () => {

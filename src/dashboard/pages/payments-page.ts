@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { FAILURE_CODES } from '../../domain/failure.ts';
 import { invalidField } from '../../domain/gateway-error.ts';
@@ -55,11 +56,7 @@ const FIELDS: Record<string, Field> = {
     choices: () => ONLY,
     filter: (value) => (ONLY.some(([name]) => name === value) ? { [value]: true } : { only: undefined }),
   },
-  customer: {
-    label: 'Customer',
-    type: 'hidden',
-    filter: (value) => ({ customerId: isId(value, 'cus') ? value : undefined }),
-  },
+  customer: { label: 'Customer', type: 'hidden', filter: (id) => ({ customerId: isId(id, 'cus') ? id : undefined }) },
 };
 
 /** Start of a day in the reporting zone, or of the day `later` days after it; undefined for other texts. */
@@ -103,11 +100,13 @@ export function paymentsPage(routes: PageRoutes): void {
   });
   routes.get('/payments.csv', async (visit) => {
     const { query, environment, reply } = visit;
+    const text = Readable.from(exportPayments(() => visit.depsOf(environment), filterOf(visit)));
+    // An error before the first part is an error page. A later error closes the connection, so the download fails.
+    await once(text, 'readable');
     const range = [query.get('from') ?? 'first', query.get('to') ?? 'last'].join('-to-').replaceAll(/[^\w-]/g, '');
     reply.header('content-disposition', `attachment; filename="tillway-payments-${environment}-${range}.csv"`);
     reply.type('text/csv; charset=utf-8; header=present');
-    // An error before the first part is an error page. A later error closes the connection, so the download fails.
-    return reply.send(Readable.from(exportPayments(() => visit.depsOf(environment), filterOf(visit))));
+    return reply.send(text);
   });
 }
 

@@ -45,6 +45,8 @@ function unindexed(source: Source, id: string, where: string): string {
     WHERE environment = ?1 AND (${where}) ORDER BY part.id DESC LIMIT ?2`;
 }
 
+const UNINDEXED_AMOUNTS = `SELECT * FROM (${unindexed('sessions', 'id', 'amount = ?3')}) AS part
+  UNION ALL SELECT * FROM (${unindexed('payments', 'session_id', 'amount + buyer_fee = ?3')}) AS part`;
 const SELECT_TERM = `SELECT id FROM search_terms WHERE environment = ?1 AND field = ?3 AND term = ?4
   ORDER BY id DESC LIMIT ?2`;
 /** Indexed texts of a checkout, which are compared exactly. */
@@ -101,13 +103,8 @@ export function createSearchReads(selectEach: SelectEach, longSelect: Select) {
   return {
     /** Ids of the newest sessions whose amount or total is `cents`. */
     async sessionsOfAmount(environment: Environment, cents: Cents, limit: number): Promise<string[]> {
-      const [sessions, payments] = [
-        unindexed('sessions', 'id', 'amount = ?3'),
-        unindexed('payments', 'session_id', 'amount + buyer_fee = ?3'),
-      ];
-      const sql = `SELECT * FROM (${sessions}) AS part UNION ALL SELECT * FROM (${payments}) AS part`;
       const term = { sql: SELECT_TERM, params: [environment, limit, 'amount', String(cents)] };
-      return newest(limit, { sql, params: [environment, limit, cents] }, [term]);
+      return newest(limit, { sql: UNINDEXED_AMOUNTS, params: [environment, limit, cents] }, [term]);
     },
     /** Ids of the newest sessions with a text as metadata under one of `keys`, as reference, transaction or idempotency key. */
     async sessionsOfText(environment: Environment, text: string, keys: readonly string[], limit: number) {
