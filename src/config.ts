@@ -11,6 +11,7 @@ import {
   oneOf,
   origin,
   positive,
+  timeZone,
   url,
 } from './config/setting-fields.ts';
 import { faultOfTimes, limitFields, limitsOf } from './config/limit-settings.ts';
@@ -45,6 +46,7 @@ const environmentSchema = z
       )
       .default(10),
     MERCHANT_NAME: z.string().min(1).max(120).default('Demo merchant'),
+    REPORTING_TIME_ZONE: timeZone.default('UTC'),
     SEARCH_METADATA_KEYS: metadataKeys.default(['orderId']),
     REDIRECT_SCHEMES: appSchemes.default([]),
     ROUTES_FILE: z.string().min(1).optional(),
@@ -157,6 +159,8 @@ function configOf(values: Values, providers: readonly ProviderInstance[]) {
     checkoutUrl: values.CHECKOUT_URL,
     database: databaseOf(values),
     merchantName: values.MERCHANT_NAME,
+    /** IANA time zone of the days of reports. */
+    reportingZone: values.REPORTING_TIME_ZONE,
     /** Metadata keys whose values the search finds. */
     searchMetadataKeys: values.SEARCH_METADATA_KEYS as readonly string[],
     /** App schemes that a redirectUrl may have, in lower case and without a colon. */

@@ -143,9 +143,9 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
   };
 }
 
-function sessionSettings({ merchantName, searchMetadataKeys, sessionTtlMs, redirectSchemes }: Config) {
+function sessionSettings({ merchantName, reportingZone, searchMetadataKeys, sessionTtlMs, redirectSchemes }: Config) {
   const sessionReader = inputReader(sessionRequestWith(redirectSchemes));
-  return { merchantName, reportingZone: 'UTC', searchMetadataKeys, sessionTtlMs, redirectSchemes, sessionReader };
+  return { merchantName, reportingZone, searchMetadataKeys, sessionTtlMs, redirectSchemes, sessionReader };
 }
 
 interface SandboxDeps {

@@ -28,7 +28,8 @@ export function forgetSecretsCommand(context: CommandContext, local: LocalComman
     const { findLostSecrets, forgetSecrets } = await import('../operations/webhook-endpoints/endpoint-secrets.ts');
     const { secrets } = await local.database();
     const { secretBox, keys } = await secrets();
-    const closed = await onDatabase({ context, command, local }, 'refused', async (store) => {
+    const on = { context, command, local, action: 'forgetSecrets' };
+    const closed = await onDatabase(on, 'refused', async (store) => {
       const deps = { store, now: () => store.now(), secretBox };
       const found = await findLostSecrets(deps);
       if (yes) await forgetSecrets(deps, found);

@@ -58,7 +58,8 @@ function createCommand(context: CommandContext, local: LocalCommands): Command {
     const name = nameOf(options.name);
     const { randomBytes } = context.terminal;
     const { createApiKey, renderApiKey } = await loadOperations();
-    const created = await onDatabase({ context, command, local }, 'made', async (store) => {
+    const on = { context, command, local, action: 'createApiKey' };
+    const created = await onDatabase(on, 'made', async (store) => {
       const now = () => store.now();
       const { text, ...made } = await createApiKey(
         { store, now, newId: createIdSource(now, randomBytes), randomBytes },
@@ -105,7 +106,8 @@ function revokeCommand(context: CommandContext, local: LocalCommands): Command {
   });
   return command.action(async (id: string) => {
     const { revokeApiKey, renderApiKey } = await loadOperations();
-    const revoked = await onDatabase({ context, command, local }, 'refused', async (store) =>
+    const on = { context, command, local, action: 'revokeApiKey' };
+    const revoked = await onDatabase(on, 'refused', async (store) =>
       renderApiKey(await revokeApiKey({ store, now: () => store.now() }, id)),
     );
     context.tell(command, revoked, ({ name }) => `Revoked: ${id} (${plain(name)})\n`);

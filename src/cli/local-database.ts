@@ -1,13 +1,22 @@
 import type { Command } from 'commander';
+import { createIdSource } from '../domain/id.ts';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { OpenedStore } from '../store/database.ts';
 import { type CommandContext, CommandError } from './command-context.ts';
 import type { LocalCommands } from './local-commands.ts';
 import { plain } from './cells.ts';
 
-/** Runs `work` on the database of DATABASE_URL. A missing database is an error (`refused`) or is created (`made`). */
+/**
+ * Runs `work` on the database of DATABASE_URL. A missing database is an error (`refused`) or is created (`made`). The audit records a change
+ * as `action`.
+ */
 export async function onDatabase<Result>(
-  { context, command, local }: { context: CommandContext; command: Command; local: LocalCommands },
+  {
+    context,
+    command,
+    local,
+    action,
+  }: { context: CommandContext; command: Command; local: LocalCommands; action?: string },
   absent: 'refused' | 'made',
   work: (store: OpenedStore) => Promise<Result>,
 ): Promise<Result> {
@@ -25,7 +34,7 @@ export async function onDatabase<Result>(
   else context.terminal.write(line);
   const store = await opened(open());
   try {
-    return await work(store);
+    return await work(action === undefined ? store : await auditedStore(store, action, context));
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     const { code, message, details } = error;
@@ -34,4 +43,10 @@ export async function onDatabase<Result>(
   } finally {
     await store.close();
   }
+}
+
+async function auditedStore(store: OpenedStore, action: string, { terminal }: CommandContext): Promise<OpenedStore> {
+  const { audited } = await import('../operations/access/audit.ts');
+  const newId = createIdSource(() => store.now(), terminal.randomBytes);
+  return audited({ store, newId }, action, { kind: 'command', id: 'command', name: 'local command' }).store;
 }

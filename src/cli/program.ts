@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Command, CommanderError } from 'commander';
+import { auditCommand } from './audit-command.ts';
 import { checkoutCommand, feesCommand } from './checkout-commands.ts';
 import { clockCommand } from './clock-command.ts';
 import { complaintOf, misuseMessage } from './complaint.ts';
@@ -72,6 +73,7 @@ export function createProgram(context: CommandContext, local: LocalCommands): Co
       migrateCommand(context, local),
       doctorCommand(context, local),
       keysCommand(context, local),
+      auditCommand(context),
       verifyPageCommand(context),
     ]),
     ...inGroup('Payments:', [

@@ -49,6 +49,15 @@ export const apiKeys = z
     'must be keys separated by commas, each sk_sandbox_ or sk_live_ and 43 random letters or digits',
   );
 
+/** IANA name of a time zone. Offsets such as +05:37 are rejected, because sums are stored per quarter of an hour. */
+export const timeZone = z.string().refine((name) => {
+  try {
+    return /^[A-Z]/i.test(name) && new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
+}, 'must be the IANA name of a time zone, for example Europe/Berlin, America/New_York or UTC');
+
 /** At most three metadata keys, separated by commas. */
 export const metadataKeys = z
   .string()

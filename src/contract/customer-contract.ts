@@ -128,6 +128,7 @@ export const CUSTOMER_ENDPOINTS = endpoints('customers', {
   exportCustomer: {
     route: 'GET /api/gateway/customers/{customerId}/export',
     access: 'admin',
+    isExport: true,
     summary: 'Export a customer',
     description: 'All stored data about one buyer, in one document.',
     response: customerExport,

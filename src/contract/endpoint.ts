@@ -52,6 +52,8 @@ interface EndpointDefinition {
   response: z.ZodType;
   /** Default: JSON. Errors are always JSON. */
   responseType?: 'text/csv';
+  /** An export of many records, which the audit records. */
+  isExport?: true;
   /** The response has an ETag, and a request with a matching If-None-Match gets a 304. */
   etag?: true;
   /** Property that error responses have beside `ok` and `error`: the name of the requested action or operation. */

@@ -127,5 +127,6 @@ export const LEDGER_ENDPOINTS = endpoints('ledger', {
     query: exportQuery,
     response: ledgerExport,
     responseType: 'text/csv',
+    isExport: true,
   },
 });

@@ -18,6 +18,8 @@ export const TAGS = {
   providers: 'The connected payment providers, and whether they can take payments.',
   'test clock': 'The clock of a sandbox service that runs with TEST_CLOCK=true. Tests advance it instead of waiting.',
   keys: 'The API keys and their permissions. Once the service has a key, requests without a key are rejected.',
+  audit:
+    'The actions of people, API keys and local commands. Entries are never changed, and entries about changes never removed.',
   agent: 'Endpoints for agents without prior knowledge of the service: discovery, schemas and typed actions.',
   webhooks:
     'Requests from this service to the merchant when the state of a payment changes. Verify the signature over the raw body before changing an order, process each event id once, and answer with status 200: every other response is retried.',

@@ -5,10 +5,12 @@ import { sendPrivate } from '../html/content.ts';
 import { html } from '../html/html.ts';
 import { serveAssets } from '../html/assets.ts';
 import { acceptForms, formOf, pageHeaders, seeOther } from '../html/html-page.ts';
+import { withAudit } from '../operations/access/audit.ts';
 import { restrictStore } from '../operations/access/restrict-store.ts';
 import { dashboardErrorPage } from './error-page.ts';
 import { isFormToken, newFormToken } from './login/form-token.ts';
 import { type FindVisitor, createVisitors } from './login/visitors.ts';
+import { auditPage } from './pages/audit-page.ts';
 import { overviewPage } from './pages/overview-page.ts';
 import { paymentsPage } from './pages/payments-page.ts';
 import { searchPage } from './pages/search-page.ts';
@@ -16,10 +18,10 @@ import { DASHBOARD_ASSETS, renderVisit } from './shell.ts';
 import type { Answer, DashboardDeps, PageRoutes, Visit, VisitHandler } from './visit.ts';
 
 /** The pages of an environment. */
-const PAGES: readonly ((routes: PageRoutes) => void)[] = [overviewPage, paymentsPage, searchPage];
+const PAGES: readonly ((routes: PageRoutes) => void)[] = [overviewPage, paymentsPage, searchPage, auditPage];
 
 /** The operators' pages. They work without JavaScript, and no GET changes anything. */
-export function dashboardPages(app: FastifyInstance, deps: DashboardDeps): void {
+export function dashboardPages(app: FastifyInstance, deps: DashboardDeps, pages = PAGES): void {
   serveAssets(app, DASHBOARD_ASSETS);
   app.register(async (scope) => {
     acceptForms(scope, Object.values(deps.urls));
@@ -28,9 +30,9 @@ export function dashboardPages(app: FastifyInstance, deps: DashboardDeps): void 
     const visits = createVisits(deps, createVisitors(deps));
     const routes: PageRoutes = {
       get: (path, handler) => scope.get(`/dashboard/:environment${path}`, visits(handler)),
-      post: (path, handler) => scope.post(`/dashboard/:environment${path}`, visits(handler)),
+      post: (path, action, handler) => scope.post(`/dashboard/:environment${path}`, visits(handler, action)),
     };
-    for (const page of PAGES) page(routes);
+    for (const page of pages) page(routes);
   });
 }
 
@@ -44,7 +46,7 @@ function createVisits(deps: DashboardDeps, findVisitor: FindVisitor) {
   const byEnvironment = new Map(
     ENVIRONMENTS.map((environment) => [environment, { ...deps, store: restrictStore(deps.store, environment) }]),
   );
-  return (handler: VisitHandler) =>
+  return (handler: VisitHandler, action?: string) =>
     async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       const environment = ENVIRONMENTS.find((one) => one === param(request, 'environment'));
       if (!environment) throw new GatewayError('not_found', 'There is no such page.');
@@ -75,7 +77,9 @@ function createVisits(deps: DashboardDeps, findVisitor: FindVisitor) {
           />`;
         },
       };
-      return send(visit, await handler(visit));
+      if (action === undefined) return send(visit, await handler(visit));
+      const audit = { action, kind: 'change', params: request.params } as const;
+      return send(visit, await withAudit(visit.deps, audit, (own) => handler(Object.assign(visit, { deps: own }))));
     };
 }
 

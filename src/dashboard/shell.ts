@@ -16,6 +16,7 @@ export const DASHBOARD_ASSETS = [STYLE, SCRIPT, MORPH];
 const PAGES = [
   ['', 'Overview'],
   ['payments', 'Payments'],
+  ['audit', 'Audit'],
 ] as const;
 
 /** Name of each environment for a person. */

@@ -58,8 +58,11 @@ export interface DashboardPage {
 export type Answer = DashboardPage | { goTo: string } | FastifyReply;
 export type VisitHandler = (visit: Visit) => Promise<Answer>;
 
-/** Adds pages of an environment. `path` follows `/dashboard/{environment}`, such as `/payments/:id`. */
+/**
+ * Adds pages of an environment. `path` follows `/dashboard/{environment}`, such as `/payments/:id`. `action` is the operation id in the
+ * API of what a form does, such as `createRefund`, for the audit.
+ */
 export interface PageRoutes {
   get(path: string, handler: VisitHandler): void;
-  post(path: string, handler: VisitHandler): void;
+  post(path: string, action: string, handler: VisitHandler): void;
 }

@@ -235,7 +235,10 @@ export function withInvoice(checkout: Checkout, paymentId: string, status: Invoi
 
 /** The first version of a session, from a request that passed all checks. */
 export function newSession(
-  fields: Omit<Session, 'status' | 'version' | 'attempts' | 'announced' | 'retryUntil' | 'wakeAt' | 'decisionId'> & {
+  fields: Omit<
+    Session,
+    'status' | 'version' | 'attempts' | 'announced' | 'retryUntil' | 'expiredAt' | 'wakeAt' | 'decisionId'
+  > & {
     decisionId?: string | null;
   },
 ): Session {
@@ -247,6 +250,7 @@ export function newSession(
     attempts: 0,
     announced: false,
     retryUntil: null,
+    expiredAt: null,
     wakeAt: fields.expiresAt,
   };
 }

@@ -131,10 +131,10 @@ export function abandonCheckout(checkout: Checkout, now: Instant): Decision<'fai
 }
 
 /** Expires a session that no buyer has started, at the request of the merchant. */
-export function expireSession(checkout: Checkout): Decision<'expired' | 'ignored' | 'invalid_state'> {
+export function expireSession(checkout: Checkout, now: Instant): Decision<'expired' | 'ignored' | 'invalid_state'> {
   if (checkout.session.status === 'expired') return unchanged(checkout, 'ignored');
   if (checkout.session.status !== 'routed') return unchanged(checkout, 'invalid_state');
-  return changed(checkout, withSession(checkout, { status: 'expired' }), 'expired');
+  return changed(checkout, withSession(checkout, { status: 'expired', expiredAt: now }), 'expired');
 }
 
 /** Applies expiry, payment timeout, end of the retry window, or the next inquiry. `timeout` is the failure of a payment that times out. */
@@ -146,7 +146,7 @@ export function applyElapsedTime(
   const { session } = checkout;
   if (session.status === 'routed') {
     if (now < session.expiresAt) return unchanged(checkout, 'ignored');
-    return changed(checkout, withSession(checkout, { status: 'expired' }), 'expired');
+    return changed(checkout, withSession(checkout, { status: 'expired', expiredAt: now }), 'expired');
   }
   if (session.status !== 'pending') return unchanged(checkout, 'ignored');
 

@@ -93,6 +93,8 @@ export interface Session {
   expiresAt: Instant;
   /** After a failed attempt: end of the time in which the buyer may try again. */
   retryUntil: Instant | null;
+  /** Time at which the session expired; stays if money arrives later. Null if it never expired, or expired with the erasure of its buyer. */
+  expiredAt: Instant | null;
   /** Next time at which this checkout changes by itself or its provider is asked; null if never. */
   wakeAt: Instant | null;
 }

@@ -3,11 +3,11 @@ import type { Environment } from './route.ts';
 
 /**
  * Evidence from one attempt about its route, at most one per stage: an uncertain handoff (`unclear`), an accepted or refused
- * handoff (`handoff`), the end of the payment (`result`), and money after a failure (`late`).
+ * handoff (`handoff`), the end of the payment (`result`, or `end` if it is no evidence), and money after a failure (`late`).
  */
 export interface RouteOutcome {
   paymentId: string;
-  stage: 'unclear' | 'handoff' | 'result' | 'late';
+  stage: 'unclear' | 'handoff' | 'result' | 'end' | 'late';
   environment: Environment;
   routeId: string;
   result: OutcomeResult;
@@ -19,6 +19,8 @@ export interface RouteOutcome {
   probe: boolean;
   /** Milliseconds from the start of the attempt to the money; null without money and for late money. */
   paidAfterMs: number | null;
+  /** `<source>/<code>` of the failure that the outcome records; null if it records none. Stays if the money arrives later. */
+  failure: string | null;
   created: Instant;
 }
 
@@ -55,6 +57,7 @@ function outcomesOfPayment(before: Payment | undefined, payment: Payment, now: I
       routeId: payment.route.id,
       probe: payment.probe,
       paidAfterMs: null,
+      failure: null,
       created: now,
       ...fields,
     });
@@ -88,16 +91,20 @@ function outcomesOfPayment(before: Payment | undefined, payment: Payment, now: I
 
 function addFailure(payment: Payment, reversedWeight: number, add: (fields: OutcomeFields) => void): void {
   const { failureCode, failureSource, handoffUncertain: handoffUnclear } = payment;
+  const failure = `${failureSource}/${failureCode}`;
   if (failureSource === 'gateway') {
     // No request was sent, so the outcome is no evidence about the route or the buyer.
-    add({ stage: 'handoff', result: 'neutral' });
+    add({ stage: 'handoff', result: 'neutral', failure });
   } else if (failureCode === 'handoff_refused') {
-    add({ stage: 'handoff', result: 'refused', failures: handoffUnclear ? 0 : REFUSAL_WEIGHT });
-  } else if (!handoffUnclear) {
-    if (failureSource === 'route') add({ stage: 'result', result: 'failed', failures: reversedWeight + 1 });
-    else add({ stage: 'result', result: 'neutral', failures: reversedWeight, neutrals: 1 });
+    add({ stage: 'handoff', result: 'refused', failure, failures: handoffUnclear ? 0 : REFUSAL_WEIGHT });
+  } else if (handoffUnclear) {
+    // The provider never reported, and the uncertain handoff still counts against the route.
+    add({ stage: 'end', result: 'neutral', failure });
+  } else if (failureSource === 'route') {
+    add({ stage: 'result', result: 'failed', failure, failures: reversedWeight + 1 });
+  } else {
+    add({ stage: 'result', result: 'neutral', failure, failures: reversedWeight, neutrals: 1 });
   }
-  // Otherwise the provider never reported, and the uncertain handoff still counts against the route.
 }
 
 /** Counts that cancel the recorded failure of a payment whose money arrived later. */

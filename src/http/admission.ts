@@ -4,7 +4,8 @@ import { GatewayError } from '../domain/gateway-error.ts';
 import { type Principal, principalOfKey } from '../domain/principal.ts';
 import { ENVIRONMENTS, type Environment } from '../domain/route.ts';
 import { isFromForeignSite, originsOf } from '../html/html-page.ts';
-import { assertAllowed, assertEnvironment } from '../operations/access/caller.ts';
+import { type AuditedAction, recordRefusal } from '../operations/access/audit.ts';
+import { PermissionRefusal, assertAllowed, assertEnvironment } from '../operations/access/caller.ts';
 import { restrictStore } from '../operations/access/restrict-store.ts';
 import type { AppDeps } from './app.ts';
 
@@ -19,6 +20,8 @@ interface Admission {
   access: EndpointPermission | ((request: FastifyRequest) => EndpointPermission);
   /** `refused`: the route rejects requests from pages of other sites; `known`: an earlier hook has already checked the origin. */
   pages?: 'refused' | 'known';
+  /** The action of a request whose refusals the audit records. */
+  audit?(request: FastifyRequest): AuditedAction | undefined;
 }
 
 const restricted = new WeakMap<AppDeps, Map<Environment, AppDeps>>();
@@ -29,7 +32,7 @@ const restricted = new WeakMap<AppDeps, Map<Environment, AppDeps>>();
  */
 export function admit(
   unrestricted: AppDeps,
-  { access, pages = 'refused' }: Admission,
+  { access, pages = 'refused', audit }: Admission,
   handler: (request: FastifyRequest, reply: FastifyReply, deps: AppDeps) => Promise<unknown>,
 ) {
   const ownOrigins = originsOf(Object.values(unrestricted.urls));
@@ -37,10 +40,16 @@ export function admit(
     async onRequest(this: void, request: FastifyRequest, reply: FastifyReply): Promise<void> {
       const caller = await identify(unrestricted, request, reply);
       if (!caller && pages === 'refused') refuseForeignPage(request, ownOrigins);
-      assertAllowed({ caller }, typeof access === 'string' ? access : access(request));
       const named = (request.query as { environment?: unknown }).environment;
       const filter = ENVIRONMENTS.find((environment) => environment === named);
-      if (filter) assertEnvironment({ caller }, filter);
+      try {
+        assertAllowed({ caller }, typeof access === 'string' ? access : access(request));
+        if (filter) assertEnvironment({ caller }, filter);
+      } catch (error) {
+        const action = audit?.(request);
+        if (action && error instanceof PermissionRefusal) await recordRefusal({ ...unrestricted, caller }, action);
+        throw error;
+      }
       request.admitted = caller ? { ...restrictTo(unrestricted, caller.environment), caller } : unrestricted;
     },
     async handler(this: void, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {

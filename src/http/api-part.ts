@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import type { Endpoint } from '../contract/endpoint.ts';
 import { type PageQuery, pageOf } from '../contract/list-query.ts';
 import { inputReader } from '../contract/input-problems.ts';
+import { type AuditedAction, withAudit } from '../operations/access/audit.ts';
 import { assertKey } from '../operations/access/caller.ts';
 import type { PageResult } from '../store/list-page.ts';
 import { traced } from '../telemetry/tracing.ts';
@@ -64,20 +65,31 @@ export function apiPart(define: (serve: Serve) => void): Part {
     define((endpoint, handler) => {
       const { operationId: name, method, path, access, keys, responseType } = endpoint;
       const read = readersOf(endpoint, unrestricted.urls.base);
+      const audit = auditOf(endpoint);
       const type = responseType === 'text/csv' ? 'text/csv; charset=utf-8; header=present' : JSON_TYPE;
       app.route({
         method,
         url: path.replace(/\{(\w+)\}/g, ':$1'),
-        ...admit(unrestricted, { access }, async (request, reply, deps) => {
-          assertKey(deps, keys);
-          const call = new ReadCall(request, reply, deps, read);
-          const answer = await traced(deps.tracing, { name }, () => handler(call));
+        ...admit(unrestricted, { access, audit }, async (request, reply, deps) => {
+          const run = (own: AppDeps) => {
+            assertKey(own, keys);
+            return traced(own.tracing, { name }, () => handler(new ReadCall(request, reply, own, read)));
+          };
+          const action = audit(request);
+          const answer = await (action ? withAudit(deps, action, run) : run(deps));
           const isReady = typeof answer === 'string' || answer instanceof Readable;
           return reply.type(type).send(isReady ? answer : JSON.stringify(answer));
         }),
       });
     });
   };
+}
+
+/** The audited action of a request: of an export, and of an endpoint for which a key needs the scope write or admin. */
+function auditOf({ operationId: action, access, isExport }: Endpoint) {
+  const isAudited = isExport === true || access === 'write' || access === 'admin';
+  return ({ params }: FastifyRequest): AuditedAction | undefined =>
+    isAudited ? { action, kind: isExport ? 'read' : 'change', params } : undefined;
 }
 
 /** Class instead of an object literal, because V8 frees the closures of an object literal's getters only in a major collection. */

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { API_KEY_ENDPOINTS, renderApiKey } from '../contract/api-key-contract.ts';
+import { AUDIT_ENDPOINTS, renderAuditEntry } from '../contract/audit-contract.ts';
 import { assertEnvironment } from '../operations/access/caller.ts';
 import { createApiKey, listApiKeys, revokeApiKey } from '../operations/api-keys.ts';
+import { listAudit } from '../operations/list-audit.ts';
 import { centsOf } from '../operations/cents-of.ts';
 import { apiPart, listing } from './api-part.ts';
 
 const limitOf = (amount: number | undefined) => (amount === undefined ? null : centsOf(amount));
 
-/** Endpoints of API keys. An admin key manages only the keys of its environment. */
+/** Endpoints of API keys and of the audit of their use. An admin key manages only the keys of its environment. */
 export const apiKeysApi = apiPart((serve) => {
   serve(API_KEY_ENDPOINTS.createApiKey, async ({ deps, body }) => {
     const { caller } = deps;
@@ -33,4 +35,5 @@ export const apiKeysApi = apiPart((serve) => {
     deps.log.info({ key: revoked.key.id, by: deps.caller?.id }, 'API key revoked');
     return renderApiKey(revoked);
   });
+  serve(AUDIT_ENDPOINTS.listAudit, listing(listAudit, renderAuditEntry));
 });

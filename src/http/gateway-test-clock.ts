@@ -22,7 +22,7 @@ const testClockEndpoints = apiPart((serve) => {
   serve(TEST_CLOCK_ENDPOINTS.advanceTestClock, async (call) => {
     // Looks up the clock before the body is parsed, so that a service without a test clock always returns 403.
     const clock = clockOf(call.deps);
-    await clock.advance(call.body.seconds);
+    await clock.advance(call.body.seconds, call.deps.store);
     return renderTestClock(clock.record(), clock.now());
   });
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { API_KEY_ENDPOINTS } from '../contract/api-key-contract.ts';
+import { AUDIT_ENDPOINTS } from '../contract/audit-contract.ts';
 import { PROVIDER_ENDPOINTS } from '../contract/provider-contract.ts';
 import { AGENT_ENDPOINTS } from '../contract/capabilities-contract.ts';
 import { CUSTOMER_ENDPOINTS } from '../contract/customer-contract.ts';
@@ -40,6 +41,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   TEST_CLOCK_ENDPOINTS,
   PROVIDER_ENDPOINTS,
   API_KEY_ENDPOINTS,
+  AUDIT_ENDPOINTS,
 ].flatMap((group) => Object.values<Endpoint>(group));
 
 /** All endpoints that the OpenAPI document describes, including one endpoint per action. */

@@ -2,6 +2,7 @@ import { createMcpHandler } from '@modelcontextprotocol/server';
 import { hintOf, withSchemaHint } from '../http/agent-api.ts';
 import type { AppDeps } from '../http/app.ts';
 import { refusalOf, renderError } from '../http/error-responses.ts';
+import { withAudit } from '../operations/access/audit.ts';
 import { assertAllowed, isAllowed } from '../operations/access/caller.ts';
 import type { Operation } from '../operations/operation.ts';
 import { wrapArguments } from './arguments.ts';
@@ -39,8 +40,12 @@ async function run(deps: AppDeps, operation: Operation, sent: unknown): Promise<
   const { name } = operation;
   const { base } = deps.urls;
   try {
-    assertAllowed(deps, operation.access);
-    const { result } = await operation.execute(deps, sent, hintOf(base, name));
+    const execute = async (own: AppDeps) => {
+      assertAllowed(own, operation.access);
+      return operation.execute(own, sent, hintOf(base, name));
+    };
+    const { action } = operation;
+    const { result } = await (action ? withAudit(deps, { action, kind: 'change' }, execute) : execute(deps));
     return { ok: true, action: name, result };
   } catch (error) {
     const log = deps.log.child({ tool: toolName(name) });

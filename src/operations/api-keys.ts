@@ -45,8 +45,8 @@ export async function listApiKeys(deps: KeyDeps, filter: ApiKeyFilter, page: Pag
 
 /** Revokes a key; a repeat changes nothing. Throws GatewayError `not_found`, or KeyRefusal if the caller's key was revoked meanwhile. */
 export async function revokeApiKey(deps: KeyWriteDeps, id: string): Promise<KnownKey> {
-  await find(deps, id);
-  await commitBy(deps, { type: 'api_key_revoked', keyId: id, at: deps.now() });
+  const { environment } = await find(deps, id);
+  await commitBy(deps, { type: 'api_key_revoked', keyId: id, environment, at: deps.now() });
   return known(deps, await find(deps, id));
 }
 

@@ -4,7 +4,7 @@ import { GatewayError } from '../domain/gateway-error.ts';
 import { maskedAddress } from '../domain/personal-data.ts';
 import { can } from '../domain/permission.ts';
 import { CURRENCY } from '../domain/records.ts';
-import { localTime } from '../domain/local-time.ts';
+import { localTime } from '../domain/reporting-time.ts';
 import type { Environment } from '../domain/route.ts';
 import type { Page, PageResult } from '../store/list-page.ts';
 import type { PaymentFilter, SoldPayment } from '../store/tables/payment-lists.ts';

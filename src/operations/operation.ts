@@ -35,6 +35,8 @@ interface Description {
   annotations: Annotations;
   /** Permission that the caller needs. */
   access: EndpointPermission;
+  /** Operation id of the REST endpoint that does the same, if the audit records it. */
+  action?: string;
   /** Next step after success. */
   next: string;
 }

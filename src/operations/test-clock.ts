@@ -30,9 +30,9 @@ function createTestClock(store: Store, stored: TestClockRecord) {
   const now = () => store.now() + record.offsetMs;
 
   /** Stores the next state and applies it. Throws GatewayError `invalid_state` if the stored state has changed meanwhile. */
-  async function change(next: Partial<TestClockRecord>): Promise<void> {
+  async function change(next: Partial<TestClockRecord>, { commit }: Pick<Store, 'commit'> = store): Promise<void> {
     const clock = { ...record, ...next, version: record.version + 1 };
-    const { done } = await store.commit([{ type: 'test_clock_changed', clock }]);
+    const { done } = await commit([{ type: 'test_clock_changed', clock }]);
     if (!done) throw errorOf('invalid_state');
     record = clock;
   }
@@ -41,11 +41,11 @@ function createTestClock(store: Store, stored: TestClockRecord) {
     now,
     record: () => record,
     change,
-    /** Starts an advance, which the worker carries out. Throws GatewayError `invalid_state` during another advance. */
-    async advance(seconds: number): Promise<void> {
+    /** Starts an advance with the store of a request; the worker carries it out. Throws GatewayError `invalid_state` during another advance. */
+    async advance(seconds: number, through: Pick<Store, 'commit'>): Promise<void> {
       if (record.target !== null) throw errorOf('invalid_state');
       const goalMs = record.goalMs + seconds * 1000;
-      await change({ goalMs, target: store.now() + goalMs });
+      await change({ goalMs, target: store.now() + goalMs }, through);
     },
     /** Number of requests in progress that may write. Time moves only while there are none. */
     requestsInProgress: 0,

@@ -8,6 +8,7 @@ import {
   createReadinessWorker,
   createRecoveryWorker,
   createRoutingWorker,
+  createSalesWorker,
   createSearchWorker,
   createWatchWorkers,
 } from '../workers/polling-workers.ts';
@@ -31,7 +32,7 @@ export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Wo
   ];
   const clockWorkers = testClock ? [createTestClockWorker(deps, testClock, { workers, routing })] : [];
   // The records that a provider watches have real times, so the test clock does not move these workers.
-  return [...createWatchWorkers(deps), ...workers, routing, ...polling, ...clockWorkers];
+  return [...createWatchWorkers(deps), ...workers, routing, createSalesWorker(deps), ...polling, ...clockWorkers];
 }
 
 export function createDeliveryWorker(deps: Deps, random: () => number): Worker {

@@ -1,4 +1,5 @@
 import { apiKeyWrites } from './tables/api-keys-table.ts';
+import { auditWrites } from './tables/audit-table.ts';
 import { clockWrites } from './tables/clock-table.ts';
 import { customerWrites } from './tables/customers-table.ts';
 import { deliveryWrites } from './tables/deliveries-table.ts';
@@ -11,6 +12,7 @@ import { providerWrites } from './tables/provider-tables.ts';
 import { recoveryWrites } from './tables/recoveries-table.ts';
 import { refundWrites } from './tables/refunds-table.ts';
 import { routingWrites } from './tables/routing-tables.ts';
+import { salesWrites } from './tables/sales-table.ts';
 import { searchWrites } from './tables/search-table.ts';
 import { sessionWrites } from './tables/sessions-table.ts';
 import { endpointWrites } from './tables/webhook-endpoints-table.ts';
@@ -19,6 +21,7 @@ import type { Write } from './write-statement.ts';
 /** Builders of the statements of each type of change, the same for SQLite and PostgreSQL. */
 const WRITES = {
   ...apiKeyWrites,
+  ...auditWrites,
   ...clockWrites,
   ...customerWrites,
   ...deliveryWrites,
@@ -32,6 +35,7 @@ const WRITES = {
   ...recoveryWrites,
   ...refundWrites,
   ...routingWrites,
+  ...salesWrites,
   ...searchWrites,
   ...sessionWrites,
 };
@@ -67,10 +71,14 @@ export function createsWork(changes: Change[]): boolean {
   return changes.some(({ type }) => WORK.has(type));
 }
 
-/** Changes that lock rows of many sessions, or rows that all instances write. */
-const LOCKS_MANY = new Set<Change['type']>(['recovery_saved', 'events_placed', 'terms_added']);
-
 const LAST = '\u{ffff}';
+const LOCKED_LAST: Change['type'][] = [
+  'recovery_saved',
+  'events_placed',
+  'sales_counted',
+  'sales_day_built',
+  'terms_added',
+];
 
 /** True if these changes erase personal data. The store then also removes the data from unused parts of its files. */
 export function erasesPersonalData(changes: Change[]): boolean {
@@ -79,8 +87,8 @@ export function erasesPersonalData(changes: Change[]): boolean {
 
 /** Sort key of a change set, named after the rows that it locks. Batches apply their sets in this order, to prevent deadlocks. */
 export function lockOrderOf(changes: Change[]): string {
-  // These change sets are the last in a batch.
-  if (changes.some(({ type }) => LOCKS_MANY.has(type))) return LAST;
+  // Change sets that lock rows of many sessions, or rows that all instances write, are the last in a batch.
+  if (changes.some(({ type }) => LOCKED_LAST.includes(type))) return LAST;
   for (const change of changes) {
     if (change.type === 'session_created') return change.session.idempotencyKey ?? '';
     if ('session' in change) return change.session.id;

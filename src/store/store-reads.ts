@@ -1,6 +1,7 @@
 import type { Checkout } from '../domain/records.ts';
 import type { Select, SelectEach } from './keyset.ts';
 import { createApiKeyReads } from './tables/api-keys-table.ts';
+import { createAuditReads } from './tables/audit-table.ts';
 import { createMonitoringReads } from './tables/backlog-reads.ts';
 import { createClockReads } from './tables/clock-table.ts';
 import { createCustomerReads } from './tables/customers-table.ts';
@@ -25,6 +26,7 @@ import { createProviderReads } from './tables/provider-tables.ts';
 import { createRecoveryReads } from './tables/recoveries-table.ts';
 import { createRefundReads } from './tables/refunds-table.ts';
 import { createRoutingReads } from './tables/routing-tables.ts';
+import { createSalesReads } from './tables/sales-table.ts';
 import { createSearchReads } from './tables/search-table.ts';
 import { SESSIONS, createSessionReads } from './tables/sessions-table.ts';
 import { createEndpointReads } from './tables/webhook-endpoints-table.ts';
@@ -38,6 +40,7 @@ export type Reads = ReturnType<typeof createReads>;
 export function createReads(select: Select, selectEach: SelectEach, longSelect: Select) {
   return {
     ...createApiKeyReads(select),
+    ...createAuditReads(select),
     ...createClockReads(select, selectEach),
     ...createCustomerReads(select),
     ...createDiscrepancyReads(select),
@@ -51,6 +54,7 @@ export function createReads(select: Select, selectEach: SelectEach, longSelect: 
     ...createRecoveryReads(select),
     ...createRoutingReads(select, selectEach),
     ...createRefundReads(select),
+    ...createSalesReads(select, selectEach),
     ...createSearchReads(selectEach, longSelect),
     ...createSessionReads(select),
     ...createEndpointReads(select, selectEach),

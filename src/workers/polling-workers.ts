@@ -1,4 +1,5 @@
 import type { Deps } from '../operations/deps.ts';
+import { countSales } from '../operations/count-sales.ts';
 import { indexRecords } from '../operations/index-records.ts';
 import { placeEvents } from '../operations/read-feed.ts';
 import { reportWatched } from '../operations/watch-provider.ts';
@@ -20,6 +21,8 @@ const TURN_MS = 500;
 // delay of some seconds costs nothing.
 const ROUTING_POLL_MS = 1000;
 const READINESS_POLL_MS = 1000;
+/** Reports read the rows that are not counted yet. */
+const SALES_POLL_MS = 10_000;
 
 /** Worker that refreshes the route estimates of this process and evaluates the health of the routes. */
 export function createRoutingWorker({ router, log }: Deps): Worker {
@@ -44,6 +47,12 @@ export function createWatchWorkers(deps: Deps): Worker[] {
 /** Worker that assigns feed positions to committed events. */
 export function createFeedWorker({ store, log }: Deps): Worker {
   return createWorker({ name: 'feed', log, runOnce: () => placeEvents(store), pollMs: FEED_POLL_MS });
+}
+
+/** Worker that counts sales, and builds the sums of days. */
+export function createSalesWorker(deps: Deps): Worker {
+  const runOnce = (isStopped: () => boolean) => countSales(deps, isStopped);
+  return createWorker({ name: 'sales', log: deps.log, runOnce, pollMs: SALES_POLL_MS });
 }
 
 /** Worker that stores the search terms of new records. */

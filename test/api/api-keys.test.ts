@@ -113,7 +113,7 @@ describe('an API key', () => {
     const active = await create({ name: 'Active', scope: 'read' });
     await use(lost.key);
     const { store, now } = service.service.deps;
-    await store.commit([{ type: 'api_key_revoked', keyId: lost.id, at: now() }]);
+    await store.commit([{ type: 'api_key_revoked', keyId: lost.id, environment: lost.environment, at: now() }]);
     await use(lost.key);
     const before = (await list()).length;
     for (const request of ['POST keys', `POST keys/${active.id}/revoke`]) {

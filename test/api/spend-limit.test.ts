@@ -90,7 +90,7 @@ describe('the spend limit of an agent key', () => {
     await pay(key, 1);
     const { store, now } = service.service.deps;
     const { id } = (await store.apiKeyByHash(hashOfKey(key)))!;
-    await store.commit([{ type: 'api_key_revoked', keyId: id, at: now() }]);
+    await store.commit([{ type: 'api_key_revoked', keyId: id, environment: 'sandbox', at: now() }]);
     const request = ['POST', as(key).url('sessions'), sessionBody({ amount: 1 }), bearer(key)] as const;
     const { headers } = await refusal([401, 'unauthorized'], ...request);
     assert.equal(headers.get('www-authenticate'), 'Bearer');

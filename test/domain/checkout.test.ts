@@ -176,11 +176,11 @@ describe('status changes of a session', () => {
   });
 
   test('the merchant can expire a session only if no buyer has started it', () => {
-    const decision = expireSession(aCheckout());
+    const decision = expireSession(aCheckout(), NOW);
     assert.deepEqual([decision.outcome, states(decision.next), effectsOf(decision)], ['expired', ['expired'], []]);
-    assertUnchanged(expireSession(decision.next), decision.next, 'ignored');
-    assertUnchanged(expireSession(started), started, 'invalid_state');
-    assertUnchanged(expireSession(paid), paid, 'invalid_state');
+    assertUnchanged(expireSession(decision.next, NOW), decision.next, 'ignored');
+    assertUnchanged(expireSession(started, NOW), started, 'invalid_state');
+    assertUnchanged(expireSession(paid, NOW), paid, 'invalid_state');
   });
 
   test('a late paid report makes a failed or an expired session paid', () => {

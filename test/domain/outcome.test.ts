@@ -34,6 +34,7 @@ describe('route outcomes of a decision', () => {
       neutrals: 0,
       probe: false,
       paidAfterMs: null,
+      failure: null,
       created: LATER,
     });
   });
@@ -207,7 +208,12 @@ function assertOutcomes(payment: Payment, outcomes: RouteOutcome[]): void {
     expectedCounts(payment),
     `${payment.status} ${payment.failureCode} ${payment.failureSource}: ${textsOf(outcomes).join(', ')}`,
   );
-  if (payment.status === 'pending') assert.ok(!stages.some((stage) => stage === 'result' || stage === 'late'));
+  if (payment.status === 'pending') assert.ok(!stages.some((stage) => ['result', 'end', 'late'].includes(stage)));
+  const failures = outcomes.flatMap(({ failure }) => failure ?? []);
+  if (payment.status === 'pending') assert.deepEqual(failures, []);
+  if (payment.status === 'failed') assert.deepEqual(failures, [`${payment.failureSource}/${payment.failureCode}`]);
+  // A payment whose money arrived late keeps its failure.
+  if (payment.status === 'paid') assert.equal(failures.length, stages.includes('late') ? 1 : 0);
   for (const { result, paidAfterMs, routeId } of outcomes) {
     assert.equal(routeId, payment.route.id);
     if (paidAfterMs !== null) assert.equal(result, 'paid', 'only a paid outcome has a time to payment');
@@ -243,6 +249,7 @@ describe('route outcomes over generated histories', () => {
       { numRuns: RUNS, seed: 1 },
     );
     assert.deepEqual([...met].toSorted(), [
+      'end neutral 0/0/0',
       'handoff accepted 0/-2/0',
       'handoff accepted 0/0/0',
       'handoff neutral 0/0/0',
@@ -301,6 +308,7 @@ describe('route outcomes over generated histories', () => {
       },
     ],
     ['earlier outcomes are returned again', (before, next, now) => outcomesOf({ ...before, payments: [] }, next, now)],
+    ['an uncertain handoff ends without a failure', changedTo((one) => (one.stage === 'end' ? [] : [one]))],
     ['superseded attempts have no outcome', (...args) => outcomesOf(...args).slice(0, 1)],
   ];
 

@@ -78,6 +78,7 @@ const ROWS: [method: string, answer: string | object, ...args: unknown[]][] = [
   ['apiKeys.create', 'api_key', { name: 'Shop', scope: 'write' }],
   ['apiKeys.list', PAGE],
   ['apiKeys.revoke', 'api_key', 'key_x'],
+  ['audit.list', PAGE],
   ['schema', { ok: true, operation: 'fees.estimate', inputSchema: {}, outputSchema: {} }, 'fees.estimate'],
   ['capabilities', { product: 'Tillway', entrypoints: [], actions: [] }],
 ];

@@ -44,7 +44,7 @@ function anyLike<Item extends object>(
 
 const anyCheckout = fc.record({
   environment: fc.constantFrom(...ENVIRONMENTS),
-  session: anyLike(aSession(), { retryUntil: orNoNumber, wakeAt: orNoNumber }),
+  session: anyLike(aSession(), { retryUntil: orNoNumber, wakeAt: orNoNumber, expiredAt: orNoNumber }),
   payment: anyLike(aPayment(), {
     inquireAt: orNoNumber,
     expectedBy: orNoNumber,
@@ -93,9 +93,9 @@ describe('records are read unchanged after they are written', () => {
     async (store, drawn, number) => {
       const [before, after] = [checkoutOf(drawn[0], number), checkoutOf(drawn[1], number)];
       await write(store, ...creationOf(before));
-      const { status, attempts, announced, retryUntil, wakeAt } = after.session;
+      const { status, attempts, announced, retryUntil, wakeAt, expiredAt } = after.session;
       const version = before.session.version + 1;
-      const session = { ...before.session, version, status, attempts, announced, retryUntil, wakeAt };
+      const session = { ...before.session, version, status, attempts, announced, retryUntil, wakeAt, expiredAt };
       const { fees, route, providerCost, costRefundable, probe, metadata, created } = before.payments[0]!;
       const fixed = { environment: before.session.environment, amount: before.session.amount, fees, metadata, created };
       const payment = { ...after.payments[0]!, ...fixed, route, providerCost, costRefundable, probe };

@@ -47,6 +47,7 @@ describe('stored route outcomes', () => {
         paymentId: ids[index]!,
         stage: 'result',
         environment: 'sandbox',
+        failure: null,
         routeId: ROUTE,
       }));
       for (const outcome of outcomes) await write(store, { type: 'outcome_recorded', outcome });

@@ -808,6 +808,20 @@ export class ApiKeysResource extends Resource {
   }
 }
 
+export class AuditResource extends Resource {
+  /** List the audit entries. Who did what, newest first. */
+  list(params: api.ListAuditParams = {}, options?: RequestOptions): TillwayList<api.AuditEntry> {
+    return listOf(this.transport, {
+      method: 'GET',
+      path: '/api/gateway/audit',
+      query: { ...params },
+      options,
+      repeatable: true,
+      read: readPage<api.AuditEntry>,
+    });
+  }
+}
+
 export class RoutesResource extends Resource {
   /** List payment routes. Best first. Rates are fractions (0.029 is 2.9 %), score is 0 to 100. */
   list(params: api.ListRoutesParams = {}, options?: RequestOptions): TillwayList<api.RouteSummary> {
@@ -905,6 +919,7 @@ export class ApiResources extends Resource {
   readonly testClock: TestClockResource = new TestClockResource(this.transport);
   readonly providers: ProvidersResource = new ProvidersResource(this.transport);
   readonly apiKeys: ApiKeysResource = new ApiKeysResource(this.transport);
+  readonly audit: AuditResource = new AuditResource(this.transport);
   readonly routes: RoutesResource = new RoutesResource(this.transport);
   readonly checkout: CheckoutResource = new CheckoutResource(this.transport);
   readonly fees: FeesResource = new FeesResource(this.transport);

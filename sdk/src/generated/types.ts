@@ -79,6 +79,38 @@ export interface ApiKey {
 /** read: reads the merchant's records; write: also creates and changes records; admin: also manages keys and the operator's settings; agent: discovers, previews and creates checkouts within its limits, and reads single sessions and payments. */
 export type ApiKeyScope = 'read' | 'write' | 'admin' | 'agent';
 
+export interface AuditEntry {
+  /** The entry. */
+  id: string;
+  object: 'audit_entry';
+  /** Environment of the action. */
+  environment: 'sandbox' | 'production' | 'both';
+  /** Time of the action. */
+  created: Timestamp;
+  /** machine: a request without a key; command: a local command. */
+  actorKind: 'key' | 'operator' | 'machine' | 'command';
+  /** The key or operator; machine or command for the other actors. */
+  actorId: string;
+  /** Name of the actor at that time. */
+  actorName: string;
+  /** Operation id of the API. */
+  action: string;
+  /** change, or read for an export. */
+  kind: 'change' | 'read';
+  /** Type of the record that the action is about. */
+  subjectKind: string | null;
+  /** Id of the record that the action is about. */
+  subjectId: string | null;
+  /** The checkout session of the record, or null. */
+  sessionId: string | null;
+  /** refused: the actor lacked the permission, and nothing was changed. */
+  outcome: 'done' | 'refused';
+  /** Ids, statuses, versions, and the amount in US dollars; never personal data. */
+  details: Record<string, string | null>;
+  /** The header x-request-id of the response, or null. */
+  requestId: string | null;
+}
+
 export interface BacktestRoutingParams {
   /** sandbox: test money; production: real money. Default: "sandbox". */
   environment?: 'sandbox' | 'production' | undefined;
@@ -1876,6 +1908,31 @@ export interface ListProvidersParams {
 }
 
 export interface ListApiKeysParams {
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
+  environment?: 'sandbox' | 'production' | undefined;
+  /** Page size, 1 to 100; larger values count as 100. Default 20. */
+  limit?: number | undefined;
+  /** Id of a record of this list; returns older records. */
+  startingAfter?: string | undefined;
+  /** Id of a record of this list; returns newer records. */
+  endingBefore?: string | undefined;
+}
+
+export interface ListAuditParams {
+  /** Only actions of this actor. */
+  actorId?: string | undefined;
+  /** Only actions with this operation id. An unknown one matches nothing. */
+  action?: string | undefined;
+  /** Only actions about the record with exactly this id. */
+  subjectId?: string | undefined;
+  /** Only actions about this session: an id that starts with chk_. */
+  sessionId?: string | undefined;
+  /** Only changes, or only exports. */
+  kind?: 'change' | 'read' | undefined;
+  /** Only actions at or after this time: ISO 8601. */
+  from?: Timestamp | undefined;
+  /** Only actions before this time: ISO 8601. */
+  until?: Timestamp | undefined;
   /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
   /** Page size, 1 to 100; larger values count as 100. Default 20. */

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { FAILURE_CODES } from '../../domain/failure.ts';
 import { invalidField } from '../../domain/gateway-error.ts';
 import { isId, timeOfId } from '../../domain/id.ts';
-import { startOfLocalDay } from '../../domain/local-time.ts';
+import { startOfLocalDay } from '../../domain/reporting-time.ts';
 import { centsFromText, formatUsd } from '../../domain/money.ts';
 import { PAYMENT_STATUSES } from '../../domain/records.ts';
 import { type Html, html } from '../../html/html.ts';
@@ -16,7 +16,6 @@ import { MODES, otherEnvironment } from '../shell.ts';
 import type { PageRoutes, Visit } from '../visit.ts';
 
 const ROWS = 50;
-const DAY_MS = 24 * 60 * 60_000;
 
 /** Field of the filter form: its choices or its input. `filter` returns an undefined part for an invalid value. */
 interface Field {
@@ -35,8 +34,8 @@ const words = (code: string) => code.replaceAll('_', ' ');
 const choicesOf = (values: readonly string[]) => values.map((value) => [value, words(value)] as const);
 
 const FIELDS: Record<string, Field> = {
-  from: { label: 'From day', type: 'date', filter: (day, zone) => ({ from: startOf(day, zone, 0) }) },
-  to: { label: 'To day', type: 'date', filter: (day, zone) => ({ until: startOf(day, zone, 1) }) },
+  from: { label: 'From day', type: 'date', filter: (day, zone) => ({ from: startOfLocalDay(day, zone) }) },
+  to: { label: 'To day', type: 'date', filter: (day, zone) => ({ until: startOfLocalDay(day, zone, 1) }) },
   status: { label: 'Status', choices: () => choicesOf(PAYMENT_STATUSES), filter: (value) => ({ status: value }) },
   route: {
     label: 'Route',
@@ -58,12 +57,6 @@ const FIELDS: Record<string, Field> = {
   },
   customer: { label: 'Customer', type: 'hidden', filter: (id) => ({ customerId: isId(id, 'cus') ? id : undefined }) },
 };
-
-/** Start of a day in the reporting zone, or of the day `later` days after it; undefined for other texts. */
-function startOf(day: string, zone: string, later: number): number | undefined {
-  const date = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(`${day}T00:00:00Z`) + later * DAY_MS : Number.NaN;
-  return Number.isNaN(date) ? undefined : startOfLocalDay(new Date(date).toISOString().slice(0, 10), zone);
-}
 
 /** The fields of the filter that have a value. */
 function activeOf({ query }: Visit): [name: string, value: string][] {

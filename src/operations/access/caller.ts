@@ -1,6 +1,6 @@
 import { type EndpointPermission, type Endpoint, scopesOf } from '../../contract/endpoint.ts';
 import type { KeyScope } from '../../domain/api-key.ts';
-import { GatewayError } from '../../domain/gateway-error.ts';
+import { type ErrorDetails, GatewayError } from '../../domain/gateway-error.ts';
 import { PERMISSIONS, type Permission, type Role, STEP_UP, STEP_UP_MS, can } from '../../domain/permission.ts';
 import type { Principal } from '../../domain/principal.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
@@ -20,7 +20,7 @@ export function assertAllowed({ caller }: WithCaller, access: EndpointPermission
   if (!caller?.key || isAllowed({ caller }, access)) return;
   const needed = scopesOf(access);
   const message = `This needs an API key of scope ${wordsOf(needed)}; this one is ${caller.key.scope}.`;
-  throw new GatewayError('forbidden', message, {
+  throw new PermissionRefusal(message, {
     suggestion: `Use a key of scope ${needed[0]}: the operator makes one with "tillway keys create --scope ${needed[0]}".`,
   });
 }
@@ -36,6 +36,13 @@ export function assertCan({ caller, realNow }: WithCaller & { realNow(): number 
   if (realNow() - (caller.provenAt ?? -Infinity) > STEP_UP_MS) throw new StepUpRefusal();
 }
 
+/** A `forbidden` error because of the role, the scope or the environment of the caller, which the audit records. */
+export class PermissionRefusal extends GatewayError {
+  constructor(message: string, details: ErrorDetails) {
+    super('forbidden', message, details);
+  }
+}
+
 /** A `forbidden` error for an action that an operator may do after proving a factor again. */
 class StepUpRefusal extends GatewayError {
   constructor() {
@@ -45,9 +52,9 @@ class StepUpRefusal extends GatewayError {
   }
 }
 
-function roleNeeded({ name, role, environment }: Principal, permission: Permission): GatewayError {
+function roleNeeded({ name, role, environment }: Principal, permission: Permission): PermissionRefusal {
   const own = role === null ? 'an agent key' : `${role} in ${environment}`;
-  return new GatewayError('forbidden', `This needs the role ${wordsOf(PERMISSIONS[permission])}; ${name} is ${own}.`, {
+  return new PermissionRefusal(`This needs the role ${wordsOf(PERMISSIONS[permission])}; ${name} is ${own}.`, {
     suggestion: 'Ask an admin for the role.',
   });
 }
@@ -57,8 +64,8 @@ export function assertEnvironment({ caller }: WithCaller, environment: Environme
   if (caller && !maySee({ caller }, environment)) throw otherEnvironment(caller.environment, environment);
 }
 
-export function otherEnvironment(own: Environment, requested: Environment): GatewayError {
-  return new GatewayError('forbidden', `This API key is of ${own}, and this is about ${requested}.`, {
+export function otherEnvironment(own: Environment, requested: Environment): PermissionRefusal {
+  return new PermissionRefusal(`This API key is of ${own}, and this is about ${requested}.`, {
     field: 'environment',
     suggestion: `Set "environment": "${own}" (on a command line, --environment ${own}), or use a key of ${requested} (sk_${requested === 'production' ? 'live' : 'sandbox'}_...); then resend.`,
   });
@@ -90,7 +97,7 @@ export function assertKey({ caller }: WithCaller, keys: Endpoint['keys']): void 
   }
   if (keys === 'sandbox') assertEnvironment({ caller }, 'sandbox');
   if (keys === 'production' && !maySee({ caller }, 'production')) {
-    throw new GatewayError('forbidden', 'This setting applies to production too, and this API key is of the sandbox.', {
+    throw new PermissionRefusal('This setting applies to production too, and this API key is of the sandbox.', {
       suggestion: 'Use an admin key of production (sk_live_...); then resend.',
     });
   }

@@ -17,11 +17,11 @@ const RULES = {
     'customer session payment invoice routingSnapshot routingDecision event endpoint delivery journalEntry settlement refund recovery discrepancy apiKey',
   records: 'routingDecisionsOfSession eventsOfSession endpoints endpointSecrets deliveriesOfSession sessionsToErase',
   filter:
-    'listCustomers listSessions listPayments listSoldPayments listInvoices listTransitions listDeliveries listEvents journal listRefunds listFeed listDiscrepancies listApiKeys',
-  name: 'sessionsOfAmount sessionsOfText customersOfDomain customersOfPrefix customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums entrySums refundByIdempotencyKey',
-  shared: 'now onCommit ping testClock nextDue routingRules hasUnplacedEvents',
+    'listCustomers listSessions listPayments listSoldPayments listInvoices listTransitions listDeliveries listEvents journal listRefunds listFeed listDiscrepancies listApiKeys salesRows listAudit',
+  name: 'sessionsOfAmount sessionsOfText customersOfDomain customersOfPrefix customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums entrySums refundByIdempotencyKey salesSums',
+  shared: 'now onCommit ping testClock nextDue routingRules hasUnplacedEvents salesCursors',
   service:
-    'close unindexedRows sessionsToWake tasksDue hintsDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown',
+    'close unindexedRows sessionsToWake tasksDue hintsDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown nextSales',
 } as const;
 
 type Ruled = Names<(typeof RULES)[keyof typeof RULES]>;

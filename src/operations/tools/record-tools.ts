@@ -29,6 +29,7 @@ export const sessionGet = defineOperation({
 /** Over REST: `POST /api/gateway/sessions/{sessionId}/expire`. */
 export const sessionExpire = defineOperation({
   name: 'session.expire',
+  action: 'expireSession',
   description:
     'Withdraws a session that no buyer has started: its checkoutUrl takes no payment any more. Irreversible. Repeating the call changes nothing.',
   input: sessionInput,
@@ -95,6 +96,7 @@ const refundCreateInput = z.strictObject({
 /** Over REST: `POST /api/gateway/payments/{paymentId}/refunds`. */
 export const refundCreate = defineOperation({
   name: 'refund.create',
+  action: 'createRefund',
   description:
     'Refunds the whole payment, or the part in amount. Irreversible: money leaves. Use it only if the user asked for this refund. Send a new idempotencyKey for each refund: without one, a resend refunds again.',
   input: refundCreateInput,

@@ -19,6 +19,7 @@ const COUNTS: [stage: RouteOutcome['stage'], result: RouteOutcome['result'], ...
   ['result', 'paid', 1, 0, 0],
   ['result', 'failed', 0, 1, 0],
   ['result', 'neutral', 0, 0, 1],
+  ['end', 'neutral', 0, 0, 0],
   // A provider report about an uncertain handoff reverses the failure weight that the handoff added.
   ['handoff', 'accepted', 0, -REFUSAL_WEIGHT, 0],
   ['result', 'paid', 1, -REFUSAL_WEIGHT, 0],

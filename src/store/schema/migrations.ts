@@ -1,10 +1,12 @@
 import { accessSchema } from './access-schema.ts';
+import { auditSchema, auditTriggers } from './audit-schema.ts';
 import { chainSchema } from './chain-schema.ts';
 import { checkoutSchema } from './checkout-schema.ts';
 import { ledgerSchema, ledgerTriggers } from './ledger-schema.ts';
 import { providersSchema } from './providers-schema.ts';
 import { providerStatesSchema, realProvidersSchema, refundDeductionSchema } from './real-providers-schema.ts';
 import { routingSchema } from './routing-schema.ts';
+import { salesSchema, salesViews } from './sales-schema.ts';
 import { searchSchema } from './search-schema.ts';
 import { webhooksSchema } from './webhooks-schema.ts';
 
@@ -33,5 +35,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 16, name: 'deducted refunds', sql: refundDeductionSchema },
   { version: 17, name: 'chains', sql: chainSchema },
   { version: 18, name: 'provider states', sql: providerStatesSchema },
+  { version: 19, name: 'audit', sql: auditSchema, only: auditTriggers },
+  { version: 21, name: 'sums', sql: salesSchema, only: salesViews },
   { version: 22, name: 'search', sql: searchSchema },
 ];

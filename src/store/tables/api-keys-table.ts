@@ -58,7 +58,7 @@ export const apiKeyWrites = {
   api_key_used: ({ keyId, at }: { keyId: string; at: Instant }) =>
     statement(USE, [keyId, at], undefined, lockOf(keyId)),
   /** Guard: the key is not revoked yet. */
-  api_key_revoked: ({ keyId, at }: { keyId: string; at: Instant }) =>
+  api_key_revoked: ({ keyId, at }: { keyId: string; environment: Environment; at: Instant }) =>
     statement(REVOKE, [keyId, at], 'overtaken', lockOf(keyId)),
   /** Adds the cents of one checkout to the key's sum of a day. Guard: the key is not revoked, and its limits allow the amount. */
   api_key_spent: ({ keyId, day, amount }: { keyId: string; day: string; amount: number }) =>

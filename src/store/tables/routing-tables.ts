@@ -42,6 +42,7 @@ const OUTCOMES = describeTable<RouteOutcome>('route_outcomes', {
     read: (stored) => (stored === null ? null : Math.exp((stored as number) / LOG_SCALE)),
   },
   created: integer,
+  failure: text,
 });
 /** Table of snapshots: the state of all routes on which decisions are based. */
 const SNAPSHOTS = defineTable('routing_snapshots', {
@@ -143,7 +144,7 @@ const TALLIES = describeTable<Tally>('route_outcomes', {
 });
 const SELECT_RECENT_RESULTS = `SELECT outcome.payment_id, outcome.result, outcome.probe, outcome.created, payment.session_id
   FROM route_outcomes AS outcome JOIN payments AS payment ON payment.id = outcome.payment_id
-  WHERE outcome.environment = ?1 AND outcome.route_id = ?2 AND outcome.created >= ?3
+  WHERE outcome.environment = ?1 AND outcome.route_id = ?2 AND outcome.created >= ?3 AND outcome.stage <> 'end'
   ORDER BY outcome.created DESC, outcome.payment_id DESC, outcome.stage LIMIT ?4`;
 /** Columns of an outcome that the health of a route depends on; a `probe` was made while the route was in standby. */
 const RESULTS = defineTable('route_outcomes', {

@@ -40,6 +40,7 @@ export const SESSIONS = describeTable<Session>('sessions', {
   expiresAt: integer,
   retryUntil: integer,
   wakeAt: integer,
+  expiredAt: integer,
 });
 const NAMES = SESSIONS.columns.map(({ name }) => name);
 // Casts integers, because PostgreSQL treats a parameter without a cast in a SELECT as text.
@@ -65,7 +66,7 @@ export type DueWake = ItemOf<typeof WAKES>;
 
 const update = SESSIONS.update({
   key: ['id'],
-  set: ['status', 'attempts', 'announced', 'retryUntil', 'wakeAt'],
+  set: ['status', 'attempts', 'announced', 'retryUntil', 'wakeAt', 'expiredAt'],
   versioned: true,
   guard: 'version',
 });

@@ -1,0 +1,66 @@
+import { auditQuery } from '../../contract/audit-contract.ts';
+import { inputReader } from '../../contract/input-problems.ts';
+import { pageOf } from '../../contract/list-query.ts';
+import { usd } from '../../domain/money.ts';
+import { type Html, html } from '../../html/html.ts';
+import { listAudit } from '../../operations/list-audit.ts';
+import type { AuditEntry } from '../../store/tables/audit-table.ts';
+import { type Column, table } from '../components/parts.ts';
+import { zonedTime } from '../components/time.ts';
+import type { PageRoutes, Visit } from '../visit.ts';
+
+const PAGE_SIZE = '50';
+const FILTERS = { actorId: 'Person or key', action: 'Action', subjectId: 'Record', sessionId: 'Session' };
+const DAYS = { from: 'From (UTC)', until: 'Before (UTC)' };
+const reader = inputReader(auditQuery);
+
+/** Who did what, newest first; the address has the filters. */
+export function auditPage(routes: PageRoutes): void {
+  routes.get('/audit', async (visit) => {
+    const { query, deps } = visit;
+    // A form sends its empty fields, and days instead of instants.
+    const sent = [...query].filter(([, value]) => value !== '');
+    const times = sent.map(([name, value]) => [
+      name,
+      name in DAYS ? value.replace(/^[-\d]{10}$/, '$&T00:00:00Z') : value,
+    ]);
+    const filter = { ...Object.fromEntries(times), limit: PAGE_SIZE };
+    const { limit, startingAfter, endingBefore, ...wanted } = reader.read(filter, 'Clear the filter.');
+    const { items, hasMore } = await listAudit(deps, wanted, pageOf({ limit, startingAfter, endingBefore }));
+    const [last] = hasMore ? items.slice(-1) : [];
+    const main = html`${renderFilter(query)}
+    ${items.length > 0 ? table('Actions, newest first', columnsOf(visit), items) : html`<p>Nothing matches.</p>`}
+    ${last && html`<p>${link(query, 'startingAfter', last.id, 'Older')}</p>`}`;
+    return { title: 'Audit', main };
+  });
+}
+
+function renderFilter(query: URLSearchParams): Html {
+  const fields = Object.entries({ ...FILTERS, ...DAYS }).map(
+    ([name, label]) =>
+      html`<label
+        >${label} <input name="${name}" type="${name in DAYS ? 'date' : 'search'}" value="${query.get(name)}"
+      /></label>`,
+  );
+  return html`<form class="filters">${fields} <button>Filter</button> <a href="?">Clear</a></form>`;
+}
+
+function columnsOf({ deps, query }: Visit): Column<AuditEntry>[] {
+  return [
+    { name: 'Time', cell: ({ created }) => zonedTime(created, deps.reportingZone) },
+    { name: 'Who', cell: ({ actorId, actorName }) => link(query, 'actorId', actorId, actorName) },
+    { name: 'Action', cell: ({ action }) => link(query, 'action', action) },
+    { name: 'Outcome', cell: ({ outcome }) => outcome },
+    { name: 'Record', cell: ({ subjectId }) => subjectId !== null && link(query, 'subjectId', subjectId) },
+    { name: 'Details', cell: ({ details }) => Object.entries(details).map(detailText).join(', ') },
+  ];
+}
+
+const detailText = ([name, value]: [string, string | number]) =>
+  `${name} ${name === 'amount' ? usd(Number(value)) : value}`;
+
+/** A link to the list with one more filter, or to its next page. */
+function link(query: URLSearchParams, name: string, value: string, text = value): Html {
+  const { startingAfter: _, ...others } = Object.fromEntries(query);
+  return html`<a href="?${new URLSearchParams({ ...others, [name]: value }).toString()}">${text}</a>`;
+}

@@ -1,0 +1,59 @@
+import { type AuditDetail, subjectKindOf } from '../../domain/audit.ts';
+import type { Environment } from '../../domain/route.ts';
+import type { Change } from '../../store/store.ts';
+import type { AuditEntry } from '../../store/tables/audit-table.ts';
+
+type AuditFacts = Pick<AuditEntry, 'environment' | 'subjectKind' | 'subjectId' | 'sessionId' | 'details'>;
+type Readers = { [Type in Change['type']]?: (change: Extract<Change, { type: Type }>) => AuditFacts };
+type Subject = { environment: Environment; sessionId?: string };
+type Fact = string | number | null;
+
+/** Facts about a subject: of `record`, only the properties `names`. */
+function about<Name extends AuditDetail>(
+  subjectId: string,
+  record: Subject & { [Each in Name]: Fact },
+  names: readonly Name[],
+  subjectKind = subjectKindOf(subjectId),
+): AuditFacts {
+  const known = names.map((name) => [name, record[name]] as const).filter(([, fact]) => fact !== null);
+  const { environment, sessionId = subjectKind === 'session' ? subjectId : null } = record;
+  return { environment, subjectKind, subjectId, sessionId, details: Object.fromEntries(known) };
+}
+
+/**
+ * Readers of the changes that can be the purpose of an action. The first type in this order that a change set contains is its purpose;
+ * changes without a reader accompany others, or are work of the service itself.
+ */
+const READERS: Readers = {
+  api_key_created: ({ key }) => about(key.id, key, ['scope']),
+  api_key_revoked: ({ keyId, environment }) => about(keyId, { environment, status: 'revoked' }, ['status']),
+  customer_erased: ({ customer }) => about(customer.id, customer, ['status']),
+  customer_status_changed: ({ customer }) => about(customer.id, customer, ['status']),
+  settlement_recorded: ({ settlement }) => about(settlement.paymentId, settlement, ['amount']),
+  refund_changed: ({ refund }) => about(refund.id, refund, ['amount', 'paymentId', 'status']),
+  discrepancy_changed: ({ discrepancy }) =>
+    about(discrepancy.id, discrepancy, ['status', 'resolution', 'paymentId', 'refundId', 'version']),
+  refund_created: ({ refund }) => about(refund.id, refund, ['amount', 'paymentId', 'reason']),
+  provider_message_received: ({ message }) => about(message.sessionId, message, ['amount', 'paymentId']),
+  recovery_saved: ({ recovery }) => about(recovery.id, recovery, ['endpointId']),
+  delivery_replayed: ({ delivery }) => about(delivery.id, delivery, ['endpointId']),
+  delivery_added: ({ delivery }) => about(delivery.id, delivery, ['endpointId']),
+  endpoint_created: ({ endpoint }) => about(endpoint.id, endpoint, ['status', 'version']),
+  endpoint_changed: ({ endpoint }) => about(endpoint.id, endpoint, ['status', 'version']),
+  // The rules apply to both environments, and only a key of production may save them.
+  rules_saved: ({ rules: { version } }) =>
+    about(String(version), { environment: 'production', version }, ['version'], 'routing_rules'),
+  route_health_changed: ({ health }) => about(health.routeId, health, ['version'], 'route'),
+  test_clock_changed: ({ clock: { version } }) =>
+    about('test_clock', { environment: 'sandbox', version }, ['version'], 'test_clock'),
+  session_changed: ({ session }) => about(session.id, session, ['status', 'version']),
+};
+
+/** Facts about the purpose of a change set; undefined if no action has it as its purpose. */
+export function auditFacts(changes: readonly Change[]): AuditFacts | undefined {
+  for (const [type, read] of Object.entries(READERS) as [Change['type'], (change: Change) => AuditFacts][]) {
+    const change = changes.find((one) => one.type === type);
+    if (change) return read(change);
+  }
+  return undefined;
+}

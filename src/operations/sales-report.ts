@@ -1,0 +1,99 @@
+import { invalidField } from '../domain/gateway-error.ts';
+import type { Instant } from '../domain/records.ts';
+import { nextDay, startOfDay } from '../domain/reporting-time.ts';
+import type { Environment } from '../domain/route.ts';
+import { QUARTER_HOUR_MS } from '../store/tables/sales-rows.ts';
+import type { SalesSum } from '../store/tables/sales-table.ts';
+import { assertCan } from './access/caller.ts';
+import { addUp, quarterHourOf } from './count-sales.ts';
+import type { Deps } from './deps.ts';
+
+const HOUR_MS = 4 * QUARTER_HOUR_MS;
+const DAY_MS = 24 * HOUR_MS;
+const hourOf = (at: Instant, timeZone: string) => at - ((at - startOfDay(at, timeZone)) % HOUR_MS);
+/** Lengths of steps, and of the longest ranges, which bound the cost of a report. Days have the length of the calendar day. */
+const STEPS = {
+  quarter_hour: { startOf: quarterHourOf, stepMs: QUARTER_HOUR_MS, longestDays: 8 },
+  hour: { startOf: hourOf, stepMs: HOUR_MS, longestDays: 8 },
+  day: { startOf: startOfDay, stepMs: QUARTER_HOUR_MS, longestDays: 1100 },
+};
+/** Newest rows of each source that a report adds to the stored sums. */
+const NEWEST_ROWS = 2000;
+/** Days that a report adds up from quarter-hours, because they have not ended or are being built. */
+const UNBUILT_DAYS = 3;
+
+export type SalesStep = keyof typeof STEPS;
+
+export interface SalesQuery {
+  environment: Environment;
+  from: Instant;
+  /** End of the range, exclusive. */
+  until: Instant;
+  step: SalesStep;
+}
+
+/** Sums of sales in steps of equal length, or in days of the reporting time zone. */
+export interface SalesReport {
+  timeZone: string;
+  /** Starts of the steps, oldest first. `from` and `until` of the query are extended to whole steps. */
+  steps: Instant[];
+  /** End of the last step. */
+  until: Instant;
+  /** Sums by step, route and kind, in this order; `time` is the start of the step. */
+  sums: SalesSum[];
+  /** End of the counted time, while older sales are being counted; null if the report is complete. */
+  countedUntil: Instant | null;
+}
+
+type ReportDeps = Pick<Deps, 'store' | 'now' | 'realNow' | 'caller' | 'reportingZone'>;
+
+/** Reads the sums of a range, up to the present. Throws GatewayError `forbidden`, or `invalid_input` for an empty or too long range. */
+export async function readSales(deps: ReportDeps, query: SalesQuery): Promise<SalesReport> {
+  assertCan(deps, 'money.read');
+  const { store, reportingZone: timeZone } = deps;
+  const { environment, step } = query;
+  const starts = startsOf(query, timeZone);
+  const [from, until] = [starts[0]!, starts.at(-1)!];
+  const now = deps.now() + 1;
+  const { quarterHours, days } = await store.salesCursors();
+  // A row can have a time before the time of its id, which sorts it, so a report of the past reads the rows of another hour.
+  const isStored = until + HOUR_MS <= quarterHours.until;
+  const newest = isStored
+    ? { rows: [], until: quarterHours.until }
+    : await store.salesRows(query, quarterHours.until, Math.max(quarterHours.until, now), NEWEST_ROWS);
+  const builtUntil = days.detail === timeZone ? Math.max(from, days.until) : from;
+  const built = step === 'day' ? starts.findLastIndex((start) => start <= builtUntil) : 0;
+  const end = (step === 'day' && starts[built + UNBUILT_DAYS]) || until;
+  const { cursors, sums } = await store.salesSums(environment, [
+    { table: 'sales_days', from, until: starts[built]!, stepMs: 1 },
+    { table: 'sales_quarter_hours', from: starts[built]!, until: end, stepMs: STEPS[step].stepMs },
+  ]);
+  // The days were deleted meanwhile, because the time zone was changed.
+  if (cursors.days.detail !== days.detail) return readSales(deps, query);
+
+  const counted = cursors.quarterHours.until;
+  // The worker has counted some of these rows meanwhile.
+  const rest = newest.rows.filter(({ time, place }) => place >= counted && time >= from && time < end);
+  const steps = starts.slice(0, -1);
+  const total = addUp([...sums, ...rest], (time) => steps.findLast((start) => start <= time)!);
+  const countedUntil = Math.min(end, Math.max(newest.until, counted));
+  const isComplete = countedUntil >= Math.min(until, now);
+  return { timeZone, steps, until, sums: total.toSorted(inOrder), countedUntil: isComplete ? null : countedUntil };
+}
+
+/** Starts of the steps, and the end of the last step. */
+function startsOf({ from, until, step }: SalesQuery, timeZone: string): Instant[] {
+  const { startOf, stepMs, longestDays } = STEPS[step];
+  if (from < 0 || from >= until || until - from > longestDays * DAY_MS) {
+    const advice = `Give a range of at most ${longestDays} days for steps of a ${step}; ranges of days can be longer.`;
+    throw invalidField('until', 'invalid_value', 'is not after from, or too long after it', advice);
+  }
+  const starts = [startOf(from, timeZone)];
+  for (let last = starts[0]!; last < until; starts.push(last)) {
+    last = step === 'day' ? nextDay(last, timeZone) : last + stepMs;
+  }
+  return starts;
+}
+
+const inOrder = (a: SalesSum, b: SalesSum) =>
+  a.time - b.time || (`${a.route} ${a.kind}` < `${b.route} ${b.kind}` ? -1 : 1);

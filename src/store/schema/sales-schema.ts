@@ -1,0 +1,30 @@
+const TABLES = ['sales_quarter_hours', 'sales_days'].map(
+  (table) => `CREATE TABLE ${table} (
+  environment TEXT NOT NULL, time BIGINT NOT NULL, route TEXT NOT NULL, kind TEXT NOT NULL,
+  count BIGINT NOT NULL, amount BIGINT NOT NULL, buyer_fee BIGINT NOT NULL, gateway_fee BIGINT NOT NULL, cost BIGINT NOT NULL,
+  PRIMARY KEY (environment, time, route, kind)
+);`,
+);
+
+/**
+ * Sums of sales, and the facts that they count: the time at which a session expired, and the failure `<source>/<code>` of a payment
+ * in its outcome, where it stays if the money arrives later. Old rows get what is known; docs/decisions/sums.md names the limits.
+ */
+export const salesSchema = `${TABLES.join('\n')}
+CREATE TABLE sales_cursors (name TEXT PRIMARY KEY, until BIGINT NOT NULL, detail TEXT NOT NULL);
+
+ALTER TABLE sessions ADD COLUMN expired_at BIGINT;
+UPDATE sessions SET expired_at = expires_at WHERE status = 'expired';
+CREATE INDEX sessions_expired ON sessions (expired_at) WHERE expired_at IS NOT NULL;
+
+ALTER TABLE route_outcomes ADD COLUMN failure TEXT;
+UPDATE route_outcomes SET failure = COALESCE((SELECT failure_source || '/' || failure_code FROM payments
+    WHERE id = payment_id), 'unknown/unknown')
+  WHERE stage IN ('handoff', 'result') AND result IN ('refused', 'failed', 'neutral');
+`;
+
+/** Payments with the id of their route, which is part of a JSON column. */
+export const salesViews = {
+  sqlite: `CREATE VIEW sales_payments AS SELECT payments.*, json_extract(route, '$.id') AS route_id FROM payments;`,
+  postgres: `CREATE VIEW sales_payments AS SELECT payments.*, (route::json ->> 'id') COLLATE "C" AS route_id FROM payments;`,
+};

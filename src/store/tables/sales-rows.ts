@@ -1,0 +1,69 @@
+import { ENVIRONMENTS } from '../../domain/route.ts';
+
+/** Length of the shortest period with sums. Every time zone in use begins its days at such a period. */
+export const QUARTER_HOUR_MS = 15 * 60_000;
+
+export const AMOUNTS = ['count', 'amount', 'buyer_fee', 'gateway_fee', 'cost'] as const;
+const NO_FEES = '0 AS buyer_fee, 0 AS gateway_fee, 0 AS cost';
+
+// Each constant selects the rows of one source as contributions to the sums. Rows whose `kind` is null contribute nothing: with a
+// condition instead, a batch could scan an unlimited number of rows.
+
+export const CREATED = `SELECT id, environment, created AS time, '' AS route, 'created' AS kind, 1 AS count, amount, ${NO_FEES}
+  FROM sessions`;
+export const STARTED = `SELECT id, environment, created AS time, route_id AS route, 'started' AS kind, 1 AS count, amount, ${NO_FEES}
+  FROM sales_payments`;
+export const EXPIRED = `SELECT environment, expired_at AS time, '' AS route, 'expired' AS kind, 1 AS count, amount, ${NO_FEES}
+  FROM sessions`;
+export const FAILED = `SELECT outcome.environment, outcome.created AS time, outcome.route_id AS route,
+    'failed/' || outcome.failure AS kind, 1 AS count, payment.amount, ${NO_FEES}
+  FROM route_outcomes AS outcome JOIN payments AS payment ON payment.id = outcome.payment_id`;
+
+/**
+ * Ledger entries that stand for one posting each. A capture has its line 0 in one of two accounts, because an account whose amount
+ * is 0 has no line. A deducted refund debits the buyer's account once, and its failure credits the account again.
+ */
+const BOOKED = Object.entries({
+  provider_clearing: ['paid'],
+  provider_cost: ['paid', 'cost'],
+  buyer_refunds_payable: ['refund_paid', 'refund_failed'],
+  merchant_payable: ['settled'],
+}).flatMap(([account, kinds]) => kinds.map((kind) => `account = '${account}' AND ledger_entries.kind = '${kind}'`));
+const BOOKINGS = `SELECT entry.environment, entry.created AS time, payment.route_id AS route,
+    CASE WHEN entry.kind = 'cost' THEN 'paid' WHEN entry.kind = 'settled' THEN 'settled'
+      WHEN entry.kind = 'paid' THEN CASE WHEN entry.line = 0 THEN 'paid' END
+      WHEN refund.reason = 'mismatch' OR (entry.kind = 'refund_failed' AND entry.amount > 0) THEN NULL
+      ELSE 'refunded' END AS kind,
+    CASE entry.kind WHEN 'cost' THEN 0 WHEN 'refund_failed' THEN -1 ELSE 1 END AS count,
+    CASE entry.kind WHEN 'cost' THEN 0 WHEN 'paid' THEN payment.amount + payment.surplus * payment.buyer_fee
+      ELSE entry.amount END AS amount,
+    CASE entry.kind WHEN 'paid' THEN (1 - payment.surplus) * payment.buyer_fee ELSE 0 END AS buyer_fee,
+    CASE entry.kind WHEN 'paid' THEN (1 - payment.surplus) * payment.gateway_fee WHEN 'refund_paid' THEN refund.gateway_share
+      WHEN 'refund_failed' THEN -refund.gateway_share ELSE 0 END AS gateway_fee,
+    CASE entry.kind WHEN 'paid' THEN payment.provider_cost WHEN 'cost' THEN entry.amount WHEN 'refund_paid' THEN refund.cost_share
+      WHEN 'refund_failed' THEN -refund.cost_share ELSE 0 END AS cost
+  FROM ledger_entries AS entry JOIN sales_payments AS payment ON payment.id = entry.payment_id
+  LEFT JOIN refunds AS refund ON refund.id = entry.refund_id`;
+const PLACES = 'SELECT posting_id, line, created FROM ledger_entries';
+
+/** All bookings. */
+export const BOOKED_ROWS = `${BOOKINGS} JOIN (${PLACES} WHERE ${BOOKED.map((range) => `(${range})`).join(' OR ')}) AS named
+  ON named.posting_id = entry.posting_id AND named.line = entry.line`;
+
+/** At most `?3` bookings from `?1` and before `?2`, oldest first: a merge of one index range per environment, account and kind. */
+export const OLDEST_BOOKED = `${BOOKINGS} JOIN (${ENVIRONMENTS.flatMap((environment) =>
+  BOOKED.map(
+    (range) => `SELECT * FROM (${PLACES} WHERE environment = '${environment}' AND ${range}
+    AND created >= ?1 AND created < ?2 ORDER BY created LIMIT ?3) AS part`,
+  ),
+).join(' UNION ALL ')} ORDER BY created LIMIT ?3) AS named
+  ON named.posting_id = entry.posting_id AND named.line = entry.line ORDER BY time`;
+
+/** The routes of each environment that have outcomes: one search of the index per route. */
+export const OUTCOME_ROUTES = ENVIRONMENTS.map(
+  (environment) => `WITH RECURSIVE routes (route_id) AS (
+    SELECT MIN(route_id) FROM route_outcomes WHERE environment = '${environment}'
+    UNION ALL SELECT (SELECT MIN(route_id) FROM route_outcomes AS next
+      WHERE next.environment = '${environment}' AND next.route_id > routes.route_id) FROM routes WHERE route_id IS NOT NULL)
+  SELECT '${environment}' AS environment, route_id FROM routes WHERE route_id IS NOT NULL`,
+);

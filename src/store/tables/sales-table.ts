@@ -1,0 +1,128 @@
+import { firstIdAt, timeOfId } from '../../domain/id.ts';
+import type { Instant } from '../../domain/records.ts';
+import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
+import type { Row, Select, SelectEach } from '../keyset.ts';
+import { type ItemOf, defineTable, integer, text, textOf } from '../table-description.ts';
+import { statement } from '../write-statement.ts';
+import { AMOUNTS, CREATED, EXPIRED, FAILED, OLDEST_BOOKED, OUTCOME_ROUTES, STARTED } from './sales-rows.ts';
+
+const KEY_COLUMNS = { environment: textOf<Environment>(), time: integer, route: text, kind: text } as const;
+const AMOUNT_COLUMNS = {
+  count: integer,
+  amount: integer,
+  buyerFee: integer,
+  gatewayFee: integer,
+  cost: integer,
+} as const;
+/**
+ * Sums of one kind on one route in the period that starts at `time`. Kinds: `created`, `started`, `paid`, `failed/<source>/<code>`,
+ * `expired`, `refunded` and `settled`. `created` and `expired` count sessions and have an empty route. All amounts are cents; a
+ * correction can make them negative.
+ */
+const SUMS = defineTable('sales_quarter_hours', { ...KEY_COLUMNS, ...AMOUNT_COLUMNS });
+export type SalesSum = ItemOf<typeof SUMS>;
+/** Progress of the sums: everything before `until` is counted. `detail`: the start of the next ids, or the time zone of the days. */
+const CURSORS = defineTable('sales_cursors', { name: text, until: integer, detail: text });
+export type SalesCursor = ItemOf<typeof CURSORS>;
+
+/** A range of stored sums. Sums with the same `stepMs` since `from` are added up. */
+interface SalesRange {
+  table: 'sales_quarter_hours' | 'sales_days';
+  from: Instant;
+  until: Instant;
+  stepMs: number;
+}
+
+const added = AMOUNTS.map((name) => `${name} = sales_quarter_hours.${name} + excluded.${name}`);
+const addSum = SUMS.insert({
+  onConflict: `ON CONFLICT (environment, time, route, kind) DO UPDATE SET ${added.join(', ')}`,
+});
+const TOTALS = AMOUNTS.map((name) => `CAST(SUM(${name}) AS BIGINT) AS ${name}`).join(', ');
+const MOVE = `INSERT INTO sales_cursors (name, until, detail) VALUES (?1, ?2, ?3)
+  ON CONFLICT (name) DO UPDATE SET until = excluded.until, detail = excluded.detail
+  WHERE sales_cursors.until = ?4 AND sales_cursors.detail = ?5`;
+const BUILD_DAY = `INSERT INTO sales_days (environment, time, route, kind, ${AMOUNTS.join(', ')})
+  SELECT environment, CAST(?1 AS BIGINT), route, kind, ${TOTALS} FROM sales_quarter_hours
+  WHERE environment IN ('${ENVIRONMENTS.join("', '")}') AND time >= ?1 AND time < ?2 GROUP BY environment, route, kind`;
+const SELECT_CURSORS = "SELECT * FROM sales_cursors WHERE name IN ('quarter_hours', 'days')";
+const SELECT_NEXT = ENVIRONMENTS.map(
+  (each) => `SELECT MIN(time) AS time FROM sales_quarter_hours WHERE environment = '${each}' AND time >= ?1`,
+).join(' UNION ALL ');
+
+const move = (from: SalesCursor, until: Instant, detail: string) =>
+  statement(MOVE, [from.name, until, detail, from.until, from.detail], 'overtaken');
+
+export const salesWrites = {
+  /** Adds the sums of all rows between two times. Guard: the stored cursor is `from`. */
+  sales_counted: ({ sums, from, until }: { sums: readonly SalesSum[]; from: SalesCursor; until: Instant }) => [
+    move(from, until, firstIdAt('chk', until).slice('chk_'.length)),
+    ...sums.map((sum) => addSum(sum)),
+  ],
+  /** Builds the day from `start` to `until`; in another time zone, deletes the other days first. Guard: the stored cursor is `from`. */
+  sales_day_built: (day: { from: SalesCursor; start: Instant; until: Instant; timeZone: string }) => [
+    move(day.from, day.until, day.timeZone),
+    ...(day.from.detail === day.timeZone ? [] : [statement('DELETE FROM sales_days', [])]),
+    statement(BUILD_DAY, [day.start, day.until]),
+  ],
+};
+
+export function createSalesReads(select: Select, selectEach: SelectEach) {
+  return {
+    salesCursors: async () => cursorsOf(await select(SELECT_CURSORS)),
+    /**
+     * Contributions to the sums between two times, of both environments unless one is given. Reads at most `limit` rows of each source
+     * if more than one time has rows, and returns all contributions before the earliest time that it has not read.
+     */
+    async salesRows({ environment }: { environment?: Environment }, from: Instant, until: Instant, limit: number) {
+      const routes = (await selectEach(OUTCOME_ROUTES.map((sql) => ({ sql, params: [] })))).flat();
+      for (let most = limit; ; most *= 2) {
+        const found = await selectEach(rowQueries(routes, from, until, most));
+        const end = Math.min(until, ...found.map((rows) => (rows.length < most ? until : placeOf(rows.at(-1)!))));
+        // All rows up to the limit have the same time.
+        if (end <= from && from < until) continue;
+        const counted = found.flat().filter((row) => row['kind'] !== null && placeOf(row) < end);
+        const rows = counted.filter((row) => row['environment'] === (environment ?? row['environment']));
+        return { rows: rows.map((row) => ({ ...SUMS.fromRow(row), place: placeOf(row) })), until: end };
+      }
+    },
+    /** Stored sums of some ranges, with the cursors of the same snapshot. */
+    async salesSums(environment: Environment, ranges: readonly SalesRange[]) {
+      const [cursors, ...sums] = await selectEach([
+        { sql: SELECT_CURSORS, params: [] },
+        ...ranges.map(({ table, from, until, stepMs }) => ({
+          sql: `SELECT environment, time - (time - ?2) % ?4 AS time, route, kind, ${TOTALS} FROM ${table}
+            WHERE environment = ?1 AND time >= ?2 AND time < ?3 GROUP BY environment, time - (time - ?2) % ?4, route, kind`,
+          params: [environment, from, until, stepMs],
+        })),
+      ]);
+      return { cursors: cursorsOf(cursors!), sums: sums.flat().map(SUMS.fromRow) };
+    },
+    /** Start of the first quarter-hour with sums at or after a time; Infinity if there is none. */
+    nextSales: async (from: Instant) =>
+      Math.min(...(await select(SELECT_NEXT, from)).map(({ time }) => Number(time ?? Infinity))),
+  };
+}
+
+function cursorsOf(rows: readonly Row[]) {
+  const cursors = rows.map(CURSORS.fromRow);
+  const named = (name: string) => cursors.find((cursor) => cursor.name === name) ?? { name, until: 0, detail: '' };
+  return { quarterHours: named('quarter_hours'), days: named('days') };
+}
+
+function rowQueries(routes: readonly Row[], from: Instant, until: Instant, limit: number) {
+  const times = [from, until, limit];
+  const inRange = (column: string) => `${column} >= ?1 AND ${column} < ?2 ORDER BY ${column} LIMIT ?3`;
+  const failed = `${FAILED} WHERE outcome.environment = ?4 AND outcome.route_id = ?5 AND ${inRange('outcome.created')}`;
+  return [
+    { sql: `${CREATED} WHERE ${inRange('id')}`, params: [firstIdAt('chk', from), firstIdAt('chk', until), limit] },
+    { sql: `${STARTED} WHERE ${inRange('id')}`, params: [firstIdAt('pay', from), firstIdAt('pay', until), limit] },
+    { sql: `${EXPIRED} WHERE ${inRange('expired_at')}`, params: times },
+    { sql: OLDEST_BOOKED, params: times },
+    ...routes.map((row) => ({ sql: failed, params: [...times, row['environment']!, row['route_id']!] })),
+  ];
+}
+
+/** Time that sorts a row in its source. */
+function placeOf(row: Row): Instant {
+  return row['id'] === undefined ? (row['time'] as number) : timeOfId(row['id'] as string);
+}
