@@ -10,6 +10,7 @@ import { startOfLocalDay, localTime } from '../../src/domain/reporting-time.ts';
 import { restrictStore } from '../../src/operations/access/restrict-store.ts';
 import { exportPayments, listPayments } from '../../src/operations/list-payments.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
+import { queryRows } from '../support/database.ts';
 import { runs } from '../support/for-all.ts';
 import { gatewayOf, paymentsOf } from '../support/gateway.ts';
 import { suiteService } from '../support/suite.ts';
@@ -153,6 +154,14 @@ describe('the export of payments', () => {
     assert.equal(oldest.metadata, '{"orderId":"order 10"}');
     assert.equal(oldest.created_local, oldest.created.replace(/\.\d+Z/, '+00:00'));
     assert.match(oldest.total, /^10\.\d\d$/);
+    const entries = await queryRows(
+      on.databaseUrl,
+      "SELECT kind, actor_kind FROM audit_entries WHERE action = 'exportPayments'",
+    );
+    assert.deepEqual(
+      entries.map((entry) => Object.values(entry)),
+      [['read', 'machine']],
+    );
   });
 
   test('an export that fails before its first part is an error page, not a download', async () => {

@@ -7,6 +7,7 @@ import { startOfLocalDay } from '../../domain/reporting-time.ts';
 import { centsFromText, formatUsd } from '../../domain/money.ts';
 import { PAYMENT_STATUSES } from '../../domain/records.ts';
 import { type Html, html } from '../../html/html.ts';
+import { withAudit } from '../../operations/access/audit.ts';
 import { type OwnFilter, exportPayments, listPayments } from '../../operations/list-payments.ts';
 import type { Page, PageResult } from '../../store/list-page.ts';
 import type { SoldPayment } from '../../store/tables/payment-lists.ts';
@@ -95,7 +96,7 @@ export function paymentsPage(routes: PageRoutes): void {
     const { query, environment, reply } = visit;
     const text = Readable.from(exportPayments(() => visit.depsOf(environment), filterOf(visit)));
     // An error before the first part is an error page. A later error closes the connection, so the download fails.
-    await once(text, 'readable');
+    await withAudit(visit.deps, { action: 'exportPayments', kind: 'read' }, () => once(text, 'readable'));
     const range = [query.get('from') ?? 'first', query.get('to') ?? 'last'].join('-to-').replaceAll(/[^\w-]/g, '');
     reply.header('content-disposition', `attachment; filename="tillway-payments-${environment}-${range}.csv"`);
     reply.type('text/csv; charset=utf-8; header=present');
