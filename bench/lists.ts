@@ -5,7 +5,7 @@ import { systemClock } from '../src/runtime.ts';
 import { openSqlite } from '../src/store/sqlite.ts';
 import type { Page } from '../src/store/list-page.ts';
 import type { Store } from '../src/store/store.ts';
-import type { PaymentFilter } from '../src/store/tables/payments-table.ts';
+import type { PaymentFilter } from '../src/store/tables/payment-lists.ts';
 import { type FilledDatabase, fillPayments } from './support/fill.ts';
 import { median } from './support/load.ts';
 

@@ -6,6 +6,7 @@ import {
   appSchemes,
   encryptionKeys,
   flag,
+  metadataKeys,
   number,
   oneOf,
   origin,
@@ -52,6 +53,7 @@ const environmentSchema = z
       .default(10),
     MERCHANT_NAME: z.string().min(1).max(120).default('Demo merchant'),
     REPORTING_TIME_ZONE: timeZone.default('UTC'),
+    SEARCH_METADATA_KEYS: metadataKeys.default(['orderId']),
     REDIRECT_SCHEMES: appSchemes.default([]),
     ROUTES_FILE: z.string().min(1).optional(),
     ROUTING_RULES_FILE: z.string().min(1).optional(),
@@ -170,6 +172,8 @@ function configOf(values: Values, providers: readonly ProviderInstance[]) {
     merchantName: values.MERCHANT_NAME,
     /** IANA time zone of the days of reports. */
     reportingZone: values.REPORTING_TIME_ZONE,
+    /** Metadata keys whose values the search finds. */
+    searchMetadataKeys: values.SEARCH_METADATA_KEYS as readonly string[],
     /** App schemes that a redirectUrl may have, in lower case and without a colon. */
     redirectSchemes: values.REDIRECT_SCHEMES as readonly string[],
     routesFile: values.ROUTES_FILE,

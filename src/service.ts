@@ -159,10 +159,17 @@ async function openFurtherListeners(
   return { observed, dashboard, addresses: { metricsUrl: observed.metricsUrl, dashboardUrl: dashboard.url } };
 }
 
-function sessionSettings({ merchantName, reportingZone, sessionTtlMs, redirectSchemes, allowUnauthenticated }: Config) {
-  const sessionReader = inputReader(sessionRequestWith(redirectSchemes));
-  const allowsUnauthenticated = allowUnauthenticated;
-  return { merchantName, reportingZone, sessionTtlMs, redirectSchemes, sessionReader, allowsUnauthenticated };
+function sessionSettings(config: Config) {
+  const { merchantName, reportingZone, searchMetadataKeys, sessionTtlMs, redirectSchemes } = config;
+  return {
+    merchantName,
+    reportingZone,
+    searchMetadataKeys,
+    sessionTtlMs,
+    redirectSchemes,
+    sessionReader: inputReader(sessionRequestWith(redirectSchemes)),
+    allowsUnauthenticated: config.allowUnauthenticated,
+  };
 }
 
 interface SandboxDeps {

@@ -22,6 +22,8 @@ export function resource<Data extends { object: string }>(name: Data['object']):
 /** Reads a page of a list. */
 export function readPage<Item extends { id: string }>(body: unknown): Page<Item> {
   const page = readFeedPage<Item>(body);
+  const { searchedTo } = body as { searchedTo?: unknown };
+  if (typeof searchedTo === 'string') return { ...page, searchedTo };
   // Rejects the page: it has no record as a cursor for the next page, and an end of the list here would hide records.
   if (page.hasMore && page.data.length === 0) throw new TypeError('the response has hasMore, but no records');
   return page;

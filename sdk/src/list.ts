@@ -7,6 +7,8 @@ export interface Page<Item> {
   data: Item[];
   /** true if more records exist in the direction of the request. */
   hasMore: boolean;
+  /** Cursor of the next page; set only if a search ended before the page was full. */
+  searchedTo?: string;
 }
 
 /** Position and size of a page. Lists are sorted newest first. */
@@ -62,8 +64,10 @@ export class TillwayList<Item extends { id: string }> extends PagePromise<Item> 
     this.#towardsNewer = params.endingBefore !== undefined;
   }
 
-  protected override positionAfter({ data }: Page<Item>): PageParams {
-    return this.#towardsNewer ? { endingBefore: data[0]!.id } : { startingAfter: data.at(-1)!.id };
+  protected override positionAfter({ data, searchedTo }: Page<Item>): PageParams {
+    return this.#towardsNewer
+      ? { endingBefore: searchedTo ?? data[0]!.id }
+      : { startingAfter: searchedTo ?? data.at(-1)!.id };
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {

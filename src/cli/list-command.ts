@@ -51,10 +51,10 @@ export function listCommand<Item extends { id: string }>(context: CommandContext
 }
 
 /** Line with the option that requests the next page in the same direction; empty on the last page. */
-function nextPage({ data, hasMore }: Page<{ id: string }>, isBackward: boolean, paint: Paint): string {
-  const last = data.at(isBackward ? 0 : -1);
+function nextPage({ data, hasMore, searchedTo }: Page<{ id: string }>, isBackward: boolean, paint: Paint): string {
+  const last = searchedTo ?? data.at(isBackward ? 0 : -1)?.id;
   if (!hasMore || last === undefined) return '';
-  return paint('dim', `next page: --${isBackward ? 'ending-before' : 'starting-after'} ${plain(last.id)}\n`);
+  return paint('dim', `next page: --${isBackward ? 'ending-before' : 'starting-after'} ${plain(last)}\n`);
 }
 
 /** Writes all pages as they arrive; with --json as one document, with an `error` field if a later page fails. */

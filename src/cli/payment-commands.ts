@@ -1,4 +1,5 @@
 import type { CheckoutSession, Customer, Discrepancy, Invoice, Payment, Refund } from '../../sdk/src/index.ts';
+import { FAILURE_CODES } from '../domain/failure.ts';
 import {
   CUSTOMER_STATUSES,
   DISCREPANCY_KINDS,
@@ -11,7 +12,7 @@ import { MERCHANT_REFUND_REASONS, REFUND_STATUSES } from '../domain/refund-recor
 import { jsonOf } from './command-context.ts';
 import { EXAMPLE } from './example-ids.ts';
 import type { Resource } from './resource-command.ts';
-import { amountOption, choiceOption, idOptions, option, statusOption } from './options.ts';
+import { amountOption, choiceOption, idOptions, option, statusOption, timeOption } from './options.ts';
 import { dollars, statusCell } from './cells.ts';
 
 export const sessions: Resource<CheckoutSession> = {
@@ -36,8 +37,14 @@ export const payments: Resource<Payment> = {
     statusOption(PAYMENT_STATUSES),
     option('--payment-id <id>', 'this payment (pay_), or the payments of this session (chk_)'),
     ...idOptions('customer', 'invoice'),
+    timeOption('--from', 'payments created at or after this time'),
+    timeOption('--until', 'payments created before this time'),
+    option('--route <id>', 'payments of this route'),
+    choiceOption('--reason <code>', 'failed payments with this failure code', FAILURE_CODES),
+    amountOption('--amount-from', 'payments of at least this amount in US dollars'),
+    amountOption('--amount-to', 'payments of at most this amount in US dollars'),
   ],
-  examples: ['--status paid --limit 5'],
+  examples: ['--status paid --limit 5', '--reason insufficient_funds --from 2026-01-15T00:00:00Z'],
   columns: ['id', 'status', 'amount', 'youGet', 'route', 'created'],
   cells: {
     failedBecause: ({ failure }) => failure?.message,

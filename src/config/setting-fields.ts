@@ -58,6 +58,15 @@ export const timeZone = z.string().refine((name) => {
   }
 }, 'must be the IANA name of a time zone, for example Europe/Berlin, America/New_York or UTC');
 
+/** At most three metadata keys, separated by commas. */
+export const metadataKeys = z
+  .string()
+  .transform((text) => text.split(',').map((key) => key.trim()))
+  .refine(
+    (keys) => keys.length <= 3 && keys.every((key) => /^[^"\\]{1,500}$/.test(key)),
+    'must be at most three metadata keys, separated by commas, such as orderId,sku',
+  );
+
 /** App schemes, separated by commas. */
 export const appSchemes = z
   .string()

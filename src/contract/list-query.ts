@@ -27,6 +27,15 @@ export function idOf(what: string, ...prefixes: IdPrefix[]) {
   return described(id, `${what}: ${form}.`, `${prefixes[0]}_01m7x0e4kq3v8n5c2t9y6w1r4b7d0f3h5j8m`).optional();
 }
 
+/** Query parameter for an amount in US dollars. */
+export function dollarsText(what: string, example: number) {
+  const dollars = checkedText('amount', (value) =>
+    /^\d{1,9}(?:\.\d{1,2})?$/.test(value) ? undefined : 'must be US dollars with at most two decimals, such as 49.99',
+  );
+  const meta = { type: 'number', minimum: 0, maximum: 999_999_999.99, examples: [example] };
+  return dollars.optional().describe(`${what}, in US dollars with at most two decimals.`).meta(meta);
+}
+
 function eventIdOf(what: string) {
   const form = 'evt_, the id of its session, and a suffix for what it reports';
   const isEvent = (value: string) => sessionOfEvent(value) !== undefined;

@@ -3,7 +3,17 @@ import { FAILURE_CODES, FAILURE_SOURCES, failureMessage } from '../domain/failur
 import type { FeeSplit } from '../domain/fees.ts';
 import { INVOICE_STATUSES, PAYMENT_STATUSES, type Payment } from '../domain/records.ts';
 import { endpoints, get } from './endpoint.ts';
-import { environment as environmentFilter, idOf, list, listQuery, status } from './list-query.ts';
+import {
+  anyText,
+  dollarsText,
+  environment as environmentFilter,
+  idOf,
+  list,
+  listOf,
+  listQuery,
+  status,
+} from './list-query.ts';
+import { moment } from './request-fields.ts';
 import * as field from './resource-fields.ts';
 import { kind } from './resource-fields.ts';
 import { named, rendererFrom, rendererOf, resource } from './resource.ts';
@@ -137,6 +147,12 @@ export const paymentsQuery = listQuery('pay', {
   invoiceId: idOf('Only the payment of this invoice', 'inv'),
   paymentId: idOf('Only this payment, or only payments of this session', 'pay', 'chk'),
   status,
+  from: z.optional(moment('Only payments created at or after this time: ISO 8601.')),
+  until: z.optional(moment('Only payments created before this time: ISO 8601.')),
+  route: anyText('Only payments of this route.', SAMPLE_ROUTE_ID),
+  reason: z.optional(field.choice(FAILURE_CODES, 'Only failed payments with this failure code.')),
+  amountFrom: dollarsText('Only payments of at least this amount', 10),
+  amountTo: dollarsText('Only payments of at most this amount', 49.99),
   environment: environmentFilter,
 });
 
@@ -149,13 +165,20 @@ const invoicesQuery = listQuery('inv', {
 });
 
 export const PAYMENT_ENDPOINTS = endpoints('payments', {
-  listPayments: list(
-    '/api/gateway/payments',
-    'List payments',
-    paymentsQuery,
-    payment,
-    'Newest first. paymentId accepts a payment id or a session id.',
-  ),
+  listPayments: {
+    ...list(
+      '/api/gateway/payments',
+      'List payments',
+      paymentsQuery,
+      payment,
+      'Newest first. paymentId accepts a payment id or a session id. With route, reason, amountFrom or amountTo, one request examines at most 20,000 payments: if it stops before the page is full, hasMore is true, the page can be empty, and searchedTo is the cursor of the next request.',
+    ),
+    response: listOf(payment).extend({
+      searchedTo: field
+        .id('pay', 'The last payment that the request examined; only if it stopped before the page was full.')
+        .optional(),
+    }),
+  },
   getPayment: {
     route: 'GET /api/gateway/payments/{paymentId}',
     access: 'look',

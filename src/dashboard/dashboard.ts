@@ -24,12 +24,16 @@ import { type Visitors, assertForm, createVisitors } from './login/visitors.ts';
 import { operatorsPage } from './pages/operators-page.ts';
 import { rolesPage } from './pages/roles-page.ts';
 import { securityPage } from './pages/security-page.ts';
+import { paymentsPage } from './pages/payments-page.ts';
+import { searchPage } from './pages/search-page.ts';
 import { DASHBOARD_ASSETS, renderVisit } from './shell.ts';
 import type { Answer, DashboardDeps, PageRoutes, Visit, VisitHandler } from './visit.ts';
 
 /** The pages of an environment. */
 const PAGES: readonly ((routes: PageRoutes, parts: LoginParts) => void)[] = [
   overviewPage,
+  paymentsPage,
+  searchPage,
   paymentPage,
   paymentActions,
   refundPage,

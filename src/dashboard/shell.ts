@@ -23,7 +23,8 @@ const PAGES: readonly (readonly [page: string, name: string, permission?: Permis
   ['security', 'My security'],
 ];
 
-const MODES: Record<Environment, { name: string; hint: string }> = {
+/** Name of each environment for a person. */
+export const MODES: Record<Environment, { name: string; hint: string }> = {
   sandbox: { name: 'Test mode', hint: 'no real money moves' },
   production: { name: 'Live', hint: 'real money' },
 };
@@ -68,8 +69,12 @@ export function renderPlain({ title, main }: Pick<DashboardPage, 'title' | 'main
   });
 }
 
+export function otherEnvironment(environment: Environment): Environment {
+  return environment === 'sandbox' ? 'production' : 'sandbox';
+}
+
 function renderSwitch({ visitor, environment }: Visit): Html | false {
-  const other = environment === 'sandbox' ? 'production' : 'sandbox';
+  const other = otherEnvironment(environment);
   if (!visitor.environments.includes(other)) return false;
   return html`<a href="/dashboard/${other}">Switch to ${MODES[other].name}</a>`;
 }

@@ -138,8 +138,11 @@ export function param(request: FastifyRequest, name: string): string {
   return (request.params as Record<string, string>)[name]!;
 }
 
-export function renderList<Item, Rendered>({ items, hasMore }: PageResult<Item>, render: (item: Item) => Rendered) {
-  return { object: 'list', data: items.map((item) => render(item)), hasMore };
+export function renderList<Item, Rendered>(
+  { items, hasMore, searchedTo }: PageResult<Item>,
+  render: (item: Item) => Rendered,
+) {
+  return { object: 'list', data: items.map((item) => render(item)), hasMore, ...(searchedTo && { searchedTo }) };
 }
 
 /** Adds the header Idempotent-Replayed to the response of a repeated request. */

@@ -3,7 +3,9 @@ import { pageOf } from '../contract/list-query.ts';
 import { INVOICE_ENDPOINTS, PAYMENT_ENDPOINTS, renderInvoice, renderPayment } from '../contract/payment-contract.ts';
 import { REFUND_ENDPOINTS, renderRefund } from '../contract/refund-contract.ts';
 import { SESSION_ENDPOINTS, renderSession } from '../contract/session-contract.ts';
+import { instantFrom } from '../contract/settlement-contract.ts';
 import { isId } from '../domain/id.ts';
+import { type Cents, centsFromAmount } from '../domain/money.ts';
 import type { Session } from '../domain/records.ts';
 import { createCheckout } from '../operations/create-checkout.ts';
 import { getDiscrepancy, resolveDiscrepancy } from '../operations/discrepancies/resolve-discrepancy.ts';
@@ -15,6 +17,10 @@ import { createRefund } from '../operations/refunds/create-refund.ts';
 import { getRefund, listRefundsOfPayment } from '../operations/read-records.ts';
 import { apiPart, defined, listing, markReplayed, onRecord, renderList, sentBody } from './api-part.ts';
 import type { AppDeps } from './app.ts';
+
+function centsFrom(text: string | undefined): Cents | undefined {
+  return text === undefined ? undefined : centsFromAmount(Number(text));
+}
 
 const renderOne = (session: Session, deps: AppDeps) => sessionResource(deps, session);
 
@@ -37,10 +43,11 @@ export const salesApi = apiPart((serve) => {
   serve(SESSION_ENDPOINTS.expireSession, onRecord('sessionId', expireSession, renderOne));
   serve(
     PAYMENT_ENDPOINTS.listPayments,
-    listing(({ store }, { paymentId, ...filter }, page) => {
-      if (paymentId === undefined) return store.listPayments(filter, page);
-      const named = isId(paymentId, 'chk') ? { sessionId: paymentId } : { paymentId };
-      return store.listPayments({ ...filter, ...named }, page);
+    listing(({ store }, { paymentId, from, until, amountFrom, amountTo, ...filter }, page) => {
+      const named = paymentId !== undefined && isId(paymentId, 'chk') ? { sessionId: paymentId } : { paymentId };
+      const amounts = { amountFrom: centsFrom(amountFrom), amountTo: centsFrom(amountTo) };
+      const range = defined({ ...named, ...amounts, from: instantFrom(from), until: instantFrom(until) });
+      return store.listPayments({ ...filter, ...range }, page);
     }, renderPayment),
   );
   serve(PAYMENT_ENDPOINTS.getPayment, onRecord('paymentId', getPayment, renderPayment));

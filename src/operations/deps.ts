@@ -52,6 +52,8 @@ export interface Deps {
   merchantName: string;
   /** IANA name of the time zone of sums and of the dashboard. */
   reportingZone: string;
+  /** Metadata keys of sessions whose values can be searched for, at most 3. */
+  searchMetadataKeys: readonly string[];
   /** App schemes that the operator allows in a redirectUrl, in addition to the default ones. */
   redirectSchemes: readonly string[];
   /** Reader of session bodies under these settings. */

@@ -14,6 +14,7 @@ import { recoveryWrites } from './tables/recoveries-table.ts';
 import { refundWrites } from './tables/refunds-table.ts';
 import { routingWrites } from './tables/routing-tables.ts';
 import { salesWrites } from './tables/sales-table.ts';
+import { searchWrites } from './tables/search-table.ts';
 import { sessionWrites } from './tables/sessions-table.ts';
 import { endpointWrites } from './tables/webhook-endpoints-table.ts';
 import type { Write } from './write-statement.ts';
@@ -37,6 +38,7 @@ const WRITES = {
   ...refundWrites,
   ...routingWrites,
   ...salesWrites,
+  ...searchWrites,
   ...sessionWrites,
 };
 
@@ -72,7 +74,13 @@ export function createsWork(changes: Change[]): boolean {
 }
 
 const LAST = '\u{ffff}';
-const LOCKED_LAST: Change['type'][] = ['recovery_saved', 'events_placed', 'sales_counted', 'sales_day_built'];
+const LOCKED_LAST: Change['type'][] = [
+  'recovery_saved',
+  'events_placed',
+  'sales_counted',
+  'sales_day_built',
+  'terms_added',
+];
 
 /** True if these changes erase personal data. The store then also removes the data from unused parts of its files. */
 export function erasesPersonalData(changes: Change[]): boolean {

@@ -4,6 +4,7 @@ import { CHECKOUT_INVARIANTS } from './invariants/checkouts-invariants.ts';
 import type { Invariant } from './invariants/invariant.ts';
 import { LEDGER_INVARIANTS } from './invariants/ledger-invariants.ts';
 import { MONEY_INVARIANTS } from './invariants/money-invariants.ts';
+import { SEARCH_INVARIANTS } from './invariants/search-invariants.ts';
 import { ROUTING_INVARIANTS } from './invariants/routing-invariants.ts';
 import { SALES_INVARIANTS } from './invariants/sales-invariants.ts';
 import { WEBHOOK_INVARIANTS } from './invariants/webhooks-invariants.ts';
@@ -20,4 +21,5 @@ export const INVARIANTS: readonly Invariant[] = [
   ...AUDIT_INVARIANTS,
   ...CHAIN_INVARIANTS,
   ...SALES_INVARIANTS,
+  ...SEARCH_INVARIANTS,
 ];

@@ -1,3 +1,5 @@
+import { type IdPrefix, firstIdAt } from '../domain/id.ts';
+import type { Instant } from '../domain/records.ts';
 import type { Page } from './list-page.ts';
 
 /** Value of a parameter or of a column. */
@@ -14,6 +16,13 @@ export interface Query {
 export type Select = (sql: string, ...params: SqlValue[]) => Promise<Row[]>;
 /** Runs several queries in one round trip, in one snapshot, and returns the rows of each query. */
 export type SelectEach = (queries: readonly Query[]) => Promise<Row[][]>;
+
+/** Port for reads that can take long, beside the short ones: a thread or connections of their own, so that they delay nothing. */
+export interface LongReads {
+  select: Select;
+  /** Waits for the reads in progress. */
+  close(): Promise<void>;
+}
 
 /** A range of one table, by an index whose columns are `equals`, then `oneOf`, then `sortedBy`. */
 export interface KeysetQuery {
@@ -61,6 +70,27 @@ export function filterKeyset(
 ): KeysetQuery {
   const { equals, oneOf } = splitColumns(filter, leading);
   return { table, equals, oneOf: among || Object.keys(equals).length === 0 ? {} : oneOf, among };
+}
+
+/** Maximum difference between the time in an id and the `created` of its record: the service reads the clock separately for each. */
+const ID_TIME_SLACK_MS = 5000;
+
+/** Range of the records created at or after `from` and before `until`; without both, no restriction. */
+export function createdBetween(
+  prefix: IdPrefix,
+  from: Instant | undefined,
+  until: Instant | undefined,
+): Required<Pick<KeysetQuery, 'ids' | 'also'>> {
+  return {
+    ids: {
+      from: from === undefined ? undefined : firstIdAt(prefix, from - ID_TIME_SLACK_MS),
+      below: until === undefined ? undefined : firstIdAt(prefix, until + ID_TIME_SLACK_MS),
+    },
+    also: [
+      ...(from === undefined ? [] : [['created >= ', from] as const]),
+      ...(until === undefined ? [] : [['created < ', until] as const]),
+    ],
+  };
 }
 
 /** Query of the first entry whose id is defined; undefined if no entry has an id. */

@@ -9,4 +9,6 @@ export interface Page {
 export interface PageResult<Item> {
   items: Item[];
   hasMore: boolean;
+  /** Id at which a bounded search ended before the page was full: the cursor of the next page. */
+  searchedTo?: string;
 }

@@ -7,6 +7,8 @@ export interface PostgresSettings {
   url: string;
   /** Maximum number of connections. */
   poolSize: number;
+  /** Time limit of a statement; by default a little less than the time limit of a read. */
+  statementTimeoutMs?: number;
 }
 
 /** Total time that a caller waits for the database, in milliseconds; then the call fails as `unavailable`. */
@@ -55,11 +57,14 @@ export interface Connections {
 }
 
 /** Pool of connections to a primary. If the database is unreachable, `use` throws GatewayError `unavailable`. */
-export function createConnections({ url, poolSize }: PostgresSettings, log: StoreLog): Connections {
+export function createConnections(
+  { url, poolSize, statementTimeoutMs = STATEMENT_TIMEOUT_MS }: PostgresSettings,
+  log: StoreLog,
+): Connections {
   const pool = new Pool({
     ...connectionOptions(url),
     max: poolSize,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
+    statement_timeout: statementTimeoutMs,
     lock_timeout: LOCK_TIMEOUT_MS,
     query_timeout: READ_TIMEOUT_MS,
   });

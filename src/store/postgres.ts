@@ -8,7 +8,7 @@ import {
   rejectOutdatedProgram,
   warnOfNewDatabase,
 } from './migrate.ts';
-import type { Query, Row, SqlValue } from './keyset.ts';
+import type { Query, Row } from './keyset.ts';
 import type { OnBatch } from './commit-watch.ts';
 import { runBatch } from './postgres-batch.ts';
 import {
@@ -21,6 +21,7 @@ import {
 import { startDatabaseClock } from './postgres-clock.ts';
 import type { Migration } from './schema/migrations.ts';
 import { forPostgres, migrationForPostgres } from './postgres-sql.ts';
+import { createPostgresLongReads, selectOn } from './postgres-reads.ts';
 import { createWriter } from './postgres-writer.ts';
 import { createReads } from './store-reads.ts';
 import type { ExaminedDatabase, OpenedStore } from './database.ts';
@@ -47,14 +48,8 @@ export async function openPostgres(options: PostgresOptions): Promise<OpenedStor
   const { host, pathname } = new URL(url);
   if (serving) warnOfNewDatabase(missing, { host, database: pathname.slice(1) }, log);
   const connections = createConnections({ url, poolSize }, log);
-
-  function select(sql: string, ...params: SqlValue[]): Promise<Row[]> {
-    const text = forPostgres(sql);
-    return connections.use(async (client) => {
-      const { rows } = await client.query<Row>({ name: nameOf(text), text, values: params });
-      return rows;
-    });
-  }
+  const longReads = createPostgresLongReads(url);
+  const select = selectOn(connections);
 
   function selectEach(queries: readonly Query[]): Promise<Row[][]> {
     const selects = queries.map(({ sql, params }) => ({ sql: forPostgres(sql), params, answersRows: true }));
@@ -73,7 +68,7 @@ export async function openPostgres(options: PostgresOptions): Promise<OpenedStor
   });
   const writer = createWriter({ connections, random, onBatch });
   return {
-    ...createReads(select, selectEach),
+    ...createReads(select, selectEach, longReads.select),
     now: clock.now,
     commit: writer.commit,
     onCommit: writer.onCommit,
@@ -86,17 +81,10 @@ export async function openPostgres(options: PostgresOptions): Promise<OpenedStor
     },
     async close() {
       clock.stop();
+      await longReads.close();
       await writer.close();
     },
   };
-}
-
-const names = new Map<string, string>();
-
-function nameOf(text: string): string {
-  let name = names.get(text);
-  if (name === undefined) names.set(text, (name = `read_${names.size}`));
-  return name;
 }
 
 /** Opens the database read-only and without a migration. */

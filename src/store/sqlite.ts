@@ -16,6 +16,7 @@ import {
 import type { Migration } from './schema/migrations.ts';
 import type { OnBatch } from './commit-watch.ts';
 import type { StoreLog } from './postgres-connection.ts';
+import { createSqliteLongReads } from './sqlite-long-reads.ts';
 import { createReads } from './store-reads.ts';
 import { CORRUPT, describeSqliteError, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
 import { clearRemnants } from './sqlite-remnants.ts';
@@ -46,6 +47,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
   const writer = await startWriter(path, onFatal, onBatch);
   const reader = new DatabaseSync(path, { readOnly: true });
   reader.exec('PRAGMA busy_timeout = 5000; PRAGMA mmap_size = 268435456');
+  const longReads = createSqliteLongReads(path);
   const prepared = new Map<string, StatementSync>();
 
   function rowsOf(sql: string, params: SqlValue[]): Row[] {
@@ -58,10 +60,22 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
       }
       return statement.all(...params) as Row[];
     } catch (error) {
-      if (isDamage(sqliteCodeOf(error))) writer.fail(error as Error);
-      writer.assertUsable();
-      throw error;
+      throw faultOf(error);
     }
+  }
+
+  /** Error of a read for the caller. A damaged file ends the service. */
+  function faultOf(error: unknown): unknown {
+    if (isDamage(sqliteCodeOf(error))) writer.fail(error as Error);
+    writer.assertUsable();
+    return error;
+  }
+
+  function longSelect(sql: string, ...params: SqlValue[]): Promise<Row[]> {
+    writer.assertUsable();
+    return longReads.select(sql, ...params).catch((error: unknown) => {
+      throw faultOf(error);
+    });
   }
 
   async function select(sql: string, ...params: SqlValue[]): Promise<Row[]> {
@@ -79,7 +93,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
   }
 
   return {
-    ...createReads(select, selectEach),
+    ...createReads(select, selectEach, longSelect),
     now: clock.now,
     commit: writer.commit,
     onCommit: writer.onCommit,
@@ -91,6 +105,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
     async close() {
       // Closes the writer last: SQLite then removes the write-ahead log, and a missing log means a clean shutdown.
       await writer.finished();
+      await longReads.close();
       reader.close();
       await writer.close();
     },

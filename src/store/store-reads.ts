@@ -22,12 +22,14 @@ import {
   SELECT_PAYMENTS_OF_SESSION,
   createPaymentReads,
 } from './tables/payments-table.ts';
+import { createPaymentLists } from './tables/payment-lists.ts';
 import { createProviderReads } from './tables/provider-tables.ts';
 import { createRecoveryReads } from './tables/recoveries-table.ts';
 import { createRefundReads } from './tables/refunds-table.ts';
 import { createRoutingReads } from './tables/routing-tables.ts';
 import { createSalesReads } from './tables/sales-table.ts';
 import { createSessionRecordReads } from './tables/session-records.ts';
+import { createSearchReads } from './tables/search-table.ts';
 import { SESSIONS, createSessionReads } from './tables/sessions-table.ts';
 import { createEndpointReads } from './tables/webhook-endpoints-table.ts';
 
@@ -36,8 +38,8 @@ export type { Select, SelectEach } from './keyset.ts';
 /** All reads of the store port. */
 export type Reads = ReturnType<typeof createReads>;
 
-/** Creates all reads of the store port from the query functions of a database driver. */
-export function createReads(select: Select, selectEach: SelectEach) {
+/** Creates all reads of the store port from the query functions of a database driver; `longSelect` runs long reads. */
+export function createReads(select: Select, selectEach: SelectEach, longSelect: Select) {
   return {
     ...createApiKeyReads(select),
     ...createAuditReads(select),
@@ -48,6 +50,7 @@ export function createReads(select: Select, selectEach: SelectEach) {
     ...createLedgerReads(select, selectEach),
     ...createMonitoringReads(selectEach),
     ...createOperatorReads(select),
+    ...createPaymentLists(select, longSelect),
     ...createPaymentReads(select),
     ...createPersonalDataReads(select, selectEach),
     ...createProviderReads(select),
@@ -55,6 +58,7 @@ export function createReads(select: Select, selectEach: SelectEach) {
     ...createRoutingReads(select, selectEach),
     ...createRefundReads(select),
     ...createSalesReads(select, selectEach),
+    ...createSearchReads(selectEach, longSelect),
     ...createSessionReads(select),
     ...createSessionRecordReads(selectEach),
     ...createEndpointReads(select, selectEach),

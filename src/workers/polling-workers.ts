@@ -1,5 +1,6 @@
 import type { Deps } from '../operations/deps.ts';
 import { countSales } from '../operations/count-sales.ts';
+import { indexRecords } from '../operations/index-records.ts';
 import { placeEvents } from '../operations/read-feed.ts';
 import { reportWatched } from '../operations/watch-provider.ts';
 import { continueRecovery } from '../operations/redeliver.ts';
@@ -7,6 +8,8 @@ import { type Worker, createWorker, forEachOf } from './worker.ts';
 
 // The interval is long, because requests for the feed assign positions too. The worker only keeps the backlog of events small.
 const FEED_POLL_MS = 1000;
+// The interval is long, because a search examines records without terms directly.
+const SEARCH_POLL_MS = 5000;
 const RECOVERY_POLL_MS = 1000;
 /** Time without progress after which any instance continues a recovery. */
 const ABANDONED_AFTER_MS = 3000;
@@ -50,6 +53,12 @@ export function createFeedWorker({ store, log }: Deps): Worker {
 export function createSalesWorker(deps: Deps): Worker {
   const runOnce = (isStopped: () => boolean) => countSales(deps, isStopped);
   return createWorker({ name: 'sales', log: deps.log, runOnce, pollMs: SALES_POLL_MS });
+}
+
+/** Worker that stores the search terms of new records. */
+export function createSearchWorker(deps: Deps): Worker {
+  const runOnce = (isStopped: () => boolean) => indexRecords(deps, isStopped);
+  return createWorker({ name: 'search', log: deps.log, runOnce, pollMs: SEARCH_POLL_MS });
 }
 
 /** Worker that continues recoveries of long time ranges, and recoveries whose instance has failed. */

@@ -85,6 +85,19 @@ describe('a list of the SDK', () => {
   });
 });
 
+test('a list continues at the id at which a search ended, also after an empty page', async () => {
+  const { fetch, sent } = scriptedFetch(
+    { body: { object: 'list', data: [{ id: 'pay_9' }], hasMore: true, searchedTo: 'pay_5' } },
+    { body: { object: 'list', data: [], hasMore: true, searchedTo: 'pay_2' } },
+    { body: { object: 'list', data: [{ id: 'pay_1' }], hasMore: false } },
+  );
+  assert.deepEqual(await idsOf(new Tillway({ fetch }).payments.list({ amountFrom: 10 })), ['pay_9', 'pay_1']);
+  assert.deepEqual(
+    sent.map(({ target }) => new URLSearchParams(target.split('?')[1]).get('startingAfter')),
+    [null, 'pay_5', 'pay_2'],
+  );
+});
+
 test('the feed repeats its request with the same cursor after an empty page with hasMore', async () => {
   const page = (data: object[], hasMore: boolean) => ({ body: { object: 'list', data, hasMore } });
   const { fetch, sent } = scriptedFetch(page([{ id: 'evt_1' }], true), page([], true), page([{ id: 'evt_2' }], false));

@@ -5,13 +5,15 @@ import { NOW, idOf } from '../fixtures/checkout-records.ts';
 import { aRecovery } from '../fixtures/store-records.ts';
 import { IS_UNIT_RUN } from '../support/for-all.ts';
 import { MIGRATIONS } from '../../src/store/schema/migrations.ts';
-import { type Reads, type Select, createReads } from '../../src/store/store-reads.ts';
+import { type Reads, type Select, type SelectEach, createReads } from '../../src/store/store-reads.ts';
 import type { Row, SqlValue } from '../../src/store/keyset.ts';
 import type { Page } from '../../src/store/list-page.ts';
 
 interface Statement {
   sql: string;
   params: SqlValue[];
+  /** True for a scan of a bounded number of rows, which reads rows only to discard them. */
+  isLong: boolean;
 }
 
 /** A database with one customer and one endpoint, because some lists return early if these do not exist. */
@@ -36,11 +38,15 @@ function openDatabase(): DatabaseSync {
 
 async function statementsOf(database: DatabaseSync, read: (reads: Reads) => Promise<unknown>): Promise<Statement[]> {
   const statements: Statement[] = [];
-  const select: Select = async (sql, ...params) => {
-    statements.push({ sql, params });
-    return database.prepare(sql).all(...params) as Row[];
-  };
-  await read(createReads(select, (queries) => Promise.all(queries.map(({ sql, params }) => select(sql, ...params)))));
+  const selectAs =
+    (isLong: boolean): Select =>
+    async (sql, ...params) => {
+      statements.push({ sql, params, isLong });
+      return database.prepare(sql).all(...params) as Row[];
+    };
+  const select = selectAs(false);
+  const selectEach: SelectEach = (queries) => Promise.all(queries.map(({ sql, params }) => select(sql, ...params)));
+  await read(createReads(select, selectEach, selectAs(true)));
   return statements;
 }
 
@@ -48,7 +54,7 @@ async function statementsOf(database: DatabaseSync, read: (reads: Reads) => Prom
  * Steps of a plan whose cost grows with the table: reading it whole, filtering a range by a column outside of the index, or
  * sorting an unbounded result. https://www.sqlite.org/eqp.html
  */
-function planFaults(database: DatabaseSync, { sql, params }: Statement): string[] {
+function planFaults(database: DatabaseSync, { sql, params, isLong }: Statement): string[] {
   const plan = database
     .prepare(`EXPLAIN QUERY PLAN ${sql}`)
     .all(...params)
@@ -56,10 +62,12 @@ function planFaults(database: DatabaseSync, { sql, params }: Statement): string[
   const filtered = sql.includes(' WHERE ');
   return plan.flatMap(({ parent, detail }) => {
     const scan = /^SCAN (\w+)/.exec(detail);
-    // `part`, `queues`, `named` and `routes` are subqueries that return a bounded number of rows.
+    // `part`, `queues`, `named` and `routes` are subqueries that return a bounded number of rows; `search_cursors` has three rows.
     // Every entry of this partial index matches the condition, and the statement reads one entry.
     if (detail.endsWith(' INDEX events_unplaced') && sql.endsWith(' LIMIT 1')) return [];
-    if (scan && !['part', 'queues', 'named', 'routes'].includes(scan[1]!)) {
+    // A scan without a filter walks the ids from the cursor on; test/store/payment-lists.test.ts counts its rows.
+    if (isLong && / USING (?:COVERING )?INDEX sqlite_autoindex_\w+_1$/.test(detail)) return [];
+    if (scan && !['part', 'queues', 'named', 'routes', 'search_cursors'].includes(scan[1]!)) {
       if (!filtered && / USING INDEX sqlite_autoindex_\w+_1$/.test(detail)) return [];
       return [detail];
     }
@@ -73,7 +81,7 @@ function planFaults(database: DatabaseSync, { sql, params }: Statement): string[
     if (!detail.includes('(') && !beginsWithTime(database, detail)) return [detail];
     // The lookup of earlier deliveries runs for every due row, so it must be a search by session and endpoint.
     if (detail.startsWith('SEARCH earlier ') && !detail.includes('(session_id=? AND endpoint_id=?')) return [detail];
-    return unindexed(database, sql, detail);
+    return isLong ? [] : unindexed(database, sql, detail);
   });
 }
 
@@ -133,6 +141,9 @@ const FILTERS = {
     sessionId: idOf('chk', 1),
     status: 'paid',
     environment: 'sandbox',
+    from: NOW,
+    route: 'sandbox_card',
+    wrongAmount: 1,
   },
   listInvoices: {
     customerId: idOf('cus', 1),
@@ -252,6 +263,15 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
       ]),
   ],
   ['nextSales', (reads) => reads.nextSales(NOW)],
+  [
+    'listSoldPayments',
+    (reads) => reads.listSoldPayments({ environment: 'sandbox', reason: 'declined' }, { limit: 20 }),
+  ],
+  ['sessionsOfAmount', (reads) => reads.sessionsOfAmount('sandbox', 4999, 6)],
+  ['sessionsOfText', (reads) => reads.sessionsOfText('sandbox', 'A-1001', ['orderId', 'sku'], 6)],
+  ['customersOfDomain', (reads) => reads.customersOfDomain('sandbox', 'example.com', 6)],
+  ['customersOfPrefix', (reads) => reads.customersOfPrefix('sandbox', 'ada', 6)],
+  ['unindexedRows', (reads) => reads.unindexedRows(NOW, 100)],
   ['recovery', (reads) => reads.recovery('rcv_1')],
   ['recoveriesLeft', (reads) => reads.recoveriesLeft(NOW, 10)],
   ['recoverableEvents', (reads) => reads.recoverableEvents(aRecovery(), ['payment.paid', 'payment.failed'], 10)],

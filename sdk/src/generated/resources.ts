@@ -143,7 +143,7 @@ export class CustomersResource extends Resource {
 }
 
 export class PaymentsResource extends Resource {
-  /** List payments. Newest first. paymentId accepts a payment id or a session id. */
+  /** List payments. Newest first. paymentId accepts a payment id or a session id. With route, reason, amountFrom or amountTo, one request examines at most 20,000 payments: if it stops before the page is full, hasMore is true, the page can be empty, and searchedTo is the cursor of the next request. */
   list(params: api.ListPaymentsParams = {}, options?: RequestOptions): TillwayList<api.Payment> {
     return listOf(this.transport, {
       method: 'GET',

@@ -1614,6 +1614,32 @@ export interface ListPaymentsParams {
   paymentId?: string | undefined;
   /** Only records with this status. An unknown status matches nothing. */
   status?: 'pending' | 'paid' | 'failed' | undefined;
+  /** Only payments created at or after this time: ISO 8601. */
+  from?: Timestamp | undefined;
+  /** Only payments created before this time: ISO 8601. */
+  until?: Timestamp | undefined;
+  /** Only payments of this route. */
+  route?: string | undefined;
+  /** Only failed payments with this failure code. */
+  reason?:
+    | 'declined'
+    | 'insufficient_funds'
+    | 'incorrect_cvc'
+    | 'expired_card'
+    | 'authentication_failed'
+    | 'issuer_unavailable'
+    | 'processing_error'
+    | 'cancelled'
+    | 'handoff_refused'
+    | 'timed_out'
+    | 'amount_mismatch'
+    | 'abandoned'
+    | 'superseded'
+    | undefined;
+  /** Only payments of at least this amount, in US dollars with at most two decimals. */
+  amountFrom?: number | undefined;
+  /** Only payments of at most this amount, in US dollars with at most two decimals. */
+  amountTo?: number | undefined;
   /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
   /** Page size, 1 to 100; larger values count as 100. Default 20. */

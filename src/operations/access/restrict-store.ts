@@ -17,12 +17,12 @@ const RULES = {
     'customer session payment invoice routingSnapshot routingDecision event endpoint delivery journalEntry settlement refund recovery discrepancy apiKey',
   records: 'routingDecisionsOfSession eventsOfSession endpoints endpointSecrets deliveriesOfSession sessionsToErase',
   filter:
-    'listCustomers listSessions listPayments listInvoices listTransitions listDeliveries listEvents journal listRefunds listFeed listDiscrepancies listApiKeys salesRows listAudit',
-  name: 'customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums entrySums refundByIdempotencyKey salesSums unsolved operatorSpend',
+    'listCustomers listSessions listPayments listInvoices listTransitions listDeliveries listEvents journal listRefunds listFeed listDiscrepancies listApiKeys salesRows listAudit listSoldPayments',
+  name: 'customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums entrySums refundByIdempotencyKey salesSums unsolved operatorSpend sessionsOfAmount sessionsOfText customersOfDomain customersOfPrefix',
   shared:
     'now onCommit ping testClock nextDue routingRules hasUnplacedEvents salesCursors operator operatorByEmail listOperators passkeysOfOperator sessionsOfOperator',
   service:
-    'close sessionsToWake tasksDue hintsDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown nextSales hasOperators passkey operatorInvite operatorSession',
+    'close sessionsToWake tasksDue hintsDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown nextSales hasOperators passkey operatorInvite operatorSession unindexedRows',
 } as const;
 
 type Ruled = Names<(typeof RULES)[keyof typeof RULES]>;

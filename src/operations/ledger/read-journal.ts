@@ -48,7 +48,7 @@ export const EXPORT_COLUMNS = [
 /** Entries per read. The embedded database reads on the main thread, and a longer read would delay payments. */
 const PAGE = 100;
 // Cells that spreadsheets would take for formulas get an apostrophe: https://owasp.org/www-community/attacks/CSV_Injection
-const FORMAT = { record_delimiter: 'windows', escape_formulas: true } as const;
+export const CSV_FORMAT = { record_delimiter: 'windows', escape_formulas: true } as const;
 
 /** The journal as CSV (RFC 4180) up to the time of the request, oldest first, page by page. The export has only whole postings. */
 export async function* exportJournal(
@@ -58,11 +58,11 @@ export async function* exportJournal(
 ): AsyncGenerator<string> {
   const { stringify } = await import('csv-stringify/sync');
   const until = Math.min(filter.until ?? Infinity, now() + 1);
-  let header = stringify([EXPORT_COLUMNS], FORMAT);
+  let header = stringify([EXPORT_COLUMNS], CSV_FORMAT);
   let after: EntryPosition | undefined;
   do {
     const entries = await store.journal({ ...filter, until }, { limit: page, order: 'oldest_first', after });
-    const text = header + stringify(entries.map(cellsOf), FORMAT);
+    const text = header + stringify(entries.map(cellsOf), CSV_FORMAT);
     if (text !== '') yield text;
     header = '';
     after = entries.length < page ? undefined : entries.at(-1);
@@ -89,6 +89,6 @@ function cellsOf(entry: JournalEntry): (string | null)[] {
 }
 
 /** Dollars without floating-point arithmetic. */
-function dollarsOf(cents: number): string {
+export function dollarsOf(cents: number): string {
   return `${Math.trunc(cents / 100)}.${String(cents % 100).padStart(2, '0')}`;
 }

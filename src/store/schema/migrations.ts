@@ -8,6 +8,7 @@ import { providersSchema } from './providers-schema.ts';
 import { providerStatesSchema, realProvidersSchema, refundDeductionSchema } from './real-providers-schema.ts';
 import { routingSchema } from './routing-schema.ts';
 import { salesSchema, salesViews } from './sales-schema.ts';
+import { searchSchema } from './search-schema.ts';
 import { webhooksSchema } from './webhooks-schema.ts';
 
 /** One numbered change of the schema. Its `sql` runs on every database. */
@@ -38,5 +39,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 19, name: 'audit', sql: auditSchema, only: auditTriggers },
   { version: 20, name: 'operators', sql: operatorsSchema },
   { version: 21, name: 'sums', sql: salesSchema, only: salesViews },
+  { version: 22, name: 'search', sql: searchSchema },
   { version: 23, name: 'unsettled payments', sql: unsettledIndex },
 ];

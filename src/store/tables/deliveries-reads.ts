@@ -1,10 +1,9 @@
 import { type AnswerClass, DELIVERY_STATUSES } from '../../domain/delivery.ts';
-import { firstIdAt } from '../../domain/id.ts';
 import type { Instant } from '../../domain/records.ts';
 import { ENVIRONMENTS } from '../../domain/route.ts';
 import { EVERY_TYPE } from '../../domain/webhook-endpoint.ts';
 import { type DeliveryFilter, type DueDelivery, type EventFilter, positionOfUnknownEvent } from '../webhooks-port.ts';
-import { type KeysetQuery, type Row, type Select, rowsNamed, splitColumns } from '../keyset.ts';
+import { type KeysetQuery, type Row, type Select, createdBetween, rowsNamed, splitColumns } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
 import { EMPTY_PAGE, pageWithin } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
@@ -84,9 +83,6 @@ function eventKeyset({ sessionId, type, environment }: EventFilter): KeysetQuery
   return { table: 'events', ...range, among, sortedBy: ['created', 'sequence', 'id'] };
 }
 
-/** Maximum difference between the time in a delivery's id and its `created`: the service reads the clock separately for each. */
-const ID_TIME_SLACK_MS = 5000;
-
 /** Ranges of a page of deliveries. A delivered delivery has no stored answer class; the filter counts it as `2xx`. */
 function deliveryKeysets(filter: DeliveryFilter): KeysetQuery[] {
   const { endpointId: endpoint_id, environment, type, status, statusClass, createdFrom, createdUntil } = filter;
@@ -97,14 +93,7 @@ function deliveryKeysets(filter: DeliveryFilter): KeysetQuery[] {
   const shared = {
     table: 'deliveries',
     among,
-    ids: {
-      from: createdFrom === undefined ? undefined : firstIdAt('dlv', createdFrom - ID_TIME_SLACK_MS),
-      below: createdUntil === undefined ? undefined : firstIdAt('dlv', createdUntil + ID_TIME_SLACK_MS),
-    },
-    also: [
-      ...(createdFrom === undefined ? [] : [['created >= ', createdFrom] as const]),
-      ...(createdUntil === undefined ? [] : [['created < ', createdUntil] as const]),
-    ],
+    ...createdBetween('dlv', createdFrom, createdUntil),
   };
   if (!among && [endpoint_id, environment, type, status, statusClass].every((value) => value === undefined)) {
     return [{ ...shared, equals: {}, oneOf: {} }];

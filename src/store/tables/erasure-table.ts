@@ -6,6 +6,7 @@ import type { MerchantEvent } from '../webhooks-port.ts';
 import { KEY_SHARE, statement } from '../write-statement.ts';
 import { emailKey } from './customers-table.ts';
 import { erasedKey } from './erased-text.ts';
+import { DELETE_TERMS } from './search-table.ts';
 import { SESSIONS } from './sessions-table.ts';
 
 const MOVE_CUSTOMER = 'UPDATE customers SET status = ?3, status_reason = ?4 WHERE id = ?1 AND status = ?2';
@@ -34,6 +35,7 @@ const ERASE_SESSION = `UPDATE sessions SET status = ?3, version = ?2 + 1, wake_a
     AND NOT EXISTS (SELECT 1 FROM payments WHERE session_id = ?1 AND status = 'pending')`;
 const ERASE_EVENT = 'UPDATE events SET body = ?2 WHERE id = ?1';
 const WITH_SESSION = [
+  DELETE_TERMS,
   "UPDATE payments SET metadata = '{}', provider_url = NULL, failure_reason = NULL, decline = 'null' WHERE session_id = ?1",
   "UPDATE invoices SET metadata = '{}' WHERE session_id = ?1",
   `UPDATE delivery_attempts SET response_body = ''
@@ -73,6 +75,7 @@ export const personalDataWrites = {
   customer_erased: ({ customer: { id, email }, from }: MovedCustomer) => [
     statement(ERASE_CUSTOMER, [id, from, email, emailKey(email)], 'overtaken'),
     statement(NOTHING_IN_PROGRESS, [id], 'version'),
+    statement(DELETE_TERMS, [id]),
   ],
   /** Erases the personal data of a session and its records. Guard: the version is unchanged, and no payment is pending. */
   session_erased({ session, events }: ErasedSession) {

@@ -1,4 +1,4 @@
-import { INVOICE_STATUSES, type Invoice, type Metadata, PAYMENT_STATUSES, type Payment } from '../../domain/records.ts';
+import { INVOICE_STATUSES, type Invoice, type Metadata, type Payment } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment, type PaymentRoute } from '../../domain/route.ts';
 import { type KeysetQuery, type Query, type Row, type Select, filterKeyset, rowsNamed } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
@@ -12,10 +12,6 @@ interface InvoiceFilter {
   paymentId?: string;
   status?: string;
   environment?: Environment;
-}
-
-export interface PaymentFilter extends InvoiceFilter {
-  sessionId?: string;
 }
 
 /** A payment as stored: without the net (amount less gateway fee) and the total (amount plus buyer fee), which are computed. */
@@ -63,7 +59,7 @@ const STORED = describeTable<StoredPayment>('payments', {
   inquiries: integer,
 });
 
-const SELECT_PAYMENT_OF_INVOICE = 'SELECT * FROM payments WHERE invoice_id = ?1';
+export const SELECT_PAYMENT_OF_INVOICE = 'SELECT * FROM payments WHERE invoice_id = ?1';
 export const SELECT_PAYMENTS_OF_SESSION = 'SELECT * FROM payments WHERE session_id = ?1 ORDER BY id';
 
 const insertPayment = STORED.insert();
@@ -150,17 +146,13 @@ export const paymentWrites = {
 };
 
 /** Range of the index (environment, status, id) or (customer_id, status, id), or of the rows of `among`. */
-function statusKeyset(
+export function statusKeyset(
   table: string,
   statuses: readonly string[],
-  { customerId: customer_id, status, environment, ...filter }: PaymentFilter,
+  { customer_id, status, environment, ...ids }: Record<string, string | undefined>,
   among: Query | undefined,
 ): KeysetQuery {
-  if (among) {
-    const { sessionId: session_id, paymentId, invoiceId } = filter;
-    const ids = table === 'payments' ? { session_id, invoice_id: invoiceId } : { payment_id: paymentId };
-    return filterKeyset(table, { ...ids, customer_id, status, environment }, {}, among);
-  }
+  if (among) return filterKeyset(table, { ...ids, customer_id, status, environment }, {}, among);
   if (customer_id !== undefined) return filterKeyset(table, { customer_id, status }, { status: statuses });
   return filterKeyset(table, { environment, status }, { environment: ENVIRONMENTS, status: statuses });
 }
@@ -171,20 +163,11 @@ export function createPaymentReads(select: Select) {
     payment: (id: string) => find(PAYMENTS, id),
     invoice: (id: string) => find(INVOICES, id),
 
-    async listPayments(filter: PaymentFilter, page: Page) {
-      const named = rowsNamed(
-        [PAYMENTS.byId, filter.paymentId],
-        [SELECT_PAYMENT_OF_INVOICE, filter.invoiceId],
-        [SELECT_PAYMENTS_OF_SESSION, filter.sessionId],
-      );
-      const keyset = statusKeyset('payments', PAYMENT_STATUSES, filter, named);
-      return pageWithin(await list(keyset, page, PAYMENTS.fromRow), filter.environment);
-    },
-
-    async listInvoices(filter: InvoiceFilter, page: Page) {
-      const named = rowsNamed([INVOICES.byId, filter.invoiceId], [SELECT_INVOICE_OF_PAYMENT, filter.paymentId]);
-      const keyset = statusKeyset('invoices', INVOICE_STATUSES, filter, named);
-      return pageWithin(await list(keyset, page, INVOICES.fromRow), filter.environment);
+    async listInvoices({ invoiceId, paymentId, customerId, status, environment }: InvoiceFilter, page: Page) {
+      const named = rowsNamed([INVOICES.byId, invoiceId], [SELECT_INVOICE_OF_PAYMENT, paymentId]);
+      const columns = { payment_id: paymentId, customer_id: customerId, status, environment };
+      const keyset = statusKeyset('invoices', INVOICE_STATUSES, columns, named);
+      return pageWithin(await list(keyset, page, INVOICES.fromRow), environment);
     },
   };
 }

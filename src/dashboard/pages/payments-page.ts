@@ -1,0 +1,202 @@
+import { once } from 'node:events';
+import { Readable } from 'node:stream';
+import { FAILURE_CODES } from '../../domain/failure.ts';
+import { invalidField } from '../../domain/gateway-error.ts';
+import { isId, timeOfId } from '../../domain/id.ts';
+import { startOfLocalDay } from '../../domain/reporting-time.ts';
+import { centsFromText, formatUsd } from '../../domain/money.ts';
+import { PAYMENT_STATUSES } from '../../domain/records.ts';
+import { type Html, html } from '../../html/html.ts';
+import { withAudit } from '../../operations/access/audit.ts';
+import { type OwnFilter, exportPayments, listPayments } from '../../operations/list-payments.ts';
+import type { Page, PageResult } from '../../store/list-page.ts';
+import type { SoldPayment } from '../../store/tables/payment-lists.ts';
+import { type Column, idWithCopy, status, table } from '../components/parts.ts';
+import { zonedTime } from '../components/time.ts';
+import { MODES, otherEnvironment } from '../shell.ts';
+import type { PageRoutes, Visit } from '../visit.ts';
+
+const ROWS = 50;
+
+/** Field of the filter form: its choices or its input. `filter` returns an undefined part for an invalid value. */
+interface Field {
+  label: string;
+  choices?(visit: Visit): readonly (readonly [value: string, label: string])[];
+  type?: 'date' | 'hidden';
+  filter(value: string, zone: string): Record<string, unknown>;
+}
+
+const ONLY = [
+  ['refunded', 'refunded, wholly or in part'],
+  ['unsettled', 'paid and not settled'],
+  ['wrongAmount', 'with a wrong amount'],
+] as const;
+const words = (code: string) => code.replaceAll('_', ' ');
+const choicesOf = (values: readonly string[]) => values.map((value) => [value, words(value)] as const);
+
+const FIELDS: Record<string, Field> = {
+  from: { label: 'From day', type: 'date', filter: (day, zone) => ({ from: startOfLocalDay(day, zone) }) },
+  to: { label: 'To day', type: 'date', filter: (day, zone) => ({ until: startOfLocalDay(day, zone, 1) }) },
+  status: { label: 'Status', choices: () => choicesOf(PAYMENT_STATUSES), filter: (value) => ({ status: value }) },
+  route: {
+    label: 'Route',
+    choices: ({ deps: { routes }, environment }) =>
+      routes.filter((route) => route.environment === environment).map(({ id, label }) => [id, label]),
+    filter: (value) => ({ route: value }),
+  },
+  reason: {
+    label: 'Reason',
+    choices: () => choicesOf(FAILURE_CODES),
+    filter: (value) => ({ reason: FAILURE_CODES.find((code) => code === value) }),
+  },
+  amountFrom: { label: 'Amount from', filter: (value) => ({ amountFrom: centsFromText(value) }) },
+  amountTo: { label: 'Amount to', filter: (value) => ({ amountTo: centsFromText(value) }) },
+  only: {
+    label: 'Only',
+    choices: () => ONLY,
+    filter: (value) => (ONLY.some(([name]) => name === value) ? { [value]: true } : { only: undefined }),
+  },
+  customer: { label: 'Customer', type: 'hidden', filter: (id) => ({ customerId: isId(id, 'cus') ? id : undefined }) },
+};
+
+/** The fields of the filter that have a value. */
+function activeOf({ query }: Visit): [name: string, value: string][] {
+  const given = Object.keys(FIELDS).map((name): [string, string] => [name, query.get(name)?.trim() ?? '']);
+  return given.filter(([, value]) => value !== '');
+}
+
+/** The filter in the address. Throws GatewayError `invalid_input`. */
+function filterOf(visit: Visit): OwnFilter {
+  const filter: Record<string, unknown> = { environment: visit.environment };
+  for (const [name, value] of activeOf(visit)) {
+    Object.assign(filter, FIELDS[name]!.filter(value, visit.deps.reportingZone));
+    if (!Object.values(filter).includes(undefined)) continue;
+    throw invalidField(name, 'invalid_value', 'is no value of this filter', 'Go back, and correct the filter.');
+  }
+  return filter as unknown as OwnFilter;
+}
+
+/** Path and query of a page with the active filter. */
+function addressOf(visit: Visit, page: string, more: Record<string, string> = {}): string {
+  return `${page}?${new URLSearchParams([...activeOf(visit), ...Object.entries(more)]).toString()}`;
+}
+
+/** The list of payments, and the export of everything that its filter matches. */
+export function paymentsPage(routes: PageRoutes): void {
+  routes.get('/payments', async (visit) => {
+    const { query, deps } = visit;
+    const cursors = ['endingBefore', 'startingAfter'].map((name) => [name, query.get(name)] as const);
+    const cursor = cursors.find(([, id]) => isId(id ?? '', 'pay'));
+    const page: Page = { limit: ROWS, ...(cursor && Object.fromEntries([cursor])) };
+    const found = await listPayments(deps, filterOf(visit), page);
+    const rest = found.items.length > 0 || found.hasMore ? renderList(visit, found, page) : await renderEmpty(visit);
+    return { title: 'Payments', isLive: cursor === undefined, main: html`${renderForm(visit)} ${rest}` };
+  });
+  routes.get('/payments.csv', async (visit) => {
+    const { query, environment, reply } = visit;
+    const text = Readable.from(exportPayments(() => visit.depsOf(environment), filterOf(visit)));
+    // An error before the first part is an error page. A later error closes the connection, so the download fails.
+    await withAudit(visit.deps, { action: 'exportPayments', kind: 'read' }, () => once(text, 'readable'));
+    const range = [query.get('from') ?? 'first', query.get('to') ?? 'last'].join('-to-').replaceAll(/[^\w-]/g, '');
+    reply.header('content-disposition', `attachment; filename="tillway-payments-${environment}-${range}.csv"`);
+    reply.type('text/csv; charset=utf-8; header=present');
+    return reply.send(text);
+  });
+}
+
+function renderForm(visit: Visit): Html {
+  const active = activeOf(visit).map(([name, value]) => {
+    const { label, choices } = FIELDS[name]!;
+    return `${label.toLowerCase()} ${choices?.(visit).find(([one]) => one === value)?.[1] ?? value}`;
+  });
+  return html`<form class="filter" action="${visit.path('payments')}">
+      ${Object.entries(FIELDS).map(([name, field]) => renderField(visit, name, field))}
+      <button class="small-button">Filter</button>
+    </form>
+    ${
+      active.length > 0 &&
+      html`<p>Payments: ${active.join(', ')}. <a href="${visit.path('payments')}">Clear the filter</a></p>`
+    }`;
+}
+
+function renderField(visit: Visit, name: string, { label, choices, type }: Field): Html | false {
+  const value = visit.query.get(name) ?? '';
+  if (type === 'hidden') return value !== '' && html`<input type="hidden" name="${name}" value="${value}" />`;
+  const options = choices?.(visit).map(
+    ([one, text]) => html`<option value="${one}" ${one === value && html`selected`}>${text}</option>`,
+  );
+  return html`<div class="field">
+    <label for="filter-${name}">${label}</label>
+    ${
+      options
+        ? html`<select id="filter-${name}" name="${name}">
+            <option value="">All</option>
+            ${options}
+          </select>`
+        : html`<input id="filter-${name}" name="${name}" type="${type ?? 'text'}" value="${value}" size="10" />`
+    }
+  </div>`;
+}
+
+function renderList(visit: Visit, { items, hasMore, searchedTo }: PageResult<SoldPayment>, page: Page): Html {
+  const zone = visit.deps.reportingZone;
+  const isNewer = page.endingBefore !== undefined;
+  const newest = items[0]?.payment.id ?? page.startingAfter;
+  const oldest = items.at(-1)?.payment.id ?? page.endingBefore;
+  const newer = isNewer ? hasMore && (searchedTo ?? newest) : page.startingAfter && newest;
+  const older = isNewer ? oldest : hasMore && (searchedTo ?? oldest);
+  const link = (cursor: string, id: string | false | undefined, text: string) =>
+    id &&
+    html`<a class="small-button" href="${addressOf(visit, visit.path('payments'), { [cursor]: id })}">${text}</a>`;
+  return html`${items.length > 0 && table(`Times in ${zone}`, columnsOf(visit), items)}
+    ${searchedTo && html`<p>Searched ${isNewer ? 'up' : 'back'} to ${zonedTime(timeOfId(searchedTo), zone)}.</p>`}
+    <p class="actions">
+      ${link('endingBefore', newer, isNewer && searchedTo ? 'Continue' : 'Newer')}
+      ${link('startingAfter', older, !isNewer && searchedTo ? 'Continue' : 'Older')}
+      <a class="small-button" href="${addressOf(visit, visit.path('payments.csv'))}" download>Export all as CSV</a>
+    </p>`;
+}
+
+function columnsOf({ deps, path }: Visit): Column<SoldPayment>[] {
+  const [orderKey = ''] = deps.searchMetadataKeys;
+  const time = ({ payment: { created, sessionId } }: SoldPayment) =>
+    html`<a class="row-link" href="${path(`payments/${sessionId}`)}">${zonedTime(created, deps.reportingZone)}</a>`;
+  const order = ({ payment, clientReferenceId }: SoldPayment) => payment.metadata[orderKey] ?? clientReferenceId;
+  return [
+    { name: 'Time', cell: time },
+    { name: 'Total', isNumber: true, cell: ({ payment }) => formatUsd(payment.fees.total) },
+    { name: 'Status', cell: renderStatus },
+    { name: 'Buyer', cell: ({ customerEmail }) => html`<bdi>${customerEmail}</bdi>` },
+    { name: 'Product', cell: ({ product }) => html`<bdi>${product}</bdi>` },
+    { name: 'Order', cell: (sold) => html`<bdi>${order(sold)}</bdi>` },
+    { name: 'Route', cell: ({ payment }) => payment.route.label },
+    { name: 'Id', cell: ({ payment }) => idWithCopy(payment.id) },
+  ];
+}
+
+function renderStatus({ payment: { status: state, failureCode, refunded, fees } }: SoldPayment): Html {
+  if (state === 'pending') return status('Pending', 'waiting');
+  if (state === 'failed') return html`${status('Failed', 'bad')} ${words(failureCode ?? '')}`;
+  if (refunded === 0) return status('Paid', 'good');
+  return status(refunded < fees.total ? 'Partly refunded' : 'Refunded', 'neutral');
+}
+
+/** A list without rows: nothing exists yet, or nothing matches; and whether the other environment has some. */
+async function renderEmpty(visit: Visit): Promise<Html> {
+  const other = otherEnvironment(visit.environment);
+  const there = await visit.depsOf(other);
+  const elsewhere = there && (await listPayments(there, { ...filterOf(visit), environment: other }, { limit: 1 }));
+  const address = addressOf(visit, `/dashboard/${other}/payments`);
+  const isFiltered = activeOf(visit).length > 0;
+  return html`<p class="lead">${isFiltered ? 'No payment matches.' : 'There are no payments yet.'}</p>
+    ${
+      !isFiltered &&
+      visit.environment === 'sandbox' &&
+      html`<p><a href="/">Start a test checkout</a>, and pay with a test card.</p>`
+    }
+    ${
+      elsewhere &&
+      elsewhere.items.length > 0 &&
+      html`<p><a href="${address}">There are some in ${MODES[other].name}</a></p>`
+    }`;
+}

@@ -1,0 +1,80 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { timestamp } from '../contract/resource-fields.ts';
+import { GatewayError } from '../domain/gateway-error.ts';
+import { maskedAddress } from '../domain/personal-data.ts';
+import { can } from '../domain/permission.ts';
+import { CURRENCY } from '../domain/records.ts';
+import { localTime } from '../domain/reporting-time.ts';
+import type { Environment } from '../domain/route.ts';
+import type { Page, PageResult } from '../store/list-page.ts';
+import type { PaymentFilter, SoldPayment } from '../store/tables/payment-lists.ts';
+import { assertCan } from './access/caller.ts';
+import type { Deps } from './deps.ts';
+import { CSV_FORMAT, dollarsOf } from './ledger/read-journal.ts';
+
+type ListDeps = Pick<Deps, 'store' | 'caller' | 'realNow'>;
+/** Filter of the payments of one environment. */
+export type OwnFilter = PaymentFilter & { environment: Environment };
+
+/** A page of payments with their products and buyers; masked without the permission for personal data. Throws GatewayError `forbidden`. */
+export async function listPayments(deps: ListDeps, filter: OwnFilter, page: Page): Promise<PageResult<SoldPayment>> {
+  assertCan(deps, 'payments.read');
+  const found = await deps.store.listSoldPayments(filter, page);
+  const mayRead = !deps.caller || can(deps.caller, 'personal_data.read');
+  if (mayRead) return found;
+  const items = found.items.map(({ payment, customerEmail, ...sold }) => ({
+    ...sold,
+    payment: { ...payment, metadata: {} },
+    customerEmail: maskedAddress(customerEmail),
+  }));
+  return { ...found, items };
+}
+
+/** Columns of the export. Amounts are dollars with two decimals, codes are those of the API. */
+const COLUMNS = [
+  ['created', 'created_local', 'id', 'session_id', 'environment', 'status', 'failure_code', 'failure_source'],
+  ['ledger_status', 'amount', 'buyer_fee', 'gateway_fee', 'merchant_net', 'total', 'refunded', 'currency'],
+  ['route', 'product', 'customer_id', 'customer_email', 'client_reference_id', 'metadata'],
+].flat();
+
+function cellsOf({ payment, product, customerEmail, clientReferenceId }: SoldPayment, zone: string) {
+  const { created, id, sessionId, environment, status, failureCode, failureSource, amount, fees, refunded } = payment;
+  const amounts = [amount, fees.buyerFee, fees.gatewayFee, fees.merchantNet, fees.total, refunded].map(dollarsOf);
+  const times = [timestamp(created), localTime(created, zone)];
+  const facts = [id, sessionId, environment, status, failureCode, failureSource, payment.ledgerStatus];
+  const sale = [payment.route.id, product, payment.customerId, customerEmail, clientReferenceId];
+  return [...times, ...facts, ...amounts, CURRENCY, ...sale, JSON.stringify(payment.metadata)];
+}
+
+const EXPORT_ROWS = 1000;
+
+/**
+ * All payments of a filter up to the time of the request as CSV (RFC 4180), newest first. Before each batch, `admitted` returns the
+ * dependencies of the caller, or undefined if the session or key has ended; the export then throws GatewayError `forbidden`.
+ */
+export async function* exportPayments(
+  admitted: () => Promise<(ListDeps & Pick<Deps, 'now' | 'reportingZone'>) | undefined>,
+  filter: OwnFilter,
+  rows = EXPORT_ROWS,
+): AsyncGenerator<string> {
+  const { stringify } = await import('csv-stringify/sync');
+  let text = stringify([COLUMNS], CSV_FORMAT);
+  let until = filter.until;
+  for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
+    const deps = await admitted();
+    if (!deps)
+      throw new GatewayError('forbidden', 'The session has ended.', { suggestion: 'Log in, and export again.' });
+    assertCan(deps, 'payments.export');
+    until ??= deps.now() + 1;
+    const page = { limit: rows, ...(after !== undefined && { startingAfter: after }) };
+    const { items, hasMore, searchedTo } = await listPayments(deps, { ...filter, until }, page);
+    text += stringify(
+      items.map((sold) => cellsOf(sold, deps.reportingZone)),
+      CSV_FORMAT,
+    );
+    if (text !== '') yield text;
+    text = '';
+    after = hasMore ? (searchedTo ?? items.at(-1)!.payment.id) : undefined;
+    await turn();
+  }
+}

@@ -1,0 +1,21 @@
+/**
+ * Terms by which records are found, and the last record of each source that has its terms. A term of the field `domain` has the
+ * id of a customer, every other term the id of a session. The index on transactions is empty for new payments.
+ */
+export const searchSchema = `
+CREATE TABLE search_terms (
+  environment TEXT NOT NULL,
+  field TEXT NOT NULL,
+  term TEXT NOT NULL,
+  id TEXT NOT NULL,
+  PRIMARY KEY (environment, field, term, id)
+);
+CREATE INDEX search_terms_id ON search_terms (id);
+
+CREATE TABLE search_cursors (
+  source TEXT PRIMARY KEY,
+  position TEXT NOT NULL
+);
+
+CREATE INDEX payments_tx_hash ON payments (tx_hash) WHERE tx_hash IS NOT NULL;
+`;
