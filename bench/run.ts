@@ -1,3 +1,4 @@
+import { benchmarkDashboard } from './dashboard.ts';
 import { benchmarkLists } from './lists.ts';
 import { benchmarkFootprint } from './footprint.ts';
 import { benchmarkPostgres } from './postgres.ts';
@@ -23,6 +24,7 @@ const QUICK = {
 /** All benchmarks by name, as in `npm run bench -- reads`. The benchmark `lists` first inserts two million rows. */
 const ALL: Record<string, () => Promise<void>> = {
   ...QUICK,
+  dashboard: benchmarkDashboard,
   footprint: benchmarkFootprint,
   lists: benchmarkLists,
   routing: benchmarkRouting,
