@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
-import type { FastifyInstance } from 'fastify';
-import { dashboardPages } from '../../src/dashboard/dashboard.ts';
 import { ROLES, type Role } from '../../src/domain/permission.ts';
 import { ENVIRONMENTS, type Environment } from '../../src/domain/route.ts';
-import { type AppDeps, createApp } from '../../src/http/app.ts';
 import { createCheckout } from '../../src/operations/create-checkout.ts';
 import { changeRoles } from '../../src/operations/access/operators.ts';
+import { dashboardRoutes } from '../support/dashboard-routes.ts';
 import { type Person, formTokenOf, invitePerson, joinPerson, loginDepsOf, visit } from '../support/operators.ts';
 import { aPayment, anInvoice, idOf } from '../fixtures/checkout-records.ts';
 import { type TestService, startTestService } from '../support/service.ts';
@@ -138,21 +136,6 @@ const PLAIN: Record<string, [without: number, viewer: number]> = {
   'POST /dashboard/logout': [303, 403],
 };
 
-/** The routes of the dashboard, with further ones for a test of the walk. */
-async function routesOf({ service }: TestService, more: (app: FastifyInstance) => void = () => undefined) {
-  const found: string[] = [];
-  const watch = (app: FastifyInstance) => {
-    app.addHook('onRoute', ({ method, url }) => {
-      for (const each of [method].flat())
-        if (each !== 'HEAD' && url.startsWith('/dashboard')) found.push(`${each} ${url}`);
-    });
-    more(app);
-  };
-  const app = await createApp(service.deps as AppDeps, [watch, dashboardPages]);
-  await app.close();
-  return found;
-}
-
 const unnamed = (routes: readonly string[]) => routes.filter((route) => !(route in ROUTES) && !(route in PLAIN));
 
 /** The whole database, without the challenges and failures, which a refused login leaves, and the entries about refusals. */
@@ -202,10 +185,10 @@ async function joinEverybody(test: TestService): Promise<Map<string, Person>> {
 describe('every route of the dashboard', () => {
   it('is named in the table of this test', async () => {
     await using test = await startTestService();
-    const routes = await routesOf(test);
+    const routes = await dashboardRoutes(test);
     assert.deepEqual(unnamed(routes), []);
     assert.deepEqual([...Object.keys(ROUTES), ...Object.keys(PLAIN)].toSorted(), routes.toSorted());
-    const injected = await routesOf(test, (app) => app.get('/dashboard/:environment/unnamed', () => ''));
+    const injected = await dashboardRoutes(test, (app) => app.get('/dashboard/:environment/unnamed', () => ''));
     assert.deepEqual(unnamed(injected), ['GET /dashboard/:environment/unnamed']);
   });
 
