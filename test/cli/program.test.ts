@@ -30,6 +30,9 @@ const LOCAL_COMMANDS = new Set([
   'tillway keys create',
   'tillway keys list',
   'tillway keys revoke',
+  'tillway operators invite',
+  'tillway operators list',
+  'tillway operators disable',
   'tillway completion',
   'tillway webhook verify',
 ]);
