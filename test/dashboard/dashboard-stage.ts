@@ -17,8 +17,21 @@ import { type TestService, startTestService } from '../support/service.ts';
 
 /** Places of text that the operators of a service do not write. */
 export const PLACES = [
-  ...['product', 'metadata name', 'metadata', 'reference', 'reason', 'answer', 'key', 'note', 'dispute', 'payout'],
-  ...['refund', 'route', 'query', 'field'],
+  'product',
+  'metadata name',
+  'metadata',
+  'reference',
+  'reason',
+  'answer',
+  'key',
+  'note',
+  'dispute',
+  'payout',
+  'refund',
+  'route',
+  'provider',
+  'query',
+  'field',
 ] as const;
 type Place = (typeof PLACES)[number];
 
@@ -105,13 +118,24 @@ async function fill(test: TestService): Promise<Record<string, string>> {
     { action: 'expireSession', kind: 'change', params: { id: expired } },
     (own) => expireSession(own, expired),
   );
+  const unstarted = await create('new');
+  deps.readiness.markNotReady('sandbox', `${evil('provider')} ${'x'.repeat(300)}`);
   await fillSales(test);
   return {
-    new: await create('new'),
-    ...{ waiting, declined, blocked, expired },
-    ...{ paid: paid.sessionId, refunded: refunded.sessionId, disputed: disputed.sessionId, settled: settled.sessionId },
-    ...{ wrong: wrong.sessionId, resolved: resolved.sessionId, discrepancy: wrong.discrepancyId },
-    ...{ paidPayment: paid.paymentId, refundedPayment: refunded.paymentId },
+    new: unstarted,
+    waiting,
+    declined,
+    blocked,
+    expired,
+    paid: paid.sessionId,
+    refunded: refunded.sessionId,
+    disputed: disputed.sessionId,
+    settled: settled.sessionId,
+    wrong: wrong.sessionId,
+    resolved: resolved.sessionId,
+    discrepancy: wrong.discrepancyId,
+    paidPayment: paid.paymentId,
+    refundedPayment: refunded.paymentId,
   };
 }
 
