@@ -2,7 +2,8 @@ import { can } from '../domain/permission.ts';
 import type { Environment } from '../domain/route.ts';
 import { outcomesOf, usualRange } from '../operations/sales-figures.ts';
 import type { Deps } from './deps.ts';
-import { type SalesReport, readSales } from './sales-report.ts';
+import { assertCan } from './access/caller.ts';
+import { type SalesQuery, type SalesReport, readSales } from './sales-report.ts';
 
 const HOUR_MS = 60 * 60_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -26,10 +27,10 @@ export async function readOverview(deps: Deps, environment: Environment, days: n
   const until = deps.now() + 1;
   const [from, start] = [until - 2 * count * (days === 1 ? HOUR_MS : DAY_MS), until - days * DAY_MS];
   const [report, usual] = await Promise.all([
-    readSales(deps, { environment, from, until, step }),
-    readSales(deps, { environment, from: start - USUAL_DAYS * DAY_MS, until: start, step: 'day' }),
+    readShownSales(deps, { environment, from, until, step }),
+    readShownSales(deps, { environment, from: start - USUAL_DAYS * DAY_MS, until: start, step: 'day' }),
   ]);
-  const [salesAt, usualAt] = [groupByStep(report, showsMoney), groupByStep(usual, showsMoney)];
+  const [salesAt, usualAt] = [groupByStep(report), groupByStep(usual)];
   const [times, before] = [report.steps.slice(-count), report.steps.slice(-2 * count, -count)];
   const salesFrom = (of: readonly number[], index: number) => of.slice(index, index + size).flatMap(salesAt);
   const starts = times.flatMap((time, index) => (index % size === 0 ? [{ time, index }] : []));
@@ -46,8 +47,17 @@ export async function readOverview(deps: Deps, environment: Environment, days: n
   } as const;
 }
 
-function groupByStep({ sums }: SalesReport, showsMoney: boolean) {
-  const shown = showsMoney ? sums : sums.map((sum) => ({ ...sum, amount: 0, buyerFee: 0, gatewayFee: 0, cost: 0 }));
-  const groups = Map.groupBy(shown, ({ time }) => time);
+/** Sums for everybody with `payments.read`; without `money.read`, the amounts are 0. Throws GatewayError `forbidden`. */
+export async function readShownSales(deps: Deps, query: SalesQuery): Promise<SalesReport> {
+  assertCan(deps, 'payments.read');
+  // The service itself may read all sums.
+  const report = await readSales({ ...deps, caller: undefined }, query);
+  if (!deps.caller || can(deps.caller, 'money.read')) return report;
+  const none = { amount: 0, buyerFee: 0, gatewayFee: 0, cost: 0 };
+  return { ...report, sums: report.sums.map((sum) => ({ ...sum, ...none })) };
+}
+
+function groupByStep({ sums }: SalesReport) {
+  const groups = Map.groupBy(sums, ({ time }) => time);
   return (time: number) => groups.get(time) ?? [];
 }
