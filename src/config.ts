@@ -14,12 +14,7 @@ import {
   timeZone,
   url,
 } from './config/setting-fields.ts';
-import {
-  dashboardFields,
-  dashboardOf,
-  faultOfDashboardPort,
-  faultOfDashboardUrl,
-} from './config/dashboard-settings.ts';
+import { dashboardFields, dashboardOf, faultOfDashboardUrl } from './config/dashboard-settings.ts';
 import { faultOfTimes, limitFields, limitsOf } from './config/limit-settings.ts';
 import { providerFields, readProviders } from './config/provider-settings.ts';
 import { TELEMETRY_VARIABLES, faultOfMetricsPort, telemetryOf } from './config/telemetry-settings.ts';
@@ -95,8 +90,6 @@ const environmentSchema = z
     if (shared !== undefined) context.addIssue({ code: 'custom', path: ['METRICS_PORT'], message: shared });
     const insecure = faultOfDashboardUrl(values);
     if (insecure !== undefined) context.addIssue({ code: 'custom', path: ['DASHBOARD_URL'], message: insecure });
-    const taken = faultOfDashboardPort(values);
-    if (taken !== undefined) context.addIssue({ code: 'custom', path: ['DASHBOARD_PORT'], message: taken });
     const faulty = faultOfTimes(values);
     if (faulty !== undefined) context.addIssue({ code: 'custom', path: ['REQUEST_TIMEOUT'], message: faulty });
     const unclocked = faultOfTestClock(values);
@@ -219,9 +212,7 @@ function webhookTargets(allowPrivate: boolean | undefined, isExposed: boolean): 
 /** The setting that exposes the service. A service on a loopback address is exposed if a proxy on this machine serves its URLs. */
 function exposingSetting(values: Values): ExposingSetting | undefined {
   if (!isLoopbackHost(values.HOST)) return 'HOST';
-  // A dashboard with a listener of its own does not expose the listener of the API.
-  const urls = values.DASHBOARD_PORT === undefined ? EXPOSING_URLS : EXPOSING_URLS.slice(0, 2);
-  const named = urls.find((name) => values[name] !== undefined && !isLoopbackHost(hostOf(values[name])));
+  const named = EXPOSING_URLS.find((name) => values[name] !== undefined && !isLoopbackHost(hostOf(values[name])));
   return named ?? (values.TRUSTED_PROXIES.length > 0 ? 'TRUSTED_PROXIES' : undefined);
 }
 

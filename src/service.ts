@@ -20,7 +20,6 @@ import { checkSecrets } from './operations/webhook-endpoints/endpoint-secrets.ts
 import type { Clock } from './runtime.ts';
 import { prepareAccess, warnOfNoKey, warnOfRoutes } from './service/start-checks.ts';
 import { hostInUrl, knownHosts, listenAt, reservePort, urlsOf } from './service/addresses.ts';
-import { listenForDashboard, sharedDashboard } from './service/dashboard-listener.ts';
 import { PARTS } from './service/parts.ts';
 import { type Telemetry, createTelemetry } from './service/open-telemetry.ts';
 import { connectProviders, instancesOf } from './service/connect-providers.ts';
@@ -60,8 +59,6 @@ export interface Service {
   url: string;
   /** URL of the metrics port without a trailing slash; undefined without metrics. */
   metricsUrl: string | undefined;
-  /** URL of the dashboard's own listener; undefined if it shares the service's. */
-  dashboardUrl: string | undefined;
   deps: Deps;
   /** Runs every worker until no due work is left. */
   runDue(): Promise<void>;
@@ -112,7 +109,6 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
     isReady: () => ready,
     demo: config.demo,
     gate: createGate({ store, now, realNow, log }),
-    dashboard: sharedDashboard(config),
     randomBytes,
     newRequestId: createRequestIds(randomBytes),
     limits: config.limits,
@@ -124,7 +120,8 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
   await prepare(deps, config);
   const workers = workersOf(deps, simulator.worker, createDeliveryWorker(deps, random));
   const app = await createApp(deps, [...PARTS, simulator.part]);
-  const { observed, dashboard, addresses } = await openFurtherListeners(deps, config, { telemetry, begun });
+  const observed = await telemetry.open(deps);
+  begun.defer(() => observed.close());
   const isOpen = await deps.gate.isOpen();
   // Listens last, so that the start cannot fail after the service has accepted a request.
   await listenAt(app, address);
@@ -135,33 +132,22 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
   let ending: Promise<void> | undefined;
   return {
     url: localUrl,
-    ...addresses,
+    metricsUrl: observed.metricsUrl,
     deps,
     runDue: () => runDue(workers),
     async stop(delayMs = 0) {
       ready = false;
       if (delayMs > 0) await setTimeout(delayMs);
-      return (ending ??= stopAll({ app, dashboard, workers, observed, store }));
+      return (ending ??= stopAll({ app, workers, observed, store }));
     },
   };
 }
 
-/** Opens the listeners of the metrics and of the dashboard, if they have their own. */
-async function openFurtherListeners(
-  deps: AppDeps,
-  config: Config,
-  { telemetry, begun }: Pick<Opening, 'telemetry' | 'begun'>,
-) {
-  const observed = await telemetry.open(deps);
-  begun.defer(() => observed.close());
-  const dashboard = await listenForDashboard(deps, config);
-  begun.defer(() => dashboard.close());
-  return { observed, dashboard, addresses: { metricsUrl: observed.metricsUrl, dashboardUrl: dashboard.url } };
-}
-
 function sessionSettings(config: Config) {
-  const { merchantName, reportingZone, searchMetadataKeys, sessionTtlMs, redirectSchemes } = config;
+  const { merchantName, reportingZone, searchMetadataKeys, sessionTtlMs, redirectSchemes, dashboard } = config;
+  const isExposed = dashboard.isExposed || config.exposedBy !== undefined;
   return {
+    dashboard: dashboard.isEnabled ? { url: dashboard.url, isExposed } : undefined,
     merchantName,
     reportingZone,
     searchMetadataKeys,

@@ -4,7 +4,7 @@ import { AUDIT_KINDS } from '../domain/audit.ts';
 import { commandGroup } from './command-group.ts';
 import type { CommandContext } from './command-context.ts';
 import { listCommand } from './list-command.ts';
-import { choiceOption, idOptions, option, timeOption } from './options.ts';
+import { choiceOption, idOptions, option } from './options.ts';
 
 /** `tillway audit list`: who did what. */
 export function auditCommand(context: CommandContext): Command {
@@ -16,8 +16,6 @@ export function auditCommand(context: CommandContext): Command {
       ...idOptions('actor', 'subject', 'session'),
       option('--action <operation>', 'records of this operation, such as createRefund'),
       choiceOption('--kind <kind>', 'only changes, or only exports', AUDIT_KINDS),
-      timeOption('--from', 'records at or after this time'),
-      timeOption('--until', 'records before this time'),
     ],
     examples: ['--action createRefund --limit 5'],
     columns: ['created', 'actorName', 'action', 'outcome', 'subjectId', 'environment', 'id'],

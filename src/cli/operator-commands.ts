@@ -3,13 +3,12 @@ import { createIdSource } from '../domain/id.ts';
 import type { Operator } from '../domain/operator.ts';
 import { ROLES, type Role } from '../domain/permission.ts';
 import type { OpenedStore } from '../store/database.ts';
-import { type CommandContext, CommandError, describedCommand } from './command-context.ts';
+import { type CommandContext, describedCommand } from './command-context.ts';
 import { onDatabase } from './local-database.ts';
 import { showTable } from './record-fields.ts';
 import { commandGroup } from './command-group.ts';
 import type { LocalCommands } from './local-commands.ts';
 import { choiceOption, option } from './options.ts';
-import { plain } from './cells.ts';
 
 const DATABASE = 'Works on the database of DATABASE_URL, also while the service runs.';
 const CHOICES = [...ROLES, 'none'] as const;
@@ -19,8 +18,8 @@ type Choice = Role | 'none';
 export function operatorsCommand(context: CommandContext, local: LocalCommands): Command {
   return commandGroup(
     'operators',
-    'Invite, list and disable the people who use the dashboard',
-    [inviteCommand(context, local), listCommand(context, local), disableCommand(context, local)],
+    'Invite and list the people who use the dashboard',
+    [inviteCommand(context, local), listCommand(context, local)],
     { otherwise: 'list' },
   );
 }
@@ -73,25 +72,6 @@ function listCommand(context: CommandContext, local: LocalCommands): Command {
       (await listOperators(depsOf(context, store))).map(shownOf),
     );
     context.tell(command, { object: 'list', data, hasMore: false }, (_, paint) => showOperators(data, paint));
-  });
-}
-
-function disableCommand(context: CommandContext, local: LocalCommands): Command {
-  const command = describedCommand('disable <email>', {
-    summary: 'Disable an operator, and end all sessions of the operator',
-    details: `${DATABASE} A running service knows within a second. "tillway operators invite <email> --recover" lifts it.`,
-    examples: ['tillway operators disable ada@example.com'],
-    remote: false,
-  });
-  return command.action(async (email: string) => {
-    const { disableOperator } = await import('../operations/access/operators.ts');
-    const on = { context, command, local, action: 'disableOperator' };
-    const disabled = await onDatabase(on, 'refused', async (store) => {
-      const operator = await store.operatorByEmail(email.trim().toLowerCase());
-      if (!operator) throw new CommandError(1, `No operator has the address ${plain(email)}.`);
-      return shownOf(await disableOperator(depsOf(context, store), operator.id));
-    });
-    context.tell(command, disabled, ({ id }) => `Disabled: ${id} (${plain(email)})\n`);
   });
 }
 

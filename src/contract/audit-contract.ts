@@ -4,7 +4,6 @@ import { amountFromCents } from '../domain/money.ts';
 import { ENVIRONMENTS } from '../domain/route.ts';
 import { endpoints } from './endpoint.ts';
 import { anyText, environment, idOf, list, listQuery } from './list-query.ts';
-import { moment } from './request-fields.ts';
 import * as field from './resource-fields.ts';
 import { conversions, rendererOf, resource } from './resource.ts';
 import { SAMPLE_IDS } from './sample-ids.ts';
@@ -42,8 +41,6 @@ export const auditQuery = listQuery('aud', {
   subjectId: anyText('Only actions about the record with exactly this id.', SAMPLE_IDS.ref),
   sessionId: idOf('Only actions about this session', 'chk'),
   kind: z.optional(field.choice(AUDIT_KINDS, 'Only changes, or only exports.')),
-  from: z.optional(moment('Only actions at or after this time: ISO 8601.')),
-  until: z.optional(moment('Only actions before this time: ISO 8601.')),
   environment,
 });
 

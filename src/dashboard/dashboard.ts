@@ -14,7 +14,6 @@ import { overviewPage } from './pages/overview-page.ts';
 import { paymentActions } from './pages/payment-actions.ts';
 import { paymentPage } from './pages/payment-page.ts';
 import { refundPage } from './pages/refund-page.ts';
-import { createLogins } from '../operations/access/operator-sessions.ts';
 import { newFormToken } from './login/form-token.ts';
 import { joinPages } from './login/join-pages.ts';
 import { type LoginParts, loginPages } from './login/login-pages.ts';
@@ -54,9 +53,8 @@ export function dashboardPages(app: FastifyInstance, deps: DashboardDeps, pages 
     scope.addHook('onRequest', (request, _reply, done) => done(hostNames.has(request.hostname) ? undefined : noPage()));
     await scope.register(cookie);
     acceptForms(scope, [settings.url, ...Object.values(deps.urls)]);
-    const logins = createLogins(deps);
-    const visitors = createVisitors(deps, settings, logins);
-    const access = { ...deps, logins, needsSecondFactor: settings.isExposed };
+    const visitors = createVisitors(deps, settings);
+    const access = { ...deps, needsSecondFactor: settings.isExposed };
     const parts = { settings, access, visitors };
     scope.get('/dashboard', async (request, reply) => {
       const allowed = await visitors.environments(request);

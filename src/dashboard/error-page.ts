@@ -31,7 +31,7 @@ export const dashboardErrorPage: ErrorPage = (refusal, request) => {
 function nextStep(refusal: GatewayError, { method, url }: FastifyRequest): [address: string, name: string] {
   if (refusal instanceof StepUpRefusal) {
     const next = method === 'GET' ? url : '/dashboard';
-    return [`/dashboard/confirm?${new URLSearchParams({ next }).toString()}`, 'Confirm that it is you'];
+    return [`/dashboard/login?${new URLSearchParams({ next }).toString()}`, 'Confirm that it is you'];
   }
   return url.startsWith('/dashboard/login')
     ? ['/dashboard/login', 'Back to the login']

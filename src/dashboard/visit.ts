@@ -12,8 +12,6 @@ export interface DashboardSettings {
   url: string;
   /** True if other machines can reach it: it is then never open, and passwords need a second factor. */
   isExposed: boolean;
-  /** True if API keys open it also after the first operator has joined. */
-  keys: boolean;
 }
 
 /** Dependencies of the dashboard. */

@@ -143,7 +143,7 @@ function append(reply: FastifyReply, name: string, item: string): void {
   reply.header(name, before === undefined ? item : `${String(before)}, ${item}`);
 }
 
-const LOGIN_PATHS = new Set(['/dashboard/login', '/dashboard/join', '/dashboard/confirm']);
+const LOGIN_PATHS = new Set(['/dashboard/login', '/dashboard/join']);
 
 /** Kind of a request that is counted before it is handled; undefined if the request is counted later or not at all. */
 function kindOf({ routeOptions: { url = '' }, method }: FastifyRequest): Kind | undefined {

@@ -56,18 +56,16 @@ export async function runDue(workers: readonly Worker[]): Promise<void> {
 
 interface Stoppable {
   app: FastifyInstance;
-  dashboard: { close(): Promise<void> };
   workers: readonly Worker[];
   observed: { close(): Promise<void>; flush(): Promise<void> };
   store: Store;
 }
 
 /** Drains requests and workers, then closes the app, the metrics port and the database. */
-export async function stopAll({ app, dashboard, workers, observed, store }: Stoppable): Promise<void> {
+export async function stopAll({ app, workers, observed, store }: Stoppable): Promise<void> {
   // Drains before the app closes, because requests and workers in progress call the simulated provider of the app.
   await Promise.all([app.drain(), ...workers.map((worker) => worker.stop())]);
   await app.close();
-  await dashboard.close();
   await observed.close();
   await store.close();
   await observed.flush();

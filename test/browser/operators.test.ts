@@ -46,14 +46,14 @@ describe('the first operator of an empty service, in a browser', () => {
     test.clock.advance(6 * 60_000);
     await page.reload();
     await page.getByRole('link', { name: 'Confirm that it is you' }).click();
-    await page.getByRole('button', { name: 'Confirm with a passkey' }).click();
+    await page.getByRole('button', { name: 'Log in with a passkey' }).click();
     await page.waitForURL(`${url}/dashboard/production/operators`);
     await page.getByLabel('Email address').fill('bob@example.com');
     await page.locator('form').last().getByLabel('Role in Live').selectOption('support');
     await page.getByRole('button', { name: 'Create the link' }).click();
     await page.getByText('/dashboard/join#').waitFor();
 
-    for (const path of ['security', 'security/factors', 'roles']) {
+    for (const path of ['security', 'audit', 'roles']) {
       await page.goto(`${url}/dashboard/production/${path}`);
       assert.deepEqual(await axeFaults(page), [], path);
     }
@@ -74,7 +74,9 @@ describe('the first operator of an empty service, in a browser', () => {
     await page.getByRole('button', { name: 'Use a new passkey' }).click();
     await page.waitForURL(`${url}/dashboard/production`);
     await addAuthenticator(page, 'usb');
-    await page.goto(`${url}/dashboard/production/security/factors`);
+    await page.goto(`${url}/dashboard/production/security`);
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    assert.deepEqual(await axeFaults(page), []);
     // A second authenticator of the same person, because one authenticator has one passkey for each person.
     await page.getByRole('button', { name: 'Use a new passkey' }).click();
     await page.waitForURL(`${url}/dashboard/production/security`);

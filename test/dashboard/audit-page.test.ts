@@ -60,7 +60,7 @@ describe('the audit in the dashboard', () => {
     await app.close();
   });
 
-  it('the page shows 50 entries, filters by person, record and day, and leads to older ones', async () => {
+  it('the page shows 50 entries, filters by person, record and action, and leads to older ones', async () => {
     await using test = await startTestService();
     const { store, newId } = test.service.deps;
     const caller = { ...machinePrincipal('sandbox'), kind: 'operator' as const, id: 'op"1', name: EVIL };
@@ -81,11 +81,8 @@ describe('the audit in the dashboard', () => {
     assert.ok(!first.page.includes(EVIL) && first.page.includes('&lt;script&gt;'));
     assert.equal((await read(first.older!)).rows, 2);
     assert.equal((await read('?startingAfter=nothing')).status, 400);
-    assert.equal((await read('?actorId=op%221&from=&until=')).rows, 50);
+    assert.equal((await read('?actorId=op%221')).rows, 50);
     assert.equal((await read(`?subjectId=${id}`)).rows, 1);
-    assert.equal((await read('?action=expireSession&sessionId=')).rows, 1);
-    assert.equal((await read('?from=2026-03-02')).rows, 1);
-    assert.equal((await read('?until=2026-03-01')).rows, 0);
-    assert.equal((await read('?from=soon')).status, 400);
+    assert.equal((await read('?action=expireSession')).rows, 1);
   });
 });

@@ -18,15 +18,6 @@ describe('the address of the dashboard', () => {
     for (const host of ['localhost', '127.0.0.1']) assert.equal(await ask(host), 404, host);
   });
 
-  it('has a listener of its own with DASHBOARD_PORT, which serves nothing else', async () => {
-    await using test = await startTestService({ variables: { DASHBOARD_PORT: '0' } });
-    const own = test.service.dashboardUrl!;
-    assert.equal((await visit(`${own}/dashboard/sandbox`)).status, 200);
-    assert.equal((await visit(`${own}/api/gateway/sessions`)).status, 404);
-    assert.equal((await visit(`${test.url}/dashboard/sandbox`)).status, 404);
-    assert.equal((await visit(`${test.url}/api/gateway/sessions`)).status, 200);
-  });
-
   it('is never open if other machines reach it', async () => {
     const variables = {
       BASE_URL: 'https://127.0.0.1',

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
-import type { FastifyInstance } from 'fastify';
-import { dashboardPages } from '../../src/dashboard/dashboard.ts';
 import { ROLES, type Role } from '../../src/domain/permission.ts';
 import { ENVIRONMENTS, type Environment } from '../../src/domain/route.ts';
-import { type AppDeps, createApp } from '../../src/http/app.ts';
 import { createCheckout } from '../../src/operations/create-checkout.ts';
 import { changeRoles } from '../../src/operations/access/operators.ts';
+import { dashboardRoutes } from '../support/dashboard-routes.ts';
 import { type Person, formTokenOf, invitePerson, joinPerson, loginDepsOf, visit } from '../support/operators.ts';
 import { aPayment, anInvoice, idOf } from '../fixtures/checkout-records.ts';
 import { type TestService, startTestService } from '../support/service.ts';
@@ -46,7 +44,7 @@ const managed = (status: number, sent?: Expected['sent']): Expected => {
 };
 
 let invited = 0;
-const roles = { production: 'viewer', sandbox: 'none', limit: '200' };
+const roles = { production: 'viewer', sandbox: 'none' };
 const ofNewOperator = async (test: TestService) => {
   const { operator } = await invitePerson(test, `person${invited++}@example.com`, { production: 'viewer' });
   return { params: { id: operator.id }, form: roles };
@@ -115,11 +113,7 @@ const ROUTES: Record<string, Expected> = {
   'POST /dashboard/:environment/operators/:id/disable': managed(303, ofNewOperator),
   'GET /dashboard/:environment/roles': everywhere(all(200)),
   'GET /dashboard/:environment/security': everywhere(all(200)),
-  'GET /dashboard/:environment/security/factors': everywhere(all(200)),
-  'POST /dashboard/:environment/security/factors': {
-    ...everywhere(all(303)),
-    sent: async () => ({ form: { password: 'another good password', code: '' } }),
-  },
+  'POST /dashboard/:environment/security/factors': everywhere(all(200)),
   'POST /dashboard/:environment/security/passkeys/:id/remove': {
     ...everywhere(all(404)),
     sent: async () => ({ params: { id: 'unknown' } }),
@@ -138,26 +132,9 @@ const PLAIN: Record<string, [without: number, viewer: number]> = {
   'POST /dashboard/login': [403, 403],
   'GET /dashboard/join': [200, 200],
   'POST /dashboard/join': [403, 403],
-  'GET /dashboard/confirm': [303, 200],
-  'POST /dashboard/confirm': [403, 403],
   'POST /dashboard/challenge': [403, 403],
   'POST /dashboard/logout': [303, 403],
 };
-
-/** The routes of the dashboard, with further ones for a test of the walk. */
-async function routesOf({ service }: TestService, more: (app: FastifyInstance) => void = () => undefined) {
-  const found: string[] = [];
-  const watch = (app: FastifyInstance) => {
-    app.addHook('onRoute', ({ method, url }) => {
-      for (const each of [method].flat())
-        if (each !== 'HEAD' && url.startsWith('/dashboard')) found.push(`${each} ${url}`);
-    });
-    more(app);
-  };
-  const app = await createApp(service.deps as AppDeps, [watch, dashboardPages]);
-  await app.close();
-  return found;
-}
 
 const unnamed = (routes: readonly string[]) => routes.filter((route) => !(route in ROUTES) && !(route in PLAIN));
 
@@ -208,10 +185,10 @@ async function joinEverybody(test: TestService): Promise<Map<string, Person>> {
 describe('every route of the dashboard', () => {
   it('is named in the table of this test', async () => {
     await using test = await startTestService();
-    const routes = await routesOf(test);
+    const routes = await dashboardRoutes(test);
     assert.deepEqual(unnamed(routes), []);
     assert.deepEqual([...Object.keys(ROUTES), ...Object.keys(PLAIN)].toSorted(), routes.toSorted());
-    const injected = await routesOf(test, (app) => app.get('/dashboard/:environment/unnamed', () => ''));
+    const injected = await dashboardRoutes(test, (app) => app.get('/dashboard/:environment/unnamed', () => ''));
     assert.deepEqual(unnamed(injected), ['GET /dashboard/:environment/unnamed']);
   });
 
@@ -242,7 +219,7 @@ describe('every route of the dashboard', () => {
         production: 'admin',
       });
       const own = await formTokenOf(test, demoted);
-      await changeRoles(loginDepsOf(test), operator.id, viewer, 0);
+      await changeRoles(loginDepsOf(test), operator.id, viewer);
       test.clock.advance(1000);
       for (const environment of ENVIRONMENTS)
         assert.equal(await request(test, route, environment, demoted, own), 303, 'role removed');

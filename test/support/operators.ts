@@ -1,7 +1,6 @@
 import type { Operator, Roles } from '../../src/domain/operator.ts';
 import type { AppDeps } from '../../src/http/app.ts';
 import { type LoginDeps, joinService } from '../../src/operations/access/operator-login.ts';
-import { createLogins } from '../../src/operations/access/operator-sessions.ts';
 import { inviteOperator } from '../../src/operations/access/operators.ts';
 import { createRandomBytes } from '../../src/runtime.ts';
 import type { TestService } from './service.ts';
@@ -18,8 +17,7 @@ export interface Person {
 
 /** Dependencies of the operations on operators and logins. */
 export function loginDepsOf({ service }: TestService, needsSecondFactor = false): LoginDeps & AppDeps {
-  const deps = service.deps as AppDeps;
-  return { ...deps, randomBytes: createRandomBytes(), logins: createLogins(deps), needsSecondFactor };
+  return { ...(service.deps as AppDeps), randomBytes: createRandomBytes(), needsSecondFactor };
 }
 
 export async function invitePerson(test: TestService, email: string, roles: Partial<Roles>) {

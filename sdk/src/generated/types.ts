@@ -1929,10 +1929,6 @@ export interface ListAuditParams {
   sessionId?: string | undefined;
   /** Only changes, or only exports. */
   kind?: 'change' | 'read' | undefined;
-  /** Only actions at or after this time: ISO 8601. */
-  from?: Timestamp | undefined;
-  /** Only actions before this time: ISO 8601. */
-  until?: Timestamp | undefined;
   /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
   /** Page size, 1 to 100; larger values count as 100. Default 20. */

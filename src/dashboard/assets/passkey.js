@@ -6,13 +6,12 @@ const { startAuthentication, startRegistration } = Reflect.get(window, 'SimpleWe
 
 /** @param {HTMLFormElement} form */
 async function ask(form) {
-  const purpose = form.dataset['passkey'] ?? '';
-  const body = new URLSearchParams({ purpose });
+  const body = new URLSearchParams();
   for (const [name, value] of new FormData(form)) if (typeof value === 'string') body.append(name, value);
   const answer = await fetch('/dashboard/challenge', { method: 'POST', body });
   if (!answer.ok) throw new Error('This page is no longer valid. Open it again.');
   const optionsJSON = await answer.json();
-  const start = purpose === 'join' || purpose === 'add' ? startRegistration : startAuthentication;
+  const start = body.has('secret') ? startRegistration : startAuthentication;
   const field = form.querySelector('[name=credential]');
   if (field instanceof HTMLInputElement) field.value = JSON.stringify(await start({ optionsJSON }));
   form.submit();

@@ -3,6 +3,7 @@ import { pathToFileURL } from 'node:url';
 import type { FastifyRequest } from 'fastify';
 import { loadScript } from '../../html/assets.ts';
 import { type Html, html } from '../../html/html.ts';
+import { field } from '../components/action-form.ts';
 import { allowsPasskeys } from './session-cookie.ts';
 
 const LIBRARY = createRequire(import.meta.url).resolve('@simplewebauthn/browser');
@@ -15,13 +16,7 @@ export const passkeyScripts: Html = html`<script src="${BUNDLE.path}" integrity=
   <script type="module" src="${SCRIPT.path}" integrity="${SCRIPT.integrity}"></script>`;
 
 /** Form that asks the browser for a passkey; at a network address, where browsers reject passkeys, a link to the same page at `localhost`. */
-export function passkeyForm(
-  request: FastifyRequest,
-  action: string,
-  purpose: string,
-  kept: Html,
-  button: string,
-): Html {
+export function passkeyForm(request: FastifyRequest, action: string, kept: Html, button: string): Html {
   const { host, url, method } = request;
   if (!allowsPasskeys(request)) {
     const local = `http://localhost:${host.split(':').at(-1)}${method === 'GET' ? url : '/dashboard/login'}`;
@@ -31,30 +26,23 @@ export function passkeyForm(
       ${isLocal && html`<a href="${local}">Open this page at localhost</a> to use a passkey.`}
     </p>`;
   }
-  return html`<form method="post" action="${action}" data-passkey="${purpose}" class="stack">
+  return html`<form method="post" action="${action}" data-passkey class="stack">
     ${kept}<input type="hidden" name="credential" />
-    <button>${button}</button>
+    <button class="button">${button}</button>
     <p role="alert" class="fault" hidden></p>
     <noscript><p class="small">Passkeys need JavaScript.</p></noscript>
   </form>`;
 }
 
-/** A labelled field of a form. */
-export function field(
+/** An input with its label; `name` is also its id. */
+export function inputField(
   label: string,
   name: string,
   type: string,
   autocomplete: string,
-  isRequired = true,
-  value?: number,
+  { isRequired = true, value }: { isRequired?: boolean; value?: string | undefined } = {},
 ): Html {
-  return html`<label class="field"
-    >${label}
-    <input
-      name="${name}"
-      type="${type}"
-      value="${value}"
-      autocomplete="${autocomplete}"
-      ${isRequired && html`required`}
-  /></label>`;
+  const required = isRequired && html`required`;
+  const own = html`name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" ${required}`;
+  return field(name, label, html`<input id="${name}" ${own} />`);
 }

@@ -1,40 +1,30 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../domain/gateway-error.ts';
+import { newSecret } from '../../domain/operator.ts';
 import { type Principal, machinePrincipal, principalOfKey } from '../../domain/principal.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { formOf } from '../../html/html-page.ts';
-import type { Login, Logins } from '../../operations/access/operator-sessions.ts';
+import { type Login, findLogin } from '../../operations/access/operator-sessions.ts';
 import type { DashboardDeps, DashboardSettings, Visitor } from '../visit.ts';
 import { isFormToken } from './form-token.ts';
 import { tokenOf } from './session-cookie.ts';
 
-const SECRET_BYTES = 32;
-
 /** Finds the people in front of the browsers. */
-export interface Visitors {
-  /** The visitor in an environment; undefined if the person must log in first. Throws GatewayError `forbidden` without a role there. */
-  find(request: FastifyRequest, reply: FastifyReply, environment: Environment): Promise<Visitor | undefined>;
-  /** The login of a request; undefined in the open service, and for a person who must log in. */
-  login(request: FastifyRequest): Promise<Login | undefined>;
-  /** Environments in which the person of a request has a role; undefined if the person must log in first. */
-  environments(request: FastifyRequest): Promise<readonly Environment[] | undefined>;
+export type Visitors = ReturnType<typeof createVisitors>;
+
+export function createVisitors(deps: DashboardDeps, settings: DashboardSettings) {
+  const machineSecret = newSecret(deps.randomBytes);
   /** True if the service has neither keys nor operators and only this machine reaches it: nobody needs to log in. */
-  isOpen(): Promise<boolean>;
-  /** True if API keys log in. */
-  acceptsKeys(): Promise<boolean>;
-}
+  const isOpen = async () => !settings.isExposed && (await deps.gate.isOpen());
+  /** API keys log in until the first operator has joined. */
+  const acceptsKeys = async () => !(await deps.gate.hasOperators());
 
-export function createVisitors(deps: DashboardDeps, settings: DashboardSettings, logins: Logins): Visitors {
-  const { gate, randomBytes } = deps;
-  const machineSecret = Buffer.from(randomBytes(SECRET_BYTES)).toString('base64url');
-  const isOpen = async () => !settings.isExposed && (await gate.isOpen());
-  const acceptsKeys = async () => settings.keys || !(await gate.hasOperators());
-
+  /** The login of a request; undefined in the open service, and for a person who must log in. */
   async function login(request: FastifyRequest): Promise<Login | undefined> {
     const token = tokenOf(settings, request);
     // The script that keeps a page current sends requests, too, but they are no activity of a person.
     const isActive = request.headers['sec-fetch-dest'] !== 'empty';
-    const found = token === undefined ? undefined : await logins.find(token, isActive);
+    const found = token === undefined ? undefined : await findLogin(deps, token, isActive);
     return found?.operator || (found && (await acceptsKeys())) ? found : undefined;
   }
 
@@ -42,7 +32,8 @@ export function createVisitors(deps: DashboardDeps, settings: DashboardSettings,
     login,
     isOpen,
     acceptsKeys,
-    async find(request, reply, environment) {
+    /** The visitor in an environment; undefined if the person must log in first. Throws GatewayError `forbidden` without a role there. */
+    async find(request: FastifyRequest, reply: FastifyReply, environment: Environment): Promise<Visitor | undefined> {
       const found = await login(request);
       if (found) {
         const { id } = found.session;
@@ -54,7 +45,8 @@ export function createVisitors(deps: DashboardDeps, settings: DashboardSettings,
       const principal = machinePrincipal(environment);
       return { principal, formSecret: machineSecret, environments: ENVIRONMENTS, loginId: undefined };
     },
-    async environments(request) {
+    /** Environments in which the person of a request has a role; undefined if the person must log in first. */
+    async environments(request: FastifyRequest): Promise<readonly Environment[] | undefined> {
       const found = await login(request);
       return found ? rolesIn(found) : (await isOpen()) ? ENVIRONMENTS : undefined;
     },

@@ -1,13 +1,12 @@
-import { centsFromAmount, amountFromCents } from '../../domain/money.ts';
-import { invalidField } from '../../domain/gateway-error.ts';
-import { type Operator, REFUND_LIMIT, type Roles } from '../../domain/operator.ts';
+import type { Operator, Roles } from '../../domain/operator.ts';
 import { ROLES } from '../../domain/permission.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { type Html, html } from '../../html/html.ts';
 import { changeRoles, disableOperator, inviteOperator, listOperators } from '../../operations/access/operators.ts';
+import { field } from '../components/action-form.ts';
 import { table } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
-import { field } from '../login/passkey-form.ts';
+import { inputField } from '../login/passkey-form.ts';
 import type { LoginParts } from '../login/login-pages.ts';
 import { siteOf } from '../login/session-cookie.ts';
 import type { PageRoutes, Visit } from '../visit.ts';
@@ -15,12 +14,12 @@ import type { PageRoutes, Visit } from '../visit.ts';
 const NAMES: Record<Environment, string> = { sandbox: 'Test', production: 'Live' };
 
 /** Operators, their roles and invitations. The list asks for the factor, so that nobody loses a filled form. */
-export function operatorsPage(routes: PageRoutes, { settings, access }: LoginParts): void {
+export function operatorsPage(routes: PageRoutes, { settings }: LoginParts): void {
   routes.get('/operators', async (visit) => {
     return { title: 'Operators', main: renderOperators(visit, await listOperators(visit.deps)) };
   });
   routes.post('/operators', 'inviteOperator', async ({ deps, form, request }) => {
-    const asked = { email: form.get('email') ?? '', roles: rolesOf(form), refundLimit: limitOf(form) };
+    const asked = { email: form.get('email') ?? '', roles: rolesOf(form) };
     const { operator, secret } = await inviteOperator(deps, asked);
     const main = html`<p>
         Send this link to ${operator.email}. It is shown only now, and is valid once, for 60 minutes.
@@ -29,13 +28,11 @@ export function operatorsPage(routes: PageRoutes, { settings, access }: LoginPar
     return { title: 'Invitation', main };
   });
   routes.post('/operators/:id/roles', 'changeRoles', async ({ deps, form, param, path }) => {
-    await changeRoles(deps, param('id'), rolesOf(form), limitOf(form));
-    access.logins.forget();
+    await changeRoles(deps, param('id'), rolesOf(form));
     return { goTo: path('operators') };
   });
   routes.post('/operators/:id/disable', 'disableOperator', async ({ deps, param, path }) => {
     await disableOperator(deps, param('id'));
-    access.logins.forget();
     return { goTo: path('operators') };
   });
 }
@@ -52,8 +49,8 @@ function renderOperators(visit: Visit, operators: readonly Operator[]): Html {
   return html`${table('Operators, newest first', columns, operators)}
     <h2>Invite a person</h2>
     <form method="post" action="${visit.path('operators')}" class="stack">
-      ${visit.formToken} ${field('Email address', 'email', 'email', 'off')} ${roleFields()}
-      <button>Create the link</button>
+      ${visit.formToken} ${inputField('Email address', 'email', 'email', 'off')} ${roleFields()}
+      <button class="button">Create the link</button>
     </form>`;
 }
 
@@ -67,37 +64,27 @@ function renderChange(visit: Visit, operator: Operator): Html {
   return html`<details>
     <summary>Change</summary>
     <form method="post" action="${action('roles')}" class="stack">
-      ${visit.formToken} ${roleFields(operator)}<button>Save, and end the sessions</button>
+      ${visit.formToken} ${roleFields(operator)}<button class="small-button">Save, and end the sessions</button>
     </form>
     <form method="post" action="${action('disable')}" class="stack">
-      ${visit.formToken}<button>Disable ${operator.email}</button>
+      ${visit.formToken}<button class="small-button">Disable ${operator.email}</button>
     </form>
   </details>`;
 }
 
-function roleFields({ roles, refundLimit = REFUND_LIMIT }: Partial<Operator> = {}): Html {
+function roleFields({ id = 'new', roles }: Partial<Operator> = {}): Html {
   const option = (role: string, environment: Environment) =>
     html`<option ${role === (roles?.[environment] ?? 'none') && html`selected`}>${role}</option>`;
-  const choice = (environment: Environment) =>
-    html`<label class="field"
-      >Role in ${NAMES[environment]}
-      <select name="${environment}">
-        ${['none', ...ROLES].map((role) => option(role, environment))}
-      </select></label
-    >`;
-  const limit = amountFromCents(refundLimit);
-  return html`${ENVIRONMENTS.map(choice)}
-  ${field('Refunds by support, a day in US dollars', 'limit', 'text', 'off', true, limit)}`;
+  return html`${ENVIRONMENTS.map((environment) => {
+    const options = ['none', ...ROLES].map((role) => option(role, environment));
+    const choice = html`<select id="${environment}-${id}" name="${environment}">
+      ${options}
+    </select>`;
+    return field(`${environment}-${id}`, `Role in ${NAMES[environment]}`, choice);
+  })}`;
 }
 
 function rolesOf(form: URLSearchParams): Roles {
   const role = (environment: Environment) => ROLES.find((each) => each === form.get(environment)) ?? null;
   return { sandbox: role('sandbox'), production: role('production') };
-}
-
-function limitOf(form: URLSearchParams): number {
-  const text = form.get('limit')?.trim() ?? '';
-  const cents = /^\d{1,9}(\.\d+)?$/.test(text) ? centsFromAmount(Number(text)) : undefined;
-  if (cents !== undefined) return cents;
-  throw invalidField('limit', 'invalid_value', 'must be an amount in US dollars', 'Enter an amount such as 200.');
 }

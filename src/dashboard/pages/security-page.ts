@@ -1,45 +1,30 @@
 import { GatewayError } from '../../domain/gateway-error.ts';
 import { type Html, html } from '../../html/html.ts';
-import { assertFresh } from '../../operations/access/caller.ts';
-import { addFactor } from '../../operations/access/operator-login.ts';
-import { endOwnSessions, ownAccess, removePasskey } from '../../operations/access/operators.ts';
+import { isFresh } from '../../operations/access/caller.ts';
+import { endOwnSessions, inviteSelf, ownAccess, removePasskey } from '../../operations/access/operators.ts';
 import type { OperatorSession, Passkey } from '../../store/tables/operators-table.ts';
 import { table } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
-import { newFactorOf, newFactorForms, recoveryCodes } from '../login/join-pages.ts';
+import { newFactorForms } from '../login/join-pages.ts';
 import type { LoginParts } from '../login/login-pages.ts';
 import { passkeyScripts } from '../login/passkey-form.ts';
-import { siteOf } from '../login/session-cookie.ts';
 import type { PageRoutes, Visit } from '../visit.ts';
 
-/** The own factors and sessions of an operator. Pages that change a factor ask for the factor first. */
+/** The own factors and sessions of an operator. */
 export function securityPage(routes: PageRoutes, parts: LoginParts): void {
-  const { settings, access } = parts;
-  const done = (visit: Visit) => {
-    access.logins.forget();
-    return { goTo: visit.path('security') };
-  };
+  const done = (visit: Visit) => ({ goTo: visit.path('security') });
   routes.get('/security', async (visit) => {
     const { kind, name } = visit.visitor.principal;
     if (kind !== 'operator') return { title: 'My security', main: html`<p>${name} has no factors of its own.</p>` };
     return { title: 'My security', main: renderSecurity(visit, await ownOf(visit)) };
   });
-  routes.get('/security/factors', async (visit) => {
-    assertFresh(visit.deps);
+  routes.post('/security/factors', 'addFactor', async (visit) => {
     const { operator } = await ownOf(visit);
-    const main = newFactorForms(parts, visit, operator, { purpose: 'add', action: visit.here, kept: visit.formToken });
+    const sent = { secret: await inviteSelf(visit.deps, operator.id), next: visit.path('security') };
+    const main = newFactorForms(parts, visit.request, operator, sent);
     return { title: 'Add a factor', main, head: passkeyScripts };
   });
-  routes.post('/security/factors', 'addFactor', async (visit) => {
-    assertFresh(visit.deps);
-    const { operator } = await ownOf(visit);
-    const site = siteOf(settings, visit.request);
-    const codes = await addFactor(access, operator, newFactorOf(visit.form), site, visit.visitor.loginId!);
-    if (codes.length === 0) return done(visit);
-    return { title: 'Recovery codes', main: recoveryCodes(codes, visit.path('security')) };
-  });
   routes.post('/security/passkeys/:id/remove', 'removePasskey', async (visit) => {
-    assertFresh(visit.deps);
     await removePasskey(visit.deps, (await ownOf(visit)).operator.id, visit.param('id'));
     return done(visit);
   });
@@ -67,10 +52,12 @@ function renderSecurity(visit: Visit, { operator, passkeys, sessions }: Awaited<
     html`<form method="post" action="${visit.path(`security/${path}`)}">
       ${visit.formToken}<button class="small-button">${name}</button>
     </form>`;
+  const mayChange = isFresh(visit.deps);
+  const confirm = `/dashboard/login?${new URLSearchParams({ next: visit.path('security') }).toString()}`;
   const passkeyColumns = [
     { name: 'Passkey added', cell: ({ created }: Passkey) => when(created) },
     { name: 'Last used', cell: ({ lastUsedAt }: Passkey) => when(lastUsedAt) },
-    { name: 'Remove', cell: ({ id }: Passkey) => button(`passkeys/${id}/remove`, 'Remove') },
+    { name: 'Remove', cell: ({ id }: Passkey) => mayChange && button(`passkeys/${id}/remove`, 'Remove') },
   ];
   const endOf = ({ id }: OperatorSession) =>
     id === visit.visitor.loginId ? 'this session' : button(`sessions/${id}/end`, 'End');
@@ -83,6 +70,10 @@ function renderSecurity(visit: Visit, { operator, passkeys, sessions }: Awaited<
   const app = operator.totpSealed === null ? 'none' : `set, ${operator.recoveryCodes.length} recovery codes are left`;
   return html`${table('Passkeys', passkeyColumns, passkeys)}
     <p>Password: ${operator.passwordHash === null ? 'none' : 'set'}. Authenticator app: ${app}.</p>
-    <p><a class="button" href="${visit.path('security/factors')}">Add a passkey or set the password</a></p>
+    ${
+      mayChange
+        ? button('factors', 'Add a passkey or set the password')
+        : html`<p><a class="button" href="${confirm}">Confirm that it is you to change these</a></p>`
+    }
     ${table('Sessions', sessionColumns, sessions)} ${button('sessions/end-others', 'End all other sessions')}`;
 }

@@ -2,6 +2,7 @@ import { type AuditDetail, subjectKindOf } from '../../domain/audit.ts';
 import type { Environment } from '../../domain/route.ts';
 import type { Change } from '../../store/store.ts';
 import type { AuditEntry } from '../../store/tables/audit-table.ts';
+import type { OperatorSession } from '../../store/tables/operators-table.ts';
 
 type AuditFacts = Pick<AuditEntry, 'environment' | 'subjectKind' | 'subjectId' | 'sessionId' | 'details'>;
 type Readers = { [Type in Change['type']]?: (change: Extract<Change, { type: Type }>) => AuditFacts };
@@ -20,6 +21,9 @@ function about<Name extends AuditDetail>(
   return { environment, subjectKind, subjectId, sessionId, details: Object.fromEntries(known) };
 }
 
+const ofLogin = ({ login: { keyId, operatorId } }: { login: OperatorSession }) =>
+  about((keyId ?? operatorId)!, { environment: 'production' }, []);
+
 /**
  * Readers of the changes that can be the purpose of an action. The first type in this order that a change set contains is its purpose;
  * changes without a reader accompany others, or are work of the service itself.
@@ -33,8 +37,8 @@ const READERS: Readers = {
       'productionRole',
     ]),
   operator_sessions_ended: ({ operatorId }) => about(operatorId, { environment: 'production' }, []),
-  operator_session_created: ({ login: { keyId, operatorId } }) =>
-    about((keyId ?? operatorId)!, { environment: 'production' }, []),
+  operator_session_created: ofLogin,
+  operator_session_ended: ofLogin,
   api_key_created: ({ key }) => about(key.id, key, ['scope']),
   api_key_revoked: ({ keyId, environment }) => about(keyId, { environment, status: 'revoked' }, ['status']),
   customer_erased: ({ customer }) => about(customer.id, customer, ['status']),

@@ -36,9 +36,14 @@ export function assertCan(deps: WithCaller & { realNow(): number }, permission: 
   if (STEP_UP.has(permission)) assertFresh(deps);
 }
 
-/** Throws {@link StepUpRefusal} if an operator has not proved a factor within {@link STEP_UP_MS}. */
-export function assertFresh({ caller, realNow }: WithCaller & { realNow(): number }): void {
-  if (caller?.kind === 'operator' && realNow() - (caller.provenAt ?? -Infinity) > STEP_UP_MS) throw new StepUpRefusal();
+/** Throws {@link StepUpRefusal} unless {@link isFresh}. */
+export function assertFresh(deps: WithCaller & { realNow(): number }): void {
+  if (!isFresh(deps)) throw new StepUpRefusal();
+}
+
+/** False if an operator has not proved a factor within {@link STEP_UP_MS}. */
+export function isFresh({ caller, realNow }: WithCaller & { realNow(): number }): boolean {
+  return caller?.kind !== 'operator' || realNow() - (caller.provenAt ?? -Infinity) <= STEP_UP_MS;
 }
 
 /** A `forbidden` error because of the role, the scope or the environment of the caller, which the audit records. */

@@ -1,14 +1,13 @@
 import { environmentOfKey, hashOfKey } from '../../domain/api-key.ts';
-import { principalOfKey } from '../../domain/principal.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
 import type { RandomBytes } from '../../domain/id.ts';
-import { type Operator, hashOfSecret } from '../../domain/operator.ts';
+import { type Operator, hashOfSecret, newSecret } from '../../domain/operator.ts';
 import type { Change } from '../../store/store.ts';
 import type { OperatorSession } from '../../store/tables/operators-table.ts';
 import type { Deps } from '../deps.ts';
 import { audited, recordRefusal } from './audit.ts';
 import type { Gate } from './key-gate.ts';
-import { type Logins, newLogin } from './operator-sessions.ts';
+import type { Login } from './operator-sessions.ts';
 import { changeOperator, operatorOfInvite } from './operators.ts';
 import { type Site, verifyNewPasskey, verifyPasskey } from './passkeys.ts';
 import { hashPassword, isPassword } from './passwords.ts';
@@ -17,12 +16,11 @@ import { newSecondFactor, withUsedCode } from './second-factor.ts';
 export type LoginDeps = Pick<Deps, 'store' | 'realNow' | 'newId' | 'webhooks' | 'merchantName' | 'log'> & {
   randomBytes: RandomBytes;
   gate: Gate;
-  logins: Logins;
   /** True if passwords need a second factor, because other machines reach the dashboard. */
   needsSecondFactor: boolean;
 };
 
-/** Origin of a login; `before` is the session whose factor is repeated. */
+/** Origin of a login; `before` is the session of the browser, which the login replaces. */
 export interface From {
   site: Site;
   address: string;
@@ -34,8 +32,11 @@ export type Proof = { answer: string } | { password: string; code: string };
 /** `totp`: the sealed secret of the page, whose first code is `code`; the code can be empty on this machine. */
 export type NewFactor = { answer: string } | { password: string; code: string; totp: string };
 
+const operatorActor = ({ id, email }: Operator) => ({ kind: 'operator', id, name: email }) as const;
+const keyActor = ({ id, name }: { id: string; name: string }) => ({ kind: 'key', id, name }) as const;
+
 /** Logs the owner of an API key in, and returns the token of the session. Throws GatewayError `forbidden`. */
-export async function loginByKey(deps: LoginDeps, text: string, { address }: From): Promise<string> {
+export async function loginByKey(deps: LoginDeps, text: string, from: From): Promise<string> {
   const isKey = environmentOfKey(text) !== undefined;
   const key = isKey ? await deps.store.apiKeyByHash(hashOfKey(text)) : undefined;
   if (!key || key.revokedAt !== null || key.scope === 'agent') {
@@ -43,21 +44,21 @@ export async function loginByKey(deps: LoginDeps, text: string, { address }: Fro
       suggestion: 'Use an active key of scope read, write or admin; "tillway keys list" shows them.',
     });
   }
-  const { token, changes } = newLogin(deps, { operatorId: null, keyId: key.id, address });
-  await audited(deps, 'logIn', principalOfKey(key)).store.commit(changes);
+  const { token, changes } = newLogin(deps, { operatorId: null, keyId: key.id }, from);
+  await audited(deps, 'logIn', keyActor(key)).store.commit(changes);
   return token;
 }
 
-/** Logs an operator in, or repeats the factor of `from.before`; returns the new token. Throws GatewayError `forbidden`, or `rate_limited` for a name. */
-export async function loginByFactor(
-  deps: LoginDeps,
-  purpose: string,
-  email: string,
-  proof: Proof,
-  from: From,
-): Promise<string> {
+export async function logOut(deps: LoginDeps, { session, operator, key }: Login): Promise<void> {
+  const actor = operator ? operatorActor(operator) : keyActor(key!);
+  const ended: Change = { type: 'operator_session_ended', login: session, at: deps.realNow() };
+  await audited(deps, 'logOut', actor).store.commit([ended]);
+}
+
+/** Logs an operator in, and returns the token of the session. Throws GatewayError `forbidden`, or `rate_limited` for a name. */
+export async function loginByFactor(deps: LoginDeps, email: string, proof: Proof, from: From): Promise<string> {
   if (!('answer' in proof)) return loginByPassword(deps, email.trim().toLowerCase(), proof, from);
-  const { id, operatorId, counter } = await verifyPasskey(deps, from.site, purpose, proof.answer);
+  const { id, operatorId, counter } = await verifyPasskey(deps, from.site, proof.answer);
   const check = async (operator: Operator) => {
     if (!(await deps.store.passkey(id))) throw wrong();
     return operator;
@@ -90,22 +91,23 @@ async function loginByPassword(deps: LoginDeps, email: string, proof: { password
 }
 
 /** Records a failed login of a known operator. The response does not wait, because its time would reveal that the name exists. */
-function recordFailure(deps: LoginDeps, { id, email: name }: Operator): void {
+function recordFailure(deps: LoginDeps, operator: Operator): void {
   const caller = {
-    kind: 'operator',
-    id,
-    name,
+    ...operatorActor(operator),
     environment: 'production',
     role: null,
     key: null,
     provenAt: null,
   } as const;
   recordRefusal({ ...deps, caller }, { action: 'logIn', kind: 'change' }).catch((error: Error) => {
-    deps.log.warn({ operator: id, reason: error.message }, 'a failed login was not recorded');
+    deps.log.warn({ operator: operator.id, reason: error.message }, 'a failed login was not recorded');
   });
 }
 
-/** Uses an invitation with a first factor, and logs the operator in. `codes` are the recovery codes of a password. */
+/**
+ * Uses an invitation with a new factor, and logs the operator in. A new password ends the other sessions. `codes` are the recovery codes of
+ * a password.
+ */
 export async function joinService(
   deps: LoginDeps,
   secret: string,
@@ -113,79 +115,75 @@ export async function joinService(
   from: From,
 ): Promise<{ token: string; codes: string[] }> {
   const invited = await operatorOfInvite(deps, secret);
-  const { protect, changes, codes } = await newFactorOf(deps, 'join', invited, factor, from.site);
+  const { set, changes, codes } = await newFactorOf(deps, invited, factor, from.site);
   changes.push({ type: 'invite_used', id: hashOfSecret(secret), at: deps.realNow() });
   const join = async (operator: Operator) => {
     await operatorOfInvite(deps, secret);
-    return protect({ ...operator, joinedAt: operator.joinedAt ?? deps.realNow() });
+    return { ...operator, ...set, joinedAt: operator.joinedAt ?? deps.realNow() };
   };
-  const token = await enter(deps, 'joinService', invited.id, join, changes, from);
+  const action = invited.joinedAt === null ? 'joinService' : 'addFactor';
+  const token = await enter(deps, action, invited.id, join, changes, from);
   // From now on, the API requires keys.
   deps.gate.forget();
   return { token, codes };
 }
 
-/** Adds a passkey, or sets the password and ends the sessions except `loginId`. Returns the new recovery codes. */
-export async function addFactor(
+async function newFactorOf(
   deps: LoginDeps,
   operator: Operator,
   factor: NewFactor,
   site: Site,
-  loginId: string,
-): Promise<string[]> {
-  const { protect, changes, codes } = await newFactorOf(deps, 'add', operator, factor, site);
-  const ended = { operatorId: operator.id, at: deps.realNow(), except: loginId };
-  if ('password' in factor) changes.push({ type: 'operator_sessions_ended', ...ended });
-  const { store } = audited(deps, 'addFactor', actorOf(operator));
-  await changeOperator({ store, caller: undefined }, operator.id, protect, () => changes);
-  return codes;
-}
-
-async function newFactorOf(deps: LoginDeps, purpose: string, operator: Operator, factor: NewFactor, site: Site) {
-  const changes: Change[] = [];
-  let set: Partial<Operator> = {};
-  let codes: string[] = [];
+): Promise<{ set: Partial<Operator>; changes: Change[]; codes: string[] }> {
+  const { id: operatorId } = operator;
   if ('answer' in factor) {
-    const passkey = await verifyNewPasskey(deps, site, `${purpose} ${operator.id}`, operator.id, factor.answer);
-    changes.push({ type: 'passkey_added', passkey });
-  } else {
-    set = { passwordHash: await hashPassword(factor.password, deps.randomBytes) };
-    if (deps.needsSecondFactor || factor.code !== '') {
-      const second = newSecondFactor(deps, operator, factor.totp, factor.code);
-      if (!second) throw wrong();
-      set = { ...set, ...second.factor };
-      ({ codes } = second);
-    }
+    const passkey = await verifyNewPasskey(deps, site, operatorId, factor.answer);
+    return { set: {}, changes: [{ type: 'passkey_added', passkey }], codes: [] };
   }
-  return { protect: (current: Operator) => ({ ...current, ...set }), changes, codes };
+  const passwordHash = await hashPassword(factor.password, deps.randomBytes);
+  const changes: Change[] = [{ type: 'operator_sessions_ended', operatorId, at: deps.realNow() }];
+  if (!deps.needsSecondFactor && factor.code === '') return { set: { passwordHash }, changes, codes: [] };
+  const second = newSecondFactor(deps, operator, factor.totp, factor.code);
+  if (!second) throw wrong();
+  return { set: { passwordHash, ...second.factor }, changes, codes: second.codes };
 }
 
-/** Saves the operator of a proven factor together with the new session. Every login has a new token. */
+/** Saves the operator of a proven factor together with the new session. */
 async function enter(
   deps: LoginDeps,
   action: string,
   operatorId: string,
   check: (operator: Operator) => Operator | Promise<Operator>,
   along: Change[],
-  { address, before }: From,
+  from: From,
 ): Promise<string> {
-  if (before && before.operatorId !== operatorId) throw wrong();
   const { realNow, log } = deps;
   const known = await deps.store.operator(operatorId);
   if (!known) throw wrong();
-  const { store } = audited(deps, before ? 'confirmFactor' : action, actorOf(known));
-  const { token, changes } = newLogin(deps, { operatorId, keyId: null, address }, before);
+  const { store } = audited(deps, action, operatorActor(known));
+  const { token, changes } = newLogin(deps, { operatorId, keyId: null }, from);
   const decide = async (operator: Operator) => {
-    const isEnded = before !== undefined && (await store.operatorSession(before.id))?.endedAt !== null;
-    if (operator.disabledAt !== null || isEnded) throw wrong();
+    if (operator.disabledAt !== null) throw wrong();
     return { ...(await check(operator)), lastLoginAt: realNow() };
   };
   await changeOperator({ store, caller: undefined }, operatorId, decide, () => [...along, ...changes]);
-  log.info({ operator: operatorId }, before ? 'operator confirmed a factor' : 'operator logged in');
+  log.info({ operator: operatorId }, 'operator logged in');
   return token;
 }
 
-const actorOf = ({ id, email }: Operator) => ({ kind: 'operator', id, name: email }) as const;
+/** A new token, and the changes that store its session and end the one before. */
+function newLogin(
+  { realNow, randomBytes }: LoginDeps,
+  owner: Pick<OperatorSession, 'operatorId' | 'keyId'>,
+  { address, before }: From,
+): { token: string; changes: Change[] } {
+  const token = newSecret(randomBytes);
+  const at = realNow();
+  const times = { created: at, lastActiveAt: at, provenAt: at, endedAt: null };
+  const login = { ...owner, ...times, address, id: hashOfSecret(token) };
+  const changes: Change[] = [{ type: 'operator_session_created', login }];
+  if (before) changes.push({ type: 'operator_session_ended', login: before, at });
+  return { token, changes };
+}
 
 function wrong(): GatewayError {
   return new GatewayError('forbidden', 'The login was not accepted.', {

@@ -19,7 +19,7 @@ import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import { found } from '../not-found.ts';
 import { retryOnConflict } from '../retry-on-conflict.ts';
-import { assertCan } from './caller.ts';
+import { assertCan, assertFresh } from './caller.ts';
 
 /** Dependencies of the operations on operators. */
 type OperatorDeps = Pick<Deps, 'store' | 'realNow' | 'newId' | 'caller'> & { randomBytes: RandomBytes };
@@ -33,16 +33,10 @@ function assertAdmin(deps: OperatorDeps): void {
   const { caller } = deps;
   assertCan(deps, 'operator.change');
   if (!caller || (caller.kind !== 'machine' && caller.environment === 'production')) return;
-  const isOpen = caller.kind === 'machine';
-  throw new GatewayError(
-    'forbidden',
-    isOpen ? 'A command invites the first operator.' : 'Operators are managed in Live.',
-    {
-      suggestion: isOpen
-        ? 'Run on this machine: tillway operators invite you@example.com --production admin'
-        : 'Open /dashboard/production/operators as an admin of Live: roles concern both environments.',
-    },
-  );
+  throw new GatewayError('forbidden', 'Admins manage operators in Live; a command invites the first one.', {
+    suggestion:
+      'Open /dashboard/production/operators, or run: tillway operators invite you@example.com --production admin',
+  });
 }
 
 /** The newest operators. */
@@ -54,7 +48,6 @@ export async function listOperators(deps: OperatorDeps): Promise<Operator[]> {
 export interface InviteRequest {
   email: string;
   roles: Roles;
-  refundLimit?: number | undefined;
   /** True for a person who has joined and lost all factors: removes them, ends all sessions, keeps the roles, and lifts a disabling. */
   recover?: boolean | undefined;
 }
@@ -65,42 +58,48 @@ export async function inviteOperator(
   request: InviteRequest,
 ): Promise<{ operator: Operator; secret: string }> {
   assertAdmin(deps);
-  const { roles, refundLimit = REFUND_LIMIT, recover = false } = request;
+  const { roles, recover = false } = request;
   const email = emailOf(request.email);
   const first = await deps.store.operatorByEmail(email);
   if (recover && !first) throw new GatewayError('not_found', `No operator has the address ${email}.`);
-  const blank = { ...NO_FACTORS, joinedAt: null, lastLoginAt: null, disabledAt: null, roles: NO_ROLES, refundLimit };
-  const before = first ?? { ...blank, id: deps.newId('opr'), version: 0, email, created: deps.realNow() };
-  const secret = newSecret(deps.randomBytes);
-  const invite = { id: hashOfSecret(secret), operatorId: before.id, expiresAt: deps.realNow() + INVITE_MS };
+  const blank = { ...NO_FACTORS, joinedAt: null, lastLoginAt: null, disabledAt: null, roles: NO_ROLES };
+  const own = { email, refundLimit: REFUND_LIMIT, created: deps.realNow() };
+  const before = first ?? { ...blank, ...own, id: deps.newId('opr'), version: 0 };
+  const { secret, invited } = newInvite(deps, before.id);
   const recovery: Change[] = [{ type: 'passkeys_removed', operatorId: before.id }, allSessionsEnded(deps, before.id)];
   const decide = (current: Operator) => {
     if (recover) return { ...current, ...NO_FACTORS, disabledAt: null };
     assertSomeRole(roles);
-    if (current.joinedAt === null) return { ...current, roles, refundLimit };
+    if (current.joinedAt === null) return { ...current, roles };
     throw new GatewayError('invalid_state', `${email} has joined already.`, {
       suggestion: 'Change the roles on the page, or renew the access: tillway operators invite <address> --recover.',
     });
   };
-  const along = (): Change[] => [{ type: 'operator_invited', invite }, ...(recover ? recovery : [])];
+  const along = (): Change[] => [invited, ...(recover ? recovery : [])];
   return { operator: await changeOperator(deps, before.id, decide, along, before), secret };
 }
 
-/** Changes the roles and the refund limit of an operator, and ends the operator's sessions. */
-export async function changeRoles(
-  deps: OperatorDeps,
-  id: string,
-  roles: Roles,
-  refundLimit: number,
-): Promise<Operator> {
+/** Invites an operator to add a factor of the own; returns the secret. Throws {@link StepUpRefusal}. */
+export async function inviteSelf(deps: OperatorDeps, id: string): Promise<string> {
+  assertFresh(deps);
+  const { secret, invited } = newInvite(deps, id);
+  await deps.store.commit([invited]);
+  return secret;
+}
+
+/** A new secret, and the change that stores its hash. */
+function newInvite({ realNow, randomBytes }: OperatorDeps, operatorId: string): { secret: string; invited: Change } {
+  const secret = newSecret(randomBytes);
+  const invite = { id: hashOfSecret(secret), operatorId, expiresAt: realNow() + INVITE_MS };
+  return { secret, invited: { type: 'operator_invited', invite } };
+}
+
+/** Changes the roles of an operator, and ends the operator's sessions. */
+export async function changeRoles(deps: OperatorDeps, id: string, roles: Roles): Promise<Operator> {
   assertAdmin(deps);
   assertSomeRole(roles);
-  return changeOperator(
-    deps,
-    id,
-    (before) => ({ ...before, roles, refundLimit }),
-    () => [allSessionsEnded(deps, id)],
-  );
+  const change = (before: Operator) => ({ ...before, roles });
+  return changeOperator(deps, id, change, () => [allSessionsEnded(deps, id)]);
 }
 
 /** Disables an operator, whose invitation no longer works either, and ends the sessions. A recovery lifts it. */
@@ -185,14 +184,11 @@ export async function endOwnSessions(
 
 /** Removes one of the operator's passkeys. Throws GatewayError `invalid_state` if no factor would be left. */
 export async function removePasskey(deps: OperatorDeps, operatorId: string, id: string): Promise<void> {
+  assertFresh(deps);
   const check = async (before: Operator) => {
     const passkeys = await deps.store.passkeysOfOperator(operatorId);
-    found(
-      passkeys.find((each) => each.id === id),
-      'passkey',
-      id,
-      '',
-    );
+    const named = passkeys.find((each) => each.id === id);
+    found(named, 'passkey', id, '');
     if (passkeys.length > 1 || before.passwordHash !== null) return before;
     throw new GatewayError('invalid_state', 'This is your last passkey, and you have no password.', {
       suggestion: 'Add another passkey or a password first.',

@@ -15,31 +15,32 @@ type PasskeyDeps = Pick<Deps, 'store' | 'realNow' | 'merchantName'> & { randomBy
 
 /** EdDSA, ES256 and RS256: every authenticator has one of them. */
 const ALGORITHMS = [-8, -7, -257];
+/** Purpose of a challenge for a login; the id of an operator is the purpose of one for a new passkey. */
+const LOGIN = 'login';
 
 /** Loaded at the first use of a passkey, because the library takes long to load. */
 const library = () => import('@simplewebauthn/server');
 
-/** Options of the browser for a new passkey of an operator. The challenge is valid once, for this purpose. */
-export async function newPasskeyOptions(deps: PasskeyDeps, { rpId }: Site, purpose: string, { id, email }: Operator) {
+/** Options of the browser for a new passkey of an operator. The challenge is valid once, for this operator. */
+export async function newPasskeyOptions(deps: PasskeyDeps, { rpId }: Site, { id, email }: Operator) {
   const { generateRegistrationOptions } = await library();
   return generateRegistrationOptions({
     rpName: deps.merchantName,
     rpID: rpId,
     userName: email,
     userID: new TextEncoder().encode(id),
-    challenge: await newChallenge(deps, purpose),
+    challenge: await newChallenge(deps, id),
     excludeCredentials: await deps.store.passkeysOfOperator(id),
     supportedAlgorithmIDs: ALGORITHMS,
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
   });
 }
 
-/** Options of the browser for an existing passkey: of the operator, or of anybody at the login. */
-export async function passkeyOptions(deps: PasskeyDeps, { rpId }: Site, purpose: string, operator?: Operator) {
+/** Options of the browser for the login with any passkey of this site. */
+export async function passkeyOptions(deps: PasskeyDeps, { rpId }: Site) {
   const { generateAuthenticationOptions } = await library();
-  const allowCredentials = operator ? await deps.store.passkeysOfOperator(operator.id) : [];
-  const challenge = await newChallenge(deps, purpose);
-  return generateAuthenticationOptions({ rpID: rpId, challenge, allowCredentials, userVerification: 'required' });
+  const challenge = await newChallenge(deps, LOGIN);
+  return generateAuthenticationOptions({ rpID: rpId, challenge, userVerification: 'required' });
 }
 
 async function newChallenge({ store, realNow, randomBytes }: PasskeyDeps, purpose: string) {
@@ -53,7 +54,6 @@ async function newChallenge({ store, realNow, randomBytes }: PasskeyDeps, purpos
 export async function verifyNewPasskey(
   deps: PasskeyDeps,
   site: Site,
-  purpose: string,
   operatorId: string,
   answer: string,
 ): Promise<Passkey> {
@@ -62,7 +62,7 @@ export async function verifyNewPasskey(
   const found = await verifyRegistrationResponse({
     response,
     supportedAlgorithmIDs: ALGORITHMS,
-    ...expected(deps, site, purpose),
+    ...expected(deps, site, operatorId),
   }).catch(() => undefined);
   if (!found?.verified) throw refused();
   const { id, publicKey, counter } = found.registrationInfo.credential;
@@ -71,13 +71,13 @@ export async function verifyNewPasskey(
 }
 
 /** The stored passkey that the browser's answer proves, with its new counter. Throws GatewayError `forbidden`. */
-export async function verifyPasskey(deps: PasskeyDeps, site: Site, purpose: string, answer: string): Promise<Passkey> {
+export async function verifyPasskey(deps: PasskeyDeps, site: Site, answer: string): Promise<Passkey> {
   const { verifyAuthenticationResponse } = await library();
   const response = parse(answer) as AuthenticationResponseJSON;
   const passkey = await deps.store.passkey(response.id);
   if (!passkey) throw refused();
   const credential = { ...passkey, publicKey: Uint8Array.from(Buffer.from(passkey.publicKey, 'base64url')) };
-  const found = await verifyAuthenticationResponse({ response, credential, ...expected(deps, site, purpose) }).catch(
+  const found = await verifyAuthenticationResponse({ response, credential, ...expected(deps, site, LOGIN) }).catch(
     () => undefined,
   );
   if (!found?.verified) throw refused();

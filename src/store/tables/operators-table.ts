@@ -126,9 +126,8 @@ export const operatorWrites = {
   ],
   operator_session_used: ({ id, at }: { id: string; at: Instant }) =>
     statement('UPDATE operator_sessions SET last_active_at = ?2 WHERE id = ?1 AND last_active_at < ?2', [id, at]),
-  /** Guard: the session has not ended. */
-  operator_session_ended: ({ id, at }: { id: string; at: Instant }) =>
-    statement('UPDATE operator_sessions SET ended_at = ?2 WHERE id = ?1 AND ended_at IS NULL', [id, at], 'overtaken'),
+  operator_session_ended: ({ login, at }: { login: OperatorSession; at: Instant }) =>
+    statement('UPDATE operator_sessions SET ended_at = ?2 WHERE id = ?1 AND ended_at IS NULL', [login.id, at]),
   /** Ends the sessions of an operator: all, all except one, or only one. */
   operator_sessions_ended: (ended: { operatorId: string; at: Instant; except?: string; only?: string }) =>
     statement(END_SESSIONS, [ended.operatorId, ended.at, ended.except ?? '', ended.only ?? '']),
