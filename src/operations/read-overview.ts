@@ -3,7 +3,8 @@ import { startOfDay } from '../domain/reporting-time.ts';
 import type { Environment } from '../domain/route.ts';
 import { outcomesOf, usualRange } from '../operations/sales-figures.ts';
 import type { Deps } from './deps.ts';
-import { type SalesReport, readSales } from './sales-report.ts';
+import { assertCan } from './access/caller.ts';
+import { type SalesQuery, type SalesReport, readSales } from './sales-report.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 /** Days before the period from which the usual range is made. */
@@ -28,10 +29,10 @@ export async function readOverview(deps: Deps, environment: Environment, days: n
   const noon = startOfDay(until, deps.reportingZone) + DAY_MS / 2;
   const from = step === 'hour' ? until - 2 * DAY_MS : noon - (2 * count * (step === 'week' ? 7 : 1) - 1) * DAY_MS;
   const [report, usual] = await Promise.all([
-    readSales(deps, { environment, from, until, step }),
-    readSales(deps, { environment, from: start - USUAL_DAYS * DAY_MS, until: start, step: 'day' }),
+    readShownSales(deps, { environment, from, until, step }),
+    readShownSales(deps, { environment, from: start - USUAL_DAYS * DAY_MS, until: start, step: 'day' }),
   ]);
-  const [salesAt, usualAt] = [groupByStep(report, showsMoney), groupByStep(usual, showsMoney)];
+  const [salesAt, usualAt] = [groupByStep(report), groupByStep(usual)];
   const before = report.steps.slice(-2 * count, -count);
   const steps = report.steps.slice(-count).map((time, index) => {
     return { time, sales: salesAt(time), before: salesAt(before[index]!) };
@@ -40,8 +41,17 @@ export async function readOverview(deps: Deps, environment: Environment, days: n
   return { step, steps, usual: usualRange(usualDays), countedUntil: report.countedUntil, showsMoney } as const;
 }
 
-function groupByStep({ sums }: SalesReport, showsMoney: boolean) {
-  const shown = showsMoney ? sums : sums.map((sum) => ({ ...sum, amount: 0, buyerFee: 0, gatewayFee: 0, cost: 0 }));
-  const groups = Map.groupBy(shown, ({ time }) => time);
+/** Sums for everybody with `payments.read`; without `money.read`, the amounts are 0. Throws GatewayError `forbidden`. */
+export async function readShownSales(deps: Deps, query: SalesQuery): Promise<SalesReport> {
+  assertCan(deps, 'payments.read');
+  // The service itself may read all sums.
+  const report = await readSales({ ...deps, caller: undefined }, query);
+  if (!deps.caller || can(deps.caller, 'money.read')) return report;
+  const none = { amount: 0, buyerFee: 0, gatewayFee: 0, cost: 0 };
+  return { ...report, sums: report.sums.map((sum) => ({ ...sum, ...none })) };
+}
+
+function groupByStep({ sums }: SalesReport) {
+  const groups = Map.groupBy(sums, ({ time }) => time);
   return (time: number) => groups.get(time) ?? [];
 }
