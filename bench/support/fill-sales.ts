@@ -14,6 +14,8 @@ const YEAR_MS = 365 * 24 * 3_600_000;
 const BATCH = 5000;
 const CUSTOMERS_PER_SALE = 0.2;
 const ROUTES = ['sandbox_card', 'sandbox_wallet', 'sandbox_local', 'stripe_card', 'usdc_base'];
+/** Few amounts, so that a search for one finds a full page of payments. */
+const AMOUNTS = 200;
 /** Time from the start of a payment to its result. */
 const PAID_AFTER_MS = 20_000;
 
@@ -70,7 +72,7 @@ function saleAt(
   }
   const { id: customerId, email } = customer;
   const ids = { sessionId: newId('chk'), invoiceId: newId('inv'), customerId };
-  const amount = 500 + ((index * 37) % 20_000);
+  const amount = 500 + ((index * 37) % AMOUNTS);
   const isPaid = index % 10 !== 3;
   const started = aPayment({
     ...ids,

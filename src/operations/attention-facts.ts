@@ -1,7 +1,7 @@
 import type { Environment } from '../domain/route.ts';
 import { outcomesOf } from '../operations/sales-figures.ts';
 import type { Deps } from './deps.ts';
-import { readSales } from './sales-report.ts';
+import { readShownSales } from './read-overview.ts';
 
 const HOUR_MS = 60 * 60_000;
 const WEEK_MS = 7 * 24 * HOUR_MS;
@@ -13,7 +13,7 @@ export async function readAttentionFacts(deps: Deps, environment: Environment, a
   const { store, router, readiness, providers } = deps;
   const now = deps.now();
   const outcomesBefore = async (until: number) => {
-    const sales = await readSales(deps, { environment, from: until - HOUR_MS, until, step: 'quarter_hour' });
+    const sales = await readShownSales(deps, { environment, from: until - HOUR_MS, until, step: 'quarter_hour' });
     return sales.sums;
   };
   const [unsolved, days, endpoints, keys, sessions, lastHour, usualHours] = await Promise.all([

@@ -3,7 +3,7 @@ import type { Instant } from '../domain/records.ts';
 import { nextDay, startOfDay } from '../domain/reporting-time.ts';
 import type { Environment } from '../domain/route.ts';
 import { QUARTER_HOUR_MS } from '../store/tables/sales-rows.ts';
-import type { SalesSum } from '../store/tables/sales-table.ts';
+import type { SalesRange, SalesSum } from '../store/tables/sales-table.ts';
 import { assertCan } from './access/caller.ts';
 import { addUp, quarterHourOf } from './count-sales.ts';
 import type { Deps } from './deps.ts';
@@ -11,11 +11,12 @@ import type { Deps } from './deps.ts';
 const HOUR_MS = 4 * QUARTER_HOUR_MS;
 const DAY_MS = 24 * HOUR_MS;
 const hourOf = (at: Instant, timeZone: string) => at - ((at - startOfDay(at, timeZone)) % HOUR_MS);
-/** Lengths of steps, and of the longest ranges, which bound the cost of a report. Days have the length of the calendar day. */
+/** Lengths of steps, and of the longest ranges, which bound the cost of a report. Days and weeks have the lengths of the calendar. */
 const STEPS = {
   quarter_hour: { startOf: quarterHourOf, stepMs: QUARTER_HOUR_MS, longestDays: 8 },
   hour: { startOf: hourOf, stepMs: HOUR_MS, longestDays: 8 },
-  day: { startOf: startOfDay, stepMs: QUARTER_HOUR_MS, longestDays: 1100 },
+  day: { startOf: startOfDay, stepMs: DAY_MS, longestDays: 1100 },
+  week: { startOf: startOfDay, stepMs: 7 * DAY_MS, longestDays: 1100 },
 };
 /** Newest rows of each source that a report adds to the stored sums. */
 const NEWEST_ROWS = 2000;
@@ -32,7 +33,7 @@ export interface SalesQuery {
   step: SalesStep;
 }
 
-/** Sums of sales in steps of equal length, or in days of the reporting time zone. */
+/** Sums of sales in steps of equal length, or in days or weeks of the reporting time zone; the first week starts with the first day. */
 export interface SalesReport {
   timeZone: string;
   /** Starts of the steps, oldest first. `from` and `until` of the query are extended to whole steps. */
@@ -61,13 +62,16 @@ export async function readSales(deps: ReportDeps, query: SalesQuery): Promise<Sa
   const newest = isStored
     ? { rows: [], until: quarterHours.until }
     : await store.salesRows(query, quarterHours.until, Math.max(quarterHours.until, now), NEWEST_ROWS);
-  const builtUntil = days.detail === timeZone ? Math.max(from, days.until) : from;
-  const built = step === 'day' ? starts.findLastIndex((start) => start <= builtUntil) : 0;
-  const end = (step === 'day' && starts[built + UNBUILT_DAYS]) || until;
-  const { cursors, sums } = await store.salesSums(environment, [
-    { table: 'sales_days', from, until: starts[built]!, stepMs: 1 },
-    { table: 'sales_quarter_hours', from: starts[built]!, until: end, stepMs: STEPS[step].stepMs },
-  ]);
+  const isByDay = step === 'day' || step === 'week';
+  const built = isByDay && days.detail === timeZone ? Math.min(until, Math.max(from, days.until)) : from;
+  const { stepMs } = STEPS[step];
+  const ranges: SalesRange[] = [{ table: 'sales_days', from, until: built, stepMs }];
+  let end = built;
+  for (let start = end; end < until && ranges.length <= UNBUILT_DAYS; start = end) {
+    end = isByDay ? nextDay(start, timeZone) : until;
+    ranges.push({ table: 'sales_quarter_hours', from: start, until: end, stepMs: isByDay ? until : stepMs });
+  }
+  const { cursors, sums } = await store.salesSums(environment, ranges);
   // The days were deleted meanwhile, because the time zone was changed.
   if (cursors.days.detail !== days.detail) return readSales(deps, query);
 
@@ -75,7 +79,9 @@ export async function readSales(deps: ReportDeps, query: SalesQuery): Promise<Sa
   // The worker has counted some of these rows meanwhile.
   const rest = newest.rows.filter(({ time, place }) => place >= counted && time >= from && time < end);
   const steps = starts.slice(0, -1);
-  const total = addUp([...sums, ...rest], (time) => steps.findLast((start) => start <= time)!);
+  const known = new Set(steps);
+  const stepOf = (time: Instant) => (known.has(time) ? time : steps.findLast((start) => start <= time)!);
+  const total = addUp([...sums, ...rest], stepOf);
   const countedUntil = Math.min(end, Math.max(newest.until, counted));
   const isComplete = countedUntil >= Math.min(until, now);
   return { timeZone, steps, until, sums: total.toSorted(inOrder), countedUntil: isComplete ? null : countedUntil };
@@ -90,7 +96,8 @@ function startsOf({ from, until, step }: SalesQuery, timeZone: string): Instant[
   }
   const starts = [startOf(from, timeZone)];
   for (let last = starts[0]!; last < until; starts.push(last)) {
-    last = step === 'day' ? nextDay(last, timeZone) : last + stepMs;
+    // A day can have 23 or 25 hours.
+    last = stepMs < DAY_MS ? last + stepMs : startOf(last + stepMs + DAY_MS / 2, timeZone);
   }
   return starts;
 }

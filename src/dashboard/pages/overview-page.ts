@@ -1,4 +1,4 @@
-import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
+import { invalidField } from '../../domain/gateway-error.ts';
 import type { SalesSum } from '../../store/tables/sales-table.ts';
 import { netOf, outcomesOf, shareOfPaid, totalOf } from '../../operations/sales-figures.ts';
 import { type Html, type HtmlValue, html } from '../../html/html.ts';
@@ -8,7 +8,7 @@ import { readOverview } from '../../operations/read-overview.ts';
 import { countText, moneyText, percentText } from '../components/figures.ts';
 import { status } from '../components/parts.ts';
 import { timeText, zonedTime } from '../components/time.ts';
-import { type PlotView, numbersCsv, renderPlot } from '../plots/plot-frame.ts';
+import { type PlotView, renderPlot } from '../plots/plot-frame.ts';
 import { reasonsPlot, routesPlot, stagesPlot } from '../plots/row-plots.ts';
 import { paidPlot, successPlot } from '../plots/time-plots.ts';
 import type { PageRoutes, Visit } from '../visit.ts';
@@ -22,16 +22,8 @@ export function overviewPage(routes: PageRoutes): void {
     const reading = readAttentionFacts(deps, environment, deps.allowsUnauthenticated);
     const [facts, period] = await Promise.all([reading, readPeriod(visit)]);
     const main = html`${renderAttention(visit, needsAttention(facts))} ${renderSetup(facts)}
-    ${facts.hasSession && renderPeriod(visit, period)}`;
+    ${facts.hasSession && renderPeriod(period)}`;
     return { title: 'Overview', isLive: true, main };
-  });
-  routes.get('/overview/:plot', async (visit) => {
-    const { plots, view, days } = await readPeriod(visit);
-    const plot = plots.find(({ id }) => visit.param('plot') === `${id}.csv`);
-    if (!plot) throw new GatewayError('not_found', 'There is no such plot.');
-    const file = `tillway-${visit.environment}-${plot.id}-${days}-days.csv`;
-    visit.reply.type('text/csv; charset=utf-8').header('content-disposition', `attachment; filename="${file}"`);
-    return visit.reply.send(await numbersCsv(plot, view));
   });
 }
 
@@ -91,7 +83,7 @@ function renderList(title: string, mood: string, rows: readonly HtmlValue[]): Ht
 
 type Period = Awaited<ReturnType<typeof readPeriod>>;
 
-function renderPeriod(visit: Visit, period: Period): Html {
+function renderPeriod(period: Period): Html {
   const { days, range, view, steps, countedUntil, plots } = period;
   const place = `Last ${range}, ${view.zone}`;
   const query = (value: string, all = view.countsAll) => `?days=${value}${all ? '&failures=all' : ''}`;
@@ -107,8 +99,7 @@ function renderPeriod(visit: Visit, period: Period): Html {
     <div class="plots">
       ${plots.map((plot) => {
         const link = plot.id === 'success' && html`<a href="${query(days, !view.countsAll)}">${failures}</a>`;
-        const csv = visit.path(`overview/${plot.id}.csv`) + query(days);
-        return renderPlot(plot, view, csv, html`${place}. ${link}`);
+        return renderPlot(plot, view, html`${place}. ${link}`);
       })}
     </div>`;
 }

@@ -11,6 +11,7 @@ import { withAudit } from '../../operations/access/audit.ts';
 import { type OwnFilter, exportPayments, listPayments } from '../../operations/list-payments.ts';
 import type { Page, PageResult } from '../../store/list-page.ts';
 import type { SoldPayment } from '../../store/tables/payment-lists.ts';
+import { words } from '../components/figures.ts';
 import { type Column, idWithCopy, status, table } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
 import { MODES, otherEnvironment } from '../shell.ts';
@@ -31,7 +32,7 @@ const ONLY = [
   ['unsettled', 'paid and not settled'],
   ['wrongAmount', 'with a wrong amount'],
 ] as const;
-const words = (code: string) => code.replaceAll('_', ' ');
+
 const choicesOf = (values: readonly string[]) => values.map((value) => [value, words(value)] as const);
 
 const FIELDS: Record<string, Field> = {

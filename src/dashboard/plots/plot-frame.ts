@@ -1,11 +1,8 @@
-import { timestamp } from '../../contract/resource-fields.ts';
-import { amountFromCents } from '../../domain/money.ts';
 import type { ShareInterval } from '../../domain/statistics.ts';
-import { type Html, type HtmlValue, html } from '../../html/html.ts';
+import { Html, type HtmlValue, html } from '../../html/html.ts';
 import { countText, moneyText, percentText } from '../components/figures.ts';
 import { table } from '../components/parts.ts';
 import { timeText } from '../components/time.ts';
-import { WIDTH, svg } from './svg.ts';
 
 /** Settings of all plots of a page. */
 export interface PlotView {
@@ -19,26 +16,20 @@ export interface PlotView {
   nameOf(route: string): string;
 }
 
-/** A bar on an axis from 0 to 1, or an estimate with its interval. */
-export interface Bar {
-  part: number;
-  interval?: ShareInterval;
-  /** Fill of the bar, if it differs from the style sheet. */
-  fill?: string;
-}
-
 /** A number of a plot. Times are instants, amounts are cents, shares are from 0 to 1. */
 interface Cell {
   kind: 'text' | 'time' | 'count' | 'money' | 'share';
   name: string;
   value: string | number | null;
-  bar?: Bar | undefined;
+  /** Length of its bar on an axis from 0 to 1, if it has one; with an interval, it is a mark on the axis. */
+  part: number | undefined;
+  interval: ShareInterval | undefined;
 }
 export type Cells = readonly Cell[];
 
 /** A plot: a drawing, and the same numbers. */
 export interface Plot {
-  /** Name of the plot in addresses, and prefix of the ids of its elements. */
+  /** Prefix of the ids of its elements. */
   id: string;
   /** Question that the plot answers: its title. */
   question: string;
@@ -50,19 +41,28 @@ export interface Plot {
   numbers: readonly Cells[];
 }
 
-export function cell(kind: Cell['kind'], name: string, value: Cell['value'], bar?: Bar): Cell {
-  return { kind, name, value, bar };
+/** Width of every plot in units of its view box. */
+export const WIDTH = 480;
+
+export function cell(
+  kind: Cell['kind'],
+  name: string,
+  value: Cell['value'],
+  part?: number,
+  interval?: ShareInterval,
+): Cell {
+  return { kind, name, value, part, interval };
 }
 
-/** The plot in a panel. `csv` is the address of its numbers as CSV, `note` the text between title and drawing. */
-export function renderPlot(plot: Plot, view: PlotView, csv: string, note: Html): Html {
-  const { id, question, text, height, drawing } = plot;
-  const [numbers, box] = [numbersOf(plot, view), { class: 'drawing', viewBox: `0 0 ${WIDTH} ${height}`, role: 'img' }];
-  const columns = (numbers[0] ?? []).map(({ name, kind }, index) => ({
+/** The plot in a panel; `note` is the text between title and drawing. */
+export function renderPlot({ id, question, text, height, drawing, numbers }: Plot, view: PlotView, note: Html): Html {
+  const shown = (cells: Cells) => cells.filter(({ kind }) => view.showsMoney || kind !== 'money');
+  const columns = shown(numbers[0] ?? []).map(({ name, kind }, index) => ({
     name,
     isNumber: kind !== 'text' && kind !== 'time',
     cell: (row: Cells) => textOf(row[index]!, view),
   }));
+  const box = { class: 'drawing', viewBox: `0 0 ${WIDTH} ${height}`, role: 'img' };
   const names = [svg('title', { id: `${id}-title` }, question), svg('desc', { id: `${id}-text` }, text)];
   return html`<section class="panel plot" id="${id}">
     <h2>${question}</h2>
@@ -70,17 +70,12 @@ export function renderPlot(plot: Plot, view: PlotView, csv: string, note: Html):
     ${svg('svg', { ...box, 'aria-labelledby': `${id}-title ${id}-text` }, names, drawing)}
     <details id="${id}-numbers">
       <summary>Numbers</summary>
-      <p class="small">${text} <a href="${csv}">Download as CSV</a></p>
+      <p class="small">${text}</p>
       <div class="numbers" tabindex="0" role="region" aria-label="${question}">
-        ${table(question, columns, numbers)}
+        ${table(question, columns, numbers.map(shown))}
       </div>
     </details>
   </section>`;
-}
-
-/** The numbers without sums of money for roles that see counts only. */
-function numbersOf({ numbers }: Plot, { showsMoney }: PlotView): Cells[] {
-  return numbers.map((cells) => cells.filter(({ kind }) => showsMoney || kind !== 'money'));
 }
 
 export function textOf({ kind, value }: Cell, { zone, step }: PlotView): string {
@@ -89,21 +84,14 @@ export function textOf({ kind, value }: Cell, { zone, step }: PlotView): string 
   return kind === 'time' ? timeText(value, zone, step) : writers[kind](value);
 }
 
-/** The numbers as CSV (RFC 4180). Times are in UTC and in the reporting zone, amounts are dollars. */
-export async function numbersCsv(plot: Plot, view: PlotView): Promise<string> {
-  const { stringify } = await import('csv-stringify/sync');
-  const numbers = numbersOf(plot, view);
-  const isTime = ({ kind }: Cell) => kind === 'time';
-  const head = (numbers[0] ?? []).flatMap((one) => [one.name, ...(isTime(one) ? [`${one.name} (${view.zone})`] : [])]);
-  const rows = numbers.map((cells) =>
-    cells.flatMap((one) => [csvText(one), ...(isTime(one) ? [textOf(one, view)] : [])]),
-  );
-  // Cells that spreadsheets would take for formulas get an apostrophe: https://owasp.org/www-community/attacks/CSV_Injection
-  return stringify([head, ...rows], { record_delimiter: 'windows', escape_formulas: true });
+/** An SVG element. Names are constants of this program; values are escaped, and coordinates have one decimal. */
+export function svg(name: string, attributes: Record<string, string | number>, ...children: HtmlValue[]): Html {
+  const written = Object.entries(attributes).map(([key, value]) => {
+    return html` ${new Html(key)}="${typeof value === 'number' ? Math.round(value * 10) / 10 : value}"`;
+  });
+  return html`<${new Html(name)}${written}>${children}</${new Html(name)}>`;
 }
 
-function csvText({ kind, value }: Cell): string {
-  if (typeof value !== 'number') return value ?? '';
-  if (kind === 'money') return amountFromCents(value).toFixed(2);
-  return kind === 'time' ? timestamp(value) : String(value);
+export function label(x: number, y: number, text: HtmlValue, anchor = 'start', kind = ''): Html {
+  return svg('text', { x, y, 'text-anchor': anchor, class: kind }, text);
 }

@@ -2,9 +2,8 @@ import { salesByReason, salesByRoute, shareOfPaid, totalOf } from '../../operati
 import type { SalesSum } from '../../store/tables/sales-table.ts';
 import { wilsonInterval } from '../../domain/statistics.ts';
 import type { HtmlValue } from '../../html/html.ts';
-import { countText } from '../components/figures.ts';
-import { type Bar, type Cells, type Plot, type PlotView, cell, textOf } from './plot-frame.ts';
-import { WIDTH, label, svg } from './svg.ts';
+import { countText, words } from '../components/figures.ts';
+import { type Cells, type Plot, type PlotView, WIDTH, cell, label, svg, textOf } from './plot-frame.ts';
 
 const [ROW, GAP, BAR] = [72, 18, { y: 46, height: 12 }];
 /** Characters of a name that leave room for the text at the end of its line. The numbers have the whole name. */
@@ -15,24 +14,24 @@ const [MOST_ROUTES, MOST_REASONS] = [8, 6];
 function drawRows(numbers: readonly Cells[], aside: readonly HtmlValue[], view: PlotView) {
   if (numbers.length === 0) return { height: 64, drawing: label(WIDTH / 2, 38, 'None in this period.', 'middle') };
   const drawing = numbers.map((cells, row) => {
-    const drawn = cells.filter(({ bar }) => bar !== undefined);
+    const drawn = cells.filter(({ part }) => part !== undefined);
     const width = (WIDTH + GAP) / drawn.length - GAP;
     const bars = drawn.map((one, column) => {
       const [x, text] = [column * (width + GAP), `${textOf(one, view)} ${one.name.toLowerCase()}`];
-      return [label(x, 40, text, undefined, 'value'), drawBar(one.bar!, x, width)];
+      return [label(x, 40, text, 'start', 'value'), drawBar(one, x, width)];
     });
     const name = textOf(cells[0]!, view);
     const short = name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH - 1).toWellFormed()}…` : name;
-    const head = [label(0, 18, short, undefined, 'name'), label(WIDTH, 18, aside[row] ?? '', 'end')];
+    const head = [label(0, 18, short, 'start', 'name'), label(WIDTH, 18, aside[row] ?? '', 'end')];
     return svg('g', { transform: `translate(0 ${row * ROW})` }, head, bars);
   });
   return { height: numbers.length * ROW, drawing };
 }
 
-function drawBar({ part, interval, fill }: Bar, x: number, width: number): HtmlValue {
+function drawBar({ part = 0, interval }: Cells[number], x: number, width: number): HtmlValue {
   const end = Math.max(0, Math.min(1, part)) * width;
   const track = svg('rect', { class: 'track', x, width, ...BAR });
-  if (!interval) return [track, svg('rect', { class: 'bar', x, width: end, ...BAR, fill })];
+  if (!interval) return [track, svg('rect', { class: 'bar', x, width: end, ...BAR })];
   const band = { x: x + interval.low * width, width: (interval.high - interval.low) * width, ...BAR };
   return [track, svg('rect', { class: 'band', ...band }), svg('circle', { class: 'mark', cx: x + end, cy: 52, r: 5 })];
 }
@@ -40,17 +39,17 @@ function drawBar({ part, interval, fill }: Bar, x: number, width: number): HtmlV
 /** A row per route: attempts, success with its interval, and share of all attempts. */
 export function routesPlot(sales: readonly SalesSum[], view: PlotView): Plot {
   const routes = salesByRoute(sales, view.countsAll);
-  const started = routes.map((route) => route.started);
-  const [most, all] = [Math.max(1, ...started), Math.max(1, totalOf(sales, 'started').count)];
+  const most = Math.max(1, ...routes.map(({ started }) => started));
+  const all = Math.max(1, totalOf(sales, 'started').count);
   const numbers = routes.map(({ route, started, outcomes, lost }) => {
     const { paid, failed } = outcomes;
     const success = shareOfPaid(outcomes);
     return [
       cell('text', 'Route', view.nameOf(route)),
       cell('text', 'Id', route),
-      cell('count', 'Attempts', started, { part: started / most }),
-      cell('share', 'Success', success, { part: success ?? 0, interval: wilsonInterval(paid, paid + failed) }),
-      cell('share', 'Share', started / all, { part: started / all }),
+      cell('count', 'Attempts', started, started / most),
+      cell('share', 'Success', success, success ?? 0, wilsonInterval(paid, paid + failed)),
+      cell('share', 'Share', started / all, started / all),
       cell('count', 'Paid', paid),
       cell('count', 'Failed', failed),
       cell('money', 'Lost', lost),
@@ -66,42 +65,35 @@ export function routesPlot(sales: readonly SalesSum[], view: PlotView): Plot {
   };
 }
 
-/** Parties that cause failures, and the marks of their patterns, so that bars differ without their colours. */
-const FAULTS = {
-  buyer: ['the buyer', 'M2 4h4M4 2v4'],
-  issuer: ['the bank', 'M0 8 8 0'],
-  route: ['the provider', 'M0 4h8M4 0v8'],
-  gateway: ['this service', 'M0 0 8 8M0 8 8 0'],
-  unknown: ['several or unknown', 'M0 4h8'],
-} as const;
-const TILE = { width: 8, height: 8, patternUnits: 'userSpaceOnUse' };
-const PATTERNS = Object.entries(FAULTS).map(([id, [, d]]) =>
-  svg('pattern', { id: `fault-${id}`, class: `fault ${id}`, ...TILE }, svg('path', { d })),
-);
+/** Parties that cause failures. */
+const FAULTS: Record<string, string> = {
+  buyer: 'the buyer',
+  issuer: 'the bank',
+  route: 'the provider',
+  gateway: 'this service',
+};
 
 /** Bars by reason: the six most frequent ones and the rest. */
 export function reasonsPlot(sales: readonly SalesSum[], view: PlotView): Plot {
   const reasons = salesByReason(sales);
   const rest = reasons.slice(MOST_REASONS);
-  const others = { source: 'unknown', code: `${rest.length} other reasons`, count: 0, amount: 0 };
+  const others = { source: '', code: `${rest.length} other reasons`, count: 0, amount: 0 };
   for (const { count } of rest) others.count += count;
   const most = Math.max(others.count, ...reasons.map(({ count }) => count));
-  const faultOf = (source: string) => (Object.hasOwn(FAULTS, source) ? (source as keyof typeof FAULTS) : 'unknown');
-  const cellsOf = ({ source, code, count, amount }: typeof others) => [
-    cell('text', 'Reason', code.replaceAll('_', ' ')),
-    cell('text', 'Caused by', FAULTS[faultOf(source)][0]),
-    cell('count', 'Failed', count, { part: count / most, fill: `url(#fault-${faultOf(source)})` }),
-    cell('money', 'Amount', amount),
+  const faultOf = ({ source }: typeof others) => FAULTS[source] ?? 'several or unknown';
+  const cellsOf = (reason: typeof others) => [
+    cell('text', 'Reason', words(reason.code)),
+    cell('text', 'Caused by', faultOf(reason)),
+    cell('count', 'Failed', reason.count, reason.count / most),
+    cell('money', 'Amount', reason.amount),
   ];
   const shown = [...reasons.slice(0, MOST_REASONS), ...(rest.length > 0 ? [others] : [])];
-  const aside = shown.map(({ source }) => `by ${FAULTS[faultOf(source)][0]}`);
-  const { height, drawing } = drawRows(shown.map(cellsOf), aside, view);
+  const aside = shown.map((reason) => `by ${faultOf(reason)}`);
   return {
     id: 'reasons',
     question: 'Why do payments fail?',
     text: 'Failed attempts by reason, and who caused the failure: the buyer, the bank of the buyer, the provider or this service.',
-    height,
-    drawing: [svg('defs', {}, PATTERNS), drawing],
+    ...drawRows(shown.map(cellsOf), aside, view),
     numbers: reasons.map(cellsOf),
   };
 }
@@ -117,19 +109,16 @@ export function stagesPlot(sales: readonly SalesSum[], view: PlotView): Plot {
   const most = Math.max(1, ...stages.map(([, { count }]) => count));
   const numbers = stages.map(([stage, { count, amount }, loss]) => [
     cell('text', 'Stage', stage),
-    cell('count', 'In all', count, { part: count / most }),
+    cell('count', 'In all', count, count / most),
     cell('text', 'Of these', loss),
     cell('money', 'Amount', amount),
   ]);
+  const aside = stages.map(([, , loss]) => loss);
   return {
     id: 'stages',
     question: 'Where do buyers leave?',
     text: 'Checkouts created, attempts started and payments paid, with the loss after each. A checkout can have several attempts.',
-    ...drawRows(
-      numbers,
-      stages.map(([, , loss]) => loss),
-      view,
-    ),
+    ...drawRows(numbers, aside, view),
     numbers,
   };
 }

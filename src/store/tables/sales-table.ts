@@ -25,8 +25,8 @@ export type SalesSum = ItemOf<typeof SUMS>;
 const CURSORS = defineTable('sales_cursors', { name: text, until: integer, detail: text });
 export type SalesCursor = ItemOf<typeof CURSORS>;
 
-/** A range of stored sums. Sums with the same `stepMs` since `from` are added up. */
-interface SalesRange {
+/** A range of stored sums. Sums in the same step of `stepMs` since `from` are added up, and have the time of the first one. */
+export interface SalesRange {
   table: 'sales_quarter_hours' | 'sales_days';
   from: Instant;
   until: Instant;
@@ -44,6 +44,7 @@ const MOVE = `INSERT INTO sales_cursors (name, until, detail) VALUES (?1, ?2, ?3
 const BUILD_DAY = `INSERT INTO sales_days (environment, time, route, kind, ${AMOUNTS.join(', ')})
   SELECT environment, CAST(?1 AS BIGINT), route, kind, ${TOTALS} FROM sales_quarter_hours
   WHERE environment IN ('${ENVIRONMENTS.join("', '")}') AND time >= ?1 AND time < ?2 GROUP BY environment, route, kind`;
+const HALF_DAY_MS = 12 * 3_600_000;
 const SELECT_CURSORS = "SELECT * FROM sales_cursors WHERE name IN ('quarter_hours', 'days')";
 const SELECT_NEXT = ENVIRONMENTS.map(
   (each) => `SELECT MIN(time) AS time FROM sales_quarter_hours WHERE environment = '${each}' AND time >= ?1`,
@@ -90,8 +91,10 @@ export function createSalesReads(select: Select, selectEach: SelectEach) {
       const [cursors, ...sums] = await selectEach([
         { sql: SELECT_CURSORS, params: [] },
         ...ranges.map(({ table, from, until, stepMs }) => ({
-          sql: `SELECT environment, time - (time - ?2) % ?4 AS time, route, kind, ${TOTALS} FROM ${table}
-            WHERE environment = ?1 AND time >= ?2 AND time < ?3 GROUP BY environment, time - (time - ?2) % ?4, route, kind`,
+          // Days can start an hour before or after a multiple of 24 hours.
+          sql: `SELECT environment, MIN(time) AS time, route, kind, ${TOTALS} FROM ${table}
+            WHERE environment = ?1 AND time >= ?2 AND time < ?3
+            GROUP BY environment, (time - ?2 + ${table === 'sales_days' ? HALF_DAY_MS : 0}) / ?4, route, kind`,
           params: [environment, from, until, stepMs],
         })),
       ]);
