@@ -24,6 +24,7 @@ const stale = await joinPerson(test, 'stale@example.com', BOTH);
 test.clock.advance(6 * 60_000);
 const cookies: Record<string, string | undefined> = {
   admin: (await joinPerson(test, 'ada@example.com', BOTH)).cookie,
+  other: (await joinPerson(test, 'other@example.com', BOTH)).cookie,
   viewer: (await joinPerson(test, 'viewer@example.com', { sandbox: 'viewer' })).cookie,
   stale: stale.cookie,
 };
@@ -78,7 +79,7 @@ const postSandbox = (path: string, fields?: Record<string, string>) => post(`/da
 
 /** Adds a password with an authenticator app, which leads to the recovery codes. */
 const addFactor: Open = async (page) => {
-  await page.goto(`${home}/dashboard/sandbox/security/factors`);
+  await postSandbox('/security/factors')(page);
   await page.click('summary');
   const secret = (await page.textContent('details code'))!;
   await page.fill('[name=password]', 'another good password');
@@ -231,35 +232,26 @@ const PAGES: Record<string, State[]> = {
     state('disable nobody', 'Not found', post(`${LIVE}/operators/nobody/disable`)),
   ],
   'GET /dashboard/:environment/roles': [state('roles', 'refund.create', sandbox('/roles'))],
-  'GET /dashboard/:environment/security': [state('my security', 'End all other sessions', sandbox('/security'))],
-  'GET /dashboard/:environment/security/factors': [
-    state('add a factor', 'Use a new passkey', sandbox('/security/factors')),
+  'GET /dashboard/:environment/security': [
+    state('my security', 'End all other sessions', sandbox('/security')),
+    state('my security, old factor', 'Confirm', sandbox('/security'), 'stale'),
   ],
   'POST /dashboard/:environment/security/factors': [
-    state(
-      'short password',
-      'Please check the form',
-      postSandbox('/security/factors', { password: 'short', code: FIELD }),
-    ),
-    state('recovery codes', 'Store these recovery codes', addFactor),
+    state('add a factor', 'Use a new passkey', postSandbox('/security/factors')),
   ],
   'POST /dashboard/:environment/security/passkeys/:id/remove': [
     state('remove nothing', 'Not found', postSandbox('/security/passkeys/none/remove')),
   ],
   'GET /dashboard/login': [
+    state('confirm', 'Confirm that it is you', on(`/dashboard/login?${evilQuery('next')}`)),
     state('login', 'Log in with a passkey', on(`/dashboard/login?${evilQuery('next')}`), 'nobody'),
     state('login at an address', 'at localhost', (page) => page.goto(`${test.url}/dashboard/login`), 'nobody'),
   ],
   'GET /dashboard/join': [state('join', 'Code of the invitation', on('/dashboard/join'), 'nobody')],
-  'GET /dashboard/confirm': [
-    state('confirm', 'Confirm with the password', on(`/dashboard/confirm?${evilQuery('next')}`)),
-  ],
   'POST /dashboard/join': [
+    state('recovery codes', 'Store these recovery codes', addFactor, 'other'),
     state('join by the link', 'You join as', join, 'nobody'),
     state('join, wrong code', 'Reference', post('/dashboard/join', { secret: FIELD }, '/dashboard/join'), 'nobody'),
-  ],
-  'POST /dashboard/confirm': [
-    state('confirm, rejected', 'Not allowed', post('/dashboard/confirm', { password: FIELD, code: FIELD })),
   ],
   'POST /dashboard/logout': [state('no token', 'Not allowed', post('/dashboard/logout', { token: FIELD }))],
   'POST /dashboard/login': [
