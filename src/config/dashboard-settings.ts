@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { isLoopbackHost } from '../webhooks/address.ts';
 import { flag, origin } from './setting-fields.ts';
 

@@ -30,6 +30,7 @@ const LOCAL_COMMANDS = new Set([
   'tillway keys create',
   'tillway keys list',
   'tillway keys revoke',
+  'tillway operators invite',
   'tillway completion',
   'tillway webhook verify',
 ]);

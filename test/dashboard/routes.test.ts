@@ -6,25 +6,40 @@ import { dashboardPages } from '../../src/dashboard/dashboard.ts';
 import { ROLES, type Role } from '../../src/domain/permission.ts';
 import { ENVIRONMENTS, type Environment } from '../../src/domain/route.ts';
 import { type AppDeps, createApp } from '../../src/http/app.ts';
+import { createCheckout } from '../../src/operations/create-checkout.ts';
 import { changeRoles } from '../../src/operations/access/operators.ts';
 import { type Person, formTokenOf, invitePerson, joinPerson, loginDepsOf, visit } from '../support/operators.ts';
+import { aPayment, anInvoice, idOf } from '../fixtures/checkout-records.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 
 type Statuses = Record<Role, number>;
 
 const all = (status: number): Statuses => ({ viewer: status, support: status, operator: status, admin: status });
+/** Statuses of a route for everybody but viewers. */
+const helpers = (status: number): Statuses => ({ ...all(status), viewer: 403 });
+/** Statuses of a route for operators and admins. */
+const operators = (status: number): Statuses => ({ ...helpers(status), support: 403 });
 /** Statuses of a route that only admins may use. */
 const admins = (status: number): Statuses => ({ ...all(403), admin: status });
+
+interface Sent {
+  params?: Record<string, string>;
+  form?: Record<string, string>;
+}
 
 interface Expected {
   /** Status for a person with that role in that environment. */
   production: Statuses;
   sandbox: Statuses;
   /** Parameters of the path, and fields of the form, for one request. */
-  sent?(test: TestService): Promise<{ params?: Record<string, string>; form?: Record<string, string> }>;
+  sent?(test: TestService, environment: Environment): Promise<Sent>;
 }
 
-const everywhere = (statuses: Statuses): Expected => ({ production: statuses, sandbox: statuses });
+const everywhere = (statuses: Statuses, sent?: Expected['sent']): Expected => ({
+  production: statuses,
+  sandbox: statuses,
+  ...(sent && { sent }),
+});
 /** Operators are managed in Live only. */
 const managed = (status: number, sent?: Expected['sent']): Expected => {
   return { production: admins(status), sandbox: all(403), ...(sent && { sent }) };
@@ -37,9 +52,61 @@ const ofNewOperator = async (test: TestService) => {
   return { params: { id: operator.id }, form: roles };
 };
 
+/** A new session that no buyer has started. */
+const ofSession = async ({ service: { deps } }: TestService, environment: Environment) => {
+  const body = { product: 'Field guide', amount: 20, customer: 'buyer@example.com', metadata: {}, environment };
+  return { params: { id: (await createCheckout(deps, body)).session.id } };
+};
+/** A new paid payment, and the fields of a form that refunds it. */
+const ofPayment = async (test: TestService, environment: Environment) => {
+  const { store, newId } = test.service.deps;
+  const { params } = await ofSession(test, environment);
+  const { session } = (await store.checkout(params.id))!;
+  const { customerId, metadata } = session;
+  const ids = { sessionId: session.id, customerId, environment, metadata };
+  const invoice = anInvoice({
+    ...ids,
+    id: newId('inv'),
+    paymentId: newId('pay'),
+    amount: session.amount,
+    status: 'paid',
+  });
+  const paid = aPayment({
+    ...ids,
+    id: invoice.paymentId,
+    invoiceId: invoice.id,
+    amount: session.amount,
+    status: 'paid',
+  });
+  await store.commit([
+    { type: 'session_changed', session: { ...session, status: 'paid', version: session.version + 1, wakeAt: null } },
+    { type: 'payment_created', payment: paid },
+    { type: 'invoice_created', invoice },
+  ]);
+  return { params: { id: paid.id }, form: { key: `walk-${paid.id}`, amount: '1.00' } };
+};
+const ofNobody = async () => ({ params: { id: idOf('dis', 1) }, form: { action: 'accept', note: 'walk' } });
+
 /** Every route of an environment with its statuses. A new page adds a line. */
 const ROUTES: Record<string, Expected> = {
   'GET /dashboard/:environment': everywhere(all(200)),
+  'GET /dashboard/:environment/audit': everywhere(all(200)),
+  'GET /dashboard/:environment/payments': everywhere(all(200)),
+  'GET /dashboard/:environment/payments.csv': everywhere({ ...all(200), support: 403 }),
+  'GET /dashboard/:environment/search': everywhere(all(200)),
+  'GET /dashboard/:environment/payments/:id': everywhere(all(200), ofSession),
+  'GET /dashboard/:environment/payments/:id/resend': everywhere(all(200), ofSession),
+  'POST /dashboard/:environment/payments/:id/resend': everywhere(helpers(404), ofSession),
+  'GET /dashboard/:environment/payments/:id/expire': everywhere(helpers(200), ofSession),
+  'POST /dashboard/:environment/payments/:id/expire': everywhere(helpers(303), ofSession),
+  'GET /dashboard/:environment/payments/:id/block': everywhere(helpers(200), ofSession),
+  'POST /dashboard/:environment/payments/:id/block': everywhere(helpers(303), ofSession),
+  'GET /dashboard/:environment/payments/:id/unblock': everywhere(helpers(200), ofSession),
+  'POST /dashboard/:environment/payments/:id/unblock': everywhere(helpers(303), ofSession),
+  'GET /dashboard/:environment/payments/:id/refund': everywhere(helpers(200), ofPayment),
+  'POST /dashboard/:environment/payments/:id/refund': everywhere(helpers(303), ofPayment),
+  'GET /dashboard/:environment/discrepancies/:id': everywhere(operators(404), ofNobody),
+  'POST /dashboard/:environment/discrepancies/:id': everywhere(operators(404), ofNobody),
   'GET /dashboard/:environment/operators': managed(200),
   'POST /dashboard/:environment/operators': managed(200, async () => ({
     form: { ...roles, email: `person${invited++}@example.com` },
@@ -88,11 +155,11 @@ async function routesOf({ service }: TestService, more: (app: FastifyInstance) =
 
 const unnamed = (routes: readonly string[]) => routes.filter((route) => !(route in ROUTES) && !(route in PLAIN));
 
-/** The whole database, without the moment of an activity and the challenges and failures, which a refused login leaves. */
+/** The whole database, without the challenges and failures, which a refused login leaves, and the entries about refusals. */
 function contentOf({ databaseUrl }: TestService): string {
   const database = new DatabaseSync(databaseUrl.slice('sqlite:'.length), { readOnly: true });
   const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").all();
-  const ignored = new Set(['operator_challenges', 'operator_login_failures']);
+  const ignored = new Set(['operator_challenges', 'operator_login_failures', 'audit_entries']);
   const content = tables
     .map(({ name }) => String(name))
     .filter((name) => !ignored.has(name))
@@ -109,7 +176,7 @@ async function request(
   token?: string,
 ): Promise<number> {
   const [method, pattern] = route.split(' ') as [string, string];
-  const { params = {}, form = {} } = (await ROUTES[route]!.sent?.(test)) ?? {};
+  const { params = {}, form = {} } = (await ROUTES[route]!.sent?.(test, environment)) ?? {};
   const path = pattern.replace(':environment', environment).replace(/:(\w+)/g, (_, name: string) => params[name]!);
   const before = contentOf(test);
   const sent = method === 'POST' ? { form: { ...form, ...(token !== undefined && { token }) } } : {};
