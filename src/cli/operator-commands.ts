@@ -1,11 +1,9 @@
 import type { Command } from 'commander';
 import { createIdSource } from '../domain/id.ts';
-import type { Operator } from '../domain/operator.ts';
 import { ROLES, type Role } from '../domain/permission.ts';
 import type { OpenedStore } from '../store/database.ts';
 import { type CommandContext, describedCommand } from './command-context.ts';
 import { onDatabase } from './local-database.ts';
-import { showTable } from './record-fields.ts';
 import { commandGroup } from './command-group.ts';
 import type { LocalCommands } from './local-commands.ts';
 import { choiceOption, option } from './options.ts';
@@ -16,12 +14,7 @@ type Choice = Role | 'none';
 
 /** The `operators` commands. They access the database directly, because no page may invite the first operator. */
 export function operatorsCommand(context: CommandContext, local: LocalCommands): Command {
-  return commandGroup(
-    'operators',
-    'Invite and list the people who use the dashboard',
-    [inviteCommand(context, local), listCommand(context, local)],
-    { otherwise: 'list' },
-  );
+  return commandGroup('operators', 'Invite the people who use the dashboard', [inviteCommand(context, local)]);
 }
 
 function inviteCommand(context: CommandContext, local: LocalCommands): Command {
@@ -48,7 +41,12 @@ function inviteCommand(context: CommandContext, local: LocalCommands): Command {
     const on = { context, command, local, action: 'inviteOperator' };
     const invited = await onDatabase(on, 'made', async (store) => {
       const { operator, secret } = await inviteOperator(depsOf(context, store), request);
-      return { ...shownOf(operator), link: `${new URL(dashboardUrl).origin}/dashboard/join#${secret}` };
+      return {
+        id: operator.id,
+        email: operator.email,
+        ...operator.roles,
+        link: `${new URL(dashboardUrl).origin}/dashboard/join#${secret}`,
+      };
     });
     const note = 'The link is shown only now, and is valid once, for 60 minutes.';
     context.tell(
@@ -59,38 +57,7 @@ function inviteCommand(context: CommandContext, local: LocalCommands): Command {
   });
 }
 
-function listCommand(context: CommandContext, local: LocalCommands): Command {
-  const command = describedCommand('list', {
-    summary: 'List operators, newest first',
-    details: DATABASE,
-    examples: ['tillway operators list', 'tillway operators list --json'],
-    remote: false,
-  });
-  return command.action(async () => {
-    const { listOperators } = await import('../operations/access/operators.ts');
-    const data = await onDatabase({ context, command, local }, 'refused', async (store) =>
-      (await listOperators(depsOf(context, store))).map(shownOf),
-    );
-    context.tell(command, { object: 'list', data, hasMore: false }, (_, paint) => showOperators(data, paint));
-  });
-}
-
 function depsOf({ terminal: { randomBytes } }: CommandContext, store: OpenedStore) {
   const realNow = () => store.now();
   return { store, realNow, newId: createIdSource(realNow, randomBytes), randomBytes, caller: undefined };
 }
-
-function shownOf({ id, email, roles, joinedAt, disabledAt, lastLoginAt }: Operator) {
-  const status = disabledAt === null ? (joinedAt === null ? 'invited' : 'active') : 'disabled';
-  const lastLogin = lastLoginAt === null ? null : new Date(lastLoginAt).toISOString();
-  return { id, email, status, ...roles, lastLoginAt: lastLogin };
-}
-
-const showOperators = showTable<ReturnType<typeof shownOf>>({
-  OPERATOR: 'id',
-  STATUS: 'status',
-  LIVE: 'production',
-  TEST: 'sandbox',
-  'LAST LOGIN': 'lastLoginAt',
-  EMAIL: 'email',
-});

@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 describe('tillway operators', () => {
-  it('invites, lists and renews on the database, and prints each link once', async () => {
+  it('invites and renews on the database, and prints each link once', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'operators-'));
     const env = {
       ...process.env,
@@ -25,13 +25,8 @@ describe('tillway operators', () => {
     try {
       const invited = await run('invite', 'Ada@example.com', '--production', 'admin');
       const [link] = /https:\/\/ops\.example\/dashboard\/join#[\w-]{43}\n/.exec(invited)!;
-      const listed = JSON.parse(await run('list', '--json')) as { data: Record<string, unknown>[] };
-      assert.partialDeepStrictEqual(listed.data, [
-        { email: 'ada@example.com', status: 'invited', production: 'admin', sandbox: 'admin' },
-      ]);
       const renewed = await run('invite', 'ada@example.com', '--recover');
       assert.ok(!renewed.includes(link.trim()), 'every link is new');
-      assert.match(await run('list'), /ada@example\.com/);
       for (const [args, complaint] of [
         [['invite', 'bob@example.com'], /need a role in one environment/],
         [['invite', 'not an address', '--production', 'viewer'], /must be an email address/],

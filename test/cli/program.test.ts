@@ -31,8 +31,6 @@ const LOCAL_COMMANDS = new Set([
   'tillway keys list',
   'tillway keys revoke',
   'tillway operators invite',
-  'tillway operators list',
-  'tillway operators disable',
   'tillway completion',
   'tillway webhook verify',
 ]);

@@ -38,7 +38,6 @@ export function loginPages(scope: FastifyInstance, parts: LoginParts): void {
     assertSafe(settings);
     const form = formOf(request);
     const key = form.get('key')?.trim();
-    if (key !== undefined && !(await visitors.acceptsKeys())) throw keysClosed();
     const from = await fromOf(parts, request);
     const token =
       key === undefined
@@ -91,12 +90,6 @@ export function ownPath(next: string | null): string {
   const url = URL.parse(next ?? '', 'http://dashboard.invalid');
   const isOwn = url?.origin === 'http://dashboard.invalid' && url.pathname.startsWith('/dashboard/');
   return isOwn ? url.pathname + url.search : '/dashboard';
-}
-
-function keysClosed(): GatewayError {
-  return new GatewayError('forbidden', 'API keys no longer log in, because an operator has joined.', {
-    suggestion: 'Log in as an operator; "tillway operators invite" makes one.',
-  });
 }
 
 async function renderLogin({ settings, visitors }: LoginParts, request: FastifyRequest, next: string): Promise<Html> {

@@ -35,13 +35,14 @@ export type NewFactor = { answer: string } | { password: string; code: string; t
 const operatorActor = ({ id, email }: Operator) => ({ kind: 'operator', id, name: email }) as const;
 const keyActor = ({ id, name }: { id: string; name: string }) => ({ kind: 'key', id, name }) as const;
 
-/** Logs the owner of an API key in, and returns the token of the session. Throws GatewayError `forbidden`. */
+/** Logs the owner of an API key in until the first operator has joined, and returns the token of the session. Throws GatewayError `forbidden`. */
 export async function loginByKey(deps: LoginDeps, text: string, from: From): Promise<string> {
-  const isKey = environmentOfKey(text) !== undefined;
-  const key = isKey ? await deps.store.apiKeyByHash(hashOfKey(text)) : undefined;
+  const mayBe = environmentOfKey(text) !== undefined && !(await deps.gate.hasOperators());
+  const key = mayBe ? await deps.store.apiKeyByHash(hashOfKey(text)) : undefined;
   if (!key || key.revokedAt !== null || key.scope === 'agent') {
     throw new GatewayError('forbidden', 'This is no API key that opens the dashboard.', {
-      suggestion: 'Use an active key of scope read, write or admin; "tillway keys list" shows them.',
+      suggestion:
+        'Use an active key of scope read, write or admin; once an operator has joined, only operators log in.',
     });
   }
   const { token, changes } = newLogin(deps, { operatorId: null, keyId: key.id }, from);
