@@ -121,9 +121,6 @@ const PAGES: Record<string, State[]> = {
     state('overview, wrong range', 'Please check the form', sandbox(`?${evilQuery('days', 'q')}`)),
     state('without a role', 'Not allowed', on(LIVE), 'viewer'),
   ],
-  'GET /dashboard/:environment/overview/:plot': [
-    state('wrong plot', 'Not found', sandbox(`/overview/${encodeURIComponent(evil('query'))}`)),
-  ],
   'GET /dashboard/:environment/payments': [
     state('list', 'Export all', sandbox('/payments?q=')),
     state('list, filtered', 'Clear the filter', sandbox('/payments?status=paid&amountFrom=10')),
