@@ -1,23 +1,13 @@
 // @run needs=browser
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import type { Page } from 'playwright-core';
 import { axeFaults } from '../support/axe.ts';
-import { openPage, startBrowser } from '../support/browser.ts';
+import { addAuthenticator, openPage, startBrowser } from '../support/browser.ts';
 import { invitePerson } from '../support/operators.ts';
 import { startTestService } from '../support/service.ts';
 
 const browser = await startBrowser();
 after(() => browser.close());
-
-/** Gives the page an authenticator with stored passkeys, which confirms its user by itself. */
-async function addAuthenticator(page: Page, transport: 'internal' | 'usb' = 'internal'): Promise<void> {
-  const devtools = await page.context().newCDPSession(page);
-  await devtools.send('WebAuthn.enable');
-  const verified = { hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true };
-  const options = { protocol: 'ctap2', transport, hasResidentKey: true, ...verified } as const;
-  await devtools.send('WebAuthn.addVirtualAuthenticator', { options });
-}
 
 describe('the first operator of an empty service, in a browser', () => {
   it('joins by the link with a passkey, logs out and in, and confirms the factor for an action', async () => {

@@ -12,25 +12,30 @@ export interface Follower {
   atImage(path: string): Promise<void>;
 }
 
-type Step = readonly [pattern: RegExp, act: (follower: Context, ...words: string[]) => Promise<unknown>];
-
 interface Context extends Follower {
   /** Output of the latest command. */
   output: string;
 }
 
+type Step = readonly [pattern: RegExp, act: (context: Context, ...words: string[]) => Promise<unknown>];
+
 /** The sentences that a numbered step of a guide can have. */
 const STEPS: readonly Step[] = [
-  [/^Open `(?:http:\/\/localhost:3000)?(\/[^`]*)`$/, ({ page, url }, path) => page.goto(url + path!)],
+  [
+    /^Open `http:\/\/(localhost|127\.0\.0\.1):3000(\/[^`]*)`$/,
+    ({ page, url }, host, path) => page.goto(url.replace('localhost', host) + path),
+  ],
   [/^Open the link that the command printed$/, openPrintedLink],
-  [/^Click \*\*([^*]+)\*\*$/, ({ page }, name) => clickNamed(page, name!)],
-  [/^Type `([^`]+)` into \*\*([^*]+)\*\*$/, ({ page }, text, label) => page.getByLabel(label!).first().fill(text!)],
+  [/^Click \*\*([^*]+)\*\*$/, ({ page }, name) => clickNamed(page, name)],
+  [/^Click \*\*([^*]+)\*\* and save the file `([^`]+)`$/, ({ page }, name, file) => save(page, name, file)],
+  [/^Type `([^`]+)` into \*\*([^*]+)\*\*$/, ({ page }, text, label) => labelled(page, label).fill(text)],
   [/^Press Enter$/, ({ page }) => settled(page, () => page.keyboard.press('Enter'))],
   [
     /^Choose \*\*([^*]+)\*\* in \*\*([^*]+)\*\*$/,
-    ({ page }, option, label) => page.getByLabel(label!).first().selectOption({ label: option! }),
+    ({ page }, option, label) => labelled(page, label).selectOption({ label: option }),
   ],
-  [/^The page shows "([^"]+)"$/, ({ page }, text) => page.getByText(text!).first().waitFor()],
+  [/^Scroll to "([^"]+)"$/, ({ page }, text) => seen(page, text).evaluate((element) => element.scrollIntoView())],
+  [/^The page shows "([^"]+)"$/, ({ page }, text) => seen(page, text).waitFor()],
 ];
 
 /**
@@ -53,9 +58,10 @@ export async function followGuide(markdown: string, follower: Follower): Promise
     if (image !== undefined) await follower.atImage(image);
     const step = /^\d+\. (.*)/.exec(lines[index]!)?.[1];
     if (step === undefined) continue;
+    const line = index + 1;
     let text = step;
     while (/^ {3}\S/.test(lines[index + 1] ?? '')) text += ` ${lines[++index]!.trim()}`;
-    done += await doStep(context, text, index + 1);
+    done += await doStep(context, text, line);
   }
   return done;
 }
@@ -69,7 +75,9 @@ async function doStep(context: Context, text: string, line: number): Promise<num
     try {
       await act(context, ...pattern.exec(sentence)!.slice(1));
     } catch (error) {
-      throw new Error(`line ${line}: ${sentence}: ${(error as Error).message}`, { cause: error });
+      const seen = await context.page.locator('body').innerText();
+      const where = `${context.page.url()} shows:\n${seen}`;
+      throw new Error(`line ${line}: ${sentence}: ${(error as Error).message}\n${where}`, { cause: error });
     }
   }
   return sentences.length;
@@ -81,14 +89,37 @@ async function openPrintedLink({ page, url, output }: Context): Promise<void> {
   await page.goto(url + path);
 }
 
-/** Clicks the link or button with the name, and waits for the page to which it leads. */
-async function clickNamed(page: Page, name: string): Promise<void> {
-  const target = page
+/** The visible field with the label. Folded forms can have fields of the same name. */
+function labelled(page: Page, label: string) {
+  return page.getByLabel(label).filter({ visible: true }).first();
+}
+
+/** The visible link, button or folded part with the name. */
+function named(page: Page, name: string) {
+  return page
     .getByRole('button', { name, exact: true })
     .or(page.getByRole('link', { name, exact: true }))
     .or(page.locator('summary', { hasText: name }))
+    .filter({ visible: true })
     .first();
-  await settled(page, () => target.click());
+}
+
+/** Clicks the link or button with the name, and waits for the page to which it leads. */
+async function clickNamed(page: Page, name: string): Promise<void> {
+  await settled(page, () => named(page, name).click());
+}
+
+/** Clicks a link that downloads a file, whose name begins with `file`. */
+async function save(page: Page, name: string, file: string): Promise<void> {
+  const [download] = await Promise.all([page.waitForEvent('download'), named(page, name).click()]);
+  const failure = await download.failure();
+  if (failure !== null) throw new Error(failure);
+  if (download.suggestedFilename() !== file) throw new Error(`the file is called ${download.suggestedFilename()}`);
+}
+
+/** The first visible element with the text. */
+function seen(page: Page, text: string) {
+  return page.getByText(text).filter({ visible: true }).first();
 }
 
 /** Does something that can load another page, and waits until the page has loaded. */

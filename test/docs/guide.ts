@@ -178,7 +178,8 @@ async function createRunner(timeoutMs: number): Promise<Runner> {
   };
 }
 
-function environmentOf(home: string, variables: Record<string, string>): Record<string, string> {
+/** Environment of the commands of a guide, with `tillway` and `npx tillway` from this repository. */
+export function environmentOf(home: string, variables: Record<string, string>): Record<string, string> {
   const programs = join(home, '.programs');
   mkdirSync(programs);
   const scripts = {

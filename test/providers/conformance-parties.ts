@@ -197,8 +197,8 @@ export async function startSimulator(): Promise<Party> {
     secrets,
     connect(on) {
       connect(on);
-      // The service creates the API key before the callback secret.
-      callbackSecret = secrets.at(-1)!;
+      // The service creates the API key, the callback secret, and then the secret of the forms of an open dashboard.
+      callbackSecret = secrets.at(-2)!;
     },
     instance: (id, environment) => ({
       ...createSandboxProvider({ url: service().url, apiKey: '', callbackSecret, now }),

@@ -170,8 +170,6 @@ const FILTERS = {
     subjectId: idOf('ref', 1),
     sessionId: idOf('chk', 1),
     kind: 'read',
-    from: NOW,
-    until: NOW + 1,
     environment: 'sandbox',
   },
   listTransitions: { routeId: 'sandbox_card', environment: 'sandbox' },

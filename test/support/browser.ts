@@ -50,3 +50,12 @@ export async function openStayingPage(browser: Browser, options: BrowserContextO
   await watched.page.addInitScript('globalThis.setInterval = () => 0');
   return watched;
 }
+
+/** Gives the page an authenticator with stored passkeys, which confirms its user by itself. */
+export async function addAuthenticator(page: Page, transport: 'internal' | 'usb' = 'internal'): Promise<void> {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send('WebAuthn.enable');
+  const verified = { hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true };
+  const options = { protocol: 'ctap2', transport, hasResidentKey: true, ...verified } as const;
+  await devtools.send('WebAuthn.addVirtualAuthenticator', { options });
+}

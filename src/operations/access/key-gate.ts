@@ -83,7 +83,7 @@ function untilTrue(realNow: () => number, read: () => Promise<boolean>) {
   };
 }
 
-export function isOver(since: number, now: number): boolean {
+function isOver(since: number, now: number): boolean {
   // After the clock was set back, cached keys count as expired, so that they are not kept for longer.
   return now < since || now - since >= CACHED_MS;
 }
