@@ -13,8 +13,18 @@ import {
 import { argon2Of, hashPassword, isPassword } from '../../src/operations/access/passwords.ts';
 import { newTotpOffer } from '../../src/operations/access/second-factor.ts';
 import { createRandomBytes } from '../../src/runtime.ts';
-import { PASSWORD, SITE, cookieOf, invitePerson, joinPerson, loginDepsOf, visit } from '../support/operators.ts';
+import {
+  PASSWORD,
+  SITE,
+  cookieOf,
+  formTokenOf,
+  invitePerson,
+  joinPerson,
+  loginDepsOf,
+  visit,
+} from '../support/operators.ts';
 import { type TestService, startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const EMAIL = 'ada@example.com';
 const MINUTE_MS = 60_000;
@@ -164,6 +174,47 @@ describe('an invitation', () => {
       inviteOperator({ ...deps, caller: machine }, { email, roles: BOTH }),
       /a command invites the first one/,
     );
+  });
+});
+
+describe('the audit of access', () => {
+  it('has an entry for each action on an operator, a login and a session, and for a refused login of a known name', async () => {
+    await using test = await startTestService();
+    const { operator: ada } = await joinPerson(test, EMAIL, BOTH);
+    const { operator: bob } = await joinPerson(test, 'bob@example.com', { sandbox: 'viewer' });
+    const cookie = cookieOf(await tryLogin(test, { email: EMAIL, password: PASSWORD }))!;
+    for (const email of [EMAIL, 'nobody@example.com']) await tryLogin(test, { email, password: 'wrong' });
+    const token = await formTokenOf(test, cookie);
+    const page = '/dashboard/production';
+    for (const [path, fields] of [
+      [`${page}/operators`, { email: 'new@example.com', production: 'viewer' }],
+      [`${page}/operators/${bob.id}/roles`, { sandbox: 'support' }],
+      [`${page}/operators/${bob.id}/disable`, {}],
+      [`${page}/security/sessions/end-others`, {}],
+      ['/dashboard/logout', {}],
+    ] as const) {
+      const { status } = await visit(test.url + path, { cookie, form: { token, ...fields } });
+      assert.ok(status < 400, `${path}: ${status}`);
+    }
+    const { store } = test.service.deps;
+    const entries = async () => (await store.listAudit({ actorId: ada.id }, { limit: 20 })).items;
+    // The response to a failed login does not wait for its entry.
+    await until(async () => (await entries()).some(({ outcome }) => outcome === 'refused'));
+    const found = (await entries()).map(({ action, outcome, subjectId }) => {
+      return [action, outcome, subjectId === ada.id ? 'ada' : subjectId === bob.id ? 'bob' : subjectId && 'new'].join(
+        ' ',
+      );
+    });
+    assert.deepEqual(found.toSorted(), [
+      'changeRoles done bob',
+      'disableOperator done bob',
+      'endOwnSessions done ada',
+      'inviteOperator done new',
+      'joinService done ada',
+      'logIn done ada',
+      'logIn refused ',
+      'logOut done ada',
+    ]);
   });
 });
 
