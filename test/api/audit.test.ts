@@ -278,7 +278,7 @@ describe('the audit of the API', () => {
     ]);
   });
 
-  it('lists entries by actor, action, record, session, kind and time, page by page', async () => {
+  it('lists entries by actor, action, record, session and kind, page by page', async () => {
     const all = await entries();
     const [{ actorId, subjectId, sessionId }] = all.filter((one) => one.sessionId !== null) as [AuditEntry];
     const expected: [query: string, matches: (entry: AuditEntry) => boolean][] = [
