@@ -5,14 +5,11 @@ import { assertCan } from './access/caller.ts';
 import type { Deps } from './deps.ts';
 import { foundSession } from './not-found.ts';
 import { type Replayed, replay, withSnapshots } from './routing/stored-decisions.ts';
-import { type TimelineEntry, timelineOf } from './timeline-entries.ts';
 
-/** A session with all its records, its recomputed routing decisions and its timeline. */
+/** A session with all its records and its recomputed routing decisions. */
 export interface Timeline extends SessionRecords {
   /** The decision of the offer, then those of the attempts. */
   replays: Replayed[];
-  /** Oldest first. */
-  entries: TimelineEntry[];
   /** True if addresses, metadata, notes and bodies are left out, because the caller may not read personal data. */
   isMasked: boolean;
 }
@@ -27,7 +24,7 @@ export async function readTimeline(deps: Reading, sessionId: string): Promise<Ti
   const records = isMasked ? withoutPersonalData(found) : found;
   const { offers, offerSnapshots, decisions, snapshots } = records;
   const replays = withSnapshots([...offers, ...decisions], [...offerSnapshots, ...snapshots]).map(replay);
-  return { ...records, replays, entries: timelineOf(records, replays), isMasked };
+  return { ...records, replays, isMasked };
 }
 
 function withoutPersonalData(records: SessionRecords): SessionRecords {

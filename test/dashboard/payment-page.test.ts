@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { paymentActions } from '../../src/dashboard/pages/payment-actions.ts';
 import { paymentPage } from '../../src/dashboard/pages/payment-page.ts';
+import { entriesOf } from '../../src/dashboard/pages/payment-timeline.ts';
 import { refundPage } from '../../src/dashboard/pages/refund-page.ts';
 import type { DashboardDeps, DashboardPage, Visit, VisitHandler } from '../../src/dashboard/visit.ts';
 import { ROLES, type Permission, type Role, can } from '../../src/domain/permission.ts';
@@ -118,7 +119,7 @@ describe('the payment page', () => {
       const page = await answer.text();
       assert.equal(answer.status, 200, textOf(page));
       assert.match(textOf(page), SENTENCES[number] ?? /Paid/, String(number));
-      const { entries } = await readTimeline(test.service.deps, id);
+      const entries = entriesOf(await readTimeline(test.service.deps, id));
       for (const [kind, from] of Object.entries(ROWS)) {
         const [row] = await queryRows(
           test.databaseUrl,

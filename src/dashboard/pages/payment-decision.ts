@@ -4,15 +4,15 @@ import { formatUsd, usd } from '../../domain/money.ts';
 import type { Payment } from '../../domain/records.ts';
 import { type Html, html } from '../../html/html.ts';
 import type { Replayed } from '../../operations/routing/stored-decisions.ts';
-import { postingsOf } from '../../operations/timeline-entries.ts';
 import type { Timeline } from '../../operations/timeline.ts';
+import { words } from '../components/figures.ts';
 import { type Column, facts, table } from '../components/parts.ts';
-import { words } from './payment-timeline.ts';
+import { bookedLines } from './payment-timeline.ts';
 
 /** What stands beside the timeline: the fees, the newest routing decision and the ledger. */
 export function renderBeside(timeline: Timeline, leading: Payment | undefined): Html {
   const newest = timeline.replays.at(-1);
-  const booked = postingsOf(timeline).flatMap(({ entries }) => entries);
+  const booked = bookedLines(timeline);
   return html`${leading && renderFees(leading)} ${newest && renderChoice(newest)}
   ${booked.length > 0 && renderLedger(booked)}`;
 }

@@ -74,9 +74,9 @@ function pageOf(visit: Visit, timeline: Timeline, problem?: GatewayError): Dashb
   const { word, mood, sentences } = whyOf(timeline, zone);
   const leading = leadingPayment(timeline);
   const open = timeline.discrepancies.filter(({ status }) => status === 'open');
-  const items = renderTimeline(timeline, zone, ({ kind, record }) => {
-    return kind === 'event' && renderResend(visit, record, { id: record.id, style: 'link-button', name: 'Send again' });
-  });
+  const items = renderTimeline(timeline, zone, (event) =>
+    renderResend(visit, event, { id: event.id, style: 'link-button', name: 'Send again' }),
+  );
   const main = html`${notice !== undefined && html`<p class="panel good" role="status">${notice}</p>`}
     ${renderProblem(problem)}
     <section class="panel why ${mood}" aria-label="State">

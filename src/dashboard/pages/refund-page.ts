@@ -8,10 +8,10 @@ import { assertCan } from '../../operations/access/caller.ts';
 import { getPayment, getSession } from '../../operations/read-records.ts';
 import { createRefund } from '../../operations/refunds/create-refund.ts';
 import { confirmationPage, field, filledFields, formRoutes, renderProblem } from '../components/action-form.ts';
+import { words } from '../components/figures.ts';
 import type { DashboardPage, PageRoutes, Visit } from '../visit.ts';
 import { MONEY } from './payment-actions.ts';
 import { isRefundable } from './payment-page.ts';
-import { words } from './payment-timeline.ts';
 
 const refundReader = inputReader(refundRequest);
 const KEY_BYTES = 16;
