@@ -11,7 +11,7 @@ import { environmentOf } from './guide.ts';
 
 export const DASHBOARD_GUIDE = new URL('../../docs/dashboard.md', import.meta.url);
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
-const DESKTOP = { width: 1280, height: 800 };
+const DESKTOP = { width: 1120, height: 700 };
 
 interface Options {
   /** Further settings of the service. */

@@ -7,7 +7,7 @@ import { DASHBOARD_GUIDE, followWithService } from './follow-dashboard.ts';
 // `npm run screenshots`: follows docs/dashboard.md, and writes the images that it names. An image `*-phone.png` shows a phone.
 
 const PHONE = { width: 360, height: 740 };
-const MAX_BYTES = 200_000;
+const MAX_BYTES = 150_000;
 const DAYS = 6;
 
 /** Sales of the days before, so that the overview shows a usual week. A test clock moves the time. */
