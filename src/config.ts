@@ -20,7 +20,7 @@ import { providerFields, readProviders } from './config/provider-settings.ts';
 import { TELEMETRY_VARIABLES, faultOfMetricsPort, telemetryOf } from './config/telemetry-settings.ts';
 import type { ProviderInstance } from './providers/all.ts';
 import type { DatabaseSettings } from './store/open.ts';
-import { type WebhookTargets, isLoopbackHost } from './webhooks/address.ts';
+import { type WebhookTargets, isLoopbackHost, isLoopbackUrl } from './webhooks/address.ts';
 import { isWebhookSecret } from './webhooks/secret-box.ts';
 
 const environmentSchema = z
@@ -212,10 +212,6 @@ function webhookTargets(allowPrivate: boolean | undefined, isExposed: boolean): 
 /** The setting that exposes the service. A service on a loopback address is exposed if a proxy on this machine serves its URLs. */
 function exposingSetting(values: Values): ExposingSetting | undefined {
   if (!isLoopbackHost(values.HOST)) return 'HOST';
-  const named = EXPOSING_URLS.find((name) => values[name] !== undefined && !isLoopbackHost(hostOf(values[name])));
+  const named = EXPOSING_URLS.find((name) => values[name] !== undefined && !isLoopbackUrl(values[name]));
   return named ?? (values.TRUSTED_PROXIES.length > 0 ? 'TRUSTED_PROXIES' : undefined);
-}
-
-function hostOf(url: string): string {
-  return new URL(url).hostname.replace(/^\[|\]$/g, '');
 }

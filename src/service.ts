@@ -102,7 +102,7 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
     handoffLimits: HANDOFF_LIMITS,
     rulesFrom: config.routingRulesFile === undefined ? 'api' : 'file',
     urls,
-    ...sessionSettings(config),
+    ...settingsOf(config),
     webhooks,
     countForeignSignal: telemetry.countForeignSignal,
     log,
@@ -143,7 +143,8 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
   };
 }
 
-function sessionSettings(config: Config) {
+/** The settings that are dependencies unchanged. */
+function settingsOf(config: Config) {
   const { merchantName, reportingZone, searchMetadataKeys, sessionTtlMs, redirectSchemes, dashboard } = config;
   const isExposed = dashboard.isExposed || config.exposedBy !== undefined;
   return {

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { isLoopbackHost } from '../webhooks/address.ts';
+import { isLoopbackUrl } from '../webhooks/address.ts';
 import { flag, origin } from './setting-fields.ts';
 
 /** Settings of the dashboard; {@link dashboardOf} reads them. */
@@ -17,8 +17,4 @@ export function dashboardOf(values: Values & { PORT: number; BASE_URL?: string |
   // Passkeys need a host name, so the default is not the network address of this machine.
   const url = values.DASHBOARD_URL ?? values.BASE_URL ?? `http://localhost:${values.PORT}`;
   return { isEnabled: values.DASHBOARD, url, isExposed: !isLoopbackUrl(url) };
-}
-
-function isLoopbackUrl(url: string): boolean {
-  return isLoopbackHost(new URL(url).hostname.replace(/^\[|\]$/g, ''));
 }

@@ -1,4 +1,5 @@
 import type { ApiKey, KeyScope } from './api-key.ts';
+import type { Operator } from './operator.ts';
 import type { Role } from './permission.ts';
 import type { Instant } from './records.ts';
 import type { Environment } from './route.ts';
@@ -25,6 +26,15 @@ const ROLE_OF_SCOPE: Record<KeyScope, Role | null> = { read: 'viewer', write: 'o
 export function principalOfKey(key: ApiKey): Principal {
   const { id, name, environment, scope } = key;
   return { kind: 'key', id, name, environment, role: ROLE_OF_SCOPE[scope], key, provenAt: null };
+}
+
+/** The principal of an operator. `provenAt` is the time of the last proof of a factor. */
+export function principalOfOperator(
+  { id, email, roles }: Pick<Operator, 'id' | 'email' | 'roles'>,
+  environment: Environment,
+  provenAt: Instant | null,
+): Principal {
+  return { kind: 'operator', id, name: email, environment, role: roles[environment], key: null, provenAt };
 }
 
 /** The principal of this machine, which has all permissions. */

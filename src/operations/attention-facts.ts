@@ -1,5 +1,5 @@
 import type { Environment } from '../domain/route.ts';
-import { outcomesOf } from '../operations/sales-figures.ts';
+import { outcomesOf } from './sales-figures.ts';
 import type { Deps } from './deps.ts';
 import { readShownSales } from './read-overview.ts';
 

@@ -1,6 +1,6 @@
 import type { ApiKey } from '../domain/api-key.ts';
 import type { Instant } from '../domain/records.ts';
-import { shareOfPaid } from '../operations/sales-figures.ts';
+import { shareOfPaid } from './sales-figures.ts';
 import { binomialAtMost } from '../domain/statistics.ts';
 import type { WebhookEndpoint } from '../domain/webhook-endpoint.ts';
 import { isOverrideOver } from '../routing/health-record.ts';

@@ -1,7 +1,7 @@
 import { can } from '../domain/permission.ts';
 import { startOfDay } from '../domain/reporting-time.ts';
 import type { Environment } from '../domain/route.ts';
-import { outcomesOf, usualRange } from '../operations/sales-figures.ts';
+import { outcomesOf, usualRange } from './sales-figures.ts';
 import type { Deps } from './deps.ts';
 import { assertCan } from './access/caller.ts';
 import { type SalesQuery, type SalesReport, readSales } from './sales-report.ts';

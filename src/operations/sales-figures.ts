@@ -35,7 +35,7 @@ export function netOf(sales: readonly SalesSum[]): Cents {
   return sales.reduce((net, { kind, amount, gatewayFee }) => net + (signs[kind] ?? 0) * (amount - gatewayFee), 0);
 }
 
-/** True if the sale is a failure that counts: any failure, or any but those of buyers and banks, which the router ignores. */
+/** True for a failure. Failures by buyers and banks, which the router ignores, count only with `countsAll`. */
 function isFailure({ kind }: SalesSum, countsAll: boolean): boolean {
   return kind.startsWith('failed/') && (countsAll || !/^failed\/(?:buyer|issuer)\//.test(kind));
 }

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { z } from 'zod';
 import type { Environment } from '../domain/route.ts';
-import { isLoopbackHost } from '../webhooks/address.ts';
+import { isLoopbackUrl } from '../webhooks/address.ts';
 import type * as EvmWallet from './evm-wallet.ts';
 import { CHAINS, type Chain } from './evm-chains.ts';
 import { type ConfirmRules, UNITS_PER_CENT } from './evm-verdicts.ts';
@@ -60,9 +60,8 @@ export function faultOfEvm(environment: Environment, settings: EvmSettings): str
   }
   if (quorum > rpc.length) return `quorum must be at most the number of nodes in rpc, ${rpc.length}`;
   if (new Set(rpc).size < rpc.length) return 'rpc must not have the same URL twice';
-  const isPlain = ({ protocol, hostname }: URL) =>
-    protocol === 'http:' && !isLoopbackHost(hostname.replace(/^\[|\]$/g, ''));
-  if (rpc.some((url) => isPlain(new URL(url)))) return 'rpc must be https URLs; http only on this machine';
+  const isPlain = (url: string) => new URL(url).protocol === 'http:' && !isLoopbackUrl(url);
+  if (rpc.some(isPlain)) return 'rpc must be https URLs; http only on this machine';
   if (chain.token === undefined && token === undefined)
     return 'chain needs the setting token (USDC_TOKEN), the address of the contract, if it is local';
   if (chain.token !== undefined && token !== undefined)

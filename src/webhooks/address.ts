@@ -16,6 +16,11 @@ export function isLoopbackHost(host: string): boolean {
   return host.toLowerCase() === 'localhost' || (isIP(host) !== 0 && isLoopback(parse(host)));
 }
 
+/** True if the host of a URL is this machine. */
+export function isLoopbackUrl(url: string): boolean {
+  return isLoopbackHost(new URL(url).hostname.replace(/^\[|\]$/g, ''));
+}
+
 /** Resolves all addresses of a host name. Rejects if there are none. */
 export type ResolveHost = (hostname: string) => Promise<LookupAddress[]>;
 

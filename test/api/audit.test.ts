@@ -33,7 +33,7 @@ async function paid(): Promise<Payment> {
 }
 const endpoint = () => admin().post<{ id: string }>('webhook-endpoints', { url: 'http://127.0.0.1:9/hook' });
 
-/** What a request leaves: the kind of the subject of its one entry, or `none`. */
+/** The kind of the subject of the one entry that a request leaves; `none` if it leaves no entry. */
 type Left = 'none' | (string & {});
 /** A request to each endpoint that changes or exports something, or that an admin key needs. */
 const REQUESTS: Record<

@@ -1,5 +1,5 @@
 // @ts-check
-// Keeps a page of the dashboard current, copies ids, and offers keys. The pages work without this script.
+// Keeps a page of the dashboard current, and copies ids. The pages work without this script.
 
 const EVERY_MS = 5000;
 

@@ -32,7 +32,7 @@ export function formRoutes(
   });
 }
 
-/** Why the form was rejected. */
+/** The error of a rejected form. */
 export function renderProblem(problem: GatewayError | undefined): Html | false {
   if (!problem) return false;
   return html`<div class="panel bad" role="alert">
@@ -41,9 +41,9 @@ export function renderProblem(problem: GatewayError | undefined): Html | false {
   </div>`;
 }
 
-/** A field with its label; `name` is also its id. */
-export function field(name: string, label: string, control: Html): Html {
-  return html`<p class="field"><label for="${name}">${label}</label>${control}</p>`;
+/** A control of a form with its label. `id` is the id of the control. */
+export function field(id: string, label: string, control: Html): Html {
+  return html`<p class="field"><label for="${id}">${label}</label>${control}</p>`;
 }
 
 /** A page that says in `text` what an action does. */

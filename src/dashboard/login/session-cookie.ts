@@ -1,18 +1,18 @@
 import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Site } from '../../operations/access/passkeys.ts';
-import { isLoopbackHost } from '../../webhooks/address.ts';
+import { isLoopbackUrl } from '../../webhooks/address.ts';
 import type { DashboardSettings } from '../visit.ts';
 
 /** The host names of the dashboard: the one of its URL, and every name of this machine if that is a loopback address. */
 export function hostNamesOf({ url }: DashboardSettings): ReadonlySet<string> {
   const { hostname } = new URL(url);
-  return new Set([hostname, ...(isLoopbackName(hostname) ? ['localhost', '127.0.0.1', '[::1]'] : [])]);
+  return new Set([hostname, ...(isLoopbackUrl(url) ? ['localhost', '127.0.0.1', '[::1]'] : [])]);
 }
 
 /** True if a login may be sent to that URL: over https, or on this machine. */
 export function isSafeUrl(url: string): boolean {
-  return url.startsWith('https:') || isLoopbackName(new URL(url).hostname);
+  return url.startsWith('https:') || isLoopbackUrl(url);
 }
 
 /** The site of a request whose host name was checked. */
@@ -38,8 +38,4 @@ export function setToken(settings: DashboardSettings, reply: FastifyReply, token
 
 function cookieName({ url }: DashboardSettings): string {
   return url.startsWith('https:') ? '__Host-tillway' : 'tillway';
-}
-
-function isLoopbackName(hostname: string): boolean {
-  return isLoopbackHost(hostname.replace(/^\[|\]$/g, ''));
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../domain/gateway-error.ts';
 import { newSecret } from '../../domain/operator.ts';
-import { type Principal, machinePrincipal, principalOfKey } from '../../domain/principal.ts';
+import { type Principal, machinePrincipal, principalOfKey, principalOfOperator } from '../../domain/principal.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { formOf } from '../../html/html-page.ts';
 import { type Login, findLogin } from '../../operations/access/operator-sessions.ts';
@@ -75,6 +75,5 @@ function principalOf(login: Login, environment: Environment): Principal {
     });
   }
   if (!operator) return principalOfKey(key!);
-  const { id, email: name, roles } = operator;
-  return { kind: 'operator', id, name, environment, role: roles[environment], key: null, provenAt: session.provenAt };
+  return principalOfOperator(operator, environment, session.provenAt);
 }

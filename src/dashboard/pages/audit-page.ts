@@ -13,7 +13,7 @@ const PAGE_SIZE = '50';
 const FILTERS = { actorId: 'person or key', action: 'action', subjectId: 'record', sessionId: 'session' };
 const reader = inputReader(auditQuery);
 
-/** Who did what, newest first. The address has the filters; the cells of the table are links that add one. */
+/** The page of the audit entries, newest first. The address has the filters, and each cell of the table links to the list with its value as a further filter. */
 export function auditPage(routes: PageRoutes): void {
   routes.get('/audit', async (visit) => {
     const { query, deps } = visit;

@@ -9,7 +9,7 @@ import { words } from '../components/figures.ts';
 import { type Column, facts, table } from '../components/parts.ts';
 import { bookedLines } from './payment-timeline.ts';
 
-/** What stands beside the timeline: the fees, the newest routing decision and the ledger. */
+/** The column beside the timeline: the fees, the newest routing decision and the ledger. */
 export function renderBeside(timeline: Timeline, leading: Payment | undefined): Html {
   const newest = timeline.replays.at(-1);
   const booked = bookedLines(timeline);

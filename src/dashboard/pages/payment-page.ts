@@ -14,6 +14,7 @@ import type { MerchantEvent } from '../../store/webhooks-port.ts';
 import { formRoutes, renderProblem } from '../components/action-form.ts';
 import { facts, idWithCopy, status } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
+import { MODES, otherEnvironment } from '../shell.ts';
 import type { Answer, DashboardPage, PageRoutes, Visit } from '../visit.ts';
 import { renderBeside } from './payment-decision.ts';
 import { renderTimeline } from './payment-timeline.ts';
@@ -55,8 +56,8 @@ async function sessionOf({ store }: Visit['deps'], id: string): Promise<string |
 
 /** The page for an id of the other environment. Throws GatewayError `not_found` for an unknown id. */
 async function elsewhere({ environment, depsOf }: Visit, id: string): Promise<Answer> {
-  const [other, there] =
-    environment === 'sandbox' ? (['production', 'live'] as const) : (['sandbox', 'test mode'] as const);
+  const other = otherEnvironment(environment);
+  const there = MODES[other].name.toLowerCase();
   const deps = await depsOf(other);
   if (!deps || (await sessionOf(deps, id)) === undefined) {
     throw new GatewayError('not_found', `There is no payment ${id.slice(0, 80)}.`, {

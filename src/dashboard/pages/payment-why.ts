@@ -17,7 +17,7 @@ interface Why {
   sentences: HtmlValue[];
 }
 
-/** The state of a session, and why it is in that state. */
+/** The state of a session with its explanation. */
 export function whyOf(timeline: Timeline, zone: string): Why {
   const { status, expiresAt, retryUntil } = timeline.session;
   const payment = leadingPayment(timeline);
@@ -42,7 +42,7 @@ export function whyOf(timeline: Timeline, zone: string): Why {
   return { word: 'Failed', mood: 'bad', sentences };
 }
 
-/** Why a payment failed, what its provider says, and whether the failure counts against the route. */
+/** Sentences about a failed payment: the cause, the provider's own reason, and whether the failure counts against the route. */
 export function failureSentences({ outcomes }: Timeline, payment: Payment): HtmlValue[] {
   const failure = renderFailure(payment);
   if (failure === null) return [];
@@ -116,7 +116,7 @@ export function reversalSentence({ status, taken, fee, reason }: Reversal): Html
   return html`${state} ${fee > 0 && `The provider charged ${formatUsd(fee)} for it.`} ${providerSays(reason)}`;
 }
 
-/** What a discrepancy is, as a sentence. */
+/** A discrepancy as a sentence. */
 export function discrepancySentence(one: Discrepancy, payments: readonly Payment[]): string {
   const { expected, received, currency } = one;
   const isUsd = (currency ?? CURRENCY) === CURRENCY;

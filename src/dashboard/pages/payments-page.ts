@@ -11,6 +11,7 @@ import { withAudit } from '../../operations/access/audit.ts';
 import { type OwnFilter, exportPayments, listPayments } from '../../operations/list-payments.ts';
 import type { Page, PageResult } from '../../store/list-page.ts';
 import type { SoldPayment } from '../../store/tables/payment-lists.ts';
+import { field } from '../components/action-form.ts';
 import { words } from '../components/figures.ts';
 import { type Column, idWithCopy, status, table } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
@@ -111,7 +112,7 @@ function renderForm(visit: Visit): Html {
     return `${label.toLowerCase()} ${choices?.(visit).find(([one]) => one === value)?.[1] ?? value}`;
   });
   return html`<form class="filter" action="${visit.path('payments')}">
-      ${Object.entries(FIELDS).map(([name, field]) => renderField(visit, name, field))}
+      ${Object.entries(FIELDS).map(([name, one]) => renderField(visit, name, one))}
       <button class="small-button">Filter</button>
     </form>
     ${
@@ -126,17 +127,14 @@ function renderField(visit: Visit, name: string, { label, choices, type }: Field
   const options = choices?.(visit).map(
     ([one, text]) => html`<option value="${one}" ${one === value && html`selected`}>${text}</option>`,
   );
-  return html`<div class="field">
-    <label for="filter-${name}">${label}</label>
-    ${
-      options
-        ? html`<select id="filter-${name}" name="${name}">
-            <option value="">All</option>
-            ${options}
-          </select>`
-        : html`<input id="filter-${name}" name="${name}" type="${type ?? 'text'}" value="${value}" size="10" />`
-    }
-  </div>`;
+  const id = `filter-${name}`;
+  const control = options
+    ? html`<select id="${id}" name="${name}">
+        <option value="">All</option>
+        ${options}
+      </select>`
+    : html`<input id="${id}" name="${name}" type="${type ?? 'text'}" value="${value}" size="10" />`;
+  return field(id, label, control);
 }
 
 function renderList(visit: Visit, { items, hasMore, searchedTo }: PageResult<SoldPayment>, page: Page): Html {

@@ -1,6 +1,7 @@
 import { environmentOfKey, hashOfKey } from '../../domain/api-key.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
 import type { RandomBytes } from '../../domain/id.ts';
+import { principalOfOperator } from '../../domain/principal.ts';
 import { type Operator, hashOfSecret, newSecret } from '../../domain/operator.ts';
 import type { Change } from '../../store/store.ts';
 import type { OperatorSession } from '../../store/tables/operators-table.ts';
@@ -93,13 +94,7 @@ async function loginByPassword(deps: LoginDeps, email: string, proof: { password
 
 /** Records a failed login of a known operator. The response does not wait, because its time would reveal that the name exists. */
 function recordFailure(deps: LoginDeps, operator: Operator): void {
-  const caller = {
-    ...operatorActor(operator),
-    environment: 'production',
-    role: null,
-    key: null,
-    provenAt: null,
-  } as const;
+  const caller = principalOfOperator(operator, 'production', null);
   recordRefusal({ ...deps, caller }, { action: 'logIn', kind: 'change' }).catch((error: Error) => {
     deps.log.warn({ operator: operator.id, reason: error.message }, 'a failed login was not recorded');
   });
