@@ -1,13 +1,15 @@
 import type { Checkout, Instant, Payment } from './records.ts';
 import type { Environment } from './route.ts';
 
+export const OUTCOME_STAGES = ['unclear', 'handoff', 'result', 'end', 'late'] as const;
+
 /**
  * Evidence from one attempt about its route, at most one per stage: an uncertain handoff (`unclear`), an accepted or refused
  * handoff (`handoff`), the end of the payment (`result`, or `end` if it is no evidence), and money after a failure (`late`).
  */
 export interface RouteOutcome {
   paymentId: string;
-  stage: 'unclear' | 'handoff' | 'result' | 'end' | 'late';
+  stage: (typeof OUTCOME_STAGES)[number];
   environment: Environment;
   routeId: string;
   result: OutcomeResult;

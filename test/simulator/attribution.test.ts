@@ -3,7 +3,16 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { settingsOf } from '../support/database.ts';
 import { type TestService, startTestService } from '../support/service.ts';
-import { OUTCOME, createSession, outcomesOf, postCallback, replaceProvider, startAt, trustSecret } from './buyer.ts';
+import {
+  OUTCOME,
+  createSession,
+  outcomesOf,
+  postCallback,
+  replaceProvider,
+  start,
+  startAt,
+  trustSecret,
+} from './buyer.ts';
 import { brokenInvariants } from '../support/sound.ts';
 
 const SECOND = 1000;
@@ -64,6 +73,18 @@ describe('the routing outcome of a payment that ends without a provider report',
     on.clock.advance(SECOND);
     await sendReport(on, sessionId, { event: 'captured', state: 'CAPTURED' });
     assert.deepEqual(await outcomesOf(on, sessionId), [[ACCEPTED, FAILED, 'late paid 1/-1/0']]);
+  });
+
+  test('the end of a payment with an uncertain handoff adds nothing to the failure that the handoff counted', async () => {
+    await using on = await startTestService();
+    const unreachable = async () => Promise.reject(new Error('the provider is unreachable'));
+    const handoff = async () => ({ outcome: 'ambiguous', reason: 'the test says so', isAnswered: false }) as const;
+    replaceProvider(on, { handoff, inquire: unreachable, cancel: unreachable });
+    const sessionId = await createSession(on);
+    await start(on, sessionId, 'card');
+    await passTimeout(on, sessionId);
+    assert.deepEqual(await outcomesOf(on, sessionId), [['unclear refused 0/2/0', 'end neutral 0/0/0']]);
+    assert.deepEqual(await brokenInvariants(settingsOf(on.databaseUrl)), []);
   });
 });
 

@@ -1,6 +1,6 @@
 import { DELIVERY_STATUSES } from '../../domain/delivery.ts';
 import { FAILURE_CODES, FAILURE_SOURCES } from '../../domain/failure.ts';
-import { OUTCOME_RESULTS } from '../../domain/route-outcome.ts';
+import { OUTCOME_RESULTS, OUTCOME_STAGES } from '../../domain/route-outcome.ts';
 import {
   CUSTOMER_STATUSES,
   INVOICE_STATUSES,
@@ -50,7 +50,7 @@ const KNOWN: [table: string, id: string, columns: Record<string, readonly string
   ['settlements', 'payment_id', { source: SETTLEMENT_SOURCES, environment: ENVIRONMENTS }],
   ['provider_tasks', 'payment_id', { status: ['pending', 'done', 'dead'], kind: ['cancel', 'capture'] }],
   ['refunds', 'id', { status: REFUND_STATUSES, reason: REFUND_REASONS, environment: ENVIRONMENTS }],
-  ['route_outcomes', 'payment_id', { stage: ['unclear', 'handoff', 'result', 'late'], result: OUTCOME_RESULTS }],
+  ['route_outcomes', 'payment_id', { stage: OUTCOME_STAGES, result: OUTCOME_RESULTS }],
   ['route_estimates', 'environment', { environment: ENVIRONMENTS }],
   ['route_health', 'route_id', { state: HEALTH, environment: ENVIRONMENTS }],
   ['route_transitions', 'id', { from_state: HEALTH, to_state: HEALTH, environment: ENVIRONMENTS }],
