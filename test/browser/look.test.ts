@@ -45,7 +45,6 @@ const PAGES: [name: string, open: (page: Page) => Promise<unknown>][] = [
   ['front page', (page) => page.goto(service.url)],
   ['reference', (page) => page.goto(`${service.url}/docs`)],
   ['test outcomes', (page) => page.goto(`${service.url}/simulator`)],
-  ['result of the test checkout', (page) => page.goto(`${service.url}/demo?session_id=${sessionId}`)],
   ['error 404', (page) => page.goto(`${service.url}/no-such-page`)],
   ['error 405', openWrongMethod],
   ['error 429', (page) => page.goto(limited.url)],

@@ -144,7 +144,6 @@ test('responses with private data are never compressed, because the compressed l
   const { body } = await call<{ id: string }>('POST', `${service.url}/api/gateway/sessions`, sessionBody());
   const paths = [
     '/',
-    `/demo?session_id=${body.id}`,
     `/checkout/${body.id}`,
     `/checkout/${body.id}/status`,
     '/api/gateway/sessions',
