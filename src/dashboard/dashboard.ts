@@ -26,7 +26,7 @@ import { securityPage } from './pages/security-page.ts';
 import { paymentsPage } from './pages/payments-page.ts';
 import { searchPage } from './pages/search-page.ts';
 import { DASHBOARD_ASSETS, renderVisit } from './shell.ts';
-import type { Answer, DashboardDeps, PageRoutes, Visit, VisitHandler } from './visit.ts';
+import type { Answer, DashboardDeps, PageRoutes, Visit, VisitHandler, Visitor } from './visit.ts';
 
 /** The pages of an environment. */
 const PAGES: readonly ((routes: PageRoutes, parts: LoginParts) => void)[] = [
@@ -90,13 +90,14 @@ function createVisits(deps: DashboardDeps, visitors: Visitors) {
       const visitor = await visitors.find(request, reply, environment);
       if (!visitor) return seeOther(reply, `/dashboard/login?${new URLSearchParams({ next: request.url }).toString()}`);
       if (request.method === 'POST') assertForm(request, visitor.formSecret);
+      const depsFor = ({ principal: caller }: Visitor) => ({ ...byEnvironment.get(environment)!, caller });
       const visit: Visit = {
         request,
         reply,
-        deps: { ...byEnvironment.get(environment)!, caller: visitor.principal },
-        async depsOf(other) {
-          const there = visitor.environments.includes(other) ? await visitors.find(request, reply, other) : undefined;
-          return there && { ...byEnvironment.get(other)!, caller: there.principal };
+        deps: depsFor(visitor),
+        async renewedDeps() {
+          const again = await visitors.find(request, reply, environment);
+          return again && depsFor(again);
         },
         visitor,
         environment,
@@ -106,11 +107,8 @@ function createVisits(deps: DashboardDeps, visitors: Visitors) {
         param: (name) => param(request, name),
         path: (page) => `/dashboard/${environment}${page === '' ? '' : `/${page}`}`,
         get formToken() {
-          return html`<input
-            type="hidden"
-            name="token"
-            value="${newFormToken(visitor.formSecret, deps.randomBytes)}"
-          />`;
+          const token = newFormToken(visitor.formSecret, deps.randomBytes);
+          return html`<input type="hidden" name="token" value="${token}" />`;
         },
       };
       if (action === undefined) return send(visit, await handler(visit));

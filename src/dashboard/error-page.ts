@@ -29,11 +29,7 @@ export const dashboardErrorPage: ErrorPage = (refusal, request) => {
 };
 
 function nextStep(refusal: GatewayError, { method, url }: FastifyRequest): [address: string, name: string] {
-  if (refusal instanceof StepUpRefusal) {
-    const next = method === 'GET' ? url : '/dashboard';
-    return [`/dashboard/login?${new URLSearchParams({ next }).toString()}`, 'Confirm that it is you'];
-  }
-  return url.startsWith('/dashboard/login')
-    ? ['/dashboard/login', 'Back to the login']
-    : ['/dashboard', 'Go to the dashboard'];
+  if (!(refusal instanceof StepUpRefusal)) return ['/dashboard', 'Go to the dashboard'];
+  const next = method === 'GET' ? url : '/dashboard';
+  return [`/dashboard/login?${new URLSearchParams({ next }).toString()}`, 'Confirm that it is you'];
 }

@@ -4,7 +4,7 @@ import { type Permission, can } from '../domain/permission.ts';
 import type { Environment } from '../domain/route.ts';
 import { loadScript, loadStyle } from '../html/assets.ts';
 import { renderFrame } from '../html/frame.ts';
-import { type Html, html } from '../html/html.ts';
+import { type Html, type HtmlValue, html } from '../html/html.ts';
 import { zonedTime } from './components/time.ts';
 import type { DashboardPage, Visit } from './visit.ts';
 
@@ -24,9 +24,9 @@ const PAGES: readonly (readonly [page: string, name: string, permission?: Permis
 ];
 
 /** Name of each environment for a person. */
-export const MODES: Record<Environment, { name: string; hint: string }> = {
-  sandbox: { name: 'Test mode', hint: 'no real money moves' },
-  production: { name: 'Live', hint: 'real money' },
+export const MODES: Record<Environment, Record<'name' | 'hint' | 'money', string>> = {
+  sandbox: { name: 'Test mode', hint: 'no real money moves', money: 'test money' },
+  production: { name: 'Live', hint: 'real money', money: 'real money' },
 };
 
 /** A page of an environment: the band with the mode and the search box, the navigation and the content. */
@@ -43,10 +43,10 @@ export function renderVisit(visit: Visit, { title, main, head, isLive = false }:
     body: html`<a class="skip" href="#main">Skip to the content</a>
       <header class="band ${environment}">
         <a class="brand" href="${visit.path('')}"><bdi>${deps.merchantName}</bdi></a>
-        <p class="mode"><strong>${mode.name}</strong> <span>${mode.hint}</span> ${renderSwitch(visit)}</p>
+        <p class="mode"><strong>${mode.name}</strong> <span>${mode.hint}</span> ${linkToOther(visit, 'Switch to')}</p>
         ${renderSearch(visit)} ${renderPrincipal(visit)}
       </header>
-      <nav class="pages" aria-label="Pages">${pagesOf(visit).map(([page, name]) => renderLink(visit, page, name))}</nav>
+      <nav class="pages" aria-label="Pages">${renderLinks(visit)}</nav>
       <main id="main" tabindex="-1" ${isLive && html`data-live`}>
         <h1>${title}</h1>
         ${main}
@@ -69,14 +69,11 @@ export function renderPlain({ title, main }: Pick<DashboardPage, 'title' | 'main
   });
 }
 
-export function otherEnvironment(environment: Environment): Environment {
-  return environment === 'sandbox' ? 'production' : 'sandbox';
-}
-
-function renderSwitch({ visitor, environment }: Visit): Html | false {
-  const other = otherEnvironment(environment);
+/** A link to a page of the other environment, such as `/payments`; none if the visitor has no role there. */
+export function linkToOther({ visitor, environment }: Visit, verb: string, page = ''): Html | false {
+  const other = environment === 'sandbox' ? 'production' : 'sandbox';
   if (!visitor.environments.includes(other)) return false;
-  return html`<a href="/dashboard/${other}">Switch to ${MODES[other].name}</a>`;
+  return html`<a href="/dashboard/${other}${page}">${verb} ${MODES[other].name}</a>`;
 }
 
 function renderSearch({ path, query }: Visit): Html {
@@ -98,13 +95,12 @@ function renderPrincipal({ visitor: { principal }, formToken }: Visit): Html {
   </p>`;
 }
 
-function pagesOf({ visitor: { principal } }: Visit) {
-  return PAGES.filter(([, , permission]) => permission === undefined || can(principal, permission));
-}
-
-function renderLink({ path, here }: Visit, page: string, name: string): Html {
-  const target = path(page);
+function renderLinks({ path, here, visitor: { principal } }: Visit): HtmlValue {
   const address = here.split('?')[0]!;
-  const isCurrent = page === '' ? address === target : address === target || address.startsWith(`${target}/`);
-  return html`<a href="${target}" ${isCurrent && html`aria-current="page"`}>${name}</a>`;
+  return PAGES.map(([page, name, permission]) => {
+    const target = path(page);
+    const isCurrent = address === target || (page !== '' && address.startsWith(`${target}/`));
+    const mark = isCurrent && html`aria-current="page"`;
+    return (permission === undefined || can(principal, permission)) && html`<a href="${target}" ${mark}>${name}</a>`;
+  });
 }

@@ -42,8 +42,8 @@ export interface Visit {
   reply: FastifyReply;
   /** Dependencies restricted to the environment; `caller` is the visitor's principal. */
   deps: DashboardDeps;
-  /** Dependencies restricted to another environment; undefined if the visitor has no role there. */
-  depsOf(environment: Environment): Promise<DashboardDeps | undefined>;
+  /** `deps` after another check of the session; undefined if it has ended. */
+  renewedDeps(): Promise<DashboardDeps | undefined>;
   visitor: Visitor;
   environment: Environment;
   query: URLSearchParams;

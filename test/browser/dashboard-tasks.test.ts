@@ -139,13 +139,12 @@ const TASKS: [name: string, most: number, run: (hands: Hands) => Promise<void>][
   ],
   [
     'refund it in part',
-    4,
+    3,
     async (hands) => {
       const name = buyer('part', hands.hasScript);
       await hands.search(name);
       await hands.click('[id$="/refund"]');
       await hands.page.fill('#amount', '10');
-      await hands.click('#continue');
       await hands.click('#confirm');
       await shows(hands, /refund was requested/);
       assert.deepEqual(await refundsOf(name), [1000]);
@@ -157,7 +156,7 @@ const TASKS: [name: string, most: number, run: (hands: Hands) => Promise<void>][
     async (hands) => {
       const name = buyer('event', hands.hasScript);
       await hands.search(name);
-      await hands.click('#resend-last');
+      await hands.click('[id^="resend-"]');
       await shows(hands, /being sent again/);
       assert.equal((await store.deliveriesOfSession(sessions.get(name)!)).at(-1)!.status, 'pending');
     },
@@ -167,8 +166,8 @@ const TASKS: [name: string, most: number, run: (hands: Hands) => Promise<void>][
     3,
     async (hands) => {
       await hands.click('nav a:text-is("Payments")');
-      await hands.page.fill('#filter-from', '2026-03-01');
-      await hands.page.fill('#filter-to', '2026-03-31');
+      await hands.page.fill('#from', '2026-03-01');
+      await hands.page.fill('#to', '2026-03-31');
       await hands.click('button:text-is("Filter")');
       const file = hands.page.waitForEvent('download');
       await hands.click('a[download]');
@@ -210,7 +209,7 @@ describe('the tasks of an operator', () => {
     await page.mouse.click(cell.x + cell.width / 2, cell.y + cell.height / 2);
     await page.waitForURL('**/payments/chk_*');
     await page.goto(`${home}/payments`);
-    await page.selectOption('#filter-status', 'failed');
+    await page.selectOption('#status', 'failed');
     await page.click('button:text-is("Filter")');
     assert.match(page.url(), /status=failed/);
     assert.equal(await page.locator('tbody tr').count(), 2);

@@ -99,7 +99,6 @@ const ROUTES: Record<string, Expected> = {
   'GET /dashboard/:environment/payments.csv': everywhere({ ...all(200), support: 403 }),
   'GET /dashboard/:environment/search': everywhere(all(200)),
   'GET /dashboard/:environment/payments/:id': everywhere(all(200), ofSession),
-  'GET /dashboard/:environment/payments/:id/resend': everywhere(all(200), ofSession),
   'POST /dashboard/:environment/payments/:id/resend': everywhere(helpers(404), ofSession),
   'GET /dashboard/:environment/payments/:id/expire': everywhere(helpers(200), ofSession),
   'POST /dashboard/:environment/payments/:id/expire': everywhere(helpers(303), ofSession),

@@ -1,5 +1,6 @@
 import { type ErrorCode, GatewayError } from '../../domain/gateway-error.ts';
 import { type Html, type HtmlValue, html } from '../../html/html.ts';
+import { words } from './figures.ts';
 import type { DashboardPage, PageRoutes, Visit } from '../visit.ts';
 
 /** Errors that the page with the form shows. Other errors have pages of their own. */
@@ -32,38 +33,48 @@ export function formRoutes(
   });
 }
 
-/** The error of a rejected form. */
-export function renderProblem(problem: GatewayError | undefined): Html | false {
-  if (!problem) return false;
-  return html`<div class="panel bad" role="alert">
-    <p>${problem.message}</p>
-    <p>${problem.details.suggestion}</p>
-  </div>`;
-}
-
 /** A control of a form with its label. `id` is the id of the control. */
 export function field(id: string, label: string, control: Html): Html {
   return html`<p class="field"><label for="${id}">${label}</label>${control}</p>`;
 }
 
-/** A page that says in `text` what an action does. */
-interface Confirmation
-  extends Record<'text' | 'fields' | 'buttons', HtmlValue>, Record<'title' | 'action' | 'back', string> {
-  problem: GatewayError | undefined;
-  /** Content below the form. */
-  below?: HtmlValue;
+/** A list of choices with the id `name`; `none` is the text of the empty choice. */
+export function select(name: string, none: string, choices: readonly Choice[], chosen: string | null): Html {
+  const options = choices.map(
+    ([value, text]) => html`<option value="${value}" ${value === chosen && html`selected`}>${text}</option>`,
+  );
+  return html`<select id="${name}" name="${name}">
+    <option value="">${none}</option>
+    ${options}
+  </select>`;
 }
 
-/** A page with a form that is sent to `action`; `back` is the address to return to. */
-export function confirmationPage({ formToken }: Visit, page: Confirmation): DashboardPage {
+export type Choice = readonly [value: string, text: string];
+
+/** Codes of the API as choices. */
+export const choicesOf = (codes: readonly string[]): Choice[] => codes.map((code) => [code, words(code)]);
+
+/** A page that says in `text` what an action does; `back` is the address to return to. */
+interface Confirmation extends Record<'text' | 'fields' | 'buttons', HtmlValue>, Record<'title' | 'back', string> {
+  problem: GatewayError | undefined;
+}
+
+/** A page with a form that is sent to the address of the page. */
+export function confirmationPage({ formToken, here }: Visit, page: Confirmation): DashboardPage {
+  const { problem } = page;
   const main = html`<div class="confirmation">
-    ${renderProblem(page.problem)}
+    ${
+      problem &&
+      html`<div class="panel bad" role="alert">
+        <p>${problem.message}</p>
+        <p>${problem.details.suggestion}</p>
+      </div>`
+    }
     <div class="lead">${page.text}</div>
-    <form method="post" action="${page.action}">
+    <form method="post" action="${here}">
       ${formToken} ${page.fields}
       <div class="actions">${page.buttons} <a href="${page.back}">Cancel</a></div>
     </form>
-    ${page.below}
   </div>`;
   return { title: page.title, main };
 }

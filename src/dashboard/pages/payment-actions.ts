@@ -2,12 +2,11 @@ import { CUSTOMER_ENDPOINTS } from '../../contract/customer-contract.ts';
 import { DISCREPANCY_ENDPOINTS } from '../../contract/discrepancy-contract.ts';
 import { inputReader } from '../../contract/input-problems.ts';
 import { type DiscrepancyAction, actionsOf, heldAmount, isBookable } from '../../domain/discrepancy.ts';
-import type { GatewayError } from '../../domain/gateway-error.ts';
+import { GatewayError } from '../../domain/gateway-error.ts';
 import { formatUsd, usd } from '../../domain/money.ts';
 import type { Permission } from '../../domain/permission.ts';
 import type { Discrepancy, Payment, Session } from '../../domain/records.ts';
 import { leftOf } from '../../domain/refund-record.ts';
-import type { Environment } from '../../domain/route.ts';
 import { type Html, html } from '../../html/html.ts';
 import { assertCan } from '../../operations/access/caller.ts';
 import { blockCustomer, unblockCustomer } from '../../operations/customers/manage-customers.ts';
@@ -15,14 +14,12 @@ import { getDiscrepancy, resolveDiscrepancy } from '../../operations/discrepanci
 import { expireSession } from '../../operations/expire-session.ts';
 import { getSession } from '../../operations/read-records.ts';
 import { confirmationPage, field, filledFields, formRoutes } from '../components/action-form.ts';
+import { MODES } from '../shell.ts';
 import type { PageRoutes, Visit } from '../visit.ts';
 import { discrepancySentence } from './payment-why.ts';
 
 const blockReader = inputReader(CUSTOMER_ENDPOINTS.blockCustomer.body);
 const verdictReader = inputReader(DISCREPANCY_ENDPOINTS.resolveDiscrepancy.body);
-
-/** Money of an environment in words. */
-export const MONEY: Record<Environment, string> = { production: 'real money', sandbox: 'test money' };
 
 /** An action on a session or on its buyer. */
 interface SessionAction {
@@ -41,8 +38,8 @@ const SESSION_ACTIONS: Record<string, SessionAction> = {
     title: 'Expire the checkout',
     permission: 'session.expire',
     text: ({ amount, environment, customerEmail: email }) =>
-      html`The checkout of ${formatUsd(amount)} of ${MONEY[environment]} for <bdi>${email}</bdi> then takes no payment
-        any more. This cannot be undone.`,
+      html`The checkout of ${formatUsd(amount)} of ${MODES[environment].money} for <bdi>${email}</bdi> then takes no
+        payment any more. This cannot be undone.`,
     run: ({ deps }, { id }) => expireSession(deps, id),
   },
   block: {
@@ -50,7 +47,7 @@ const SESSION_ACTIONS: Record<string, SessionAction> = {
     title: 'Block the buyer',
     permission: 'customer.block',
     text: ({ customerEmail: email, environment }) =>
-      html`<bdi>${email}</bdi> can then start no payment of ${MONEY[environment]}. Payments in progress continue.`,
+      html`<bdi>${email}</bdi> can then start no payment of ${MODES[environment].money}. Payments in progress continue.`,
     fields: (form) => {
       const input = html`<input id="reason" name="reason" value="${form.get('reason')}" />`;
       return field('reason', 'Reason, for your own records', input);
@@ -63,7 +60,7 @@ const SESSION_ACTIONS: Record<string, SessionAction> = {
     title: 'Unblock the buyer',
     permission: 'customer.block',
     text: ({ customerEmail, environment }) =>
-      html`<bdi>${customerEmail}</bdi> can then pay ${MONEY[environment]} again.`,
+      html`<bdi>${customerEmail}</bdi> can then pay ${MODES[environment].money} again.`,
     run: ({ deps }, { customerId }) => unblockCustomer(deps, customerId),
   },
 };
@@ -98,7 +95,6 @@ async function sessionForm(visit: Visit, { permission, title, text, fields }: Se
     text: text(session),
     fields: fields?.(visit.form),
     buttons: html`<button class="button" id="confirm">${title}</button>`,
-    action: visit.here,
     back: visit.path(`payments/${session.id}`),
     problem,
   });
@@ -108,22 +104,21 @@ async function discrepancyForm(visit: Visit, problem?: GatewayError) {
   const { deps, form } = visit;
   assertCan(deps, 'discrepancy.resolve');
   const discrepancy = await getDiscrepancy(deps, visit.param('id'));
-  const checkout = (await deps.store.checkout(discrepancy.sessionId))!;
-  const { session, payments } = checkout;
+  const { session, payments } = (await deps.store.checkout(discrepancy.sessionId))!;
   const note = html`<textarea id="note" name="note" rows="3">${form.get('note')}</textarea>`;
   const choices = actionsOf(discrepancy).map((action) => choiceOf(action, discrepancy, payments));
+  if (choices.length === 0)
+    throw new GatewayError('invalid_state', 'There is nothing to decide about this discrepancy.');
   return confirmationPage(visit, {
     title: 'Resolve a discrepancy',
     text: html`<p>${discrepancySentence(discrepancy, payments)}</p>
-      <p>Buyer: <bdi>${session.customerEmail}</bdi>, ${MONEY[session.environment]}.</p>
-      ${choices.length === 0 && html`<p>There is nothing to decide now.</p>`}
+      <p>Buyer: <bdi>${session.customerEmail}</bdi>, ${MODES[session.environment].money}.</p>
       ${choices.map(({ name, books }) => html`<p><strong>${name}</strong>: ${books}</p>`)}`,
-    fields: choices.length > 0 && field('note', isBookable(discrepancy) ? 'Note' : 'Note (required)', note),
+    fields: field('note', isBookable(discrepancy) ? 'Note' : 'Note (required)', note),
     buttons: choices.map(
       ({ action, name }) =>
         html`<button class="button" name="action" value="${action}" id="${action}">${name}</button>`,
     ),
-    action: visit.here,
     back: visit.path(`payments/${session.id}`),
     problem,
   });

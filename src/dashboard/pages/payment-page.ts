@@ -1,22 +1,19 @@
 import { checkoutUrl } from '../../contract/session-contract.ts';
 import { leadingPayment } from '../../domain/checkout-state.ts';
 import { actionsOf } from '../../domain/discrepancy.ts';
-import { GatewayError } from '../../domain/gateway-error.ts';
 import { isId } from '../../domain/id.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { type Permission, can } from '../../domain/permission.ts';
 import type { CustomerStatus, Discrepancy, Payment } from '../../domain/records.ts';
 import { leftOf } from '../../domain/refund-record.ts';
 import { type Html, html } from '../../html/html.ts';
+import { getPayment } from '../../operations/read-records.ts';
 import { resendEvent } from '../../operations/redeliver.ts';
 import { type Timeline, readTimeline } from '../../operations/timeline.ts';
-import type { MerchantEvent } from '../../store/webhooks-port.ts';
-import { formRoutes, renderProblem } from '../components/action-form.ts';
 import { facts, idWithCopy, status } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
-import { MODES, otherEnvironment } from '../shell.ts';
-import type { Answer, DashboardPage, PageRoutes, Visit } from '../visit.ts';
-import { renderBeside } from './payment-decision.ts';
+import type { DashboardPage, PageRoutes, Visit } from '../visit.ts';
+import { renderChoice, renderFees } from './payment-decision.ts';
 import { renderTimeline } from './payment-timeline.ts';
 import { discrepancySentence, whyOf } from './payment-why.ts';
 
@@ -34,52 +31,24 @@ const NOTICES: Record<string, string> = {
 export function paymentPage(routes: PageRoutes): void {
   routes.get('/payments/:id', async (visit) => {
     const id = visit.param('id');
-    const sessionId = await sessionOf(visit.deps, id);
-    if (sessionId === undefined) return elsewhere(visit, id);
-    if (sessionId !== id) return { goTo: `${visit.path(`payments/${sessionId}`)}#${id}` };
-    return pageOf(visit, await readTimeline(visit.deps, id));
+    if (!isId(id, 'pay')) return pageOf(visit, await readTimeline(visit.deps, id));
+    const { sessionId } = await getPayment(visit.deps, id);
+    return { goTo: `${visit.path(`payments/${sessionId}`)}#${id}` };
   });
-  formRoutes(routes, '/payments/:id/resend', 'resendEvent', {
-    page: async (visit, problem) => pageOf(visit, await readTimeline(visit.deps, visit.param('id')), problem),
-    async run({ deps, form, param, path }) {
-      await resendEvent(deps, form.get('event') ?? '');
-      return path(`payments/${param('id')}?notice=resend`);
-    },
+  routes.post('/payments/:id/resend', 'resendEvent', async ({ deps, form, param, path }) => {
+    await resendEvent(deps, form.get('event') ?? '');
+    return { goTo: path(`payments/${param('id')}?notice=resend`) };
   });
 }
 
-/** Id of the session that `id` names, or that the payment `id` belongs to; undefined without such a record. */
-async function sessionOf({ store }: Visit['deps'], id: string): Promise<string | undefined> {
-  if (isId(id, 'pay')) return (await store.payment(id))?.sessionId;
-  return isId(id, 'chk') ? (await store.session(id))?.id : undefined;
-}
-
-/** The page for an id of the other environment. Throws GatewayError `not_found` for an unknown id. */
-async function elsewhere({ environment, depsOf }: Visit, id: string): Promise<Answer> {
-  const other = otherEnvironment(environment);
-  const there = MODES[other].name.toLowerCase();
-  const deps = await depsOf(other);
-  if (!deps || (await sessionOf(deps, id)) === undefined) {
-    throw new GatewayError('not_found', `There is no payment ${id.slice(0, 80)}.`, {
-      suggestion: 'Check the id: chk_ or pay_ and 36 characters.',
-    });
-  }
-  const main = html`<p class="lead">This payment is not here: it is in ${there}.</p>
-    <p><a class="button" href="/dashboard/${other}/payments/${id}">Open it in ${there}</a></p>`;
-  return { title: 'Payment', main };
-}
-
-function pageOf(visit: Visit, timeline: Timeline, problem?: GatewayError): DashboardPage {
+function pageOf(visit: Visit, timeline: Timeline): DashboardPage {
   const { reportingZone: zone } = visit.deps;
   const notice = NOTICES[visit.query.get('notice') ?? ''];
   const { word, mood, sentences } = whyOf(timeline, zone);
   const leading = leadingPayment(timeline);
   const open = timeline.discrepancies.filter(({ status }) => status === 'open');
-  const items = renderTimeline(timeline, zone, (event) =>
-    renderResend(visit, event, { id: event.id, style: 'link-button', name: 'Send again' }),
-  );
+  const newest = timeline.replays.at(-1);
   const main = html`${notice !== undefined && html`<p class="panel good" role="status">${notice}</p>`}
-    ${renderProblem(problem)}
     <section class="panel why ${mood}" aria-label="State">
       ${status(word, mood)}
       <p class="lead">${sentences.map((sentence) => html`${sentence} `)}</p>
@@ -89,12 +58,12 @@ function pageOf(visit: Visit, timeline: Timeline, problem?: GatewayError): Dashb
       <div>
         ${renderFacts(timeline, leading, zone)}
         <h2 id="timeline">Timeline</h2>
-        ${items}
+        ${renderTimeline(visit, timeline)}
       </div>
-      <div>${renderBeside(timeline, leading)}</div>
+      <div>${leading && renderFees(leading)} ${newest && renderChoice(newest)}</div>
     </div>`;
   const title = `Payment of ${formatUsd(leading?.fees.total ?? timeline.session.amount)}`;
-  return { title, main, isLive: problem === undefined };
+  return { title, main, isLive: true };
 }
 
 function renderFacts({ session, payments, customers, isMasked }: Timeline, leading: Payment | undefined, zone: string) {
@@ -119,18 +88,15 @@ function renderFacts({ session, payments, customers, isMasked }: Timeline, leadi
   </section>`;
 }
 
-function renderActions(visit: Visit, { session, payments, customers, events }: Timeline): Html {
-  const link = (page: string, name: string, permission: Permission, isPossible = true) =>
-    isPossible && linkTo(visit, `payments/${page}`, name, permission);
+function renderActions(visit: Visit, { session, payments, customers }: Timeline): Html {
   const isBuyer = (wanted: CustomerStatus) => customers.some(({ status }) => status === wanted);
+  const page = `payments/${session.id}`;
   const url = checkoutUrl(visit.deps.urls, session.id);
-  const last = events.at(-1);
   return html`<div class="actions">
-    ${payments.filter(isRefundable).map(({ id }) => link(`${id}/refund`, 'Refund', 'refund.create'))}
-    ${last && renderResend(visit, last, { id: 'last', style: 'small-button', name: 'Send the last event again' })}
-    ${link(`${session.id}/expire`, 'Expire', 'session.expire', session.status === 'routed')}
-    ${link(`${session.id}/block`, 'Block the buyer', 'customer.block', isBuyer('active'))}
-    ${link(`${session.id}/unblock`, 'Unblock the buyer', 'customer.block', isBuyer('blocked'))}
+    ${payments.filter(isRefundable).map(({ id }) => linkTo(visit, `payments/${id}/refund`, 'Refund', 'refund.create'))}
+    ${session.status === 'routed' && linkTo(visit, `${page}/expire`, 'Expire', 'session.expire')}
+    ${isBuyer('active') && linkTo(visit, `${page}/block`, 'Block the buyer', 'customer.block')}
+    ${isBuyer('blocked') && linkTo(visit, `${page}/unblock`, 'Unblock the buyer', 'customer.block')}
     <a class="small-button" id="checkout-page" href="${url}">Checkout page</a>
     <button class="copy" type="button" id="copy-link" data-copy="${url}">Copy its link</button>
   </div>`;
@@ -139,19 +105,6 @@ function renderActions(visit: Visit, { session, payments, customers, events }: T
 /** True if a part of a payment can be refunded. */
 export function isRefundable(payment: Payment): boolean {
   return payment.status === 'paid' && leftOf(payment).total > 0;
-}
-
-function renderResend(
-  visit: Visit,
-  event: MerchantEvent,
-  { id, style, name }: { id: string; style: string; name: string },
-): Html | false {
-  if (!can(visit.visitor.principal, 'delivery.send')) return false;
-  return html`<form method="post" action="${visit.path(`payments/${event.sessionId}/resend`)}">
-    ${visit.formToken}
-    <input type="hidden" name="event" value="${event.id}" />
-    <button class="${style}" id="resend-${id}">${name}</button>
-  </form>`;
 }
 
 function renderDiscrepancy(visit: Visit, one: Discrepancy, { payments }: Timeline): Html {

@@ -1,11 +1,13 @@
 import { formatUsd, usd } from '../../domain/money.ts';
 import type { Instant } from '../../domain/records.ts';
+import { can } from '../../domain/permission.ts';
 import { type Html, type HtmlValue, html } from '../../html/html.ts';
 import type { Replayed } from '../../operations/routing/stored-decisions.ts';
 import type { Timeline } from '../../operations/timeline.ts';
 import type { SessionRecords } from '../../store/tables/session-records.ts';
 import { words } from '../components/figures.ts';
 import { zonedTime } from '../components/time.ts';
+import type { Visit } from '../visit.ts';
 import { discrepancySentence, failureSentences, refundResult, reversalSentence } from './payment-why.ts';
 
 type One<Name extends Exclude<keyof SessionRecords, 'session'>> = SessionRecords[Name][number];
@@ -26,12 +28,11 @@ export function entriesOf(timeline: Timeline): Entry[] {
   const entries: Entry[] = [];
   const add = (kind: string, at: Instant, id: string, record: unknown, text: HtmlValue, isBad = false) =>
     entries.push({ kind, at, id: kind === 'payment' ? id : `${kind}-${id}`, text, isBad, record });
-  add('checkout', session.created, session.id, session, checkoutText(timeline));
-  for (const { decided, ...replay } of timeline.replays) {
+  add('checkout', session.created, session.id, session, checkoutText(session));
+  for (const { decided } of timeline.replays) {
     // Sessions with the same offer share its decision, which can be older. The snapshot of a decision has all routes.
     const at = Math.max(decided.created, session.created);
-    const raw = { ...replay, ...decided, routes: undefined, snapshot: undefined };
-    add('routing', at, decided.id, raw, routingText(decided));
+    add('routing', at, decided.id, { ...decided, routes: undefined, snapshot: undefined }, routingText(decided));
   }
   for (const one of payments) {
     add('payment', one.created, one.id, one, paymentText(one, timeline), one.status === 'failed');
@@ -50,7 +51,8 @@ export function entriesOf(timeline: Timeline): Entry[] {
   for (const one of discrepancies) {
     if (one.resolvedAt !== null) add('resolution', one.resolvedAt, one.id, one, resolutionText(one));
   }
-  for (const [id, lines] of Map.groupBy(bookedLines(timeline), ({ postingId }) => postingId)) {
+  const booked = timeline.ledgerEntries.toSorted((a, b) => a.line - b.line);
+  for (const [id, lines] of Map.groupBy(booked, ({ postingId }) => postingId)) {
     const sums = lines.map(({ account, amount }) => `${words(account)} ${usd(amount)}`);
     add('ledger', lines[0]!.created, id, lines, `Booked ${words(lines[0]!.kind)}: ${sums.join(', ')}.`);
   }
@@ -65,17 +67,18 @@ export function entriesOf(timeline: Timeline): Entry[] {
   return entries.toSorted((a, b) => a.at - b.at);
 }
 
-/** The timeline, newest entry last. `resend` returns the control that sends an event again. */
-export function renderTimeline(timeline: Timeline, zone: string, resend: (event: One<'events'>) => HtmlValue): Html {
+/** The timeline, newest entry last. */
+export function renderTimeline(visit: Visit, timeline: Timeline): Html {
+  const canSend = can(visit.visitor.principal, 'delivery.send');
   const items = entriesOf(timeline).map(({ kind, at, id, text, isBad, record }) => {
     const raw = html`<details>
       <summary id="raw-${id}" aria-label="Raw record of ${words(id)}">Raw</summary>
       <pre tabindex="0">${JSON.stringify(record, null, 2)}</pre>
     </details>`;
     return html`<li id="${id}" class="${isBad && 'bad'}">
-      <p class="when"><strong>${words(kind)}</strong> ${zonedTime(at, zone)}</p>
+      <p class="when"><strong>${words(kind)}</strong> ${zonedTime(at, visit.deps.reportingZone)}</p>
       <p>${text}</p>
-      ${kind === 'event' && resend(record as One<'events'>)} ${!timeline.isMasked && raw}
+      ${kind === 'event' && canSend && renderResend(visit, record as One<'events'>)} ${!timeline.isMasked && raw}
     </li>`;
   });
   return html`<ol class="timeline">
@@ -83,15 +86,16 @@ export function renderTimeline(timeline: Timeline, zone: string, resend: (event:
   </ol>`;
 }
 
-/** The lines of the ledger, oldest first. */
-export function bookedLines({ ledgerEntries }: Timeline): One<'ledgerEntries'>[] {
-  return ledgerEntries.toSorted((a, b) => a.created - b.created || a.line - b.line);
+function renderResend({ path, formToken }: Visit, { id, sessionId }: One<'events'>): Html {
+  return html`<form method="post" action="${path(`payments/${sessionId}/resend`)}">
+    ${formToken}
+    <input type="hidden" name="event" value="${id}" />
+    <button class="link-button" id="resend-${id}">Send again</button>
+  </form>`;
 }
 
-function checkoutText({ session: { amount, customerEmail, offerJson } }: Timeline): Html {
-  const { feeSplit } = JSON.parse(offerJson) as { feeSplit?: { total: number } };
-  const quote = feeSplit && ` The quoted total is ${formatUsd(Math.round(feeSplit.total * 100))}.`;
-  return html`Checkout of ${formatUsd(amount)} created for <bdi>${customerEmail}</bdi>.${quote}`;
+function checkoutText({ amount, customerEmail }: Timeline['session']): Html {
+  return html`Checkout of ${formatUsd(amount)} created for <bdi>${customerEmail}</bdi>.`;
 }
 
 function routingText({ output: { chosen, mode, reason }, paymentId }: Replayed['decided']): string {
@@ -99,18 +103,8 @@ function routingText({ output: { chosen, mode, reason }, paymentId }: Replayed['
 }
 
 function paymentText(payment: One<'payments'>, timeline: Timeline): Html {
-  const { id, route, fees, status } = payment;
-  const start = isFailover(id, timeline) ? 'Failover to' : 'The buyer started to pay by';
   const failed = failureSentences(timeline, payment).map((sentence) => html` ${sentence}`);
-  return html`${start} <bdi>${route.label}</bdi>, ${formatUsd(fees.total)}.${status === 'failed' && failed}`;
-}
-
-/** True if a payment belongs to the same attempt of the buyer as the payment before it, whose handoff was refused. */
-function isFailover(id: string, { payments, replays }: Timeline): boolean {
-  const before = payments[payments.findIndex((one) => one.id === id) - 1];
-  const attemptOf = (paymentId: string | undefined) =>
-    replays.find(({ decided }) => decided.paymentId === paymentId)?.decided.input.draw?.attempt;
-  return before?.failureCode === 'handoff_refused' && attemptOf(before.id) === attemptOf(id);
+  return html`Attempt to pay ${formatUsd(payment.fees.total)} by <bdi>${payment.route.label}</bdi>.${failed}`;
 }
 
 function messageText({ provider, about, status, amount, outcome, flagged }: One<'messages'>): Html {
@@ -133,9 +127,8 @@ function payoutText({ amount, source, reference }: One<'settlements'>): Html {
 }
 
 function eventText({ id, type }: One<'events'>, { deliveries }: Timeline): string {
-  const own = deliveries.filter(({ eventId }) => eventId === id);
-  const ended = own.filter(({ status }) => status !== 'pending').length;
-  return `${type}, ${own.length === 0 ? 'which no endpoint receives' : `deliveries ended: ${ended} of ${own.length}`}.`;
+  const receivers = deliveries.filter(({ eventId }) => eventId === id).length;
+  return `${type}, for ${receivers} ${receivers === 1 ? 'endpoint' : 'endpoints'}.`;
 }
 
 function attemptText(attempt: One<'deliveryAttempts'>, { deliveries, endpoints }: Timeline): Html {

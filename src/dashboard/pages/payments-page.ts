@@ -9,13 +9,13 @@ import { PAYMENT_STATUSES } from '../../domain/records.ts';
 import { type Html, html } from '../../html/html.ts';
 import { withAudit } from '../../operations/access/audit.ts';
 import { type OwnFilter, exportPayments, listPayments } from '../../operations/list-payments.ts';
-import type { Page, PageResult } from '../../store/list-page.ts';
+import type { PageResult } from '../../store/list-page.ts';
 import type { SoldPayment } from '../../store/tables/payment-lists.ts';
-import { field } from '../components/action-form.ts';
+import { type Choice, choicesOf, field, select } from '../components/action-form.ts';
 import { words } from '../components/figures.ts';
 import { type Column, idWithCopy, status, table } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
-import { MODES, otherEnvironment } from '../shell.ts';
+import { MODES, linkToOther } from '../shell.ts';
 import type { PageRoutes, Visit } from '../visit.ts';
 
 const ROWS = 50;
@@ -23,7 +23,7 @@ const ROWS = 50;
 /** Field of the filter form: its choices or its input. `filter` returns an undefined part for an invalid value. */
 interface Field {
   label: string;
-  choices?(visit: Visit): readonly (readonly [value: string, label: string])[];
+  choices?(visit: Visit): readonly Choice[];
   type?: 'date' | 'hidden';
   filter(value: string, zone: string): Record<string, unknown>;
 }
@@ -33,8 +33,6 @@ const ONLY = [
   ['unsettled', 'paid and not settled'],
   ['wrongAmount', 'with a wrong amount'],
 ] as const;
-
-const choicesOf = (values: readonly string[]) => values.map((value) => [value, words(value)] as const);
 
 const FIELDS: Record<string, Field> = {
   from: { label: 'From day', type: 'date', filter: (day, zone) => ({ from: startOfLocalDay(day, zone) }) },
@@ -86,17 +84,16 @@ function addressOf(visit: Visit, page: string, more: Record<string, string> = {}
 /** The list of payments, and the export of everything that its filter matches. */
 export function paymentsPage(routes: PageRoutes): void {
   routes.get('/payments', async (visit) => {
-    const { query, deps } = visit;
-    const cursors = ['endingBefore', 'startingAfter'].map((name) => [name, query.get(name)] as const);
-    const cursor = cursors.find(([, id]) => isId(id ?? '', 'pay'));
-    const page: Page = { limit: ROWS, ...(cursor && Object.fromEntries([cursor])) };
-    const found = await listPayments(deps, filterOf(visit), page);
-    const rest = found.items.length > 0 || found.hasMore ? renderList(visit, found, page) : await renderEmpty(visit);
-    return { title: 'Payments', isLive: cursor === undefined, main: html`${renderForm(visit)} ${rest}` };
+    const startingAfter = visit.query.get('startingAfter') ?? '';
+    const isFirst = !isId(startingAfter, 'pay');
+    const page = { limit: ROWS, ...(!isFirst && { startingAfter }) };
+    const found = await listPayments(visit.deps, filterOf(visit), page);
+    const rest = found.items.length > 0 || found.hasMore ? renderList(visit, found, isFirst) : renderEmpty(visit);
+    return { title: 'Payments', isLive: isFirst, main: html`${renderForm(visit)} ${rest}` };
   });
   routes.get('/payments.csv', async (visit) => {
     const { query, environment, reply } = visit;
-    const text = Readable.from(exportPayments(() => visit.depsOf(environment), filterOf(visit)));
+    const text = Readable.from(exportPayments(() => visit.renewedDeps(), filterOf(visit)));
     // An error before the first part is an error page. A later error closes the connection, so the download fails.
     await withAudit(visit.deps, { action: 'exportPayments', kind: 'read' }, () => once(text, 'readable'));
     const range = [query.get('from') ?? 'first', query.get('to') ?? 'last'].join('-to-').replaceAll(/[^\w-]/g, '');
@@ -111,10 +108,13 @@ function renderForm(visit: Visit): Html {
     const { label, choices } = FIELDS[name]!;
     return `${label.toLowerCase()} ${choices?.(visit).find(([one]) => one === value)?.[1] ?? value}`;
   });
-  return html`<form class="filter" action="${visit.path('payments')}">
-      ${Object.entries(FIELDS).map(([name, one]) => renderField(visit, name, one))}
-      <button class="small-button">Filter</button>
-    </form>
+  return html`<details class="filter-box">
+      <summary>Filter</summary>
+      <form class="filter" action="${visit.path('payments')}">
+        ${Object.entries(FIELDS).map(([name, one]) => renderField(visit, name, one))}
+        <button class="small-button">Filter</button>
+      </form>
+    </details>
     ${
       active.length > 0 &&
       html`<p>Payments: ${active.join(', ')}. <a href="${visit.path('payments')}">Clear the filter</a></p>`
@@ -124,34 +124,21 @@ function renderForm(visit: Visit): Html {
 function renderField(visit: Visit, name: string, { label, choices, type }: Field): Html | false {
   const value = visit.query.get(name) ?? '';
   if (type === 'hidden') return value !== '' && html`<input type="hidden" name="${name}" value="${value}" />`;
-  const options = choices?.(visit).map(
-    ([one, text]) => html`<option value="${one}" ${one === value && html`selected`}>${text}</option>`,
-  );
-  const id = `filter-${name}`;
-  const control = options
-    ? html`<select id="${id}" name="${name}">
-        <option value="">All</option>
-        ${options}
-      </select>`
-    : html`<input id="${id}" name="${name}" type="${type ?? 'text'}" value="${value}" size="10" />`;
-  return field(id, label, control);
+  const control = choices
+    ? select(name, 'All', choices(visit), value)
+    : html`<input id="${name}" name="${name}" type="${type ?? 'text'}" value="${value}" size="10" />`;
+  return field(name, label, control);
 }
 
-function renderList(visit: Visit, { items, hasMore, searchedTo }: PageResult<SoldPayment>, page: Page): Html {
+function renderList(visit: Visit, { items, hasMore, searchedTo }: PageResult<SoldPayment>, isFirst: boolean): Html {
   const zone = visit.deps.reportingZone;
-  const isNewer = page.endingBefore !== undefined;
-  const newest = items[0]?.payment.id ?? page.startingAfter;
-  const oldest = items.at(-1)?.payment.id ?? page.endingBefore;
-  const newer = isNewer ? hasMore && (searchedTo ?? newest) : page.startingAfter && newest;
-  const older = isNewer ? oldest : hasMore && (searchedTo ?? oldest);
-  const link = (cursor: string, id: string | false | undefined, text: string) =>
-    id &&
-    html`<a class="small-button" href="${addressOf(visit, visit.path('payments'), { [cursor]: id })}">${text}</a>`;
+  const link = (text: string, more?: Record<string, string>) =>
+    html`<a class="small-button" href="${addressOf(visit, visit.path('payments'), more)}">${text}</a>`;
+  const startingAfter = searchedTo ?? items.at(-1)!.payment.id;
   return html`${items.length > 0 && table(`Times in ${zone}`, columnsOf(visit), items)}
-    ${searchedTo && html`<p>Searched ${isNewer ? 'up' : 'back'} to ${zonedTime(timeOfId(searchedTo), zone)}.</p>`}
+    ${searchedTo && html`<p>Searched back to ${zonedTime(timeOfId(searchedTo), zone)}.</p>`}
     <p class="actions">
-      ${link('endingBefore', newer, isNewer && searchedTo ? 'Continue' : 'Newer')}
-      ${link('startingAfter', older, !isNewer && searchedTo ? 'Continue' : 'Older')}
+      ${!isFirst && link('Newest')} ${hasMore && link(searchedTo ? 'Continue' : 'Older', { startingAfter })}
       <a class="small-button" href="${addressOf(visit, visit.path('payments.csv'))}" download>Export all as CSV</a>
     </p>`;
 }
@@ -180,22 +167,12 @@ function renderStatus({ payment: { status: state, failureCode, refunded, fees } 
   return status(refunded < fees.total ? 'Partly refunded' : 'Refunded', 'neutral');
 }
 
-/** A list without rows: nothing exists yet, or nothing matches; and whether the other environment has some. */
-async function renderEmpty(visit: Visit): Promise<Html> {
-  const other = otherEnvironment(visit.environment);
-  const there = await visit.depsOf(other);
-  const elsewhere = there && (await listPayments(there, { ...filterOf(visit), environment: other }, { limit: 1 }));
-  const address = addressOf(visit, `/dashboard/${other}/payments`);
+/** A list without rows: nothing exists yet, or nothing matches. */
+function renderEmpty(visit: Visit): Html {
+  const { name } = MODES[visit.environment];
   const isFiltered = activeOf(visit).length > 0;
-  return html`<p class="lead">${isFiltered ? 'No payment matches.' : 'There are no payments yet.'}</p>
-    ${
-      !isFiltered &&
-      visit.environment === 'sandbox' &&
-      html`<p><a href="/">Start a test checkout</a>, and pay with a test card.</p>`
-    }
-    ${
-      elsewhere &&
-      elsewhere.items.length > 0 &&
-      html`<p><a href="${address}">There are some in ${MODES[other].name}</a></p>`
-    }`;
+  const canTry = !isFiltered && visit.environment === 'sandbox';
+  return html`<p class="lead">${isFiltered ? 'No payment matches' : 'There are no payments yet'} in ${name}.</p>
+    ${canTry && html`<p><a href="/">Start a test checkout</a>, and pay with a test card.</p>`}
+    <p>${linkToOther(visit, 'Look in', addressOf(visit, '/payments'))}</p>`;
 }

@@ -1,25 +1,21 @@
 import { inputReader } from '../../contract/input-problems.ts';
 import { refundRequest } from '../../contract/refund-contract.ts';
-import { type GatewayError, invalidField } from '../../domain/gateway-error.ts';
-import { type Cents, amountFromCents, centsFromText, formatUsd } from '../../domain/money.ts';
+import { GatewayError } from '../../domain/gateway-error.ts';
+import { amountFromCents, centsFromText, formatUsd } from '../../domain/money.ts';
 import { MERCHANT_REFUND_REASONS, leftOf } from '../../domain/refund-record.ts';
-import { type Html, html } from '../../html/html.ts';
+import { html } from '../../html/html.ts';
 import { assertCan } from '../../operations/access/caller.ts';
 import { getPayment, getSession } from '../../operations/read-records.ts';
 import { createRefund } from '../../operations/refunds/create-refund.ts';
-import { confirmationPage, field, filledFields, formRoutes, renderProblem } from '../components/action-form.ts';
-import { words } from '../components/figures.ts';
+import { choicesOf, confirmationPage, field, filledFields, formRoutes, select } from '../components/action-form.ts';
+import { MODES } from '../shell.ts';
 import type { DashboardPage, PageRoutes, Visit } from '../visit.ts';
-import { MONEY } from './payment-actions.ts';
 import { isRefundable } from './payment-page.ts';
 
 const refundReader = inputReader(refundRequest);
 const KEY_BYTES = 16;
 
-/**
- * Refunds a payment, in full or in part. The first page creates the idempotency key that all its forms carry, so a form that is
- * sent twice makes one refund.
- */
+/** Refunds a payment, in full or in part. The form carries an idempotency key, so a form that is sent twice makes one refund. */
 export function refundPage(routes: PageRoutes): void {
   formRoutes(routes, '/payments/:id/refund', 'createRefund', { page: refundForm, run: refund });
 }
@@ -34,68 +30,33 @@ async function refund({ deps, form, path, param }: Visit): Promise<string> {
 }
 
 async function refundForm(visit: Visit, problem?: GatewayError): Promise<DashboardPage> {
-  const { deps, path } = visit;
-  const fields = problem ? visit.form : visit.query;
+  const { deps, form, path } = visit;
   assertCan(deps, 'refund.create');
   const payment = await getPayment(deps, visit.param('id'));
+  if (!isRefundable(payment)) {
+    throw new GatewayError('invalid_state', 'Nothing of this payment can be refunded now.');
+  }
   const { customerEmail, environment } = await getSession(deps, payment.sessionId);
   const left = leftOf(payment);
-  const back = `${path(`payments/${payment.sessionId}`)}#${payment.id}`;
-  const action = path(`payments/${payment.id}/refund`);
-  if (!isRefundable(payment)) {
-    const main = html`${renderProblem(problem)}
-      <p class="lead">Nothing of this payment can be refunded now. <a href="${back}">Back to the payment</a></p>`;
-    return { title: 'Refund', main, status: 409 };
-  }
-  const asked = fields.get('amount');
-  const wrong = problem ?? (asked === null ? undefined : amountProblem(asked, left.total));
-  const part = asked === null || wrong ? undefined : centsFromText(asked);
-  const cents = part ?? left.total;
-  const given = fields.get('key');
+  const { money } = MODES[environment];
+  const given = form.get('key');
   // A key that another refund has used is replaced.
-  const isUsed = given === null || problem?.code === 'idempotency_conflict';
+  const isUsed = !given || problem?.code === 'idempotency_conflict';
   const key = isUsed ? `dashboard-${Buffer.from(deps.randomBytes(KEY_BYTES)).toString('base64url')}` : given;
-  const page = confirmationPage(visit, {
-    title: part === undefined ? 'Refund' : 'Refund a part',
-    text: `${formatUsd(left.total)} can be refunded. ${formatUsd(Math.max(0, left.merchant))} of it is the merchant's share.`,
-    fields: html`<input type="hidden" name="key" value="${key}" />
-      <input type="hidden" name="amount" value="${amountFromCents(cents).toFixed(2)}" />
-      ${field('reason', 'Reason', reasonSelect(fields.get('reason')))}`,
+  const reasons = choicesOf(MERCHANT_REFUND_REASONS);
+  const reason = select('reason', 'no reason', reasons, form.get('reason'));
+  const typed = form.get('amount') ?? amountFromCents(left.total).toFixed(2);
+  const amount = html`<input id="amount" name="amount" inputmode="decimal" autocomplete="off" value="${typed}" />`;
+  return confirmationPage(visit, {
+    title: 'Refund',
+    text: html`${formatUsd(left.total)} of ${money} can be refunded to <bdi>${customerEmail}</bdi>.
+      ${formatUsd(Math.max(0, left.merchant))} of it is the merchant's share.`,
+    fields: html`<input type="hidden" name="key" value="${key}" /> ${field('amount', 'Amount in US dollars', amount)}
+      ${field('reason', 'Reason', reason)}`,
     buttons: html`<button class="button" id="confirm">
-      ${part === undefined ? 'Refund all:' : 'Refund'} ${formatUsd(cents)} of ${MONEY[environment]} to
-      <bdi>${customerEmail}</bdi>
+      Refund this amount of ${money} to <bdi>${customerEmail}</bdi>
     </button>`,
-    below: part === undefined && partForm(action, key, asked),
-    action,
-    back,
-    problem: wrong,
+    back: `${path(`payments/${payment.sessionId}`)}#${payment.id}`,
+    problem,
   });
-  return { ...page, ...(wrong && { status: 400 }) };
-}
-
-/** The form for a part. It leads to the confirmation and changes nothing, so its method is GET. */
-function partForm(action: string, key: string, asked: string | null): Html {
-  const input = html`<input id="amount" name="amount" inputmode="decimal" autocomplete="off" value="${asked}" />`;
-  return html`<form class="panel" action="${action}">
-    <input type="hidden" name="key" value="${key}" />
-    ${field('amount', 'Or only a part, in US dollars', input)}
-    <button class="small-button" id="continue">Continue with this part</button>
-  </form>`;
-}
-
-function reasonSelect(chosen: string | null): Html {
-  const options = MERCHANT_REFUND_REASONS.map(
-    (one) => html`<option value="${one}" ${one === chosen && html`selected`}>${words(one)}</option>`,
-  );
-  return html`<select id="reason" name="reason">
-    <option value="">no reason</option>
-    ${options}
-  </select>`;
-}
-
-function amountProblem(asked: string, total: Cents): GatewayError | undefined {
-  const cents = centsFromText(asked);
-  const advice = `Enter an amount of US dollars from 0.01 to ${amountFromCents(total).toFixed(2)}.`;
-  if (!cents) return invalidField('amount', 'invalid_value', 'is not an amount', advice);
-  return cents > total ? invalidField('amount', 'too_big', `is more than ${formatUsd(total)}`, advice) : undefined;
 }

@@ -7,19 +7,17 @@ import { type SearchHits, searchRecords } from '../../operations/search-records.
 import type { PageResult } from '../../store/list-page.ts';
 import { type Column, table } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
-import { MODES, otherEnvironment } from '../shell.ts';
+import { MODES, linkToOther } from '../shell.ts';
 import type { PageRoutes, Visit } from '../visit.ts';
-
-const countOf = ({ sessions, customers }: SearchHits) => sessions.items.length + customers.items.length;
 
 /** Finds a record by anything that a person knows about it. One hit leads to the record itself. */
 export function searchPage(routes: PageRoutes): void {
   routes.get('/search', async (visit) => {
     const text = visit.query.get('q') ?? '';
     const hits = await searchRecords(visit.deps, visit.environment, text);
-    const [session] = hits.sessions.items;
-    if (countOf(hits) === 1) return { goTo: addressOf(visit, session ?? hits.customers.items[0]!) };
-    return { title: 'Search', main: countOf(hits) > 0 ? renderHits(visit, hits) : await renderNothing(visit, text) };
+    const [first, second] = [...hits.sessions.items, ...hits.customers.items];
+    if (first && !second) return { goTo: addressOf(visit, first) };
+    return { title: 'Search', main: first ? renderHits(visit, hits) : renderNothing(visit) };
   });
 }
 
@@ -48,27 +46,17 @@ function renderHits(visit: Visit, { sessions, customers }: SearchHits): Html {
   ])}`;
 }
 
-function renderGroup<Row>(
-  name: string,
-  { items, hasMore }: PageResult<Row>,
-  columns: readonly Column<Row>[],
-): HtmlValue {
-  return (
-    items.length > 0 &&
-    html`<h2>${name}</h2>
-      ${table(hasMore ? 'Five of more' : 'All that match', columns, items)}`
-  );
+function renderGroup<Row>(name: string, { items, hasMore }: PageResult<Row>, columns: Column<Row>[]): HtmlValue {
+  if (items.length === 0) return false;
+  return html`<h2>${name}</h2>
+    ${table(hasMore ? 'Five of more' : 'All that match', columns, items)}`;
 }
 
-/** Says that nothing was found here, and first whether the other environment has it. */
-async function renderNothing({ depsOf, environment }: Visit, text: string): Promise<Html> {
-  const other = otherEnvironment(environment);
-  const there = await depsOf(other);
-  const isThere = there && countOf(await searchRecords(there, other, text)) > 0;
-  const address = `/dashboard/${other}/search?${new URLSearchParams({ q: text }).toString()}`;
-  return html`${isThere && html`<p class="lead"><a href="${address}">Found in ${MODES[other].name}</a></p>`}
-    <p>
-      Nothing in ${MODES[environment].name} matches. You can search for ids, order numbers, references, transactions,
-      idempotency keys, amounts such as 49.99, email addresses or their beginning, and domains such as @example.com.
-    </p>`;
+function renderNothing(visit: Visit): Html {
+  return html`<p>
+      Nothing in ${MODES[visit.environment].name} matches. You can search for ids, order numbers, references,
+      transactions, idempotency keys, amounts such as 49.99, email addresses or their beginning, and domains such as
+      @example.com.
+    </p>
+    <p>${linkToOther(visit, 'Search in', `/search?${visit.query.toString()}`)}</p>`;
 }
