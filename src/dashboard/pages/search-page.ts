@@ -55,8 +55,7 @@ function renderGroup<Row>(name: string, { items, hasMore }: PageResult<Row>, col
 function renderNothing(visit: Visit): Html {
   return html`<p>
       Nothing in ${MODES[visit.environment].name} matches. You can search for ids, order numbers, references,
-      transactions, idempotency keys, amounts such as 49.99, email addresses or their beginning, and domains such as
-      @example.com.
+      transactions, idempotency keys, amounts such as 49.99, and email addresses or their beginning.
     </p>
     <p>${linkToOther(visit, 'Search in', `/search?${visit.query.toString()}`)}</p>`;
 }
