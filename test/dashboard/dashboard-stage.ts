@@ -25,6 +25,7 @@ export const PLACES = [
   'answer',
   'key',
   'note',
+  'block',
   'dispute',
   'payout',
   'refund',
@@ -109,7 +110,7 @@ async function fill(test: TestService): Promise<Record<string, string>> {
   const waiting = await create('waiting');
   await startAt(test, waiting, 'card');
   const blocked = await create('blocked');
-  await blockCustomer(deps, (await store.session(blocked))!.customerId, 'chargebacks');
+  await blockCustomer(deps, (await store.session(blocked))!.customerId, evil('block'));
   const expired = await create('expired');
   const key = anApiKey(1, { name: evil('key') });
   await write(store, { type: 'api_key_created', key });

@@ -386,6 +386,20 @@ describe('actions on the payment page', () => {
     for (const place of ['<dd><bdi>&lt;img', 'note</bdi>: <bdi>&lt;img', '<code><bdi>&lt;img', '&quot;reason&quot;']) {
       assert.ok(page.includes(place), place);
     }
+    const wrong = await createSession(service, { customer: 'hostile@example.com' });
+    await startAt(service, wrong, 'card');
+    await reportPayment(service.service.deps, { sessionId: wrong, paymentId: null, status: 'paid', amount: 4000 });
+    const [discrepancy] = (await service.service.deps.store.checkout(wrong))!.discrepancies;
+    const resolving = `${service.url}/dashboard/sandbox/discrepancies/${discrepancy!.id}`;
+    const note = { ...hiddenFields(await textAt(resolving)), note: text };
+    const rejected = await (await submit(resolving, { ...note, action: 'destroy' })).text();
+    assert.ok(rejected.includes('&lt;img') && !rejected.includes('<img'));
+    assert.equal((await submit(resolving, { ...note, action: 'accept' })).status, 303);
+    const blocking = payments(`${wrong}/block`);
+    assert.equal((await submit(blocking, { ...hiddenFields(await textAt(blocking)), reason: text })).status, 303);
+    const decided = await textAt(payments(wrong));
+    assert.ok(decided.includes('(<bdi>&lt;img') && decided.includes('Blocked</span> <bdi>&lt;img'));
+    assert.ok(!decided.includes('<img'));
     assert.ok(
       !(await textAt(payments(`${id}?notice=${encodeURIComponent(text)}`))).includes('img src=x'.concat(' onerror="')),
     );

@@ -71,11 +71,12 @@ function renderFacts({ session, payments, customers, isMasked }: Timeline, leadi
   const pairs = Object.entries(metadata).map(
     ([name, value]) => html`<div><bdi>${name}</bdi>: <bdi>${value}</bdi></div>`,
   );
-  const blocked = customers.some((one) => one.status === 'blocked') && status('Blocked', 'bad');
+  const blocked = customers.find((one) => one.status === 'blocked');
+  const mark = blocked && html`${status('Blocked', 'bad')} <bdi>${blocked.statusReason}</bdi>`;
   return html`<section class="panel" aria-label="Payment">
     ${facts([
       ['Product', html`<bdi>${product}</bdi>`],
-      ['Buyer', html`<bdi>${customerEmail}</bdi> ${blocked}`],
+      ['Buyer', html`<bdi>${customerEmail}</bdi> ${mark}`],
       ['Order', clientReferenceId !== null && html`<bdi>${clientReferenceId}</bdi>`],
       ['Metadata', isMasked ? 'hidden from your role' : pairs.length > 0 && pairs],
       ['Created', zonedTime(created, zone)],
