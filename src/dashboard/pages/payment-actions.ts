@@ -113,7 +113,7 @@ async function discrepancyForm(visit: Visit, problem?: GatewayError) {
     title: 'Resolve a discrepancy',
     text: html`<p>${discrepancySentence(discrepancy, payments)}</p>
       <p>Buyer: <bdi>${session.customerEmail}</bdi>, ${MODES[session.environment].money}.</p>
-      ${choices.map(({ name, books }) => html`<p><strong>${name}</strong>: ${books}</p>`)}`,
+      ${choices.map(({ name, books }) => html`<p><strong>${name}</strong> books ${books}</p>`)}`,
     fields: field('note', isBookable(discrepancy) ? 'Note' : 'Note (required)', note),
     buttons: choices.map(
       ({ action, name }) =>
