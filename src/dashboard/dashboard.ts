@@ -18,7 +18,7 @@ import { newFormToken } from './login/form-token.ts';
 import { joinPages } from './login/join-pages.ts';
 import { type LoginParts, loginPages } from './login/login-pages.ts';
 import { PASSKEY_ASSETS } from './login/passkey-form.ts';
-import { hostNamesOf } from './login/session-cookie.ts';
+import { assertSafe, hostNamesOf } from './login/session-cookie.ts';
 import { type Visitors, assertForm, createVisitors } from './login/visitors.ts';
 import { operatorsPage } from './pages/operators-page.ts';
 import { rolesPage } from './pages/roles-page.ts';
@@ -50,7 +50,10 @@ export function dashboardPages(app: FastifyInstance, deps: DashboardDeps, pages 
   app.register(async (scope) => {
     scope.decorate('errorPage', dashboardErrorPage);
     const hostNames = hostNamesOf(settings);
-    scope.addHook('onRequest', (request, _reply, done) => done(hostNames.has(request.hostname) ? undefined : noPage()));
+    scope.addHook('onRequest', async (request) => {
+      if (!hostNames.has(request.hostname)) throw noPage();
+      assertSafe(settings);
+    });
     await scope.register(cookie);
     acceptForms(scope, [settings.url, ...Object.values(deps.urls)]);
     const visitors = createVisitors(deps, settings);

@@ -13,8 +13,6 @@ export interface Operator {
   /** In lower case. */
   email: string;
   roles: Roles;
-  /** Cents that the role `support` may refund at most at once, and in a UTC day. */
-  refundLimit: number;
   passwordHash: string | null;
   /** Encrypted secret of the time-based codes, and the time step of the last used code, because a code is valid once. */
   totpSealed: string | null;
@@ -29,6 +27,7 @@ export interface Operator {
 }
 
 export const NO_FACTORS = { passwordHash: null, totpSealed: null, totpStep: 0, recoveryCodes: [] };
+/** Cents that an operator of the role `support` may refund in a UTC day. */
 export const REFUND_LIMIT = 20_000;
 export const INVITE_MS = 60 * 60_000;
 export const CHALLENGE_MS = 5 * 60_000;

@@ -266,7 +266,6 @@ const WITHOUT_PAGE = [
   'GET /dashboard',
   'POST /dashboard/challenge',
   'POST /dashboard/:environment/security/sessions/:id/end',
-  'POST /dashboard/:environment/security/sessions/end-others',
 ];
 const unnamed = (routes: readonly string[]) => routes.filter((one) => !(one in PAGES) && !WITHOUT_PAGE.includes(one));
 

@@ -128,7 +128,6 @@ const ROUTES: Record<string, Expected> = {
     ...everywhere(all(303)),
     sent: async () => ({ params: { id: 'unknown' } }),
   },
-  'POST /dashboard/:environment/security/sessions/end-others': everywhere(all(303)),
 };
 
 /** Routes of no environment, with their statuses without a session and with one of a viewer. */

@@ -89,7 +89,7 @@ describe('a session', () => {
         'all others',
         async () => {
           const form = { token: await formTokenOf(test, kept) };
-          await visit(`${test.url}/dashboard/sandbox/security/sessions/end-others`, { cookie: kept, form });
+          await visit(`${test.url}/dashboard/sandbox/security/sessions/others/end`, { cookie: kept, form });
         },
       ],
       ['roles', () => changeRoles(deps, operator.id, roles)],
@@ -147,7 +147,7 @@ describe('a form', () => {
     const stranger = await login(test);
     const [own, foreign] = [await formTokenOf(test, cookie), await formTokenOf(test, stranger)];
     const page = '/dashboard/production';
-    const paths = [`${page}/operators`, `${page}/security/sessions/end-others`, '/dashboard/logout'];
+    const paths = [`${page}/operators`, `${page}/security/sessions/others/end`, '/dashboard/logout'];
     const fields = { email: 'eve@example.com', production: 'admin' };
     for (const path of paths) {
       for (const [token, headers] of [

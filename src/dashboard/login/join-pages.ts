@@ -3,11 +3,11 @@ import { qrCode } from '../../checkout/qr-code.ts';
 import type { Operator } from '../../domain/operator.ts';
 import { type Html, html } from '../../html/html.ts';
 import { formOf, seeOther, sendPage } from '../../html/html-page.ts';
-import { type NewFactor, joinService } from '../../operations/access/operator-login.ts';
+import { joinService } from '../../operations/access/operator-login.ts';
 import { operatorOfInvite } from '../../operations/access/operators.ts';
 import { newTotpOffer } from '../../operations/access/second-factor.ts';
 import { renderPlain } from '../shell.ts';
-import { type LoginParts, assertSafe, fromOf, ownPath } from './login-pages.ts';
+import { type LoginParts, factorOf, fromOf, ownPath } from './login-pages.ts';
 import { inputField, passkeyForm, passkeyScripts } from './passkey-form.ts';
 import { setToken } from './session-cookie.ts';
 
@@ -22,7 +22,6 @@ export function joinPages(scope: FastifyInstance, parts: LoginParts): void {
     return sendPage(reply, 200, renderPlain({ title: 'Join', main }, passkeyScripts));
   });
   scope.post('/dashboard/join', async (request, reply) => {
-    assertSafe(settings);
     const form = formOf(request);
     const secret = form.get('secret')?.trim() ?? '';
     const operator = await operatorOfInvite(access, secret);
@@ -32,18 +31,11 @@ export function joinPages(scope: FastifyInstance, parts: LoginParts): void {
         ${newFactorForms(parts, request, operator, { secret, next })}`;
       return sendPage(reply, 200, renderPlain({ title: 'Join', main }, passkeyScripts));
     }
-    const { token, codes } = await joinService(access, secret, newFactorOf(form), await fromOf(parts, request));
+    const { token, codes } = await joinService(access, secret, factorOf(form), await fromOf(parts, request));
     setToken(settings, reply, token);
     if (codes.length === 0) return seeOther(reply, next);
     return sendPage(reply, 200, renderPlain({ title: 'Recovery codes', main: recoveryCodes(codes, next) }));
   });
-}
-
-/** The new factor in one of {@link newFactorForms}. */
-function newFactorOf(form: URLSearchParams): NewFactor {
-  const answer = form.get('credential');
-  const text = (name: string) => form.get(name) ?? '';
-  return answer === null ? { password: text('password'), code: text('code'), totp: text('totp') } : { answer };
 }
 
 /** Forms for a new passkey, or a new password with an authenticator app, which is required beyond this machine. `secret` is of the invitation. */

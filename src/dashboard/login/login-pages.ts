@@ -1,21 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { GatewayError } from '../../domain/gateway-error.ts';
 import { type Html, html } from '../../html/html.ts';
 import { formOf, seeOther, sendPage } from '../../html/html-page.ts';
-import {
-  type From,
-  type LoginDeps,
-  type Proof,
-  logOut,
-  loginByFactor,
-  loginByKey,
-} from '../../operations/access/operator-login.ts';
+import type { Factor, From, LoginDeps } from '../../operations/access/operator-login.ts';
+import { logOut, loginByFactor, loginByKey } from '../../operations/access/operator-login.ts';
 import { operatorOfInvite } from '../../operations/access/operators.ts';
 import { newPasskeyOptions, passkeyOptions } from '../../operations/access/passkeys.ts';
 import { renderPlain } from '../shell.ts';
 import type { DashboardSettings } from '../visit.ts';
 import { inputField, passkeyForm, passkeyScripts } from './passkey-form.ts';
-import { isSafeUrl, setToken, siteOf, tokenOf } from './session-cookie.ts';
+import { setToken, siteOf, tokenOf } from './session-cookie.ts';
 import { type Visitors, assertForm } from './visitors.ts';
 
 /** Everything that the pages of the login need. */
@@ -29,19 +22,17 @@ export interface LoginParts {
 export function loginPages(scope: FastifyInstance, parts: LoginParts): void {
   const { settings, access, visitors } = parts;
   scope.get('/dashboard/login', async (request, reply) => {
-    assertSafe(settings);
     const next = ownPath(new URLSearchParams(request.url.split('?')[1]).get('next'));
     if (await visitors.isOpen()) return seeOther(reply, next);
     return sendPage(reply, 200, await renderLogin(parts, request, next));
   });
   scope.post('/dashboard/login', async (request, reply) => {
-    assertSafe(settings);
     const form = formOf(request);
     const key = form.get('key')?.trim();
     const from = await fromOf(parts, request);
     const token =
       key === undefined
-        ? await loginByFactor(access, form.get('email') ?? '', proofOf(form), from)
+        ? await loginByFactor(access, form.get('email') ?? '', factorOf(form), from)
         : await loginByKey(access, key, from);
     setToken(settings, reply, token);
     return seeOther(reply, ownPath(form.get('next')));
@@ -67,22 +58,15 @@ export function loginPages(scope: FastifyInstance, parts: LoginParts): void {
   });
 }
 
-function proofOf(form: URLSearchParams): Proof {
-  const answer = form.get('credential');
-  return answer === null ? { password: form.get('password') ?? '', code: form.get('code') ?? '' } : { answer };
+export function factorOf(form: URLSearchParams): Factor {
+  const text = (name: string) => form.get(name) ?? '';
+  if (form.has('credential')) return { answer: text('credential') };
+  return { password: text('password'), code: text('code'), totp: text('totp') };
 }
 
 export async function fromOf({ settings, visitors }: LoginParts, request: FastifyRequest): Promise<From> {
   const before = (await visitors.login(request))?.session;
   return { site: siteOf(settings, request), address: request.ip, before };
-}
-
-/** Throws GatewayError `forbidden` where a login would be sent unencrypted. */
-export function assertSafe({ url }: DashboardSettings): void {
-  if (isSafeUrl(url)) return;
-  throw new GatewayError('forbidden', 'The login is served over https and on this machine only.', {
-    suggestion: 'Set DASHBOARD_URL to the https address of this service.',
-  });
 }
 
 /** A path of the dashboard; anything else, such as another site, becomes the start page. */
@@ -92,21 +76,22 @@ export function ownPath(next: string | null): string {
   return isOwn ? url.pathname + url.search : '/dashboard';
 }
 
-async function renderLogin({ settings, visitors }: LoginParts, request: FastifyRequest, next: string): Promise<Html> {
-  const operator = (await visitors.login(request))?.operator;
+async function renderLogin(parts: LoginParts, request: FastifyRequest, next: string): Promise<Html> {
+  const { settings, access, visitors } = parts;
+  const operator = (await visitors.login(request))?.principals.find(({ kind }) => kind === 'operator');
   const kept = html`<input type="hidden" name="next" value="${next}" />`;
   const { isExposed } = settings;
   const main = html`${operator && html`<p>This needs your passkey or password again. <a href="/dashboard">Cancel</a></p>`}
     ${passkeyForm(request, '/dashboard/login', kept, 'Log in with a passkey')}
     <h2>With a password</h2>
     <form method="post" action="/dashboard/login" class="stack">
-      ${kept} ${inputField('Email address', 'email', 'email', 'username', { value: operator?.email })}
+      ${kept} ${inputField('Email address', 'email', 'email', 'username', { value: operator?.name })}
       ${inputField('Password', 'password', 'password', 'current-password')}
       ${inputField('Code of the authenticator app, or a recovery code', 'code', 'text', 'one-time-code', { isRequired: isExposed })}
       <button class="button">Log in</button>
     </form>
     ${
-      (await visitors.acceptsKeys()) &&
+      !(await access.gate.hasOperators()) &&
       html`<h2>With an API key</h2>
         <form method="post" action="/dashboard/login" class="stack">
           ${kept} ${inputField('API key of scope read, write or admin', 'key', 'password', 'off')}

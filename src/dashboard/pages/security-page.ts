@@ -10,6 +10,9 @@ import type { LoginParts } from '../login/login-pages.ts';
 import { passkeyScripts } from '../login/passkey-form.ts';
 import type { PageRoutes, Visit } from '../visit.ts';
 
+/** Stands for the id of a session where all others are meant. */
+const OTHERS = 'others';
+
 /** The own factors and sessions of an operator. */
 export function securityPage(routes: PageRoutes, parts: LoginParts): void {
   const done = (visit: Visit) => ({ goTo: visit.path('security') });
@@ -29,11 +32,9 @@ export function securityPage(routes: PageRoutes, parts: LoginParts): void {
     return done(visit);
   });
   routes.post('/security/sessions/:id/end', 'endOwnSessions', async (visit) => {
-    await endOwnSessions(visit.deps, (await ownOf(visit)).operator.id, { only: visit.param('id') });
-    return done(visit);
-  });
-  routes.post('/security/sessions/end-others', 'endOwnSessions', async (visit) => {
-    await endOwnSessions(visit.deps, (await ownOf(visit)).operator.id, { except: visit.visitor.loginId! });
+    const id = visit.param('id');
+    const isMeant = (login: OperatorSession) => (id === OTHERS ? login.id !== visit.visitor.loginId : login.id === id);
+    await endOwnSessions(visit.deps, (await ownOf(visit)).operator.id, isMeant);
     return done(visit);
   });
 }
@@ -75,5 +76,5 @@ function renderSecurity(visit: Visit, { operator, passkeys, sessions }: Awaited<
         ? button('factors', 'Add a passkey or set the password')
         : html`<p><a class="button" href="${confirm}">Confirm that it is you to change these</a></p>`
     }
-    ${table('Sessions', sessionColumns, sessions)} ${button('sessions/end-others', 'End all other sessions')}`;
+    ${table('Sessions', sessionColumns, sessions)} ${button(`sessions/${OTHERS}/end`, 'End all other sessions')}`;
 }

@@ -1,14 +1,14 @@
 import { environmentOfKey, hashOfKey } from '../../domain/api-key.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
 import type { RandomBytes } from '../../domain/id.ts';
-import { principalOfOperator } from '../../domain/principal.ts';
-import { type Operator, hashOfSecret, newSecret } from '../../domain/operator.ts';
+import { type Operator, hashOfSecret, isSessionOver, newSecret } from '../../domain/operator.ts';
+import { type Principal, principalOfKey, principalOfOperator } from '../../domain/principal.ts';
+import { ENVIRONMENTS } from '../../domain/route.ts';
 import type { Change } from '../../store/store.ts';
 import type { OperatorSession } from '../../store/tables/operators-table.ts';
 import type { Deps } from '../deps.ts';
 import { audited, recordRefusal } from './audit.ts';
-import type { Gate } from './key-gate.ts';
-import type { Login } from './operator-sessions.ts';
+import { type Gate, USE_NOTED_MS } from './key-gate.ts';
 import { changeOperator, operatorOfInvite } from './operators.ts';
 import { type Site, verifyNewPasskey, verifyPasskey } from './passkeys.ts';
 import { hashPassword, isPassword } from './passwords.ts';
@@ -28,13 +28,56 @@ export interface From {
   before?: OperatorSession | undefined;
 }
 
-/** A proof by an existing or a new factor. `answer`: the browser's answer about a passkey. `code`: of the app, or a recovery code. */
-export type Proof = { answer: string } | { password: string; code: string };
-/** `totp`: the sealed secret of the page, whose first code is `code`; the code can be empty on this machine. */
-export type NewFactor = { answer: string } | { password: string; code: string; totp: string };
+/**
+ * A factor that a form sends. `answer`: the browser's answer about a passkey. `code`: of the authenticator app, or a recovery code; it can be
+ * empty on this machine. `totp`: the sealed secret of a new app, whose first code is `code`.
+ */
+export type Factor = { answer: string } | { password: string; code: string; totp: string };
 
-const operatorActor = ({ id, email }: Operator) => ({ kind: 'operator', id, name: email }) as const;
-const keyActor = ({ id, name }: { id: string; name: string }) => ({ kind: 'key', id, name }) as const;
+/** A session that has not ended. */
+export interface Login {
+  session: OperatorSession;
+  /** Its operator or API key, once for each environment in which it has a role. */
+  principals: readonly Principal[];
+}
+
+/**
+ * The login of a cookie's token; undefined for an unknown or ended one. Every request reads it, so that all instances know its end at once.
+ * `isActive`: true if a person caused the request, not a script that keeps a page current.
+ */
+export async function findLogin(
+  deps: Pick<LoginDeps, 'store' | 'realNow' | 'log' | 'gate'>,
+  token: string,
+  isActive: boolean,
+): Promise<Login | undefined> {
+  const { store, realNow, log } = deps;
+  const session = await store.operatorSession(hashOfSecret(token));
+  const now = realNow();
+  if (!session || isSessionOver(session, now)) return undefined;
+  const principals = await principalsOf(deps, session);
+  if (principals.length === 0) return undefined;
+  if (isActive && now - session.lastActiveAt >= USE_NOTED_MS) {
+    store.commit([{ type: 'operator_session_used', id: session.id, at: now }]).catch((error: Error) => {
+      log.debug({ reason: error.message }, 'the activity of a session was not stored');
+    });
+  }
+  return { session, principals };
+}
+
+/** API keys log in until the first operator has joined. */
+async function principalsOf(
+  { store, gate }: Pick<LoginDeps, 'store' | 'gate'>,
+  { operatorId, keyId, provenAt }: OperatorSession,
+): Promise<Principal[]> {
+  if (operatorId === null) {
+    const key = (await gate.hasOperators()) ? undefined : await store.apiKey(keyId!);
+    return key?.revokedAt === null ? [principalOfKey(key)] : [];
+  }
+  const operator = await store.operator(operatorId);
+  if (operator?.disabledAt !== null) return [];
+  const principals = ENVIRONMENTS.map((environment) => principalOfOperator(operator, environment, provenAt));
+  return principals.filter(({ role }) => role !== null);
+}
 
 /** Logs the owner of an API key in until the first operator has joined, and returns the token of the session. Throws GatewayError `forbidden`. */
 export async function loginByKey(deps: LoginDeps, text: string, from: From): Promise<string> {
@@ -47,26 +90,24 @@ export async function loginByKey(deps: LoginDeps, text: string, from: From): Pro
     });
   }
   const { token, changes } = newLogin(deps, { operatorId: null, keyId: key.id }, from);
-  await audited(deps, 'logIn', keyActor(key)).store.commit(changes);
+  await audited(deps, 'logIn', principalOfKey(key)).store.commit(changes);
   return token;
 }
 
-export async function logOut(deps: LoginDeps, { session, operator, key }: Login): Promise<void> {
-  const actor = operator ? operatorActor(operator) : keyActor(key!);
+export async function logOut(deps: LoginDeps, { session, principals }: Login): Promise<void> {
   const ended: Change = { type: 'operator_session_ended', login: session, at: deps.realNow() };
-  await audited(deps, 'logOut', actor).store.commit([ended]);
+  await audited(deps, 'logOut', principals[0]).store.commit([ended]);
 }
 
 /** Logs an operator in, and returns the token of the session. Throws GatewayError `forbidden`, or `rate_limited` for a name. */
-export async function loginByFactor(deps: LoginDeps, email: string, proof: Proof, from: From): Promise<string> {
-  if (!('answer' in proof)) return loginByPassword(deps, email.trim().toLowerCase(), proof, from);
-  const { id, operatorId, counter } = await verifyPasskey(deps, from.site, proof.answer);
+export async function loginByFactor(deps: LoginDeps, email: string, factor: Factor, from: From): Promise<string> {
+  if (!('answer' in factor)) return loginByPassword(deps, email.trim().toLowerCase(), factor, from);
+  const passkey = await verifyPasskey(deps, from.site, factor.answer);
   const check = async (operator: Operator) => {
-    if (!(await deps.store.passkey(id))) throw wrong();
+    if (!(await deps.store.passkey(passkey.id))) throw wrong();
     return operator;
   };
-  const used: Change = { type: 'passkey_used', id, counter, at: deps.realNow() };
-  return enter(deps, 'logIn', operatorId, check, [used], from);
+  return enter(deps, 'logIn', passkey.operatorId, check, [{ type: 'passkey_used', passkey }], from);
 }
 
 async function loginByPassword(deps: LoginDeps, email: string, proof: { password: string; code: string }, from: From) {
@@ -107,7 +148,7 @@ function recordFailure(deps: LoginDeps, operator: Operator): void {
 export async function joinService(
   deps: LoginDeps,
   secret: string,
-  factor: NewFactor,
+  factor: Factor,
   from: From,
 ): Promise<{ token: string; codes: string[] }> {
   const invited = await operatorOfInvite(deps, secret);
@@ -127,7 +168,7 @@ export async function joinService(
 async function newFactorOf(
   deps: LoginDeps,
   operator: Operator,
-  factor: NewFactor,
+  factor: Factor,
   site: Site,
 ): Promise<{ set: Partial<Operator>; changes: Change[]; codes: string[] }> {
   const { id: operatorId } = operator;
@@ -155,7 +196,7 @@ async function enter(
   const { realNow, log } = deps;
   const known = await deps.store.operator(operatorId);
   if (!known) throw wrong();
-  const { store } = audited(deps, action, operatorActor(known));
+  const { store } = audited(deps, action, principalOfOperator(known, 'production', null));
   const { token, changes } = newLogin(deps, { operatorId, keyId: null }, from);
   const decide = async (operator: Operator) => {
     if (operator.disabledAt !== null) throw wrong();

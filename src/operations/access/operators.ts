@@ -6,7 +6,6 @@ import {
   INVITE_MS,
   NO_FACTORS,
   type Operator,
-  REFUND_LIMIT,
   type Roles,
   hashOfSecret,
   isSessionOver,
@@ -16,6 +15,7 @@ import {
 } from '../../domain/operator.ts';
 import { ENVIRONMENTS } from '../../domain/route.ts';
 import type { Change } from '../../store/store.ts';
+import type { OperatorSession } from '../../store/tables/operators-table.ts';
 import type { Deps } from '../deps.ts';
 import { found } from '../not-found.ts';
 import { retryOnConflict } from '../retry-on-conflict.ts';
@@ -63,8 +63,7 @@ export async function inviteOperator(
   const first = await deps.store.operatorByEmail(email);
   if (recover && !first) throw new GatewayError('not_found', `No operator has the address ${email}.`);
   const blank = { ...NO_FACTORS, joinedAt: null, lastLoginAt: null, disabledAt: null, roles: NO_ROLES };
-  const own = { email, refundLimit: REFUND_LIMIT, created: deps.realNow() };
-  const before = first ?? { ...blank, ...own, id: deps.newId('opr'), version: 0 };
+  const before = first ?? { ...blank, email, created: deps.realNow(), id: deps.newId('opr'), version: 0 };
   const { secret, invited } = newInvite(deps, before.id);
   const recovery: Change[] = [{ type: 'passkeys_removed', operatorId: before.id }, allSessionsEnded(deps, before.id)];
   const decide = (current: Operator) => {
@@ -173,13 +172,15 @@ export async function ownAccess({ store, realNow }: OwnDeps, operatorId: string)
   return { operator: operator!, passkeys, sessions: sessions.filter((session) => !isSessionOver(session, now)) };
 }
 
-/** Ends own sessions of an operator: only one, or all except one. */
+/** Ends the sessions of an operator that `isMeant` selects. */
 export async function endOwnSessions(
-  { store, realNow }: OwnDeps,
+  deps: OwnDeps,
   operatorId: string,
-  which: { only: string } | { except: string },
+  isMeant: (session: OperatorSession) => boolean,
 ) {
-  await store.commit([{ type: 'operator_sessions_ended', operatorId, at: realNow(), ...which }]);
+  const { sessions } = await ownAccess(deps, operatorId);
+  const at = deps.realNow();
+  await deps.store.commit(sessions.filter(isMeant).map((login) => ({ type: 'operator_session_ended', login, at })));
 }
 
 /** Removes one of the operator's passkeys. Throws GatewayError `invalid_state` if no factor would be left. */

@@ -1,5 +1,6 @@
 import { type ApiKey, dayOf, nextDay } from '../../domain/api-key.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
+import { REFUND_LIMIT } from '../../domain/operator.ts';
 import type { Session } from '../../domain/records.ts';
 import type { Refund } from '../../domain/refund-record.ts';
 import type { Change } from '../../store/store.ts';
@@ -63,10 +64,9 @@ export async function assertRefundLimit(
 ): Promise<void> {
   const { store, caller } = deps;
   if (caller?.role !== 'support') return;
-  const { refundLimit = 0 } = (await store.operator(caller.id)) ?? {};
-  const left = Math.max(refundLimit - (await store.operatorSpend(environment, caller.id, dayOf(created))), 0);
+  const left = Math.max(REFUND_LIMIT - (await store.operatorSpend(environment, caller.id, dayOf(created))), 0);
   if (amount <= left) return;
-  const limit = `${dollars(refundLimit)} a day, of which ${dollars(left)} is left today`;
+  const limit = `${dollars(REFUND_LIMIT)} a day, of which ${dollars(left)} is left today`;
   throw new GatewayError('spend_limit_exceeded', `You may refund ${limit}; this refund is ${dollars(amount)}.`, {
     field: 'amount',
     suggestion: `Ask an operator or an admin. The limit starts anew at ${new Date(nextDay(created)).toISOString()}.`,
