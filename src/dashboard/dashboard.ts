@@ -21,7 +21,6 @@ import { PASSKEY_ASSETS } from './login/passkey-form.ts';
 import { assertSafe, hostNamesOf } from './login/session-cookie.ts';
 import { type Visitors, assertForm, createVisitors } from './login/visitors.ts';
 import { operatorsPage } from './pages/operators-page.ts';
-import { rolesPage } from './pages/roles-page.ts';
 import { securityPage } from './pages/security-page.ts';
 import { paymentsPage } from './pages/payments-page.ts';
 import { searchPage } from './pages/search-page.ts';
@@ -38,7 +37,6 @@ const PAGES: readonly ((routes: PageRoutes, parts: LoginParts) => void)[] = [
   refundPage,
   auditPage,
   operatorsPage,
-  rolesPage,
   securityPage,
 ];
 

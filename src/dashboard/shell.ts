@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
-import { type Permission, can } from '../domain/permission.ts';
+import { managesOperators } from '../domain/permission.ts';
+import type { Principal } from '../domain/principal.ts';
 import type { Environment } from '../domain/route.ts';
 import { loadScript, loadStyle } from '../html/assets.ts';
 import { renderFrame } from '../html/frame.ts';
@@ -13,14 +14,13 @@ const SCRIPT = loadScript(new URL('./assets/dashboard.js', import.meta.url));
 const MORPH = loadScript(pathToFileURL(createRequire(import.meta.url).resolve('idiomorph/dist/idiomorph.min.js')));
 export const DASHBOARD_ASSETS = [STYLE, SCRIPT, MORPH];
 
-/** Entries of the navigation: the address within the environment, the name, and the permission that the page needs, if any. */
-const PAGES: readonly (readonly [page: string, name: string, permission?: Permission])[] = [
+/** Entries of the navigation: the address within the environment, the name, and who sees it, if not everybody. */
+const PAGES: readonly (readonly [page: string, name: string, isFor?: (principal: Principal) => boolean])[] = [
   ['', 'Overview'],
   ['payments', 'Payments'],
   ['audit', 'Audit'],
-  ['operators', 'Operators', 'operator.change'],
-  ['roles', 'Roles'],
-  ['security', 'My security'],
+  ['operators', 'Operators', managesOperators],
+  ['security', 'My security', ({ kind }) => kind === 'operator'],
 ];
 
 /** Name of each environment for a person. */
@@ -99,7 +99,7 @@ function renderPrincipal({ visitor: { principal }, formToken }: Visit): Html {
 }
 
 function pagesOf({ visitor: { principal } }: Visit) {
-  return PAGES.filter(([, , permission]) => permission === undefined || can(principal, permission));
+  return PAGES.filter(([, , isFor]) => isFor?.(principal) ?? true);
 }
 
 function renderLink({ path, here }: Visit, page: string, name: string): Html {

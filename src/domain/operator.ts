@@ -3,8 +3,9 @@ import { type Role, ROLES } from './permission.ts';
 import type { Instant } from './records.ts';
 import { ENVIRONMENTS, type Environment } from './route.ts';
 
-/** Role of an operator in each environment; null without one. */
+/** Role of an operator in each environment; null without one. An operator without any role cannot log in. */
 export type Roles = Record<Environment, Role | null>;
+export const NO_ROLES: Roles = { sandbox: null, production: null };
 
 /** A person with access to the dashboard. Rows are never deleted. */
 export interface Operator {
@@ -23,7 +24,6 @@ export interface Operator {
   /** Time at which the operator first used an invitation; null before. */
   joinedAt: Instant | null;
   lastLoginAt: Instant | null;
-  disabledAt: Instant | null;
 }
 
 export const NO_FACTORS = { passwordHash: null, totpSealed: null, totpStep: 0, recoveryCodes: [] };
@@ -61,11 +61,7 @@ export function roleBeyond(own: Roles, before: Roles, wanted: Roles): Environmen
   return ENVIRONMENTS.find((one) => wanted[one] !== before[one] && rank(wanted[one]) > rank(own[one]));
 }
 
-/** True if the change takes one production admin away who could log in. */
-export function losesAdmin(before: Operator, after: Operator): boolean {
-  return isAdmin(before) && !isAdmin(after);
-}
-
-function isAdmin({ roles, joinedAt, disabledAt }: Operator): boolean {
-  return roles.production === 'admin' && joinedAt !== null && disabledAt === null;
+/** True for an operator with a role. */
+export function hasAccess({ roles }: Pick<Operator, 'roles'>): boolean {
+  return roles.sandbox !== null || roles.production !== null;
 }

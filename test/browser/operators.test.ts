@@ -72,6 +72,19 @@ describe('the first operator of an empty service, in a browser', () => {
     await page.getByText('This is your last passkey').waitFor();
   });
 
+  it('opens a further link in the same tab, before and after the first one', async () => {
+    await using test = await startTestService();
+    const url = `${test.url.replace('127.0.0.1', 'localhost')}/dashboard/join`;
+    const { page } = await openPage(browser);
+    await page.goto(url);
+    for (const email of ['ada@example.com', 'bob@example.com']) {
+      const { secret } = await invitePerson(test, email, { sandbox: 'viewer' });
+      await page.evaluate(`location.hash = ${JSON.stringify(secret)}`);
+      await page.getByText(`You join as ${email}`).waitFor();
+      assert.equal(page.url(), url);
+    }
+  });
+
   it('is told at a network address to open the page at localhost', async () => {
     await using test = await startTestService({ variables: { BOOTSTRAP_API_KEYS: `sk_sandbox_${'a'.repeat(43)}` } });
     const { page } = await openPage(browser);

@@ -2,14 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { generateSync } from 'otplib';
+import { NO_ROLES } from '../../src/domain/operator.ts';
 import type { Principal } from '../../src/domain/principal.ts';
 import { type From, joinService, loginByFactor } from '../../src/operations/access/operator-login.ts';
-import {
-  changeRoles,
-  disableOperator,
-  inviteOperator,
-  operatorOfInvite,
-} from '../../src/operations/access/operators.ts';
+import { changeRoles, inviteOperator, operatorOfInvite } from '../../src/operations/access/operators.ts';
 import { hashPassword, isPassword } from '../../src/operations/access/passwords.ts';
 import { newTotpOffer } from '../../src/operations/access/second-factor.ts';
 import { createRandomBytes } from '../../src/runtime.ts';
@@ -135,11 +131,11 @@ describe('an invitation', () => {
     const late = await invitePerson(test, 'late@example.com', BOTH);
     test.clock.advance(60 * MINUTE_MS);
     const replaced = await invitePerson(test, 'bob@example.com', BOTH);
-    const disabled = await invitePerson(test, 'bob@example.com', BOTH);
-    await disableOperator(deps, disabled.operator.id);
+    const excluded = await invitePerson(test, 'bob@example.com', BOTH);
+    await changeRoles(deps, excluded.operator.id, NO_ROLES);
     const elsewhere = await invitePerson(foreign, EMAIL, BOTH);
     const operators = (await test.service.deps.store.listOperators({ limit: 9 })).items;
-    for (const each of [secret, late.secret, replaced.secret, disabled.secret, elsewhere.secret, '']) {
+    for (const each of [secret, late.secret, replaced.secret, excluded.secret, elsewhere.secret, '']) {
       assert.equal((await join(each)).status, 403);
     }
     assert.deepEqual((await test.service.deps.store.listOperators({ limit: 9 })).items, operators);
@@ -188,7 +184,6 @@ describe('the audit of access', () => {
     for (const [path, fields] of [
       [`${page}/operators`, { email: 'new@example.com', production: 'viewer' }],
       [`${page}/operators/${bob.id}/roles`, { sandbox: 'support' }],
-      [`${page}/operators/${bob.id}/disable`, {}],
       [`${page}/security/sessions/others/end`, {}],
       ['/dashboard/logout', {}],
     ] as const) {
@@ -206,7 +201,6 @@ describe('the audit of access', () => {
     });
     assert.deepEqual(found.toSorted(), [
       'changeRoles done bob',
-      'disableOperator done bob',
       'endOwnSessions done ada',
       'inviteOperator done new',
       'joinService done ada',
@@ -228,7 +222,7 @@ describe('the last production admin', () => {
     const [first, second] = people.map(({ operator }) => operator.id) as [string, string];
     const settled = await Promise.allSettled([
       changeRoles(loginDepsOf(test), first, viewer),
-      disableOperator(loginDepsOf(other), second),
+      changeRoles(loginDepsOf(other), second, NO_ROLES),
     ]);
     const refusals = settled.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []));
     assert.equal(refusals.length, 1, refusals.join('; '));

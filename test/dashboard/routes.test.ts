@@ -116,8 +116,6 @@ const ROUTES: Record<string, Expected> = {
     form: { ...roles, email: `person${invited++}@example.com` },
   })),
   'POST /dashboard/:environment/operators/:id/roles': managed(303, ofNewOperator),
-  'POST /dashboard/:environment/operators/:id/disable': managed(303, ofNewOperator),
-  'GET /dashboard/:environment/roles': everywhere(all(200)),
   'GET /dashboard/:environment/security': everywhere(all(200)),
   'POST /dashboard/:environment/security/factors': everywhere(all(200)),
   'POST /dashboard/:environment/security/passkeys/:id/remove': {

@@ -30,6 +30,11 @@ document.addEventListener('submit', (event) => {
   });
 });
 
+if (location.pathname === '/dashboard/join') {
+  // A new link in the same tab changes only the fragment. With an empty query, the browser loads a new page.
+  addEventListener('hashchange', () => location.replace(`${location.pathname}?${location.hash}`));
+}
+
 const secret = document.querySelector('form[data-invitation] [name=secret]');
 if (secret instanceof HTMLInputElement && location.hash.length > 1) {
   secret.value = location.hash.slice(1);

@@ -1,7 +1,7 @@
 import { type EndpointPermission, type Endpoint, scopesOf } from '../../contract/endpoint.ts';
 import type { KeyScope } from '../../domain/api-key.ts';
 import { type ErrorDetails, GatewayError } from '../../domain/gateway-error.ts';
-import { PERMISSIONS, type Permission, type Role, STEP_UP, STEP_UP_MS, can } from '../../domain/permission.ts';
+import { PERMISSIONS, type Permission, type Role, STEP_UP_MS, can, needsStepUp } from '../../domain/permission.ts';
 import type { Principal } from '../../domain/principal.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 
@@ -32,18 +32,18 @@ export function assertAllowed({ caller }: WithCaller, access: EndpointPermission
 export function assertCan(deps: WithCaller & { realNow(): number }, permission: Permission): void {
   const { caller } = deps;
   if (!caller) return;
-  if (!can(caller, permission)) throw roleNeeded(caller, permission);
-  if (STEP_UP.has(permission)) assertFresh(deps);
+  if (!can(caller, permission)) {
+    const own = caller.role === null ? 'an agent key' : `${caller.role} in ${caller.environment}`;
+    const message = `This needs the role ${wordsOf(PERMISSIONS[permission])}; ${caller.name} is ${own}.`;
+    throw new PermissionRefusal(message, { suggestion: 'Ask an admin for the role.' });
+  }
+  if (needsStepUp(permission)) assertFresh(deps);
 }
 
-/** Throws {@link StepUpRefusal} unless {@link isFresh}. */
-export function assertFresh(deps: WithCaller & { realNow(): number }): void {
-  if (!isFresh(deps)) throw new StepUpRefusal();
-}
-
-/** False if an operator has not proved a factor within {@link STEP_UP_MS}. */
-export function isFresh({ caller, realNow }: WithCaller & { realNow(): number }): boolean {
-  return caller?.kind !== 'operator' || realNow() - (caller.provenAt ?? -Infinity) <= STEP_UP_MS;
+/** Throws {@link StepUpRefusal} if an operator has not proved a factor within {@link STEP_UP_MS}. */
+export function assertFresh({ caller, realNow }: WithCaller & { realNow(): number }): void {
+  if (caller?.kind !== 'operator' || realNow() - (caller.provenAt ?? -Infinity) <= STEP_UP_MS) return;
+  throw new StepUpRefusal();
 }
 
 /** A `forbidden` error because of the role, the scope or the environment of the caller, which the audit records. */
@@ -60,13 +60,6 @@ export class StepUpRefusal extends GatewayError {
       suggestion: 'Confirm that it is you; then repeat the action.',
     });
   }
-}
-
-function roleNeeded({ name, role, environment }: Principal, permission: Permission): PermissionRefusal {
-  const own = role === null ? 'an agent key' : `${role} in ${environment}`;
-  return new PermissionRefusal(`This needs the role ${wordsOf(PERMISSIONS[permission])}; ${name} is ${own}.`, {
-    suggestion: 'Ask an admin for the role.',
-  });
 }
 
 /** Throws GatewayError `forbidden` for an environment other than the key's. */

@@ -1,7 +1,7 @@
 import { environmentOfKey, hashOfKey } from '../../domain/api-key.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
 import type { RandomBytes } from '../../domain/id.ts';
-import { type Operator, hashOfSecret, isSessionOver, newSecret } from '../../domain/operator.ts';
+import { type Operator, hasAccess, hashOfSecret, isSessionOver, newSecret } from '../../domain/operator.ts';
 import { type Principal, principalOfKey, principalOfOperator } from '../../domain/principal.ts';
 import { ENVIRONMENTS } from '../../domain/route.ts';
 import type { Change } from '../../store/store.ts';
@@ -73,8 +73,7 @@ async function principalsOf(
     const key = (await gate.hasOperators()) ? undefined : await store.apiKey(keyId!);
     return key?.revokedAt === null ? [principalOfKey(key)] : [];
   }
-  const operator = await store.operator(operatorId);
-  if (operator?.disabledAt !== null) return [];
+  const operator = (await store.operator(operatorId))!;
   const principals = ENVIRONMENTS.map((environment) => principalOfOperator(operator, environment, provenAt));
   return principals.filter(({ role }) => role !== null);
 }
@@ -199,10 +198,10 @@ async function enter(
   const { store } = audited(deps, action, principalOfOperator(known, 'production', null));
   const { token, changes } = newLogin(deps, { operatorId, keyId: null }, from);
   const decide = async (operator: Operator) => {
-    if (operator.disabledAt !== null) throw wrong();
+    if (!hasAccess(operator)) throw wrong();
     return { ...(await check(operator)), lastLoginAt: realNow() };
   };
-  await changeOperator({ store, caller: undefined }, operatorId, decide, () => [...along, ...changes]);
+  await changeOperator({ store, caller: undefined }, operatorId, decide, [...along, ...changes]);
   log.info({ operator: operatorId }, 'operator logged in');
   return token;
 }
@@ -215,7 +214,9 @@ function newLogin(
 ): { token: string; changes: Change[] } {
   const token = newSecret(randomBytes);
   const at = realNow();
-  const times = { created: at, lastActiveAt: at, provenAt: at, endedAt: null };
+  const isSame = before?.operatorId === owner.operatorId && before.keyId === owner.keyId;
+  // A repeated proof does not prolong the 12 hours of the session that it replaces.
+  const times = { created: isSame ? before.created : at, lastActiveAt: at, provenAt: at, endedAt: null };
   const login = { ...owner, ...times, address, id: hashOfSecret(token) };
   const changes: Change[] = [{ type: 'operator_session_created', login }];
   if (before) changes.push({ type: 'operator_session_ended', login: before, at });

@@ -29,9 +29,8 @@ const OPERATORS = describeTable<Operator>('operators', {
   created: integer,
   joinedAt: integer,
   lastLoginAt: integer,
-  disabledAt: integer,
 });
-const SAVED = 'roles passwordHash totpSealed totpStep recoveryCodes joinedAt lastLoginAt disabledAt';
+const SAVED = 'roles passwordHash totpSealed totpStep recoveryCodes joinedAt lastLoginAt';
 /** Passkeys; the id is the id of the credential, and the public key is the COSE key, both in base64url. */
 const PASSKEYS = defineTable('operator_passkeys', {
   id: text,
@@ -62,8 +61,8 @@ export type OperatorSession = ItemOf<typeof SESSIONS>;
 /** Time after its last activity at which a session is deleted with its network address. */
 const SESSION_KEPT_MS = 30 * 24 * 60 * 60_000;
 const LOCK_ADMINS = 'INSERT INTO operator_lock (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET id = excluded.id';
-const KEEP_ADMIN = `UPDATE operator_lock SET id = id WHERE id = 1 AND EXISTS (SELECT 1 FROM operators
-  WHERE production_role = 'admin' AND disabled_at IS NULL AND joined_at IS NOT NULL)`;
+const KEEP_ADMIN = `UPDATE operator_lock SET id = id WHERE id = 1
+  AND EXISTS (SELECT 1 FROM operators WHERE production_role = 'admin' AND joined_at IS NOT NULL)`;
 // Counts before the secret is checked, so that parallel tries cannot exceed the limit.
 const TRY_LOGIN = `INSERT INTO operator_login_failures (name_hash, failures, last_at) VALUES (?1, 1, ?2)
   ON CONFLICT (name_hash) DO UPDATE SET failures = operator_login_failures.failures + 1, last_at = excluded.last_at
@@ -71,7 +70,7 @@ const TRY_LOGIN = `INSERT INTO operator_login_failures (name_hash, failures, las
 // Checks the limit and adds to the sum in one statement, as for agent keys.
 const SPEND = `INSERT INTO operator_spend (operator_id, environment, day, amount)
   SELECT id, ?2, ?3, CAST(?4 AS BIGINT) FROM operators
-  WHERE id = ?1 AND disabled_at IS NULL AND CAST(?4 AS BIGINT) <= ${REFUND_LIMIT}
+  WHERE id = ?1 AND CAST(?4 AS BIGINT) <= ${REFUND_LIMIT}
   ON CONFLICT (operator_id, environment, day) DO UPDATE SET amount = operator_spend.amount + excluded.amount
   WHERE operator_spend.amount + excluded.amount <= ${REFUND_LIMIT}`;
 const SELECT_SESSIONS = `SELECT * FROM operator_sessions
