@@ -15,8 +15,7 @@ import { paymentActions } from './pages/payment-actions.ts';
 import { paymentPage } from './pages/payment-page.ts';
 import { refundPage } from './pages/refund-page.ts';
 import { newFormToken } from './login/form-token.ts';
-import { joinPages } from './login/join-pages.ts';
-import { type LoginParts, loginPages } from './login/login-pages.ts';
+import { type LoginParts, joinPages, loginPages } from './login/login-pages.ts';
 import { PASSKEY_ASSETS } from './login/passkey-form.ts';
 import { assertSafe, hostNamesOf } from './login/session-cookie.ts';
 import { type Visitors, assertForm, createVisitors } from './login/visitors.ts';
@@ -58,10 +57,11 @@ export function dashboardPages(app: FastifyInstance, deps: DashboardDeps, pages 
     const access = { ...deps, needsSecondFactor: settings.isExposed };
     const parts = { settings, access, visitors };
     scope.get('/dashboard', async (request, reply) => {
-      const allowed = await visitors.environments(request);
+      const allowed = (await visitors.personOf(request))?.principals;
       if (!allowed) return seeOther(reply, '/dashboard/login');
       const first = firstEnvironment(deps);
-      return seeOther(reply, `/dashboard/${allowed.includes(first) ? first : (allowed[0] ?? first)}`);
+      const { environment } = allowed.find((each) => each.environment === first) ?? allowed[0]!;
+      return seeOther(reply, `/dashboard/${environment}`);
     });
     loginPages(scope, parts);
     joinPages(scope, parts);

@@ -77,6 +77,23 @@ describe('the login', () => {
     }
   });
 
+  it('refuses answers about passkeys that are none', async () => {
+    await using test = await startTestService();
+    for (const credential of ['', 'null', '{}', '{"id":{}}', '{"id":"x"}', '[1]']) {
+      const answer = await tryLogin(test, { credential });
+      assert.equal(answer.status, 403, credential);
+      assert.match(await answer.text(), /The passkey was not accepted/);
+    }
+  });
+
+  it('accepts a password of 256 characters, however many bytes they have', async () => {
+    const random = createRandomBytes();
+    for (const password of ['x'.repeat(256), '🐦'.repeat(128)]) {
+      assert.ok(await isPassword(password, await hashPassword(password, random)));
+      await assert.rejects(hashPassword(`${password}x`, random), /12 to 256/);
+    }
+  });
+
   it('does the same work for a name without a password', async () => {
     const stored = await hashPassword(PASSWORD, createRandomBytes());
     const median = async (hash: string | null) => {
@@ -112,6 +129,10 @@ describe('the login', () => {
       const settled = await Promise.allSettled([enter(proof), enter(proof), enter(proof)]);
       assert.equal(settled.filter(({ status }) => status === 'fulfilled').length, 1, next);
     }
+    const { store } = test.service.deps;
+    const refusals = async () =>
+      (await store.listAudit({ actorId: operator.id, action: 'logIn' }, { limit: 20 })).items;
+    await until(async () => (await refusals()).some(({ outcome }) => outcome === 'refused'));
     // A sealed secret of another operator does not open.
     const other = await invitePerson(test, 'bob@example.com', BOTH);
     await assert.rejects(joinService(deps, other.secret, { ...factor, code: code() }, FROM), /was not accepted/);
@@ -140,6 +161,23 @@ describe('an invitation', () => {
     }
     assert.deepEqual((await test.service.deps.store.listOperators({ limit: 9 })).items, operators);
     assert.ok(!test.logged.join('').includes(secret), 'the log must not contain the secret');
+  });
+
+  it('of the own page adds a factor for 5 minutes, and is refused without a recent factor', async () => {
+    await using test = await startTestService();
+    const { operator, cookie } = await joinPerson(test, EMAIL, BOTH);
+    const page = `${test.url}/dashboard/sandbox/security/factors`;
+    const add = async () => {
+      const form = { token: await formTokenOf(test, cookie) };
+      const answer = await visit(page, { cookie, form });
+      return { status: answer.status, secret: /name="secret"\s+value="([^"]+)"/.exec(await answer.text())?.[1] ?? '' };
+    };
+    const { secret } = await add();
+    assert.equal((await operatorOfInvite(loginDepsOf(test), secret)).id, operator.id);
+    test.clock.advance(5 * MINUTE_MS);
+    await assert.rejects(operatorOfInvite(loginDepsOf(test), secret), /has expired/);
+    test.clock.advance(1);
+    assert.deepEqual(await add(), { status: 403, secret: '' });
   });
 
   it('recovers an operator: no factor and no session is left', async () => {

@@ -69,6 +69,37 @@ describe('a session', () => {
     assert.equal(await statusOf(test, next), 303, 'after 30 minutes');
   });
 
+  it('keeps its 12 hours at a confirmation, and begins new ones with another person', async () => {
+    await using test = await startTestService();
+    await joinPerson(test, LOGIN.email, { sandbox: 'admin' });
+    const bob = { ...LOGIN, email: 'bob@example.com' };
+    await joinPerson(test, bob.email, { sandbox: 'viewer' });
+    let cookie = await login(test);
+    for (let minutes = 20; minutes < 12 * 60; minutes += 20) {
+      test.clock.advance(20 * MINUTE_MS);
+      cookie = await login(test, cookie);
+    }
+    assert.equal(await statusOf(test, cookie), 200);
+    const other = cookieOf(await visit(`${test.url}/dashboard/login`, { form: bob, cookie: await login(test) }))!;
+    test.clock.advance(20 * MINUTE_MS);
+    assert.equal(await statusOf(test, cookie), 303, 'after 12 hours');
+    assert.equal(await statusOf(test, other), 200);
+  });
+
+  it('of another operator is no confirmation: it replaces the session and has the roles of that operator', async () => {
+    await using test = await startTestService();
+    const { cookie } = await joinPerson(test, LOGIN.email, { sandbox: 'admin', production: 'admin' });
+    await joinPerson(test, 'bob@example.com', { sandbox: 'viewer', production: 'viewer' });
+    test.clock.advance(6 * MINUTE_MS);
+    const operators = '/dashboard/production/operators';
+    const form = { ...LOGIN, email: 'bob@example.com', next: operators };
+    const confirmed = cookieOf(await visit(`${test.url}/dashboard/login`, { cookie, form }))!;
+    assert.equal(await statusOf(test, cookie, operators), 303, 'the session of the admin has ended');
+    const page = await visit(test.url + operators, { cookie: confirmed });
+    assert.equal(page.status, 403);
+    assert.match(await page.text(), /bob@example\.com is viewer/);
+  });
+
   it('ends on another instance within a second: at logout, a change and the loss of roles, and an end by its owner', async () => {
     await using test = await startTestService();
     await using other = await startTestService({ beside: test });

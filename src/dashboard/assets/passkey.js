@@ -24,9 +24,7 @@ document.addEventListener('submit', (event) => {
   const fault = form.querySelector('[role=alert]');
   if (fault instanceof HTMLElement) fault.hidden = true;
   ask(form).catch((error) => {
-    if (!(fault instanceof HTMLElement)) return;
-    fault.textContent = error instanceof Error ? error.message : String(error);
-    fault.hidden = false;
+    if (fault instanceof HTMLElement) Object.assign(fault, { textContent: error.message, hidden: false });
   });
 });
 

@@ -25,12 +25,14 @@ export function createVisitors(deps: DashboardDeps, settings: DashboardSettings)
     const isActive = request.headers['sec-fetch-dest'] !== 'empty';
     return token === undefined ? undefined : findLogin(deps, token, isActive);
   }
+  /** The person of a request; undefined if the person must log in first. */
   const personOf = async (request: FastifyRequest) =>
     (await login(request)) ?? ((await isOpen()) ? machine : undefined);
 
   return {
     login,
     isOpen,
+    personOf,
     /** The visitor in an environment; undefined if the person must log in first. Throws GatewayError `forbidden` without a role there. */
     async find(request: FastifyRequest, reply: FastifyReply, environment: Environment): Promise<Visitor | undefined> {
       const person = await personOf(request);
@@ -46,10 +48,6 @@ export function createVisitors(deps: DashboardDeps, settings: DashboardSettings)
       const formSecret = session ? tokenOf(settings, request)! : machineSecret;
       const environments = principals.map((each) => each.environment);
       return { principal, formSecret, environments, loginId: session?.id };
-    },
-    /** Environments in which the person of a request has a role; undefined if the person must log in first. */
-    async environments(request: FastifyRequest): Promise<readonly Environment[] | undefined> {
-      return (await personOf(request))?.principals.map(({ environment }) => environment);
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Operator, Roles } from '../../domain/operator.ts';
+import { NO_ROLES, type Operator, type Roles } from '../../domain/operator.ts';
 import { ROLES } from '../../domain/permission.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { type Html, html } from '../../html/html.ts';
@@ -49,7 +49,8 @@ function renderOperators(visit: Visit, operators: readonly Operator[]): Html {
     ${table('Operators, newest first', columns, operators)}
     <h2>Invite a person</h2>
     <form method="post" action="${visit.path('operators')}" class="stack">
-      ${visit.formToken} ${inputField('Email address', 'email', 'email', 'off')} ${roleFields()}
+      ${visit.formToken} ${inputField('Email address', 'email', 'email', 'off')}
+      ${roleFields({ id: 'new', roles: NO_ROLES })}
       <button class="button">Create the link</button>
     </form>`;
 }
@@ -63,15 +64,19 @@ function renderChange(visit: Visit, operator: Operator): Html {
   </details>`;
 }
 
-function roleFields({ id = 'new', roles }: Partial<Operator> = {}): Html {
-  const option = (role: string, environment: Environment) =>
-    html`<option ${role === (roles?.[environment] ?? 'none') && html`selected`}>${role}</option>`;
+function roleFields({ id, roles }: Pick<Operator, 'id' | 'roles'>): Html {
   return html`${ENVIRONMENTS.map((environment) => {
-    const options = ['none', ...ROLES].map((role) => option(role, environment));
-    const choice = html`<select id="${environment}-${id}" name="${environment}">
-      ${options}
-    </select>`;
-    return field(`${environment}-${id}`, `Role in ${NAMES[environment]}`, choice);
+    const options = ['none', ...ROLES].map((role) => {
+      return html`<option ${role === (roles[environment] ?? 'none') && html`selected`}>${role}</option>`;
+    });
+    const own = html`id="${environment}-${id}" name="${environment}"`;
+    return field(
+      `${environment}-${id}`,
+      `Role in ${NAMES[environment]}`,
+      html`<select ${own}>
+        ${options}
+      </select>`,
+    );
   })}`;
 }
 

@@ -3,8 +3,7 @@ import { endOwnSessions, inviteSelf, ownAccess, removePasskey } from '../../oper
 import type { OperatorSession, Passkey } from '../../store/tables/operators-table.ts';
 import { table } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
-import { newFactorForms } from '../login/join-pages.ts';
-import type { LoginParts } from '../login/login-pages.ts';
+import { type LoginParts, newFactorForms } from '../login/login-pages.ts';
 import { passkeyScripts } from '../login/passkey-form.ts';
 import type { PageRoutes, Visit } from '../visit.ts';
 

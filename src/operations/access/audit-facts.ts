@@ -23,8 +23,7 @@ function about<Name extends string>(
   return { environment, subjectKind, subjectId, sessionId, details: Object.fromEntries(known) };
 }
 
-const ofLogin = ({ login: { keyId, operatorId } }: { login: OperatorSession }) =>
-  about((keyId ?? operatorId)!, LIVE, []);
+const ofLogin = ({ login }: { login: OperatorSession }) => about(login.ownerId, LIVE, []);
 
 /**
  * Readers of the changes that can be the purpose of an action. The first type in this order that a change set contains is its purpose;

@@ -1,6 +1,6 @@
 import { type EndpointPermission, type Endpoint, scopesOf } from '../../contract/endpoint.ts';
 import type { KeyScope } from '../../domain/api-key.ts';
-import { type ErrorDetails, GatewayError } from '../../domain/gateway-error.ts';
+import { GatewayError } from '../../domain/gateway-error.ts';
 import { PERMISSIONS, type Permission, type Role, STEP_UP_MS, can, needsStepUp } from '../../domain/permission.ts';
 import type { Principal } from '../../domain/principal.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
@@ -20,7 +20,7 @@ export function assertAllowed({ caller }: WithCaller, access: EndpointPermission
   if (!caller?.key || isAllowed({ caller }, access)) return;
   const needed = scopesOf(access);
   const message = `This needs an API key of scope ${wordsOf(needed)}; this one is ${caller.key.scope}.`;
-  throw new PermissionRefusal(message, {
+  throw new PermissionRefusal('forbidden', message, {
     suggestion: `Use a key of scope ${needed[0]}: the operator makes one with "tillway keys create --scope ${needed[0]}".`,
   });
 }
@@ -35,7 +35,7 @@ export function assertCan(deps: WithCaller & { realNow(): number }, permission: 
   if (!can(caller, permission)) {
     const own = caller.role === null ? 'an agent key' : `${caller.role} in ${caller.environment}`;
     const message = `This needs the role ${wordsOf(PERMISSIONS[permission])}; ${caller.name} is ${own}.`;
-    throw new PermissionRefusal(message, { suggestion: 'Ask an admin for the role.' });
+    throw new PermissionRefusal('forbidden', message, { suggestion: 'Ask an admin for the role.' });
   }
   if (needsStepUp(permission)) assertFresh(deps);
 }
@@ -47,11 +47,7 @@ export function assertFresh({ caller, realNow }: WithCaller & { realNow(): numbe
 }
 
 /** A `forbidden` error because of the role, the scope or the environment of the caller, which the audit records. */
-export class PermissionRefusal extends GatewayError {
-  constructor(message: string, details: ErrorDetails) {
-    super('forbidden', message, details);
-  }
-}
+export class PermissionRefusal extends GatewayError {}
 
 /** A `forbidden` error for an action that an operator may do after proving a factor again. */
 export class StepUpRefusal extends GatewayError {
@@ -68,7 +64,7 @@ export function assertEnvironment({ caller }: WithCaller, environment: Environme
 }
 
 export function otherEnvironment(own: Environment, requested: Environment): PermissionRefusal {
-  return new PermissionRefusal(`This API key is of ${own}, and this is about ${requested}.`, {
+  return new PermissionRefusal('forbidden', `This API key is of ${own}, and this is about ${requested}.`, {
     field: 'environment',
     suggestion: `Set "environment": "${own}" (on a command line, --environment ${own}), or use a key of ${requested} (sk_${requested === 'production' ? 'live' : 'sandbox'}_...); then resend.`,
   });
@@ -100,9 +96,13 @@ export function assertKey({ caller }: WithCaller, keys: Endpoint['keys']): void 
   }
   if (keys === 'sandbox') assertEnvironment({ caller }, 'sandbox');
   if (keys === 'production' && !maySee({ caller }, 'production')) {
-    throw new PermissionRefusal('This setting applies to production too, and this API key is of the sandbox.', {
-      suggestion: 'Use an admin key of production (sk_live_...); then resend.',
-    });
+    throw new PermissionRefusal(
+      'forbidden',
+      'This setting applies to production too, and this API key is of the sandbox.',
+      {
+        suggestion: 'Use an admin key of production (sk_live_...); then resend.',
+      },
+    );
   }
 }
 

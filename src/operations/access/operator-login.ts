@@ -34,6 +34,8 @@ export interface From {
  */
 export type Factor = { answer: string } | { password: string; code: string; totp: string };
 
+type FindDeps = Pick<LoginDeps, 'store' | 'realNow' | 'log' | 'gate'>;
+
 /** A session that has not ended. */
 export interface Login {
   session: OperatorSession;
@@ -45,11 +47,7 @@ export interface Login {
  * The login of a cookie's token; undefined for an unknown or ended one. Every request reads it, so that all instances know its end at once.
  * `isActive`: true if a person caused the request, not a script that keeps a page current.
  */
-export async function findLogin(
-  deps: Pick<LoginDeps, 'store' | 'realNow' | 'log' | 'gate'>,
-  token: string,
-  isActive: boolean,
-): Promise<Login | undefined> {
+export async function findLogin(deps: FindDeps, token: string, isActive: boolean): Promise<Login | undefined> {
   const { store, realNow, log } = deps;
   const session = await store.operatorSession(hashOfSecret(token));
   const now = realNow();
@@ -65,15 +63,12 @@ export async function findLogin(
 }
 
 /** API keys log in until the first operator has joined. */
-async function principalsOf(
-  { store, gate }: Pick<LoginDeps, 'store' | 'gate'>,
-  { operatorId, keyId, provenAt }: OperatorSession,
-): Promise<Principal[]> {
-  if (operatorId === null) {
-    const key = (await gate.hasOperators()) ? undefined : await store.apiKey(keyId!);
+async function principalsOf({ store, gate }: FindDeps, { ownerId, provenAt }: OperatorSession): Promise<Principal[]> {
+  const operator = await store.operator(ownerId);
+  if (!operator) {
+    const key = (await gate.hasOperators()) ? undefined : await store.apiKey(ownerId);
     return key?.revokedAt === null ? [principalOfKey(key)] : [];
   }
-  const operator = (await store.operator(operatorId))!;
   const principals = ENVIRONMENTS.map((environment) => principalOfOperator(operator, environment, provenAt));
   return principals.filter(({ role }) => role !== null);
 }
@@ -88,7 +83,7 @@ export async function loginByKey(deps: LoginDeps, text: string, from: From): Pro
         'Use an active key of scope read, write or admin; once an operator has joined, only operators log in.',
     });
   }
-  const { token, changes } = newLogin(deps, { operatorId: null, keyId: key.id }, from);
+  const { token, changes } = newLogin(deps, key.id, from);
   await audited(deps, 'logIn', principalOfKey(key)).store.commit(changes);
   return token;
 }
@@ -103,7 +98,7 @@ export async function loginByFactor(deps: LoginDeps, email: string, factor: Fact
   if (!('answer' in factor)) return loginByPassword(deps, email.trim().toLowerCase(), factor, from);
   const passkey = await verifyPasskey(deps, from.site, factor.answer);
   const check = async (operator: Operator) => {
-    if (!(await deps.store.passkey(passkey.id))) throw wrong();
+    if (!(await deps.store.passkey(passkey.id))) throw wrong(deps);
     return operator;
   };
   return enter(deps, 'logIn', passkey.operatorId, check, [{ type: 'passkey_used', passkey }], from);
@@ -119,68 +114,48 @@ async function loginByPassword(deps: LoginDeps, email: string, proof: { password
   }
   const operator = await deps.store.operatorByEmail(email);
   const stored = operator?.passwordHash ?? null;
-  if (!(await isPassword(proof.password, stored)) || !operator) {
-    if (operator) recordFailure(deps, operator);
-    throw wrong();
-  }
+  if (!(await isPassword(proof.password, stored)) || !operator) throw wrong(deps, operator);
   const check = (current: Operator) => {
     const needsCode = deps.needsSecondFactor || current.totpSealed !== null;
     const next = needsCode ? withUsedCode(deps, current, proof.code) : current;
-    if (!next || current.passwordHash !== stored) throw wrong();
+    if (!next || current.passwordHash !== stored) throw wrong(deps, current);
     return next;
   };
   return enter(deps, 'logIn', operator.id, check, [{ type: 'login_passed', nameHash }], from);
-}
-
-/** Records a failed login of a known operator. The response does not wait, because its time would reveal that the name exists. */
-function recordFailure(deps: LoginDeps, operator: Operator): void {
-  const caller = principalOfOperator(operator, 'production', null);
-  recordRefusal({ ...deps, caller }, { action: 'logIn', kind: 'change' }).catch((error: Error) => {
-    deps.log.warn({ operator: operator.id, reason: error.message }, 'a failed login was not recorded');
-  });
 }
 
 /**
  * Uses an invitation with a new factor, and logs the operator in. A new password ends the other sessions. `codes` are the recovery codes of
  * a password.
  */
-export async function joinService(
-  deps: LoginDeps,
-  secret: string,
-  factor: Factor,
-  from: From,
-): Promise<{ token: string; codes: string[] }> {
+export async function joinService(deps: LoginDeps, secret: string, factor: Factor, from: From) {
   const invited = await operatorOfInvite(deps, secret);
-  const { set, changes, codes } = await newFactorOf(deps, invited, factor, from.site);
-  changes.push({ type: 'invite_used', id: hashOfSecret(secret), at: deps.realNow() });
+  const { set, change, codes } = await newFactorOf(deps, invited, factor, from.site);
+  const used: Change = { type: 'invite_used', id: hashOfSecret(secret), at: deps.realNow() };
   const join = async (operator: Operator) => {
     await operatorOfInvite(deps, secret);
     return { ...operator, ...set, joinedAt: operator.joinedAt ?? deps.realNow() };
   };
   const action = invited.joinedAt === null ? 'joinService' : 'addFactor';
-  const token = await enter(deps, action, invited.id, join, changes, from);
+  const token = await enter(deps, action, invited.id, join, [change, used], from);
   // From now on, the API requires keys.
   deps.gate.forget();
   return { token, codes };
 }
 
-async function newFactorOf(
-  deps: LoginDeps,
-  operator: Operator,
-  factor: Factor,
-  site: Site,
-): Promise<{ set: Partial<Operator>; changes: Change[]; codes: string[] }> {
+/** Properties that a new factor sets, the change that stores it or ends the other sessions, and recovery codes. */
+async function newFactorOf(deps: LoginDeps, operator: Operator, factor: Factor, site: Site) {
   const { id: operatorId } = operator;
   if ('answer' in factor) {
     const passkey = await verifyNewPasskey(deps, site, operatorId, factor.answer);
-    return { set: {}, changes: [{ type: 'passkey_added', passkey }], codes: [] };
+    return { set: {}, change: { type: 'passkey_added', passkey } as Change, codes: [] };
   }
   const passwordHash = await hashPassword(factor.password, deps.randomBytes);
-  const changes: Change[] = [{ type: 'operator_sessions_ended', operatorId, at: deps.realNow() }];
-  if (!deps.needsSecondFactor && factor.code === '') return { set: { passwordHash }, changes, codes: [] };
+  const change: Change = { type: 'operator_sessions_ended', operatorId, at: deps.realNow() };
+  if (!deps.needsSecondFactor && factor.code === '') return { set: { passwordHash }, change, codes: [] };
   const second = newSecondFactor(deps, operator, factor.totp, factor.code);
-  if (!second) throw wrong();
-  return { set: { passwordHash, ...second.factor }, changes, codes: second.codes };
+  if (!second) throw wrong(deps);
+  return { set: { passwordHash, ...second.factor }, change, codes: second.codes };
 }
 
 /** Saves the operator of a proven factor together with the new session. */
@@ -194,11 +169,11 @@ async function enter(
 ): Promise<string> {
   const { realNow, log } = deps;
   const known = await deps.store.operator(operatorId);
-  if (!known) throw wrong();
+  if (!known) throw wrong(deps);
   const { store } = audited(deps, action, principalOfOperator(known, 'production', null));
-  const { token, changes } = newLogin(deps, { operatorId, keyId: null }, from);
+  const { token, changes } = newLogin(deps, operatorId, from);
   const decide = async (operator: Operator) => {
-    if (!hasAccess(operator)) throw wrong();
+    if (!hasAccess(operator)) throw wrong(deps);
     return { ...(await check(operator)), lastLoginAt: realNow() };
   };
   await changeOperator({ store, caller: undefined }, operatorId, decide, [...along, ...changes]);
@@ -207,23 +182,26 @@ async function enter(
 }
 
 /** A new token, and the changes that store its session and end the one before. */
-function newLogin(
-  { realNow, randomBytes }: LoginDeps,
-  owner: Pick<OperatorSession, 'operatorId' | 'keyId'>,
-  { address, before }: From,
-): { token: string; changes: Change[] } {
+function newLogin({ realNow, randomBytes }: LoginDeps, ownerId: string, { address, before }: From) {
   const token = newSecret(randomBytes);
   const at = realNow();
-  const isSame = before?.operatorId === owner.operatorId && before.keyId === owner.keyId;
   // A repeated proof does not prolong the 12 hours of the session that it replaces.
-  const times = { created: isSame ? before.created : at, lastActiveAt: at, provenAt: at, endedAt: null };
-  const login = { ...owner, ...times, address, id: hashOfSecret(token) };
+  const created = before?.ownerId === ownerId ? before.created : at;
+  const times = { created, lastActiveAt: at, provenAt: at, endedAt: null };
+  const login = { ownerId, ...times, address, id: hashOfSecret(token) };
   const changes: Change[] = [{ type: 'operator_session_created', login }];
   if (before) changes.push({ type: 'operator_session_ended', login: before, at });
   return { token, changes };
 }
 
-function wrong(): GatewayError {
+/** The error of a refused login, which is recorded for a known operator. The response does not wait, because its time would reveal the name. */
+function wrong(deps: LoginDeps, known?: Operator): GatewayError {
+  if (known) {
+    const caller = principalOfOperator(known, 'production', null);
+    recordRefusal({ ...deps, caller }, { action: 'logIn', kind: 'change' }).catch((error: Error) => {
+      deps.log.warn({ operator: known.id, reason: error.message }, 'a refused login was not recorded');
+    });
+  }
   return new GatewayError('forbidden', 'The login was not accepted.', {
     suggestion: 'Check address, password and code. A code is valid once. An admin can renew your access.',
   });

@@ -51,10 +51,7 @@ export interface InviteRequest {
 }
 
 /** Invites a person; returns the secret of the link, of which only the hash is stored. Throws GatewayError `invalid_state` for one who has joined. */
-export async function inviteOperator(
-  deps: OperatorDeps,
-  request: InviteRequest,
-): Promise<{ operator: Operator; secret: string }> {
+export async function inviteOperator(deps: OperatorDeps, request: InviteRequest) {
   assertAdmin(deps);
   const { roles, recover = false } = request;
   const email = emailOf(request.email);
@@ -79,7 +76,7 @@ export async function inviteOperator(
 }
 
 /** Invites the caller to add a factor. The secret is valid as long as the proof of a factor, which it replaces. */
-export async function inviteSelf(deps: OperatorDeps): Promise<{ operator: Operator; secret: string }> {
+export async function inviteSelf(deps: OperatorDeps) {
   const { operator } = await ownAccess(deps);
   const { secret, invited } = newInvite(deps, operator.id, STEP_UP_MS);
   await deps.store.commit([invited]);

@@ -51,12 +51,7 @@ async function newChallenge({ store, realNow, randomBytes }: PasskeyDeps, purpos
 }
 
 /** The new passkey in the browser's answer. Throws GatewayError `forbidden`. */
-export async function verifyNewPasskey(
-  deps: PasskeyDeps,
-  site: Site,
-  operatorId: string,
-  answer: string,
-): Promise<Passkey> {
+export async function verifyNewPasskey(deps: PasskeyDeps, site: Site, operatorId: string, answer: string) {
   const { verifyRegistrationResponse } = await library();
   const { registrationInfo } = await accepted(async () => {
     const response = JSON.parse(answer) as RegistrationResponseJSON;

@@ -1,4 +1,4 @@
-import { type ApiKey, dayOf, nextDay } from '../../domain/api-key.ts';
+import { dayOf, nextDay } from '../../domain/api-key.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
 import { REFUND_LIMIT } from '../../domain/operator.ts';
 import type { Session } from '../../domain/records.ts';
@@ -20,17 +20,8 @@ export async function spendingRefusal(
 ): Promise<GatewayError | undefined> {
   const key = deps.caller && (await deps.store.apiKey(deps.caller.id));
   if (!key || key.revokedAt !== null) return revokedKeyError();
-  const spent = key.spendPerDay === null ? 0 : await deps.store.apiKeySpend(key.id, dayOf(created));
-  return limitPassed(key, amount, spent, created);
-}
-
-/** Error if an amount exceeds a limit of the key; undefined if it does not. `spent` is the key's spending today. All in cents. */
-function limitPassed(
-  { spendPerCheckout, spendPerDay }: ApiKey,
-  amount: number,
-  spent: number,
-  now: number,
-): GatewayError | undefined {
+  const { spendPerCheckout, spendPerDay } = key;
+  const spent = spendPerDay === null ? 0 : await deps.store.apiKeySpend(key.id, dayOf(created));
   const left = spendPerDay === null ? Infinity : Math.max(spendPerDay - spent, 0);
   const isTooLarge = spendPerCheckout !== null && amount > spendPerCheckout;
   if (!isTooLarge && amount <= left) return undefined;
@@ -38,7 +29,8 @@ function limitPassed(
   const ofDay = spendPerDay === null ? [] : [`${dollars(spendPerDay)} a day, of which ${dollars(left)} is left today`];
   const limits = [...ofCheckout, ...ofDay].join(' and ');
   const most = Math.min(left, spendPerCheckout ?? Infinity);
-  const anew = spendPerDay === null ? '' : ` The day's limit starts anew at ${new Date(nextDay(now)).toISOString()}.`;
+  const anew =
+    spendPerDay === null ? '' : ` The day's limit starts anew at ${new Date(nextDay(created)).toISOString()}.`;
   const advice = most > 0 ? `Set amount to at most ${dollars(most)}` : 'Wait';
   const message = `This API key may spend ${limits}; this checkout is ${dollars(amount)}.`;
   return new GatewayError('spend_limit_exceeded', message, {

@@ -30,7 +30,7 @@ const OPERATORS = describeTable<Operator>('operators', {
   joinedAt: integer,
   lastLoginAt: integer,
 });
-const SAVED = 'roles passwordHash totpSealed totpStep recoveryCodes joinedAt lastLoginAt';
+const SAVED = ['roles', 'passwordHash', 'totpSealed', 'totpStep', 'recoveryCodes', 'joinedAt', 'lastLoginAt'] as const;
 /** Passkeys; the id is the id of the credential, and the public key is the COSE key, both in base64url. */
 const PASSKEYS = defineTable('operator_passkeys', {
   id: text,
@@ -45,11 +45,10 @@ export type Passkey = ItemOf<typeof PASSKEYS>;
 const INVITES = defineTable('operator_invites', { id: text, operatorId: text, expiresAt: integer });
 /** Challenges for passkeys; the id is the challenge, and the purpose names the operator for whom it was made. */
 const CHALLENGES = defineTable('operator_challenges', { id: text, purpose: text, expiresAt: integer });
-/** Logins; the id is the hash of the token in the cookie. An operator or an API key has logged in. */
+/** Logins; the id is the hash of the token in the cookie, and the owner is an operator or an API key. */
 const SESSIONS = defineTable('operator_sessions', {
   id: text,
-  operatorId: orNull(text),
-  keyId: orNull(text),
+  ownerId: text,
   created: integer,
   lastActiveAt: integer,
   provenAt: integer,
@@ -73,14 +72,11 @@ const SPEND = `INSERT INTO operator_spend (operator_id, environment, day, amount
   WHERE id = ?1 AND CAST(?4 AS BIGINT) <= ${REFUND_LIMIT}
   ON CONFLICT (operator_id, environment, day) DO UPDATE SET amount = operator_spend.amount + excluded.amount
   WHERE operator_spend.amount + excluded.amount <= ${REFUND_LIMIT}`;
+const END_SESSION = 'UPDATE operator_sessions SET ended_at = ?2 WHERE ended_at IS NULL';
 const SELECT_SESSIONS = `SELECT * FROM operator_sessions
-  WHERE operator_id = ?1 AND ended_at IS NULL AND last_active_at > ?2 ORDER BY last_active_at DESC LIMIT 100`;
+  WHERE owner_id = ?1 AND ended_at IS NULL AND last_active_at > ?2 ORDER BY last_active_at DESC LIMIT 100`;
 
-const saveOperator = saveVersions(OPERATORS, {
-  key: ['id'],
-  set: SAVED.split(' ') as (keyof Operator)[],
-  guard: 'overtaken',
-});
+const saveOperator = saveVersions(OPERATORS, { key: ['id'], set: SAVED, guard: 'overtaken' });
 const insertPasskey = PASSKEYS.insert({ onConflict: 'ON CONFLICT DO NOTHING', guard: 'overtaken' });
 const updatePasskey = PASSKEYS.update({ key: ['id'], set: ['counter', 'lastUsedAt'], guard: 'overtaken' });
 const [insertInvite, insertSession, insertChallenge] = [INVITES.insert(), SESSIONS.insert(), CHALLENGES.insert()];
@@ -119,12 +115,9 @@ export const operatorWrites = {
   operator_session_used: ({ id, at }: { id: string; at: Instant }) =>
     statement('UPDATE operator_sessions SET last_active_at = ?2 WHERE id = ?1 AND last_active_at < ?2', [id, at]),
   operator_session_ended: ({ login, at }: { login: OperatorSession; at: Instant }) =>
-    statement('UPDATE operator_sessions SET ended_at = ?2 WHERE id = ?1 AND ended_at IS NULL', [login.id, at]),
+    statement(`${END_SESSION} AND id = ?1`, [login.id, at]),
   operator_sessions_ended: ({ operatorId, at }: { operatorId: string; at: Instant }) =>
-    statement(`UPDATE operator_sessions SET ended_at = ?2 WHERE operator_id = ?1 AND ended_at IS NULL`, [
-      operatorId,
-      at,
-    ]),
+    statement(`${END_SESSION} AND owner_id = ?1`, [operatorId, at]),
   challenge_created: ({ challenge, at }: { challenge: ItemOf<typeof CHALLENGES>; at: Instant }) => [
     remove('challenges', 'expires_at <= ?1', at),
     insertChallenge(challenge),
