@@ -2,24 +2,22 @@ import type { Cents } from './money.ts';
 import type { Metadata } from './records.ts';
 import type { Environment } from './route.ts';
 
-/** Text by which a record is found. `domain` belongs to a customer, the other fields to a session. */
+/** Text by which a session is found. */
 export interface SearchTerm {
   environment: Environment;
-  field: 'amount' | 'metadata' | 'domain';
+  field: 'amount' | 'metadata';
   term: string;
-  /** Id of the record. */
+  /** Id of the session. */
   id: string;
-  /** Customer of the record; the terms of an erased customer are not stored. */
+  /** Customer of the session; the terms of an erased customer are not stored. */
   customerId: string;
 }
 
-/** A row of a source of terms: a session, a payment or a customer. */
+/** A row of a source of terms: a session or a payment. */
 export interface SearchedRow extends Pick<SearchTerm, 'environment' | 'id' | 'customerId'> {
-  /** Amount of a session; total of a payment, if it differs; otherwise null. */
+  /** Amount of a session; total of a payment; null if it is the amount. */
   amount: Cents | null;
   metadata: Metadata;
-  /** Lookup key of the customer's email address; null for other records. */
-  email: string | null;
 }
 
 const MAX_LENGTH = 200;
@@ -31,11 +29,10 @@ export function termOf(text: string): string {
 }
 
 /** Terms of a row; `keys` are the metadata keys whose values can be searched for. */
-export function termsOf({ amount, metadata, email, ...row }: SearchedRow, keys: readonly string[]): SearchTerm[] {
+export function termsOf({ amount, metadata, ...row }: SearchedRow, keys: readonly string[]): SearchTerm[] {
   const values = keys.map((key) => termOf(metadata[key] ?? '')).filter((term) => term !== '');
   return [
     ...(amount === null ? [] : [{ ...row, field: 'amount' as const, term: String(amount) }]),
     ...[...new Set(values)].map((term) => ({ ...row, field: 'metadata' as const, term })),
-    ...(email === null ? [] : [{ ...row, field: 'domain' as const, term: email.slice(email.lastIndexOf('@') + 1) }]),
   ];
 }

@@ -14,7 +14,7 @@ const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;
 /** A tagged template that escapes every value, so that text stays text in elements and in quoted attributes. */
 export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Html {
   let markup = strings[0]!;
-  for (const [index, value] of values.entries()) markup += render(value) + strings[index + 1]!;
+  for (let index = 0; index < values.length; index++) markup += render(values[index]) + strings[index + 1]!;
   return new Html(markup);
 }
 
@@ -22,5 +22,10 @@ function render(value: HtmlValue): string {
   if (value === null || value === undefined || value === false) return '';
   if (value instanceof Html) return value.markup;
   if (typeof value === 'object') return value.map(render).join('');
-  return String(value).replace(/[&<>"']/g, (character) => ENTITIES[character]!);
+  return typeof value === 'number' ? String(value) : escapeText(value);
+}
+
+/** Text as it stands in elements and in quoted attributes. */
+export function escapeText(text: string): string {
+  return /[&<>"']/.test(text) ? text.replace(/[&<>"']/g, (character) => ENTITIES[character]!) : text;
 }

@@ -1,35 +1,43 @@
 import type { Environment } from '../domain/route.ts';
 import { outcomesOf } from './sales-figures.ts';
 import type { Deps } from './deps.ts';
-import { readShownSales } from './read-overview.ts';
+import { quarterHourOf } from './count-sales.ts';
+import { type NewestSales, readSales } from './sales-report.ts';
 
 const HOUR_MS = 60 * 60_000;
-const WEEK_MS = 7 * 24 * HOUR_MS;
+const DAY_MS = 24 * HOUR_MS;
+const WEEK_MS = 7 * DAY_MS;
+/** Days whose ledger is checked here. The service checks all days every minute, and logs and measures an imbalance. */
+const LEDGER_DAYS = 31;
 
 /** Everything that the judgement of an environment depends on. */
 export type AttentionFacts = Awaited<ReturnType<typeof readAttentionFacts>>;
 
-export async function readAttentionFacts(deps: Deps, environment: Environment, allowsUnauthenticated: boolean) {
+export async function readAttentionFacts(
+  deps: Deps,
+  environment: Environment,
+  { allowsUnauthenticated, newest }: { allowsUnauthenticated: boolean; newest: NewestSales },
+) {
   const { store, router, readiness, providers } = deps;
   const now = deps.now();
-  const outcomesBefore = async (until: number) => {
-    const sales = await readShownSales(deps, { environment, from: until - HOUR_MS, until, step: 'quarter_hour' });
-    return sales.sums;
-  };
-  const [unsolved, days, endpoints, keys, sessions, lastHour, usualHours] = await Promise.all([
+  const lastHour = { environment, from: now - HOUR_MS, until: now, step: 'quarter_hour' } as const;
+  const sameHours = [1, 2, 3, 4].map((weeks) => {
+    const until = quarterHourOf(now) - weeks * WEEK_MS;
+    return { table: 'sales_quarter_hours', from: until - HOUR_MS, until, stepMs: HOUR_MS } as const;
+  });
+  const [ledgerCents, unsolved, endpoints, keys, hasSession, sales, before] = await Promise.all([
+    store.ledgerImbalance(environment, Math.floor(now / DAY_MS) - LEDGER_DAYS),
     store.unsolved(environment, now),
-    store.daySums(environment),
     store.endpoints(),
     store.listApiKeys({ environment }, { limit: 100 }),
-    store.listSessions({ environment }, { limit: 1 }),
-    outcomesBefore(now),
-    Promise.all([1, 2, 3, 4].map((weeks) => outcomesBefore(now - weeks * WEEK_MS))),
+    store.hasSession(environment),
+    readSales(deps, lastHour, newest),
+    store.salesSums(environment, sameHours, newest.cursors),
   ]);
   return {
     environment,
     now,
-    /** Sum of all ledger entries, which is 0 in a correct ledger. */
-    ledgerCents: days.reduce((total, { debits, credits }) => total + debits - credits, 0),
+    ledgerCents,
     /** Routes with a connected provider that the catalogue does not disable. */
     routes: router
       .view(environment)
@@ -38,13 +46,13 @@ export async function readAttentionFacts(deps: Deps, environment: Environment, a
       ),
     providers: readiness.list().filter((provider) => provider.environment === environment),
     /** Outcomes of the last hour, and of the same hour of each of the four weeks before. */
-    lastHour: outcomesOf(lastHour),
-    usualHour: outcomesOf(usualHours.flat()),
+    lastHour: outcomesOf(sales.sums),
+    usualHour: outcomesOf(before.sums),
     unsolved,
     endpoints: endpoints.filter(({ status }) => status !== 'deleting'),
     /** The newest keys that are not revoked. */
     keys: keys.items.filter(({ revokedAt }) => revokedAt === null),
     allowsUnauthenticated,
-    hasSession: sessions.items.length > 0,
+    hasSession,
   };
 }

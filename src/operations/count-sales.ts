@@ -2,15 +2,13 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Instant } from '../domain/records.ts';
 import { nextDay, startOfDay } from '../domain/reporting-time.ts';
 import { QUARTER_HOUR_MS } from '../store/tables/sales-rows.ts';
-import type { SalesSum } from '../store/tables/sales-table.ts';
+import { SKEW_MS, type SalesSum } from '../store/tables/sales-table.ts';
 import type { Deps } from './deps.ts';
 
 /** Age at which rows are counted. No commit takes longer, so no row with an earlier time can appear later. */
 const LAG_MS = 60_000;
 /** Rows of each source that one commit counts. The embedded database reads them on the main thread. */
 const BATCH_ROWS = 200;
-/** Time after the end of a day at which it is built. A row can have a time before the time of its id. */
-const DAY_LAG_MS = 60 * 60_000;
 
 type CountDeps = Pick<Deps, 'store' | 'now' | 'reportingZone'>;
 
@@ -42,7 +40,7 @@ async function countBatch({ store }: CountDeps, target: Instant, limit: number) 
 async function buildDay({ store, reportingZone: zone }: CountDeps, countedUntil: Instant): Promise<boolean> {
   const { days } = await store.salesCursors();
   const from = days.detail === zone ? days.until : 0;
-  const ended = startOfDay(Math.max(0, countedUntil - DAY_LAG_MS), zone);
+  const ended = startOfDay(Math.max(0, countedUntil - SKEW_MS), zone);
   if (ended <= from) return false;
   // Skips days without sales.
   const start = startOfDay(Math.min(await store.nextSales(from), ended), zone);

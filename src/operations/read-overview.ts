@@ -3,8 +3,7 @@ import { startOfDay } from '../domain/reporting-time.ts';
 import type { Environment } from '../domain/route.ts';
 import { outcomesOf, usualRange } from './sales-figures.ts';
 import type { Deps } from './deps.ts';
-import { assertCan } from './access/caller.ts';
-import { type SalesQuery, type SalesReport, readSales } from './sales-report.ts';
+import { type NewestSales, type SalesReport, readSales } from './sales-report.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 /** Days before the period from which the usual range is made. */
@@ -19,7 +18,11 @@ export type Overview = Awaited<ReturnType<typeof readOverview>>;
  * Reads the sales of the last `days` days, including today; one day is the last 24 hours, and 365 days are 52 weeks. Amounts are 0 and `showsMoney` is false if
  * the caller may see no sums of money.
  */
-export async function readOverview(deps: Deps, environment: Environment, days: number, countsAll: boolean) {
+export async function readOverview(
+  deps: Deps,
+  environment: Environment,
+  { days, countsAll, newest }: { days: number; countsAll: boolean; newest: NewestSales },
+) {
   const showsMoney = !deps.caller || can(deps.caller, 'money.read');
   const step = days === 1 ? 'hour' : days > MOST_DAYS ? 'week' : 'day';
   const count = { hour: 24, day: days, week: Math.floor(days / 7) }[step];
@@ -29,8 +32,8 @@ export async function readOverview(deps: Deps, environment: Environment, days: n
   const noon = startOfDay(until, deps.reportingZone) + DAY_MS / 2;
   const from = step === 'hour' ? until - 2 * DAY_MS : noon - (2 * count * (step === 'week' ? 7 : 1) - 1) * DAY_MS;
   const [report, usual] = await Promise.all([
-    readShownSales(deps, { environment, from, until, step }),
-    readShownSales(deps, { environment, from: start - USUAL_DAYS * DAY_MS, until: start, step: 'day' }),
+    readSales(deps, { environment, from, until, step }, newest),
+    readSales(deps, { environment, from: start - USUAL_DAYS * DAY_MS, until: start, step: 'day' }, newest),
   ]);
   const [salesAt, usualAt] = [groupByStep(report), groupByStep(usual)];
   const before = report.steps.slice(-2 * count, -count);
@@ -39,16 +42,6 @@ export async function readOverview(deps: Deps, environment: Environment, days: n
   });
   const usualDays = usual.steps.slice(-USUAL_DAYS).map((time) => outcomesOf(usualAt(time), countsAll));
   return { step, steps, usual: usualRange(usualDays), countedUntil: report.countedUntil, showsMoney } as const;
-}
-
-/** Sums for everybody with `payments.read`; without `money.read`, the amounts are 0. Throws GatewayError `forbidden`. */
-export async function readShownSales(deps: Deps, query: SalesQuery): Promise<SalesReport> {
-  assertCan(deps, 'payments.read');
-  // The service itself may read all sums.
-  const report = await readSales({ ...deps, caller: undefined }, query);
-  if (!deps.caller || can(deps.caller, 'money.read')) return report;
-  const none = { amount: 0, buyerFee: 0, gatewayFee: 0, cost: 0 };
-  return { ...report, sums: report.sums.map((sum) => ({ ...sum, ...none })) };
 }
 
 function groupByStep({ sums }: SalesReport) {

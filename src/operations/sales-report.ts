@@ -1,11 +1,12 @@
 import { invalidField } from '../domain/gateway-error.ts';
+import { can } from '../domain/permission.ts';
 import type { Instant } from '../domain/records.ts';
 import { nextDay, startOfDay } from '../domain/reporting-time.ts';
 import type { Environment } from '../domain/route.ts';
 import { QUARTER_HOUR_MS } from '../store/tables/sales-rows.ts';
-import type { SalesRange, SalesSum } from '../store/tables/sales-table.ts';
+import { SKEW_MS, type SalesRange, type SalesSum } from '../store/tables/sales-table.ts';
 import { assertCan } from './access/caller.ts';
-import { addUp, quarterHourOf } from './count-sales.ts';
+import { quarterHourOf } from './count-sales.ts';
 import type { Deps } from './deps.ts';
 
 const HOUR_MS = 4 * QUARTER_HOUR_MS;
@@ -40,7 +41,7 @@ export interface SalesReport {
   steps: Instant[];
   /** End of the last step. */
   until: Instant;
-  /** Sums by step, route and kind, in this order; `time` is the start of the step. */
+  /** Parts of the sums; `time` is the start of the step. A step can have several parts of one route and kind. */
   sums: SalesSum[];
   /** End of the counted time, while older sales are being counted; null if the report is complete. */
   countedUntil: Instant | null;
@@ -48,43 +49,68 @@ export interface SalesReport {
 
 type ReportDeps = Pick<Deps, 'store' | 'now' | 'realNow' | 'caller' | 'reportingZone'>;
 
-/** Reads the sums of a range, up to the present. Throws GatewayError `forbidden`, or `invalid_input` for an empty or too long range. */
-export async function readSales(deps: ReportDeps, query: SalesQuery): Promise<SalesReport> {
-  assertCan(deps, 'money.read');
+export type NewestSales = Awaited<ReturnType<typeof readNewestSales>>;
+
+/** The newest rows of an environment, which are not counted at these cursors. They are whole up to `until`. */
+export async function readNewestSales({ store, now }: ReportDeps, environment: Environment) {
+  const cursors = await store.salesCursors();
+  const from = cursors.quarterHours.until;
+  const end = Math.max(from, now() + 1);
+  const { rows, until } = await store.salesRows({ environment }, from, end, NEWEST_ROWS);
+  return { cursors, rows, until: until === end ? Infinity : until };
+}
+
+/**
+ * Reads the sums of a range, up to the present; amounts are 0 for a caller without `money.read`. Several reports can share the newest
+ * rows. Throws GatewayError `forbidden`, or `invalid_input` for an empty or too long range.
+ */
+export async function readSales(deps: ReportDeps, query: SalesQuery, newest?: NewestSales): Promise<SalesReport> {
+  assertCan(deps, 'payments.read');
   const { store, reportingZone: timeZone } = deps;
   const { environment, step } = query;
   const starts = startsOf(query, timeZone);
   const [from, until] = [starts[0]!, starts.at(-1)!];
-  const now = deps.now() + 1;
-  const { quarterHours, days } = await store.salesCursors();
-  // A row can have a time before the time of its id, which sorts it, so a report of the past reads the rows of another hour.
-  const isStored = until + HOUR_MS <= quarterHours.until;
-  const newest = isStored
-    ? { rows: [], until: quarterHours.until }
-    : await store.salesRows(query, quarterHours.until, Math.max(quarterHours.until, now), NEWEST_ROWS);
+  const { cursors: before, rows, until: readUntil } = newest ?? (await readNewestSales(deps, environment));
+  const { days, quarterHours } = before;
   const isByDay = step === 'day' || step === 'week';
   const built = isByDay && days.detail === timeZone ? Math.min(until, Math.max(from, days.until)) : from;
   const { stepMs } = STEPS[step];
-  const ranges: SalesRange[] = [{ table: 'sales_days', from, until: built, stepMs }];
+  const steps = starts.slice(0, -1);
+  const known = new Set(steps);
+  const stepOf = (time: Instant) => (known.has(time) ? time : steps.findLast((start) => start <= time)!);
+  const ranges: SalesRange[] = [{ table: 'sales_days', from, until: built, stepMs, stepOf }];
   let end = built;
-  for (let start = end; end < until && ranges.length <= UNBUILT_DAYS; start = end) {
+  for (let count = 0; end < until && count < UNBUILT_DAYS; count++) {
+    const start = end;
     end = isByDay ? nextDay(start, timeZone) : until;
-    ranges.push({ table: 'sales_quarter_hours', from: start, until: end, stepMs: isByDay ? until : stepMs });
+    // The final sums are a range of their own, which stays in memory.
+    const final = quarterHours.until - SKEW_MS - start;
+    const middle = Math.min(end, start + Math.max(0, final - (final % (isByDay ? QUARTER_HOUR_MS : stepMs))));
+    const shared = { table: 'sales_quarter_hours', stepMs: isByDay ? until : stepMs, stepOf } as const;
+    ranges.push({ ...shared, from: start, until: middle }, { ...shared, from: middle, until: end });
   }
-  const { cursors, sums } = await store.salesSums(environment, ranges);
+  const { cursors, sums } = await store.salesSums(
+    environment,
+    ranges.filter((range) => range.from < range.until),
+    before,
+  );
   // The days were deleted meanwhile, because the time zone was changed.
   if (cursors.days.detail !== days.detail) return readSales(deps, query);
 
   const counted = cursors.quarterHours.until;
   // The worker has counted some of these rows meanwhile.
-  const rest = newest.rows.filter(({ time, place }) => place >= counted && time >= from && time < end);
-  const steps = starts.slice(0, -1);
-  const known = new Set(steps);
-  const stepOf = (time: Instant) => (known.has(time) ? time : steps.findLast((start) => start <= time)!);
-  const total = addUp([...sums, ...rest], stepOf);
-  const countedUntil = Math.min(end, Math.max(newest.until, counted));
-  const isComplete = countedUntil >= Math.min(until, now);
-  return { timeZone, steps, until, sums: total.toSorted(inOrder), countedUntil: isComplete ? null : countedUntil };
+  const rest = rows.filter(({ time, place }) => place >= counted && time >= from && time < end);
+  const hidden = deps.caller && !can(deps.caller, 'money.read') && { amount: 0, buyerFee: 0, gatewayFee: 0, cost: 0 };
+  const all = [...sums, ...rest.map((sum) => ({ ...sum, time: stepOf(sum.time) }))];
+  const countedUntil = Math.min(end, Math.max(readUntil, counted));
+  const isComplete = countedUntil >= Math.min(until, deps.now() + 1);
+  return {
+    timeZone,
+    steps,
+    until,
+    sums: hidden ? all.map((sum) => ({ ...sum, ...hidden })) : all,
+    countedUntil: isComplete ? null : countedUntil,
+  };
 }
 
 /** Starts of the steps, and the end of the last step. */
@@ -101,6 +127,3 @@ function startsOf({ from, until, step }: SalesQuery, timeZone: string): Instant[
   }
   return starts;
 }
-
-const inOrder = (a: SalesSum, b: SalesSum) =>
-  a.time - b.time || (`${a.route} ${a.kind}` < `${b.route} ${b.kind}` ? -1 : 1);

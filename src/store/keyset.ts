@@ -24,7 +24,7 @@ export interface LongReads {
   close(): Promise<void>;
 }
 
-/** A range of one table, by an index whose columns are `equals`, then `oneOf`, then `sortedBy`. */
+/** A range of one table with the key `id`, by an index whose columns are `equals`, then `oneOf`, then `sortedBy`. */
 export interface KeysetQuery {
   table: string;
   /** Columns of the result; all by default. */
@@ -111,18 +111,21 @@ export function rangeOf({ limit, startingAfter, endingBefore }: Page, place: rea
  * combination of `oneOf` values. The cost grows neither with the table nor with the depth of the page.
  */
 export function keysetQuery(queries: readonly [KeysetQuery, ...KeysetQuery[]], range: KeysetRange): Query {
-  const { among, sortedBy: columns = ['id'] } = queries[0];
+  const { among, table, select = '*', sortedBy: columns = ['id'] } = queries[0];
   const params: SqlValue[] = among ? [...among.params] : [];
   const named = among ? `WITH named AS MATERIALIZED (${among.sql}) ` : '';
   const bind = (value: SqlValue) => `?${params.push(value)}`;
   const directed = columns.map((column) => `${column} ${range.direction}`);
   const order = `ORDER BY ${directed.join(', ')} LIMIT ${bind(range.limit)}`;
   const branches = queries.flatMap((query) => branchesOf(query, { range, columns, order, bind }));
-  if (branches.length === 1) return { sql: named + branches[0]!, params };
-  return {
-    sql: `${named}${branches.map((branch) => `SELECT * FROM (${branch}) AS part`).join(' UNION ALL ')} ${order}`,
-    params,
-  };
+  if (branches.length === 1) return { sql: `${named}SELECT ${select} ${branches[0]!}`, params };
+  // A merge of ids reads indexes only, and then the rows of the page.
+  const mergesIds = !among && columns[0] === 'id';
+  const parts = branches.map((branch) => `SELECT * FROM (SELECT ${mergesIds ? 'id' : select} ${branch}) AS part`);
+  const merged = `${parts.join(' UNION ALL ')} ${order}`;
+  if (!mergesIds) return { sql: named + merged, params };
+  const page = `(${merged}) AS page JOIN ${table} USING (id)`;
+  return { sql: `SELECT ${select} FROM ${page} ORDER BY id ${range.direction}`, params };
 }
 
 interface Branching {
@@ -133,7 +136,7 @@ interface Branching {
 }
 
 function branchesOf(query: KeysetQuery, { range, columns, order, bind }: Branching): string[] {
-  const { select = '*', equals, oneOf, notNull, ids, also = [] } = query;
+  const { equals, oneOf, notNull, ids, also = [] } = query;
   const table = query.among ? 'named' : query.table;
   const shared = Object.entries(equals).map(([column, value]) => `${column} = ${bind(value)}`);
   if (notNull !== undefined) shared.push(`${notNull} IS NOT NULL`);
@@ -146,7 +149,7 @@ function branchesOf(query: KeysetQuery, { range, columns, order, bind }: Branchi
   return combinations(oneOf).map((fixed) => {
     const conditions = [...fixed.map(([column, value]) => `${column} = ${bind(value)}`), ...shared];
     const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`;
-    return `SELECT ${select} FROM ${table}${where} ${order}`;
+    return `FROM ${table}${where} ${order}`;
   });
 }
 

@@ -57,7 +57,7 @@ export function createReads(select: Select, selectEach: SelectEach, longSelect: 
     ...createRecoveryReads(select),
     ...createRoutingReads(select, selectEach),
     ...createRefundReads(select),
-    ...createSalesReads(select, selectEach),
+    ...createSalesReads(select, selectEach, longSelect),
     ...createSearchReads(selectEach, longSelect),
     ...createSessionReads(select),
     ...createSessionRecordReads(selectEach),

@@ -93,14 +93,13 @@ async function findsEverything(): Promise<void> {
     'A-1001__x',
     '$1',
     '@',
+    '@engine.example',
     'x\0',
     'nobody@',
     ids['customer']!.slice(0, -1),
   ]) {
     assert.deepEqual(await sessionsOf(query), [], query);
   }
-  assert.deepEqual(await customersOf('@engine.example'), ['Ada.Lovelace@Engine.example']);
-  assert.deepEqual(await customersOf('@ngine.example'), []);
   assert.deepEqual(await customersOf('ada'), ['ada@other.example', 'Ada.Lovelace@Engine.example']);
   assert.deepEqual(await customersOf(ids['customer']!), ['Ada.Lovelace@Engine.example']);
 }
@@ -113,7 +112,7 @@ describe('the search', () => {
     const fields = await queryRows(on.databaseUrl, 'SELECT DISTINCT field FROM search_terms ORDER BY field');
     assert.deepEqual(
       fields.map(({ field }) => field),
-      ['amount', 'domain', 'metadata'],
+      ['amount', 'metadata'],
     );
     await findsEverything();
     await assertSound(on.databaseUrl);
@@ -146,7 +145,6 @@ describe('the search', () => {
     for (const role of ROLES) {
       const found = role === 'viewer' ? [] : ['Ada.Lovelace@Engine.example'];
       assert.deepEqual(await customersOf('ada.l', asRole(role)), found, role);
-      assert.deepEqual(await customersOf('@engine.example', asRole(role)), found, role);
       const exact = await searchRecords(asRole(role), 'sandbox', 'ada.lovelace@engine.example');
       assert.equal(exact.sessions.items.length, 1);
     }
@@ -158,7 +156,7 @@ describe('the search', () => {
     for (let index = 0; index < 5; index++) await createSession(first, { amount: 10 + index });
     first.clock.advance(2 * MINUTE);
     const counts = await Promise.all([first, second].map(({ service }) => indexRecords(service.deps, () => false)));
-    assert.equal(counts[0]! + counts[1]!, 6, 'five sessions and one customer');
+    assert.equal(counts[0]! + counts[1]!, 5);
     first.clock.advance(-60 * MINUTE);
     await indexRecords(first.service.deps, () => false);
     await using restarted = await startTestService({ variables: KEYS, beside: first });
@@ -182,7 +180,7 @@ describe('the search', () => {
       metadata: { orderId: 'secret-1' },
     });
     await test.pass(2 * MINUTE);
-    assert.equal((await queryRows(test.databaseUrl, 'SELECT id FROM search_terms')).length, 3);
+    assert.equal((await queryRows(test.databaseUrl, 'SELECT id FROM search_terms')).length, 2);
     const { customerId } = (await test.service.deps.store.session(id))!;
     await gateway.post(`customers/${customerId}/erase`, { confirm: customerId });
     for (const late of [0, 2 * MINUTE]) {

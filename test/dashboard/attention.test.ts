@@ -7,6 +7,7 @@ import { QUARTER_HOUR_MS } from '../../src/store/tables/sales-rows.ts';
 import { restrictStore } from '../../src/operations/access/restrict-store.ts';
 import { type AttentionItem, needsAttention } from '../../src/operations/attention.ts';
 import { readAttentionFacts } from '../../src/operations/attention-facts.ts';
+import { readNewestSales } from '../../src/operations/sales-report.ts';
 import type { Change } from '../../src/store/store.ts';
 import { anApiKey } from '../fixtures/api-key-records.ts';
 import { DAY, MINUTE, NOW, idOf } from '../fixtures/checkout-records.ts';
@@ -17,6 +18,8 @@ import { type TestService, startTestService } from '../support/service.ts';
 
 const LOCAL = ['sandbox_local_ach', 'sandbox_local_instant'];
 const WEEK = 7 * DAY;
+/** Number of the day before `NOW`, counted from 1970. */
+const YESTERDAY = Math.floor(NOW / DAY) - 1;
 
 interface Cause {
   name: string;
@@ -70,8 +73,8 @@ const CAUSES: Cause[] = [
     text: /ledger does not sum to 0, but to 7 cents/,
     solve: /^tillway doctor$/,
     since: null,
-    plant: sql("INSERT INTO ledger_sums VALUES ('sandbox', 'provider_cost', 1, 0, 7, 0)"),
-    remove: sql('DELETE FROM ledger_sums WHERE day = 1'),
+    plant: sql(`INSERT INTO ledger_sums VALUES ('sandbox', 'provider_cost', ${YESTERDAY}, 0, 7, 0)`),
+    remove: sql(`DELETE FROM ledger_sums WHERE day = ${YESTERDAY} AND debits = 7`),
   },
   {
     name: 'a kind of payment without a usable route',
@@ -232,7 +235,8 @@ test('each cause appears among what needs attention, and disappears with it', as
   const { deps } = on.service;
   const items = async (environment: Environment = 'sandbox', isOpen = false): Promise<AttentionItem[]> => {
     const restricted = { ...deps, store: restrictStore(deps.store, environment) };
-    return needsAttention(await readAttentionFacts(restricted, environment, isOpen));
+    const newest = await readNewestSales(restricted, environment);
+    return needsAttention(await readAttentionFacts(restricted, environment, { allowsUnauthenticated: isOpen, newest }));
   };
   await commit(on, ...creationOf(checkoutRecords(1)));
   assert.deepEqual(await items(), []);
@@ -267,7 +271,10 @@ test('a drop of success needs enough attempts, and an unlikely number of failure
     [40, 0, 0],
   ] as const) {
     await sql('DELETE FROM sales_quarter_hours', ...hour(0, paid, failed), ...usual)(on);
-    const facts = await readAttentionFacts(deps, 'sandbox', false);
+    const facts = await readAttentionFacts(deps, 'sandbox', {
+      allowsUnauthenticated: false,
+      newest: await readNewestSales(deps, 'sandbox'),
+    });
     const drops = needsAttention(facts).filter((item) => item.text.startsWith('Success'));
     assert.equal(drops.length, expected, `${paid} of ${paid + failed}`);
   }

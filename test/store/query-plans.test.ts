@@ -9,6 +9,8 @@ import { type Reads, type Select, type SelectEach, createReads } from '../../src
 import type { Row, SqlValue } from '../../src/store/keyset.ts';
 import type { Page } from '../../src/store/list-page.ts';
 
+const NOTHING_COUNTED = { name: '', until: 0, detail: '' };
+
 interface Statement {
   sql: string;
   params: SqlValue[];
@@ -62,12 +64,13 @@ function planFaults(database: DatabaseSync, { sql, params, isLong }: Statement):
   const filtered = sql.includes(' WHERE ');
   return plan.flatMap(({ parent, detail }) => {
     const scan = /^SCAN (\w+)/.exec(detail);
-    // `part`, `queues`, `named` and `routes` are subqueries that return a bounded number of rows; `search_cursors` has three rows.
+    // `part`, `page`, `queues`, `named` and `routes` are subqueries that return a bounded number of rows; `search_cursors` has three rows.
+    // `CONSTANT` is a SELECT without a table.
     // Every entry of this partial index matches the condition, and the statement reads one entry.
     if (detail.endsWith(' INDEX events_unplaced') && sql.endsWith(' LIMIT 1')) return [];
     // A scan without a filter walks the ids from the cursor on; test/store/payment-lists.test.ts counts its rows.
     if (isLong && / USING (?:COVERING )?INDEX sqlite_autoindex_\w+_1$/.test(detail)) return [];
-    if (scan && !['part', 'queues', 'named', 'routes', 'search_cursors'].includes(scan[1]!)) {
+    if (scan && !['part', 'page', 'queues', 'named', 'routes', 'search_cursors', 'CONSTANT'].includes(scan[1]!)) {
       if (!filtered && / USING INDEX sqlite_autoindex_\w+_1$/.test(detail)) return [];
       return [detail];
     }
@@ -89,6 +92,7 @@ function planFaults(database: DatabaseSync, { sql, params, isLong }: Statement):
 function isBounded(detail: string): boolean {
   return (
     detail === 'SCAN part' ||
+    detail === 'SCAN page' ||
     detail === 'SCAN named' ||
     /\((session_id|payment_id|environment=\? AND email_key)=\?\)$/.test(detail) ||
     // The first statement sorts only rows of the same millisecond; the others sum the outcomes of a short period.
@@ -255,10 +259,14 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   [
     'salesSums',
     (reads) =>
-      reads.salesSums('sandbox', [
-        { table: 'sales_quarter_hours', from: NOW, until: NOW + 1, stepMs: 1 },
-        { table: 'sales_days', from: NOW, until: NOW + 1, stepMs: 1 },
-      ]),
+      reads.salesSums(
+        'sandbox',
+        [
+          { table: 'sales_quarter_hours', from: NOW, until: NOW + 1, stepMs: 1 },
+          { table: 'sales_days', from: NOW, until: NOW + 1, stepMs: 1 },
+        ],
+        { quarterHours: NOTHING_COUNTED, days: NOTHING_COUNTED },
+      ),
   ],
   ['nextSales', (reads) => reads.nextSales(NOW)],
   [
@@ -267,7 +275,6 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ],
   ['sessionsOfAmount', (reads) => reads.sessionsOfAmount('sandbox', 4999, 6)],
   ['sessionsOfText', (reads) => reads.sessionsOfText('sandbox', 'A-1001', ['orderId', 'sku'], 6)],
-  ['customersOfDomain', (reads) => reads.customersOfDomain('sandbox', 'example.com', 6)],
   ['customersOfPrefix', (reads) => reads.customersOfPrefix('sandbox', 'ada', 6)],
   ['unindexedRows', (reads) => reads.unindexedRows(NOW, 100)],
   ['recovery', (reads) => reads.recovery('rcv_1')],

@@ -5,6 +5,7 @@ import { type Html, type HtmlValue, html } from '../../html/html.ts';
 import { type AttentionItem, needsAttention } from '../../operations/attention.ts';
 import { type AttentionFacts, readAttentionFacts } from '../../operations/attention-facts.ts';
 import { readOverview } from '../../operations/read-overview.ts';
+import { type NewestSales, readNewestSales } from '../../operations/sales-report.ts';
 import { countText, moneyText, percentText } from '../components/figures.ts';
 import { status } from '../components/parts.ts';
 import { timeText, zonedTime } from '../components/time.ts';
@@ -19,8 +20,12 @@ const RANGES: Record<string, string> = { 1: '24 hours', 7: '7 days', 30: '30 day
 export function overviewPage(routes: PageRoutes): void {
   routes.get('', async (visit) => {
     const { deps, environment } = visit;
-    const reading = readAttentionFacts(deps, environment, deps.allowsUnauthenticated);
-    const [facts, period] = await Promise.all([reading, readPeriod(visit)]);
+    const newest = await readNewestSales(deps, environment);
+    const { allowsUnauthenticated } = deps;
+    const [facts, period] = await Promise.all([
+      readAttentionFacts(deps, environment, { allowsUnauthenticated, newest }),
+      readPeriod(visit, newest),
+    ]);
     const main = html`${renderAttention(visit, needsAttention(facts))} ${renderSetup(facts)}
     ${facts.hasSession && renderPeriod(period)}`;
     return { title: 'Overview', isLive: true, main };
@@ -28,12 +33,16 @@ export function overviewPage(routes: PageRoutes): void {
 }
 
 /** The sales and plots of the period in the address. */
-async function readPeriod({ deps, environment, query }: Visit) {
+async function readPeriod({ deps, environment, query }: Visit, newest: NewestSales) {
   const days = query.get('days') ?? '7';
   const range = Object.hasOwn(RANGES, days) && RANGES[days];
   if (!range) throw invalidField('days', 'invalid_value', 'is no range of the overview', 'Use 1, 7, 30, 90 or 365.');
   const countsAll = query.get('failures') === 'all';
-  const { steps, step, usual, ...rest } = await readOverview(deps, environment, Number(days), countsAll);
+  const { steps, step, usual, ...rest } = await readOverview(deps, environment, {
+    days: Number(days),
+    countsAll,
+    newest,
+  });
   const { routes } = deps.router.view(environment);
   const nameOf = (id: string) => routes.get(id)?.route.label ?? id;
   const view: PlotView = { zone: deps.reportingZone, step, showsMoney: rest.showsMoney, countsAll, nameOf };

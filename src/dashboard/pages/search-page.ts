@@ -69,6 +69,6 @@ async function renderNothing({ depsOf, environment }: Visit, text: string): Prom
   return html`${isThere && html`<p class="lead"><a href="${address}">Found in ${MODES[other].name}</a></p>`}
     <p>
       Nothing in ${MODES[environment].name} matches. You can search for ids, order numbers, references, transactions,
-      idempotency keys, amounts such as 49.99, email addresses or their beginning, and domains such as @example.com.
+      idempotency keys, amounts such as 49.99, and email addresses or their beginning.
     </p>`;
 }

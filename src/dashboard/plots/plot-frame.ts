@@ -1,5 +1,5 @@
 import type { ShareInterval } from '../../domain/statistics.ts';
-import { Html, type HtmlValue, html } from '../../html/html.ts';
+import { Html, type HtmlValue, escapeText, html } from '../../html/html.ts';
 import { countText, moneyText, percentText } from '../components/figures.ts';
 import { table } from '../components/parts.ts';
 import { timeText } from '../components/time.ts';
@@ -86,10 +86,11 @@ export function textOf({ kind, value }: Cell, { zone, step }: PlotView): string 
 
 /** An SVG element. Names are constants of this program; values are escaped, and coordinates have one decimal. */
 export function svg(name: string, attributes: Record<string, string | number>, ...children: HtmlValue[]): Html {
-  const written = Object.entries(attributes).map(([key, value]) => {
-    return html` ${new Html(key)}="${typeof value === 'number' ? Math.round(value * 10) / 10 : value}"`;
-  });
-  return html`<${new Html(name)}${written}>${children}</${new Html(name)}>`;
+  let head = name;
+  for (const [key, value] of Object.entries(attributes)) {
+    head += ` ${key}="${typeof value === 'number' ? Math.round(value * 10) / 10 : escapeText(value)}"`;
+  }
+  return html`<${new Html(head)}>${children}</${new Html(name)}>`;
 }
 
 export function label(x: number, y: number, text: HtmlValue, anchor = 'start', kind = ''): Html {

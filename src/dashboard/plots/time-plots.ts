@@ -25,8 +25,9 @@ function timeAxes(steps: Steps, domain: number[], text: (value: number) => strin
     return [svg('line', grid), label(LEFT - 6, y(value) + 4, text(value), 'end')];
   });
   const times = steps.map(({ time }, index) => {
+    if (index % stride !== 0) return false;
     const name = timeText(time, zone, step === 'hour' ? 'shortHour' : 'shortDay');
-    return index % stride === 0 && label(Math.min(at(index), RIGHT - 26), HEIGHT - 8, name, 'middle');
+    return label(Math.min(at(index), RIGHT - 26), HEIGHT - 8, name, 'middle');
   });
   return { x, y, at, drawing: [levels, times] };
 }

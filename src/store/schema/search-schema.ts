@@ -1,6 +1,6 @@
 /**
- * Terms by which records are found, and the last record of each source that has its terms. A term of the field `domain` has the
- * id of a customer, every other term the id of a session. The index on transactions is empty for new payments.
+ * Terms by which sessions are found, and the last record of each source that has its terms. The index on transactions is empty for
+ * new payments.
  */
 export const searchSchema = `
 CREATE TABLE search_terms (
@@ -18,4 +18,10 @@ CREATE TABLE search_cursors (
 );
 
 CREATE INDEX payments_tx_hash ON payments (tx_hash) WHERE tx_hash IS NOT NULL;
+`;
+
+/** Addresses are found by their beginning alone. */
+export const domainTerms = `
+DELETE FROM search_terms WHERE field = 'domain';
+DELETE FROM search_cursors WHERE source = 'customers';
 `;

@@ -53,8 +53,11 @@ const PENDING_REFUNDS = unsolved(
 const FAILED_REFUNDS = unsolved(`SELECT created FROM refunds AS refund
   WHERE environment = ?1 AND status = 'failed' AND id >= ?2 AND NOT EXISTS (SELECT 1 FROM refunds AS later
     WHERE later.payment_id = refund.payment_id AND later.status IN ('pending', 'succeeded') AND later.id > refund.id)`);
-const UNSETTLED = unsolved(`SELECT created FROM payments
-  WHERE environment = ?1 AND status = 'paid' AND ledger_status = 'pending' AND id < ?2`);
+// Counts entries of an index, and reads the oldest row alone.
+const OF_UNSETTLED =
+  "FROM payments WHERE environment = ?1 AND status = 'paid' AND ledger_status = 'pending' AND id < ?2";
+const UNSETTLED = `SELECT COUNT(*) AS count, (SELECT created ${OF_UNSETTLED} ORDER BY id LIMIT 1) AS since
+  FROM (SELECT id ${OF_UNSETTLED} LIMIT ${UNSOLVED_LIMIT}) AS counted`;
 
 /** Queries of the records that need a person, by name. */
 const unsolvedQueriesOf = (environment: Environment, now: Instant) => ({

@@ -75,7 +75,6 @@ export const personalDataWrites = {
   customer_erased: ({ customer: { id, email }, from }: MovedCustomer) => [
     statement(ERASE_CUSTOMER, [id, from, email, emailKey(email)], 'overtaken'),
     statement(NOTHING_IN_PROGRESS, [id], 'version'),
-    statement(DELETE_TERMS, [id]),
   ],
   /** Erases the personal data of a session and its records. Guard: the version is unchanged, and no payment is pending. */
   session_erased({ session, events }: ErasedSession) {

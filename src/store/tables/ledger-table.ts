@@ -77,6 +77,8 @@ const SELECT_SUMS = `SELECT COALESCE(SUM(CASE WHEN amount > 0 THEN amount ELSE 0
   FROM ledger_entries WHERE environment = ?1 AND account = ?2 AND kind = ?3 AND created > ?4 AND created <= ?5`;
 const SELECT_DAY_SUMS = `SELECT account, SUM(debits) AS debits, SUM(credits) AS credits FROM ledger_sums
   WHERE environment = ?1 AND day < ?2 GROUP BY account`;
+const SELECT_IMBALANCE =
+  'SELECT SUM(debits) - SUM(credits) AS cents FROM ledger_sums WHERE environment = ?1 AND day >= ?2';
 
 export const ledgerWrites = {
   ledger_posted({ posting, environment }: { posting: Posting; environment: Environment }) {
@@ -107,6 +109,9 @@ export function createLedgerReads(select: Select, selectEach: SelectEach) {
     /** Sums of each account with entries, over the days before day number `before` (counted from 1970), or over all days. */
     daySums: (environment: Environment, before = Number.MAX_SAFE_INTEGER) =>
       all((row) => sumFromRow(row['account'] as Account, row), SELECT_DAY_SUMS, environment, before),
+    /** Debits less credits since day number `day`, in cents; 0 if the ledger is correct. */
+    ledgerImbalance: async (environment: Environment, day: number) =>
+      (await one(({ cents }) => Number(cents ?? 0), SELECT_IMBALANCE, environment, day))!,
     /** Sums of the entries booked after `after` and not after `until`, one per partition, in one snapshot. */
     async entrySums(environment: Environment, after: Instant, until: Instant) {
       const partitions = partitionsOf(environment);

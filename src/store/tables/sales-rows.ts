@@ -1,4 +1,4 @@
-import { ENVIRONMENTS } from '../../domain/route.ts';
+import type { Environment } from '../../domain/route.ts';
 
 /** Length of the shortest period with sums. Every time zone in use begins its days at such a period. */
 export const QUARTER_HOUR_MS = 15 * 60_000;
@@ -50,20 +50,30 @@ const PLACES = 'SELECT posting_id, line, created FROM ledger_entries';
 export const BOOKED_ROWS = `${BOOKINGS} JOIN (${PLACES} WHERE ${BOOKED.map((range) => `(${range})`).join(' OR ')}) AS named
   ON named.posting_id = entry.posting_id AND named.line = entry.line`;
 
-/** At most `?3` bookings from `?1` and before `?2`, oldest first: a merge of one index range per environment, account and kind. */
-export const OLDEST_BOOKED = `${BOOKINGS} JOIN (${ENVIRONMENTS.flatMap((environment) =>
-  BOOKED.map(
-    (range) => `SELECT * FROM (${PLACES} WHERE environment = '${environment}' AND ${range}
-    AND created >= ?1 AND created < ?2 ORDER BY created LIMIT ?3) AS part`,
-  ),
-).join(' UNION ALL ')} ORDER BY created LIMIT ?3) AS named
-  ON named.posting_id = entry.posting_id AND named.line = entry.line ORDER BY time`;
+const rangesOf = (environments: readonly Environment[]) =>
+  environments.flatMap((environment) =>
+    BOOKED.map(
+      (range) => `${PLACES} WHERE environment = '${environment}' AND ${range} AND created >= ?1 AND created < ?2`,
+    ),
+  );
 
-/** The routes of each environment that have outcomes: one search of the index per route. */
-export const OUTCOME_ROUTES = ENVIRONMENTS.map(
-  (environment) => `WITH RECURSIVE routes (route_id) AS (
-    SELECT MIN(route_id) FROM route_outcomes WHERE environment = '${environment}'
+/** One row if there are bookings from `?1` and before `?2`. */
+export const anyBooked = (environments: readonly Environment[]) =>
+  `SELECT 1 AS found WHERE ${rangesOf(environments)
+    .map((range) => `EXISTS (${range})`)
+    .join(' OR ')}`;
+
+/** At most `?3` bookings from `?1` and before `?2`, oldest first: a merge of one index range per environment, account and kind. */
+export function oldestBooked(environments: readonly Environment[]): string {
+  const parts = rangesOf(environments).map((range) => `SELECT * FROM (${range} ORDER BY created LIMIT ?3) AS part`);
+  return `${BOOKINGS} JOIN (${parts.join(' UNION ALL ')} ORDER BY created LIMIT ?3) AS named
+    ON named.posting_id = entry.posting_id AND named.line = entry.line ORDER BY time`;
+}
+
+/** The routes of the environment `?1` that have outcomes from `?2` and before `?3`: two searches of the index per route. */
+export const OUTCOME_ROUTES = `WITH RECURSIVE routes (route_id) AS (
+    SELECT MIN(route_id) FROM route_outcomes WHERE environment = ?1
     UNION ALL SELECT (SELECT MIN(route_id) FROM route_outcomes AS next
-      WHERE next.environment = '${environment}' AND next.route_id > routes.route_id) FROM routes WHERE route_id IS NOT NULL)
-  SELECT '${environment}' AS environment, route_id FROM routes WHERE route_id IS NOT NULL`,
-);
+      WHERE next.environment = ?1 AND next.route_id > routes.route_id) FROM routes WHERE route_id IS NOT NULL)
+  SELECT CAST(?1 AS TEXT) AS environment, route_id FROM routes WHERE EXISTS (SELECT 1 FROM route_outcomes AS own
+    WHERE own.environment = ?1 AND own.route_id = routes.route_id AND own.created >= ?2 AND own.created < ?3)`;

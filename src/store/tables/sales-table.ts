@@ -1,10 +1,10 @@
 import { firstIdAt, timeOfId } from '../../domain/id.ts';
 import type { Instant } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
-import type { Row, Select, SelectEach } from '../keyset.ts';
+import type { Query, Row, Select, SelectEach } from '../keyset.ts';
 import { type ItemOf, defineTable, integer, text, textOf } from '../table-description.ts';
 import { statement } from '../write-statement.ts';
-import { AMOUNTS, CREATED, EXPIRED, FAILED, OLDEST_BOOKED, OUTCOME_ROUTES, STARTED } from './sales-rows.ts';
+import { AMOUNTS, CREATED, EXPIRED, FAILED, OUTCOME_ROUTES, STARTED, anyBooked, oldestBooked } from './sales-rows.ts';
 
 const KEY_COLUMNS = { environment: textOf<Environment>(), time: integer, route: text, kind: text } as const;
 const AMOUNT_COLUMNS = {
@@ -25,13 +25,19 @@ export type SalesSum = ItemOf<typeof SUMS>;
 const CURSORS = defineTable('sales_cursors', { name: text, until: integer, detail: text });
 export type SalesCursor = ItemOf<typeof CURSORS>;
 
-/** A range of stored sums. Sums in the same step of `stepMs` since `from` are added up, and have the time of the first one. */
+/** A range of stored sums. Sums in the same step of `stepMs` since `from` are added up. */
 export interface SalesRange {
   table: 'sales_quarter_hours' | 'sales_days';
   from: Instant;
   until: Instant;
   stepMs: number;
+  /** Start of the step of a time; without it, sums have the time of the first one. */
+  stepOf?(time: Instant): Instant;
 }
+/** Ranges that are kept in memory: those of some pages and hours. */
+const MOST_KEPT = 100;
+/** Longest time between the time of a row and the time of its id, which sorts it. */
+export const SKEW_MS = 60 * 60_000;
 
 const added = AMOUNTS.map((name) => `${name} = sales_quarter_hours.${name} + excluded.${name}`);
 const addSum = SUMS.insert({
@@ -67,7 +73,8 @@ export const salesWrites = {
   ],
 };
 
-export function createSalesReads(select: Select, selectEach: SelectEach) {
+export function createSalesReads(select: Select, selectEach: SelectEach, longSelect: Select) {
+  const kept = new Map<string, SalesSum[]>();
   return {
     salesCursors: async () => cursorsOf(await select(SELECT_CURSORS)),
     /**
@@ -75,9 +82,16 @@ export function createSalesReads(select: Select, selectEach: SelectEach) {
      * if more than one time has rows, and returns all contributions before the earliest time that it has not read.
      */
     async salesRows({ environment }: { environment?: Environment }, from: Instant, until: Instant, limit: number) {
-      const routes = (await selectEach(OUTCOME_ROUTES.map((sql) => ({ sql, params: [] })))).flat();
+      const environments = environment ? [environment] : ENVIRONMENTS;
+      // Most of the time, nothing is new: then few searches of indexes tell.
+      const [booked = [], ...routes] = await selectEach([
+        { sql: anyBooked(environments), params: [from, until] },
+        ...environments.map((each) => ({ sql: OUTCOME_ROUTES, params: [each, from, until] })),
+      ]);
       for (let most = limit; ; most *= 2) {
-        const found = await selectEach(rowQueries(routes, from, until, most));
+        const times = [from, until, most] as const;
+        const bookings = booked.map(() => ({ sql: oldestBooked(environments), params: [...times] }));
+        const found = await selectEach([...bookings, ...rowQueries(routes.flat(), times)]);
         const end = Math.min(until, ...found.map((rows) => (rows.length < most ? until : placeOf(rows.at(-1)!))));
         // All rows up to the limit have the same time.
         if (end <= from && from < until) continue;
@@ -86,19 +100,29 @@ export function createSalesReads(select: Select, selectEach: SelectEach) {
         return { rows: rows.map((row) => ({ ...SUMS.fromRow(row), place: placeOf(row) })), until: end };
       }
     },
-    /** Stored sums of some ranges, with the cursors of the same snapshot. */
-    async salesSums(environment: Environment, ranges: readonly SalesRange[]) {
-      const [cursors, ...sums] = await selectEach([
-        { sql: SELECT_CURSORS, params: [] },
-        ...ranges.map(({ table, from, until, stepMs }) => ({
-          // Days can start an hour before or after a multiple of 24 hours.
-          sql: `SELECT environment, MIN(time) AS time, route, kind, ${TOTALS} FROM ${table}
-            WHERE environment = ?1 AND time >= ?2 AND time < ?3
-            GROUP BY environment, (time - ?2 + ${table === 'sales_days' ? HALF_DAY_MS : 0}) / ?4, route, kind`,
-          params: [environment, from, until, stepMs],
-        })),
-      ]);
-      return { cursors: cursorsOf(cursors!), sums: sums.flat().map(SUMS.fromRow) };
+    /**
+     * Stored sums of some ranges, with the cursors of the same snapshot. Sums that cannot change any more, since `before` was read, are
+     * long reads, and are kept in memory.
+     */
+    async salesSums(environment: Environment, ranges: readonly SalesRange[], before: SalesCursors) {
+      const [final = [], open = []] = [true, false].map((is) =>
+        ranges.filter((range) => is === isFinal(range, before)),
+      );
+      const past = await Promise.all(
+        final.map(async (range) => {
+          const { sql, params } = sumsQuery(environment, range);
+          const key = [range.table, before.days.detail, ...params].join(' ');
+          return { key, sums: kept.get(key) ?? sumsOf(range, await longSelect(sql, ...params)) };
+        }),
+      );
+      const queries = open.map((range) => sumsQuery(environment, range));
+      const [found, ...sums] = await selectEach([{ sql: SELECT_CURSORS, params: [] }, ...queries]);
+      const cursors = cursorsOf(found!);
+      if (kept.size > MOST_KEPT) kept.clear();
+      // In another time zone, the days are built again.
+      if (cursors.days.detail === before.days.detail) for (const { key, sums: own } of past) kept.set(key, own);
+      const present = sums.flatMap((rows, index) => sumsOf(open[index]!, rows));
+      return { cursors, sums: [...past.flatMap((one) => one.sums), ...present] };
     },
     /** Start of the first quarter-hour with sums at or after a time; Infinity if there is none. */
     nextSales: async (from: Instant) =>
@@ -106,21 +130,39 @@ export function createSalesReads(select: Select, selectEach: SelectEach) {
   };
 }
 
+export type SalesCursors = ReturnType<typeof cursorsOf>;
+
 function cursorsOf(rows: readonly Row[]) {
   const cursors = rows.map(CURSORS.fromRow);
   const named = (name: string) => cursors.find((cursor) => cursor.name === name) ?? { name, until: 0, detail: '' };
   return { quarterHours: named('quarter_hours'), days: named('days') };
 }
 
-function rowQueries(routes: readonly Row[], from: Instant, until: Instant, limit: number) {
-  const times = [from, until, limit];
+function isFinal({ table, until }: SalesRange, { days, quarterHours }: SalesCursors): boolean {
+  return until <= (table === 'sales_days' ? days.until : quarterHours.until - SKEW_MS);
+}
+
+function sumsOf({ stepOf }: SalesRange, rows: readonly Row[]): SalesSum[] {
+  const sums = rows.map(SUMS.fromRow);
+  return stepOf ? sums.map((sum) => ({ ...sum, time: stepOf(sum.time) })) : sums;
+}
+
+function sumsQuery(environment: Environment, { table, from, until, stepMs }: SalesRange): Query {
+  // Days can start an hour before or after a multiple of 24 hours.
+  const sql = `SELECT environment, MIN(time) AS time, route, kind, ${TOTALS} FROM ${table}
+    WHERE environment = ?1 AND time >= ?2 AND time < ?3
+    GROUP BY environment, (time - ?2 + ${table === 'sales_days' ? HALF_DAY_MS : 0}) / ?4, route, kind`;
+  return { sql, params: [environment, from, until, stepMs] };
+}
+
+function rowQueries(routes: readonly Row[], times: readonly [from: Instant, until: Instant, limit: number]): Query[] {
+  const [from, until, limit] = times;
   const inRange = (column: string) => `${column} >= ?1 AND ${column} < ?2 ORDER BY ${column} LIMIT ?3`;
   const failed = `${FAILED} WHERE outcome.environment = ?4 AND outcome.route_id = ?5 AND ${inRange('outcome.created')}`;
   return [
     { sql: `${CREATED} WHERE ${inRange('id')}`, params: [firstIdAt('chk', from), firstIdAt('chk', until), limit] },
     { sql: `${STARTED} WHERE ${inRange('id')}`, params: [firstIdAt('pay', from), firstIdAt('pay', until), limit] },
-    { sql: `${EXPIRED} WHERE ${inRange('expired_at')}`, params: times },
-    { sql: OLDEST_BOOKED, params: times },
+    { sql: `${EXPIRED} WHERE ${inRange('expired_at')}`, params: [...times] },
     ...routes.map((row) => ({ sql: failed, params: [...times, row['environment']!, row['route_id']!] })),
   ];
 }

@@ -9,15 +9,11 @@ import { KEY_SHARE, statement } from '../write-statement.ts';
 
 /** Sources of terms: the prefix of their ids, and their columns as the row of a {@link SearchedRow}. */
 const SOURCES = {
-  sessions: ['chk', 'id AS record, environment, customer_id, amount, metadata, NULL AS email'],
+  sessions: ['chk', 'id AS record, environment, customer_id, amount, metadata'],
   payments: [
     'pay',
     `session_id AS record, environment, customer_id,
-      CASE WHEN buyer_fee = 0 THEN NULL ELSE amount + buyer_fee END AS amount, '{}' AS metadata, NULL AS email`,
-  ],
-  customers: [
-    'cus',
-    "id AS record, environment, id AS customer_id, NULL AS amount, '{}' AS metadata, email_key AS email",
+      CASE WHEN buyer_fee = 0 THEN NULL ELSE amount + buyer_fee END AS amount, '{}' AS metadata`,
   ],
 } as const;
 type Source = keyof typeof SOURCES;
@@ -29,7 +25,6 @@ const SEARCHED = describeTable<SearchedRow>('records', {
   customerId: text,
   amount: integer,
   metadata: json<Metadata>(),
-  email: text,
 });
 
 /** Last id of a source whose terms are stored. */
@@ -37,6 +32,13 @@ const positionOf = (source: Source) => `COALESCE((SELECT position FROM search_cu
 
 /** Maximum number of rows without terms that a search examines, newest first. */
 const UNINDEXED_ROWS = 5000;
+/** Number of rows without terms from which a scan of them is a long read. */
+const LONG_SCAN_ROWS = 100;
+const UNINDEXED = SOURCE_NAMES.map(
+  (source) => `SELECT * FROM (
+  SELECT id FROM ${source} WHERE id > ${positionOf(source)} LIMIT ${LONG_SCAN_ROWS}) AS part`,
+);
+const IS_LONG_SCAN = `SELECT id FROM (${UNINDEXED.join(' UNION ALL ')}) AS part LIMIT 1 OFFSET ${LONG_SCAN_ROWS - 1}`;
 
 /** SQL of the ids of matching rows without terms; the parameters are the environment, the limit and those of `where`. */
 function unindexed(source: Source, id: string, where: string): string {
@@ -95,8 +97,9 @@ export function createSearchReads(selectEach: SelectEach, longSelect: Select) {
   /** The newest ids of several queries, and of a scan of the rows without terms. */
   async function newest(limit: number, scan: Query | undefined, queries: readonly Query[]): Promise<string[]> {
     // Scans first: a row that gets its terms in the meantime is then found by one of them.
-    const scanned = scan ? await longSelect(scan.sql, ...scan.params) : [];
-    const rows = [...scanned, ...(await selectEach(queries)).flat()];
+    const isLong = scan && (await selectEach([{ sql: IS_LONG_SCAN, params: [] }]))[0]!.length > 0;
+    const scanned = scan && isLong ? await longSelect(scan.sql, ...scan.params) : [];
+    const rows = [...scanned, ...(await selectEach(scan && !isLong ? [scan, ...queries] : queries)).flat()];
     return [...new Set(rows.map((row) => row['id'] as string))].toSorted().toReversed().slice(0, limit);
   }
 
@@ -115,12 +118,6 @@ export function createSearchReads(selectEach: SelectEach, longSelect: Select) {
       const queries = SELECT_BY_TEXT.map((sql) => ({ sql, params: [...place, text] }));
       queries.push({ sql: SELECT_TERM, params: [...place, 'metadata', termOf(text)] });
       return newest(limit, pairs.length === 0 ? undefined : scan, queries);
-    },
-    /** Ids of the newest customers with an email address at `domain`. */
-    async customersOfDomain(environment: Environment, domain: string, limit: number): Promise<string[]> {
-      const scan = unindexed('customers', 'id', "email_key LIKE ?3 ESCAPE '!'");
-      const term = { sql: SELECT_TERM, params: [environment, limit, 'domain', domain] };
-      return newest(limit, { sql: scan, params: [environment, limit, likeOf(`@${domain}`).slice(0, -1)] }, [term]);
     },
     /** Ids of customers whose email address begins with `start`, in lower case. */
     async customersOfPrefix(environment: Environment, start: string, limit: number): Promise<string[]> {

@@ -56,6 +56,7 @@ const INSERT = `INSERT INTO sessions (${NAMES.join(', ')})
   ON CONFLICT (environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`;
 const CLAIM_WAKE = 'UPDATE sessions SET wake_at = ?3 WHERE id = ?1 AND wake_at = ?2';
 
+const SELECT_ANY = 'SELECT 1 AS found FROM sessions WHERE environment = ?1 LIMIT 1';
 const SELECT_BY_KEY = 'SELECT * FROM sessions WHERE environment = ?1 AND idempotency_key IN (?2, ?3)';
 const SELECT_TO_WAKE =
   'SELECT id, wake_at FROM sessions WHERE wake_at IS NOT NULL AND wake_at <= ?1 ORDER BY wake_at LIMIT ?2';
@@ -93,6 +94,7 @@ export function createSessionReads(select: Select) {
       one(SESSIONS.fromRow, SELECT_BY_KEY, environment, key, erasedKey(key)),
     /** Sessions whose `wakeAt` has passed, oldest first. */
     sessionsToWake: (now: Instant, limit: number) => all(WAKES.fromRow, SELECT_TO_WAKE, now, limit),
+    hasSession: async (environment: Environment) => (await select(SELECT_ANY, environment)).length > 0,
     async listSessions({ status, customer, clientReferenceId, environment }: SessionFilter, page: Page) {
       const given = { status, client_reference_id: clientReferenceId };
       const open = { status: SESSION_STATUSES };
