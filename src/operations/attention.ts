@@ -24,14 +24,15 @@ const LEAST_ATTEMPTS = 20;
 const UNLIKELY = 0.01;
 const OPEN_API =
   'ALLOW_UNAUTHENTICATED is on: without an API key, every client that can reach this service has all rights.';
-/** Records that need a person, and the commands that solve them, worst first. */
+const UNSETTLED = { page: 'payments?only=unsettled', name: 'See these payments' };
+/** Records that need a person, worst first. */
 const RECORDS = [
-  ['discrepancies', 'Open discrepancies and reversals', 'discrepancies list --status open'],
-  ['failedRefunds', 'Failed refunds whose payment has no later refund', 'refunds list --status failed'],
-  ['pendingRefunds', 'Refunds that have been pending for more than a day', 'refunds list --status pending'],
-  ['deadDeliveries', 'Dead webhook deliveries, whose attempts all failed', 'deliveries list --status dead'],
-  ['overdueDeliveries', 'Endpoints with overdue webhook deliveries', 'deliveries list --status pending'],
-  ['unsettled', 'Payments of more than 5 days ago that are in no payout', 'settlements import payouts.csv --dry-run'],
+  ['discrepancies', 'Open discrepancies and reversals'],
+  ['failedRefunds', 'Failed refunds whose payment has no later refund'],
+  ['pendingRefunds', 'Refunds that have been pending for more than a day'],
+  ['deadDeliveries', 'Dead webhook deliveries, whose attempts all failed'],
+  ['overdueDeliveries', 'Endpoints with overdue webhook deliveries'],
+  ['unsettled', 'Payments of more than 5 days ago that are in no payout'],
 ] as const;
 
 /** Everything that needs attention, worst first. */
@@ -52,9 +53,13 @@ export function needsAttention(facts: AttentionFacts): AttentionItem[] {
     ),
     facts.routes.flatMap((route) => routeItem(route, facts.now)),
     facts.endpoints.flatMap(endpointItem),
-    RECORDS.flatMap(([name, text, command]) => {
-      const { count, since } = unsolved[name];
-      return only(count > 0, `${text}: ${count < 1000 ? count : '1,000 or more'}.`, since, here(command));
+    RECORDS.flatMap(([name, text]) => {
+      const { count, since, session } = unsolved[name];
+      const oldest = { page: `payments/${session}`, name: 'Open the payment of the oldest one' };
+      const solve = { overdueDeliveries: here('deliveries list --status pending'), unsettled: UNSETTLED }[
+        name as string
+      ];
+      return only(count > 0, `${text}: ${count < 1000 ? count : '1,000 or more'}.`, since, solve ?? oldest);
     }),
     unusedKeys(facts, here('keys list')),
   ].flat();

@@ -21,7 +21,7 @@ export type Overview = Awaited<ReturnType<typeof readOverview>>;
 export async function readOverview(
   deps: Deps,
   environment: Environment,
-  { days, countsAll, newest }: { days: number; countsAll: boolean; newest: NewestSales },
+  { days, newest }: { days: number; newest: NewestSales },
 ) {
   const showsMoney = !deps.caller || can(deps.caller, 'money.read');
   const step = days === 1 ? 'hour' : days > MOST_DAYS ? 'week' : 'day';
@@ -40,7 +40,7 @@ export async function readOverview(
   const steps = report.steps.slice(-count).map((time, index) => {
     return { time, sales: salesAt(time), before: salesAt(before[index]!) };
   });
-  const usualDays = usual.steps.slice(-USUAL_DAYS).map((time) => outcomesOf(usualAt(time), countsAll));
+  const usualDays = usual.steps.slice(-USUAL_DAYS).map((time) => outcomesOf(usualAt(time)));
   return { step, steps, usual: usualRange(usualDays), countedUntil: report.countedUntil, showsMoney } as const;
 }
 

@@ -35,14 +35,14 @@ export function netOf(sales: readonly SalesSum[]): Cents {
   return sales.reduce((net, { kind, amount, gatewayFee }) => net + (signs[kind] ?? 0) * (amount - gatewayFee), 0);
 }
 
-/** True for a failure. Failures by buyers and banks, which the router ignores, count only with `countsAll`. */
-function isFailure({ kind }: SalesSum, countsAll: boolean): boolean {
-  return kind.startsWith('failed/') && (countsAll || !/^failed\/(?:buyer|issuer)\//.test(kind));
+/** True for a failure that counts in the success rate. Failures by buyers and banks do not, as in routing. */
+function isFailure({ kind }: SalesSum): boolean {
+  return kind.startsWith('failed/') && !/^failed\/(?:buyer|issuer)\//.test(kind);
 }
 
 /** Paid and failed attempts. A correction can make the sum of a step negative; it then counts as 0. */
-export function outcomesOf(sales: readonly SalesSum[], countsAll = false): Outcomes {
-  const failed = totalOf(sales, (sale) => isFailure(sale, countsAll)).count;
+export function outcomesOf(sales: readonly SalesSum[]): Outcomes {
+  const failed = totalOf(sales, isFailure).count;
   return { paid: Math.max(0, totalOf(sales, 'paid').count), failed: Math.max(0, failed) };
 }
 
@@ -61,15 +61,15 @@ export function usualRange(days: readonly Outcomes[]): ShareInterval | null {
 }
 
 /** Sales by route, the route whose failures lost the largest amount first. */
-export function salesByRoute(sales: readonly SalesSum[], countsAll: boolean) {
+export function salesByRoute(sales: readonly SalesSum[]) {
   // Sessions have no route.
   const groups = Map.groupBy(
     sales.filter(({ route }) => route !== ''),
     ({ route }) => route,
   );
   const routes = [...groups].map(([route, own]) => {
-    const lost = totalOf(own, (sale) => isFailure(sale, countsAll)).amount;
-    return { route, started: totalOf(own, 'started').count, outcomes: outcomesOf(own, countsAll), lost };
+    const lost = totalOf(own, isFailure).amount;
+    return { route, started: totalOf(own, 'started').count, outcomes: outcomesOf(own), lost };
   });
   return routes.toSorted((a, b) => b.lost - a.lost || b.started - a.started || (a.route < b.route ? -1 : 1));
 }
@@ -77,7 +77,7 @@ export function salesByRoute(sales: readonly SalesSum[], countsAll: boolean) {
 /** Failures by source and code, the most frequent reason first. */
 export function salesByReason(sales: readonly SalesSum[]) {
   const failed = Map.groupBy(
-    sales.filter((sale) => isFailure(sale, true)),
+    sales.filter(({ kind }) => kind.startsWith('failed/')),
     ({ kind }) => kind,
   );
   const reasons = [...failed].map(([kind, own]) => {

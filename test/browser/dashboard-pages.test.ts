@@ -115,7 +115,7 @@ const PAGES: Record<string, State[]> = {
     state('overview, new', 'Set up this service', on(LIVE)),
     state('overview, 7 days', 'Which route?', sandbox('')),
     state('overview, 24 hours', 'Which route?', sandbox('?days=1')),
-    state('overview, 52 weeks', 'Which route?', sandbox('?days=365&failures=all')),
+    state('overview, 52 weeks', 'Which route?', sandbox('?days=365')),
     state('overview, wrong range', 'Please check the form', sandbox(`?${evilQuery('days', 'q')}`)),
     state('without a role', 'Not allowed', on(LIVE), 'viewer'),
   ],

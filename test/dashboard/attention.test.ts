@@ -136,7 +136,7 @@ const CAUSES: Cause[] = [
   {
     name: 'dead deliveries',
     text: /Dead webhook deliveries.*: 1\./,
-    solve: /^tillway deliveries list --status dead /,
+    solve: /^payments\/chk_/,
     since: NOW,
     plant: sql("UPDATE deliveries SET status = 'dead'"),
     remove: noEndpoint,
@@ -144,7 +144,7 @@ const CAUSES: Cause[] = [
   {
     name: 'an open discrepancy',
     text: /Open discrepancies and reversals: 2\./,
-    solve: /^tillway discrepancies list --status open /,
+    solve: /^payments\/chk_/,
     since: NOW - 5,
     plant: async (on) => {
       for (const [number, kind] of (['reversal', 'amount_mismatch'] as const).entries()) {
@@ -157,7 +157,7 @@ const CAUSES: Cause[] = [
   {
     name: 'a refund that has been pending for a day',
     text: /Refunds that have been pending for more than a day: 1\./,
-    solve: /^tillway refunds list --status pending /,
+    solve: /^payments\/chk_/,
     since: NOW - 2 * DAY,
     plant: refund(-2 * DAY, {}),
     remove: sql("UPDATE refunds SET status = 'succeeded', due_at = NULL"),
@@ -165,7 +165,7 @@ const CAUSES: Cause[] = [
   {
     name: 'a failed refund',
     text: /Failed refunds whose payment has no later refund: 1\./,
-    solve: /^tillway refunds list --status failed /,
+    solve: /^payments\/chk_/,
     since: NOW - DAY,
     plant: refund(-DAY, { status: 'failed' }),
     remove: refund(-1000, {}),
@@ -173,7 +173,7 @@ const CAUSES: Cause[] = [
   {
     name: 'a payment that is paid and unsettled for long',
     text: /more than 5 days ago that are in no payout: 1\./,
-    solve: /^tillway settlements import payouts\.csv --dry-run /,
+    solve: /^payments\?only=unsettled$/,
     since: NOW - 6 * DAY,
     plant: async (on) => {
       const records = checkoutRecords(2);

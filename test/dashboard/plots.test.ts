@@ -17,7 +17,6 @@ const VIEW: PlotView = {
   zone: 'Europe/Berlin',
   step: 'hour',
   showsMoney: true,
-  countsAll: false,
   nameOf: (id) => `Route ${id}`,
 };
 const KINDS = [
@@ -62,7 +61,7 @@ function plotsOf(steps: Overview['steps'], view = VIEW): Plot[] {
   return [
     paidPlot(steps, view),
     successPlot(steps, usual, view),
-    routesPlot(sales, view),
+    routesPlot(sales, [], view),
     reasonsPlot(sales, view),
     stagesPlot(sales, view),
   ];
@@ -108,7 +107,7 @@ function faultsOf(markup: string): string[] {
 }
 
 function drawingOf(plot: Plot, view = VIEW): string {
-  const { markup } = renderPlot(plot, view, html`note`);
+  const { markup } = renderPlot(plot, view, 'note');
   return markup.slice(markup.indexOf('<svg'), markup.indexOf('</svg>'));
 }
 
@@ -172,7 +171,7 @@ describe('plots', () => {
     assert.deepEqual(columnOf(reasonsPlot(failed, VIEW), 'Failed'), [9, 5]);
   });
 
-  it('leave failures by buyers and banks out of the success rate unless they are asked for', () => {
+  it('leave failures by buyers and banks out of the success rate', () => {
     const steps = stepsOf([
       [
         sale({ count: 8 }),
@@ -181,13 +180,35 @@ describe('plots', () => {
       ],
     ]);
     assert.deepEqual(columnOf(successPlot(steps, null, VIEW), 'Success'), [0.8]);
-    assert.deepEqual(columnOf(successPlot(steps, null, { ...VIEW, countsAll: true }), 'Success'), [0.5]);
+  });
+
+  it('name a route whose success is below that of the period before', () => {
+    const before = [sale({ count: 980 }), sale({ kind: 'failed/route/timed_out', count: 20 })];
+    for (const [failed, isWorse] of [
+      [1, false],
+      [30, true],
+    ] as const) {
+      const sales = [
+        sale({ kind: 'started' }),
+        sale({ count: 70 }),
+        sale({ kind: 'failed/route/timed_out', count: failed }),
+      ];
+      const { markup } = renderPlot(routesPlot(sales, before, VIEW), VIEW, 'note');
+      assert.equal(/worse: 98% before, lost/.test(markup), isWorse, markup);
+    }
+  });
+
+  it('draw no success where no attempt ended', () => {
+    const [some, none] = [[sale({ count: 4 })], []];
+    const drawn = renderPlot(successPlot(stepsOf([some, some, none, some, some]), null, VIEW), VIEW, 'note').markup;
+    const [, path = ''] = /class="rate" d="([^"]*)"/.exec(drawn) ?? [];
+    assert.equal(path.split('M').length - 1, 2, path);
   });
 
   it('show no money to roles that see counts only', () => {
     const view = { ...VIEW, showsMoney: false };
     for (const plot of plotsOf(stepsOf([KINDS.map((kind) => sale({ kind, amount: 987_654 }))]), view)) {
-      const text = renderPlot(plot, view, html`note`).markup;
+      const text = renderPlot(plot, view, 'note').markup;
       assert.ok(!/9,?876|\$/.test(text), plot.id);
     }
   });
@@ -195,7 +216,7 @@ describe('plots', () => {
   it('write untrusted names as text', () => {
     const view = { ...VIEW, nameOf: () => EVIL };
     for (const plot of plotsOf(stepsOf([KINDS.map((kind) => sale({ kind }))]), view))
-      assert.ok(!renderPlot(plot, view, html`note`).markup.includes('<script'), plot.id);
+      assert.ok(!renderPlot(plot, view, 'note').markup.includes('<script'), plot.id);
   });
 
   it('the net of sales is the share of the merchant, less its share of the refunds', () => {

@@ -37,19 +37,17 @@ async function readPeriod({ deps, environment, query }: Visit, newest: NewestSal
   const days = query.get('days') ?? '7';
   const range = Object.hasOwn(RANGES, days) && RANGES[days];
   if (!range) throw invalidField('days', 'invalid_value', 'is no range of the overview', 'Use 1, 7, 30, 90 or 365.');
-  const countsAll = query.get('failures') === 'all';
   const { steps, step, usual, ...rest } = await readOverview(deps, environment, {
     days: Number(days),
-    countsAll,
     newest,
   });
   const { routes } = deps.router.view(environment);
   const nameOf = (id: string) => routes.get(id)?.route.label ?? id;
-  const view: PlotView = { zone: deps.reportingZone, step, showsMoney: rest.showsMoney, countsAll, nameOf };
+  const view: PlotView = { zone: deps.reportingZone, step, showsMoney: rest.showsMoney, nameOf };
   const sales = steps.flatMap((each) => each.sales);
   const before = steps.flatMap((each) => each.before);
   const ofSteps = [paidPlot(steps, view), successPlot(steps, usual, view)];
-  const plots = [...ofSteps, routesPlot(sales, view), reasonsPlot(sales, view), stagesPlot(sales, view)];
+  const plots = [...ofSteps, routesPlot(sales, before, view), reasonsPlot(sales, view), stagesPlot(sales, view)];
   return { days, range, view, steps, sales, before, plots, countedUntil: rest.countedUntil };
 }
 
@@ -95,33 +93,26 @@ type Period = Awaited<ReturnType<typeof readPeriod>>;
 function renderPeriod(period: Period): Html {
   const { days, range, view, steps, countedUntil, plots } = period;
   const place = `Last ${range}, ${view.zone}`;
-  const query = (value: string, all = view.countsAll) => `?days=${value}${all ? '&failures=all' : ''}`;
   const links = Object.entries(RANGES).map(
-    ([value, name]) => html`<a href="${query(value)}" ${value === days && html`aria-current="true"`}>${name}</a>`,
+    ([value, name]) => html`<a href="?days=${value}" ${value === days && html`aria-current="true"`}>${name}</a>`,
   );
-  const failures = `${view.countsAll ? 'Leave out' : 'Count also'} failures by buyers and banks`;
   const counted =
     countedUntil !== null && html`Counted up to ${zonedTime(countedUntil, view.zone)}; later sales are being counted.`;
   return html`<nav class="ranges" aria-label="Range">${links}</nav>
     <p class="small">${place}: from ${timeText(steps[0]!.time, view.zone, view.step)} to now. ${counted}</p>
     ${renderFigures(period)}
-    <div class="plots">
-      ${plots.map((plot) => {
-        const link = plot.id === 'success' && html`<a href="${query(days, !view.countsAll)}">${failures}</a>`;
-        return renderPlot(plot, view, html`${place}. ${link}`);
-      })}
-    </div>`;
+    <div class="plots">${plots.map((plot) => renderPlot(plot, view, place))}</div>`;
 }
 
 type Figure = (sales: readonly SalesSum[]) => number | null;
 
-function renderFigures({ sales, before, view: { showsMoney, countsAll } }: Period): Html {
+function renderFigures({ sales, before, view: { showsMoney } }: Period): Html {
   const text = showsMoney ? moneyText : countText;
   const sum =
     (kind: string): Figure =>
     (of) =>
       totalOf(of, kind)[showsMoney ? 'amount' : 'count'];
-  const success: Figure = (of) => shareOfPaid(outcomesOf(of, countsAll));
+  const success: Figure = (of) => shareOfPaid(outcomesOf(of));
   const figure = (name: string, valueOf: Figure, write: (value: number) => string) => {
     const [now, then] = [sales, before].map(valueOf).map((value) => (value === null ? '–' : write(value)));
     return html`<div>

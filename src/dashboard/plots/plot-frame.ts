@@ -10,8 +10,6 @@ export interface PlotView {
   step: 'hour' | 'day' | 'week';
   /** False for roles that see counts only. */
   showsMoney: boolean;
-  /** True if failures by buyers and banks count in the success rate. */
-  countsAll: boolean;
   /** Label of a route. */
   nameOf(route: string): string;
 }
@@ -55,7 +53,7 @@ export function cell(
 }
 
 /** The plot in a panel; `note` is the text between title and drawing. */
-export function renderPlot({ id, question, text, height, drawing, numbers }: Plot, view: PlotView, note: Html): Html {
+export function renderPlot({ id, question, text, height, drawing, numbers }: Plot, view: PlotView, note: string): Html {
   const shown = (cells: Cells) => cells.filter(({ kind }) => view.showsMoney || kind !== 'money');
   const columns = shown(numbers[0] ?? []).map(({ name, kind }, index) => ({
     name,

@@ -2,7 +2,7 @@ import { salesByReason, salesByRoute, shareOfPaid, totalOf } from '../../operati
 import type { SalesSum } from '../../store/tables/sales-table.ts';
 import { wilsonInterval } from '../../domain/statistics.ts';
 import type { HtmlValue } from '../../html/html.ts';
-import { countText, words } from '../components/figures.ts';
+import { countText, moneyText, percentText, words } from '../components/figures.ts';
 import { type Cells, type Plot, type PlotView, WIDTH, cell, label, svg, textOf } from './plot-frame.ts';
 
 const [ROW, GAP, BAR] = [72, 18, { y: 46, height: 12 }];
@@ -36,31 +36,41 @@ function drawBar({ part = 0, interval }: Cells[number], x: number, width: number
   return [track, svg('rect', { class: 'band', ...band }), svg('circle', { class: 'mark', cx: x + end, cy: 52, r: 5 })];
 }
 
-/** A row per route: attempts, success with its interval, and share of all attempts. */
-export function routesPlot(sales: readonly SalesSum[], view: PlotView): Plot {
-  const routes = salesByRoute(sales, view.countsAll);
+/** A row per route: attempts, success with its interval and in the period before, and share of all attempts. */
+export function routesPlot(sales: readonly SalesSum[], before: readonly SalesSum[], view: PlotView): Plot {
+  const routes = salesByRoute(sales);
+  const earlier = new Map(salesByRoute(before).map(({ route, outcomes }) => [route, shareOfPaid(outcomes)]));
   const most = Math.max(1, ...routes.map(({ started }) => started));
   const all = Math.max(1, totalOf(sales, 'started').count);
-  const numbers = routes.map(({ route, started, outcomes, lost }) => {
+  const rows = routes.map(({ route, started, outcomes, lost }) => {
     const { paid, failed } = outcomes;
-    const success = shareOfPaid(outcomes);
-    return [
+    const [success, then] = [shareOfPaid(outcomes), earlier.get(route) ?? null];
+    const interval = wilsonInterval(paid, paid + failed);
+    const worse = success !== null && then !== null && interval.high < then && `worse: ${percentText(then)} before`;
+    const aside = [worse, view.showsMoney && `lost ${moneyText(lost)}`].filter((part) => part !== false).join(', ');
+    const cells = [
       cell('text', 'Route', view.nameOf(route)),
       cell('text', 'Id', route),
       cell('count', 'Attempts', started, started / most),
-      cell('share', 'Success', success, success ?? 0, wilsonInterval(paid, paid + failed)),
+      cell('share', 'Success', success, success ?? 0, interval),
+      cell('share', 'Before', then),
       cell('share', 'Share', started / all, started / all),
       cell('count', 'Paid', paid),
       cell('count', 'Failed', failed),
       cell('money', 'Lost', lost),
     ];
+    return { aside, cells };
   });
-  const aside = numbers.map((cells) => view.showsMoney && `lost ${textOf(cells.at(-1)!, view)}`);
+  const numbers = rows.map(({ cells }) => cells);
   return {
     id: 'routes',
     question: 'Which route?',
-    text: `Attempts, success with its interval of 95 %, and share of all attempts of each route. The route whose failures lost the largest amount is first. The drawing has at most ${MOST_ROUTES} routes.`,
-    ...drawRows(numbers.slice(0, MOST_ROUTES), aside, view),
+    text: `Attempts, success with its interval of 95 %, and share of all attempts of each route. A route is worse if its interval is below its success in the period before. The route whose failures lost the largest amount is first. The drawing has at most ${MOST_ROUTES} routes.`,
+    ...drawRows(
+      numbers.slice(0, MOST_ROUTES),
+      rows.map(({ aside }) => aside),
+      view,
+    ),
     numbers,
   };
 }

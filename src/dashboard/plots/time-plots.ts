@@ -77,7 +77,7 @@ export function paidPlot(steps: Steps, view: PlotView): Plot {
 /** The success rate by step with its interval, over the usual range (null if it is unknown). */
 export function successPlot(steps: Steps, usual: ShareInterval | null, view: PlotView): Plot {
   const points = steps.map(({ time, sales }, index) => {
-    const outcomes = outcomesOf(sales, view.countsAll);
+    const outcomes = outcomesOf(sales);
     const { paid, failed } = outcomes;
     return { time, index, paid, failed, share: shareOfPaid(outcomes), ...wilsonInterval(paid, paid + failed) };
   });
@@ -86,21 +86,23 @@ export function successPlot(steps: Steps, usual: ShareInterval | null, view: Plo
   const floor = Math.max(0, Math.floor((least - 0.02) * 20) / 20);
   const { y, at, drawing } = timeAxes(steps, [floor, 1], percentText, view);
   const level = (share: number) => y(Math.max(floor, share));
-  const known = points.filter(({ share }) => share !== null);
   const place = ({ index }: Point) => at(index);
-  const band = area<Point>(
-    place,
-    ({ low }) => level(low),
-    ({ high }) => level(high),
-  ).digits(1)(known);
-  const rate = line<Point>(place, ({ share }) => level(share!)).digits(1)(known);
+  const isKnown = ({ share }: Point) => share !== null;
+  const known = points.filter(isKnown);
+  const bounds = [({ low }: Point) => level(low), ({ high }: Point) => level(high)] as const;
+  const band = area<Point>(place, ...bounds)
+    .defined(isKnown)
+    .digits(1)(points);
+  const rate = line<Point>(place, ({ share }) => level(share!))
+    .defined(isKnown)
+    .digits(1)(points);
   const marks = known.map((point) => svg('circle', { class: 'mark', cx: place(point), cy: level(point.share!), r: 3 }));
   const range = usual && `${percentText(usual.low)} to ${percentText(usual.high)}`;
   const box = usual && { x: LEFT, y: y(usual.high), width: RIGHT - LEFT, height: y(usual.low) - y(usual.high) };
   return {
     id: 'success',
     question: 'Is success as usual?',
-    text: `Share of paid attempts of the attempts that ended in each ${view.step}, with its interval of 95 %. Usual range of a day, from the 10th to the 90th percentile of the four weeks before: ${range ?? 'unknown, because too few days had attempts'}.`,
+    text: `Share of paid attempts of the attempts that ended in each ${view.step}, with its interval of 95 %; failures by buyers and banks do not count. Usual range of a day, from the 10th to the 90th percentile of the four weeks before: ${range ?? 'unknown, because too few days had attempts'}.`,
     height: HEIGHT,
     drawing: [
       box && svg('rect', { class: 'usual', ...box }),

@@ -43,14 +43,14 @@ const OLDEST_REFUND =
 const UNSOLVED_LIMIT = 1000;
 const DAY_MS = 24 * 60 * 60_000;
 const OVERDUE = `SELECT COUNT(value) AS count, MIN(value) AS since FROM (${DUE}) AS due`;
-const DEAD_DELIVERIES = unsolved(`SELECT delivery.created ${DEAD}`);
+const DEAD_DELIVERIES = unsolved(`SELECT delivery.created, delivery.session_id ${DEAD}`);
 const OPEN_DISCREPANCIES = unsolved(
-  `SELECT created FROM discrepancies WHERE environment = ?1 AND kind IN (${KINDS}) AND status = 'open'`,
+  `SELECT created, session_id FROM discrepancies WHERE environment = ?1 AND kind IN (${KINDS}) AND status = 'open'`,
 );
 const PENDING_REFUNDS = unsolved(
-  "SELECT created FROM refunds WHERE environment = ?1 AND status = 'pending' AND id < ?2",
+  "SELECT created, session_id FROM refunds WHERE environment = ?1 AND status = 'pending' AND id < ?2",
 );
-const FAILED_REFUNDS = unsolved(`SELECT created FROM refunds AS refund
+const FAILED_REFUNDS = unsolved(`SELECT created, session_id FROM refunds AS refund
   WHERE environment = ?1 AND status = 'failed' AND id >= ?2 AND NOT EXISTS (SELECT 1 FROM refunds AS later
     WHERE later.payment_id = refund.payment_id AND later.status IN ('pending', 'succeeded') AND later.id > refund.id)`);
 // Counts entries of an index, and reads the oldest row alone.
@@ -71,11 +71,15 @@ const unsolvedQueriesOf = (environment: Environment, now: Instant) => ({
   unsettled: query(UNSETTLED, environment, firstIdAt('pay', now - 5 * DAY_MS)),
 });
 
-/** Number of records up to 1,000, and the time of the oldest one (null if there is none). */
-type Unsolved = Record<keyof ReturnType<typeof unsolvedQueriesOf>, { count: number; since: Instant | null }>;
+/** Number of records up to 1,000, and the time and the session of the oldest one (null if there is none). */
+type Unsolved = Record<
+  keyof ReturnType<typeof unsolvedQueriesOf>,
+  { count: number; since: Instant | null; session?: string }
+>;
 
 function unsolved(rows: string): string {
-  return `SELECT COUNT(*) AS count, MIN(created) AS since FROM (${rows} LIMIT ${UNSOLVED_LIMIT}) AS counted`;
+  return `SELECT COUNT(*) OVER () AS count, created AS since, session_id AS session FROM (${rows} LIMIT ${UNSOLVED_LIMIT}) AS counted
+    ORDER BY created LIMIT 1`;
 }
 
 function quoted(words: readonly string[]): string {
@@ -121,7 +125,10 @@ export function createMonitoringReads(selectEach: SelectEach) {
     async unsolved(environment: Environment, now: Instant) {
       const queries = unsolvedQueriesOf(environment, now);
       const answers = await selectEach(Object.values(queries));
-      return Object.fromEntries(Object.keys(queries).map((name, index) => [name, answers[index]![0]])) as Unsolved;
+      const none = { count: 0, since: null };
+      return Object.fromEntries(
+        Object.keys(queries).map((name, index) => [name, answers[index]![0] ?? none]),
+      ) as Unsolved;
     },
   };
 }
