@@ -41,19 +41,13 @@ function inviteCommand(context: CommandContext, local: LocalCommands): Command {
     const on = { context, command, local, action: 'inviteOperator' };
     const invited = await onDatabase(on, 'made', async (store) => {
       const { operator, secret } = await inviteOperator(depsOf(context, store), request);
-      return {
-        id: operator.id,
-        email: operator.email,
-        ...operator.roles,
-        link: `${new URL(dashboardUrl).origin}/dashboard/join#${secret}`,
-      };
+      const link = `${new URL(dashboardUrl).origin}/dashboard/join#${secret}`;
+      return { id: operator.id, email: operator.email, ...operator.roles, link };
     });
-    const note = 'The link is shown only now, and is valid once, for 60 minutes.';
-    context.tell(
-      command,
-      invited,
-      ({ link, id }, paint) => `${paint('green', 'Invited')}  ${id}\n\n${link}\n\n${note}\n`,
-    );
+    context.tell(command, invited, ({ link, id }, paint) => {
+      const note = 'The link is shown only now, and is valid once, for 60 minutes.';
+      return `${paint('green', 'Invited')}  ${id}\n\n${link}\n\n${note}\n`;
+    });
   });
 }
 

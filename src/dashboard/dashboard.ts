@@ -15,13 +15,11 @@ import { paymentActions } from './pages/payment-actions.ts';
 import { paymentPage } from './pages/payment-page.ts';
 import { refundPage } from './pages/refund-page.ts';
 import { newFormToken } from './login/form-token.ts';
-import { joinPages } from './login/join-pages.ts';
-import { type LoginParts, loginPages } from './login/login-pages.ts';
+import { type LoginParts, joinPages, loginPages } from './login/login-pages.ts';
 import { PASSKEY_ASSETS } from './login/passkey-form.ts';
-import { hostNamesOf } from './login/session-cookie.ts';
+import { assertSafe, hostNamesOf } from './login/session-cookie.ts';
 import { type Visitors, assertForm, createVisitors } from './login/visitors.ts';
 import { operatorsPage } from './pages/operators-page.ts';
-import { rolesPage } from './pages/roles-page.ts';
 import { securityPage } from './pages/security-page.ts';
 import { paymentsPage } from './pages/payments-page.ts';
 import { searchPage } from './pages/search-page.ts';
@@ -38,7 +36,6 @@ const PAGES: readonly ((routes: PageRoutes, parts: LoginParts) => void)[] = [
   refundPage,
   auditPage,
   operatorsPage,
-  rolesPage,
   securityPage,
 ];
 
@@ -50,17 +47,21 @@ export function dashboardPages(app: FastifyInstance, deps: DashboardDeps, pages 
   app.register(async (scope) => {
     scope.decorate('errorPage', dashboardErrorPage);
     const hostNames = hostNamesOf(settings);
-    scope.addHook('onRequest', (request, _reply, done) => done(hostNames.has(request.hostname) ? undefined : noPage()));
+    scope.addHook('onRequest', async (request) => {
+      if (!hostNames.has(request.hostname)) throw noPage();
+      assertSafe(settings);
+    });
     await scope.register(cookie);
     acceptForms(scope, [settings.url, ...Object.values(deps.urls)]);
     const visitors = createVisitors(deps, settings);
     const access = { ...deps, needsSecondFactor: settings.isExposed };
     const parts = { settings, access, visitors };
     scope.get('/dashboard', async (request, reply) => {
-      const allowed = await visitors.environments(request);
+      const allowed = (await visitors.personOf(request))?.principals;
       if (!allowed) return seeOther(reply, '/dashboard/login');
       const first = firstEnvironment(deps);
-      return seeOther(reply, `/dashboard/${allowed.includes(first) ? first : (allowed[0] ?? first)}`);
+      const { environment } = allowed.find((each) => each.environment === first) ?? allowed[0]!;
+      return seeOther(reply, `/dashboard/${environment}`);
     });
     loginPages(scope, parts);
     joinPages(scope, parts);

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
-import { type Permission, can } from '../domain/permission.ts';
+import { managesOperators } from '../domain/permission.ts';
+import type { Principal } from '../domain/principal.ts';
 import type { Environment } from '../domain/route.ts';
 import { loadScript, loadStyle } from '../html/assets.ts';
 import { renderFrame } from '../html/frame.ts';
@@ -13,14 +14,13 @@ const SCRIPT = loadScript(new URL('./assets/dashboard.js', import.meta.url));
 const MORPH = loadScript(pathToFileURL(createRequire(import.meta.url).resolve('idiomorph/dist/idiomorph.min.js')));
 export const DASHBOARD_ASSETS = [STYLE, SCRIPT, MORPH];
 
-/** Entries of the navigation: the address within the environment, the name, and the permission that the page needs, if any. */
-const PAGES: readonly (readonly [page: string, name: string, permission?: Permission])[] = [
+/** Entries of the navigation: the address within the environment, the name, and who sees it, if not everybody. */
+const PAGES: readonly (readonly [page: string, name: string, isFor?: (principal: Principal) => boolean])[] = [
   ['', 'Overview'],
   ['payments', 'Payments'],
   ['audit', 'Audit'],
-  ['operators', 'Operators', 'operator.change'],
-  ['roles', 'Roles'],
-  ['security', 'My security'],
+  ['operators', 'Operators', managesOperators],
+  ['security', 'My security', ({ kind }) => kind === 'operator'],
 ];
 
 /** Name of each environment for a person. */
@@ -97,10 +97,10 @@ function renderPrincipal({ visitor: { principal }, formToken }: Visit): Html {
 
 function renderLinks({ path, here, visitor: { principal } }: Visit): HtmlValue {
   const address = here.split('?')[0]!;
-  return PAGES.map(([page, name, permission]) => {
+  return PAGES.map(([page, name, isFor]) => {
     const target = path(page);
     const isCurrent = address === target || (page !== '' && address.startsWith(`${target}/`));
     const mark = isCurrent && html`aria-current="page"`;
-    return (permission === undefined || can(principal, permission)) && html`<a href="${target}" ${mark}>${name}</a>`;
+    return (isFor?.(principal) ?? true) && html`<a href="${target}" ${mark}>${name}</a>`;
   });
 }

@@ -5,20 +5,6 @@ export const AUDIT_KINDS = ['change', 'read'] as const;
 /** `refused`: the actor lacked the permission. */
 export const AUDIT_OUTCOMES = ['done', 'refused'] as const;
 
-/** Facts that an entry may have. None is free text, which could contain personal data or a secret. Amounts are in cents. */
-export type AuditDetail =
-  | 'amount'
-  | 'reason'
-  | 'status'
-  | 'resolution'
-  | 'scope'
-  | 'version'
-  | 'paymentId'
-  | 'refundId'
-  | 'endpointId'
-  | 'sandboxRole'
-  | 'productionRole';
-
 const SUBJECTS =
   'chk session, pay payment, ref refund, cus customer, dis discrepancy, dlv delivery, rcv recovery, whe endpoint, key key, opr operator';
 const KINDS = new Map(SUBJECTS.split(', ').map((each) => each.split(' ') as [prefix: string, kind: string]));

@@ -3,8 +3,9 @@ import { type Role, ROLES } from './permission.ts';
 import type { Instant } from './records.ts';
 import { ENVIRONMENTS, type Environment } from './route.ts';
 
-/** Role of an operator in each environment; null without one. */
+/** Role of an operator in each environment; null without one. An operator without any role cannot log in. */
 export type Roles = Record<Environment, Role | null>;
+export const NO_ROLES: Roles = { sandbox: null, production: null };
 
 /** A person with access to the dashboard. Rows are never deleted. */
 export interface Operator {
@@ -13,8 +14,6 @@ export interface Operator {
   /** In lower case. */
   email: string;
   roles: Roles;
-  /** Cents that the role `support` may refund at most at once, and in a UTC day. */
-  refundLimit: number;
   passwordHash: string | null;
   /** Encrypted secret of the time-based codes, and the time step of the last used code, because a code is valid once. */
   totpSealed: string | null;
@@ -25,10 +24,10 @@ export interface Operator {
   /** Time at which the operator first used an invitation; null before. */
   joinedAt: Instant | null;
   lastLoginAt: Instant | null;
-  disabledAt: Instant | null;
 }
 
 export const NO_FACTORS = { passwordHash: null, totpSealed: null, totpStep: 0, recoveryCodes: [] };
+/** Cents that an operator of the role `support` may refund in a UTC day. */
 export const REFUND_LIMIT = 20_000;
 export const INVITE_MS = 60 * 60_000;
 export const CHALLENGE_MS = 5 * 60_000;
@@ -62,11 +61,7 @@ export function roleBeyond(own: Roles, before: Roles, wanted: Roles): Environmen
   return ENVIRONMENTS.find((one) => wanted[one] !== before[one] && rank(wanted[one]) > rank(own[one]));
 }
 
-/** True if the change takes one production admin away who could log in. */
-export function losesAdmin(before: Operator, after: Operator): boolean {
-  return isAdmin(before) && !isAdmin(after);
-}
-
-function isAdmin({ roles, joinedAt, disabledAt }: Operator): boolean {
-  return roles.production === 'admin' && joinedAt !== null && disabledAt === null;
+/** True for an operator with a role. */
+export function hasAccess({ roles }: Pick<Operator, 'roles'>): boolean {
+  return roles.sandbox !== null || roles.production !== null;
 }

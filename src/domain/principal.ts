@@ -28,7 +28,6 @@ export function principalOfKey(key: ApiKey): Principal {
   return { kind: 'key', id, name, environment, role: ROLE_OF_SCOPE[scope], key, provenAt: null };
 }
 
-/** The principal of an operator. `provenAt` is the time of the last proof of a factor. */
 export function principalOfOperator(
   { id, email, roles }: Pick<Operator, 'id' | 'email' | 'roles'>,
   environment: Environment,
@@ -39,13 +38,6 @@ export function principalOfOperator(
 
 /** The principal of this machine, which has all permissions. */
 export function machinePrincipal(environment: Environment): Principal {
-  return {
-    kind: 'machine',
-    id: 'machine',
-    name: 'this machine',
-    environment,
-    role: 'admin',
-    key: null,
-    provenAt: null,
-  };
+  const actor = { kind: 'machine', id: 'machine', name: 'this machine' } as const;
+  return { ...actor, environment, role: 'admin', key: null, provenAt: null };
 }

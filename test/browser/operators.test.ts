@@ -1,9 +1,11 @@
 // @run needs=browser
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
+import { loginByFactor } from '../../src/operations/access/operator-login.ts';
+import { newPasskeyOptions } from '../../src/operations/access/passkeys.ts';
 import { axeFaults } from '../support/axe.ts';
 import { addAuthenticator, openPage, startBrowser } from '../support/browser.ts';
-import { invitePerson } from '../support/operators.ts';
+import { invitePerson, loginDepsOf } from '../support/operators.ts';
 import { startTestService } from '../support/service.ts';
 
 const browser = await startBrowser();
@@ -70,6 +72,63 @@ describe('the first operator of an empty service, in a browser', () => {
     await page.waitForURL(`${url}/dashboard/production/security`);
     await page.getByRole('button', { name: 'Remove' }).click();
     await page.getByText('This is your last passkey').waitFor();
+  });
+
+  it('logs in by a passkey only with an unused challenge that was made for a login', async () => {
+    await using test = await startTestService();
+    const url = test.url.replace('127.0.0.1', 'localhost');
+    const site = { rpId: 'localhost', origin: url };
+    const deps = loginDepsOf(test);
+    const { operator, secret } = await invitePerson(test, 'ada@example.com', { sandbox: 'admin' });
+    const { page } = await openPage(browser);
+    await addAuthenticator(page);
+    await page.goto(`${url}/dashboard/join#${secret}`);
+    await page.getByRole('button', { name: 'Use a new passkey' }).click();
+    await page.waitForURL(`${url}/dashboard/sandbox`);
+
+    // Takes each answer out of the form, and lets a test replace the challenge.
+    let challenge: string | undefined;
+    await page.route('**/dashboard/challenge', async (route) => {
+      const response = await route.fetch();
+      const options = (await response.json()) as object;
+      await route.fulfill({ response, json: { ...options, ...(challenge !== undefined && { challenge }) } });
+    });
+    await page.route('**/dashboard/login', (route) =>
+      route.request().method() === 'POST' ? route.fulfill({ status: 204 }) : route.continue(),
+    );
+    const answer = async () => {
+      await page.goto(`${url}/dashboard/login`);
+      const sent = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/login'));
+      await page.getByRole('button', { name: 'Log in with a passkey' }).click();
+      return new URLSearchParams((await sent).postData()!).get('credential')!;
+    };
+    const enter = (credential: string, of = site) =>
+      loginByFactor(deps, '', { answer: credential }, { site: of, address: '192.0.2.1' });
+
+    const good = await answer();
+    await assert.rejects(enter(good, { ...site, origin: 'https://evil.example' }), /was not accepted/);
+    await assert.rejects(enter(good), /was not accepted/, 'the first try used the challenge');
+    const next = await answer();
+    assert.match(await enter(next), /^[\w-]{43}$/);
+    await assert.rejects(enter(next), /was not accepted/, 'a replay');
+    const late = await answer();
+    test.clock.advance(5 * 60_000);
+    await assert.rejects(enter(late), /was not accepted/, 'after 5 minutes');
+    challenge = (await newPasskeyOptions(deps, site, operator)).challenge;
+    await assert.rejects(enter(await answer()), /was not accepted/, 'a challenge for a new passkey');
+  });
+
+  it('opens a further link in the same tab, before and after the first one', async () => {
+    await using test = await startTestService();
+    const url = `${test.url.replace('127.0.0.1', 'localhost')}/dashboard/join`;
+    const { page } = await openPage(browser);
+    await page.goto(url);
+    for (const email of ['ada@example.com', 'bob@example.com']) {
+      const { secret } = await invitePerson(test, email, { sandbox: 'viewer' });
+      await page.evaluate(`location.hash = ${JSON.stringify(secret)}`);
+      await page.getByText(`You join as ${email}`).waitFor();
+      assert.equal(page.url(), url);
+    }
   });
 
   it('is told at a network address to open the page at localhost', async () => {

@@ -22,7 +22,7 @@ function blockPage(routes: PageRoutes): void {
     return { goTo: path('') };
   });
   routes.post('/customers/:customerId/refuse', 'blockCustomer', async () => {
-    throw new PermissionRefusal('not allowed', {});
+    throw new PermissionRefusal('forbidden', 'not allowed');
   });
 }
 

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { isFormToken, newFormToken } from '../../src/dashboard/login/form-token.ts';
-import { PERMISSIONS, ROLES, can } from '../../src/domain/permission.ts';
+import { PERMISSIONS, type Permission, ROLES, can, needsStepUp } from '../../src/domain/permission.ts';
 import { BOOTSTRAP } from '../support/keys.ts';
+import { joinPerson, visit } from '../support/operators.ts';
 import { startTestService } from '../support/service.ts';
 
 describe('the dashboard of a service without keys', () => {
@@ -36,6 +37,22 @@ describe('the dashboard of a service without keys', () => {
   });
 });
 
+describe('the navigation', () => {
+  it('offers Operators to admins in Live, where they are managed, and My security to operators', async () => {
+    await using test = await startTestService();
+    const pagesOf = async (environment: string, cookie?: string) => {
+      const page = await (await visit(`${test.url}/dashboard/${environment}`, { cookie })).text();
+      const [nav] = /<nav class="pages"[^]*?<\/nav>/.exec(page)!;
+      return [...nav.matchAll(/>([^<>\n]+)<\/a/g)].map(([, name]) => name);
+    };
+    const everybody = ['Overview', 'Payments', 'Audit'];
+    assert.deepEqual(await pagesOf('production'), everybody, 'the open service');
+    const { cookie } = await joinPerson(test, 'ada@example.com', { sandbox: 'admin', production: 'admin' });
+    assert.deepEqual(await pagesOf('production', cookie), [...everybody, 'Operators', 'My security']);
+    assert.deepEqual(await pagesOf('sandbox', cookie), [...everybody, 'My security']);
+  });
+});
+
 describe('a form token', () => {
   it('differs in every response and is valid for its own session only', () => {
     const [first, second] = [newFormToken('one', randomBytes), newFormToken('one', randomBytes)];
@@ -49,7 +66,7 @@ describe('a form token', () => {
 
 describe('the permissions', () => {
   it('give an admin everything, and a principal without a role nothing', () => {
-    for (const permission of Object.keys(PERMISSIONS) as (keyof typeof PERMISSIONS)[]) {
+    for (const permission of Object.keys(PERMISSIONS) as Permission[]) {
       assert.ok(can({ role: 'admin' }, permission), permission);
       assert.ok(!can({ role: null }, permission), permission);
     }
@@ -57,5 +74,13 @@ describe('the permissions', () => {
       ROLES.map((role) => can({ role }, 'refund.create')),
       [false, true, true, true],
     );
+    assert.deepEqual((Object.keys(PERMISSIONS) as Permission[]).filter(needsStepUp), [
+      'rules.save',
+      'endpoint.change',
+      'key.change',
+      'customer.export',
+      'customer.erase',
+      'operator.change',
+    ]);
   });
 });

@@ -115,8 +115,6 @@ const ROUTES: Record<string, Expected> = {
     form: { ...roles, email: `person${invited++}@example.com` },
   })),
   'POST /dashboard/:environment/operators/:id/roles': managed(303, ofNewOperator),
-  'POST /dashboard/:environment/operators/:id/disable': managed(303, ofNewOperator),
-  'GET /dashboard/:environment/roles': everywhere(all(200)),
   'GET /dashboard/:environment/security': everywhere(all(200)),
   'POST /dashboard/:environment/security/factors': everywhere(all(200)),
   'POST /dashboard/:environment/security/passkeys/:id/remove': {
@@ -127,7 +125,6 @@ const ROUTES: Record<string, Expected> = {
     ...everywhere(all(303)),
     sent: async () => ({ params: { id: 'unknown' } }),
   },
-  'POST /dashboard/:environment/security/sessions/end-others': everywhere(all(303)),
 };
 
 /** Routes of no environment, with their statuses without a session and with one of a viewer. */

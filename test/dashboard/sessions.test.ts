@@ -1,8 +1,8 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { hashOfSecret } from '../../src/domain/operator.ts';
-import { changeRoles, disableOperator } from '../../src/operations/access/operators.ts';
+import { NO_ROLES, hashOfSecret } from '../../src/domain/operator.ts';
+import { changeRoles } from '../../src/operations/access/operators.ts';
 import { revokeApiKey } from '../../src/operations/api-keys.ts';
 import { PASSWORD, cookieOf, formTokenOf, joinPerson, loginDepsOf, visit } from '../support/operators.ts';
 import { ADMIN, BOOTSTRAP } from '../support/keys.ts';
@@ -69,7 +69,38 @@ describe('a session', () => {
     assert.equal(await statusOf(test, next), 303, 'after 30 minutes');
   });
 
-  it('ends on another instance within a second: at logout, a change of roles, a disabling, and an end by its owner', async () => {
+  it('keeps its 12 hours at a confirmation, and begins new ones with another person', async () => {
+    await using test = await startTestService();
+    await joinPerson(test, LOGIN.email, { sandbox: 'admin' });
+    const bob = { ...LOGIN, email: 'bob@example.com' };
+    await joinPerson(test, bob.email, { sandbox: 'viewer' });
+    let [cookie, shared] = [await login(test), await login(test)];
+    for (let minutes = 20; minutes < 12 * 60; minutes += 20) {
+      test.clock.advance(20 * MINUTE_MS);
+      [cookie, shared] = [await login(test, cookie), await login(test, shared)];
+    }
+    assert.equal(await statusOf(test, cookie), 200);
+    const other = cookieOf(await visit(`${test.url}/dashboard/login`, { form: bob, cookie: shared }))!;
+    test.clock.advance(20 * MINUTE_MS);
+    assert.equal(await statusOf(test, cookie), 303, 'after 12 hours');
+    assert.equal(await statusOf(test, other), 200);
+  });
+
+  it('of another operator is no confirmation: it replaces the session and has the roles of that operator', async () => {
+    await using test = await startTestService();
+    const { cookie } = await joinPerson(test, LOGIN.email, { sandbox: 'admin', production: 'admin' });
+    await joinPerson(test, 'bob@example.com', { sandbox: 'viewer', production: 'viewer' });
+    test.clock.advance(6 * MINUTE_MS);
+    const operators = '/dashboard/production/operators';
+    const form = { ...LOGIN, email: 'bob@example.com', next: operators };
+    const confirmed = cookieOf(await visit(`${test.url}/dashboard/login`, { cookie, form }))!;
+    assert.equal(await statusOf(test, cookie, operators), 303, 'the session of the admin has ended');
+    const page = await visit(test.url + operators, { cookie: confirmed });
+    assert.equal(page.status, 403);
+    assert.match(await page.text(), /bob@example\.com is viewer/);
+  });
+
+  it('ends on another instance within a second: at logout, a change and the loss of roles, and an end by its owner', async () => {
     await using test = await startTestService();
     await using other = await startTestService({ beside: test });
     const { operator, cookie: kept } = await joinPerson(test, LOGIN.email, { sandbox: 'operator' });
@@ -89,11 +120,11 @@ describe('a session', () => {
         'all others',
         async () => {
           const form = { token: await formTokenOf(test, kept) };
-          await visit(`${test.url}/dashboard/sandbox/security/sessions/end-others`, { cookie: kept, form });
+          await visit(`${test.url}/dashboard/sandbox/security/sessions/others/end`, { cookie: kept, form });
         },
       ],
       ['roles', () => changeRoles(deps, operator.id, roles)],
-      ['disabling', () => disableOperator(deps, operator.id)],
+      ['no role', () => changeRoles(deps, operator.id, NO_ROLES)],
     ];
     for (const [name, end] of endings) {
       test.clock.advance(MINUTE_MS);
@@ -147,7 +178,7 @@ describe('a form', () => {
     const stranger = await login(test);
     const [own, foreign] = [await formTokenOf(test, cookie), await formTokenOf(test, stranger)];
     const page = '/dashboard/production';
-    const paths = [`${page}/operators`, `${page}/security/sessions/end-others`, '/dashboard/logout'];
+    const paths = [`${page}/operators`, `${page}/security/sessions/others/end`, '/dashboard/logout'];
     const fields = { email: 'eve@example.com', production: 'admin' };
     for (const path of paths) {
       for (const [token, headers] of [

@@ -59,7 +59,7 @@ export async function formTokenOf(
   cookie: string,
   environment = 'sandbox',
 ): Promise<string> {
-  const page = await (await visit(`${url}/dashboard/${environment}/security`, { cookie })).text();
+  const page = await (await visit(`${url}/dashboard/${environment}/audit`, { cookie })).text();
   const [, token] = /name="token"\s+value="([^"]+)"/.exec(page) ?? [];
   if (token === undefined) throw new Error(page);
   return token;

@@ -8,6 +8,9 @@ const Idiomorph = Reflect.get(window, 'Idiomorph');
 
 let isFetching = false;
 
+/** @type {(name: string, element: Element) => boolean} */
+const beforeAttributeUpdated = (name, element) => !(name === 'open' && element instanceof HTMLDetailsElement);
+
 /** Fetches the page again and changes only what differs, so that focus, selection and open details stay. */
 async function refresh() {
   const main = document.querySelector('main[data-live]');
@@ -19,20 +22,12 @@ async function refresh() {
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
     const next = page.querySelector('main[data-live]');
     if (!next) return;
-    Idiomorph.morph(main, next, { ignoreActiveValue: true, callbacks: { beforeAttributeUpdated: keepsAttribute } });
+    Idiomorph.morph(main, next, { ignoreActiveValue: true, callbacks: { beforeAttributeUpdated } });
   } catch {
     // The service is away for a moment, or the browser is offline: the next attempt shows the page again.
   } finally {
     isFetching = false;
   }
-}
-
-/**
- * @param {string} name
- * @param {Element} element
- */
-function keepsAttribute(name, element) {
-  return !(name === 'open' && element instanceof HTMLDetailsElement);
 }
 
 /** @param {MouseEvent} event */

@@ -24,11 +24,14 @@ document.addEventListener('submit', (event) => {
   const fault = form.querySelector('[role=alert]');
   if (fault instanceof HTMLElement) fault.hidden = true;
   ask(form).catch((error) => {
-    if (!(fault instanceof HTMLElement)) return;
-    fault.textContent = error instanceof Error ? error.message : String(error);
-    fault.hidden = false;
+    if (fault instanceof HTMLElement) Object.assign(fault, { textContent: error.message, hidden: false });
   });
 });
+
+if (location.pathname === '/dashboard/join') {
+  // A new link in the same tab changes only the fragment. With an empty query, the browser loads a new page.
+  addEventListener('hashchange', () => location.replace(`${location.pathname}?${location.hash}`));
+}
 
 const secret = document.querySelector('form[data-invitation] [name=secret]');
 if (secret instanceof HTMLInputElement && location.hash.length > 1) {

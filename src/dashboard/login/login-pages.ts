@@ -1,21 +1,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { GatewayError } from '../../domain/gateway-error.ts';
+import { qrCode } from '../../checkout/qr-code.ts';
+import type { Operator } from '../../domain/operator.ts';
 import { type Html, html } from '../../html/html.ts';
 import { formOf, seeOther, sendPage } from '../../html/html-page.ts';
-import {
-  type From,
-  type LoginDeps,
-  type Proof,
-  logOut,
-  loginByFactor,
-  loginByKey,
-} from '../../operations/access/operator-login.ts';
+import type { Factor, From, LoginDeps } from '../../operations/access/operator-login.ts';
+import { joinService, logOut, loginByFactor, loginByKey } from '../../operations/access/operator-login.ts';
 import { operatorOfInvite } from '../../operations/access/operators.ts';
 import { newPasskeyOptions, passkeyOptions } from '../../operations/access/passkeys.ts';
+import { newTotpOffer } from '../../operations/access/second-factor.ts';
 import { renderPlain } from '../shell.ts';
 import type { DashboardSettings } from '../visit.ts';
 import { inputField, passkeyForm, passkeyScripts } from './passkey-form.ts';
-import { isSafeUrl, setToken, siteOf, tokenOf } from './session-cookie.ts';
+import { setToken, siteOf, tokenOf } from './session-cookie.ts';
 import { type Visitors, assertForm } from './visitors.ts';
 
 /** Everything that the pages of the login need. */
@@ -29,19 +25,17 @@ export interface LoginParts {
 export function loginPages(scope: FastifyInstance, parts: LoginParts): void {
   const { settings, access, visitors } = parts;
   scope.get('/dashboard/login', async (request, reply) => {
-    assertSafe(settings);
     const next = ownPath(new URLSearchParams(request.url.split('?')[1]).get('next'));
     if (await visitors.isOpen()) return seeOther(reply, next);
     return sendPage(reply, 200, await renderLogin(parts, request, next));
   });
   scope.post('/dashboard/login', async (request, reply) => {
-    assertSafe(settings);
     const form = formOf(request);
     const key = form.get('key')?.trim();
     const from = await fromOf(parts, request);
     const token =
       key === undefined
-        ? await loginByFactor(access, form.get('email') ?? '', proofOf(form), from)
+        ? await loginByFactor(access, form.get('email') ?? '', factorOf(form), from)
         : await loginByKey(access, key, from);
     setToken(settings, reply, token);
     return seeOther(reply, ownPath(form.get('next')));
@@ -67,46 +61,40 @@ export function loginPages(scope: FastifyInstance, parts: LoginParts): void {
   });
 }
 
-function proofOf(form: URLSearchParams): Proof {
-  const answer = form.get('credential');
-  return answer === null ? { password: form.get('password') ?? '', code: form.get('code') ?? '' } : { answer };
+function factorOf(form: URLSearchParams): Factor {
+  const text = (name: string) => form.get(name) ?? '';
+  if (form.has('credential')) return { answer: text('credential') };
+  return { password: text('password'), code: text('code'), totp: text('totp') };
 }
 
-export async function fromOf({ settings, visitors }: LoginParts, request: FastifyRequest): Promise<From> {
+async function fromOf({ settings, visitors }: LoginParts, request: FastifyRequest): Promise<From> {
   const before = (await visitors.login(request))?.session;
   return { site: siteOf(settings, request), address: request.ip, before };
 }
 
-/** Throws GatewayError `forbidden` where a login would be sent unencrypted. */
-export function assertSafe({ url }: DashboardSettings): void {
-  if (isSafeUrl(url)) return;
-  throw new GatewayError('forbidden', 'The login is served over https and on this machine only.', {
-    suggestion: 'Set DASHBOARD_URL to the https address of this service.',
-  });
-}
-
 /** A path of the dashboard; anything else, such as another site, becomes the start page. */
-export function ownPath(next: string | null): string {
+function ownPath(next: string | null): string {
   const url = URL.parse(next ?? '', 'http://dashboard.invalid');
   const isOwn = url?.origin === 'http://dashboard.invalid' && url.pathname.startsWith('/dashboard/');
   return isOwn ? url.pathname + url.search : '/dashboard';
 }
 
-async function renderLogin({ settings, visitors }: LoginParts, request: FastifyRequest, next: string): Promise<Html> {
-  const operator = (await visitors.login(request))?.operator;
+async function renderLogin(parts: LoginParts, request: FastifyRequest, next: string): Promise<Html> {
+  const { settings, access, visitors } = parts;
+  const operator = (await visitors.login(request))?.principals.find(({ kind }) => kind === 'operator');
   const kept = html`<input type="hidden" name="next" value="${next}" />`;
   const { isExposed } = settings;
   const main = html`${operator && html`<p>This needs your passkey or password again. <a href="/dashboard">Cancel</a></p>`}
     ${passkeyForm(request, '/dashboard/login', kept, 'Log in with a passkey')}
     <h2>With a password</h2>
     <form method="post" action="/dashboard/login" class="stack">
-      ${kept} ${inputField('Email address', 'email', 'email', 'username', { value: operator?.email })}
+      ${kept} ${inputField('Email address', 'email', 'email', 'username', { value: operator?.name })}
       ${inputField('Password', 'password', 'password', 'current-password')}
       ${inputField('Code of the authenticator app, or a recovery code', 'code', 'text', 'one-time-code', { isRequired: isExposed })}
       <button class="button">Log in</button>
     </form>
     ${
-      (await visitors.acceptsKeys()) &&
+      !(await access.gate.hasOperators()) &&
       html`<h2>With an API key</h2>
         <form method="post" action="/dashboard/login" class="stack">
           ${kept} ${inputField('API key of scope read, write or admin', 'key', 'password', 'off')}
@@ -115,4 +103,75 @@ async function renderLogin({ settings, visitors }: LoginParts, request: FastifyR
     }
     <p class="small">No access yet? An admin invites you, or <code>tillway operators invite</code> on the machine.</p>`;
   return renderPlain({ title: operator ? 'Confirm that it is you' : 'Log in', main }, passkeyScripts);
+}
+
+/** The pages of an invitation. Its secret is in the fragment of the link, which browsers do not send. */
+export function joinPages(scope: FastifyInstance, parts: LoginParts): void {
+  const { settings, access } = parts;
+  scope.get('/dashboard/join', async (_request, reply) => {
+    const main = html`<p>Your link contains a code after the sign #. It is valid once, for 60 minutes.</p>
+      <form method="post" action="/dashboard/join" class="stack" data-invitation>
+        ${inputField('Code of the invitation', 'secret', 'text', 'off')} <button class="button">Continue</button>
+      </form>`;
+    return sendPage(reply, 200, renderPlain({ title: 'Join', main }, passkeyScripts));
+  });
+  scope.post('/dashboard/join', async (request, reply) => {
+    const form = formOf(request);
+    const secret = form.get('secret')?.trim() ?? '';
+    const operator = await operatorOfInvite(access, secret);
+    const next = ownPath(form.get('next'));
+    if (!form.has('credential') && !form.has('password')) {
+      const main = html`<p>You join as <strong>${operator.email}</strong>.</p>
+        ${newFactorForms(parts, request, operator, { secret, next })}`;
+      return sendPage(reply, 200, renderPlain({ title: 'Join', main }, passkeyScripts));
+    }
+    const { token, codes } = await joinService(access, secret, factorOf(form), await fromOf(parts, request));
+    setToken(settings, reply, token);
+    if (codes.length === 0) return seeOther(reply, next);
+    return sendPage(reply, 200, renderPlain({ title: 'Recovery codes', main: recoveryCodes(codes, next) }));
+  });
+}
+
+/** Forms for a new passkey, or a new password with an authenticator app, which is required beyond this machine. `secret` is of the invitation. */
+export function newFactorForms(
+  { access, settings: { isExposed } }: LoginParts,
+  request: FastifyRequest,
+  operator: Operator,
+  sent: { secret: string; next: string },
+): Html {
+  const kept = html`${Object.entries(sent).map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`,
+  )}`;
+  const offer = newTotpOffer(access, operator);
+  const app =
+    offer &&
+    html`<input type="hidden" name="totp" value="${offer.sealed}" />
+      <details ${isExposed && html`open`}>
+        <summary>Authenticator app ${isExposed ? '(required)' : '(optional on this machine)'}</summary>
+        ${qrCode(offer.uri, 'QR code for the authenticator app')}
+        <p>Or type this secret: <code>${offer.secret}</code></p>
+        ${inputField('Current code of the app', 'code', 'text', 'one-time-code', { isRequired: isExposed })}
+      </details>`;
+  return html`${passkeyForm(request, '/dashboard/join', kept, 'Use a new passkey')}
+    <h2>With a password, where passkeys do not work</h2>
+    ${
+      isExposed && !offer
+        ? html`<p>
+            A password needs an authenticator app, whose secret is encrypted: set <code>ENCRYPTION_KEY</code>.
+          </p>`
+        : html`<form method="post" action="/dashboard/join" class="stack">
+            ${kept} ${inputField('Password of at least 12 characters', 'password', 'password', 'new-password')} ${app}
+            <button class="button">Use the new password</button>
+          </form>`
+    }`;
+}
+
+function recoveryCodes(codes: readonly string[], next: string): Html {
+  return html`<p>
+      Store these recovery codes. Each replaces a code of the authenticator app once; they are shown only now.
+    </p>
+    <ul>
+      ${codes.map((code) => html`<li><code>${code}</code></li>`)}
+    </ul>
+    <p><a class="button" href="${next}">Continue</a></p>`;
 }

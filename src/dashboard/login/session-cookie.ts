@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError } from '../../domain/gateway-error.ts';
 import type { Site } from '../../operations/access/passkeys.ts';
 import { isLoopbackUrl } from '../../webhooks/address.ts';
 import type { DashboardSettings } from '../visit.ts';
@@ -10,9 +11,12 @@ export function hostNamesOf({ url }: DashboardSettings): ReadonlySet<string> {
   return new Set([hostname, ...(isLoopbackUrl(url) ? ['localhost', '127.0.0.1', '[::1]'] : [])]);
 }
 
-/** True if a login may be sent to that URL: over https, or on this machine. */
-export function isSafeUrl(url: string): boolean {
-  return url.startsWith('https:') || isLoopbackUrl(url);
+/** Throws GatewayError `forbidden` where a login would be sent unencrypted. */
+export function assertSafe({ url }: DashboardSettings): void {
+  if (url.startsWith('https:') || isLoopbackUrl(url)) return;
+  throw new GatewayError('forbidden', 'The dashboard is served over https and on this machine only.', {
+    suggestion: 'Set DASHBOARD_URL to the https address of this service.',
+  });
 }
 
 /** The site of a request whose host name was checked. */

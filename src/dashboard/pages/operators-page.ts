@@ -1,8 +1,8 @@
-import type { Operator, Roles } from '../../domain/operator.ts';
+import { NO_ROLES, type Operator, type Roles } from '../../domain/operator.ts';
 import { ROLES } from '../../domain/permission.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { type Html, html } from '../../html/html.ts';
-import { changeRoles, disableOperator, inviteOperator, listOperators } from '../../operations/access/operators.ts';
+import { changeRoles, inviteOperator, listOperators } from '../../operations/access/operators.ts';
 import { field } from '../components/action-form.ts';
 import { table } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
@@ -31,56 +31,52 @@ export function operatorsPage(routes: PageRoutes, { settings }: LoginParts): voi
     await changeRoles(deps, param('id'), rolesOf(form));
     return { goTo: path('operators') };
   });
-  routes.post('/operators/:id/disable', 'disableOperator', async ({ deps, param, path }) => {
-    await disableOperator(deps, param('id'));
-    return { goTo: path('operators') };
-  });
 }
 
 function renderOperators(visit: Visit, operators: readonly Operator[]): Html {
   const zone = visit.deps.reportingZone;
   const columns = [
     { name: 'Address', cell: ({ email }: Operator) => email },
-    { name: 'State', cell: stateOf },
+    { name: 'State', cell: ({ joinedAt }: Operator) => (joinedAt === null ? 'invited' : 'joined') },
     ...ENVIRONMENTS.map((one) => ({ name: NAMES[one], cell: ({ roles }: Operator) => roles[one] ?? 'no role' })),
     { name: 'Last login', cell: ({ lastLoginAt: at }: Operator) => (at === null ? 'never' : zonedTime(at, zone)) },
     { name: 'Change', cell: (operator: Operator) => renderChange(visit, operator) },
   ];
-  return html`${table('Operators, newest first', columns, operators)}
+  return html`<p>
+      A viewer reads. Support also helps buyers, and refunds within a limit. An operator also decides about money, and
+      an admin changes the settings. A person whose role is none in both modes cannot log in.
+    </p>
+    ${table('Operators, newest first', columns, operators)}
     <h2>Invite a person</h2>
     <form method="post" action="${visit.path('operators')}" class="stack">
-      ${visit.formToken} ${inputField('Email address', 'email', 'email', 'off')} ${roleFields()}
+      ${visit.formToken} ${inputField('Email address', 'email', 'email', 'off')}
+      ${roleFields({ id: 'new', roles: NO_ROLES })}
       <button class="button">Create the link</button>
     </form>`;
 }
 
-function stateOf({ joinedAt, disabledAt }: Operator): string {
-  if (disabledAt !== null) return 'disabled';
-  return joinedAt === null ? 'invited' : 'joined';
-}
-
 function renderChange(visit: Visit, operator: Operator): Html {
-  const action = (name: string) => visit.path(`operators/${operator.id}/${name}`);
   return html`<details>
     <summary>Change</summary>
-    <form method="post" action="${action('roles')}" class="stack">
+    <form method="post" action="${visit.path(`operators/${operator.id}/roles`)}" class="stack">
       ${visit.formToken} ${roleFields(operator)}<button class="small-button">Save, and end the sessions</button>
-    </form>
-    <form method="post" action="${action('disable')}" class="stack">
-      ${visit.formToken}<button class="small-button">Disable ${operator.email}</button>
     </form>
   </details>`;
 }
 
-function roleFields({ id = 'new', roles }: Partial<Operator> = {}): Html {
-  const option = (role: string, environment: Environment) =>
-    html`<option ${role === (roles?.[environment] ?? 'none') && html`selected`}>${role}</option>`;
+function roleFields({ id, roles }: Pick<Operator, 'id' | 'roles'>): Html {
   return html`${ENVIRONMENTS.map((environment) => {
-    const options = ['none', ...ROLES].map((role) => option(role, environment));
-    const choice = html`<select id="${environment}-${id}" name="${environment}">
-      ${options}
-    </select>`;
-    return field(`${environment}-${id}`, `Role in ${NAMES[environment]}`, choice);
+    const options = ['none', ...ROLES].map((role) => {
+      return html`<option ${role === (roles[environment] ?? 'none') && html`selected`}>${role}</option>`;
+    });
+    const own = html`id="${environment}-${id}" name="${environment}"`;
+    return field(
+      `${environment}-${id}`,
+      `Role in ${NAMES[environment]}`,
+      html`<select ${own}>
+        ${options}
+      </select>`,
+    );
   })}`;
 }
 

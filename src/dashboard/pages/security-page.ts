@@ -1,48 +1,35 @@
-import { GatewayError } from '../../domain/gateway-error.ts';
 import { type Html, html } from '../../html/html.ts';
-import { isFresh } from '../../operations/access/caller.ts';
 import { endOwnSessions, inviteSelf, ownAccess, removePasskey } from '../../operations/access/operators.ts';
 import type { OperatorSession, Passkey } from '../../store/tables/operators-table.ts';
 import { table } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
-import { newFactorForms } from '../login/join-pages.ts';
-import type { LoginParts } from '../login/login-pages.ts';
+import { type LoginParts, newFactorForms } from '../login/login-pages.ts';
 import { passkeyScripts } from '../login/passkey-form.ts';
 import type { PageRoutes, Visit } from '../visit.ts';
 
-/** The own factors and sessions of an operator. */
+/** Stands for the id of a session where all others are meant. */
+const OTHERS = 'others';
+
+/** The own factors and sessions of an operator. The page asks for the factor, because its buttons need it. */
 export function securityPage(routes: PageRoutes, parts: LoginParts): void {
   const done = (visit: Visit) => ({ goTo: visit.path('security') });
   routes.get('/security', async (visit) => {
-    const { kind, name } = visit.visitor.principal;
-    if (kind !== 'operator') return { title: 'My security', main: html`<p>${name} has no factors of its own.</p>` };
-    return { title: 'My security', main: renderSecurity(visit, await ownOf(visit)) };
+    return { title: 'My security', main: renderSecurity(visit, await ownAccess(visit.deps)) };
   });
   routes.post('/security/factors', 'addFactor', async (visit) => {
-    const { operator } = await ownOf(visit);
-    const sent = { secret: await inviteSelf(visit.deps, operator.id), next: visit.path('security') };
-    const main = newFactorForms(parts, visit.request, operator, sent);
+    const { operator, secret } = await inviteSelf(visit.deps);
+    const main = newFactorForms(parts, visit.request, operator, { secret, next: visit.path('security') });
     return { title: 'Add a factor', main, head: passkeyScripts };
   });
   routes.post('/security/passkeys/:id/remove', 'removePasskey', async (visit) => {
-    await removePasskey(visit.deps, (await ownOf(visit)).operator.id, visit.param('id'));
+    await removePasskey(visit.deps, visit.param('id'));
     return done(visit);
   });
   routes.post('/security/sessions/:id/end', 'endOwnSessions', async (visit) => {
-    await endOwnSessions(visit.deps, (await ownOf(visit)).operator.id, { only: visit.param('id') });
+    const id = visit.param('id');
+    const isMeant = (login: OperatorSession) => (id === OTHERS ? login.id !== visit.visitor.loginId : login.id === id);
+    await endOwnSessions(visit.deps, isMeant);
     return done(visit);
-  });
-  routes.post('/security/sessions/end-others', 'endOwnSessions', async (visit) => {
-    await endOwnSessions(visit.deps, (await ownOf(visit)).operator.id, { except: visit.visitor.loginId! });
-    return done(visit);
-  });
-}
-
-/** Throws GatewayError `forbidden` for keys and the open service. */
-async function ownOf({ deps, visitor: { principal } }: Visit) {
-  if (principal.kind === 'operator') return ownAccess(deps, principal.id);
-  throw new GatewayError('forbidden', 'Only operators have factors and sessions of their own.', {
-    suggestion: 'Log in as an operator; "tillway operators invite" makes one.',
   });
 }
 
@@ -52,12 +39,10 @@ function renderSecurity(visit: Visit, { operator, passkeys, sessions }: Awaited<
     html`<form method="post" action="${visit.path(`security/${path}`)}">
       ${visit.formToken}<button class="small-button">${name}</button>
     </form>`;
-  const mayChange = isFresh(visit.deps);
-  const confirm = `/dashboard/login?${new URLSearchParams({ next: visit.path('security') }).toString()}`;
   const passkeyColumns = [
     { name: 'Passkey added', cell: ({ created }: Passkey) => when(created) },
     { name: 'Last used', cell: ({ lastUsedAt }: Passkey) => when(lastUsedAt) },
-    { name: 'Remove', cell: ({ id }: Passkey) => mayChange && button(`passkeys/${id}/remove`, 'Remove') },
+    { name: 'Remove', cell: ({ id }: Passkey) => button(`passkeys/${id}/remove`, 'Remove') },
   ];
   const endOf = ({ id }: OperatorSession) =>
     id === visit.visitor.loginId ? 'this session' : button(`sessions/${id}/end`, 'End');
@@ -70,10 +55,6 @@ function renderSecurity(visit: Visit, { operator, passkeys, sessions }: Awaited<
   const app = operator.totpSealed === null ? 'none' : `set, ${operator.recoveryCodes.length} recovery codes are left`;
   return html`${table('Passkeys', passkeyColumns, passkeys)}
     <p>Password: ${operator.passwordHash === null ? 'none' : 'set'}. Authenticator app: ${app}.</p>
-    ${
-      mayChange
-        ? button('factors', 'Add a passkey or set the password')
-        : html`<p><a class="button" href="${confirm}">Confirm that it is you to change these</a></p>`
-    }
-    ${table('Sessions', sessionColumns, sessions)} ${button('sessions/end-others', 'End all other sessions')}`;
+    ${button('factors', 'Add a passkey or set the password')} ${table('Sessions', sessionColumns, sessions)}
+    ${button(`sessions/${OTHERS}/end`, 'End all other sessions')}`;
 }

@@ -1,4 +1,4 @@
-import { type AuditDetail, subjectKindOf } from '../../domain/audit.ts';
+import { subjectKindOf } from '../../domain/audit.ts';
 import type { Environment } from '../../domain/route.ts';
 import type { Change } from '../../store/store.ts';
 import type { AuditEntry } from '../../store/tables/audit-table.ts';
@@ -9,20 +9,21 @@ type Readers = { [Type in Change['type']]?: (change: Extract<Change, { type: Typ
 type Subject = { environment: Environment; sessionId?: string };
 type Fact = string | number | null;
 
-/** Facts about a subject: of `record`, only the properties `names`. */
-function about<Name extends AuditDetail>(
+const LIVE = { environment: 'production' } as const;
+
+/** Facts about a subject: of `record`, only the properties `names`. None is free text, which could contain personal data or a secret. */
+function about<Name extends string>(
   subjectId: string,
   record: Subject & { [Each in Name]: Fact },
   names: readonly Name[],
   subjectKind = subjectKindOf(subjectId),
 ): AuditFacts {
-  const known = names.map((name) => [name, record[name]] as const).filter(([, fact]) => fact !== null);
+  const known = names.flatMap((name) => (record[name] === null ? [] : [[name, record[name]] as const]));
   const { environment, sessionId = subjectKind === 'session' ? subjectId : null } = record;
   return { environment, subjectKind, subjectId, sessionId, details: Object.fromEntries(known) };
 }
 
-const ofLogin = ({ login: { keyId, operatorId } }: { login: OperatorSession }) =>
-  about((keyId ?? operatorId)!, { environment: 'production' }, []);
+const ofLogin = ({ login }: { login: OperatorSession }) => about(login.ownerId, LIVE, []);
 
 /**
  * Readers of the changes that can be the purpose of an action. The first type in this order that a change set contains is its purpose;
@@ -30,13 +31,11 @@ const ofLogin = ({ login: { keyId, operatorId } }: { login: OperatorSession }) =
  */
 const READERS: Readers = {
   // An operator has roles in both environments, and admins of production manage them.
-  operator_saved: ({ operator: { id, version, roles } }) =>
-    about(id, { environment: 'production', version, sandboxRole: roles.sandbox, productionRole: roles.production }, [
-      'version',
-      'sandboxRole',
-      'productionRole',
-    ]),
-  operator_sessions_ended: ({ operatorId }) => about(operatorId, { environment: 'production' }, []),
+  operator_saved: ({ operator: { id, version, roles } }) => {
+    const record = { ...LIVE, version, sandboxRole: roles.sandbox, productionRole: roles.production };
+    return about(id, record, ['version', 'sandboxRole', 'productionRole']);
+  },
+  operator_sessions_ended: ({ operatorId }) => about(operatorId, LIVE, []),
   operator_session_created: ofLogin,
   operator_session_ended: ofLogin,
   api_key_created: ({ key }) => about(key.id, key, ['scope']),
@@ -55,8 +54,7 @@ const READERS: Readers = {
   endpoint_created: ({ endpoint }) => about(endpoint.id, endpoint, ['status', 'version']),
   endpoint_changed: ({ endpoint }) => about(endpoint.id, endpoint, ['status', 'version']),
   // The rules apply to both environments, and only a key of production may save them.
-  rules_saved: ({ rules: { version } }) =>
-    about(String(version), { environment: 'production', version }, ['version'], 'routing_rules'),
+  rules_saved: ({ rules: { version } }) => about(String(version), { ...LIVE, version }, ['version'], 'routing_rules'),
   route_health_changed: ({ health }) => about(health.routeId, health, ['version'], 'route'),
   test_clock_changed: ({ clock: { version } }) =>
     about('test_clock', { environment: 'sandbox', version }, ['version'], 'test_clock'),

@@ -1,7 +1,7 @@
 import { type EndpointPermission, type Endpoint, scopesOf } from '../../contract/endpoint.ts';
 import type { KeyScope } from '../../domain/api-key.ts';
-import { type ErrorDetails, GatewayError } from '../../domain/gateway-error.ts';
-import { PERMISSIONS, type Permission, type Role, STEP_UP, STEP_UP_MS, can } from '../../domain/permission.ts';
+import { GatewayError } from '../../domain/gateway-error.ts';
+import { PERMISSIONS, type Permission, type Role, STEP_UP_MS, can, needsStepUp } from '../../domain/permission.ts';
 import type { Principal } from '../../domain/principal.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 
@@ -20,7 +20,7 @@ export function assertAllowed({ caller }: WithCaller, access: EndpointPermission
   if (!caller?.key || isAllowed({ caller }, access)) return;
   const needed = scopesOf(access);
   const message = `This needs an API key of scope ${wordsOf(needed)}; this one is ${caller.key.scope}.`;
-  throw new PermissionRefusal(message, {
+  throw new PermissionRefusal('forbidden', message, {
     suggestion: `Use a key of scope ${needed[0]}: the operator makes one with "tillway keys create --scope ${needed[0]}".`,
   });
 }
@@ -32,26 +32,22 @@ export function assertAllowed({ caller }: WithCaller, access: EndpointPermission
 export function assertCan(deps: WithCaller & { realNow(): number }, permission: Permission): void {
   const { caller } = deps;
   if (!caller) return;
-  if (!can(caller, permission)) throw roleNeeded(caller, permission);
-  if (STEP_UP.has(permission)) assertFresh(deps);
+  if (!can(caller, permission)) {
+    const own = caller.role === null ? 'an agent key' : `${caller.role} in ${caller.environment}`;
+    const message = `This needs the role ${wordsOf(PERMISSIONS[permission])}; ${caller.name} is ${own}.`;
+    throw new PermissionRefusal('forbidden', message, { suggestion: 'Ask an admin for the role.' });
+  }
+  if (needsStepUp(permission)) assertFresh(deps);
 }
 
-/** Throws {@link StepUpRefusal} unless {@link isFresh}. */
-export function assertFresh(deps: WithCaller & { realNow(): number }): void {
-  if (!isFresh(deps)) throw new StepUpRefusal();
-}
-
-/** False if an operator has not proved a factor within {@link STEP_UP_MS}. */
-export function isFresh({ caller, realNow }: WithCaller & { realNow(): number }): boolean {
-  return caller?.kind !== 'operator' || realNow() - (caller.provenAt ?? -Infinity) <= STEP_UP_MS;
+/** Throws {@link StepUpRefusal} if an operator has not proved a factor within {@link STEP_UP_MS}. */
+export function assertFresh({ caller, realNow }: WithCaller & { realNow(): number }): void {
+  if (caller?.kind !== 'operator' || realNow() - (caller.provenAt ?? -Infinity) <= STEP_UP_MS) return;
+  throw new StepUpRefusal();
 }
 
 /** A `forbidden` error because of the role, the scope or the environment of the caller, which the audit records. */
-export class PermissionRefusal extends GatewayError {
-  constructor(message: string, details: ErrorDetails) {
-    super('forbidden', message, details);
-  }
-}
+export class PermissionRefusal extends GatewayError {}
 
 /** A `forbidden` error for an action that an operator may do after proving a factor again. */
 export class StepUpRefusal extends GatewayError {
@@ -62,20 +58,13 @@ export class StepUpRefusal extends GatewayError {
   }
 }
 
-function roleNeeded({ name, role, environment }: Principal, permission: Permission): PermissionRefusal {
-  const own = role === null ? 'an agent key' : `${role} in ${environment}`;
-  return new PermissionRefusal(`This needs the role ${wordsOf(PERMISSIONS[permission])}; ${name} is ${own}.`, {
-    suggestion: 'Ask an admin for the role.',
-  });
-}
-
 /** Throws GatewayError `forbidden` for an environment other than the key's. */
 export function assertEnvironment({ caller }: WithCaller, environment: Environment): void {
   if (caller && !maySee({ caller }, environment)) throw otherEnvironment(caller.environment, environment);
 }
 
 export function otherEnvironment(own: Environment, requested: Environment): PermissionRefusal {
-  return new PermissionRefusal(`This API key is of ${own}, and this is about ${requested}.`, {
+  return new PermissionRefusal('forbidden', `This API key is of ${own}, and this is about ${requested}.`, {
     field: 'environment',
     suggestion: `Set "environment": "${own}" (on a command line, --environment ${own}), or use a key of ${requested} (sk_${requested === 'production' ? 'live' : 'sandbox'}_...); then resend.`,
   });
@@ -107,9 +96,13 @@ export function assertKey({ caller }: WithCaller, keys: Endpoint['keys']): void 
   }
   if (keys === 'sandbox') assertEnvironment({ caller }, 'sandbox');
   if (keys === 'production' && !maySee({ caller }, 'production')) {
-    throw new PermissionRefusal('This setting applies to production too, and this API key is of the sandbox.', {
-      suggestion: 'Use an admin key of production (sk_live_...); then resend.',
-    });
+    throw new PermissionRefusal(
+      'forbidden',
+      'This setting applies to production too, and this API key is of the sandbox.',
+      {
+        suggestion: 'Use an admin key of production (sk_live_...); then resend.',
+      },
+    );
   }
 }
 

@@ -7,27 +7,18 @@ const CACHED_MS = 1000;
 export const USE_NOTED_MS = 60_000;
 
 /** Authentication of requests by API keys. */
-export interface Gate {
-  /** The key in the `Authorization` headers; undefined if none was sent and the service never had one. Throws {@link KeyRefusal}. */
-  identify(headers: readonly string[]): Promise<ApiKey | undefined>;
-  /** True if the service never had an API key nor an operator, so that requests need no key. */
-  isOpen(): Promise<boolean>;
-  /** True once an operator has joined. */
-  hasOperators(): Promise<boolean>;
-  /** Clears the cache after a change of a key on this instance. */
-  forget(): void;
-}
-
+export type Gate = ReturnType<typeof createGate>;
 type GateDeps = Pick<Deps, 'store' | 'now' | 'realNow' | 'log'>;
 
 /** Creates the gate. Once a key exists, every request needs one. Keys are looked up by hash, so response times reveal nothing. */
-export function createGate(deps: GateDeps): Gate {
+export function createGate(deps: GateDeps) {
   const { store, realNow } = deps;
   let cached = new Map<string, { key: ApiKey; at: number }>();
   const recordUse = createUseRecorder(deps);
   // Rows of keys and operators are never deleted.
   const hasOperators = untilTrue(realNow, store.hasOperators);
   const hasKeys = untilTrue(realNow, async () => (await store.apiKeysKnown()) !== 'none');
+  /** True if the service never had an API key nor an operator, so that requests need no key. */
   const isOpen = async () => !(await hasKeys.ask()) && !(await hasOperators.ask());
 
   async function find(hash: string): Promise<ApiKey | undefined> {
@@ -44,12 +35,14 @@ export function createGate(deps: GateDeps): Gate {
 
   return {
     isOpen,
+    /** True once an operator has joined. */
     hasOperators: hasOperators.ask,
-    async identify(headers) {
+    /** The key in the `Authorization` headers; undefined if none was sent and the service never had one. Throws {@link KeyRefusal}. */
+    async identify(headers: readonly string[]): Promise<ApiKey | undefined> {
       const text = bearerOf(headers);
       if (text === undefined) {
         if (await isOpen()) return undefined;
-        throw headers.length === 0 ? keyNeeded() : malformed();
+        throw keyNeeded(headers.length === 0);
       }
       const key = await find(hashOfKey(text));
       if (!key) throw refusedKey('This API key is not one of this service.');
@@ -57,6 +50,7 @@ export function createGate(deps: GateDeps): Gate {
       recordUse(key);
       return key;
     },
+    /** Clears the cache after a change of a key on this instance. */
     forget() {
       cached = new Map();
       hasOperators.forget();
@@ -108,16 +102,11 @@ function bearerOf(headers: readonly string[]): string | undefined {
   return text !== undefined && environmentOfKey(text) !== undefined ? text : undefined;
 }
 
-const KEY_HINT =
-  'Send one header Authorization: Bearer sk_sandbox_... or sk_live_..., with a key that the operator made (tillway keys create)';
-
-function keyNeeded(): KeyRefusal {
-  return new KeyRefusal('This service asks for an API key.', { suggestion: `${KEY_HINT}; then resend.` });
-}
-
-function malformed(): KeyRefusal {
-  return new KeyRefusal('The Authorization header holds no API key.', {
-    suggestion: `${KEY_HINT}, whole and nothing else; then resend.`,
+function keyNeeded(isMissing: boolean): KeyRefusal {
+  const fault = isMissing ? 'This service asks for an API key.' : 'The Authorization header holds no API key.';
+  return new KeyRefusal(fault, {
+    suggestion:
+      'Send one header Authorization: Bearer sk_sandbox_... or sk_live_..., with a whole key that the operator made (tillway keys create); then resend.',
   });
 }
 

@@ -1,14 +1,14 @@
 import { environmentOfKey, hashOfKey } from '../../domain/api-key.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
 import type { RandomBytes } from '../../domain/id.ts';
-import { principalOfOperator } from '../../domain/principal.ts';
-import { type Operator, hashOfSecret, newSecret } from '../../domain/operator.ts';
+import { type Operator, hasAccess, hashOfSecret, isSessionOver, newSecret } from '../../domain/operator.ts';
+import { type Principal, principalOfKey, principalOfOperator } from '../../domain/principal.ts';
+import { ENVIRONMENTS } from '../../domain/route.ts';
 import type { Change } from '../../store/store.ts';
 import type { OperatorSession } from '../../store/tables/operators-table.ts';
 import type { Deps } from '../deps.ts';
 import { audited, recordRefusal } from './audit.ts';
-import type { Gate } from './key-gate.ts';
-import type { Login } from './operator-sessions.ts';
+import { type Gate, USE_NOTED_MS } from './key-gate.ts';
 import { changeOperator, operatorOfInvite } from './operators.ts';
 import { type Site, verifyNewPasskey, verifyPasskey } from './passkeys.ts';
 import { hashPassword, isPassword } from './passwords.ts';
@@ -28,13 +28,50 @@ export interface From {
   before?: OperatorSession | undefined;
 }
 
-/** A proof by an existing or a new factor. `answer`: the browser's answer about a passkey. `code`: of the app, or a recovery code. */
-export type Proof = { answer: string } | { password: string; code: string };
-/** `totp`: the sealed secret of the page, whose first code is `code`; the code can be empty on this machine. */
-export type NewFactor = { answer: string } | { password: string; code: string; totp: string };
+/**
+ * A factor that a form sends. `answer`: the browser's answer about a passkey. `code`: of the authenticator app, or a recovery code; it can be
+ * empty on this machine. `totp`: the sealed secret of a new app, whose first code is `code`.
+ */
+export type Factor = { answer: string } | { password: string; code: string; totp: string };
 
-const operatorActor = ({ id, email }: Operator) => ({ kind: 'operator', id, name: email }) as const;
-const keyActor = ({ id, name }: { id: string; name: string }) => ({ kind: 'key', id, name }) as const;
+type FindDeps = Pick<LoginDeps, 'store' | 'realNow' | 'log' | 'gate'>;
+
+/** A session that has not ended. */
+export interface Login {
+  session: OperatorSession;
+  /** Its operator or API key, once for each environment in which it has a role. */
+  principals: readonly Principal[];
+}
+
+/**
+ * The login of a cookie's token; undefined for an unknown or ended one. Every request reads it, so that all instances know its end at once.
+ * `isActive`: true if a person caused the request, not a script that keeps a page current.
+ */
+export async function findLogin(deps: FindDeps, token: string, isActive: boolean): Promise<Login | undefined> {
+  const { store, realNow, log } = deps;
+  const session = await store.operatorSession(hashOfSecret(token));
+  const now = realNow();
+  if (!session || isSessionOver(session, now)) return undefined;
+  const principals = await principalsOf(deps, session);
+  if (principals.length === 0) return undefined;
+  if (isActive && now - session.lastActiveAt >= USE_NOTED_MS) {
+    store.commit([{ type: 'operator_session_used', id: session.id, at: now }]).catch((error: Error) => {
+      log.debug({ reason: error.message }, 'the activity of a session was not stored');
+    });
+  }
+  return { session, principals };
+}
+
+/** API keys log in until the first operator has joined. */
+async function principalsOf({ store, gate }: FindDeps, { ownerId, provenAt }: OperatorSession): Promise<Principal[]> {
+  const operator = await store.operator(ownerId);
+  if (!operator) {
+    const key = (await gate.hasOperators()) ? undefined : await store.apiKey(ownerId);
+    return key?.revokedAt === null ? [principalOfKey(key)] : [];
+  }
+  const principals = ENVIRONMENTS.map((environment) => principalOfOperator(operator, environment, provenAt));
+  return principals.filter(({ role }) => role !== null);
+}
 
 /** Logs the owner of an API key in until the first operator has joined, and returns the token of the session. Throws GatewayError `forbidden`. */
 export async function loginByKey(deps: LoginDeps, text: string, from: From): Promise<string> {
@@ -46,27 +83,25 @@ export async function loginByKey(deps: LoginDeps, text: string, from: From): Pro
         'Use an active key of scope read, write or admin; once an operator has joined, only operators log in.',
     });
   }
-  const { token, changes } = newLogin(deps, { operatorId: null, keyId: key.id }, from);
-  await audited(deps, 'logIn', keyActor(key)).store.commit(changes);
+  const { token, changes } = newLogin(deps, key.id, from);
+  await audited(deps, 'logIn', principalOfKey(key)).store.commit(changes);
   return token;
 }
 
-export async function logOut(deps: LoginDeps, { session, operator, key }: Login): Promise<void> {
-  const actor = operator ? operatorActor(operator) : keyActor(key!);
+export async function logOut(deps: LoginDeps, { session, principals }: Login): Promise<void> {
   const ended: Change = { type: 'operator_session_ended', login: session, at: deps.realNow() };
-  await audited(deps, 'logOut', actor).store.commit([ended]);
+  await audited(deps, 'logOut', principals[0]).store.commit([ended]);
 }
 
 /** Logs an operator in, and returns the token of the session. Throws GatewayError `forbidden`, or `rate_limited` for a name. */
-export async function loginByFactor(deps: LoginDeps, email: string, proof: Proof, from: From): Promise<string> {
-  if (!('answer' in proof)) return loginByPassword(deps, email.trim().toLowerCase(), proof, from);
-  const { id, operatorId, counter } = await verifyPasskey(deps, from.site, proof.answer);
+export async function loginByFactor(deps: LoginDeps, email: string, factor: Factor, from: From): Promise<string> {
+  if (!('answer' in factor)) return loginByPassword(deps, email.trim().toLowerCase(), factor, from);
+  const passkey = await verifyPasskey(deps, from.site, factor.answer);
   const check = async (operator: Operator) => {
-    if (!(await deps.store.passkey(id))) throw wrong();
+    if (!(await deps.store.passkey(passkey.id))) throw wrong(deps);
     return operator;
   };
-  const used: Change = { type: 'passkey_used', id, counter, at: deps.realNow() };
-  return enter(deps, 'logIn', operatorId, check, [used], from);
+  return enter(deps, 'logIn', passkey.operatorId, check, [{ type: 'passkey_used', passkey }], from);
 }
 
 async function loginByPassword(deps: LoginDeps, email: string, proof: { password: string; code: string }, from: From) {
@@ -79,68 +114,48 @@ async function loginByPassword(deps: LoginDeps, email: string, proof: { password
   }
   const operator = await deps.store.operatorByEmail(email);
   const stored = operator?.passwordHash ?? null;
-  if (!(await isPassword(proof.password, stored)) || !operator) {
-    if (operator) recordFailure(deps, operator);
-    throw wrong();
-  }
+  if (!(await isPassword(proof.password, stored)) || !operator) throw wrong(deps, operator);
   const check = (current: Operator) => {
     const needsCode = deps.needsSecondFactor || current.totpSealed !== null;
     const next = needsCode ? withUsedCode(deps, current, proof.code) : current;
-    if (!next || current.passwordHash !== stored) throw wrong();
+    if (!next || current.passwordHash !== stored) throw wrong(deps, current);
     return next;
   };
   return enter(deps, 'logIn', operator.id, check, [{ type: 'login_passed', nameHash }], from);
-}
-
-/** Records a failed login of a known operator. The response does not wait, because its time would reveal that the name exists. */
-function recordFailure(deps: LoginDeps, operator: Operator): void {
-  const caller = principalOfOperator(operator, 'production', null);
-  recordRefusal({ ...deps, caller }, { action: 'logIn', kind: 'change' }).catch((error: Error) => {
-    deps.log.warn({ operator: operator.id, reason: error.message }, 'a failed login was not recorded');
-  });
 }
 
 /**
  * Uses an invitation with a new factor, and logs the operator in. A new password ends the other sessions. `codes` are the recovery codes of
  * a password.
  */
-export async function joinService(
-  deps: LoginDeps,
-  secret: string,
-  factor: NewFactor,
-  from: From,
-): Promise<{ token: string; codes: string[] }> {
+export async function joinService(deps: LoginDeps, secret: string, factor: Factor, from: From) {
   const invited = await operatorOfInvite(deps, secret);
-  const { set, changes, codes } = await newFactorOf(deps, invited, factor, from.site);
-  changes.push({ type: 'invite_used', id: hashOfSecret(secret), at: deps.realNow() });
+  const { set, change, codes } = await newFactorOf(deps, invited, factor, from.site);
+  const used: Change = { type: 'invite_used', id: hashOfSecret(secret), at: deps.realNow() };
   const join = async (operator: Operator) => {
     await operatorOfInvite(deps, secret);
     return { ...operator, ...set, joinedAt: operator.joinedAt ?? deps.realNow() };
   };
   const action = invited.joinedAt === null ? 'joinService' : 'addFactor';
-  const token = await enter(deps, action, invited.id, join, changes, from);
+  const token = await enter(deps, action, invited.id, join, [change, used], from);
   // From now on, the API requires keys.
   deps.gate.forget();
   return { token, codes };
 }
 
-async function newFactorOf(
-  deps: LoginDeps,
-  operator: Operator,
-  factor: NewFactor,
-  site: Site,
-): Promise<{ set: Partial<Operator>; changes: Change[]; codes: string[] }> {
+/** Properties that a new factor sets, the change that stores it or ends the other sessions, and recovery codes. */
+async function newFactorOf(deps: LoginDeps, operator: Operator, factor: Factor, site: Site) {
   const { id: operatorId } = operator;
   if ('answer' in factor) {
     const passkey = await verifyNewPasskey(deps, site, operatorId, factor.answer);
-    return { set: {}, changes: [{ type: 'passkey_added', passkey }], codes: [] };
+    return { set: {}, change: { type: 'passkey_added', passkey } as Change, codes: [] };
   }
   const passwordHash = await hashPassword(factor.password, deps.randomBytes);
-  const changes: Change[] = [{ type: 'operator_sessions_ended', operatorId, at: deps.realNow() }];
-  if (!deps.needsSecondFactor && factor.code === '') return { set: { passwordHash }, changes, codes: [] };
+  const change: Change = { type: 'operator_sessions_ended', operatorId, at: deps.realNow() };
+  if (!deps.needsSecondFactor && factor.code === '') return { set: { passwordHash }, change, codes: [] };
   const second = newSecondFactor(deps, operator, factor.totp, factor.code);
-  if (!second) throw wrong();
-  return { set: { passwordHash, ...second.factor }, changes, codes: second.codes };
+  if (!second) throw wrong(deps);
+  return { set: { passwordHash, ...second.factor }, change, codes: second.codes };
 }
 
 /** Saves the operator of a proven factor together with the new session. */
@@ -154,34 +169,39 @@ async function enter(
 ): Promise<string> {
   const { realNow, log } = deps;
   const known = await deps.store.operator(operatorId);
-  if (!known) throw wrong();
-  const { store } = audited(deps, action, operatorActor(known));
-  const { token, changes } = newLogin(deps, { operatorId, keyId: null }, from);
+  if (!known) throw wrong(deps);
+  const { store } = audited(deps, action, principalOfOperator(known, 'production', null));
+  const { token, changes } = newLogin(deps, operatorId, from);
   const decide = async (operator: Operator) => {
-    if (operator.disabledAt !== null) throw wrong();
+    if (!hasAccess(operator)) throw wrong(deps);
     return { ...(await check(operator)), lastLoginAt: realNow() };
   };
-  await changeOperator({ store, caller: undefined }, operatorId, decide, () => [...along, ...changes]);
+  await changeOperator({ store, caller: undefined }, operatorId, decide, [...along, ...changes]);
   log.info({ operator: operatorId }, 'operator logged in');
   return token;
 }
 
 /** A new token, and the changes that store its session and end the one before. */
-function newLogin(
-  { realNow, randomBytes }: LoginDeps,
-  owner: Pick<OperatorSession, 'operatorId' | 'keyId'>,
-  { address, before }: From,
-): { token: string; changes: Change[] } {
+function newLogin({ realNow, randomBytes }: LoginDeps, ownerId: string, { address, before }: From) {
   const token = newSecret(randomBytes);
   const at = realNow();
-  const times = { created: at, lastActiveAt: at, provenAt: at, endedAt: null };
-  const login = { ...owner, ...times, address, id: hashOfSecret(token) };
+  // A repeated proof does not prolong the 12 hours of the session that it replaces.
+  const created = before?.ownerId === ownerId ? before.created : at;
+  const times = { created, lastActiveAt: at, provenAt: at, endedAt: null };
+  const login = { ownerId, ...times, address, id: hashOfSecret(token) };
   const changes: Change[] = [{ type: 'operator_session_created', login }];
   if (before) changes.push({ type: 'operator_session_ended', login: before, at });
   return { token, changes };
 }
 
-function wrong(): GatewayError {
+/** The error of a refused login, which is recorded for a known operator. The response does not wait, because its time would reveal the name. */
+function wrong(deps: LoginDeps, known?: Operator): GatewayError {
+  if (known) {
+    const caller = principalOfOperator(known, 'production', null);
+    recordRefusal({ ...deps, caller }, { action: 'logIn', kind: 'change' }).catch((error: Error) => {
+      deps.log.warn({ operator: known.id, reason: error.message }, 'a refused login was not recorded');
+    });
+  }
   return new GatewayError('forbidden', 'The login was not accepted.', {
     suggestion: 'Check address, password and code. A code is valid once. An admin can renew your access.',
   });

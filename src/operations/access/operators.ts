@@ -5,17 +5,18 @@ import {
   IDLE_MS,
   INVITE_MS,
   NO_FACTORS,
+  NO_ROLES,
   type Operator,
-  REFUND_LIMIT,
   type Roles,
+  hasAccess,
   hashOfSecret,
   isSessionOver,
-  losesAdmin,
   newSecret,
   roleBeyond,
 } from '../../domain/operator.ts';
-import { ENVIRONMENTS } from '../../domain/route.ts';
+import { STEP_UP_MS, managesOperators } from '../../domain/permission.ts';
 import type { Change } from '../../store/store.ts';
+import type { OperatorSession } from '../../store/tables/operators-table.ts';
 import type { Deps } from '../deps.ts';
 import { found } from '../not-found.ts';
 import { retryOnConflict } from '../retry-on-conflict.ts';
@@ -23,16 +24,13 @@ import { assertCan, assertFresh } from './caller.ts';
 
 /** Dependencies of the operations on operators. */
 type OperatorDeps = Pick<Deps, 'store' | 'realNow' | 'newId' | 'caller'> & { randomBytes: RandomBytes };
-type OwnDeps = Pick<Deps, 'store' | 'realNow'>;
 
-const NO_ROLES: Roles = { sandbox: null, production: null };
 const MOST_LISTED = 500;
 
-/** Throws GatewayError `forbidden` unless the caller is an admin of production, because operators have roles in both environments. */
+/** Throws GatewayError `forbidden` for a caller who does not manage operators. */
 function assertAdmin(deps: OperatorDeps): void {
-  const { caller } = deps;
   assertCan(deps, 'operator.change');
-  if (!caller || (caller.kind !== 'machine' && caller.environment === 'production')) return;
+  if (!deps.caller || managesOperators(deps.caller)) return;
   throw new GatewayError('forbidden', 'Admins manage operators in Live; a command invites the first one.', {
     suggestion:
       'Open /dashboard/production/operators, or run: tillway operators invite you@example.com --production admin',
@@ -48,65 +46,54 @@ export async function listOperators(deps: OperatorDeps): Promise<Operator[]> {
 export interface InviteRequest {
   email: string;
   roles: Roles;
-  /** True for a person who has joined and lost all factors: removes them, ends all sessions, keeps the roles, and lifts a disabling. */
+  /** True for a person who lost all factors: removes them, ends all sessions, and keeps the roles unless `roles` has one. */
   recover?: boolean | undefined;
 }
 
 /** Invites a person; returns the secret of the link, of which only the hash is stored. Throws GatewayError `invalid_state` for one who has joined. */
-export async function inviteOperator(
-  deps: OperatorDeps,
-  request: InviteRequest,
-): Promise<{ operator: Operator; secret: string }> {
+export async function inviteOperator(deps: OperatorDeps, request: InviteRequest) {
   assertAdmin(deps);
   const { roles, recover = false } = request;
   const email = emailOf(request.email);
-  const first = await deps.store.operatorByEmail(email);
-  if (recover && !first) throw new GatewayError('not_found', `No operator has the address ${email}.`);
-  const blank = { ...NO_FACTORS, joinedAt: null, lastLoginAt: null, disabledAt: null, roles: NO_ROLES };
-  const own = { email, refundLimit: REFUND_LIMIT, created: deps.realNow() };
-  const before = first ?? { ...blank, ...own, id: deps.newId('opr'), version: 0 };
-  const { secret, invited } = newInvite(deps, before.id);
-  const recovery: Change[] = [{ type: 'passkeys_removed', operatorId: before.id }, allSessionsEnded(deps, before.id)];
+  if (!recover && !hasAccess(request)) {
+    throw invalidField('roles', 'required', 'need a role in one environment', 'Choose a role.');
+  }
+  const known = await deps.store.operatorByEmail(email);
+  if (recover && !known) throw new GatewayError('not_found', `No operator has the address ${email}.`);
+  const times = { created: deps.realNow(), joinedAt: null, lastLoginAt: null };
+  const before = known ?? { ...NO_FACTORS, ...times, id: deps.newId('opr'), version: 0, email, roles: NO_ROLES };
+  const { secret, invited } = newInvite(deps, before.id, INVITE_MS);
   const decide = (current: Operator) => {
-    if (recover) return { ...current, ...NO_FACTORS, disabledAt: null };
-    assertSomeRole(roles);
+    if (recover) return { ...current, ...NO_FACTORS, roles: hasAccess(request) ? roles : current.roles };
     if (current.joinedAt === null) return { ...current, roles };
     throw new GatewayError('invalid_state', `${email} has joined already.`, {
       suggestion: 'Change the roles on the page, or renew the access: tillway operators invite <address> --recover.',
     });
   };
-  const along = (): Change[] => [invited, ...(recover ? recovery : [])];
+  const removals: Change[] = [{ type: 'passkeys_removed', operatorId: before.id }, allSessionsEnded(deps, before.id)];
+  const along = recover ? [invited, ...removals] : [invited];
   return { operator: await changeOperator(deps, before.id, decide, along, before), secret };
 }
 
-/** Invites an operator to add a factor of the own; returns the secret. Throws {@link StepUpRefusal}. */
-export async function inviteSelf(deps: OperatorDeps, id: string): Promise<string> {
-  assertFresh(deps);
-  const { secret, invited } = newInvite(deps, id);
+/** Invites the caller to add a factor. The secret is valid as long as the proof of a factor, which it replaces. */
+export async function inviteSelf(deps: OperatorDeps) {
+  const { operator } = await ownAccess(deps);
+  const { secret, invited } = newInvite(deps, operator.id, STEP_UP_MS);
   await deps.store.commit([invited]);
-  return secret;
+  return { operator, secret };
 }
 
 /** A new secret, and the change that stores its hash. */
-function newInvite({ realNow, randomBytes }: OperatorDeps, operatorId: string): { secret: string; invited: Change } {
+function newInvite({ realNow, randomBytes }: OperatorDeps, operatorId: string, lengthMs: number) {
   const secret = newSecret(randomBytes);
-  const invite = { id: hashOfSecret(secret), operatorId, expiresAt: realNow() + INVITE_MS };
-  return { secret, invited: { type: 'operator_invited', invite } };
+  const invite = { id: hashOfSecret(secret), operatorId, expiresAt: realNow() + lengthMs };
+  return { secret, invited: { type: 'operator_invited', invite } as const };
 }
 
 /** Changes the roles of an operator, and ends the operator's sessions. */
 export async function changeRoles(deps: OperatorDeps, id: string, roles: Roles): Promise<Operator> {
   assertAdmin(deps);
-  assertSomeRole(roles);
-  const change = (before: Operator) => ({ ...before, roles });
-  return changeOperator(deps, id, change, () => [allSessionsEnded(deps, id)]);
-}
-
-/** Disables an operator, whose invitation no longer works either, and ends the sessions. A recovery lifts it. */
-export async function disableOperator(deps: OperatorDeps, id: string): Promise<Operator> {
-  assertAdmin(deps);
-  const disable = (before: Operator) => ({ ...before, disabledAt: before.disabledAt ?? deps.realNow() });
-  return changeOperator(deps, id, disable, () => [allSessionsEnded(deps, id)]);
+  return changeOperator(deps, id, (before) => ({ ...before, roles }), [allSessionsEnded(deps, id)]);
 }
 
 /** Reads, decides and saves an operator, with further changes. Throws GatewayError `not_found`, and `invalid_state` for the last admin. */
@@ -114,7 +101,7 @@ export async function changeOperator(
   { store, caller }: Pick<OperatorDeps, 'store' | 'caller'>,
   id: string,
   decide: (before: Operator) => Operator | Promise<Operator>,
-  along: () => Change[],
+  along: readonly Change[],
   unsaved?: Operator,
 ): Promise<Operator> {
   return retryOnConflict({ store }, `operator ${id}`, async (conflict) => {
@@ -130,20 +117,14 @@ export async function changeOperator(
     const beyond = granter && roleBeyond(granter, before.roles, operator.roles);
     if (beyond)
       throw new GatewayError('forbidden', `Nobody grants a role that they lack: your role in ${beyond} is lower.`);
-    return {
-      changes: [{ type: 'operator_saved', operator, losesAdmin: losesAdmin(before, operator) }, ...along()],
-      result: operator,
-    };
+    const isAdmin = ({ roles, joinedAt }: Operator) => roles.production === 'admin' && joinedAt !== null;
+    const losesAdmin = isAdmin(before) && !isAdmin(operator);
+    return { changes: [{ type: 'operator_saved', operator, losesAdmin }, ...along], result: operator };
   });
 }
 
 function allSessionsEnded({ realNow }: Pick<Deps, 'realNow'>, operatorId: string): Change {
   return { type: 'operator_sessions_ended', operatorId, at: realNow() };
-}
-
-function assertSomeRole(roles: Roles): void {
-  if (ENVIRONMENTS.some((environment) => roles[environment] !== null)) return;
-  throw invalidField('roles', 'required', 'need a role in one environment', 'Choose a role, or disable the operator.');
 }
 
 function emailOf(text: string): string {
@@ -153,38 +134,37 @@ function emailOf(text: string): string {
 }
 
 /** The operator of an unused invitation. Throws GatewayError `forbidden` for a used, expired or unknown one. */
-export async function operatorOfInvite({ store, realNow }: OwnDeps, secret: string): Promise<Operator> {
+export async function operatorOfInvite({ store, realNow }: Pick<Deps, 'store' | 'realNow'>, secret: string) {
   const invited = await store.operatorInvite(hashOfSecret(secret));
   const operator = invited && invited.expiresAt > realNow() ? await store.operator(invited.operatorId) : undefined;
-  if (operator?.disabledAt === null) return operator;
+  if (operator && hasAccess(operator)) return operator;
   throw new GatewayError('forbidden', 'This invitation was used, has expired, or is not of this service.', {
     suggestion: 'Ask an admin for a new one: a link is valid once, for 60 minutes.',
   });
 }
 
-/** An operator with the own passkeys and sessions. */
-export async function ownAccess({ store, realNow }: OwnDeps, operatorId: string) {
-  const now = realNow();
-  const [operator, passkeys, sessions] = await Promise.all([
-    store.operator(operatorId),
-    store.passkeysOfOperator(operatorId),
-    store.sessionsOfOperator(operatorId, now - IDLE_MS),
-  ]);
-  return { operator: operator!, passkeys, sessions: sessions.filter((session) => !isSessionOver(session, now)) };
-}
-
-/** Ends own sessions of an operator: only one, or all except one. */
-export async function endOwnSessions(
-  { store, realNow }: OwnDeps,
-  operatorId: string,
-  which: { only: string } | { except: string },
-) {
-  await store.commit([{ type: 'operator_sessions_ended', operatorId, at: realNow(), ...which }]);
-}
-
-/** Removes one of the operator's passkeys. Throws GatewayError `invalid_state` if no factor would be left. */
-export async function removePasskey(deps: OperatorDeps, operatorId: string, id: string): Promise<void> {
+/** The caller's own passkeys and sessions. Throws GatewayError `forbidden` for a caller who is no operator, and {@link StepUpRefusal}. */
+export async function ownAccess(deps: Pick<Deps, 'store' | 'realNow' | 'caller'>) {
+  const { store, caller } = deps;
   assertFresh(deps);
+  const operator = caller?.kind === 'operator' ? await store.operator(caller.id) : undefined;
+  if (!operator) throw new GatewayError('forbidden', 'Only operators have factors and sessions of their own.');
+  const now = deps.realNow();
+  const passkeys = await store.passkeysOfOperator(operator.id);
+  const sessions = await store.sessionsOfOperator(operator.id, now - IDLE_MS);
+  return { operator, passkeys, sessions: sessions.filter((session) => !isSessionOver(session, now)) };
+}
+
+/** Ends those of the caller's sessions that `isMeant` selects. */
+export async function endOwnSessions(deps: OperatorDeps, isMeant: (session: OperatorSession) => boolean) {
+  const { sessions } = await ownAccess(deps);
+  const at = deps.realNow();
+  await deps.store.commit(sessions.filter(isMeant).map((login) => ({ type: 'operator_session_ended', login, at })));
+}
+
+/** Removes one of the caller's passkeys. Throws GatewayError `invalid_state` if no factor would be left. */
+export async function removePasskey(deps: OperatorDeps, id: string): Promise<void> {
+  const { id: operatorId } = (await ownAccess(deps)).operator;
   const check = async (before: Operator) => {
     const passkeys = await deps.store.passkeysOfOperator(operatorId);
     const named = passkeys.find((each) => each.id === id);
@@ -194,5 +174,5 @@ export async function removePasskey(deps: OperatorDeps, operatorId: string, id: 
       suggestion: 'Add another passkey or a password first.',
     });
   };
-  await changeOperator(deps, operatorId, check, () => [{ type: 'passkey_removed', id, operatorId }]);
+  await changeOperator(deps, operatorId, check, [{ type: 'passkey_removed', id, operatorId }]);
 }

@@ -51,21 +51,14 @@ async function newChallenge({ store, realNow, randomBytes }: PasskeyDeps, purpos
 }
 
 /** The new passkey in the browser's answer. Throws GatewayError `forbidden`. */
-export async function verifyNewPasskey(
-  deps: PasskeyDeps,
-  site: Site,
-  operatorId: string,
-  answer: string,
-): Promise<Passkey> {
+export async function verifyNewPasskey(deps: PasskeyDeps, site: Site, operatorId: string, answer: string) {
   const { verifyRegistrationResponse } = await library();
-  const response = parse(answer) as RegistrationResponseJSON;
-  const found = await verifyRegistrationResponse({
-    response,
-    supportedAlgorithmIDs: ALGORITHMS,
-    ...expected(deps, site, operatorId),
-  }).catch(() => undefined);
-  if (!found?.verified) throw refused();
-  const { id, publicKey, counter } = found.registrationInfo.credential;
+  const { registrationInfo } = await accepted(async () => {
+    const response = JSON.parse(answer) as RegistrationResponseJSON;
+    const expectations = { ...expected(deps, site, operatorId), supportedAlgorithmIDs: ALGORITHMS };
+    return verifyRegistrationResponse({ response, ...expectations });
+  });
+  const { id, publicKey, counter } = registrationInfo!.credential;
   const key = Buffer.from(publicKey).toString('base64url');
   return { id, operatorId, publicKey: key, counter, created: deps.realNow(), lastUsedAt: null };
 }
@@ -73,37 +66,32 @@ export async function verifyNewPasskey(
 /** The stored passkey that the browser's answer proves, with its new counter. Throws GatewayError `forbidden`. */
 export async function verifyPasskey(deps: PasskeyDeps, site: Site, answer: string): Promise<Passkey> {
   const { verifyAuthenticationResponse } = await library();
-  const response = parse(answer) as AuthenticationResponseJSON;
-  const passkey = await deps.store.passkey(response.id);
-  if (!passkey) throw refused();
-  const credential = { ...passkey, publicKey: Uint8Array.from(Buffer.from(passkey.publicKey, 'base64url')) };
-  const found = await verifyAuthenticationResponse({ response, credential, ...expected(deps, site, LOGIN) }).catch(
-    () => undefined,
-  );
-  if (!found?.verified) throw refused();
-  return { ...passkey, counter: found.authenticationInfo.newCounter };
+  const { passkey, authenticationInfo } = await accepted(async () => {
+    const response = JSON.parse(answer) as AuthenticationResponseJSON;
+    const found = await deps.store.passkey(response.id);
+    if (!found) return undefined;
+    const credential = { ...found, publicKey: Uint8Array.from(Buffer.from(found.publicKey, 'base64url')) };
+    const verification = { response, credential, ...expected(deps, site, LOGIN) };
+    return { passkey: found, ...(await verifyAuthenticationResponse(verification)) };
+  });
+  return { ...passkey, counter: authenticationInfo.newCounter, lastUsedAt: deps.realNow() };
 }
 
-/** Expectations of the library. It throws plain errors, which all mean that the answer does not prove the passkey. */
+/** Expectations of the library. */
 function expected({ store, realNow }: PasskeyDeps, { rpId, origin }: Site, purpose: string) {
   const expectedChallenge = async (challenge: string) =>
     (await store.commit([{ type: 'challenge_used', challenge, purpose, at: realNow() }])).done;
   return { expectedOrigin: origin, expectedRPID: rpId, requireUserVerification: true, expectedChallenge };
 }
 
-/** JSON with an id. The library checks the other properties. */
-function parse(answer: string): { id: string } {
-  try {
-    const parsed: unknown = JSON.parse(answer);
-    if (typeof (parsed as { id?: unknown } | null)?.id === 'string') return parsed as { id: string };
-  } catch {
-    // No JSON: refused below.
-  }
-  throw refused();
-}
-
-function refused(): GatewayError {
-  return new GatewayError('forbidden', 'The passkey was not accepted.', {
+/** A successful verification. Plain errors, which the library throws too, mean that the answer does not prove the passkey. */
+async function accepted<Result extends { verified: boolean }>(verify: () => Promise<Result | undefined>) {
+  const result = await verify().catch((error: unknown) => {
+    if (error instanceof GatewayError) throw error;
+    return undefined;
+  });
+  if (result?.verified) return result;
+  throw new GatewayError('forbidden', 'The passkey was not accepted.', {
     suggestion: 'Open the page again and use a passkey of this service.',
   });
 }

@@ -1,4 +1,5 @@
-import { type argon2 as NodeArgon2, timingSafeEqual } from 'node:crypto';
+import { argon2, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import type { RandomBytes } from '../../domain/id.ts';
 
@@ -6,17 +7,15 @@ import type { RandomBytes } from '../../domain/id.ts';
 const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 };
 const SALT_BYTES = 16;
 const MAX_LENGTH = 256;
-/** Computations at the same time, which bounds their memory and the threads that they take. */
-const MOST_AT_ONCE = 2;
 const MOST_WAITING = 100;
 
-let running = 0;
-const waiting: (() => void)[] = [];
+/** The last computation. Each waits for the one before, which bounds their memory and the threads that they take. */
+let last: Promise<unknown> = Promise.resolve();
+let waiting = 0;
 
-/** Hash of a new password, with its salt. Throws GatewayError for a short password, or if this Node cannot compute argon2. */
+/** Hash of a new password, with its salt. Throws GatewayError for a short password. */
 export async function hashPassword(password: string, randomBytes: RandomBytes): Promise<string> {
-  const { length } = Array.from(password);
-  if (length < 12 || length > MAX_LENGTH) {
+  if (password.length < 12 || password.length > MAX_LENGTH) {
     throw invalidField('password', 'wrong_length', 'must have 12 to 256 characters', 'Choose a longer password.');
   }
   // Copies the salt, because the random bytes are a view of a shared pool.
@@ -32,24 +31,9 @@ export async function isPassword(password: string, stored: string | null): Promi
 }
 
 async function compute(message: string, nonce: Buffer): Promise<Buffer> {
-  const argon2 = argon2Of(process.getBuiltinModule('node:crypto'));
-  if (waiting.length >= MOST_WAITING)
-    throw new GatewayError('rate_limited', 'Too many people log in at the same time.');
-  if (running >= MOST_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
-  else running += 1;
-  try {
-    const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-    argon2('argon2id', { message, nonce, ...COST }, (error, key) => (error ? reject(error) : resolve(key)));
-    return await promise;
-  } finally {
-    const next = waiting.shift();
-    if (next) next();
-    else running -= 1;
-  }
-}
-
-/** argon2 of Node. Throws GatewayError if this Node has none. */
-export function argon2Of({ argon2 }: { argon2?: typeof NodeArgon2 }): typeof NodeArgon2 {
-  if (argon2) return argon2;
-  throw new GatewayError('invalid_state', 'Passwords need Node 24.7 or later with OpenSSL 3.2; use a passkey instead.');
+  if (waiting >= MOST_WAITING) throw new GatewayError('rate_limited', 'Too many people log in at the same time.');
+  waiting += 1;
+  const computed = last.then(() => promisify(argon2)('argon2id', { message, nonce, ...COST }));
+  last = computed.catch(() => undefined).finally(() => (waiting -= 1));
+  return computed;
 }

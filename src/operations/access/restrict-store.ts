@@ -41,34 +41,27 @@ export function restrictStore(store: Store, environment: Environment): Store {
     if (requested !== environment) throw otherEnvironment(environment, requested);
     return requested;
   };
-  const restrictions: Record<keyof typeof RULES, (read: Read, name: string) => unknown> = {
-    record:
-      (read) =>
-      async (...args: unknown[]) => {
-        const record = (await read(...args)) as Owned;
-        return owned(record) ? record : undefined;
-      },
-    records:
-      (read) =>
-      async (...args: unknown[]) =>
-        ((await read(...args)) as Owned[]).filter(owned),
-    filter:
-      (read) =>
-      async (filter: Partial<Owned>, ...others: unknown[]) =>
-        read({ ...filter, environment: allowed(filter?.environment) }, ...others),
-    name:
-      (read) =>
-      async (requested: Environment, ...others: unknown[]) =>
-        read(allowed(requested), ...others),
-    shared: (read) => read,
-    service: (_, name) => () => {
+  const restrictions: Record<keyof typeof RULES, (read: Read, args: unknown[], name: string) => Promise<unknown>> = {
+    async record(read, args) {
+      const record = (await read(...args)) as Owned;
+      return owned(record) ? record : undefined;
+    },
+    records: async (read, args) => ((await read(...args)) as Owned[]).filter(owned),
+    async filter(read, [first, ...others]) {
+      const filter = first as Partial<Owned>;
+      return read({ ...filter, environment: allowed(filter?.environment) }, ...others);
+    },
+    name: async (read, [requested, ...others]) => read(allowed(requested as Environment), ...others),
+    shared: async (read, args) => read(...args),
+    service(_, __, name) {
       throw new Error(`${name} is not available to requests of one environment`);
     },
   };
   const ruled = Object.entries(RULES).flatMap(([rule, names]) =>
     names.split(' ').map((name) => {
       const read: Read = (...args) => (store[name as Ruled] as unknown as Read)(...args);
-      return [name, restrictions[rule as keyof typeof RULES](read, name)];
+      const restrict = restrictions[rule as keyof typeof RULES];
+      return [name, (...args: unknown[]) => restrict(read, args, name)];
     }),
   );
   return {

@@ -1,5 +1,6 @@
-import { type ApiKey, dayOf, nextDay } from '../../domain/api-key.ts';
+import { dayOf, nextDay } from '../../domain/api-key.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
+import { REFUND_LIMIT } from '../../domain/operator.ts';
 import type { Session } from '../../domain/records.ts';
 import type { Refund } from '../../domain/refund-record.ts';
 import type { Change } from '../../store/store.ts';
@@ -19,17 +20,8 @@ export async function spendingRefusal(
 ): Promise<GatewayError | undefined> {
   const key = deps.caller && (await deps.store.apiKey(deps.caller.id));
   if (!key || key.revokedAt !== null) return revokedKeyError();
-  const spent = key.spendPerDay === null ? 0 : await deps.store.apiKeySpend(key.id, dayOf(created));
-  return limitPassed(key, amount, spent, created);
-}
-
-/** Error if an amount exceeds a limit of the key; undefined if it does not. `spent` is the key's spending today. All in cents. */
-function limitPassed(
-  { spendPerCheckout, spendPerDay }: ApiKey,
-  amount: number,
-  spent: number,
-  now: number,
-): GatewayError | undefined {
+  const { spendPerCheckout, spendPerDay } = key;
+  const spent = spendPerDay === null ? 0 : await deps.store.apiKeySpend(key.id, dayOf(created));
   const left = spendPerDay === null ? Infinity : Math.max(spendPerDay - spent, 0);
   const isTooLarge = spendPerCheckout !== null && amount > spendPerCheckout;
   if (!isTooLarge && amount <= left) return undefined;
@@ -37,7 +29,8 @@ function limitPassed(
   const ofDay = spendPerDay === null ? [] : [`${dollars(spendPerDay)} a day, of which ${dollars(left)} is left today`];
   const limits = [...ofCheckout, ...ofDay].join(' and ');
   const most = Math.min(left, spendPerCheckout ?? Infinity);
-  const anew = spendPerDay === null ? '' : ` The day's limit starts anew at ${new Date(nextDay(now)).toISOString()}.`;
+  const anew =
+    spendPerDay === null ? '' : ` The day's limit starts anew at ${new Date(nextDay(created)).toISOString()}.`;
   const advice = most > 0 ? `Set amount to at most ${dollars(most)}` : 'Wait';
   const message = `This API key may spend ${limits}; this checkout is ${dollars(amount)}.`;
   return new GatewayError('spend_limit_exceeded', message, {
@@ -63,10 +56,9 @@ export async function assertRefundLimit(
 ): Promise<void> {
   const { store, caller } = deps;
   if (caller?.role !== 'support') return;
-  const { refundLimit = 0 } = (await store.operator(caller.id)) ?? {};
-  const left = Math.max(refundLimit - (await store.operatorSpend(environment, caller.id, dayOf(created))), 0);
+  const left = Math.max(REFUND_LIMIT - (await store.operatorSpend(environment, caller.id, dayOf(created))), 0);
   if (amount <= left) return;
-  const limit = `${dollars(refundLimit)} a day, of which ${dollars(left)} is left today`;
+  const limit = `${dollars(REFUND_LIMIT)} a day, of which ${dollars(left)} is left today`;
   throw new GatewayError('spend_limit_exceeded', `You may refund ${limit}; this refund is ${dollars(amount)}.`, {
     field: 'amount',
     suggestion: `Ask an operator or an admin. The limit starts anew at ${new Date(nextDay(created)).toISOString()}.`,

@@ -5,8 +5,8 @@
 export const operatorsSchema = `
 CREATE TABLE operators (
   id TEXT PRIMARY KEY, version BIGINT NOT NULL, email TEXT NOT NULL, sandbox_role TEXT, production_role TEXT,
-  refund_limit BIGINT NOT NULL, password_hash TEXT, totp_sealed TEXT, totp_step BIGINT NOT NULL, recovery_codes TEXT NOT NULL,
-  created BIGINT NOT NULL, joined_at BIGINT, last_login_at BIGINT, disabled_at BIGINT
+  password_hash TEXT, totp_sealed TEXT, totp_step BIGINT NOT NULL, recovery_codes TEXT NOT NULL,
+  created BIGINT NOT NULL, joined_at BIGINT, last_login_at BIGINT
 );
 CREATE UNIQUE INDEX operators_email ON operators (email);
 CREATE INDEX operators_joined ON operators (joined_at) WHERE joined_at IS NOT NULL;
@@ -22,10 +22,9 @@ CREATE TABLE operator_invites (
 );
 CREATE INDEX operator_invites_operator ON operator_invites (operator_id);
 CREATE TABLE operator_sessions (
-  id TEXT PRIMARY KEY, operator_id TEXT REFERENCES operators (id), key_id TEXT REFERENCES api_keys (id),
-  created BIGINT NOT NULL, last_active_at BIGINT NOT NULL, proven_at BIGINT NOT NULL, ended_at BIGINT, address TEXT NOT NULL
+  id TEXT PRIMARY KEY, owner_id TEXT NOT NULL, created BIGINT NOT NULL, last_active_at BIGINT NOT NULL, proven_at BIGINT NOT NULL, ended_at BIGINT, address TEXT NOT NULL
 );
-CREATE INDEX operator_sessions_operator ON operator_sessions (operator_id, last_active_at) WHERE ended_at IS NULL;
+CREATE INDEX operator_sessions_owner ON operator_sessions (owner_id, last_active_at) WHERE ended_at IS NULL;
 CREATE INDEX operator_sessions_active ON operator_sessions (last_active_at);
 CREATE TABLE operator_challenges (id TEXT PRIMARY KEY, purpose TEXT NOT NULL, expires_at BIGINT NOT NULL);
 CREATE INDEX operator_challenges_expiry ON operator_challenges (expires_at);

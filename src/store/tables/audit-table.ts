@@ -1,4 +1,4 @@
-import { type ACTOR_KINDS, AUDIT_KINDS, type AUDIT_OUTCOMES, type AuditDetail } from '../../domain/audit.ts';
+import { type ACTOR_KINDS, AUDIT_KINDS, type AUDIT_OUTCOMES } from '../../domain/audit.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { type Select, filterKeyset, rowsNamed } from '../keyset.ts';
 import type { Page } from '../list-page.ts';
@@ -24,7 +24,7 @@ export const AUDIT_ENTRIES = defineTable('audit_entries', {
   subjectId: orNull(text),
   sessionId: orNull(text),
   outcome: textOf<(typeof AUDIT_OUTCOMES)[number]>(),
-  details: json<{ [Name in AuditDetail]?: string | number }>(),
+  details: json<Record<string, string | number>>(),
   requestId: orNull(text),
 });
 export type AuditEntry = ItemOf<typeof AUDIT_ENTRIES>;

@@ -1,4 +1,4 @@
-import { LOCK, type Operator } from '../../domain/operator.ts';
+import { LOCK, type Operator, REFUND_LIMIT } from '../../domain/operator.ts';
 import type { Instant } from '../../domain/records.ts';
 import type { Environment } from '../../domain/route.ts';
 import { type Select, filterKeyset } from '../keyset.ts';
@@ -22,7 +22,6 @@ const OPERATORS = describeTable<Operator>('operators', {
   version: integer,
   email: text,
   roles: { group: { sandbox: named('sandbox_role', text), production: named('production_role', text) } },
-  refundLimit: integer,
   passwordHash: text,
   totpSealed: text,
   totpStep: integer,
@@ -30,9 +29,8 @@ const OPERATORS = describeTable<Operator>('operators', {
   created: integer,
   joinedAt: integer,
   lastLoginAt: integer,
-  disabledAt: integer,
 });
-const SAVED = 'roles refundLimit passwordHash totpSealed totpStep recoveryCodes joinedAt lastLoginAt disabledAt';
+const SAVED = ['roles', 'passwordHash', 'totpSealed', 'totpStep', 'recoveryCodes', 'joinedAt', 'lastLoginAt'] as const;
 /** Passkeys; the id is the id of the credential, and the public key is the COSE key, both in base64url. */
 const PASSKEYS = defineTable('operator_passkeys', {
   id: text,
@@ -47,11 +45,10 @@ export type Passkey = ItemOf<typeof PASSKEYS>;
 const INVITES = defineTable('operator_invites', { id: text, operatorId: text, expiresAt: integer });
 /** Challenges for passkeys; the id is the challenge, and the purpose names the operator for whom it was made. */
 const CHALLENGES = defineTable('operator_challenges', { id: text, purpose: text, expiresAt: integer });
-/** Logins; the id is the hash of the token in the cookie. An operator or an API key has logged in. */
+/** Logins; the id is the hash of the token in the cookie, and the owner is an operator or an API key. */
 const SESSIONS = defineTable('operator_sessions', {
   id: text,
-  operatorId: orNull(text),
-  keyId: orNull(text),
+  ownerId: text,
   created: integer,
   lastActiveAt: integer,
   provenAt: integer,
@@ -63,10 +60,8 @@ export type OperatorSession = ItemOf<typeof SESSIONS>;
 /** Time after its last activity at which a session is deleted with its network address. */
 const SESSION_KEPT_MS = 30 * 24 * 60 * 60_000;
 const LOCK_ADMINS = 'INSERT INTO operator_lock (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET id = excluded.id';
-const KEEP_ADMIN = `UPDATE operator_lock SET id = id WHERE id = 1 AND EXISTS (SELECT 1 FROM operators
-  WHERE production_role = 'admin' AND disabled_at IS NULL AND joined_at IS NOT NULL)`;
-const END_SESSIONS = `UPDATE operator_sessions SET ended_at = ?2
-  WHERE operator_id = ?1 AND ended_at IS NULL AND id <> ?3 AND (?4 = '' OR id = ?4)`;
+const KEEP_ADMIN = `UPDATE operator_lock SET id = id WHERE id = 1
+  AND EXISTS (SELECT 1 FROM operators WHERE production_role = 'admin' AND joined_at IS NOT NULL)`;
 // Counts before the secret is checked, so that parallel tries cannot exceed the limit.
 const TRY_LOGIN = `INSERT INTO operator_login_failures (name_hash, failures, last_at) VALUES (?1, 1, ?2)
   ON CONFLICT (name_hash) DO UPDATE SET failures = operator_login_failures.failures + 1, last_at = excluded.last_at
@@ -74,18 +69,16 @@ const TRY_LOGIN = `INSERT INTO operator_login_failures (name_hash, failures, las
 // Checks the limit and adds to the sum in one statement, as for agent keys.
 const SPEND = `INSERT INTO operator_spend (operator_id, environment, day, amount)
   SELECT id, ?2, ?3, CAST(?4 AS BIGINT) FROM operators
-  WHERE id = ?1 AND disabled_at IS NULL AND CAST(?4 AS BIGINT) <= refund_limit
+  WHERE id = ?1 AND CAST(?4 AS BIGINT) <= ${REFUND_LIMIT}
   ON CONFLICT (operator_id, environment, day) DO UPDATE SET amount = operator_spend.amount + excluded.amount
-  WHERE operator_spend.amount + excluded.amount <= (SELECT refund_limit FROM operators WHERE id = excluded.operator_id)`;
+  WHERE operator_spend.amount + excluded.amount <= ${REFUND_LIMIT}`;
+const END_SESSION = 'UPDATE operator_sessions SET ended_at = ?2 WHERE ended_at IS NULL';
 const SELECT_SESSIONS = `SELECT * FROM operator_sessions
-  WHERE operator_id = ?1 AND ended_at IS NULL AND last_active_at > ?2 ORDER BY last_active_at DESC LIMIT 100`;
+  WHERE owner_id = ?1 AND ended_at IS NULL AND last_active_at > ?2 ORDER BY last_active_at DESC LIMIT 100`;
 
-const saveOperator = saveVersions(OPERATORS, {
-  key: ['id'],
-  set: SAVED.split(' ') as (keyof Operator)[],
-  guard: 'overtaken',
-});
+const saveOperator = saveVersions(OPERATORS, { key: ['id'], set: SAVED, guard: 'overtaken' });
 const insertPasskey = PASSKEYS.insert({ onConflict: 'ON CONFLICT DO NOTHING', guard: 'overtaken' });
+const updatePasskey = PASSKEYS.update({ key: ['id'], set: ['counter', 'lastUsedAt'], guard: 'overtaken' });
 const [insertInvite, insertSession, insertChallenge] = [INVITES.insert(), SESSIONS.insert(), CHALLENGES.insert()];
 const remove = (table: string, condition: string, ...params: (string | number)[]) =>
   statement(`DELETE FROM operator_${table} WHERE ${condition}`, params);
@@ -103,12 +96,7 @@ export const operatorWrites = {
         ]
       : saveOperator(operator),
   passkey_added: ({ passkey }: { passkey: Passkey }) => insertPasskey(passkey),
-  passkey_used: ({ id, counter, at }: { id: string; counter: number; at: Instant }) =>
-    statement(
-      'UPDATE operator_passkeys SET counter = ?2, last_used_at = ?3 WHERE id = ?1',
-      [id, counter, at],
-      'overtaken',
-    ),
+  passkey_used: ({ passkey }: { passkey: Passkey }) => updatePasskey(passkey),
   passkey_removed: ({ id, operatorId }: { id: string; operatorId: string }) =>
     use('passkeys', 'id = ?1 AND operator_id = ?2', id, operatorId),
   passkeys_removed: ({ operatorId }: { operatorId: string }) => remove('passkeys', 'operator_id = ?1', operatorId),
@@ -127,10 +115,9 @@ export const operatorWrites = {
   operator_session_used: ({ id, at }: { id: string; at: Instant }) =>
     statement('UPDATE operator_sessions SET last_active_at = ?2 WHERE id = ?1 AND last_active_at < ?2', [id, at]),
   operator_session_ended: ({ login, at }: { login: OperatorSession; at: Instant }) =>
-    statement('UPDATE operator_sessions SET ended_at = ?2 WHERE id = ?1 AND ended_at IS NULL', [login.id, at]),
-  /** Ends the sessions of an operator: all, all except one, or only one. */
-  operator_sessions_ended: (ended: { operatorId: string; at: Instant; except?: string; only?: string }) =>
-    statement(END_SESSIONS, [ended.operatorId, ended.at, ended.except ?? '', ended.only ?? '']),
+    statement(`${END_SESSION} AND id = ?1`, [login.id, at]),
+  operator_sessions_ended: ({ operatorId, at }: { operatorId: string; at: Instant }) =>
+    statement(`${END_SESSION} AND owner_id = ?1`, [operatorId, at]),
   challenge_created: ({ challenge, at }: { challenge: ItemOf<typeof CHALLENGES>; at: Instant }) => [
     remove('challenges', 'expires_at <= ?1', at),
     insertChallenge(challenge),
