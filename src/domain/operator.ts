@@ -18,15 +18,13 @@ export interface Operator {
   /** Encrypted secret of the time-based codes, and the time step of the last used code, because a code is valid once. */
   totpSealed: string | null;
   totpStep: number;
-  /** Hashes of the unused recovery codes. */
-  recoveryCodes: readonly string[];
   created: Instant;
   /** Time at which the operator first used an invitation; null before. */
   joinedAt: Instant | null;
   lastLoginAt: Instant | null;
 }
 
-export const NO_FACTORS = { passwordHash: null, totpSealed: null, totpStep: 0, recoveryCodes: [] };
+export const NO_FACTORS = { passwordHash: null, totpSealed: null, totpStep: 0 };
 /** Cents that an operator of the role `support` may refund in a UTC day. */
 export const REFUND_LIMIT = 20_000;
 export const INVITE_MS = 60 * 60_000;

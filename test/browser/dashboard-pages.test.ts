@@ -77,7 +77,7 @@ const post =
   };
 const postSandbox = (path: string, fields?: Record<string, string>) => post(`/dashboard/sandbox${path}`, fields);
 
-/** Adds a password with an authenticator app, which leads to the recovery codes. */
+/** Adds a password with an authenticator app. */
 const addFactor: Open = async (page) => {
   await postSandbox('/security/factors')(page);
   await page.click('summary');
@@ -85,7 +85,7 @@ const addFactor: Open = async (page) => {
   await page.fill('[name=password]', 'another good password');
   await page.fill('[name=code]', generateSync({ secret, epoch: test.clock.now() / 1000 }));
   await page.click('button:text("Use the new password")');
-  await page.waitForSelector('ul code');
+  await page.waitForSelector('text=Authenticator app: set');
 };
 const join: Open = async (page) => {
   await page.goto(`${home}/dashboard/join#${invitation.secret}`);
@@ -226,7 +226,7 @@ const PAGES: Record<string, State[]> = {
   ],
   'GET /dashboard/join': [state('join', 'Code of the invitation', on('/dashboard/join'), 'nobody')],
   'POST /dashboard/join': [
-    state('recovery codes', 'Store these recovery codes', addFactor, 'other'),
+    state('new password', 'Authenticator app: set', addFactor, 'other'),
     state('join by the link', 'You join as', join, 'nobody'),
     state('join, wrong code', 'Reference', post('/dashboard/join', { secret: FIELD }, '/dashboard/join'), 'nobody'),
   ],

@@ -28,7 +28,7 @@ export async function invitePerson(test: TestService, email: string, roles: Part
 export async function joinPerson(test: TestService, email: string, roles: Partial<Roles>): Promise<Person> {
   const deps = loginDepsOf(test);
   const { operator, secret } = await invitePerson(test, email, roles);
-  const { token } = await joinService(deps, secret, { password: PASSWORD, totp: '', code: '' }, FROM);
+  const token = await joinService(deps, secret, { password: PASSWORD, totp: '', code: '' }, FROM);
   return { operator: (await deps.store.operator(operator.id))!, cookie: `tillway=${token}` };
 }
 

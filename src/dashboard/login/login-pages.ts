@@ -90,7 +90,7 @@ async function renderLogin(parts: LoginParts, request: FastifyRequest, next: str
     <form method="post" action="/dashboard/login" class="stack">
       ${kept} ${inputField('Email address', 'email', 'email', 'username', { value: operator?.name })}
       ${inputField('Password', 'password', 'password', 'current-password')}
-      ${inputField('Code of the authenticator app, or a recovery code', 'code', 'text', 'one-time-code', { isRequired: isExposed })}
+      ${inputField('Code of the authenticator app, if you have one', 'code', 'text', 'one-time-code', { isRequired: isExposed })}
       <button class="button">Log in</button>
     </form>
     ${
@@ -125,10 +125,8 @@ export function joinPages(scope: FastifyInstance, parts: LoginParts): void {
         ${newFactorForms(parts, request, operator, { secret, next })}`;
       return sendPage(reply, 200, renderPlain({ title: 'Join', main }, passkeyScripts));
     }
-    const { token, codes } = await joinService(access, secret, factorOf(form), await fromOf(parts, request));
-    setToken(settings, reply, token);
-    if (codes.length === 0) return seeOther(reply, next);
-    return sendPage(reply, 200, renderPlain({ title: 'Recovery codes', main: recoveryCodes(codes, next) }));
+    setToken(settings, reply, await joinService(access, secret, factorOf(form), await fromOf(parts, request)));
+    return seeOther(reply, next);
   });
 }
 
@@ -164,14 +162,4 @@ export function newFactorForms(
             <button class="button">Use the new password</button>
           </form>`
     }`;
-}
-
-function recoveryCodes(codes: readonly string[], next: string): Html {
-  return html`<p>
-      Store these recovery codes. Each replaces a code of the authenticator app once; they are shown only now.
-    </p>
-    <ul>
-      ${codes.map((code) => html`<li><code>${code}</code></li>`)}
-    </ul>
-    <p><a class="button" href="${next}">Continue</a></p>`;
 }

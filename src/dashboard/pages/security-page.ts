@@ -52,9 +52,9 @@ function renderSecurity(visit: Visit, { operator, passkeys, sessions }: Awaited<
     { name: 'Address', cell: ({ address }: OperatorSession) => address },
     { name: 'End', cell: endOf },
   ];
-  const app = operator.totpSealed === null ? 'none' : `set, ${operator.recoveryCodes.length} recovery codes are left`;
+  const isSet = (value: string | null) => (value === null ? 'none' : 'set');
   return html`${table('Passkeys', passkeyColumns, passkeys)}
-    <p>Password: ${operator.passwordHash === null ? 'none' : 'set'}. Authenticator app: ${app}.</p>
+    <p>Password: ${isSet(operator.passwordHash)}. Authenticator app: ${isSet(operator.totpSealed)}.</p>
     ${button('factors', 'Add a passkey or set the password')} ${table('Sessions', sessionColumns, sessions)}
     ${button(`sessions/${OTHERS}/end`, 'End all other sessions')}`;
 }

@@ -12,7 +12,7 @@ import { type Gate, USE_NOTED_MS } from './key-gate.ts';
 import { changeOperator, operatorOfInvite } from './operators.ts';
 import { type Site, verifyNewPasskey, verifyPasskey } from './passkeys.ts';
 import { hashPassword, isPassword } from './passwords.ts';
-import { newSecondFactor, withUsedCode } from './second-factor.ts';
+import { withUsedCode } from './second-factor.ts';
 
 export type LoginDeps = Pick<Deps, 'store' | 'realNow' | 'newId' | 'webhooks' | 'merchantName' | 'log'> & {
   randomBytes: RandomBytes;
@@ -29,8 +29,8 @@ export interface From {
 }
 
 /**
- * A factor that a form sends. `answer`: the browser's answer about a passkey. `code`: of the authenticator app, or a recovery code; it can be
- * empty on this machine. `totp`: the sealed secret of a new app, whose first code is `code`.
+ * A factor that a form sends. `answer`: the browser's answer about a passkey. `code`: of the authenticator app; it can be empty on this
+ * machine. `totp`: the sealed secret of a new app, whose first code is `code`.
  */
 export type Factor = { answer: string } | { password: string; code: string; totp: string };
 
@@ -124,13 +124,10 @@ async function loginByPassword(deps: LoginDeps, email: string, proof: { password
   return enter(deps, 'logIn', operator.id, check, [{ type: 'login_passed', nameHash }], from);
 }
 
-/**
- * Uses an invitation with a new factor, and logs the operator in. A new password ends the other sessions. `codes` are the recovery codes of
- * a password.
- */
-export async function joinService(deps: LoginDeps, secret: string, factor: Factor, from: From) {
+/** Uses an invitation with a new factor, and logs the operator in. A new password ends the other sessions. Returns the token of the session. */
+export async function joinService(deps: LoginDeps, secret: string, factor: Factor, from: From): Promise<string> {
   const invited = await operatorOfInvite(deps, secret);
-  const { set, change, codes } = await newFactorOf(deps, invited, factor, from.site);
+  const { set, change } = await newFactorOf(deps, invited, factor, from.site);
   const used: Change = { type: 'invite_used', id: hashOfSecret(secret), at: deps.realNow() };
   const join = async (operator: Operator) => {
     await operatorOfInvite(deps, secret);
@@ -140,22 +137,23 @@ export async function joinService(deps: LoginDeps, secret: string, factor: Facto
   const token = await enter(deps, action, invited.id, join, [change, used], from);
   // From now on, the API requires keys.
   deps.gate.forget();
-  return { token, codes };
+  return token;
 }
 
-/** Properties that a new factor sets, the change that stores it or ends the other sessions, and recovery codes. */
+/** Properties that a new factor sets, the change that stores it or ends the other sessions. */
 async function newFactorOf(deps: LoginDeps, operator: Operator, factor: Factor, site: Site) {
   const { id: operatorId } = operator;
   if ('answer' in factor) {
     const passkey = await verifyNewPasskey(deps, site, operatorId, factor.answer);
-    return { set: {}, change: { type: 'passkey_added', passkey } as Change, codes: [] };
+    return { set: {}, change: { type: 'passkey_added', passkey } as Change };
   }
   const passwordHash = await hashPassword(factor.password, deps.randomBytes);
   const change: Change = { type: 'operator_sessions_ended', operatorId, at: deps.realNow() };
-  if (!deps.needsSecondFactor && factor.code === '') return { set: { passwordHash }, change, codes: [] };
-  const second = newSecondFactor(deps, operator, factor.totp, factor.code);
-  if (!second) throw wrong(deps);
-  return { set: { passwordHash, ...second.factor }, change, codes: second.codes };
+  if (!deps.needsSecondFactor && factor.code === '') return { set: { passwordHash }, change };
+  const offered = withUsedCode(deps, { ...operator, totpSealed: factor.totp, totpStep: 0 }, factor.code);
+  if (!offered) throw wrong(deps);
+  const { totpSealed, totpStep } = offered;
+  return { set: { passwordHash, totpSealed, totpStep }, change };
 }
 
 /** Saves the operator of a proven factor together with the new session. */

@@ -5,7 +5,7 @@
 export const operatorsSchema = `
 CREATE TABLE operators (
   id TEXT PRIMARY KEY, version BIGINT NOT NULL, email TEXT NOT NULL, sandbox_role TEXT, production_role TEXT,
-  password_hash TEXT, totp_sealed TEXT, totp_step BIGINT NOT NULL, recovery_codes TEXT NOT NULL,
+  password_hash TEXT, totp_sealed TEXT, totp_step BIGINT NOT NULL,
   created BIGINT NOT NULL, joined_at BIGINT, last_login_at BIGINT
 );
 CREATE UNIQUE INDEX operators_email ON operators (email);

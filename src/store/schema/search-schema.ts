@@ -19,9 +19,3 @@ CREATE TABLE search_cursors (
 
 CREATE INDEX payments_tx_hash ON payments (tx_hash) WHERE tx_hash IS NOT NULL;
 `;
-
-/** Addresses are found by their beginning alone. */
-export const domainTerms = `
-DELETE FROM search_terms WHERE field = 'domain';
-DELETE FROM search_cursors WHERE source = 'customers';
-`;

@@ -9,7 +9,6 @@ import {
   defineTable,
   describeTable,
   integer,
-  json,
   named,
   orNull,
   saveVersions,
@@ -25,12 +24,11 @@ const OPERATORS = describeTable<Operator>('operators', {
   passwordHash: text,
   totpSealed: text,
   totpStep: integer,
-  recoveryCodes: json(),
   created: integer,
   joinedAt: integer,
   lastLoginAt: integer,
 });
-const SAVED = ['roles', 'passwordHash', 'totpSealed', 'totpStep', 'recoveryCodes', 'joinedAt', 'lastLoginAt'] as const;
+const SAVED = ['roles', 'passwordHash', 'totpSealed', 'totpStep', 'joinedAt', 'lastLoginAt'] as const;
 /** Passkeys; the id is the id of the credential, and the public key is the COSE key, both in base64url. */
 const PASSKEYS = defineTable('operator_passkeys', {
   id: text,
