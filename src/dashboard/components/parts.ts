@@ -38,8 +38,10 @@ export interface Column<Row> {
 /** A table whose rows are cards on phones. */
 export function table<Row>(caption: string, columns: readonly Column<Row>[], rows: readonly Row[]): Html {
   const head = columns.map(({ name, isNumber }) => html`<th scope="col" class="${isNumber && 'number'}">${name}</th>`);
-  const cell = ({ name, isNumber, cell: render }: Column<Row>, row: Row) =>
-    html`<td class="${isNumber && 'number'}" data-label="${name}"><span>${render(row)}</span></td>`;
+  // The attributes of a column are the same in all rows.
+  const own = columns.map(({ name, isNumber }) => html`class="${isNumber && 'number'}" data-label="${name}"`);
+  const cellsOf = (row: Row) =>
+    columns.map((column, index) => html`<td ${own[index]}><span>${column.cell(row)}</span></td>`);
   return html`<table class="table cards">
     <caption>
       ${caption}
@@ -53,7 +55,7 @@ export function table<Row>(caption: string, columns: readonly Column<Row>[], row
       ${rows.map(
         (row) =>
           html`<tr>
-            ${columns.map((column) => cell(column, row))}
+            ${cellsOf(row)}
           </tr>`,
       )}
     </tbody>

@@ -17,7 +17,7 @@ const formats = new Map<string, Intl.DateTimeFormat>();
 /** An instant in the reporting zone with the name of the zone; the title has UTC. */
 export function zonedTime(instant: Instant, zone: string): Html {
   const utc = new Date(instant).toISOString();
-  return html`<time datetime="${utc}" title="${utc.replace('T', ' ').replace(/\.\d+Z/, ' UTC')}"
+  return html`<time datetime="${utc}" title="${utc.slice(0, 10)} ${utc.slice(11, 19)} UTC"
     >${timeText(instant, zone, 'instant')}</time
   >`;
 }
