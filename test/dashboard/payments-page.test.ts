@@ -253,13 +253,14 @@ describe('the search page', () => {
       const { status, location } = await page(`sandbox/search?${new URLSearchParams({ q: query }).toString()}`);
       assert.deepEqual([status, location], [303, `/dashboard/sandbox/payments/${first}`], query);
     }
-    const { location } = await page('sandbox/search?q=many');
+    const { location } = await page('sandbox/search?q=many@shop.example');
     assert.match(location!, /^\/dashboard\/sandbox\/payments\?customer=cus_\w+$/);
   });
 
-  test('several hits are groups, and no hit leads to the other environment', async () => {
-    const { text } = await page('sandbox/search?q=buyer@shop.example');
-    assert.deepEqual(linked(text), sessions.toReversed());
+  test('several hits are a table, and no hit leads to the other environment', async () => {
+    const { text } = await page('sandbox/search?q=%243');
+    assert.equal(linked(text).length, 5);
+    assert.match(text, /five of more/);
     const there = await page(`production/search?q=${sessions[0]}`);
     assert.match(there.text, /href="\/dashboard\/sandbox\/search\?q=chk_\w+">Search in Test mode/);
     assert.ok((await page('sandbox/search?q=')).text.includes('You can search for ids'));

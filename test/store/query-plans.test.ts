@@ -275,7 +275,6 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ],
   ['sessionsOfAmount', (reads) => reads.sessionsOfAmount('sandbox', 4999, 6)],
   ['sessionsOfText', (reads) => reads.sessionsOfText('sandbox', 'A-1001', ['orderId', 'sku'], 6)],
-  ['customersOfPrefix', (reads) => reads.customersOfPrefix('sandbox', 'ada', 6)],
   ['unindexedRows', (reads) => reads.unindexedRows(NOW, 100)],
   ['recovery', (reads) => reads.recovery('rcv_1')],
   ['recoveriesLeft', (reads) => reads.recoveriesLeft(NOW, 10)],

@@ -59,9 +59,6 @@ const SELECT_BY_TEXT = [
     (column) => `SELECT session_id AS id FROM payments WHERE ${column} = ?3 AND environment = ?1 LIMIT ?2`,
   ),
 ];
-const SELECT_BY_PREFIX = `SELECT id FROM customers WHERE environment = ?1 AND email_key >= ?3 AND email_key < ?4
-  ORDER BY email_key LIMIT ?2`;
-const LAST_CHARACTER = '\u{10ffff}';
 
 const SELECT_CURSORS = 'SELECT source, position FROM search_cursors';
 const MOVE_CURSOR = `INSERT INTO search_cursors (source, position) VALUES (?1, ?2)
@@ -95,11 +92,11 @@ export const searchWrites = {
 
 export function createSearchReads(selectEach: SelectEach, longSelect: Select) {
   /** The newest ids of several queries, and of a scan of the rows without terms. */
-  async function newest(limit: number, scan: Query | undefined, queries: readonly Query[]): Promise<string[]> {
+  async function newest(limit: number, scan: Query, queries: readonly Query[]): Promise<string[]> {
     // Scans first: a row that gets its terms in the meantime is then found by one of them.
-    const isLong = scan && (await selectEach([{ sql: IS_LONG_SCAN, params: [] }]))[0]!.length > 0;
-    const scanned = scan && isLong ? await longSelect(scan.sql, ...scan.params) : [];
-    const rows = [...scanned, ...(await selectEach(scan && !isLong ? [scan, ...queries] : queries)).flat()];
+    const isLong = (await selectEach([{ sql: IS_LONG_SCAN, params: [] }]))[0]!.length > 0;
+    const scanned = isLong ? await longSelect(scan.sql, ...scan.params) : [];
+    const rows = [...scanned, ...(await selectEach(isLong ? queries : [scan, ...queries])).flat()];
     return [...new Set(rows.map((row) => row['id'] as string))].toSorted().toReversed().slice(0, limit);
   }
 
@@ -117,12 +114,7 @@ export function createSearchReads(selectEach: SelectEach, longSelect: Select) {
       const scan = { sql: unindexed('sessions', 'id', where), params: [...place, ...pairs] };
       const queries = SELECT_BY_TEXT.map((sql) => ({ sql, params: [...place, text] }));
       queries.push({ sql: SELECT_TERM, params: [...place, 'metadata', termOf(text)] });
-      return newest(limit, pairs.length === 0 ? undefined : scan, queries);
-    },
-    /** Ids of customers whose email address begins with `start`, in lower case. */
-    async customersOfPrefix(environment: Environment, start: string, limit: number): Promise<string[]> {
-      const params = [environment, limit, start, start + LAST_CHARACTER];
-      return newest(limit, undefined, [{ sql: SELECT_BY_PREFIX, params }]);
+      return newest(limit, scan, queries);
     },
     /** Rows of each source that are older than `before` and have no terms yet, at most `limit` of each source. */
     async unindexedRows(before: Instant, limit: number): Promise<UnindexedRows[]> {
