@@ -14,7 +14,7 @@ import {
   timeZone,
   url,
 } from './config/setting-fields.ts';
-import { dashboardFields, dashboardOf, faultOfDashboardUrl } from './config/dashboard-settings.ts';
+import { dashboardFields, dashboardOf } from './config/dashboard-settings.ts';
 import { faultOfTimes, limitFields, limitsOf } from './config/limit-settings.ts';
 import { providerFields, readProviders } from './config/provider-settings.ts';
 import { TELEMETRY_VARIABLES, faultOfMetricsPort, telemetryOf } from './config/telemetry-settings.ts';
@@ -88,8 +88,6 @@ const environmentSchema = z
     }
     const shared = faultOfMetricsPort(values);
     if (shared !== undefined) context.addIssue({ code: 'custom', path: ['METRICS_PORT'], message: shared });
-    const insecure = faultOfDashboardUrl(values);
-    if (insecure !== undefined) context.addIssue({ code: 'custom', path: ['DASHBOARD_URL'], message: insecure });
     const faulty = faultOfTimes(values);
     if (faulty !== undefined) context.addIssue({ code: 'custom', path: ['REQUEST_TIMEOUT'], message: faulty });
     const unclocked = faultOfTestClock(values);

@@ -2,16 +2,15 @@ import type { z } from 'zod';
 import { isLoopbackUrl } from '../webhooks/address.ts';
 import { flag, origin } from './setting-fields.ts';
 
+const safeOrigin = origin.refine(
+  (url) => url.startsWith('https:') || isLoopbackUrl(url),
+  'must be an https URL, or one of this machine, because logins are sent to it',
+);
+
 /** Settings of the dashboard; {@link dashboardOf} reads them. */
-export const dashboardFields = { DASHBOARD: flag.default(true), DASHBOARD_URL: origin.optional() };
+export const dashboardFields = { DASHBOARD: flag.default(true), DASHBOARD_URL: safeOrigin.optional() };
 
 type Values = z.output<z.ZodObject<typeof dashboardFields>>;
-
-/** Error message for a URL over which logins would be sent unencrypted. */
-export function faultOfDashboardUrl({ DASHBOARD_URL: url }: Values): string | undefined {
-  if (url === undefined || url.startsWith('https:') || isLoopbackUrl(url)) return undefined;
-  return 'must be an https URL, or one of this machine, because logins are sent to it';
-}
 
 export function dashboardOf(values: Values & { PORT: number; BASE_URL?: string | undefined }) {
   // Passkeys need a host name, so the default is not the network address of this machine.

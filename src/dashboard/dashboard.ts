@@ -88,7 +88,7 @@ function createVisits(deps: DashboardDeps, visitors: Visitors) {
     async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       const environment = ENVIRONMENTS.find((one) => one === param(request, 'environment'));
       if (!environment) throw noPage();
-      const visitor = await visitors.find(request, reply, environment);
+      const visitor = await visitors.find(request, environment);
       if (!visitor) return seeOther(reply, `/dashboard/login?${new URLSearchParams({ next: request.url }).toString()}`);
       if (request.method === 'POST') assertForm(request, visitor.formSecret);
       const depsFor = ({ principal: caller }: Visitor) => ({ ...byEnvironment.get(environment)!, caller });
@@ -97,7 +97,7 @@ function createVisits(deps: DashboardDeps, visitors: Visitors) {
         reply,
         deps: depsFor(visitor),
         async renewedDeps() {
-          const again = await visitors.find(request, reply, environment);
+          const again = await visitors.find(request, environment);
           return again && depsFor(again);
         },
         visitor,

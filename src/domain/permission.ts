@@ -19,21 +19,12 @@ export const PERMISSIONS = {
   'payments.export': ['viewer', 'operator', 'admin'],
   /** Support refunds within a limit. */
   'refund.create': HELPERS,
-  'session.create': HELPERS,
   'session.expire': HELPERS,
   'delivery.send': HELPERS,
   'customer.block': HELPERS,
-  'delivery.recover': OPERATORS,
   'discrepancy.resolve': OPERATORS,
-  'settlement.record': OPERATORS,
-  'route.override': OPERATORS,
   /** Audit entries of everybody. Every operator reads the own entries. */
   'audit.read': OPERATORS,
-  'rules.save': ADMINS,
-  'endpoint.change': ADMINS,
-  'key.change': ADMINS,
-  'customer.export': ADMINS,
-  'customer.erase': ADMINS,
   'operator.change': ADMINS,
 } as const satisfies Record<string, readonly Role[]>;
 export type Permission = keyof typeof PERMISSIONS;

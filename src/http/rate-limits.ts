@@ -37,8 +37,6 @@ export const CALLS_PER_SECOND = { production: 100, sandbox: 25 } as const;
 export const PAYMENTS_PER_SESSION = 10;
 /** Tries to log in to the dashboard, per minute and address. */
 const LOGINS = 10;
-/** Requests for pages of the dashboard, per minute and session. */
-const VISITS = 600;
 /** Ratio of the limit of status requests, which open checkout pages send, to the limit of page requests. */
 export const STATUS_POLLS_PER_PAGE = 10;
 
@@ -47,12 +45,12 @@ const MINUTE_MS = 60_000;
 // Maximum number of keys (addresses, API keys, sessions) per limit, which bounds its memory to about 10 MB.
 const PLACES = 50_000;
 
-/** Kind of a counted request: `call` is an API call, `look` a status request, `forged` a callback that failed verification, `login` a try to log in, `visit` a request of a person who has logged in. */
-type Kind = 'page' | 'look' | 'payment' | 'call' | 'forged' | 'login' | 'visit';
+/** Kind of a counted request: `call` is an API call, `look` a status request, `forged` a callback that failed verification, `login` a try to log in. */
+type Kind = 'page' | 'look' | 'payment' | 'call' | 'forged' | 'login';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Counts a request; throws GatewayError `rate_limited` above the limit of its kind. `caller` is the API key or the session of the request. */
+    /** Counts a request; throws GatewayError `rate_limited` above the limit of its kind. `caller` is the API key of the request. */
     limit(
       kind: Kind,
       request: FastifyRequest,
@@ -105,7 +103,6 @@ export async function limitRates(app: FastifyInstance, deps: LimitDeps): Promise
     ],
     forged: limit('forged-callbacks', limits.callbacks),
     login: [...pages, ...limit('logins', LOGINS)],
-    visit: limit('visits', VISITS, callerOf),
   };
   const take: FastifyInstance['limit'] = async (kind, request, reply, caller) => {
     const isRead = request.method === 'GET' || request.method === 'HEAD';

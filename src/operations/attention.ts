@@ -1,7 +1,7 @@
 import type { ApiKey } from '../domain/api-key.ts';
 import type { Instant } from '../domain/records.ts';
 import { shareOfPaid } from './sales-figures.ts';
-import { binomialAtMost } from '../domain/statistics.ts';
+import { wilsonInterval } from '../domain/statistics.ts';
 import type { WebhookEndpoint } from '../domain/webhook-endpoint.ts';
 import { isOverrideOver } from '../routing/health-record.ts';
 import type { AttentionFacts } from './attention-facts.ts';
@@ -21,7 +21,8 @@ const DAY_MS = 24 * HOUR_MS;
 /** A new key may be unused for a week. A key that was used may be idle for 90 days. */
 const [NEW_KEY_MS, IDLE_KEY_MS] = [7 * DAY_MS, 90 * DAY_MS];
 const LEAST_ATTEMPTS = 20;
-const UNLIKELY = 0.01;
+/** 99th percentile of the normal distribution: by chance, one hour of a hundred has fewer successes. */
+const UNLIKELY = 2.326348;
 const OPEN_API =
   'ALLOW_UNAUTHENTICATED is on: without an API key, every client that can reach this service has all rights.';
 const UNSETTLED = { page: 'payments?only=unsettled', name: 'See these payments' };
@@ -95,7 +96,7 @@ function successDrop({ lastHour, usualHour, now }: AttentionFacts): AttentionIte
   const usual = (usualHour.paid + 1) / (before + 2);
   const percent = (share: number) => `${Math.round(share * 100)} %`;
   const text = `Success in the last hour is ${percent(shareOfPaid(lastHour)!)} of ${attempts} attempts; ${percent(usual)} is usual at this time.`;
-  const isUnlikely = binomialAtMost(lastHour.paid, attempts, usual) < UNLIKELY;
+  const isUnlikely = wilsonInterval(lastHour.paid, attempts, UNLIKELY).high < usual;
   return only(isUnlikely, text, now - HOUR_MS, { page: 'payments?status=failed', name: 'See the failed payments' });
 }
 

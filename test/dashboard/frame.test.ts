@@ -74,13 +74,6 @@ describe('the permissions', () => {
       ROLES.map((role) => can({ role }, 'refund.create')),
       [false, true, true, true],
     );
-    assert.deepEqual((Object.keys(PERMISSIONS) as Permission[]).filter(needsStepUp), [
-      'rules.save',
-      'endpoint.change',
-      'key.change',
-      'customer.export',
-      'customer.erase',
-      'operator.change',
-    ]);
+    assert.deepEqual((Object.keys(PERMISSIONS) as Permission[]).filter(needsStepUp), ['operator.change']);
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { binomialAtMost, wilsonInterval } from '../../src/domain/statistics.ts';
+import { wilsonInterval } from '../../src/domain/statistics.ts';
 import { forAll } from '../support/for-all.ts';
 
 const trialsAndSuccesses = fc
@@ -26,19 +26,5 @@ test('a Wilson interval has the published limits and contains the observed share
     const { low, high } = wilsonInterval(successes, trials);
     assert.ok(low >= 0 && high <= 1 && low <= high);
     if (trials > 0) assert.ok(low <= successes / trials && successes / trials <= high);
-  });
-});
-
-test('the binomial probability is exact', () => {
-  assert.equal(binomialAtMost(20, 20, 0.5).toFixed(9), '1.000000000');
-  assert.equal(binomialAtMost(0, 3, 0.5).toFixed(9), '0.125000000');
-  assert.equal(binomialAtMost(1, 3, 0.5).toFixed(9), '0.500000000');
-  assert.equal(binomialAtMost(8, 10, 0.9).toFixed(6), '0.263901');
-  forAll(200, trialsAndSuccesses, fc.double({ min: 0.001, max: 0.999, noNaN: true }), ([trials, successes], p) => {
-    const [one, more] = [binomialAtMost(successes, trials, p), binomialAtMost(successes + 1, trials, p)];
-    assert.ok(one >= 0 && one <= more + 1e-9 && more <= 1);
-    // The chance of few successes is the chance of many failures.
-    if (successes < trials)
-      assert.ok(Math.abs(one - (1 - binomialAtMost(trials - successes - 1, trials, 1 - p))) < 1e-6);
   });
 });

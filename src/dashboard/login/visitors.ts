@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { GatewayError } from '../../domain/gateway-error.ts';
 import { newSecret } from '../../domain/operator.ts';
 import { machinePrincipal } from '../../domain/principal.ts';
@@ -34,11 +34,10 @@ export function createVisitors(deps: DashboardDeps, settings: DashboardSettings)
     isOpen,
     personOf,
     /** The visitor in an environment; undefined if the person must log in first. Throws GatewayError `forbidden` without a role there. */
-    async find(request: FastifyRequest, reply: FastifyReply, environment: Environment): Promise<Visitor | undefined> {
+    async find(request: FastifyRequest, environment: Environment): Promise<Visitor | undefined> {
       const person = await personOf(request);
       if (!person) return undefined;
       const { principals, session } = person;
-      if (session) await request.server.limit('visit', request, reply, { id: session.id, environment });
       const principal = principals.find((each) => each.environment === environment);
       if (!principal) {
         throw new GatewayError('forbidden', `${principals[0]!.name} has no role in ${environment}.`, {
