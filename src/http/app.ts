@@ -7,10 +7,7 @@ import {
   fastify,
 } from 'fastify';
 import { GatewayError } from '../domain/gateway-error.ts';
-import type { RandomBytes } from '../domain/id.ts';
-import type { DashboardSettings } from '../dashboard/visit.ts';
-import type { Gate } from '../operations/access/key-gate.ts';
-import type { Deps } from '../operations/deps.ts';
+import type { DashboardDeps } from '../dashboard/visit.ts';
 import type { Clock } from '../runtime.ts';
 import { sendError } from './error-responses.ts';
 import { type RequestObserver, followRequests, inOrigin, requestIds } from './follow.ts';
@@ -28,19 +25,12 @@ const PERCENT_ENCODED = /%(?:25)*([2-7][0-9a-f])/gi;
 const NO_ROUTE_SCHEMAS = { buildValidator: rejectRouteSchema, buildSerializer: rejectRouteSchema };
 
 /** Dependencies of the HTTP layer. */
-export interface AppDeps extends Deps {
+export interface AppDeps extends DashboardDeps {
   /** Returns true until the shutdown begins. */
   isReady(): boolean;
   newRequestId(): string;
   /** True if the front page offers a test checkout; `while_open`: only while the service has no API key. */
   demo: boolean | 'while_open';
-  gate: Gate;
-  /** Undefined if this app has no dashboard. */
-  dashboard: DashboardSettings | undefined;
-  /** Cryptographically secure random bytes. */
-  randomBytes: RandomBytes;
-  /** True if ALLOW_UNAUTHENTICATED is on. */
-  allowsUnauthenticated: boolean;
   /** Accepted host names; undefined if every host name is accepted. */
   allowedHosts: ReadonlySet<string> | undefined;
   limits: Limits;

@@ -29,7 +29,7 @@ export async function readAttentionFacts(
     store.ledgerImbalance(environment, Math.floor(now / DAY_MS) - LEDGER_DAYS),
     store.unsolved(environment, now),
     store.endpoints(),
-    store.listApiKeys({ environment }, { limit: 100 }),
+    store.listApiKeys({ environment }, { limit: 1 }),
     store.hasSession(environment),
     readSales(deps, lastHour, newest),
     store.salesSums(environment, sameHours, newest.cursors),
@@ -50,8 +50,7 @@ export async function readAttentionFacts(
     usualHour: outcomesOf(before.sums),
     unsolved,
     endpoints: endpoints.filter(({ status }) => status !== 'deleting'),
-    /** The newest keys that are not revoked. */
-    keys: keys.items.filter(({ revokedAt }) => revokedAt === null),
+    hasKey: keys.items.length > 0,
     allowsUnauthenticated,
     hasSession,
   };

@@ -1,4 +1,3 @@
-import type { ApiKey } from '../domain/api-key.ts';
 import type { Instant } from '../domain/records.ts';
 import { shareOfPaid } from './sales-figures.ts';
 import { wilsonInterval } from '../domain/statistics.ts';
@@ -17,9 +16,6 @@ export interface AttentionItem {
 }
 
 const HOUR_MS = 60 * 60_000;
-const DAY_MS = 24 * HOUR_MS;
-/** A new key may be unused for a week. A key that was used may be idle for 90 days. */
-const [NEW_KEY_MS, IDLE_KEY_MS] = [7 * DAY_MS, 90 * DAY_MS];
 const LEAST_ATTEMPTS = 20;
 /** 99th percentile of the normal distribution: by chance, one hour of a hundred has fewer successes. */
 const UNLIKELY = 2.326348;
@@ -62,7 +58,6 @@ export function needsAttention(facts: AttentionFacts): AttentionItem[] {
       ];
       return only(count > 0, `${text}: ${count < 1000 ? count : '1,000 or more'}.`, since, solve ?? oldest);
     }),
-    unusedKeys(facts, here('keys list')),
   ].flat();
 }
 
@@ -105,13 +100,4 @@ function endpointItem({ id, url, status, disabledReason, disabledAt, failingSinc
   const text = `Webhook endpoint ${url} ${isDisabled ? `is disabled: ${disabledReason}` : 'does not acknowledge events'}.`;
   const command = `tillway endpoints ${isDisabled ? 'enable' : 'test'} ${id}`;
   return only(isDisabled || isFailing, text, isDisabled ? disabledAt : failingSince, { command });
-}
-
-function unusedKeys({ keys, now }: AttentionFacts, solve: AttentionItem['solve']): AttentionItem[] {
-  const unused = keys.filter(({ lastUsedAt, created }: ApiKey) =>
-    lastUsedAt === null ? now - created > NEW_KEY_MS : now - lastUsedAt > IDLE_KEY_MS,
-  );
-  const since = Math.min(...unused.map(({ lastUsedAt, created }) => lastUsedAt ?? created));
-  const text = `Unused API keys, which should be revoked: ${unused.map(({ name }) => name).join(', ')}.`;
-  return only(unused.length > 0, text, since, solve);
 }

@@ -2,12 +2,6 @@ import type { Cents } from '../domain/money.ts';
 import type { SalesSum } from '../store/tables/sales-table.ts';
 import type { ShareInterval } from '../domain/statistics.ts';
 
-/** Number and amount of sales. */
-interface Total {
-  count: number;
-  amount: Cents;
-}
-
 /** Attempts with an outcome. */
 export interface Outcomes {
   paid: number;
@@ -17,8 +11,8 @@ export interface Outcomes {
 /** Fewest days from which a usual range is made. */
 const LEAST_DAYS = 7;
 
-/** Total of the sales of a kind, or of the sales that are counted. */
-export function totalOf(sales: readonly SalesSum[], counted: string | ((sale: SalesSum) => boolean)): Total {
+/** Number and amount in cents of the sales of a kind, or of the sales that are counted. */
+export function totalOf(sales: readonly SalesSum[], counted: string | ((sale: SalesSum) => boolean)) {
   const isCounted = typeof counted === 'string' ? ({ kind }: SalesSum) => kind === counted : counted;
   const total = { count: 0, amount: 0 };
   for (const sale of sales) {

@@ -36,11 +36,8 @@ export interface SalesQuery {
 
 /** Sums of sales in steps of equal length, or in days or weeks of the reporting time zone; the first week starts with the first day. */
 export interface SalesReport {
-  timeZone: string;
   /** Starts of the steps, oldest first. `from` and `until` of the query are extended to whole steps. */
   steps: Instant[];
-  /** End of the last step. */
-  until: Instant;
   /** Parts of the sums; `time` is the start of the step. A step can have several parts of one route and kind. */
   sums: SalesSum[];
   /** End of the counted time, while older sales are being counted; null if the report is complete. */
@@ -105,9 +102,7 @@ export async function readSales(deps: ReportDeps, query: SalesQuery, newest?: Ne
   const countedUntil = Math.min(end, Math.max(readUntil, counted));
   const isComplete = countedUntil >= Math.min(until, deps.now() + 1);
   return {
-    timeZone,
     steps,
-    until,
     sums: hidden ? all.map((sum) => ({ ...sum, ...hidden })) : all,
     countedUntil: isComplete ? null : countedUntil,
   };

@@ -9,7 +9,7 @@ import { type AttentionItem, needsAttention } from '../../src/operations/attenti
 import { readAttentionFacts } from '../../src/operations/attention-facts.ts';
 import { readNewestSales } from '../../src/operations/sales-report.ts';
 import type { Change } from '../../src/store/store.ts';
-import { anApiKey } from '../fixtures/api-key-records.ts';
+
 import { DAY, MINUTE, NOW, idOf } from '../fixtures/checkout-records.ts';
 import { aDelivery, aRefund, anEndpoint, checkoutRecords, creationOf } from '../fixtures/store-records.ts';
 import { runSql } from '../support/database.ts';
@@ -187,24 +187,6 @@ const CAUSES: Cause[] = [
       await commit(on, ...creationOf({ ...records, payment, invoice }));
     },
     remove: sql("UPDATE payments SET ledger_status = 'settled'"),
-  },
-  {
-    name: 'unused keys',
-    text: /Unused API keys, which should be revoked: never, not lately\./,
-    solve: /^tillway keys list /,
-    since: NOW - 200 * DAY,
-    plant: (on) =>
-      commit(
-        on,
-        ...[
-          anApiKey(1, { name: 'not lately', created: NOW - 300 * DAY, lastUsedAt: NOW - 200 * DAY }),
-          anApiKey(2, { name: 'never', created: NOW - 8 * DAY }),
-          anApiKey(3, { name: 'new', created: NOW - DAY }),
-          anApiKey(4, { name: 'in use', created: NOW - 300 * DAY, lastUsedAt: NOW - DAY }),
-          anApiKey(5, { name: 'revoked', created: NOW - 300 * DAY, revokedAt: NOW }),
-        ].map((key): Change => ({ type: 'api_key_created', key })),
-      ),
-    remove: sql(`UPDATE api_keys SET last_used_at = ${NOW}`),
   },
 ];
 

@@ -38,12 +38,12 @@ export function field(id: string, label: string, control: Html): Html {
   return html`<p class="field"><label for="${id}">${label}</label>${control}</p>`;
 }
 
-/** A list of choices with the id `name`; `none` is the text of the empty choice. */
-export function select(name: string, none: string, choices: readonly Choice[], chosen: string | null): Html {
+/** A list of choices; `none` is the text of the empty choice. */
+export function select(name: string, none: string, choices: readonly Choice[], chosen: string | null, id = name): Html {
   const options = choices.map(
     ([value, text]) => html`<option value="${value}" ${value === chosen && html`selected`}>${text}</option>`,
   );
-  return html`<select id="${name}" name="${name}">
+  return html`<select id="${id}" name="${name}">
     <option value="">${none}</option>
     ${options}
   </select>`;

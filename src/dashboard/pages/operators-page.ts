@@ -1,17 +1,16 @@
 import { NO_ROLES, type Operator, type Roles } from '../../domain/operator.ts';
 import { ROLES } from '../../domain/permission.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
-import { type Html, html } from '../../html/html.ts';
+import { type Html, type HtmlValue, html } from '../../html/html.ts';
 import { changeRoles, inviteOperator, listOperators } from '../../operations/access/operators.ts';
-import { field } from '../components/action-form.ts';
+import { choicesOf, field, select } from '../components/action-form.ts';
 import { table } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';
 import { inputField } from '../login/passkey-form.ts';
 import type { LoginParts } from '../login/login-pages.ts';
 import { siteOf } from '../login/session-cookie.ts';
+import { MODES } from '../shell.ts';
 import type { PageRoutes, Visit } from '../visit.ts';
-
-const NAMES: Record<Environment, string> = { sandbox: 'Test', production: 'Live' };
 
 /** Operators, their roles and invitations. The list asks for the factor, so that nobody loses a filled form. */
 export function operatorsPage(routes: PageRoutes, { settings }: LoginParts): void {
@@ -38,7 +37,7 @@ function renderOperators(visit: Visit, operators: readonly Operator[]): Html {
   const columns = [
     { name: 'Address', cell: ({ email }: Operator) => email },
     { name: 'State', cell: ({ joinedAt }: Operator) => (joinedAt === null ? 'invited' : 'joined') },
-    ...ENVIRONMENTS.map((one) => ({ name: NAMES[one], cell: ({ roles }: Operator) => roles[one] ?? 'no role' })),
+    ...ENVIRONMENTS.map((one) => ({ name: MODES[one].name, cell: ({ roles }: Operator) => roles[one] ?? 'no role' })),
     { name: 'Last login', cell: ({ lastLoginAt: at }: Operator) => (at === null ? 'never' : zonedTime(at, zone)) },
     { name: 'Change', cell: (operator: Operator) => renderChange(visit, operator) },
   ];
@@ -64,20 +63,11 @@ function renderChange(visit: Visit, operator: Operator): Html {
   </details>`;
 }
 
-function roleFields({ id, roles }: Pick<Operator, 'id' | 'roles'>): Html {
-  return html`${ENVIRONMENTS.map((environment) => {
-    const options = ['none', ...ROLES].map((role) => {
-      return html`<option ${role === (roles[environment] ?? 'none') && html`selected`}>${role}</option>`;
-    });
-    const own = html`id="${environment}-${id}" name="${environment}"`;
-    return field(
-      `${environment}-${id}`,
-      `Role in ${NAMES[environment]}`,
-      html`<select ${own}>
-        ${options}
-      </select>`,
-    );
-  })}`;
+function roleFields({ id, roles }: Pick<Operator, 'id' | 'roles'>): HtmlValue {
+  return ENVIRONMENTS.map((one) => {
+    const control = select(one, 'none', choicesOf(ROLES), roles[one], `${one}-${id}`);
+    return field(`${one}-${id}`, `Role in ${MODES[one].name}`, control);
+  });
 }
 
 function rolesOf(form: URLSearchParams): Roles {

@@ -63,14 +63,14 @@ function renderAttention({ deps, path }: Visit, items: readonly AttentionItem[])
 }
 
 /** Guide of a new service, until all its steps are done. */
-function renderSetup({ environment, hasSession, endpoints, keys }: AttentionFacts): Html | false {
+function renderSetup({ environment, hasSession, endpoints, hasKey }: AttentionFacts): Html | false {
   const here = ` --environment ${environment}`;
   const order = ' --product "Field guide" --amount 49.99 --customer buyer@example.com';
   const checkout = environment === 'sandbox' ? 'trigger payment.paid' : `checkout create${order}${here}`;
   const steps: [isDone: boolean, text: string, command: string][] = [
     [hasSession, 'Make a checkout, and see its payment here.', checkout],
     [endpoints.length > 0, 'Create a webhook endpoint.', `endpoints create --to https://shop.example/webhooks${here}`],
-    [keys.length > 0, 'Create an API key.', `keys create --name "Shop backend" --scope write${here}`],
+    [hasKey, 'Create an API key.', `keys create --name "Shop backend" --scope write${here}`],
   ];
   if (steps.every(([isDone]) => isDone)) return false;
   const rows = steps.map(([isDone, text, command]) => {

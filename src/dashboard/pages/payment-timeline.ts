@@ -28,7 +28,9 @@ export function entriesOf(timeline: Timeline): Entry[] {
   const entries: Entry[] = [];
   const add = (kind: string, at: Instant, id: string, record: unknown, text: HtmlValue, isBad = false) =>
     entries.push({ kind, at, id: kind === 'payment' ? id : `${kind}-${id}`, text, isBad, record });
-  add('checkout', session.created, session.id, session, checkoutText(session));
+  const { created, id: sessionId, amount, customerEmail } = session;
+  const text = html`Checkout of ${formatUsd(amount)} created for <bdi>${customerEmail}</bdi>.`;
+  add('checkout', created, sessionId, session, text);
   for (const { decided } of timeline.replays) {
     // Sessions with the same offer share its decision, which can be older. The snapshot of a decision has all routes.
     const at = Math.max(decided.created, session.created);
@@ -56,7 +58,10 @@ export function entriesOf(timeline: Timeline): Entry[] {
     const sums = lines.map(({ account, amount }) => `${words(account)} ${usd(amount)}`);
     add('ledger', lines[0]!.created, id, lines, `Booked ${words(lines[0]!.kind)}: ${sums.join(', ')}.`);
   }
-  for (const one of timeline.settlements) add('payout', one.created, one.paymentId, one, payoutText(one));
+  for (const one of timeline.settlements) {
+    const by = html`${one.source}${one.reference !== null && html`, <bdi>${one.reference}</bdi>`}`;
+    add('payout', one.created, one.paymentId, one, html`${formatUsd(one.amount)} paid out, reported by ${by}.`);
+  }
   for (const one of timeline.events) add('event', one.created, one.id, one, eventText(one, timeline));
   for (const one of timeline.deliveryAttempts) {
     const text = attemptText(one, timeline);
@@ -94,10 +99,6 @@ function renderResend({ path, formToken }: Visit, { id, sessionId }: One<'events
   </form>`;
 }
 
-function checkoutText({ amount, customerEmail }: Timeline['session']): Html {
-  return html`Checkout of ${formatUsd(amount)} created for <bdi>${customerEmail}</bdi>.`;
-}
-
 function routingText({ output: { chosen, mode, reason }, paymentId }: Replayed['decided']): string {
   return `${paymentId === null ? 'Offered' : 'Chose'} ${chosen ?? 'no route'} (${mode}): ${reason}.`;
 }
@@ -119,11 +120,6 @@ function refundText({ amount, reason }: One<'refunds'>): string {
 
 function resolutionText({ resolution, note }: One<'discrepancies'>): Html {
   return html`Discrepancy resolved: ${words(resolution!)}${note !== null && html` (<bdi>${note}</bdi>)`}.`;
-}
-
-function payoutText({ amount, source, reference }: One<'settlements'>): Html {
-  const name = reference !== null && html`, <bdi>${reference}</bdi>`;
-  return html`${formatUsd(amount)} paid out, reported by ${source}${name}.`;
 }
 
 function eventText({ id, type }: One<'events'>, { deliveries }: Timeline): string {
