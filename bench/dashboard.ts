@@ -13,6 +13,8 @@ const ROUNDS = 8;
 const SLICE_MS = 500;
 const WARM_UP_MS = 500;
 const CATCH_UP_POLL_MS = 1000;
+/** After the workers have caught up, the writer still copies its log into the file. */
+const SETTLE_MS = 15_000;
 /** The workers' cursors: the pages show only the last rows as not counted, and a search also reads the last rows without terms. */
 const IS_SUMMED = `SELECT COUNT(*) = 2 AS done FROM sales_cursors
   WHERE until > (SELECT created FROM sessions ORDER BY id DESC LIMIT 1) - CASE name WHEN 'days' THEN 86400000 * 2 ELSE 0 END`;
@@ -58,6 +60,7 @@ export async function benchmarkDashboard(): Promise<void> {
     process.stdout.write(
       `\nDashboard: ${LARGE} payments, one connection, medians of ${ROUNDS} rounds, ratio of latencies to a bare page of that size; growth from ${SMALL} payments\n`,
     );
+    await sleep(SETTLE_MS);
     for (const page of PAGES) await measure(page, bare, filled[0]!, filled[1]!);
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
