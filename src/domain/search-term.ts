@@ -15,7 +15,7 @@ export interface SearchTerm {
 
 /** A row of a source of terms: a session or a payment. */
 export interface SearchedRow extends Pick<SearchTerm, 'environment' | 'id' | 'customerId'> {
-  /** Amount of a session; total of a payment; null if it is the amount. */
+  /** Amount of a session, or total of a payment; null if the total equals the amount. */
   amount: Cents | null;
   metadata: Metadata;
 }

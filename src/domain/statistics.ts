@@ -7,7 +7,7 @@ export interface ShareInterval {
   high: number;
 }
 
-/** Wilson score interval, of 95 % unless another percentile `z` of the normal distribution is given: https://en.wikipedia.org/wiki/Binomial_proportion_confidence_interval. Without trials it is 0 to 1. */
+/** Wilson score interval: https://en.wikipedia.org/wiki/Binomial_proportion_confidence_interval. `z` is a percentile of the normal distribution. Without trials, it is 0 to 1. */
 export function wilsonInterval(successes: number, trials: number, z = Z): ShareInterval {
   if (trials === 0) return { low: 0, high: 1 };
   const [share, weight] = [successes / trials, z ** 2 / trials];

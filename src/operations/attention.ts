@@ -21,7 +21,6 @@ const LEAST_ATTEMPTS = 20;
 const UNLIKELY = 2.326348;
 const OPEN_API =
   'ALLOW_UNAUTHENTICATED is on: without an API key, every client that can reach this service has all rights.';
-const UNSETTLED = { page: 'payments?only=unsettled', name: 'See these payments' };
 /** Records that need a person, worst first. */
 const RECORDS = [
   ['discrepancies', 'Open discrepancies and reversals'],
@@ -36,6 +35,10 @@ const RECORDS = [
 export function needsAttention(facts: AttentionFacts): AttentionItem[] {
   const { environment, ledgerCents, unsolved } = facts;
   const here = (command: string) => ({ command: `tillway ${command} --environment ${environment}` });
+  const solutions: { [Name in keyof typeof unsolved]?: AttentionItem['solve'] } = {
+    overdueDeliveries: here('deliveries list --status pending'),
+    unsettled: { page: 'payments?only=unsettled', name: 'See these payments' },
+  };
   return [
     only(ledgerCents !== 0, `The ledger does not sum to 0, but to ${ledgerCents} cents.`, null, {
       command: 'tillway doctor',
@@ -53,10 +56,7 @@ export function needsAttention(facts: AttentionFacts): AttentionItem[] {
     RECORDS.flatMap(([name, text]) => {
       const { count, since, session } = unsolved[name];
       const oldest = { page: `payments/${session}`, name: 'Open the payment of the oldest one' };
-      const solve = { overdueDeliveries: here('deliveries list --status pending'), unsettled: UNSETTLED }[
-        name as string
-      ];
-      return only(count > 0, `${text}: ${count < 1000 ? count : '1,000 or more'}.`, since, solve ?? oldest);
+      return only(count > 0, `${text}: ${count < 1000 ? count : '1,000 or more'}.`, since, solutions[name] ?? oldest);
     }),
   ].flat();
 }

@@ -48,7 +48,7 @@ type ReportDeps = Pick<Deps, 'store' | 'now' | 'realNow' | 'caller' | 'reporting
 
 export type NewestSales = Awaited<ReturnType<typeof readNewestSales>>;
 
-/** The newest rows of an environment, which are not counted at these cursors. They are whole up to `until`. */
+/** The rows of an environment that are not counted at the returned cursors. No row before `until` is missing. */
 export async function readNewestSales({ store, now }: ReportDeps, environment: Environment) {
   const cursors = await store.salesCursors();
   const from = cursors.quarterHours.until;
@@ -80,7 +80,7 @@ export async function readSales(deps: ReportDeps, query: SalesQuery, newest?: Ne
   for (let count = 0; end < until && count < UNBUILT_DAYS; count++) {
     const start = end;
     end = isByDay ? nextDay(start, timeZone) : until;
-    // The final sums are a range of their own, which stays in memory.
+    // The final sums are a range of their own, because they stay in memory.
     const final = quarterHours.until - SKEW_MS - start;
     const middle = Math.min(end, start + Math.max(0, final - (final % (isByDay ? QUARTER_HOUR_MS : stepMs))));
     const shared = { table: 'sales_quarter_hours', stepMs: isByDay ? until : stepMs, stepOf } as const;

@@ -7,7 +7,7 @@ import type { PageResult } from '../store/list-page.ts';
 import { assertCan } from './access/caller.ts';
 import type { Deps } from './deps.ts';
 
-/** What a search finds: the newest checkouts, at most 5, or a customer with several. */
+/** Result of a search: at most 5 checkouts, the newest first, or the id of a customer who has several checkouts or none. */
 export interface SearchHits {
   /** Checkouts, to which payments, invoices, refunds, events, deliveries and discrepancies lead. */
   sessions: PageResult<Session>;
@@ -45,7 +45,7 @@ export async function searchRecords(deps: SearchDeps, environment: Environment, 
 /** Reads of the records that lead to a checkout, by the prefix of their ids. */
 const READ_BY_ID = { pay: 'payment', inv: 'invoice', ref: 'refund', dlv: 'delivery', dis: 'discrepancy' } as const;
 
-/** Ids of the newest checkouts. */
+/** Ids of the newest matching checkouts. */
 async function findIds(deps: SearchDeps, environment: Environment, text: string): Promise<readonly string[]> {
   const { store, searchMetadataKeys: keys } = deps;
   const session = isId(text, 'chk') ? text : sessionOfEvent(text);

@@ -130,7 +130,7 @@ export function joinPages(scope: FastifyInstance, parts: LoginParts): void {
   });
 }
 
-/** Forms for a new passkey, or a new password with an authenticator app, which is required beyond this machine. `secret` is of the invitation. */
+/** Forms for a new passkey, or a new password with an authenticator app, which is required beyond this machine. `sent.secret` belongs to the invitation. */
 export function newFactorForms(
   { access, settings: { isExposed } }: LoginParts,
   request: FastifyRequest,

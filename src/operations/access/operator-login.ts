@@ -140,7 +140,7 @@ export async function joinService(deps: LoginDeps, secret: string, factor: Facto
   return token;
 }
 
-/** Properties that a new factor sets, the change that stores it or ends the other sessions. */
+/** The operator's properties that a new factor sets, and a change: the new passkey, or with a new password the end of all sessions. */
 async function newFactorOf(deps: LoginDeps, operator: Operator, factor: Factor, site: Site) {
   const { id: operatorId } = operator;
   if ('answer' in factor) {

@@ -75,7 +75,7 @@ export async function inviteOperator(deps: OperatorDeps, request: InviteRequest)
   return { operator: await changeOperator(deps, before.id, decide, along, before), secret };
 }
 
-/** Invites the caller to add a factor. The secret is valid as long as the proof of a factor, which it replaces. */
+/** Invites the caller to add a factor. The secret replaces the proof of a factor, so it is valid for the same time. */
 export async function inviteSelf(deps: OperatorDeps) {
   const { operator } = await ownAccess(deps);
   const { secret, invited } = newInvite(deps, operator.id, STEP_UP_MS);

@@ -34,7 +34,7 @@ export interface SalesRange {
   /** Start of the step of a time; without it, sums have the time of the first one. */
   stepOf?(time: Instant): Instant;
 }
-/** Ranges that are kept in memory: those of some pages and hours. */
+/** Maximum number of ranges whose sums stay in memory. */
 const MOST_KEPT = 100;
 /** Longest time between the time of a row and the time of its id, which sorts it. */
 export const SKEW_MS = 60 * 60_000;
@@ -83,7 +83,7 @@ export function createSalesReads(select: Select, selectEach: SelectEach, longSel
      */
     async salesRows({ environment }: { environment?: Environment }, from: Instant, until: Instant, limit: number) {
       const environments = environment ? [environment] : ENVIRONMENTS;
-      // Most of the time, nothing is new: then few searches of indexes tell.
+      // Usually no row is new, and these two short queries show it.
       const [booked = [], ...routes] = await selectEach([
         { sql: anyBooked(environments), params: [from, until] },
         ...environments.map((each) => ({ sql: OUTCOME_ROUTES, params: [each, from, until] })),
@@ -101,13 +101,12 @@ export function createSalesReads(select: Select, selectEach: SelectEach, longSel
       }
     },
     /**
-     * Stored sums of some ranges, with the cursors of the same snapshot. Sums that cannot change any more, since `before` was read, are
-     * long reads, and are kept in memory.
+     * Stored sums of some ranges, with the cursors of the same snapshot. Ranges that are final at the earlier cursors `before` are read
+     * once, by a long read, and their sums stay in memory.
      */
     async salesSums(environment: Environment, ranges: readonly SalesRange[], before: SalesCursors) {
-      const [final = [], open = []] = [true, false].map((is) =>
-        ranges.filter((range) => is === isFinal(range, before)),
-      );
+      const final = ranges.filter((range) => isFinal(range, before));
+      const open = ranges.filter((range) => !isFinal(range, before));
       const past = await Promise.all(
         final.map(async (range) => {
           const { sql, params } = sumsQuery(environment, range);
@@ -141,6 +140,7 @@ function cursorsOf(rows: readonly Row[]) {
   return { quarterHours: named('quarter_hours'), days: named('days') };
 }
 
+/** True for a range whose sums cannot change any more. */
 function isFinal({ table, until }: SalesRange, { days, quarterHours }: SalesCursors): boolean {
   return until <= (table === 'sales_days' ? days.until : quarterHours.until - SKEW_MS);
 }
