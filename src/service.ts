@@ -148,7 +148,7 @@ function settingsOf(config: Config) {
   const { merchantName, reportingZone, searchMetadataKeys, sessionTtlMs, redirectSchemes, dashboard } = config;
   const isExposed = dashboard.isExposed || config.exposedBy !== undefined;
   return {
-    dashboard: dashboard.isEnabled ? { url: dashboard.url, isExposed } : undefined,
+    dashboard: dashboard.isEnabled ? { ...dashboard, isExposed } : undefined,
     merchantName,
     reportingZone,
     searchMetadataKeys,

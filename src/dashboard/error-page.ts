@@ -30,6 +30,7 @@ export const dashboardErrorPage: ErrorPage = (refusal, request) => {
 
 function nextStep(refusal: GatewayError, { method, url }: FastifyRequest): [address: string, name: string] {
   if (!(refusal instanceof StepUpRefusal)) return ['/dashboard', 'Go to the dashboard'];
-  const next = method === 'GET' ? url : '/dashboard';
+  // The forms that need the factor are on the page of their environment, such as /dashboard/production/operators.
+  const next = method === 'GET' ? url : url.split('/', 4).join('/');
   return [`/dashboard/login?${new URLSearchParams({ next }).toString()}`, 'Confirm that it is you'];
 }

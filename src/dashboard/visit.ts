@@ -12,6 +12,8 @@ export interface DashboardSettings {
   url: string;
   /** True if other machines can reach it: it is then never open, and passwords need a second factor. */
   isExposed: boolean;
+  /** False if the URL is not encrypted and not of this machine; the dashboard is then refused. */
+  isSafe: boolean;
 }
 
 /** Dependencies of the dashboard. */

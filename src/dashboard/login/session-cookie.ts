@@ -12,8 +12,8 @@ export function hostNamesOf({ url }: DashboardSettings): ReadonlySet<string> {
 }
 
 /** Throws GatewayError `forbidden` where a login would be sent unencrypted. */
-export function assertSafe({ url }: DashboardSettings): void {
-  if (url.startsWith('https:') || isLoopbackUrl(url)) return;
+export function assertSafe({ isSafe }: DashboardSettings): void {
+  if (isSafe) return;
   throw new GatewayError('forbidden', 'The dashboard is served over https and on this machine only.', {
     suggestion: 'Set DASHBOARD_URL to the https address of this service.',
   });
