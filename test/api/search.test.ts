@@ -104,7 +104,7 @@ describe('the search', () => {
     const fields = await queryRows(on.databaseUrl, 'SELECT DISTINCT field FROM search_terms ORDER BY field');
     assert.deepEqual(
       fields.map(({ field }) => field),
-      ['amount', 'metadata'],
+      ['amount', 'metadata', 'transaction'],
     );
     await findsEverything();
     await assertSound(on.databaseUrl);

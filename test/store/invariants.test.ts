@@ -196,7 +196,8 @@ describe('the invariants of the database', () => {
     const books = ['capture_first', 'ledger_balance', 'refund_bound'];
     const unique = ['one_event_per_status', 'one_paid_invoice', 'one_paid_payment'];
     const states = ['paid_session_invoice', 'paid_session_payment', 'surplus_payment'];
-    const neverAlone = [...books, ...unique, ...states];
+    // The records of the test have no sums, so a cursor of the sums breaks `sales_sums` as well.
+    const neverAlone = [...books, ...unique, ...states, 'search_transactions'];
     assert.deepEqual(names.filter((name) => !foundAlone.has(name)).toSorted(), neverAlone.toSorted());
   });
 });

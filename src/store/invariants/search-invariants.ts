@@ -23,9 +23,17 @@ export const SEARCH_INVARIANTS = invariants({
         WHERE ${NOT_ERASED} AND ${isIndexed('payments')} AND record.buyer_fee <> 0
           AND NOT ${hasTerm('record.session_id', 'record.amount + record.buyer_fee')}`,
   },
+  search_transactions: {
+    says: 'The transaction of a payment that the sums count is a search term.',
+    sql: `SELECT DISTINCT record.session_id AS id FROM payments AS record JOIN ledger_entries AS entry ON entry.payment_id = record.id
+      WHERE record.tx_hash IS NOT NULL AND entry.kind = 'paid'
+        AND entry.created < (SELECT until FROM sales_cursors WHERE name = 'quarter_hours')
+        AND NOT EXISTS (SELECT 1 FROM search_terms WHERE environment = record.environment AND field = 'transaction'
+          AND term = record.tx_hash AND id = record.session_id)`,
+  },
   search_terms_erased: {
-    says: 'An erased customer has no search terms.',
+    says: 'An erased customer has no search terms of amounts and metadata.',
     sql: `SELECT DISTINCT entry.id AS id FROM search_terms AS entry JOIN sessions AS session ON session.id = entry.id
-      JOIN customers AS customer ON customer.id = session.customer_id WHERE customer.status = 'erased'`,
+      JOIN customers AS customer ON customer.id = session.customer_id WHERE customer.status = 'erased' AND entry.field <> 'transaction'`,
   },
 });

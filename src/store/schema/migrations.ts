@@ -8,7 +8,7 @@ import { providersSchema } from './providers-schema.ts';
 import { providerStatesSchema, realProvidersSchema, refundDeductionSchema } from './real-providers-schema.ts';
 import { routingSchema } from './routing-schema.ts';
 import { salesSchema, salesViews } from './sales-schema.ts';
-import { searchSchema } from './search-schema.ts';
+import { searchSchema, transactionTerms } from './search-schema.ts';
 import { webhooksSchema } from './webhooks-schema.ts';
 
 /** One numbered change of the schema. Its `sql` runs on every database. */
@@ -41,4 +41,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 21, name: 'sums', sql: salesSchema, only: salesViews },
   { version: 22, name: 'search', sql: searchSchema },
   { version: 23, name: 'unsettled payments', sql: unsettledIndex },
+  { version: 24, name: 'transactions', sql: transactionTerms },
 ];

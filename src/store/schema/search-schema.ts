@@ -1,7 +1,4 @@
-/**
- * Terms by which sessions are found, and the last record of each source that has its terms. The index on transactions is empty for
- * new payments.
- */
+/** Terms by which sessions are found, and the last record of each source that has its terms. */
 export const searchSchema = `
 CREATE TABLE search_terms (
   environment TEXT NOT NULL,
@@ -18,4 +15,11 @@ CREATE TABLE search_cursors (
 );
 
 CREATE INDEX payments_tx_hash ON payments (tx_hash) WHERE tx_hash IS NOT NULL;
+`;
+
+/** Transactions become terms, because with an index the buyer waits for a further write. */
+export const transactionTerms = `
+INSERT INTO search_terms (environment, field, term, id)
+  SELECT environment, 'transaction', tx_hash, session_id FROM payments WHERE tx_hash IS NOT NULL ON CONFLICT DO NOTHING;
+DROP INDEX payments_tx_hash;
 `;

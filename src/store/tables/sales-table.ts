@@ -4,6 +4,7 @@ import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import type { Query, Row, Select, SelectEach } from '../keyset.ts';
 import { type ItemOf, defineTable, integer, text, textOf } from '../table-description.ts';
 import { statement } from '../write-statement.ts';
+import { addTransactions } from './search-table.ts';
 import { AMOUNTS, CREATED, EXPIRED, FAILED, OUTCOME_ROUTES, STARTED, anyBooked, oldestBooked } from './sales-rows.ts';
 
 const KEY_COLUMNS = { environment: textOf<Environment>(), time: integer, route: text, kind: text } as const;
@@ -60,10 +61,11 @@ const move = (from: SalesCursor, until: Instant, detail: string) =>
   statement(MOVE, [from.name, until, detail, from.until, from.detail], 'overtaken');
 
 export const salesWrites = {
-  /** Adds the sums of all rows between two times. Guard: the stored cursor is `from`. */
+  /** Adds the sums of all rows between two times, and the search terms of their transactions. Guard: the stored cursor is `from`. */
   sales_counted: ({ sums, from, until }: { sums: readonly SalesSum[]; from: SalesCursor; until: Instant }) => [
     move(from, until, firstIdAt('chk', until).slice('chk_'.length)),
     ...sums.map((sum) => addSum(sum)),
+    addTransactions(from.until, until),
   ],
   /** Builds the day from `start` to `until`; in another time zone, deletes the other days first. Guard: the stored cursor is `from`. */
   sales_day_built: (day: { from: SalesCursor; start: Instant; until: Instant; timeZone: string }) => [

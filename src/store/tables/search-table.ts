@@ -1,7 +1,7 @@
 import { firstIdAt } from '../../domain/id.ts';
 import type { Cents } from '../../domain/money.ts';
 import type { Instant, Metadata } from '../../domain/records.ts';
-import type { Environment } from '../../domain/route.ts';
+import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { type SearchTerm, type SearchedRow, termOf } from '../../domain/search-term.ts';
 import type { Query, Select, SelectEach } from '../keyset.ts';
 import { describeTable, integer, json, named, text } from '../table-description.ts';
@@ -34,10 +34,22 @@ const positionOf = (source: Source) => `COALESCE((SELECT position FROM search_cu
 const UNINDEXED_ROWS = 5000;
 /** Number of rows without terms from which a scan of them is a long read. */
 const LONG_SCAN_ROWS = 100;
-const UNINDEXED = SOURCE_NAMES.map(
-  (source) => `SELECT * FROM (
-  SELECT id FROM ${source} WHERE id > ${positionOf(source)} LIMIT ${LONG_SCAN_ROWS}) AS part`,
-);
+
+/** Payments of an environment that were booked as paid in a range of time. The posting has a line in at least one of two accounts. */
+const bookedPaid = (environment: string, range: string) =>
+  ['provider_clearing', 'provider_cost'].map(
+    (account) => `SELECT * FROM (SELECT payment_id AS id FROM ledger_entries
+      WHERE environment = ${environment} AND account = '${account}' AND kind = 'paid' AND ${range}) AS part`,
+  );
+/** Bookings that the sums do not count yet, whose transactions have no terms. */
+const UNCOUNTED = "created >= COALESCE((SELECT until FROM sales_cursors WHERE name = 'quarter_hours'), 0)";
+const UNINDEXED = [
+  ...SOURCE_NAMES.map(
+    (source) =>
+      `SELECT * FROM (SELECT id FROM ${source} WHERE id > ${positionOf(source)} LIMIT ${LONG_SCAN_ROWS}) AS part`,
+  ),
+  ...bookedPaid('?1', `${UNCOUNTED} LIMIT ${LONG_SCAN_ROWS}`),
+];
 const IS_LONG_SCAN = `SELECT id FROM (${UNINDEXED.join(' UNION ALL ')}) AS part LIMIT 1 OFFSET ${LONG_SCAN_ROWS - 1}`;
 
 /** SQL of the ids of matching rows without terms; the parameters are the environment, the limit and those of `where`. */
@@ -49,13 +61,15 @@ function unindexed(source: Source, id: string, where: string): string {
 
 const UNINDEXED_AMOUNTS = `SELECT * FROM (${unindexed('sessions', 'id', 'amount = ?3')}) AS part
   UNION ALL SELECT * FROM (${unindexed('payments', 'session_id', 'amount + buyer_fee = ?3')}) AS part`;
+const UNINDEXED_TRANSACTIONS = `SELECT session_id AS id FROM payments WHERE environment = ?1 AND tx_hash = ?3 AND id IN (
+  ${bookedPaid('?1', `${UNCOUNTED} ORDER BY created DESC LIMIT ${UNINDEXED_ROWS}`).join(' UNION ')}) LIMIT ?2`;
 const SELECT_TERM = `SELECT id FROM search_terms WHERE environment = ?1 AND field = ?3 AND term = ?4
   ORDER BY id DESC LIMIT ?2`;
 /** Indexed texts of a checkout, which are compared exactly. */
 const SELECT_BY_TEXT = [
   'SELECT id FROM sessions WHERE environment = ?1 AND idempotency_key = ?3 LIMIT ?2',
   'SELECT session_id AS id FROM refunds WHERE environment = ?1 AND idempotency_key = ?3 LIMIT ?2',
-  ...['provider_reference', 'charge_reference', 'tx_hash'].map(
+  ...['provider_reference', 'charge_reference'].map(
     (column) => `SELECT session_id AS id FROM payments WHERE ${column} = ?3 AND environment = ?1 LIMIT ?2`,
   ),
 ];
@@ -68,7 +82,14 @@ const MOVE_CURSOR = `INSERT INTO search_cursors (source, position) VALUES (?1, ?
 const ADD_TERM = `INSERT INTO search_terms (environment, field, term, id)
   SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM customers WHERE id = ?5 AND status <> 'erased' ${KEY_SHARE})
   ON CONFLICT DO NOTHING`;
-export const DELETE_TERMS = 'DELETE FROM search_terms WHERE id = ?1';
+const ADD_TRANSACTIONS = `INSERT INTO search_terms (environment, field, term, id)
+  SELECT environment, 'transaction', tx_hash, session_id FROM payments WHERE tx_hash IS NOT NULL AND id IN (
+    ${ENVIRONMENTS.flatMap((each) => bookedPaid(`'${each}'`, 'created >= ?1 AND created < ?2')).join(' UNION ')})
+  ON CONFLICT DO NOTHING`;
+/** Adds the transactions of the payments that were booked as paid between two times. */
+export const addTransactions = (from: Instant, until: Instant) => statement(ADD_TRANSACTIONS, [from, until]);
+/** Deletes the terms of a session. Transactions stay, because they are no personal data. */
+export const DELETE_TERMS = "DELETE FROM search_terms WHERE id = ?1 AND field <> 'transaction'";
 
 /** Rows of a source after its cursor, oldest first. */
 interface UnindexedRows {
@@ -92,11 +113,11 @@ export const searchWrites = {
 
 export function createSearchReads(selectEach: SelectEach, longSelect: Select) {
   /** The newest ids of several queries, and of a scan of the rows without terms. */
-  async function newest(limit: number, scan: Query, queries: readonly Query[]): Promise<string[]> {
+  async function newest(limit: number, scans: readonly Query[], queries: readonly Query[]): Promise<string[]> {
     // Scans first: a row that gets its terms in the meantime is then found by one of them.
-    const isLong = (await selectEach([{ sql: IS_LONG_SCAN, params: [] }]))[0]!.length > 0;
-    const scanned = isLong ? await longSelect(scan.sql, ...scan.params) : [];
-    const rows = [...scanned, ...(await selectEach(isLong ? queries : [scan, ...queries])).flat()];
+    const isLong = (await selectEach([{ sql: IS_LONG_SCAN, params: [scans[0]!.params[0]!] }]))[0]!.length > 0;
+    const scanned = isLong ? await Promise.all(scans.map(({ sql, params }) => longSelect(sql, ...params))) : [];
+    const rows = [...scanned, ...(await selectEach(isLong ? queries : [...scans, ...queries]))].flat();
     return [...new Set(rows.map((row) => row['id'] as string))].toSorted().toReversed().slice(0, limit);
   }
 
@@ -104,17 +125,21 @@ export function createSearchReads(selectEach: SelectEach, longSelect: Select) {
     /** Ids of the newest sessions whose amount or total is `cents`. */
     async sessionsOfAmount(environment: Environment, cents: Cents, limit: number): Promise<string[]> {
       const term = { sql: SELECT_TERM, params: [environment, limit, 'amount', String(cents)] };
-      return newest(limit, { sql: UNINDEXED_AMOUNTS, params: [environment, limit, cents] }, [term]);
+      return newest(limit, [{ sql: UNINDEXED_AMOUNTS, params: [environment, limit, cents] }], [term]);
     },
     /** Ids of the newest sessions with a text as metadata under one of `keys`, as reference, transaction or idempotency key. */
     async sessionsOfText(environment: Environment, text: string, keys: readonly string[], limit: number) {
       const place = [environment, limit];
       const pairs = keys.map((key) => likeOf(JSON.stringify({ [key]: text }).slice(1, -1)));
       const where = pairs.map((_, index) => `LOWER(metadata) LIKE ?${index + 3} ESCAPE '!'`).join(' OR ');
-      const scan = { sql: unindexed('sessions', 'id', where), params: [...place, ...pairs] };
+      const scans = [
+        { sql: unindexed('sessions', 'id', where), params: [...place, ...pairs] },
+        { sql: UNINDEXED_TRANSACTIONS, params: [...place, text] },
+      ];
       const queries = SELECT_BY_TEXT.map((sql) => ({ sql, params: [...place, text] }));
-      queries.push({ sql: SELECT_TERM, params: [...place, 'metadata', termOf(text)] });
-      return newest(limit, scan, queries);
+      const terms = { metadata: termOf(text), transaction: text };
+      for (const term of Object.entries(terms)) queries.push({ sql: SELECT_TERM, params: [...place, ...term] });
+      return newest(limit, scans, queries);
     },
     /** Rows of each source that are older than `before` and have no terms yet, at most `limit` of each source. */
     async unindexedRows(before: Instant, limit: number): Promise<UnindexedRows[]> {
