@@ -7,7 +7,8 @@ import { CURRENCY } from '../domain/records.ts';
 import { localTime } from '../domain/reporting-time.ts';
 import type { Environment } from '../domain/route.ts';
 import type { Page, PageResult } from '../store/list-page.ts';
-import type { PaymentFilter, SoldPayment } from '../store/tables/payment-lists.ts';
+import type { PaymentFilter } from '../store/tables/payment-lists.ts';
+import type { SoldPayment } from '../store/tables/payments-table.ts';
 import { assertCan } from './access/caller.ts';
 import type { Deps } from './deps.ts';
 import { CSV_FORMAT, dollarsOf } from './ledger/read-journal.ts';
@@ -22,12 +23,8 @@ export async function listPayments(deps: ListDeps, filter: OwnFilter, page: Page
   const found = await deps.store.listSoldPayments(filter, page);
   const mayRead = !deps.caller || can(deps.caller, 'personal_data.read');
   if (mayRead) return found;
-  const items = found.items.map(({ payment, customerEmail, ...sold }) => ({
-    ...sold,
-    payment: { ...payment, metadata: {} },
-    customerEmail: maskedAddress(customerEmail),
-  }));
-  return { ...found, items };
+  const masked = (sold: SoldPayment) => ({ ...sold, metadata: {}, customerEmail: maskedAddress(sold.customerEmail) });
+  return { ...found, items: found.items.map(masked) };
 }
 
 /** Columns of the export. Amounts are dollars with two decimals, codes are those of the API. */
@@ -37,13 +34,13 @@ const COLUMNS = [
   ['route', 'product', 'customer_id', 'customer_email', 'client_reference_id', 'metadata'],
 ].flat();
 
-function cellsOf({ payment, product, customerEmail, clientReferenceId }: SoldPayment, zone: string) {
-  const { created, id, sessionId, environment, status, failureCode, failureSource, amount, fees, refunded } = payment;
+function cellsOf(sold: SoldPayment, zone: string) {
+  const { created, id, sessionId, environment, status, failureCode, failureSource, amount, fees, refunded } = sold;
   const amounts = [amount, fees.buyerFee, fees.gatewayFee, fees.merchantNet, fees.total, refunded].map(dollarsOf);
   const times = [timestamp(created), localTime(created, zone)];
-  const facts = [id, sessionId, environment, status, failureCode, failureSource, payment.ledgerStatus];
-  const sale = [payment.route.id, product, payment.customerId, customerEmail, clientReferenceId];
-  return [...times, ...facts, ...amounts, CURRENCY, ...sale, JSON.stringify(payment.metadata)];
+  const facts = [id, sessionId, environment, status, failureCode, failureSource, sold.ledgerStatus];
+  const sale = [sold.route.id, sold.product, sold.customerId, sold.customerEmail, sold.clientReferenceId];
+  return [...times, ...facts, ...amounts, CURRENCY, ...sale, JSON.stringify(sold.metadata)];
 }
 
 const EXPORT_ROWS = 1000;
@@ -74,7 +71,7 @@ export async function* exportPayments(
     );
     if (text !== '') yield text;
     text = '';
-    after = hasMore ? (searchedTo ?? items.at(-1)!.payment.id) : undefined;
+    after = hasMore ? (searchedTo ?? items.at(-1)!.id) : undefined;
     await turn();
   }
 }

@@ -29,6 +29,8 @@ export interface KeysetQuery {
   table: string;
   /** Columns of the result; all by default. */
   select?: string;
+  /** Joins of further tables, whose columns are in `select`. */
+  join?: string;
   equals: Record<string, SqlValue>;
   /** Query that selects few rows, such as the rows of one session; if set, the range filters and sorts only these rows. */
   among?: Query | undefined;
@@ -111,21 +113,21 @@ export function rangeOf({ limit, startingAfter, endingBefore }: Page, place: rea
  * combination of `oneOf` values. The cost grows neither with the table nor with the depth of the page.
  */
 export function keysetQuery(queries: readonly [KeysetQuery, ...KeysetQuery[]], range: KeysetRange): Query {
-  const { among, table, select = '*', sortedBy: columns = ['id'] } = queries[0];
+  const { among, table, select = '*', join = '', sortedBy: columns = ['id'] } = queries[0];
   const params: SqlValue[] = among ? [...among.params] : [];
   const named = among ? `WITH named AS MATERIALIZED (${among.sql}) ` : '';
   const bind = (value: SqlValue) => `?${params.push(value)}`;
   const directed = columns.map((column) => `${column} ${range.direction}`);
   const order = `ORDER BY ${directed.join(', ')} LIMIT ${bind(range.limit)}`;
   const branches = queries.flatMap((query) => branchesOf(query, { range, columns, order, bind }));
-  if (branches.length === 1) return { sql: `${named}SELECT ${select} ${branches[0]!}`, params };
+  if (branches.length === 1 && join === '') return { sql: `${named}SELECT ${select} ${branches[0]!}`, params };
   // A merge of ids reads indexes only, and then the rows of the page.
-  const mergesIds = !among && columns[0] === 'id';
+  const mergesIds = join !== '' || (!among && columns[0] === 'id');
   const parts = branches.map((branch) => `SELECT * FROM (SELECT ${mergesIds ? 'id' : select} ${branch}) AS part`);
   const merged = `${parts.join(' UNION ALL ')} ${order}`;
   if (!mergesIds) return { sql: named + merged, params };
-  const page = `(${merged}) AS page JOIN ${table} USING (id)`;
-  return { sql: `SELECT ${select} FROM ${page} ORDER BY id ${range.direction}`, params };
+  const page = `(${merged}) AS page JOIN ${table} USING (id) ${join}`;
+  return { sql: `${named}SELECT ${select} FROM ${page} ORDER BY page.id ${range.direction}`, params };
 }
 
 interface Branching {

@@ -216,7 +216,7 @@ describe('the export of payments', () => {
         const of = { ...filter, environment: 'sandbox' as const };
         for await (const part of exportPayments(async () => own, of, rows)) text += part;
         const { items } = await listPayments(own, of, { limit: 1000 });
-        const expected = all.filter((id) => items.some(({ payment }) => payment.id === id));
+        const expected = all.filter((id) => items.some((sold) => sold.id === id));
         assert.deepEqual(
           linesOf(text).map(({ id }) => id),
           expected,

@@ -10,7 +10,7 @@ import { type Html, html } from '../../html/html.ts';
 import { withAudit } from '../../operations/access/audit.ts';
 import { type OwnFilter, exportPayments, listPayments } from '../../operations/list-payments.ts';
 import type { PageResult } from '../../store/list-page.ts';
-import type { SoldPayment } from '../../store/tables/payment-lists.ts';
+import type { SoldPayment } from '../../store/tables/payments-table.ts';
 import { type Choice, choicesOf, field, select } from '../components/action-form.ts';
 import { words } from '../components/figures.ts';
 import { type Column, idWithCopy, status, table } from '../components/parts.ts';
@@ -134,7 +134,7 @@ function renderList(visit: Visit, { items, hasMore, searchedTo }: PageResult<Sol
   const zone = visit.deps.reportingZone;
   const link = (text: string, more?: Record<string, string>) =>
     html`<a class="small-button" href="${addressOf(visit, visit.path('payments'), more)}">${text}</a>`;
-  const startingAfter = searchedTo ?? items.at(-1)!.payment.id;
+  const startingAfter = searchedTo ?? items.at(-1)!.id;
   return html`${items.length > 0 && table(`Times in ${zone}`, columnsOf(visit), items)}
     ${searchedTo && html`<p>Searched back to ${zonedTime(timeOfId(searchedTo), zone)}.</p>`}
     <p class="actions">
@@ -145,22 +145,22 @@ function renderList(visit: Visit, { items, hasMore, searchedTo }: PageResult<Sol
 
 function columnsOf({ deps, path }: Visit): Column<SoldPayment>[] {
   const [orderKey = ''] = deps.searchMetadataKeys;
-  const time = ({ payment: { created, sessionId } }: SoldPayment) =>
+  const time = ({ created, sessionId }: SoldPayment) =>
     html`<a class="row-link" href="${path(`payments/${sessionId}`)}">${zonedTime(created, deps.reportingZone)}</a>`;
-  const order = ({ payment, clientReferenceId }: SoldPayment) => payment.metadata[orderKey] ?? clientReferenceId;
+  const order = ({ metadata, clientReferenceId }: SoldPayment) => metadata[orderKey] ?? clientReferenceId;
   return [
     { name: 'Time', cell: time },
-    { name: 'Total', isNumber: true, cell: ({ payment }) => formatUsd(payment.fees.total) },
+    { name: 'Total', isNumber: true, cell: ({ fees }) => formatUsd(fees.total) },
     { name: 'Status', cell: renderStatus },
     { name: 'Buyer', cell: ({ customerEmail }) => html`<bdi>${customerEmail}</bdi>` },
     { name: 'Product', cell: ({ product }) => html`<bdi>${product}</bdi>` },
     { name: 'Order', cell: (sold) => html`<bdi>${order(sold)}</bdi>` },
-    { name: 'Route', cell: ({ payment }) => payment.route.label },
-    { name: 'Id', cell: ({ payment }) => idWithCopy(payment.id) },
+    { name: 'Route', cell: ({ route }) => route.label },
+    { name: 'Id', cell: ({ id }) => idWithCopy(id) },
   ];
 }
 
-function renderStatus({ payment: { status: state, failureCode, refunded, fees } }: SoldPayment): Html {
+function renderStatus({ status: state, failureCode, refunded, fees }: SoldPayment): Html {
   if (state === 'pending') return status('Pending', 'waiting');
   if (state === 'failed') return html`${status('Failed', 'bad')} ${words(failureCode ?? '')}`;
   if (refunded === 0) return status('Paid', 'good');

@@ -1,6 +1,6 @@
 import type { FailureCode } from '../../domain/failure.ts';
 import type { Cents } from '../../domain/money.ts';
-import { type Instant, PAYMENT_STATUSES, type Payment } from '../../domain/records.ts';
+import { type Instant, PAYMENT_STATUSES } from '../../domain/records.ts';
 import type { Environment } from '../../domain/route.ts';
 import {
   type KeysetQuery,
@@ -15,7 +15,13 @@ import {
 import type { Page, PageResult } from '../list-page.ts';
 import { pageWithin } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
-import { PAYMENTS, SELECT_PAYMENTS_OF_SESSION, SELECT_PAYMENT_OF_INVOICE, statusKeyset } from './payments-table.ts';
+import {
+  PAYMENTS,
+  SELECT_PAYMENTS_OF_SESSION,
+  SELECT_PAYMENT_OF_INVOICE,
+  SOLD_PAYMENTS,
+  statusKeyset,
+} from './payments-table.ts';
 
 export interface PaymentFilter {
   customerId?: string;
@@ -38,14 +44,6 @@ export interface PaymentFilter {
   wrongAmount?: boolean;
 }
 
-/** A payment with the fields of its session that a list shows. */
-export interface SoldPayment {
-  payment: Payment;
-  product: string;
-  customerEmail: string;
-  clientReferenceId: string | null;
-}
-
 /** Maximum number of rows that a page examines with a filter that no index serves. */
 export const SCANNED_ROWS = 20_000;
 
@@ -54,9 +52,6 @@ const AFTER_ID = '~';
 
 /** Longest page that the main thread reads. */
 const LONGEST_PAGE = 100;
-
-const SOLD = ['product', 'customer_email', 'client_reference_id'];
-const SELECT_SOLD = `*, ${SOLD.map((name) => `(SELECT ${name} FROM sessions WHERE sessions.id = session_id) AS ${name}`).join(', ')}`;
 
 /** Conditions that no index serves, with their values. */
 function conditionsOf(filter: PaymentFilter, table: string): [condition: string, value: SqlValue][] {
@@ -113,38 +108,31 @@ export function createPaymentLists(select: Select, longSelect: Select, scannedRo
   async function pageOf<Item>(
     filter: PaymentFilter,
     page: Page,
-    { columns, fromRow, on }: { columns: string; fromRow: (row: Row) => Item; on: Select },
+    { fromRow, ...columns }: { select?: string; join?: string; fromRow: (row: Row) => Item },
+    on: Select,
   ): Promise<PageResult<Item>> {
-    const range = { ...rangeOfFilter(filter), select: columns };
+    const range = rangeOfFilter(filter);
     const conditions = conditionsOf(filter, range.among ? 'named' : 'payments');
     const also = [...range.also, ...conditions];
-    if (conditions.length === 0 || range.among) return createReader(on).list({ ...range, also }, page, fromRow);
+    if (conditions.length === 0 || range.among)
+      return createReader(on).list({ ...range, ...columns, also }, page, fromRow);
     const end = await endOfScan(range, page);
     const bound = page.endingBefore === undefined ? { from: end } : { below: `${end}${AFTER_ID}` };
     const ids = end === undefined ? range.ids : { ...range.ids, ...bound };
-    const found = await createReader(longSelect).list({ ...range, ids, also }, page, fromRow);
+    const found = await createReader(longSelect).list({ ...range, ...columns, ids, also }, page, fromRow);
     return found.hasMore || end === undefined ? found : { ...found, hasMore: true, searchedTo: end };
   }
 
   return {
     /** Payments of a filter, newest first. */
     async listPayments(filter: PaymentFilter, page: Page) {
-      const found = await pageOf(filter, page, { columns: '*', fromRow: PAYMENTS.fromRow, on: select });
+      const found = await pageOf(filter, page, { fromRow: PAYMENTS.fromRow }, select);
       return pageWithin(found, filter.environment);
     },
     /** Payments of a filter with the fields of their sessions, for lists of people and exports. */
     async listSoldPayments(filter: PaymentFilter & { environment: Environment }, page: Page) {
       const on = page.limit > LONGEST_PAGE ? longSelect : select;
-      return pageOf(filter, page, { columns: SELECT_SOLD, fromRow: soldFromRow, on });
+      return pageOf(filter, page, SOLD_PAYMENTS, on);
     },
-  };
-}
-
-function soldFromRow(row: Row): SoldPayment {
-  return {
-    payment: PAYMENTS.fromRow(row),
-    product: row['product'] as string,
-    customerEmail: row['customer_email'] as string,
-    clientReferenceId: row['client_reference_id'] as string | null,
   };
 }

@@ -5,6 +5,7 @@ import type { Page } from '../list-page.ts';
 import { pageWithin } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
 import { describeTable, flag, integer, json, named, text } from '../table-description.ts';
+import { SESSIONS } from './sessions-table.ts';
 
 interface InvoiceFilter {
   customerId?: string;
@@ -95,16 +96,27 @@ const updatePayment = STORED.update({
   ],
 });
 
-export const PAYMENTS = {
-  byId: STORED.byId,
-  fromRow(row: Row): Payment {
-    const payment = STORED.fromRow(row);
-    const { amount, fees } = payment;
-    const { buyerFee, gatewayFee } = fees;
-    const sums = { merchantNet: amount - gatewayFee, total: amount + buyerFee };
-    return Object.assign(payment, { fees: { buyerFee, gatewayFee, ...sums } });
-  },
+/** Adds the computed amounts. */
+function withSums<Stored extends Pick<StoredPayment, 'amount' | 'fees'>>(payment: Stored) {
+  const { buyerFee, gatewayFee } = payment.fees;
+  const fees = { buyerFee, gatewayFee, merchantNet: payment.amount - gatewayFee, total: payment.amount + buyerFee };
+  return Object.assign(payment, { fees });
+}
+
+export const PAYMENTS = { byId: STORED.byId, fromRow: (row: Row): Payment => withSums(STORED.fromRow(row)) };
+
+const SOLD = STORED.only(
+  ...(['id', 'sessionId', 'customerId', 'environment', 'amount', 'status', 'ledgerStatus', 'route', 'fees'] as const),
+  ...(['failureCode', 'failureSource', 'refunded', 'metadata', 'created'] as const),
+);
+const SALE = SESSIONS.only('product', 'customerEmail', 'clientReferenceId');
+/** Payments with the fields of their sessions, as lists of people and exports show them. */
+export const SOLD_PAYMENTS = {
+  select: `${SOLD.select}, ${SALE.select}`,
+  join: 'JOIN sessions ON sessions.id = payments.session_id',
+  fromRow: (row: Row) => Object.assign(withSums(SOLD.fromRow(row)), SALE.fromRow(row)),
 };
+export type SoldPayment = ReturnType<typeof SOLD_PAYMENTS.fromRow>;
 
 const MAX_CACHED_ROUTES = 500;
 const routes = new Map<string, PaymentRoute>();
