@@ -32,7 +32,11 @@ export async function readAttentionFacts(
     store.listApiKeys({ environment }, { limit: 1 }),
     store.hasSession(environment),
     readSales(deps, lastHour, newest),
-    store.salesSums(environment, sameHours, newest.cursors),
+    store.finalSums(
+      environment,
+      sameHours.filter(({ until }) => until <= newest.final),
+      newest.days,
+    ),
   ]);
   return {
     environment,
@@ -47,7 +51,7 @@ export async function readAttentionFacts(
     providers: readiness.list().filter((provider) => provider.environment === environment),
     /** Outcomes of the last hour, and of the same hour of each of the four weeks before. */
     lastHour: outcomesOf(sales.sums),
-    usualHour: outcomesOf(before.sums),
+    usualHour: outcomesOf(before ?? []),
     unsolved,
     endpoints: endpoints.filter(({ status }) => status !== 'deleting'),
     hasKey: keys.items.length > 0,

@@ -56,7 +56,7 @@ export function needsAttention(facts: AttentionFacts): AttentionItem[] {
     RECORDS.flatMap(([name, text]) => {
       const { count, since, session } = unsolved[name];
       const oldest = { page: `payments/${session}`, name: 'Open the payment of the oldest one' };
-      return only(count > 0, `${text}: ${count < 1000 ? count : '1,000 or more'}.`, since, solutions[name] ?? oldest);
+      return only(count > 0, `${text}: ${count < 100 ? count : '100 or more'}.`, since, solutions[name] ?? oldest);
     }),
   ].flat();
 }

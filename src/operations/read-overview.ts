@@ -28,19 +28,24 @@ export async function readOverview(
   const count = { hour: 24, day: days, week: Math.floor(days / 7) }[step];
   const until = deps.now() + 1;
   const start = until - days * DAY_MS;
+  // A report of days has the days of the usual range too.
+  const isByDay = step === 'day';
+  const earlier = isByDay ? Math.max(count, USUAL_DAYS) : count;
   // Noon of the first day, because a day can have 23 or 25 hours.
   const noon = startOfDay(until, deps.reportingZone) + DAY_MS / 2;
-  const from = step === 'hour' ? until - 2 * DAY_MS : noon - (2 * count * (step === 'week' ? 7 : 1) - 1) * DAY_MS;
-  const [report, usual] = await Promise.all([
-    readSales(deps, { environment, from, until, step }, newest),
-    readSales(deps, { environment, from: start - USUAL_DAYS * DAY_MS, until: start, step: 'day' }, newest),
-  ]);
-  const [salesAt, usualAt] = [groupByStep(report), groupByStep(usual)];
+  const past = (earlier + count) * (step === 'week' ? 7 : 1) - 1;
+  const from = step === 'hour' ? until - 2 * DAY_MS : noon - past * DAY_MS;
+  const report = await readSales(deps, { environment, from, until, step }, newest);
+  const usualQuery = { environment, from: start - USUAL_DAYS * DAY_MS, until: start, step: 'day' } as const;
+  const usual = isByDay ? report : await readSales(deps, usualQuery, newest);
+  const salesAt = groupByStep(report);
+  const usualAt = isByDay ? salesAt : groupByStep(usual);
   const before = report.steps.slice(-2 * count, -count);
   const steps = report.steps.slice(-count).map((time, index) => {
     return { time, sales: salesAt(time), before: salesAt(before[index]!) };
   });
-  const usualDays = usual.steps.slice(-USUAL_DAYS).map((time) => outcomesOf(usualAt(time)));
+  const end = isByDay ? -count : undefined;
+  const usualDays = usual.steps.slice((end ?? 0) - USUAL_DAYS, end).map((time) => outcomesOf(usualAt(time)));
   return { step, steps, usual: usualRange(usualDays), countedUntil: report.countedUntil, showsMoney } as const;
 }
 

@@ -36,8 +36,12 @@ function isFailure({ kind }: SalesSum): boolean {
 
 /** Paid and failed attempts. A correction can make the sum of a step negative; it then counts as 0. */
 export function outcomesOf(sales: readonly SalesSum[]): Outcomes {
-  const failed = totalOf(sales, isFailure).count;
-  return { paid: Math.max(0, totalOf(sales, 'paid').count), failed: Math.max(0, failed) };
+  const counts = { paid: 0, failed: 0 };
+  for (const sale of sales) {
+    if (sale.kind === 'paid') counts.paid += sale.count;
+    else if (isFailure(sale)) counts.failed += sale.count;
+  }
+  return { paid: Math.max(0, counts.paid), failed: Math.max(0, counts.failed) };
 }
 
 /** Share of paid attempts; null without attempts. */

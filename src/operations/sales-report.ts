@@ -48,13 +48,19 @@ type ReportDeps = Pick<Deps, 'store' | 'now' | 'realNow' | 'caller' | 'reporting
 
 export type NewestSales = Awaited<ReturnType<typeof readNewestSales>>;
 
-/** The rows of an environment that are not counted at the returned cursors. No row before `until` is missing. */
+/**
+ * The sums of an environment that can still change: those of quarter-hours since `final`, and the rows that are not counted. No row
+ * before `until` is missing.
+ */
 export async function readNewestSales({ store, now }: ReportDeps, environment: Environment) {
-  const cursors = await store.salesCursors();
-  const from = cursors.quarterHours.until;
-  const end = Math.max(from, now() + 1);
-  const { rows, until } = await store.salesRows({ environment }, from, end, NEWEST_ROWS);
-  return { cursors, rows, until: until === end ? Infinity : until };
+  const { cursors, sums } = await store.newestSums(environment);
+  const { days, quarterHours } = cursors;
+  const end = Math.max(quarterHours.until, now() + 1);
+  const { rows, until } = await store.salesRows({ environment }, quarterHours.until, end, NEWEST_ROWS);
+  // In an idle time, days are built after the cursor of the quarter-hours.
+  const final = Math.max(quarterHourOf(quarterHours.until) - SKEW_MS, days.until);
+  const newest: SalesSum[] = [...sums, ...rows].filter(({ time }) => time >= final);
+  return { days, final, sums: newest, until: until === end ? Infinity : until };
 }
 
 /**
@@ -67,39 +73,34 @@ export async function readSales(deps: ReportDeps, query: SalesQuery, newest?: Ne
   const { environment, step } = query;
   const starts = startsOf(query, timeZone);
   const [from, until] = [starts[0]!, starts.at(-1)!];
-  const { cursors: before, rows, until: readUntil } = newest ?? (await readNewestSales(deps, environment));
-  const { days, quarterHours } = before;
+  const { days, final, ...rest } = newest ?? (await readNewestSales(deps, environment));
   const isByDay = step === 'day' || step === 'week';
   const built = isByDay && days.detail === timeZone ? Math.min(until, Math.max(from, days.until)) : from;
   const { stepMs } = STEPS[step];
   const steps = starts.slice(0, -1);
   const known = new Set(steps);
   const stepOf = (time: Instant) => (known.has(time) ? time : steps.findLast((start) => start <= time)!);
-  const ranges: SalesRange[] = [{ table: 'sales_days', from, until: built, stepMs, stepOf }];
-  let end = built;
-  for (let count = 0; end < until && count < UNBUILT_DAYS; count++) {
-    const start = end;
-    end = isByDay ? nextDay(start, timeZone) : until;
-    // The final sums are a range of their own, because they stay in memory.
-    const final = quarterHours.until - SKEW_MS - start;
-    const middle = Math.min(end, start + Math.max(0, final - (final % (isByDay ? QUARTER_HOUR_MS : stepMs))));
-    const shared = { table: 'sales_quarter_hours', stepMs: isByDay ? until : stepMs, stepOf } as const;
-    ranges.push({ ...shared, from: start, until: middle }, { ...shared, from: middle, until: end });
+  const ends = [built];
+  for (let last = built; last < until && ends.length <= UNBUILT_DAYS; ends.push(last)) {
+    last = isByDay ? nextDay(last, timeZone) : until;
   }
-  const { cursors, sums } = await store.salesSums(
+  const end = ends.at(-1)!;
+  const shared = { table: 'sales_quarter_hours', stepMs: isByDay ? until : stepMs, stepOf } as const;
+  const ranges: SalesRange[] = [
+    { table: 'sales_days', from, until: built, stepMs, stepOf },
+    ...ends.slice(1).map((last, index) => ({ ...shared, from: ends[index]!, until: Math.min(last, final) })),
+  ];
+  const stored = await store.finalSums(
     environment,
     ranges.filter((range) => range.from < range.until),
-    before,
+    days,
   );
-  // The days were deleted meanwhile, because the time zone was changed.
-  if (cursors.days.detail !== days.detail) return readSales(deps, query);
+  if (!stored) return readSales(deps, query);
 
-  const counted = cursors.quarterHours.until;
-  // The worker has counted some of these rows meanwhile.
-  const rest = rows.filter(({ time, place }) => place >= counted && time >= from && time < end);
+  const recent = rest.sums.filter(({ time }) => time >= from && time < end);
+  const all = [...stored, ...recent.map((sum) => ({ ...sum, time: stepOf(sum.time) }))];
   const hidden = deps.caller && !can(deps.caller, 'money.read') && { amount: 0, buyerFee: 0, gatewayFee: 0, cost: 0 };
-  const all = [...sums, ...rest.map((sum) => ({ ...sum, time: stepOf(sum.time) }))];
-  const countedUntil = Math.min(end, Math.max(readUntil, counted));
+  const countedUntil = Math.min(end, rest.until);
   const isComplete = countedUntil >= Math.min(until, deps.now() + 1);
   return {
     steps,

@@ -83,6 +83,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
   }
 
   async function selectEach(queries: readonly Query[]): Promise<Row[][]> {
+    if (queries.length === 1) return [rowsOf(queries[0]!.sql, queries[0]!.params)];
     // Reads all queries in one snapshot, because the writer can commit between two queries.
     reader.exec('BEGIN');
     try {

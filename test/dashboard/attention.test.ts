@@ -57,6 +57,8 @@ function hour(ago: number, paid: number, failed: number): string[] {
   return [row('paid', paid), row('failed/route/timed_out', failed), row('failed/buyer/abandoned', 500)];
 }
 
+const COUNTED = `INSERT INTO sales_cursors VALUES ('quarter_hours', ${NOW}, '') ON CONFLICT DO NOTHING`;
+
 const endpoint = (fields: Partial<Parameters<typeof anEndpoint>[0]>) => (on: TestService) =>
   commit(on, { type: 'endpoint_saved', endpoint: anEndpoint(fields) });
 const noEndpoint = sql("UPDATE webhook_endpoints SET status = 'deleted'");
@@ -106,7 +108,7 @@ const CAUSES: Cause[] = [
     text: /Success in the last hour is 80 % of 40 attempts; 98 % is usual/,
     solve: /^payments\?status=failed$/,
     since: NOW - 60 * MINUTE,
-    plant: sql(...hour(0, 32, 8), ...[1, 2, 3, 4].flatMap((weeks) => hour(weeks * WEEK, 98, 2))),
+    plant: sql(COUNTED, ...hour(0, 32, 8), ...[1, 2, 3, 4].flatMap((weeks) => hour(weeks * WEEK, 98, 2))),
     remove: sql("UPDATE sales_quarter_hours SET count = 0 WHERE kind = 'failed/route/timed_out'"),
   },
   {
@@ -252,7 +254,7 @@ test('a drop of success needs enough attempts, and an unlikely number of failure
     [13, 7, 1],
     [40, 0, 0],
   ] as const) {
-    await sql('DELETE FROM sales_quarter_hours', ...hour(0, paid, failed), ...usual)(on);
+    await sql(COUNTED, 'DELETE FROM sales_quarter_hours', ...hour(0, paid, failed), ...usual)(on);
     const facts = await readAttentionFacts(deps, 'sandbox', {
       allowsUnauthenticated: false,
       newest: await readNewestSales(deps, 'sandbox'),

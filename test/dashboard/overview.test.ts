@@ -52,7 +52,7 @@ test('a new service has a guide with three steps, and no figures before its firs
   await gatewayOf(on).post('sessions', sessionBody());
   await on.service.deps.store.commit([{ type: 'endpoint_saved', endpoint: anEndpoint() }]);
   const begun = await pageOf(on);
-  assert.equal(begun.text.match(/class="status good"[^>]*><span[^>]*>✓<\/span>done/g)?.length, 2);
+  assert.equal(begun.text.match(/class="status good">done/g)?.length, 2);
   assert.match(begun.text, /tillway keys create/);
   assert.ok(begun.text.includes('class="figures"'));
   assert.match((await pageOf(on, '', 'production')).text, /tillway checkout create/);

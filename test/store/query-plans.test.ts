@@ -256,16 +256,17 @@ const READS: [string, (reads: Reads) => Promise<unknown>][] = [
   ['hasUnplacedEvents', (reads) => reads.hasUnplacedEvents()],
   ['salesCursors', (reads) => reads.salesCursors()],
   ['salesRows', (reads) => reads.salesRows({}, NOW, NOW + 1, 10)],
+  ['newestSums', (reads) => reads.newestSums('sandbox')],
   [
-    'salesSums',
+    'finalSums',
     (reads) =>
-      reads.salesSums(
+      reads.finalSums(
         'sandbox',
         [
           { table: 'sales_quarter_hours', from: NOW, until: NOW + 1, stepMs: 1 },
           { table: 'sales_days', from: NOW, until: NOW + 1, stepMs: 1 },
         ],
-        { quarterHours: NOTHING_COUNTED, days: NOTHING_COUNTED },
+        NOTHING_COUNTED,
       ),
   ],
   ['nextSales', (reads) => reads.nextSales(NOW)],

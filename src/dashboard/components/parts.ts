@@ -1,13 +1,11 @@
 import { type Html, type HtmlValue, html } from '../../html/html.ts';
 
-/** Meaning of a status beside its word: its colour and its icon. */
+/** Meaning of a status beside its word: its colour and its icon, which the style sheet has. */
 export type Mood = 'good' | 'bad' | 'waiting' | 'neutral';
-
-const ICONS: Record<Mood, string> = { good: '✓', bad: '✕', waiting: '◷', neutral: '•' };
 
 /** A status as a word with an icon. */
 export function status(word: string, mood: Mood): Html {
-  return html`<span class="status ${mood}"><span aria-hidden="true">${ICONS[mood]}</span>${word}</span>`;
+  return html`<span class="status ${mood}">${word}</span>`;
 }
 
 /** A whole id with a button that copies it. */

@@ -13,6 +13,9 @@ const SHAPES = {
 } as const satisfies Record<string, Intl.DateTimeFormatOptions>;
 
 const formats = new Map<string, Intl.DateTimeFormat>();
+/** Texts by shape, zone and instant. Pages that keep themselves current show the same times again. */
+const texts = new Map<string, string>();
+const MOST_TEXTS = 5000;
 
 /** An instant in the reporting zone with the name of the zone; the title has UTC. */
 export function zonedTime(instant: Instant, zone: string): Html {
@@ -25,7 +28,12 @@ export function zonedTime(instant: Instant, zone: string): Html {
 /** A time in the reporting zone: a day "3 Mar 2026", an hour "3 Mar, 14:00", and for axes "3 Mar" or "14:00". */
 export function timeText(instant: Instant, zone: string, shape: keyof typeof SHAPES): string {
   const key = `${shape} ${zone}`;
+  const known = texts.get(`${key} ${instant}`);
+  if (known !== undefined) return known;
   let format = formats.get(key);
   if (!format) formats.set(key, (format = new Intl.DateTimeFormat('en-GB', { ...SHAPES[shape], timeZone: zone })));
-  return format.format(instant);
+  if (texts.size > MOST_TEXTS) texts.clear();
+  const text = format.format(instant);
+  texts.set(`${key} ${instant}`, text);
+  return text;
 }

@@ -76,19 +76,21 @@ export function renderPlot({ id, question, text, height, drawing, numbers }: Plo
   </section>`;
 }
 
+const WRITERS = { count: countText, money: moneyText, share: percentText, text: String };
+
 export function textOf({ kind, value }: Cell, { zone, step }: PlotView): string {
-  if (typeof value !== 'number') return value ?? '–';
-  const writers = { count: countText, money: moneyText, share: percentText, text: String };
-  return kind === 'time' ? timeText(value, zone, step) : writers[kind](value);
+  if (typeof value !== 'number') return value ?? '-';
+  return kind === 'time' ? timeText(value, zone, step) : WRITERS[kind](value);
 }
 
 /** An SVG element. Names are constants of this program; values are escaped, and coordinates have one decimal. */
 export function svg(name: string, attributes: Record<string, string | number>, ...children: HtmlValue[]): Html {
-  let head = name;
-  for (const [key, value] of Object.entries(attributes)) {
-    head += ` ${key}="${typeof value === 'number' ? Math.round(value * 10) / 10 : escapeText(value)}"`;
+  let markup = `<${name}`;
+  for (const key in attributes) {
+    const value = attributes[key]!;
+    markup += ` ${key}="${typeof value === 'number' ? Math.round(value * 10) / 10 : escapeText(value)}"`;
   }
-  return html`<${new Html(head)}>${children}</${new Html(name)}>`;
+  return new Html(`${markup}>${html`${children}`.markup}</${name}>`);
 }
 
 export function label(x: number, y: number, text: HtmlValue, anchor = 'start', kind = ''): Html {

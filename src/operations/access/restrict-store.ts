@@ -18,7 +18,7 @@ const RULES = {
   records: 'routingDecisionsOfSession eventsOfSession endpoints endpointSecrets deliveriesOfSession sessionsToErase',
   filter:
     'listCustomers listSessions listPayments listInvoices listTransitions listDeliveries listEvents journal listRefunds listFeed listDiscrepancies listApiKeys salesRows listAudit listSoldPayments',
-  name: 'customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums ledgerImbalance hasSession entrySums refundByIdempotencyKey salesSums unsolved operatorSpend sessionsOfAmount sessionsOfText',
+  name: 'customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums ledgerImbalance hasSession entrySums refundByIdempotencyKey newestSums finalSums unsolved operatorSpend sessionsOfAmount sessionsOfText',
   shared:
     'now onCommit ping testClock nextDue routingRules hasUnplacedEvents salesCursors operator operatorByEmail listOperators passkeysOfOperator sessionsOfOperator',
   service:

@@ -40,7 +40,7 @@ const OLDEST_REFUND =
   "SELECT created AS value FROM refunds WHERE environment = ?1 AND status = 'pending' ORDER BY id LIMIT 1";
 
 /** Upper limit of the counts of {@link Unsolved}, which read the rows that they count. */
-const UNSOLVED_LIMIT = 1000;
+const UNSOLVED_LIMIT = 100;
 const DAY_MS = 24 * 60 * 60_000;
 const OVERDUE = `SELECT COUNT(value) AS count, MIN(value) AS since FROM (${DUE}) AS due`;
 const DEAD_DELIVERIES = unsolved(`SELECT delivery.created, delivery.session_id ${DEAD}`);
@@ -71,7 +71,7 @@ const unsolvedQueriesOf = (environment: Environment, now: Instant) => ({
   unsettled: query(UNSETTLED, environment, firstIdAt('pay', now - 5 * DAY_MS)),
 });
 
-/** Number of records up to 1,000, and the time and the session of the oldest one (null if there is none). */
+/** Number of records up to 100, and the time and the session of the oldest one (null if there is none). */
 type Unsolved = Record<
   keyof ReturnType<typeof unsolvedQueriesOf>,
   { count: number; since: Instant | null; session?: string }

@@ -77,8 +77,8 @@ const SELECT_SUMS = `SELECT COALESCE(SUM(CASE WHEN amount > 0 THEN amount ELSE 0
   FROM ledger_entries WHERE environment = ?1 AND account = ?2 AND kind = ?3 AND created > ?4 AND created <= ?5`;
 const SELECT_DAY_SUMS = `SELECT account, SUM(debits) AS debits, SUM(credits) AS credits FROM ledger_sums
   WHERE environment = ?1 AND day < ?2 GROUP BY account`;
-const SELECT_IMBALANCE =
-  'SELECT SUM(debits) - SUM(credits) AS cents FROM ledger_sums WHERE environment = ?1 AND day >= ?2';
+const SELECT_IMBALANCE = `SELECT SUM(debits) - SUM(credits) AS cents FROM ledger_sums
+  WHERE environment = ?1 AND account IN ('${ACCOUNTS.join("', '")}') AND day >= ?2`;
 
 export const ledgerWrites = {
   ledger_posted({ posting, environment }: { posting: Posting; environment: Environment }) {

@@ -5,7 +5,17 @@ import type { Query, Row, Select, SelectEach } from '../keyset.ts';
 import { type ItemOf, defineTable, integer, text, textOf } from '../table-description.ts';
 import { statement } from '../write-statement.ts';
 import { addTransactions } from './search-table.ts';
-import { AMOUNTS, CREATED, EXPIRED, FAILED, OUTCOME_ROUTES, STARTED, anyBooked, oldestBooked } from './sales-rows.ts';
+import {
+  AMOUNTS,
+  CREATED,
+  EXPIRED,
+  FAILED,
+  OUTCOME_ROUTES,
+  QUARTER_HOUR_MS,
+  STARTED,
+  anyBooked,
+  oldestBooked,
+} from './sales-rows.ts';
 
 const KEY_COLUMNS = { environment: textOf<Environment>(), time: integer, route: text, kind: text } as const;
 const AMOUNT_COLUMNS = {
@@ -20,7 +30,7 @@ const AMOUNT_COLUMNS = {
  * `expired`, `refunded` and `settled`. `created` and `expired` count sessions and have an empty route. All amounts are cents; a
  * correction can make them negative.
  */
-const SUMS = defineTable('sales_quarter_hours', { ...KEY_COLUMNS, ...AMOUNT_COLUMNS });
+export const SUMS = defineTable('sales_quarter_hours', { ...KEY_COLUMNS, ...AMOUNT_COLUMNS });
 export type SalesSum = ItemOf<typeof SUMS>;
 /** Progress of the sums: everything before `until` is counted. `detail`: the start of the next ids, or the time zone of the days. */
 const CURSORS = defineTable('sales_cursors', { name: text, until: integer, detail: text });
@@ -53,6 +63,9 @@ const BUILD_DAY = `INSERT INTO sales_days (environment, time, route, kind, ${AMO
   WHERE environment IN ('${ENVIRONMENTS.join("', '")}') AND time >= ?1 AND time < ?2 GROUP BY environment, route, kind`;
 const HALF_DAY_MS = 12 * 3_600_000;
 const SELECT_CURSORS = "SELECT * FROM sales_cursors WHERE name IN ('quarter_hours', 'days')";
+/** Quarter-hours from {@link SKEW_MS} before the cursor on. */
+const SELECT_NEWEST = `SELECT * FROM sales_quarter_hours WHERE environment = ?1 AND time >= (
+  SELECT until - until % ${QUARTER_HOUR_MS} - ${SKEW_MS} FROM sales_cursors WHERE name = 'quarter_hours')`;
 const SELECT_NEXT = ENVIRONMENTS.map(
   (each) => `SELECT MIN(time) AS time FROM sales_quarter_hours WHERE environment = '${each}' AND time >= ?1`,
 ).join(' UNION ALL ');
@@ -102,31 +115,31 @@ export function createSalesReads(select: Select, selectEach: SelectEach, longSel
         return { rows: rows.map((row) => ({ ...SUMS.fromRow(row), place: placeOf(row) })), until: end };
       }
     },
+    /** The cursors, and the sums of quarter-hours that can still change, in one snapshot. */
+    async newestSums(environment: Environment) {
+      const [cursors, sums] = await selectEach([
+        { sql: SELECT_CURSORS, params: [] },
+        { sql: SELECT_NEWEST, params: [environment] },
+      ]);
+      return { cursors: cursorsOf(cursors!), sums: sums!.map(SUMS.fromRow) };
+    },
     /**
-     * Stored sums of some ranges, with the cursors of the same snapshot. Ranges that are final at the earlier cursors `before` are read
-     * once, by a long read, and their sums stay in memory.
+     * Sums of ranges that cannot change any more, which are read once, by a long read, and stay in memory. Undefined if the days were
+     * deleted since the reading of `days`, because the time zone was changed.
      */
-    async salesSums(environment: Environment, ranges: readonly SalesRange[], before: SalesCursors) {
-      const final = ranges.filter((range) => isFinal(range, before));
-      const open = ranges.filter((range) => !isFinal(range, before));
-      const past = await Promise.all(
-        final.map(async (range) => {
+    async finalSums(environment: Environment, ranges: readonly SalesRange[], days: SalesCursor) {
+      const found = await Promise.all(
+        ranges.map(async (range) => {
           const { sql, params } = sumsQuery(environment, range);
-          const key = [range.table, before.days.detail, ...params].join(' ');
+          const key = [range.table, days.detail, ...params].join(' ');
           return { key, sums: kept.get(key) ?? sumsOf(range, await longSelect(sql, ...params)) };
         }),
       );
-      if (open.length === 0 && past.every(({ key }) => kept.has(key))) {
-        return { cursors: before, sums: past.flatMap((one) => one.sums) };
-      }
-      const queries = open.map((range) => sumsQuery(environment, range));
-      const [found, ...sums] = await selectEach([{ sql: SELECT_CURSORS, params: [] }, ...queries]);
-      const cursors = cursorsOf(found!);
+      const isKept = found.every(({ key }) => kept.has(key));
+      if (!isKept && cursorsOf(await select(SELECT_CURSORS)).days.detail !== days.detail) return undefined;
       if (kept.size > MOST_KEPT) kept.clear();
-      // In another time zone, the days are built again.
-      if (cursors.days.detail === before.days.detail) for (const { key, sums: own } of past) kept.set(key, own);
-      const present = sums.flatMap((rows, index) => sumsOf(open[index]!, rows));
-      return { cursors, sums: [...past.flatMap((one) => one.sums), ...present] };
+      for (const { key, sums } of found) kept.set(key, sums);
+      return found.flatMap(({ sums }) => sums);
     },
     /** Start of the first quarter-hour with sums at or after a time; Infinity if there is none. */
     nextSales: async (from: Instant) =>
@@ -134,17 +147,10 @@ export function createSalesReads(select: Select, selectEach: SelectEach, longSel
   };
 }
 
-export type SalesCursors = ReturnType<typeof cursorsOf>;
-
 function cursorsOf(rows: readonly Row[]) {
   const cursors = rows.map(CURSORS.fromRow);
   const named = (name: string) => cursors.find((cursor) => cursor.name === name) ?? { name, until: 0, detail: '' };
   return { quarterHours: named('quarter_hours'), days: named('days') };
-}
-
-/** True for a range whose sums cannot change any more. */
-function isFinal({ table, until }: SalesRange, { days, quarterHours }: SalesCursors): boolean {
-  return until <= (table === 'sales_days' ? days.until : quarterHours.until - SKEW_MS);
 }
 
 function sumsOf({ stepOf }: SalesRange, rows: readonly Row[]): SalesSum[] {

@@ -50,7 +50,7 @@ const UNINDEXED = [
   ),
   ...bookedPaid('?1', `${UNCOUNTED} LIMIT ${LONG_SCAN_ROWS}`),
 ];
-const IS_LONG_SCAN = `SELECT id FROM (${UNINDEXED.join(' UNION ALL ')}) AS part LIMIT 1 OFFSET ${LONG_SCAN_ROWS - 1}`;
+const ROWS_WITHOUT_TERMS = `SELECT id FROM (${UNINDEXED.join(' UNION ALL ')}) AS part LIMIT ${LONG_SCAN_ROWS}`;
 
 /** SQL of the ids of matching rows without terms; the parameters are the environment, the limit and those of `where`. */
 function unindexed(source: Source, id: string, where: string): string {
@@ -115,9 +115,11 @@ export function createSearchReads(selectEach: SelectEach, longSelect: Select) {
   /** The newest ids of several queries, and of a scan of the rows without terms. */
   async function newest(limit: number, scans: readonly Query[], queries: readonly Query[]): Promise<string[]> {
     // Scans first: a row that gets its terms in the meantime is then found by one of them.
-    const isLong = (await selectEach([{ sql: IS_LONG_SCAN, params: [scans[0]!.params[0]!] }]))[0]!.length > 0;
+    const [rest] = await selectEach([{ sql: ROWS_WITHOUT_TERMS, params: [scans[0]!.params[0]!] }]);
+    const isLong = rest!.length === LONG_SCAN_ROWS;
     const scanned = isLong ? await Promise.all(scans.map(({ sql, params }) => longSelect(sql, ...params))) : [];
-    const rows = [...scanned, ...(await selectEach(isLong ? queries : [...scans, ...queries]))].flat();
+    const short = isLong || rest!.length === 0 ? queries : [...scans, ...queries];
+    const rows = [...scanned, ...(await selectEach(short))].flat();
     return [...new Set(rows.map((row) => row['id'] as string))].toSorted().toReversed().slice(0, limit);
   }
 
