@@ -53,11 +53,11 @@ const PENDING_REFUNDS = unsolved(
 const FAILED_REFUNDS = unsolved(`SELECT created, session_id FROM refunds AS refund
   WHERE environment = ?1 AND status = 'failed' AND id >= ?2 AND NOT EXISTS (SELECT 1 FROM refunds AS later
     WHERE later.payment_id = refund.payment_id AND later.status IN ('pending', 'succeeded') AND later.id > refund.id)`);
-// Counts entries of an index, and reads the oldest row alone.
-const OF_UNSETTLED =
-  "FROM payments WHERE environment = ?1 AND status = 'paid' AND ledger_status = 'pending' AND id < ?2";
-const UNSETTLED = `SELECT COUNT(*) AS count, (SELECT created ${OF_UNSETTLED} ORDER BY id LIMIT 1) AS since
-  FROM (SELECT id ${OF_UNSETTLED} LIMIT ${UNSOLVED_LIMIT}) AS counted`;
+// Reads only entries of the index on unsettled payments, and the row of the oldest one.
+const UNSETTLED = `SELECT count, (SELECT created FROM payments WHERE id = oldest_id) AS since
+  FROM (SELECT COUNT(*) AS count, MIN(id) AS oldest_id FROM (SELECT id FROM payments
+    WHERE environment = ?1 AND status = 'paid' AND ledger_status = 'pending' AND id < ?2
+    ORDER BY id LIMIT ${UNSOLVED_LIMIT}) AS counted) AS part`;
 
 /** Queries of the records that need a person, by name. */
 const unsolvedQueriesOf = (environment: Environment, now: Instant) => ({
