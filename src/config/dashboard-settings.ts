@@ -6,10 +6,7 @@ const isSafe = (url: string) => url.startsWith('https:') || isLoopbackUrl(url);
 const RULE = 'must be an https URL, or one of this machine, because logins are sent to it';
 
 /** Settings of the dashboard; {@link dashboardOf} reads them. */
-export const dashboardFields = {
-  DASHBOARD: flag.default(true),
-  DASHBOARD_URL: origin.refine(isSafe, RULE).optional(),
-};
+export const dashboardFields = { DASHBOARD: flag.default(true), DASHBOARD_URL: origin.refine(isSafe, RULE).optional() };
 
 type Values = z.output<z.ZodObject<typeof dashboardFields>>;
 

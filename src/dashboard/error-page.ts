@@ -28,9 +28,12 @@ export const dashboardErrorPage: ErrorPage = (refusal, request) => {
   });
 };
 
-function nextStep(refusal: GatewayError, { method, url }: FastifyRequest): [address: string, name: string] {
-  if (!(refusal instanceof StepUpRefusal)) return ['/dashboard', 'Go to the dashboard'];
-  // The forms that need the factor are on the page of their environment, such as /dashboard/production/operators.
-  const next = method === 'GET' ? url : url.split('/', 4).join('/');
-  return [`/dashboard/login?${new URLSearchParams({ next }).toString()}`, 'Confirm that it is you'];
+/** After a form, its page; a form of a list, such as the one of operators, is on the page of the list. */
+function nextStep(refusal: GatewayError, { method, url, server, routeOptions }: FastifyRequest): [string, string] {
+  const hasPage = server.hasRoute({ method: 'GET', url: routeOptions.url ?? '' });
+  const page = hasPage ? url : url.split('/', 4).join('/');
+  if (refusal instanceof StepUpRefusal) {
+    return [`/dashboard/login?${new URLSearchParams({ next: page }).toString()}`, 'Confirm that it is you'];
+  }
+  return method === 'GET' ? ['/dashboard', 'Go to the dashboard'] : [page, 'Go back'];
 }

@@ -3,7 +3,7 @@ import { API_KEY_ENDPOINTS, renderApiKey } from '../contract/api-key-contract.ts
 import { AUDIT_ENDPOINTS, renderAuditEntry } from '../contract/audit-contract.ts';
 import { assertEnvironment } from '../operations/access/caller.ts';
 import { createApiKey, listApiKeys, revokeApiKey } from '../operations/api-keys.ts';
-import { listAudit } from '../operations/list-audit.ts';
+import { listAudit } from '../operations/access/audit.ts';
 import { centsOf } from '../operations/cents-of.ts';
 import { apiPart, listing } from './api-part.ts';
 

@@ -21,8 +21,8 @@ export async function readAttentionFacts(
   const { store, router, readiness, providers } = deps;
   const now = deps.now();
   const lastHour = { environment, from: now - HOUR_MS, until: now, step: 'quarter_hour' } as const;
-  const sameHours = [1, 2, 3, 4].map((weeks) => {
-    const until = quarterHourOf(now) - weeks * WEEK_MS;
+  const ends = [1, 2, 3, 4].map((weeks) => quarterHourOf(now) - weeks * WEEK_MS).filter((end) => end <= newest.final);
+  const sameHours = ends.map((until) => {
     return { table: 'sales_quarter_hours', from: until - HOUR_MS, until, stepMs: HOUR_MS } as const;
   });
   const [ledgerCents, unsolved, endpoints, keys, hasSession, sales, before] = await Promise.all([
@@ -32,11 +32,7 @@ export async function readAttentionFacts(
     store.listApiKeys({ environment }, { limit: 1 }),
     store.hasSession(environment),
     readSales(deps, lastHour, newest),
-    store.finalSums(
-      environment,
-      sameHours.filter(({ until }) => until <= newest.final),
-      newest.days,
-    ),
+    store.finalSums(environment, sameHours, newest.days),
   ]);
   return {
     environment,

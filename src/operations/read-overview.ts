@@ -44,8 +44,8 @@ export async function readOverview(
   const steps = report.steps.slice(-count).map((time, index) => {
     return { time, sales: salesAt(time), before: salesAt(before[index]!) };
   });
-  const end = isByDay ? -count : undefined;
-  const usualDays = usual.steps.slice((end ?? 0) - USUAL_DAYS, end).map((time) => outcomesOf(usualAt(time)));
+  const daysBefore = (isByDay ? report.steps.slice(0, -count) : usual.steps).slice(-USUAL_DAYS);
+  const usualDays = daysBefore.map((time) => outcomesOf(usualAt(time)));
   return { step, steps, usual: usualRange(usualDays), countedUntil: report.countedUntil, showsMoney } as const;
 }
 

@@ -4,7 +4,7 @@ import type { Instant } from '../domain/records.ts';
 import { nextDay, startOfDay } from '../domain/reporting-time.ts';
 import type { Environment } from '../domain/route.ts';
 import { QUARTER_HOUR_MS } from '../store/tables/sales-rows.ts';
-import { SKEW_MS, type SalesRange, type SalesSum } from '../store/tables/sales-table.ts';
+import { SKEW_MS, type SalesSum } from '../store/tables/sales-table.ts';
 import { assertCan } from './access/caller.ts';
 import { quarterHourOf } from './count-sales.ts';
 import type { Deps } from './deps.ts';
@@ -86,15 +86,11 @@ export async function readSales(deps: ReportDeps, query: SalesQuery, newest?: Ne
   }
   const end = ends.at(-1)!;
   const shared = { table: 'sales_quarter_hours', stepMs: isByDay ? until : stepMs, stepOf } as const;
-  const ranges: SalesRange[] = [
-    { table: 'sales_days', from, until: built, stepMs, stepOf },
+  const ranges = [
+    { table: 'sales_days' as const, from, until: built, stepMs, stepOf },
     ...ends.slice(1).map((last, index) => ({ ...shared, from: ends[index]!, until: Math.min(last, final) })),
-  ];
-  const stored = await store.finalSums(
-    environment,
-    ranges.filter((range) => range.from < range.until),
-    days,
-  );
+  ].filter((range) => range.from < range.until);
+  const stored = await store.finalSums(environment, ranges, days);
   if (!stored) return readSales(deps, query);
 
   const recent = rest.sums.filter(({ time }) => time >= from && time < end);

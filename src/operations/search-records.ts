@@ -3,6 +3,7 @@ import { isId } from '../domain/id.ts';
 import { centsFromText } from '../domain/money.ts';
 import type { Session } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
+import { termsOf } from '../domain/search-term.ts';
 import type { PageResult } from '../store/list-page.ts';
 import { assertCan } from './access/caller.ts';
 import type { Deps } from './deps.ts';
@@ -61,4 +62,26 @@ async function findIds(deps: SearchDeps, environment: Environment, text: string)
   const ids = [...new Set([...reference.items.map(({ id }) => id), ...others])].toSorted().toReversed();
   // A whole number is an order number; without one, it is an amount.
   return ids.length === 0 && cents !== undefined ? ofAmount() : ids.slice(0, READ);
+}
+
+// No commit takes longer, so no older row can appear behind a cursor.
+const SETTLED_MS = 60_000;
+const ROWS = 300;
+
+/** Stores the search terms of records older than a minute. Returns the number of records. Another instance may do the same. */
+export async function indexRecords(
+  { store, now, searchMetadataKeys }: Pick<Deps, 'store' | 'now' | 'searchMetadataKeys'>,
+  isStopped: () => boolean,
+): Promise<number> {
+  let count = 0;
+  for (let isFull = true; isFull && !isStopped();) {
+    isFull = false;
+    for (const from of await store.unindexedRows(now() - SETTLED_MS, ROWS)) {
+      const terms = from.rows.flatMap((row) => termsOf(row, searchMetadataKeys));
+      const { done } = await store.commit([{ type: 'terms_added', from, terms }]);
+      if (done) count += from.rows.length;
+      isFull ||= from.rows.length === ROWS;
+    }
+  }
+  return count;
 }

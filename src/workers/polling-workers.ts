@@ -1,6 +1,6 @@
 import type { Deps } from '../operations/deps.ts';
 import { countSales } from '../operations/count-sales.ts';
-import { indexRecords } from '../operations/index-records.ts';
+import { indexRecords } from '../operations/search-records.ts';
 import { placeEvents } from '../operations/read-feed.ts';
 import { reportWatched } from '../operations/watch-provider.ts';
 import { continueRecovery } from '../operations/redeliver.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { termOf } from '../../src/domain/search-term.ts';
-import { indexRecords } from '../../src/operations/index-records.ts';
+import { indexRecords } from '../../src/operations/search-records.ts';
 import { searchRecords } from '../../src/operations/search-records.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
 import { queryRows } from '../support/database.ts';
@@ -57,11 +57,12 @@ async function sessionsOf(query: string): Promise<string[]> {
   return sessions.items.map(({ id }) => id);
 }
 
-/** Searches that must find one checkout, whether or not its terms are stored. */
-async function findsEverything(): Promise<void> {
+/** Searches that must find one checkout, whether or not its terms are stored; `others` are further ones. */
+async function findsEverything(...others: string[]): Promise<void> {
   const queries = [
     paid,
-    ...['payment', 'invoice', 'refund', 'event', 'reference', 'transaction'].map((name) => ids[name]!),
+    ...['payment', 'invoice', 'refund', 'event', 'reference'].map((name) => ids[name]!),
+    ...others,
     `$${ids['total']}`,
     '1234.50',
     ' $1,234.50 ',
@@ -106,7 +107,7 @@ describe('the search', () => {
       fields.map(({ field }) => field),
       ['amount', 'metadata', 'transaction'],
     );
-    await findsEverything();
+    await findsEverything(ids['transaction']!);
     await assertSound(on.databaseUrl);
   });
 

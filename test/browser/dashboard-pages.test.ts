@@ -158,7 +158,7 @@ const PAGES: Record<string, State[]> = {
   'POST /dashboard/:environment/payments/:id/refund': [
     state(
       'refund, rejected',
-      'Refund',
+      'Please check the form',
       postSandbox(`/payments/${paidPayment}/refund`, { amount: FIELD, key: FIELD, reason: FIELD }),
     ),
   ],
@@ -166,11 +166,11 @@ const PAGES: Record<string, State[]> = {
     state('expire', 'cannot be undone', sandbox(`/payments/${ids['new']}/expire`)),
   ],
   'POST /dashboard/:environment/payments/:id/expire': [
-    state('expire, too late', 'Expire the checkout', postSandbox(`/payments/${ids['paid']}/expire`)),
+    state('expire, too late', 'Something has changed', postSandbox(`/payments/${ids['paid']}/expire`)),
   ],
   'GET /dashboard/:environment/payments/:id/block': [state('block', 'for your own records', sandbox(blocking))],
   'POST /dashboard/:environment/payments/:id/block': [
-    state('block, rejected', 'Block the buyer', postSandbox(blocking, { reason: FIELD.padEnd(600, 'x') })),
+    state('block, rejected', 'Please check the form', postSandbox(blocking, { reason: FIELD.padEnd(600, 'x') })),
   ],
   'GET /dashboard/:environment/payments/:id/unblock': [
     state('unblock', 'can then pay', sandbox(`/payments/${ids['blocked']}/unblock`)),
@@ -185,7 +185,7 @@ const PAGES: Record<string, State[]> = {
     state('resolve', 'Refund $', sandbox(`/discrepancies/${discrepancy}`)),
   ],
   'POST /dashboard/:environment/discrepancies/:id': [
-    state('resolve, rejected', 'Note', postSandbox(`/discrepancies/${discrepancy}`, { action: FIELD, note: FIELD })),
+    state('resolve, rejected', 'Go back', postSandbox(`/discrepancies/${discrepancy}`, { action: FIELD, note: FIELD })),
   ],
   'GET /dashboard/:environment/audit': [
     state('audit', 'expireSession', sandbox('/audit')),

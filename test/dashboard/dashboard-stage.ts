@@ -156,5 +156,7 @@ async function fillSales({ databaseUrl, clock, service }: TestService): Promise<
     );
   });
   await runSql(databaseUrl, `INSERT INTO sales_quarter_hours VALUES ${rows.flat().join(', ')}`);
+  const counted = quarterHourOf(clock.now()) - 45 * MINUTE;
+  await runSql(databaseUrl, `INSERT INTO sales_cursors VALUES ('quarter_hours', ${counted}, '')`);
   await service.runDue();
 }

@@ -284,12 +284,12 @@ describe('actions on the payment page', () => {
     assert.match(await textAt(payments(`${id}?notice=refund`)), /role="status">The refund was requested/);
 
     const reused = await submit(url, { ...fields, amount: '11.00' });
-    assert.equal(reused.status, 409);
-    const again = hiddenFields(await reused.text())['key'];
-    assert.ok(again && again !== hiddenFields(page)['key']);
+    assert.equal(reused.status, 422);
+    assert.ok((await reused.text()).includes(`href="${new URL(url).pathname}">Go back`));
+    assert.notEqual(hiddenFields(await textAt(url))['key'], hiddenFields(page)['key']);
   });
 
-  it('a rejected refund form shows the error and the typed text, and changes nothing', async () => {
+  it('a rejected refund form changes nothing, and its page leads back to the form', async () => {
     const { id, paymentId } = await paidSession();
     const url = payments(`${paymentId}/refund`);
     const fields = { ...hiddenFields(await textAt(url)), amount: '49.99' };
@@ -297,12 +297,11 @@ describe('actions on the payment page', () => {
       const answer = await submit(url, { ...fields, amount });
       const page = await answer.text();
       assert.equal(answer.status, 400, amount);
-      assert.match(page, /role="alert"/);
-      assert.ok(page.includes(`value="${html`${amount}`.markup}"`), amount);
+      assert.ok(page.includes(`href="${new URL(url).pathname}">Go back`), amount);
+      assert.ok(!page.includes('<img'), amount);
     }
     const withoutKey = await submit(url, { ...fields, key: '' });
     assert.equal(withoutKey.status, 400);
-    assert.match(hiddenFields(await withoutKey.text())['key']!, /^dashboard-/);
     assert.equal((await submit(url, { ...fields, token: '' })).status, 403);
     assert.equal((await service.service.deps.store.listRefunds({ sessionId: id }, { limit: 1 })).items.length, 0);
     assert.equal((await submit(url, fields)).status, 303);
@@ -321,7 +320,6 @@ describe('actions on the payment page', () => {
     const { customerId } = (await store.session(id))!;
     const tooLong = await act(`payments/${id}/block`, { reason: 'x'.repeat(600) });
     assert.equal(tooLong.status, 400);
-    assert.match(await tooLong.text(), /value="x{600}"/);
     assert.match(
       (await act(`payments/${id}/block`, { reason: 'chargebacks' })).headers.get('location')!,
       /notice=block$/,
@@ -393,7 +391,7 @@ describe('actions on the payment page', () => {
     const resolving = `${service.url}/dashboard/sandbox/discrepancies/${discrepancy!.id}`;
     const note = { ...hiddenFields(await textAt(resolving)), note: text };
     const rejected = await (await submit(resolving, { ...note, action: 'destroy' })).text();
-    assert.ok(rejected.includes('&lt;img') && !rejected.includes('<img'));
+    assert.ok(rejected.includes('Go back') && !rejected.includes('<img'));
     assert.equal((await submit(resolving, { ...note, action: 'accept' })).status, 303);
     const blocking = payments(`${wrong}/block`);
     assert.equal((await submit(blocking, { ...hiddenFields(await textAt(blocking)), reason: text })).status, 303);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { audited, recordRefusal } from '../../src/operations/access/audit.ts';
-import { listAudit } from '../../src/operations/list-audit.ts';
+import { listAudit } from '../../src/operations/access/audit.ts';
 import { createIdSource } from '../../src/domain/id.ts';
 import type { Role } from '../../src/domain/permission.ts';
 import type { Principal } from '../../src/domain/principal.ts';

@@ -1,37 +1,6 @@
-import { type ErrorCode, GatewayError } from '../../domain/gateway-error.ts';
 import { type Html, type HtmlValue, html } from '../../html/html.ts';
 import { words } from './figures.ts';
-import type { DashboardPage, PageRoutes, Visit } from '../visit.ts';
-
-/** Errors that the page with the form shows. Other errors have pages of their own. */
-const SHOWN: Partial<Record<ErrorCode, number>> = {
-  invalid_input: 400,
-  invalid_state: 409,
-  idempotency_conflict: 409,
-  spend_limit_exceeded: 403,
-};
-
-/** Page of a form. After an error of its action, it gets the error as `problem`. */
-type FormPage = (visit: Visit, problem?: GatewayError) => Promise<DashboardPage>;
-
-/** Adds the page of a form, and its action with its operation id. `run` returns the address of the next page; after an error, the form is shown again. */
-export function formRoutes(
-  routes: PageRoutes,
-  path: string,
-  action: string,
-  { page, run }: { page: FormPage; run(visit: Visit): Promise<string> },
-): void {
-  routes.get(path, (visit) => page(visit));
-  routes.post(path, action, async (visit) => {
-    try {
-      return { goTo: await run(visit) };
-    } catch (error) {
-      const status = error instanceof GatewayError ? SHOWN[error.code] : undefined;
-      if (status === undefined) throw error;
-      return { ...(await page(visit, error as GatewayError)), status };
-    }
-  });
-}
+import type { DashboardPage, Visit } from '../visit.ts';
 
 /** A control of a form with its label. `id` is the id of the control. */
 export function field(id: string, label: string, control: Html): Html {
@@ -55,21 +24,11 @@ export type Choice = readonly [value: string, text: string];
 export const choicesOf = (codes: readonly string[]): Choice[] => codes.map((code) => [code, words(code)]);
 
 /** A page that says in `text` what an action does; `back` is the address to return to. */
-interface Confirmation extends Record<'text' | 'fields' | 'buttons', HtmlValue>, Record<'title' | 'back', string> {
-  problem: GatewayError | undefined;
-}
+type Confirmation = Record<'text' | 'fields' | 'buttons', HtmlValue> & Record<'title' | 'back', string>;
 
 /** A page with a form that is sent to the address of the page. */
 export function confirmationPage({ formToken, here }: Visit, page: Confirmation): DashboardPage {
-  const { problem } = page;
   const main = html`<div class="confirmation">
-    ${
-      problem &&
-      html`<div class="panel bad" role="alert">
-        <p>${problem.message}</p>
-        <p>${problem.details.suggestion}</p>
-      </div>`
-    }
     <div class="lead">${page.text}</div>
     <form method="post" action="${here}">
       ${formToken} ${page.fields}

@@ -30,8 +30,8 @@ export function timeText(instant: Instant, zone: string, shape: keyof typeof SHA
   const key = `${shape} ${zone}`;
   const known = texts.get(`${key} ${instant}`);
   if (known !== undefined) return known;
-  let format = formats.get(key);
-  if (!format) formats.set(key, (format = new Intl.DateTimeFormat('en-GB', { ...SHAPES[shape], timeZone: zone })));
+  const format = formats.get(key) ?? new Intl.DateTimeFormat('en-GB', { ...SHAPES[shape], timeZone: zone });
+  formats.set(key, format);
   if (texts.size > MOST_TEXTS) texts.clear();
   const text = format.format(instant);
   texts.set(`${key} ${instant}`, text);

@@ -130,16 +130,15 @@ export function joinPages(scope: FastifyInstance, parts: LoginParts): void {
   });
 }
 
-/** Forms for a new passkey, or a new password with an authenticator app, which is required beyond this machine. `sent.secret` belongs to the invitation. */
+/** Forms for a new passkey, or a new password with an authenticator app, which is required beyond this machine. `secret` belongs to the invitation. */
 export function newFactorForms(
   { access, settings: { isExposed } }: LoginParts,
   request: FastifyRequest,
   operator: Operator,
-  sent: { secret: string; next: string },
+  { secret, next }: { secret: string; next: string },
 ): Html {
-  const kept = html`${Object.entries(sent).map(
-    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`,
-  )}`;
+  const kept = html`<input type="hidden" name="secret" value="${secret}" />
+    <input type="hidden" name="next" value="${next}" />`;
   const offer = newTotpOffer(access, operator);
   const app =
     offer &&

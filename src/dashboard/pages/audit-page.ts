@@ -3,7 +3,7 @@ import { inputReader } from '../../contract/input-problems.ts';
 import { pageOf } from '../../contract/list-query.ts';
 import { usd } from '../../domain/money.ts';
 import { type Html, html } from '../../html/html.ts';
-import { listAudit } from '../../operations/list-audit.ts';
+import { listAudit } from '../../operations/access/audit.ts';
 import type { AuditEntry } from '../../store/tables/audit-table.ts';
 import { type Column, table } from '../components/parts.ts';
 import { zonedTime } from '../components/time.ts';

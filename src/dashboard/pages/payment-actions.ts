@@ -13,7 +13,7 @@ import { blockCustomer, unblockCustomer } from '../../operations/customers/manag
 import { getDiscrepancy, resolveDiscrepancy } from '../../operations/discrepancies/resolve-discrepancy.ts';
 import { expireSession } from '../../operations/expire-session.ts';
 import { getSession } from '../../operations/read-records.ts';
-import { confirmationPage, field, filledFields, formRoutes } from '../components/action-form.ts';
+import { confirmationPage, field, filledFields } from '../components/action-form.ts';
 import { MODES } from '../shell.ts';
 import type { PageRoutes, Visit } from '../visit.ts';
 import { discrepancySentence } from './payment-why.ts';
@@ -28,7 +28,7 @@ interface SessionAction {
   title: string;
   permission: Permission;
   text(session: Session): Html;
-  fields?(form: URLSearchParams): Html;
+  fields?: Html;
   run(visit: Visit, session: Session): Promise<unknown>;
 }
 
@@ -48,10 +48,7 @@ const SESSION_ACTIONS: Record<string, SessionAction> = {
     permission: 'customer.block',
     text: ({ customerEmail: email, environment }) =>
       html`<bdi>${email}</bdi> can then start no payment of ${MODES[environment].money}. Payments in progress continue.`,
-    fields: (form) => {
-      const input = html`<input id="reason" name="reason" value="${form.get('reason')}" />`;
-      return field('reason', 'Reason, for your own records', input);
-    },
+    fields: field('reason', 'Reason, for your own records', html`<input id="reason" name="reason" maxlength="500" />`),
     run: ({ deps, form }, { customerId }) =>
       blockCustomer(deps, customerId, blockReader.read(filledFields(form, 'reason')).reason ?? null),
   },
@@ -68,44 +65,39 @@ const SESSION_ACTIONS: Record<string, SessionAction> = {
 /** Pages that confirm the actions on a session, on its buyer and on its discrepancies. */
 export function paymentActions(routes: PageRoutes): void {
   for (const [name, action] of Object.entries(SESSION_ACTIONS)) {
-    formRoutes(routes, `/payments/:id/${name}`, action.id, {
-      page: (visit, problem) => sessionForm(visit, action, problem),
-      async run(visit) {
-        const session = await getSession(visit.deps, visit.param('id'));
-        await action.run(visit, session);
-        return visit.path(`payments/${session.id}?notice=${name}`);
-      },
+    routes.get(`/payments/:id/${name}`, (visit) => sessionForm(visit, action));
+    routes.post(`/payments/:id/${name}`, action.id, async (visit) => {
+      const session = await getSession(visit.deps, visit.param('id'));
+      await action.run(visit, session);
+      return { goTo: visit.path(`payments/${session.id}?notice=${name}`) };
     });
   }
-  formRoutes(routes, '/discrepancies/:id', 'resolveDiscrepancy', {
-    page: discrepancyForm,
-    async run({ deps, form, param, path }) {
-      const { action, note = null } = verdictReader.read(filledFields(form, 'action', 'note'));
-      const { sessionId } = await resolveDiscrepancy(deps, param('id'), { action, note });
-      return path(`payments/${sessionId}?notice=resolve`);
-    },
+  routes.get('/discrepancies/:id', discrepancyForm);
+  routes.post('/discrepancies/:id', 'resolveDiscrepancy', async ({ deps, form, param, path }) => {
+    const { action, note = null } = verdictReader.read(filledFields(form, 'action', 'note'));
+    const { sessionId } = await resolveDiscrepancy(deps, param('id'), { action, note });
+    return { goTo: path(`payments/${sessionId}?notice=resolve`) };
   });
 }
 
-async function sessionForm(visit: Visit, { permission, title, text, fields }: SessionAction, problem?: GatewayError) {
+async function sessionForm(visit: Visit, { permission, title, text, fields }: SessionAction) {
   assertCan(visit.deps, permission);
   const session = await getSession(visit.deps, visit.param('id'));
   return confirmationPage(visit, {
     title,
     text: text(session),
-    fields: fields?.(visit.form),
+    fields,
     buttons: html`<button class="button" id="confirm">${title}</button>`,
     back: visit.path(`payments/${session.id}`),
-    problem,
   });
 }
 
-async function discrepancyForm(visit: Visit, problem?: GatewayError) {
-  const { deps, form } = visit;
+async function discrepancyForm(visit: Visit) {
+  const { deps } = visit;
   assertCan(deps, 'discrepancy.resolve');
   const discrepancy = await getDiscrepancy(deps, visit.param('id'));
   const { session, payments } = (await deps.store.checkout(discrepancy.sessionId))!;
-  const note = html`<textarea id="note" name="note" rows="3">${form.get('note')}</textarea>`;
+  const note = html`<textarea id="note" name="note" rows="3" maxlength="500"></textarea>`;
   const choices = actionsOf(discrepancy).map((action) => choiceOf(action, discrepancy, payments));
   if (choices.length === 0)
     throw new GatewayError('invalid_state', 'There is nothing to decide about this discrepancy.');
@@ -120,7 +112,6 @@ async function discrepancyForm(visit: Visit, problem?: GatewayError) {
         html`<button class="button" name="action" value="${action}" id="${action}">${name}</button>`,
     ),
     back: visit.path(`payments/${session.id}`),
-    problem,
   });
 }
 

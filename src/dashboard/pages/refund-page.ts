@@ -7,7 +7,7 @@ import { html } from '../../html/html.ts';
 import { assertCan } from '../../operations/access/caller.ts';
 import { getPayment, getSession } from '../../operations/read-records.ts';
 import { createRefund } from '../../operations/refunds/create-refund.ts';
-import { choicesOf, confirmationPage, field, filledFields, formRoutes, select } from '../components/action-form.ts';
+import { choicesOf, confirmationPage, field, filledFields, select } from '../components/action-form.ts';
 import { MODES } from '../shell.ts';
 import type { DashboardPage, PageRoutes, Visit } from '../visit.ts';
 import { isRefundable } from './payment-page.ts';
@@ -17,36 +17,30 @@ const KEY_BYTES = 16;
 
 /** Refunds a payment, in full or in part. The form carries an idempotency key, so a form that is sent twice makes one refund. */
 export function refundPage(routes: PageRoutes): void {
-  formRoutes(routes, '/payments/:id/refund', 'createRefund', { page: refundForm, run: refund });
+  routes.get('/payments/:id/refund', refundForm);
+  routes.post('/payments/:id/refund', 'createRefund', async ({ deps, form, path, param }) => {
+    const { key: idempotencyKey = '', amount: text = '', reason } = filledFields(form, 'key', 'amount', 'reason');
+    // The amount is always named, so that the refund is never more than the page said.
+    const amount = amountFromCents(centsFromText(text) ?? 0);
+    const body = refundReader.read({ amount, idempotencyKey, ...(reason && { reason }) });
+    const { refund } = await createRefund(deps, param('id'), body);
+    return { goTo: `${path(`payments/${refund.sessionId}`)}?notice=refund#${refund.paymentId}` };
+  });
 }
 
-async function refund({ deps, form, path, param }: Visit): Promise<string> {
-  const { key: idempotencyKey, amount: text = '', reason } = filledFields(form, 'key', 'amount', 'reason');
-  // The amount is always named, so that the refund is never more than the page said.
-  const amount = amountFromCents(centsFromText(text) ?? 0);
-  const body = refundReader.read({ amount, idempotencyKey: idempotencyKey ?? '', ...(reason && { reason }) });
-  const { refund } = await createRefund(deps, param('id'), body);
-  return `${path(`payments/${refund.sessionId}`)}?notice=refund#${refund.paymentId}`;
-}
-
-async function refundForm(visit: Visit, problem?: GatewayError): Promise<DashboardPage> {
-  const { deps, form, path } = visit;
+async function refundForm(visit: Visit): Promise<DashboardPage> {
+  const { deps, path } = visit;
   assertCan(deps, 'refund.create');
   const payment = await getPayment(deps, visit.param('id'));
-  if (!isRefundable(payment)) {
-    throw new GatewayError('invalid_state', 'Nothing of this payment can be refunded now.');
-  }
+  if (!isRefundable(payment)) throw new GatewayError('invalid_state', 'Nothing of this payment can be refunded now.');
   const { customerEmail, environment } = await getSession(deps, payment.sessionId);
   const left = leftOf(payment);
   const { money } = MODES[environment];
-  const given = form.get('key');
-  // A key that another refund has used is replaced.
-  const isUsed = !given || problem?.code === 'idempotency_conflict';
-  const key = isUsed ? `dashboard-${Buffer.from(deps.randomBytes(KEY_BYTES)).toString('base64url')}` : given;
+  const key = `dashboard-${Buffer.from(deps.randomBytes(KEY_BYTES)).toString('base64url')}`;
   const reasons = choicesOf(MERCHANT_REFUND_REASONS);
-  const reason = select('reason', 'no reason', reasons, form.get('reason'));
-  const typed = form.get('amount') ?? amountFromCents(left.total).toFixed(2);
-  const amount = html`<input id="amount" name="amount" inputmode="decimal" autocomplete="off" value="${typed}" />`;
+  const reason = select('reason', 'no reason', reasons, null);
+  const all = amountFromCents(left.total).toFixed(2);
+  const amount = html`<input id="amount" name="amount" inputmode="decimal" autocomplete="off" value="${all}" />`;
   return confirmationPage(visit, {
     title: 'Refund',
     text: html`${formatUsd(left.total)} of ${money} can be refunded to <bdi>${customerEmail}</bdi>.
@@ -57,6 +51,5 @@ async function refundForm(visit: Visit, problem?: GatewayError): Promise<Dashboa
       Refund this amount of ${money} to <bdi>${customerEmail}</bdi>
     </button>`,
     back: `${path(`payments/${payment.sessionId}`)}#${payment.id}`,
-    problem,
   });
 }

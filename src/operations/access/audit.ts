@@ -1,12 +1,14 @@
 import { subjectKindOf } from '../../domain/audit.ts';
 import { timeOfId } from '../../domain/id.ts';
+import { can } from '../../domain/permission.ts';
 import { type Principal, machinePrincipal } from '../../domain/principal.ts';
+import type { Page, PageResult } from '../../store/list-page.ts';
 import type { Change, CommitResult } from '../../store/store.ts';
-import type { AuditEntry } from '../../store/tables/audit-table.ts';
+import type { AuditEntry, AuditFilter } from '../../store/tables/audit-table.ts';
 import { currentOrigin } from '../../telemetry/origin.ts';
 import type { Deps } from '../deps.ts';
 import { auditFacts } from './audit-facts.ts';
-import { PermissionRefusal } from './caller.ts';
+import { PermissionRefusal, assertCan } from './caller.ts';
 
 type AuditDeps = Pick<Deps, 'store' | 'newId'> & Partial<Pick<Deps, 'caller'>>;
 
@@ -93,4 +95,16 @@ function changeOf(
   const { requestId } = currentOrigin();
   const entry = { ...rest, id, created: timeOfId(id), environment, actorKind, actorId, actorName, requestId };
   return { type: 'audit_recorded', entry };
+}
+
+/** Audit entries, newest first. Without the permission `audit.read`, only the caller's own; throws GatewayError `forbidden` for others. */
+export async function listAudit(
+  deps: Pick<Deps, 'store' | 'caller' | 'realNow'>,
+  filter: AuditFilter,
+  page: Page,
+): Promise<PageResult<AuditEntry>> {
+  const { caller, store } = deps;
+  if (!caller || can(caller, 'audit.read')) return store.listAudit(filter, page);
+  if ((filter.actorId ?? caller.id) !== caller.id) assertCan(deps, 'audit.read');
+  return store.listAudit({ ...filter, actorId: caller.id }, page);
 }

@@ -35,21 +35,10 @@ const UNINDEXED_ROWS = 5000;
 /** Number of rows without terms from which a scan of them is a long read. */
 const LONG_SCAN_ROWS = 100;
 
-/** Payments of an environment that were booked as paid in a range of time. The posting has a line in at least one of two accounts. */
-const bookedPaid = (environment: string, range: string) =>
-  ['provider_clearing', 'provider_cost'].map(
-    (account) => `SELECT * FROM (SELECT payment_id AS id FROM ledger_entries
-      WHERE environment = ${environment} AND account = '${account}' AND kind = 'paid' AND ${range}) AS part`,
-  );
-/** Bookings that the sums do not count yet, whose transactions have no terms. */
-const UNCOUNTED = "created >= COALESCE((SELECT until FROM sales_cursors WHERE name = 'quarter_hours'), 0)";
-const UNINDEXED = [
-  ...SOURCE_NAMES.map(
-    (source) =>
-      `SELECT * FROM (SELECT id FROM ${source} WHERE id > ${positionOf(source)} LIMIT ${LONG_SCAN_ROWS}) AS part`,
-  ),
-  ...bookedPaid('?1', `${UNCOUNTED} LIMIT ${LONG_SCAN_ROWS}`),
-];
+const UNINDEXED = SOURCE_NAMES.map(
+  (source) => `SELECT * FROM (
+  SELECT id FROM ${source} WHERE id > ${positionOf(source)} LIMIT ${LONG_SCAN_ROWS}) AS part`,
+);
 const ROWS_WITHOUT_TERMS = `SELECT id FROM (${UNINDEXED.join(' UNION ALL ')}) AS part LIMIT ${LONG_SCAN_ROWS}`;
 
 /** SQL of the ids of matching rows without terms; the parameters are the environment, the limit and those of `where`. */
@@ -61,8 +50,6 @@ function unindexed(source: Source, id: string, where: string): string {
 
 const UNINDEXED_AMOUNTS = `SELECT * FROM (${unindexed('sessions', 'id', 'amount = ?3')}) AS part
   UNION ALL SELECT * FROM (${unindexed('payments', 'session_id', 'amount + buyer_fee = ?3')}) AS part`;
-const UNINDEXED_TRANSACTIONS = `SELECT session_id AS id FROM payments WHERE environment = ?1 AND tx_hash = ?3 AND id IN (
-  ${bookedPaid('?1', `${UNCOUNTED} ORDER BY created DESC LIMIT ${UNINDEXED_ROWS}`).join(' UNION ')}) LIMIT ?2`;
 const SELECT_TERM = `SELECT id FROM search_terms WHERE environment = ?1 AND field = ?3 AND term = ?4
   ORDER BY id DESC LIMIT ?2`;
 /** Indexed texts of a checkout, which are compared exactly. */
@@ -82,10 +69,16 @@ const MOVE_CURSOR = `INSERT INTO search_cursors (source, position) VALUES (?1, ?
 const ADD_TERM = `INSERT INTO search_terms (environment, field, term, id)
   SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM customers WHERE id = ?5 AND status <> 'erased' ${KEY_SHARE})
   ON CONFLICT DO NOTHING`;
+// The posting of a payment has a line in at least one of two accounts.
+const BOOKED = ENVIRONMENTS.flatMap((environment) =>
+  ['provider_clearing', 'provider_cost'].map(
+    (account) => `SELECT payment_id FROM ledger_entries
+      WHERE environment = '${environment}' AND account = '${account}' AND kind = 'paid' AND created >= ?1 AND created < ?2`,
+  ),
+);
 const ADD_TRANSACTIONS = `INSERT INTO search_terms (environment, field, term, id)
-  SELECT environment, 'transaction', tx_hash, session_id FROM payments WHERE tx_hash IS NOT NULL AND id IN (
-    ${ENVIRONMENTS.flatMap((each) => bookedPaid(`'${each}'`, 'created >= ?1 AND created < ?2')).join(' UNION ')})
-  ON CONFLICT DO NOTHING`;
+  SELECT environment, 'transaction', tx_hash, session_id FROM payments
+  WHERE tx_hash IS NOT NULL AND id IN (${BOOKED.join(' UNION ')}) ON CONFLICT DO NOTHING`;
 /** Adds the transactions of the payments that were booked as paid between two times. */
 export const addTransactions = (from: Instant, until: Instant) => statement(ADD_TRANSACTIONS, [from, until]);
 /** Deletes the terms of a session. Transactions stay, because they are no personal data. */
@@ -113,13 +106,15 @@ export const searchWrites = {
 
 export function createSearchReads(selectEach: SelectEach, longSelect: Select) {
   /** The newest ids of several queries, and of a scan of the rows without terms. */
-  async function newest(limit: number, scans: readonly Query[], queries: readonly Query[]): Promise<string[]> {
+  async function newest(limit: number, scan: Query, queries: readonly Query[]): Promise<string[]> {
     // Scans first: a row that gets its terms in the meantime is then found by one of them.
-    const [rest] = await selectEach([{ sql: ROWS_WITHOUT_TERMS, params: [scans[0]!.params[0]!] }]);
+    const [rest] = await selectEach([{ sql: ROWS_WITHOUT_TERMS, params: [] }]);
     const isLong = rest!.length === LONG_SCAN_ROWS;
-    const scanned = isLong ? await Promise.all(scans.map(({ sql, params }) => longSelect(sql, ...params))) : [];
-    const short = isLong || rest!.length === 0 ? queries : [...scans, ...queries];
-    const rows = [...scanned, ...(await selectEach(short))].flat();
+    const scanned = isLong ? await longSelect(scan.sql, ...scan.params) : [];
+    const rows = [
+      ...scanned,
+      ...(await selectEach(isLong || rest!.length === 0 ? queries : [scan, ...queries])).flat(),
+    ];
     return [...new Set(rows.map((row) => row['id'] as string))].toSorted().toReversed().slice(0, limit);
   }
 
@@ -127,21 +122,18 @@ export function createSearchReads(selectEach: SelectEach, longSelect: Select) {
     /** Ids of the newest sessions whose amount or total is `cents`. */
     async sessionsOfAmount(environment: Environment, cents: Cents, limit: number): Promise<string[]> {
       const term = { sql: SELECT_TERM, params: [environment, limit, 'amount', String(cents)] };
-      return newest(limit, [{ sql: UNINDEXED_AMOUNTS, params: [environment, limit, cents] }], [term]);
+      return newest(limit, { sql: UNINDEXED_AMOUNTS, params: [environment, limit, cents] }, [term]);
     },
     /** Ids of the newest sessions with a text as metadata under one of `keys`, as reference, transaction or idempotency key. */
     async sessionsOfText(environment: Environment, text: string, keys: readonly string[], limit: number) {
       const place = [environment, limit];
       const pairs = keys.map((key) => likeOf(JSON.stringify({ [key]: text }).slice(1, -1)));
       const where = pairs.map((_, index) => `LOWER(metadata) LIKE ?${index + 3} ESCAPE '!'`).join(' OR ');
-      const scans = [
-        { sql: unindexed('sessions', 'id', where), params: [...place, ...pairs] },
-        { sql: UNINDEXED_TRANSACTIONS, params: [...place, text] },
-      ];
+      const scan = { sql: unindexed('sessions', 'id', where), params: [...place, ...pairs] };
       const queries = SELECT_BY_TEXT.map((sql) => ({ sql, params: [...place, text] }));
       const terms = { metadata: termOf(text), transaction: text };
       for (const term of Object.entries(terms)) queries.push({ sql: SELECT_TERM, params: [...place, ...term] });
-      return newest(limit, scans, queries);
+      return newest(limit, scan, queries);
     },
     /** Rows of each source that are older than `before` and have no terms yet, at most `limit` of each source. */
     async unindexedRows(before: Instant, limit: number): Promise<UnindexedRows[]> {
