@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { restrictStore } from '../../src/operations/access/restrict-store.ts';
 import { addUp, countSales } from '../../src/operations/count-sales.ts';
 import type { Deps } from '../../src/operations/deps.ts';
-import { readSales } from '../../src/operations/sales-report.ts';
+import { type SalesStep, readSales } from '../../src/operations/sales-report.ts';
 import { MIGRATIONS } from '../../src/store/schema/migrations.ts';
 import type { Change, Store } from '../../src/store/store.ts';
 import { NOW, aCustomer, aSession } from '../fixtures/checkout-records.ts';
@@ -49,7 +49,7 @@ function depsOf(store: Store, now: number, reportingZone = 'UTC'): Deps {
   return { store, now: () => now, reportingZone } as unknown as Deps;
 }
 
-async function countsOf(deps: Deps, from: string, until: string, step: 'hour' | 'day' | 'quarter_hour' = 'day') {
+async function countsOf(deps: Deps, from: string, until: string, step: SalesStep = 'day') {
   const report = await readSales(deps, { environment: 'sandbox', from: at(from), until: at(until), step });
   const counts = addUp(report.sums, (time) => time).map(({ time, count }) => [
     new Date(time).toISOString().slice(0, 16),
@@ -98,6 +98,29 @@ describe('days of sales', () => {
       assert.deepEqual(new Set(days.map(({ time }) => Number(time) % DAY)), new Set([0]));
       await assertSound(url);
     }));
+
+  // One session an hour: a week has 168 hours, in Berlin one less from 23 March and one more from 19 October 2026.
+  for (const [first, hours] of [
+    ['2026-03-08T23:00Z', [168, 168, 167, 168]],
+    ['2026-10-04T22:00Z', [168, 168, 169, 168]],
+  ] as const) {
+    test(`weeks have seven local days, also when the clocks change: from ${first}`, () =>
+      withStore(async (store) => {
+        const all = hours.reduce<number>((sum, count) => sum + count, 0);
+        const until = at(first) + all * HOUR;
+        await writeSessions(
+          store,
+          Array.from({ length: all }, (_, hour) => at(first) + hour * HOUR),
+        );
+        const [from, end] = [new Date(at(first)).toISOString(), new Date(until).toISOString()];
+        // Before and after the last days are built.
+        for (const now of [until, until + 2 * DAY]) {
+          const berlin = depsOf(store, now, 'Europe/Berlin');
+          await countSales(berlin, RUNNING);
+          assert.deepEqual(Object.values((await countsOf(berlin, from, end, 'week')).counts), hours);
+        }
+      }));
+  }
 
   test('while old rows are being counted, a report says up to which time it is complete', () =>
     withStore(async (store) => {
