@@ -28,12 +28,12 @@ export const dashboardErrorPage: ErrorPage = (refusal, request) => {
   });
 };
 
-/** After a form, its page; a form of a list, such as the one of operators, is on the page of the list. */
+/** After a form or filter, its page; a form of a list, such as the one of operators, is on the page of the list. */
 function nextStep(refusal: GatewayError, { method, url, server, routeOptions }: FastifyRequest): [string, string] {
   const hasPage = server.hasRoute({ method: 'GET', url: routeOptions.url ?? '' });
   const page = hasPage ? url : url.split('/', 4).join('/');
-  if (refusal instanceof StepUpRefusal) {
-    return [`/dashboard/login?${new URLSearchParams({ next: page }).toString()}`, 'Confirm that it is you'];
-  }
-  return method === 'GET' ? ['/dashboard', 'Go to the dashboard'] : [page, 'Go back'];
+  const login = `/dashboard/login?${new URLSearchParams({ next: page }).toString()}`;
+  if (refusal instanceof StepUpRefusal) return [login, 'Confirm that it is you'];
+  const isForm = method !== 'GET' || refusal.code === 'invalid_input';
+  return isForm ? [page.split('?')[0]!, 'Go back'] : ['/dashboard', 'Go to the dashboard'];
 }

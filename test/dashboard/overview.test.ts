@@ -88,7 +88,9 @@ test('the figures and the numbers equal the sums, and untrusted names are text',
 
 test('a range that does not exist is refused', async () => {
   await using on = await startTestService();
-  assert.equal((await pageOf(on, '?days=13')).status, 400);
+  const { status, text } = await pageOf(on, '?days=13');
+  assert.equal(status, 400);
+  assert.ok(text.includes('href="/dashboard/sandbox">Go back'));
 });
 
 test('support sees counts and no sums of money', async () => {

@@ -111,7 +111,7 @@ function renderFigures({ sales, before, view: { showsMoney } }: Period): Html {
       totalOf(of, kind)[showsMoney ? 'amount' : 'count'];
   const success: Figure = (of) => shareOfPaid(outcomesOf(of));
   const figure = (name: string, valueOf: Figure, write: (value: number) => string) => {
-    const [now, then] = [sales, before].map(valueOf).map((value) => (value === null ? '-' : write(value)));
+    const [now, then] = [sales, before].map(valueOf).map((value) => (value === null ? 'none' : write(value)));
     return html`<div>
       <dt>${name}</dt>
       <dd class="figure">${now}</dd>

@@ -71,7 +71,7 @@ function filterOf(visit: Visit): OwnFilter {
   for (const [name, value] of activeOf(visit)) {
     Object.assign(filter, FIELDS[name]!.filter(value, visit.deps.reportingZone));
     if (!Object.values(filter).includes(undefined)) continue;
-    throw invalidField(name, 'invalid_value', 'is no value of this filter', 'Go back, and correct the filter.');
+    throw invalidField(FIELDS[name]!.label, 'invalid_value', 'has no valid value', 'Set the filter again.');
   }
   return filter as unknown as OwnFilter;
 }
