@@ -10,17 +10,19 @@ const LAG_MS = 60_000;
 /** Rows of each source that one commit counts. The embedded database reads them on the main thread. */
 const BATCH_ROWS = 200;
 
+/** Awaited after each batch of background work. */
+export type Pace = () => Promise<unknown>;
 type CountDeps = Pick<Deps, 'store' | 'now' | 'reportingZone'>;
 
-/** Counts all rows older than a minute, batch by batch, and builds the ended days. Returns the number of counted rows. */
-export async function countSales(deps: CountDeps, isStopped: () => boolean, batchRows = BATCH_ROWS): Promise<number> {
+/** Counts all rows older than a minute, batch by batch, and builds the ended days. Awaits `pace` after each batch. Returns the number of rows. */
+export async function countSales(deps: CountDeps, isStopped: () => boolean, pace: Pace = turn, batchRows = BATCH_ROWS) {
   const target = deps.now() - LAG_MS;
   let counted = 0;
-  for (let until = -Infinity; until < target && !isStopped(); await turn()) {
+  for (let until = -Infinity; until < target && !isStopped(); await pace()) {
     const batch = await countBatch(deps, target, batchRows);
     counted += batch.rows;
     until = batch.until;
-    while (!isStopped() && (await buildDay(deps, until))) await turn();
+    while (!isStopped() && (await buildDay(deps, until))) await pace();
   }
   return counted;
 }

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { sessionOfEvent } from '../domain/event-id.ts';
 import { isId } from '../domain/id.ts';
 import { centsFromText } from '../domain/money.ts';
@@ -6,6 +7,7 @@ import type { Environment } from '../domain/route.ts';
 import { termsOf } from '../domain/search-term.ts';
 import type { PageResult } from '../store/list-page.ts';
 import { assertCan } from './access/caller.ts';
+import type { Pace } from './count-sales.ts';
 import type { Deps } from './deps.ts';
 
 /** Result of a search: at most 5 checkouts, the newest first, or the id of a customer who has several checkouts or none. */
@@ -68,10 +70,11 @@ async function findIds(deps: SearchDeps, environment: Environment, text: string)
 const SETTLED_MS = 60_000;
 const ROWS = 300;
 
-/** Stores the search terms of records older than a minute. Returns the number of records. Another instance may do the same. */
+/** Stores the search terms of records older than a minute, and awaits `pace` after each batch. Returns the number of records. Another instance may do the same. */
 export async function indexRecords(
   { store, now, searchMetadataKeys }: Pick<Deps, 'store' | 'now' | 'searchMetadataKeys'>,
   isStopped: () => boolean,
+  pace: Pace = turn,
 ): Promise<number> {
   let count = 0;
   for (let isFull = true; isFull && !isStopped();) {
@@ -82,6 +85,7 @@ export async function indexRecords(
       if (done) count += from.rows.length;
       isFull ||= from.rows.length === ROWS;
     }
+    await pace();
   }
   return count;
 }

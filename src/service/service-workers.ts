@@ -9,7 +9,6 @@ import {
   createRecoveryWorker,
   createRoutingWorker,
   createSalesWorker,
-  createSearchWorker,
   createWatchWorkers,
 } from '../workers/polling-workers.ts';
 import { createQueueWorkers } from '../workers/queue-workers.ts';
@@ -24,12 +23,7 @@ export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Wo
   const { testClock } = deps;
   const routing = createRoutingWorker(deps);
   const workers = [...createQueueWorkers(deps), simulator, deliveries];
-  const polling = [
-    createReadinessWorker(deps),
-    createFeedWorker(deps),
-    createRecoveryWorker(deps),
-    createSearchWorker(deps),
-  ];
+  const polling = [createReadinessWorker(deps), createFeedWorker(deps), createRecoveryWorker(deps)];
   const clockWorkers = testClock ? [createTestClockWorker(deps, testClock, { workers, routing })] : [];
   // The records that a provider watches have real times, so the test clock does not move these workers.
   return [...createWatchWorkers(deps), ...workers, routing, createSalesWorker(deps), ...polling, ...clockWorkers];

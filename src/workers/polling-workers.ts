@@ -8,21 +8,19 @@ import { type Worker, createWorker, forEachOf } from './worker.ts';
 
 // The interval is long, because requests for the feed assign positions too. The worker only keeps the backlog of events small.
 const FEED_POLL_MS = 1000;
-// The interval is long, because a search examines records without terms directly.
-const SEARCH_POLL_MS = 5000;
 const RECOVERY_POLL_MS = 1000;
 /** Time without progress after which any instance continues a recovery. */
 const ABANDONED_AFTER_MS = 3000;
 const RECOVERIES = 10;
-/** Time slice of a recovery, after which the worker checks for a shutdown. */
+/** Time slice of a recovery, after which the worker checks for a shutdown, and of each kind of background work. */
 const TURN_MS = 500;
 
 // Commits do not wake the routing worker: every payment has several commits, and docs/routing-benchmark/README.md shows that a
 // delay of some seconds costs nothing.
 const ROUTING_POLL_MS = 1000;
 const READINESS_POLL_MS = 1000;
-/** Reports read the rows that are not counted yet. */
-const SALES_POLL_MS = 10_000;
+// The interval is long, because reports and searches read the newest rows directly.
+const SALES_POLL_MS = 5000;
 
 /** Worker that refreshes the route estimates of this process and evaluates the health of the routes. */
 export function createRoutingWorker({ router, log }: Deps): Worker {
@@ -49,16 +47,23 @@ export function createFeedWorker({ store, log }: Deps): Worker {
   return createWorker({ name: 'feed', log, runOnce: () => placeEvents(store), pollMs: FEED_POLL_MS });
 }
 
-/** Worker that counts sales, and builds the sums of days. */
+/** Worker that counts sales, builds the sums of days, and stores the search terms of new records. */
 export function createSalesWorker(deps: Deps): Worker {
-  const runOnce = (isStopped: () => boolean) => countSales(deps, isStopped);
-  return createWorker({ name: 'sales', log: deps.log, runOnce, pollMs: SALES_POLL_MS });
-}
-
-/** Worker that stores the search terms of new records. */
-export function createSearchWorker(deps: Deps): Worker {
-  const runOnce = (isStopped: () => boolean) => indexRecords(deps, isStopped);
-  return createWorker({ name: 'search', log: deps.log, runOnce, pollMs: SEARCH_POLL_MS });
+  return createWorker({
+    name: 'sales',
+    log: deps.log,
+    async runOnce(isStopped, pace) {
+      const isOver = (end: number) => () => isStopped() || deps.realNow() > end;
+      let done = 0;
+      // Alternates, so that many old rows of one kind do not delay the new rows of the other.
+      for (let count = 1; count > 0 && !isStopped(); done += count) {
+        count = await countSales(deps, isOver(deps.realNow() + TURN_MS), pace);
+        count += await indexRecords(deps, isOver(deps.realNow() + TURN_MS), pace);
+      }
+      return done;
+    },
+    pollMs: SALES_POLL_MS,
+  });
 }
 
 /** Worker that continues recoveries of long time ranges, and recoveries whose instance has failed. */

@@ -1,9 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../domain/gateway-error.ts';
+import type { Pace } from '../operations/count-sales.ts';
 import type { Log } from '../webhooks/lane.ts';
 
 // Pause after a failure, which slows down a loop that repeats while due work remains.
 const ERROR_PAUSE_MS = 200;
+/** Shortest time in which the utilization of the event loop is measured, and its highest value in an idle service. */
+const [SAMPLE_MS, IDLE] = [5, 0.2];
+const LONGEST_REST_MS = 3000;
 
 /** A loop that does due work. */
 export interface Worker {
@@ -20,8 +24,8 @@ export interface Worker {
 interface WorkerOptions {
   name: string;
   log: Log;
-  /** Does all due work, and returns the number of items. Begins no further item once `isStopped` returns true. */
-  runOnce(isStopped: () => boolean): Promise<number>;
+  /** Does all due work, and returns the number of items. Begins no further item once `isStopped` returns true. The loop sets `pace`. */
+  runOnce(isStopped: () => boolean, pace?: Pace): Promise<number>;
   /** Registers a function that wakes the worker before its next poll; undefined if the worker only polls. */
   onWake?(wake: () => void): void;
   pollMs: number;
@@ -50,7 +54,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
     try {
       while (again && !stopped && !paused) {
         again = false;
-        await runOnce(isStopped);
+        await runOnce(isStopped, createPace());
         if (lastError !== undefined) log.info({ worker: name }, 'worker continues');
         lastError = undefined;
       }
@@ -87,6 +91,22 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
       clearTimeout(timer);
       await running;
     },
+  };
+}
+
+/**
+ * Returns a function that a worker calls after each batch of background work. While the event loop has other work, it rests for up to
+ * 100 times the length of the batch, in proportion to that work.
+ */
+function createPace(): Pace {
+  let resumed = performance.now();
+  return async () => {
+    const lengthMs = performance.now() - resumed;
+    const before = performance.eventLoopUtilization();
+    await sleep(Math.max(lengthMs / 2, SAMPLE_MS));
+    const { utilization } = performance.eventLoopUtilization(before);
+    if (utilization > IDLE) await sleep(Math.min(lengthMs * utilization * 100, LONGEST_REST_MS));
+    resumed = performance.now();
   };
 }
 

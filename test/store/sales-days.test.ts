@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { restrictStore } from '../../src/operations/access/restrict-store.ts';
 import { addUp, countSales } from '../../src/operations/count-sales.ts';
 import type { Deps } from '../../src/operations/deps.ts';
@@ -66,7 +67,7 @@ describe('days of sales', () => {
       const autumn = ['2026-10-24T21:59Z', '2026-10-24T22:00Z', '2026-10-25T22:59Z', '2026-10-25T23:00Z'];
       await writeSessions(store, [...times, ...autumn].map(at));
       const now = at('2026-11-01T12:00Z');
-      await countSales(depsOf(store, now), RUNNING, 3);
+      await countSales(depsOf(store, now), RUNNING, turn, 3);
       const spring = (deps: Deps) => countsOf(deps, '2026-03-28T12:00Z', '2026-03-30T12:00Z');
       const fall = (deps: Deps) => countsOf(deps, '2026-10-24T12:00Z', '2026-10-26T12:00Z');
       const inUtc = { '2026-03-28T00:00': 2, '2026-03-29T00:00': 2 };
@@ -146,7 +147,7 @@ describe('days of sales', () => {
         store,
         Array.from({ length: 20 }, () => NOW),
       );
-      assert.equal(await countSales(depsOf(store, NOW + HOUR), RUNNING, 3), 20);
+      assert.equal(await countSales(depsOf(store, NOW + HOUR), RUNNING, turn, 3), 20);
     }));
 
   test('a caller of one environment sees the sums and the newest rows of this environment only', () =>

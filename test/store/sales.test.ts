@@ -1,6 +1,7 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { abandonAttempt, abandonCheckout, markHandoffUncertain, startAttempt } from '../../src/domain/checkout.ts';
 import type { Payment } from '../../src/domain/records.ts';
@@ -189,9 +190,9 @@ async function assertReport(deps: Deps, model: Model, from: number, step: SalesS
 /** Counts sales on one or two instances, with crashes of the counting instance. */
 async function count(instances: readonly Deps[], { how, rows }: Extract<Step, { type: 'count' }>): Promise<void> {
   const [deps, other] = instances as [Deps, Deps];
-  if (how === 'whole') return void (await countSales(deps, RUNNING, rows));
+  if (how === 'whole') return void (await countSales(deps, RUNNING, turn, rows));
   if (how === 'twice')
-    return void (await Promise.all([countSales(deps, RUNNING, rows), countSales(other, RUNNING, rows)]));
+    return void (await Promise.all([countSales(deps, RUNNING, turn, rows), countSales(other, RUNNING, turn, rows)]));
   let left = 2;
   const commit: Store['commit'] = async (changes) => {
     if (--left === 0 && how === 'crash before') throw new Error('crash');
@@ -199,7 +200,7 @@ async function count(instances: readonly Deps[], { how, rows }: Extract<Step, { 
     if (left === 0) throw new Error('crash');
     return result;
   };
-  await countSales({ ...deps, store: { ...deps.store, commit } }, RUNNING, rows).catch((error: Error) => {
+  await countSales({ ...deps, store: { ...deps.store, commit } }, RUNNING, turn, rows).catch((error: Error) => {
     assert.equal(error.message, 'crash');
   });
 }
