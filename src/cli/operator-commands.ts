@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { createIdSource } from '../domain/id.ts';
 import { ROLES, type Role } from '../domain/permission.ts';
-import type { OpenedStore } from '../store/database.ts';
 import { type CommandContext, describedCommand } from './command-context.ts';
 import { onDatabase } from './local-database.ts';
 import { commandGroup } from './command-group.ts';
@@ -39,8 +38,10 @@ function inviteCommand(context: CommandContext, local: LocalCommands): Command {
     const { inviteOperator } = await import('../operations/access/operators.ts');
     const { dashboardUrl } = await local.database();
     const on = { context, command, local, action: 'inviteOperator' };
+    const { randomBytes } = context.terminal;
     const invited = await onDatabase(on, 'made', async (store) => {
-      const { operator, secret } = await inviteOperator(depsOf(context, store), request);
+      const deps = { store, realNow: store.now, newId: createIdSource(store.now, randomBytes), randomBytes };
+      const { operator, secret } = await inviteOperator({ ...deps, caller: undefined }, request);
       const link = `${new URL(dashboardUrl).origin}/dashboard/join#${secret}`;
       return { id: operator.id, email: operator.email, ...operator.roles, link };
     });
@@ -49,9 +50,4 @@ function inviteCommand(context: CommandContext, local: LocalCommands): Command {
       return `${paint('green', 'Invited')}  ${id}\n\n${link}\n\n${note}\n`;
     });
   });
-}
-
-function depsOf({ terminal: { randomBytes } }: CommandContext, store: OpenedStore) {
-  const realNow = () => store.now();
-  return { store, realNow, newId: createIdSource(realNow, randomBytes), randomBytes, caller: undefined };
 }

@@ -20,6 +20,7 @@ export async function readAttentionFacts(
 ) {
   const { store, router, readiness, providers } = deps;
   const now = deps.now();
+  const { ranked } = router.view(environment);
   const lastHour = { environment, from: now - HOUR_MS, until: now, step: 'quarter_hour' } as const;
   const ends = [1, 2, 3, 4].map((weeks) => quarterHourOf(now) - weeks * WEEK_MS).filter((end) => end <= newest.final);
   const sameHours = ends.map((until) => {
@@ -39,11 +40,9 @@ export async function readAttentionFacts(
     now,
     ledgerCents,
     /** Routes with a connected provider that the catalogue does not disable. */
-    routes: router
-      .view(environment)
-      .ranked.filter(
-        ({ route, health }) => providers.has(route.integrationId) && health.cause !== 'disabled_in_catalogue',
-      ),
+    routes: ranked.filter(
+      ({ route, health }) => providers.has(route.integrationId) && health.cause !== 'disabled_in_catalogue',
+    ),
     providers: readiness.list().filter((provider) => provider.environment === environment),
     /** Outcomes of the last hour, and of the same hour of each of the four weeks before. */
     lastHour: outcomesOf(sales.sums),

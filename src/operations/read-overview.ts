@@ -18,11 +18,7 @@ export type Overview = Awaited<ReturnType<typeof readOverview>>;
  * Reads the sales of the last `days` days, including today; one day is the last 24 hours, and 365 days are 52 weeks. Amounts are 0 and `showsMoney` is false if
  * the caller may see no sums of money.
  */
-export async function readOverview(
-  deps: Deps,
-  environment: Environment,
-  { days, newest }: { days: number; newest: NewestSales },
-) {
+export async function readOverview(deps: Deps, environment: Environment, days: number, newest: NewestSales) {
   const showsMoney = !deps.caller || can(deps.caller, 'money.read');
   const step = days === 1 ? 'hour' : days > MOST_DAYS ? 'week' : 'day';
   const count = { hour: 24, day: days, week: Math.floor(days / 7) }[step];

@@ -98,11 +98,8 @@ export async function readSales(deps: ReportDeps, query: SalesQuery, newest?: Ne
   const hidden = deps.caller && !can(deps.caller, 'money.read') && { amount: 0, buyerFee: 0, gatewayFee: 0, cost: 0 };
   const countedUntil = Math.min(end, rest.until);
   const isComplete = countedUntil >= Math.min(until, deps.now() + 1);
-  return {
-    steps,
-    sums: hidden ? all.map((sum) => ({ ...sum, ...hidden })) : all,
-    countedUntil: isComplete ? null : countedUntil,
-  };
+  const sums = hidden ? all.map((sum) => ({ ...sum, ...hidden })) : all;
+  return { steps, sums, countedUntil: isComplete ? null : countedUntil };
 }
 
 /** Starts of the steps, and the end of the last step. */

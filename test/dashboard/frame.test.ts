@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { isFormToken, newFormToken } from '../../src/dashboard/login/form-token.ts';
+import { isFormToken, newFormToken } from '../../src/dashboard/login/visitors.ts';
 import { PERMISSIONS, type Permission, ROLES, can, needsStepUp } from '../../src/domain/permission.ts';
 import { BOOTSTRAP } from '../support/keys.ts';
 import { joinPerson, visit } from '../support/operators.ts';

@@ -28,12 +28,10 @@ export function zonedTime(instant: Instant, zone: string): Html {
 /** A time in the reporting zone: a day "3 Mar 2026", an hour "3 Mar, 14:00", and for axes "3 Mar" or "14:00". */
 export function timeText(instant: Instant, zone: string, shape: keyof typeof SHAPES): string {
   const key = `${shape} ${zone}`;
-  const known = texts.get(`${key} ${instant}`);
-  if (known !== undefined) return known;
   const format = formats.get(key) ?? new Intl.DateTimeFormat('en-GB', { ...SHAPES[shape], timeZone: zone });
   formats.set(key, format);
+  const text = texts.get(`${key} ${instant}`) ?? format.format(instant);
   if (texts.size > MOST_TEXTS) texts.clear();
-  const text = format.format(instant);
   texts.set(`${key} ${instant}`, text);
   return text;
 }

@@ -1,12 +1,13 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { GatewayError } from '../../domain/gateway-error.ts';
+import type { RandomBytes } from '../../domain/id.ts';
 import { newSecret } from '../../domain/operator.ts';
 import { machinePrincipal } from '../../domain/principal.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import { formOf } from '../../html/html-page.ts';
 import { type Login, findLogin } from '../../operations/access/operator-login.ts';
 import type { DashboardDeps, DashboardSettings, Visitor } from '../visit.ts';
-import { isFormToken } from './form-token.ts';
 import { tokenOf } from './session-cookie.ts';
 
 /** Finds the people in front of the browsers. */
@@ -57,4 +58,30 @@ export function assertForm(request: FastifyRequest, formSecret: string | undefin
   throw new GatewayError('forbidden', 'This form belongs to another session or is no longer valid.', {
     suggestion: 'Open the page again, and send the form again. Nothing was changed.',
   });
+}
+
+const TOKEN_BYTES = 32;
+
+/**
+ * Token of a form: a hash of the session's secret under a random mask. The mask makes the token differ in every response, because
+ * compressed responses reveal repeated secrets (BREACH, https://www.breachattack.com).
+ */
+export function newFormToken(secret: string, randomBytes: RandomBytes): string {
+  const mask = Buffer.from(randomBytes(TOKEN_BYTES));
+  return Buffer.concat([mask, masked(hashOf(secret), mask)]).toString('base64url');
+}
+
+export function isFormToken(token: string | null, secret: string): boolean {
+  const bytes = Buffer.from(token ?? '', 'base64url');
+  if (bytes.length !== 2 * TOKEN_BYTES) return false;
+  const found = masked(bytes.subarray(TOKEN_BYTES), bytes.subarray(0, TOKEN_BYTES));
+  return timingSafeEqual(found, hashOf(secret));
+}
+
+function hashOf(secret: string): Buffer {
+  return createHmac('sha256', secret).update('dashboard form').digest();
+}
+
+function masked(bytes: Buffer, mask: Buffer): Buffer {
+  return Buffer.from(bytes.map((byte, index) => byte ^ mask[index]!));
 }

@@ -37,7 +37,7 @@ async function readPeriod({ deps, environment, query }: Visit, newest: NewestSal
   const days = query.get('days') ?? '7';
   const range = Object.hasOwn(RANGES, days) && RANGES[days];
   if (!range) throw invalidField('days', 'invalid_value', 'is no range of the overview', 'Use 1, 7, 30, 90 or 365.');
-  const { steps, step, usual, ...rest } = await readOverview(deps, environment, { days: Number(days), newest });
+  const { steps, step, usual, ...rest } = await readOverview(deps, environment, Number(days), newest);
   const { routes } = deps.router.view(environment);
   const nameOf = (id: string) => routes.get(id)?.route.label ?? id;
   const view: PlotView = { zone: deps.reportingZone, step, showsMoney: rest.showsMoney, nameOf };

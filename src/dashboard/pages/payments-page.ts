@@ -28,11 +28,11 @@ interface Field {
   filter(value: string, zone: string): Record<string, unknown>;
 }
 
-const ONLY = [
+const ONLY: readonly Choice[] = [
   ['refunded', 'refunded, wholly or in part'],
   ['unsettled', 'paid and not settled'],
   ['wrongAmount', 'with a wrong amount'],
-] as const;
+];
 
 const FIELDS: Record<string, Field> = {
   from: { label: 'From day', type: 'date', filter: (day, zone) => ({ from: startOfLocalDay(day, zone) }) },

@@ -37,8 +37,7 @@ async function refundForm(visit: Visit): Promise<DashboardPage> {
   const left = leftOf(payment);
   const { money } = MODES[environment];
   const key = `dashboard-${Buffer.from(deps.randomBytes(KEY_BYTES)).toString('base64url')}`;
-  const reasons = choicesOf(MERCHANT_REFUND_REASONS);
-  const reason = select('reason', 'no reason', reasons, null);
+  const reason = select('reason', 'no reason', choicesOf(MERCHANT_REFUND_REASONS), null);
   const all = amountFromCents(left.total).toFixed(2);
   const amount = html`<input id="amount" name="amount" inputmode="decimal" autocomplete="off" value="${all}" />`;
   return confirmationPage(visit, {

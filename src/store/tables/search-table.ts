@@ -32,14 +32,9 @@ const positionOf = (source: Source) => `COALESCE((SELECT position FROM search_cu
 
 /** Maximum number of rows without terms that a search examines, newest first. */
 const UNINDEXED_ROWS = 5000;
-/** Number of rows without terms from which a scan of them is a long read. */
-const LONG_SCAN_ROWS = 100;
-
-const UNINDEXED = SOURCE_NAMES.map(
-  (source) => `SELECT * FROM (
-  SELECT id FROM ${source} WHERE id > ${positionOf(source)} LIMIT ${LONG_SCAN_ROWS}) AS part`,
-);
-const ROWS_WITHOUT_TERMS = `SELECT id FROM (${UNINDEXED.join(' UNION ALL ')}) AS part LIMIT ${LONG_SCAN_ROWS}`;
+const ANY_UNINDEXED = `SELECT 1 AS found WHERE ${SOURCE_NAMES.map(
+  (source) => `EXISTS (SELECT 1 FROM ${source} WHERE id > ${positionOf(source)})`,
+).join(' OR ')}`;
 
 /** SQL of the ids of matching rows without terms; the parameters are the environment, the limit and those of `where`. */
 function unindexed(source: Source, id: string, where: string): string {
@@ -108,13 +103,9 @@ export function createSearchReads(selectEach: SelectEach, longSelect: Select) {
   /** The newest ids of several queries, and of a scan of the rows without terms. */
   async function newest(limit: number, scan: Query, queries: readonly Query[]): Promise<string[]> {
     // Scans first: a row that gets its terms in the meantime is then found by one of them.
-    const [rest] = await selectEach([{ sql: ROWS_WITHOUT_TERMS, params: [] }]);
-    const isLong = rest!.length === LONG_SCAN_ROWS;
-    const scanned = isLong ? await longSelect(scan.sql, ...scan.params) : [];
-    const rows = [
-      ...scanned,
-      ...(await selectEach(isLong || rest!.length === 0 ? queries : [scan, ...queries])).flat(),
-    ];
+    const [rest] = await selectEach([{ sql: ANY_UNINDEXED, params: [] }]);
+    const scanned = rest!.length > 0 ? await longSelect(scan.sql, ...scan.params) : [];
+    const rows = [...scanned, ...(await selectEach(queries)).flat()];
     return [...new Set(rows.map((row) => row['id'] as string))].toSorted().toReversed().slice(0, limit);
   }
 
