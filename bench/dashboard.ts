@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type FilledSale, fillSales } from './support/fill-sales.ts';
 import { httpRequest, median, runLoad } from './support/load.ts';
 import { type ServerProcess, launchServer } from './support/process.ts';
+import { sessionBody } from './support/session-body.ts';
 
 const SMALL = 10_000;
 const LARGE = Number(process.env['BENCH_ROWS'] ?? 1_000_000);
@@ -20,6 +21,9 @@ const IS_SUMMED = `SELECT COUNT(*) = 2 AS done FROM sales_cursors
   WHERE until > (SELECT created FROM sessions ORDER BY id DESC LIMIT 1) - CASE name WHEN 'days' THEN 86400000 * 2 ELSE 0 END`;
 const IS_INDEXED = `SELECT COUNT(*) = 2 AS done FROM search_cursors WHERE position =
   CASE source WHEN 'sessions' THEN (SELECT MAX(id) FROM sessions) ELSE (SELECT MAX(id) FROM payments) END`;
+/** Old sales that a service counts while buyers create sessions, and the length of a measurement. */
+const UNCOUNTED = 200_000;
+const BUYERS_MS = 4000;
 const MOST_GROWTH = 1.15;
 const MOST_GROWTH_OF_OVERVIEW = 1.3;
 
@@ -62,6 +66,7 @@ export async function benchmarkDashboard(): Promise<void> {
     );
     await sleep(SETTLE_MS);
     for (const page of PAGES) await measure(page, bare, filled[0]!, filled[1]!);
+    await measureCostToBuyers(folder, filled[0]!.server);
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
     rmSync(folder, { recursive: true, force: true });
@@ -104,6 +109,34 @@ async function measure(page: MeasuredPage, bare: ServerProcess, small: Filled, l
   process.stdout.write(
     `  ${page.name.padEnd(20)} ratio ${median(ratios).toFixed(1)} (at most ${page.limit})  growth ${median(growths).toFixed(2)} (at most ${page.growth})  ${Math.round(bytes / 1024)} KiB\n`,
   );
+}
+
+/** Measures POST sessions of a service that counts old sales, against one that has counted all. Only one of them runs at a time. */
+async function measureCostToBuyers(folder: string, idle: ServerProcess): Promise<void> {
+  const path = join(folder, 'uncounted.db');
+  fillSales(path, UNCOUNTED);
+  const busy = await launchServer(new URL('../src/main.ts', import.meta.url), { DATABASE_URL: `sqlite:${path}` });
+  const nextRequest = () => httpRequest('POST', '/api/gateway/sessions', JSON.stringify(sessionBody()));
+  const rate = async (server: ServerProcess, durationMs: number) => {
+    server.process.kill('SIGCONT');
+    const { rate, failures } = await runLoad({ port: server.port, connections: 8, durationMs, nextRequest });
+    server.process.kill('SIGSTOP');
+    if (failures > 0) throw new Error(`POST sessions: ${failures} requests failed`);
+    return rate;
+  };
+  try {
+    for (const server of [busy, idle]) await rate(server, BUYERS_MS);
+    const ratios: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const counted = await rate(idle, BUYERS_MS);
+      ratios.push((await rate(busy, BUYERS_MS)) / counted);
+    }
+    process.stdout.write(
+      `  POST sessions while old sales are counted: ratio ${median(ratios).toFixed(2)} (at least 0.97)\n`,
+    );
+  } finally {
+    await busy.stop();
+  }
 }
 
 async function latency({ port }: ServerProcess, path: string, durationMs: number): Promise<number> {

@@ -28,7 +28,7 @@ export const dashboardErrorPage: ErrorPage = (refusal, request) => {
   });
 };
 
-/** After a form or filter, its page; a form of a list, such as the one of operators, is on the page of the list. */
+/** Link to the page of a rejected form or filter, or to the start. A form in a list, such as the list of operators, is on the list's page. */
 function nextStep(refusal: GatewayError, { method, url, server, routeOptions }: FastifyRequest): [string, string] {
   const hasPage = server.hasRoute({ method: 'GET', url: routeOptions.url ?? '' });
   const page = hasPage ? url : url.split('/', 4).join('/');

@@ -10,7 +10,7 @@ const LAG_MS = 60_000;
 /** Rows of each source that one commit counts. The embedded database reads them on the main thread. */
 const BATCH_ROWS = 200;
 
-/** Awaited after each batch of background work. */
+/** Function that background work awaits after each of its batches. */
 export type Pace = () => Promise<unknown>;
 type CountDeps = Pick<Deps, 'store' | 'now' | 'reportingZone'>;
 

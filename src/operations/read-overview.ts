@@ -24,7 +24,7 @@ export async function readOverview(deps: Deps, environment: Environment, days: n
   const count = { hour: 24, day: days, week: Math.floor(days / 7) }[step];
   const until = deps.now() + 1;
   const start = until - days * DAY_MS;
-  // A report of days has the days of the usual range too.
+  // A report by day also covers the days of the usual range.
   const isByDay = step === 'day';
   const earlier = isByDay ? Math.max(count, USUAL_DAYS) : count;
   // Noon of the first day, because a day can have 23 or 25 hours.

@@ -57,7 +57,7 @@ export async function readNewestSales({ store, now }: ReportDeps, environment: E
   const { days, quarterHours } = cursors;
   const end = Math.max(quarterHours.until, now() + 1);
   const { rows, until } = await store.salesRows({ environment }, quarterHours.until, end, NEWEST_ROWS);
-  // In an idle time, days are built after the cursor of the quarter-hours.
+  // While nothing is sold, the worker builds days after the cursor of the quarter-hours.
   const final = Math.max(quarterHourOf(quarterHours.until) - SKEW_MS, days.until);
   const newest: SalesSum[] = [...sums, ...rows].filter(({ time }) => time >= final);
   return { days, final, sums: newest, until: until === end ? Infinity : until };

@@ -24,7 +24,7 @@ export interface Worker {
 interface WorkerOptions {
   name: string;
   log: Log;
-  /** Does all due work, and returns the number of items. Begins no further item once `isStopped` returns true. The loop sets `pace`. */
+  /** Does all due work, and returns the number of items. Begins no further item once `isStopped` returns true. Only the loop passes `pace`. */
   runOnce(isStopped: () => boolean, pace?: Pace): Promise<number>;
   /** Registers a function that wakes the worker before its next poll; undefined if the worker only polls. */
   onWake?(wake: () => void): void;
