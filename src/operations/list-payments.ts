@@ -43,7 +43,8 @@ function cellsOf(sold: SoldPayment, zone: string) {
   return [...times, ...facts, ...amounts, CURRENCY, ...sale, JSON.stringify(sold.metadata)];
 }
 
-const EXPORT_ROWS = 1000;
+/** Rows that an export reads at once, which bounds its memory. */
+const EXPORT_ROWS = 200;
 
 /**
  * All payments of a filter up to the time of the request as CSV (RFC 4180), newest first. Before each batch, `admitted` returns the
