@@ -35,12 +35,12 @@ async function batchesBeside(others: (isOver: () => boolean) => Promise<void>): 
 }
 
 test('background work gives way while the event loop has other work', async () => {
-  const alone = await batchesBeside(async () => undefined);
   const beside = await batchesBeside(async (isOver) => {
     while (!isOver()) {
       burn(3);
       await sleep(1);
     }
   });
-  assert.ok(beside >= 1 && alone > 5 * beside, `${alone} batches alone, ${beside} beside other work`);
+  // Without rests, there would be a batch in about every 12 ms.
+  assert.ok(beside >= 1 && beside < WINDOW_MS / 50, `${beside} batches beside other work`);
 });
