@@ -121,7 +121,7 @@ function send(visit: Visit, answer: Answer): FastifyReply | Promise<FastifyReply
   const { request, reply } = visit;
   if ('goTo' in answer) return seeOther(reply, answer.goTo);
   if (!('main' in answer)) return answer;
-  reply.code(answer.status ?? 200).headers(pageHeaders());
+  reply.headers(pageHeaders());
   return sendPrivate(request, reply, renderVisit(visit, answer).markup);
 }
 

@@ -66,8 +66,6 @@ export interface DashboardPage {
   main: Html;
   /** Further elements of the head, such as scripts. */
   head?: Html;
-  /** HTTP status; 200 by default. */
-  status?: number;
   /** True if the script keeps the page current. */
   isLive?: boolean;
 }

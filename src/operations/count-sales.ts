@@ -3,15 +3,13 @@ import type { Instant } from '../domain/records.ts';
 import { nextDay, startOfDay } from '../domain/reporting-time.ts';
 import { QUARTER_HOUR_MS } from '../store/tables/sales-rows.ts';
 import { SKEW_MS, type SalesSum } from '../store/tables/sales-table.ts';
-import type { Deps } from './deps.ts';
+import type { Deps, Pace } from './deps.ts';
 
 /** Age at which rows are counted. No commit takes longer, so no row with an earlier time can appear later. */
 const LAG_MS = 60_000;
 /** Rows of each source that one commit counts. The embedded database reads them on the main thread. */
 const BATCH_ROWS = 200;
 
-/** Function that background work awaits after each of its batches. */
-export type Pace = () => Promise<unknown>;
 type CountDeps = Pick<Deps, 'store' | 'now' | 'reportingZone'>;
 
 /** Counts all rows older than a minute, batch by batch, and builds the ended days. Awaits `pace` after each batch. Returns the number of rows. */

@@ -77,3 +77,6 @@ export interface WebhookDeps {
   /** The endpoint that the configuration of this process names. */
   configured: { endpointId: string; secret: string } | undefined;
 }
+
+/** Function that background work awaits after each of its batches. */
+export type Pace = () => Promise<unknown>;

@@ -7,8 +7,7 @@ import type { Environment } from '../domain/route.ts';
 import { termsOf } from '../domain/search-term.ts';
 import type { PageResult } from '../store/list-page.ts';
 import { assertCan } from './access/caller.ts';
-import type { Pace } from './count-sales.ts';
-import type { Deps } from './deps.ts';
+import type { Deps, Pace } from './deps.ts';
 
 /** Result of a search: at most 5 checkouts, the newest first, or the id of a customer who has several checkouts or none. */
 export interface SearchHits {

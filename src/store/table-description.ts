@@ -98,8 +98,6 @@ export interface Table<Item> {
   columns: readonly { name: string; type: Stored['type'] }[];
   values(item: Item): SqlValue[];
   fromRow(row: Row): Item;
-  /** Columns of some properties, and the conversion of a row that has only these columns. */
-  only<Name extends keyof Item>(...names: Name[]): { select: string; fromRow(row: Row): Pick<Item, Name> };
   insert(options?: InsertOptions): WriteOf<Item>;
   update(options: UpdateOptions<Item>): WriteOf<Item>;
 }
@@ -123,11 +121,6 @@ export function describeTable<Item extends object>(name: string, columns: Column
     columns: parts.map(({ column, type }) => ({ name: column, type })),
     values: (item) => valuesOf(parts, item),
     fromRow: readerOf(parts) as (row: Row) => Item,
-    only(...names) {
-      const own = parts.filter(({ group, property }) => (names as string[]).includes(group ?? property));
-      const select = own.map(({ column }) => `${name}.${column}`).join(', ');
-      return { select, fromRow: readerOf(own) as (row: Row) => never };
-    },
     insert({ extra = [], onConflict = '', guard, written } = {}) {
       const names = [...parts.map(({ column }) => column), ...extra];
       const place = (column: string) => `?${names.indexOf(column) + 1}`;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../domain/gateway-error.ts';
-import type { Pace } from '../operations/count-sales.ts';
+import type { Pace } from '../operations/deps.ts';
 import type { Log } from '../webhooks/lane.ts';
 
 // Pause after a failure, which slows down a loop that repeats while due work remains.

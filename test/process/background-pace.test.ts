@@ -34,7 +34,7 @@ async function batchesBeside(others: (isOver: () => boolean) => Promise<void>): 
   return batches;
 }
 
-test('background work gives way while the event loop has other work', async () => {
+test('a worker rests between its batches while the event loop has other work', async () => {
   const beside = await batchesBeside(async (isOver) => {
     while (!isOver()) {
       burn(3);

@@ -1,11 +1,18 @@
 import { INVOICE_STATUSES, type Invoice, type Metadata, type Payment } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment, type PaymentRoute } from '../../domain/route.ts';
-import { type KeysetQuery, type Query, type Row, type Select, filterKeyset, rowsNamed } from '../keyset.ts';
+import {
+  type KeysetQuery,
+  type Query,
+  type Row,
+  type Select,
+  type SqlValue,
+  filterKeyset,
+  rowsNamed,
+} from '../keyset.ts';
 import type { Page } from '../list-page.ts';
 import { pageWithin } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
-import { describeTable, flag, integer, json, named, text } from '../table-description.ts';
-import { SESSIONS } from './sessions-table.ts';
+import { defineTable, describeTable, flag, integer, json, named, orNull, text } from '../table-description.ts';
 
 interface InvoiceFilter {
   customerId?: string;
@@ -18,17 +25,26 @@ interface InvoiceFilter {
 /** A payment as stored: without the net (amount less gateway fee) and the total (amount plus buyer fee), which are computed. */
 type StoredPayment = Omit<Payment, 'fees'> & { fees: Pick<Payment['fees'], 'buyerFee' | 'gatewayFee'> };
 
-const STORED = describeTable<StoredPayment>('payments', {
+/** Columns that lists of payments show. */
+const LISTED = {
   id: text,
   sessionId: text,
-  invoiceId: text,
   customerId: text,
   environment: text,
   amount: integer,
   status: text,
   ledgerStatus: text,
-  route: { ...json<PaymentRoute>(), read: (stored) => routeFrom(stored as string) },
+  route: { ...json<PaymentRoute>(), read: (stored: SqlValue) => routeFrom(stored as string) },
   fees: { group: { buyerFee: integer, gatewayFee: integer } },
+  refunded: integer,
+  failureCode: text,
+  failureSource: text,
+  metadata: json<Metadata>(),
+  created: integer,
+};
+const STORED = describeTable<StoredPayment>('payments', {
+  ...LISTED,
+  invoiceId: text,
   providerCost: integer,
   actualCost: integer,
   costRefundable: flag,
@@ -43,17 +59,12 @@ const STORED = describeTable<StoredPayment>('payments', {
   mismatchRefunded: named('returned', integer),
   mismatchRefundFailed: named('owed', integer),
   reversed: integer,
-  refunded: integer,
   refundPending: integer,
   refundShares: { group: { gateway: named('refund_gateway', integer), cost: named('refund_cost', integer) } },
-  failureCode: text,
-  failureSource: text,
   failureReason: text,
   decline: json<Payment['decline']>(),
   probe: flag,
   txHash: text,
-  metadata: json<Metadata>(),
-  created: integer,
   timeoutAt: integer,
   expectedBy: integer,
   inquireAt: integer,
@@ -105,16 +116,14 @@ function withSums<Stored extends Pick<StoredPayment, 'amount' | 'fees'>>(payment
 
 export const PAYMENTS = { byId: STORED.byId, fromRow: (row: Row): Payment => withSums(STORED.fromRow(row)) };
 
-const SOLD = STORED.only(
-  ...(['id', 'sessionId', 'customerId', 'environment', 'amount', 'status', 'ledgerStatus', 'route', 'fees'] as const),
-  ...(['failureCode', 'failureSource', 'refunded', 'metadata', 'created'] as const),
-);
-const SALE = SESSIONS.only('product', 'customerEmail', 'clientReferenceId');
+const LISTED_PAYMENTS = describeTable<Pick<StoredPayment, keyof typeof LISTED>>('payments', LISTED);
+const OF_SESSION = defineTable('sessions', { product: text, customerEmail: text, clientReferenceId: orNull(text) });
+const LISTED_COLUMNS = LISTED_PAYMENTS.columns.map(({ name }) => `payments.${name}`).join(', ');
 /** Payments with the fields of their sessions, as lists of people and exports show them. */
 export const SOLD_PAYMENTS = {
-  select: `${SOLD.select}, ${SALE.select}`,
+  select: `${LISTED_COLUMNS}, product, customer_email, client_reference_id`,
   join: 'JOIN sessions ON sessions.id = payments.session_id',
-  fromRow: (row: Row) => Object.assign(withSums(SOLD.fromRow(row)), SALE.fromRow(row)),
+  fromRow: (row: Row) => Object.assign(withSums(LISTED_PAYMENTS.fromRow(row)), OF_SESSION.fromRow(row)),
 };
 export type SoldPayment = ReturnType<typeof SOLD_PAYMENTS.fromRow>;
 
