@@ -52,6 +52,7 @@ const environmentSchema = z
     REDIRECT_SCHEMES: appSchemes.default([]),
     ROUTES_FILE: z.string().min(1).optional(),
     ROUTING_RULES_FILE: z.string().min(1).optional(),
+    ROUTING_METADATA_KEY: z.string().min(1).max(40).optional(),
     SESSION_TTL: positive('seconds').default(86_400),
     WEBHOOK_URL: url.optional(),
     WEBHOOK_SECRET: z
@@ -173,6 +174,7 @@ function configOf(values: Values, providers: readonly ProviderInstance[]) {
     simulator: values.SIMULATOR,
     /** File of the routing rules; undefined if the API manages the rules. */
     routingRulesFile: values.ROUTING_RULES_FILE,
+    routingMetadataKey: values.ROUTING_METADATA_KEY,
     sessionTtlMs: values.SESSION_TTL * 1000,
     /** Time from a test payment to its payout by the simulated provider; 0: no payouts. */
     sandboxSettlementDelayMs: values.SANDBOX_SETTLEMENT_DELAY * 1000,

@@ -145,13 +145,15 @@ export async function startService(config: Config, surroundings: ProcessDeps): P
 
 /** The settings that are dependencies unchanged. */
 function settingsOf(config: Config) {
-  const { merchantName, reportingZone, searchMetadataKeys, sessionTtlMs, redirectSchemes, dashboard } = config;
+  const { merchantName, reportingZone, searchMetadataKeys, routingMetadataKey } = config;
+  const { sessionTtlMs, redirectSchemes, dashboard } = config;
   const isExposed = dashboard.isExposed || config.exposedBy !== undefined;
   return {
     dashboard: dashboard.isEnabled ? { ...dashboard, isExposed } : undefined,
     merchantName,
     reportingZone,
     searchMetadataKeys,
+    routingMetadataKey,
     sessionTtlMs,
     redirectSchemes,
     sessionReader: inputReader(sessionRequestWith(redirectSchemes)),

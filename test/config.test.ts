@@ -56,6 +56,7 @@ const EXAMPLES: [path: string, fallback: unknown, setting: string, ...values: [t
   ['reportingZone', 'UTC', 'REPORTING_TIME_ZONE', ['Asia/Kathmandu', 'Asia/Kathmandu']],
   ['routesFile', undefined, 'ROUTES_FILE', ['./routes.json', './routes.json']],
   ['routingRulesFile', undefined, 'ROUTING_RULES_FILE', ['./rules.json', './rules.json']],
+  ['routingMetadataKey', undefined, 'ROUTING_METADATA_KEY', ['country', 'country']],
   ['redirectSchemes', [], 'REDIRECT_SCHEMES', ['myapp, Other+App', ['myapp', 'other+app']]],
   ['sessionTtlMs', 86_400_000, 'SESSION_TTL', ['60', 60_000]],
   ['sandboxSettlementDelayMs', 86_400_000, 'SANDBOX_SETTLEMENT_DELAY', ['0', 0]],

@@ -6,6 +6,8 @@ export interface BenchPayment {
   at: number;
   /** Amount in dollars. */
   amount: number;
+  /** Other properties that are known before the choice, by name. */
+  contexts: Readonly<Record<string, string>>;
 }
 
 /** Outcome of a payment attempt, which the contender receives when the outcome becomes known. */
@@ -14,8 +16,8 @@ export interface BenchOutcome {
   payment: BenchPayment;
   /** Time at which the outcome is known, in seconds since the start of the scenario. */
   at: number;
-  /** `buyer_failure`: a failure whose code blames the buyer or the issuer; only contenders with attribution treat it specially. */
-  result: 'paid' | 'route_failure' | 'buyer_failure';
+  /** `buyer_failure`: a failure whose code blames the buyer; only contenders with attribution treat it specially. */
+  result: 'paid' | 'route_failure' | 'issuer_decline' | 'buyer_failure';
   /** True if the route refused the payment at the handoff. */
   handoffError: boolean;
 }
@@ -25,6 +27,8 @@ export interface Contender {
   /** Returns the number of the chosen arm, which must not be in `excluded`. */
   choose(payment: BenchPayment, excluded?: ReadonlySet<number>): number;
   learn(outcome: BenchOutcome): void;
+  /** Receives the news that the money of a paid payment has arrived, or never will. Only some contenders use it. */
+  learnSettlement?(settlement: { arm: number; at: number; arrived: boolean }): void;
 }
 
 /** The information about a world that a contender receives at the start. */

@@ -1,4 +1,6 @@
+import { type PaymentContexts, bandOf } from '../../src/domain/payment-contexts.ts';
 import { type Candidate, choose } from '../../src/routing/choose.ts';
+import { type ContextRatios, contextRatios, offsetsOf, withOffsets } from '../../src/routing/context-offsets.ts';
 import { drawsOf } from '../../src/routing/draw.ts';
 import { estimateRoutes, fold, type RouteEstimate, type RoutePrior } from '../../src/routing/estimate.ts';
 import { addTallies, bucketOf, emptyTally, type States, type Tally } from '../../src/routing/route-memory.ts';
@@ -12,12 +14,14 @@ export interface TillwayOptions {
 }
 
 const HANDOFF_ERROR_WEIGHT = 2;
+// The service folds contexts after 20 seconds; see `read-estimates.ts`.
+const BUCKETS_BETWEEN_RATIOS = 3;
 const CONFIGURED_SUCCESS_RATE = 0.85;
-const LIVE = { health: 'live', etaMinutes: 0 } as const;
+const LIVE = { health: 'live', failed: false, etaMinutes: 0 } as const;
 
 /**
  * The router of `src/routing`, without rules and health. It sums outcomes in time buckets and estimates the routes from these sums.
- * Failures caused by buyers and issuers do not change an estimate.
+ * Failures caused by buyers do not change an estimate.
  */
 export function tillwayRouter(options: TillwayOptions = {}): ContenderType {
   return { name: 'tillway', create: (world) => contender(world, options) };
@@ -33,6 +37,8 @@ function contender(world: WorldBriefing, { viewSeconds = 0, policy }: TillwayOpt
   let openBucket = 0;
   let estimates: Map<string, RouteEstimate> | undefined;
   let estimatedAt = -Infinity;
+  let ratios: ReadonlyMap<string, ContextRatios> = new Map();
+  let ratiosAt = -Infinity;
   let tokens = ownPolicy.exploration.budgetCap;
 
   const moveTo = (bucket: number): void => {
@@ -49,14 +55,20 @@ function contender(world: WorldBriefing, { viewSeconds = 0, policy }: TillwayOpt
     moveTo(bucket);
     const current = open.size > 0 ? fold(states, open, openBucket, priors, ownPolicy) : states;
     estimatedAt = at;
+    if (bucket >= ratiosAt + BUCKETS_BETWEEN_RATIOS) {
+      ratiosAt = bucket;
+      ratios = contextRatios(new Map([...states].map(([id, { contexts }]) => [id, contexts])), ownPolicy);
+    }
     return (estimates = estimateRoutes(current, priors, at * 1000, ownPolicy));
   };
 
   return {
     choose(payment: BenchPayment, excluded?: ReadonlySet<number>): number {
       const known = view(payment.at);
+      const contexts = contextsOf(payment);
       const candidates = routes.map((id, arm): Candidate => {
-        const { p, n, lastOutcomeAt } = known.get(id)!;
+        const { p: mean, n, lastOutcomeAt } = known.get(id)!;
+        const p = withOffsets(mean, offsetsOf(ratios.get(id), contexts));
         return { ...LIVE, id, eligible: !excluded?.has(arm), p, n, cost: costs[arm]!, triedAt: lastOutcomeAt };
       });
       const choice = choose(candidates, {
@@ -87,7 +99,15 @@ function forMargin(policy: Policy, margin: number): Policy {
 function tallyOf({ result, handoffError, at, payment }: BenchOutcome, bucket: number): Tally {
   const none = emptyTally(bucket);
   if (result === 'buyer_failure') return { ...none, neutrals: 1 };
-  if (result !== 'paid') return { ...none, failures: handoffError ? HANDOFF_ERROR_WEIGHT : 1 };
+  const isPaid = result === 'paid';
+  const failures = handoffError ? HANDOFF_ERROR_WEIGHT : 1;
+  const counts = { successes: isPaid ? 1 : 0, failures: isPaid ? 0 : failures };
+  const contexts = [{ contexts: contextsOf(payment), ...counts }];
+  if (!isPaid) return { ...none, ...counts, contexts };
   const logMs = Math.log(Math.max(1, (at - payment.at) * 1000));
-  return { ...none, successes: 1, timed: 1, logMs, logMsSquared: logMs * logMs };
+  return { ...none, ...counts, contexts, timed: 1, logMs, logMsSquared: logMs * logMs };
+}
+
+function contextsOf({ amount, at, contexts }: BenchPayment): PaymentContexts {
+  return { amount: bandOf(amount), hour: String(Math.floor(at / 3600) % 24), ...contexts };
 }

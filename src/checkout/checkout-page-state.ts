@@ -1,3 +1,4 @@
+import { contextsOf } from '../domain/payment-contexts.ts';
 import { MAX_ATTEMPTS, leadingPayment, pendingPayment } from '../domain/checkout-state.ts';
 import { canAbandon } from '../domain/checkout.ts';
 import { type FeeSplit, splitFees } from '../domain/fees.ts';
@@ -69,7 +70,7 @@ export type CheckoutState =
   | { name: 'expired' };
 
 /** Dependencies of the choice of payment methods. */
-export type MethodDeps = Pick<Deps, 'routes' | 'router' | 'newId' | 'now' | 'providers'>;
+export type MethodDeps = Pick<Deps, 'routes' | 'router' | 'newId' | 'now' | 'providers' | 'routingMetadataKey'>;
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
@@ -192,7 +193,8 @@ function methodsOf(checkout: Checkout, deps: MethodDeps, now: Instant): MethodOp
   const { session } = checkout;
   const { environment, amount, preferredRoute: preferredKind } = session;
   const effect = effectOf(deps, environment, () => factsOf(session, now));
-  const request = { environment, amount, preferredKind, effect, barred: refusedRoutes(checkout) };
+  const contexts = contextsOf(session, now, deps.routingMetadataKey);
+  const request = { environment, amount, preferredKind, effect, contexts, barred: refusedRoutes(checkout) };
   return paymentMethods(deps, request).map((route) => ({
     kind: route.kind,
     label: route.payerLabel,

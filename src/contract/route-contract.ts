@@ -22,7 +22,7 @@ export const routeSummary = named(
         '0 to 100 points, higher is better: the current expected success, reduced by cost and waiting time.',
         93.1,
       ),
-      health: routeHealth('live: takes payments; degraded: loses 10 points of score; standby: takes no payments.'),
+      health: routeHealth('live: takes payments; degraded: loses 2 points of score; standby: takes no payments.'),
       payerLabel: field.label('Name shown to the buyer.', 'Card'),
       eta: field.label('Time to confirmation, as text.', 'a few seconds'),
       buyerFeeRate: field.rate('Fee that the buyer pays on top of the amount.', 0),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Environment } from '../domain/route.ts';
+import { expectedOf } from '../routing/decide.ts';
 import type { DecisionInput, DecisionOutput, RouteFacts } from '../routing/decision.ts';
 import { type ObjectiveName, OBJECTIVES } from '../routing/routing-policy.ts';
 import { endpoints } from './endpoint.ts';
@@ -47,6 +48,15 @@ const candidate = named(
       'Value by which the routes were compared: the expected value with a random draw. null without a draw.',
       0.907,
     ).nullable(),
+    offsets: z
+      .array(
+        z.strictObject({
+          context: field.label('Name of the context: amount, hour, mail or metadata.', 'amount'),
+          value: field.label('Its value in this payment.', '200-500'),
+          ratio: field.count('Failures of the route in this context, as a multiple of its usual failures.', 5.7),
+        }),
+      )
+      .describe('Contexts of the payment in which the route fails more or less often; expectedSuccess includes them.'),
     rank: field.count('1 for the chosen route; null for an excluded route.', 1).nullable(),
     excluded: field.label('Reason for the exclusion, or null.', 'excluded by rule no-cards').nullable(),
   }),
@@ -213,7 +223,12 @@ export interface StoredDecision {
 type Verdict = Pick<StoredDecision, 'snapshot' | 'routes' | 'input' | 'output'>;
 
 function verdictOf({ snapshot, routes, input, output }: Verdict) {
-  const facts = new Map(routes.map(({ p, n, ...route }) => [route.id, { ...route, expectedSuccess: p, outcomes: n }]));
+  const facts = new Map(
+    routes.map((route) => {
+      const { p: expectedSuccess, ...expected } = expectedOf(route, input);
+      return [route.id, { ...route, ...expected, expectedSuccess, outcomes: route.n }];
+    }),
+  );
   const candidates = output.candidates.map((each) => ({ ...facts.get(each.route)!, ...each }));
   const { environment: of, rulesVersion } = snapshot;
   return { ...input, ...output, environment: of, rulesVersion, candidates, rules: input.effect.matched };

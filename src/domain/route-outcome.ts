@@ -1,3 +1,4 @@
+import { type PaymentContexts, contextsOf } from './payment-contexts.ts';
 import type { Checkout, Instant, Payment } from './records.ts';
 import type { Environment } from './route.ts';
 
@@ -23,10 +24,12 @@ export interface RouteOutcome {
   paidAfterMs: number | null;
   /** `<source>/<code>` of the failure that the outcome records; null if it records none. Stays if the money arrives later. */
   failure: string | null;
+  /** Contexts of the payment, if the outcome counts as a success or a failure; otherwise null. */
+  contexts: PaymentContexts | null;
   created: Instant;
 }
 
-/** `neutral`: an outcome that the buyer or the issuer caused, which is no evidence about the route. */
+/** `neutral`: an outcome that the buyer caused, which is no evidence about the route. */
 export const OUTCOME_RESULTS = ['accepted', 'refused', 'paid', 'failed', 'neutral'] as const;
 export type OutcomeResult = (typeof OUTCOME_RESULTS)[number];
 
@@ -37,20 +40,32 @@ export type OutcomeResult = (typeof OUTCOME_RESULTS)[number];
  */
 export const REFUSAL_WEIGHT = 2;
 
-type OutcomeFields = Pick<RouteOutcome, 'stage' | 'result'> & Partial<RouteOutcome>;
+type OutcomeFields = Pick<RouteOutcome, 'stage' | 'result'> & Partial<Omit<RouteOutcome, 'contexts'>>;
 
 const NO_COUNTS = { successes: 0, failures: 0, neutrals: 0 };
 
-/** Outcomes that a decision adds as evidence about routes: a pure function of the checkout before and after it. */
-export function outcomesOf(before: Checkout, next: Checkout, now: Instant): RouteOutcome[] {
+/**
+ * Outcomes that a decision adds as evidence about routes: a pure function of the checkout before and after it. `metadataKey` is the
+ * key of the metadata whose value is a context.
+ */
+export function outcomesOf(before: Checkout, next: Checkout, now: Instant, metadataKey?: string): RouteOutcome[] {
   if (before.payments === next.payments) return [];
   const known = new Map(before.payments.map((payment) => [payment.id, payment]));
-  return next.payments.flatMap((payment) => outcomesOfPayment(known.get(payment.id), payment, now));
+  return next.payments.flatMap((payment) =>
+    outcomesOfPayment(known.get(payment.id), payment, now).map((outcome) => {
+      const counts = outcome.successes !== 0 || outcome.failures !== 0;
+      return { ...outcome, contexts: counts ? contextsOf(next.session, payment.created, metadataKey) : null };
+    }),
+  );
 }
 
-function outcomesOfPayment(before: Payment | undefined, payment: Payment, now: Instant): RouteOutcome[] {
+function outcomesOfPayment(
+  before: Payment | undefined,
+  payment: Payment,
+  now: Instant,
+): Omit<RouteOutcome, 'contexts'>[] {
   if (before === payment) return [];
-  const outcomes: RouteOutcome[] = [];
+  const outcomes: Omit<RouteOutcome, 'contexts'>[] = [];
   const add = (fields: OutcomeFields) =>
     outcomes.push({
       ...NO_COUNTS,
@@ -102,7 +117,7 @@ function addFailure(payment: Payment, reversedWeight: number, add: (fields: Outc
   } else if (handoffUnclear) {
     // The provider never reported, and the uncertain handoff still counts against the route.
     add({ stage: 'end', result: 'neutral', failure });
-  } else if (failureSource === 'route') {
+  } else if (countsAgainstRoute(failureSource)) {
     add({ stage: 'result', result: 'failed', failure, failures: reversedWeight + 1 });
   } else {
     add({ stage: 'result', result: 'neutral', failure, failures: reversedWeight, neutrals: 1 });
@@ -114,5 +129,10 @@ function reversalOf(failed: Payment): Pick<RouteOutcome, 'failures' | 'neutrals'
   const { failureCode, failureSource, handoffUncertain: handoffUnclear } = failed;
   if (failureSource === 'gateway') return { failures: 0, neutrals: 0 };
   if (handoffUnclear || failureCode === 'handoff_refused') return { failures: -REFUSAL_WEIGHT, neutrals: 0 };
-  return failureSource === 'route' ? { failures: -1, neutrals: 0 } : { failures: 0, neutrals: -1 };
+  return countsAgainstRoute(failureSource) ? { failures: -1, neutrals: 0 } : { failures: 0, neutrals: -1 };
+}
+
+/** True for failures of the route and its issuers. Buyers behave alike on all routes; issuers approve more payments of some routes. */
+function countsAgainstRoute(source: Payment['failureSource']): boolean {
+  return source === 'route' || source === 'issuer';
 }

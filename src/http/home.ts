@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { checkoutUrl } from '../contract/session-contract.ts';
+import { contextsOf } from '../domain/payment-contexts.ts';
 import { isId } from '../domain/id.ts';
 import { type Html, html } from '../html/html.ts';
 import { serveAssets } from '../html/assets.ts';
@@ -120,7 +121,8 @@ function demoProvider(deps: AppDeps): string {
     idempotencyKey: null,
   };
   const effect = effectOf(deps, environment, () => factsOf(session, deps.now()));
-  const { route } = quoteFor(deps, { environment, amount, preferredKind: null, effect });
+  const contexts = contextsOf(session, deps.now(), deps.routingMetadataKey);
+  const { route } = quoteFor(deps, { environment, amount, preferredKind: null, effect, contexts });
   if (!route) return 'No provider can take it.';
   const { integrationId, integrationLabel } = route.route;
   if (route.facts.off !== null) return `No provider can take it now: ${route.facts.off}.`;

@@ -78,7 +78,8 @@ async function changesOf(
     if (earlier) changes.push({ type: 'discrepancy_changed', discrepancy: { ...discrepancy, version } });
     else changes.push({ type: 'discrepancy_opened', discrepancy });
   }
-  for (const outcome of outcomesOf(before, next, now)) changes.push({ type: 'outcome_recorded', outcome });
+  for (const outcome of outcomesOf(before, next, now, deps.routingMetadataKey))
+    changes.push({ type: 'outcome_recorded', outcome });
   const announced = effects.filter(({ type }) => type.startsWith('announce')).length;
   // The sequence of an event is the new version of its session, so one commit can have only one event.
   assert(announced <= 1, 'a decision announces more than one event');

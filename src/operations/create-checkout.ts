@@ -4,6 +4,7 @@ import { type FeeSplitResource, renderFeeSplit } from '../contract/payment-contr
 import type { CheckoutResult } from '../contract/action-contract.ts';
 import type { RouteSummary } from '../contract/route-contract.ts';
 import { type PendingTransfer, renderTransfer } from '../contract/transfer-contract.ts';
+import { contextsOf } from '../domain/payment-contexts.ts';
 import { newSession } from '../domain/checkout-state.ts';
 import { GatewayError, idempotencyConflict } from '../domain/gateway-error.ts';
 import { isErased } from '../domain/personal-data.ts';
@@ -141,7 +142,8 @@ function draftSession(deps: Deps, request: SessionRequest, customerId: string | 
   const { amount, preferredRoute: preferredKind } = fields;
   const id = deps.newId('chk');
   const effect = effectOf(deps, environment, () => factsOf(fields, now));
-  const quote = quoteFor(deps, { environment, amount, preferredKind, effect });
+  const contexts = contextsOf(fields, now, deps.routingMetadataKey);
+  const quote = quoteFor(deps, { environment, amount, preferredKind, effect, contexts });
   const offered = routeOfQuote(quote, effect);
   if (offered instanceof GatewayError) return offered;
   const { route, summary } = offered;

@@ -46,6 +46,8 @@ export interface Deps {
   readiness: Readiness;
   router: Router;
   handoffLimits: HandoffLimits;
+  /** Metadata key of sessions whose value the router learns from; undefined for none. */
+  routingMetadataKey: string | undefined;
   /** Source of the routing rules. */
   rulesFrom: 'api' | 'file';
   urls: Urls;

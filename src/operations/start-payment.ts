@@ -8,7 +8,13 @@ import { traced } from '../telemetry/tracing.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 import { foundSession } from './not-found.ts';
-import { type AttemptRequest, type ChosenRoute, chooseForAttempt, refusedRoutes } from './routing/attempts.ts';
+import {
+  type AttemptRequest,
+  type ChosenRoute,
+  chooseForAttempt,
+  failedRoutes,
+  refusedRoutes,
+} from './routing/attempts.ts';
 import type { HandoffRequest, Provider } from '../providers/provider.ts';
 
 export type StartedPayment =
@@ -58,6 +64,7 @@ async function start(
     paymentId: ids.paymentId,
     refused: new Map(),
     refusedBefore: refusedRoutes(before),
+    failed: failedRoutes(before),
     mayProbe,
   };
   const chosen = chooseForAttempt(deps, request);

@@ -9,6 +9,8 @@ export interface Candidate {
   /** False if rules, health or the buyer's choice exclude it. */
   eligible: boolean;
   health: RouteHealth;
+  /** True if an earlier payment of the session failed on the route. */
+  failed: boolean;
   /** Expected success rate; `n` is the number of outcomes behind it. */
   p: number;
   n: number;
@@ -35,7 +37,7 @@ export interface Standing {
   id: string;
   eligible: boolean;
   score: number;
-  /** Expected value less the penalty for the route's health, as a fraction of the amount. The score is derived from this value. */
+  /** Expected value less the penalties, as a fraction of the amount. The score is derived from this value. */
   value: number;
   /** Like `value`, but computed from a randomly drawn success rate. Exploration takes the candidate with the highest index. */
   index: number;
@@ -101,17 +103,17 @@ export function choose(candidates: readonly Candidate[], options: ChooseOptions)
   return { ...exploit, mode: 'explore', chosen: winner.id, loss, tokensAfter: earned - loss };
 }
 
-/** Expected value less the penalty for the candidate's health, as a fraction of the amount. */
-export function meanIndexOf({ p, cost, etaMinutes, health }: Candidate, { objective }: Policy): number {
-  return indexOf(valueOf(p, cost, etaMinutes, objective), health, objective);
+/** Expected value less the penalties for the candidate's health and earlier failure, as a fraction of the amount. */
+export function meanIndexOf(candidate: Candidate, { objective }: Policy): number {
+  return indexOf(valueOf(candidate.p, candidate.cost, candidate.etaMinutes, objective), candidate, objective);
 }
 
 function standingOf(candidate: Candidate, { policy, draws }: ChooseOptions): Standing {
-  const { id, eligible, p, n, cost, etaMinutes, health } = candidate;
+  const { id, eligible, p, n, cost, etaMinutes } = candidate;
   const value = meanIndexOf(candidate, policy);
   const spread = Math.sqrt((p * (1 - p)) / (policy.exploration.sharpening * n));
   const drawn = Math.min(1, Math.max(0, p + draws.gaussianOf(id) * spread));
-  const index = indexOf(valueOf(drawn, cost, etaMinutes, policy.objective), health, policy.objective);
+  const index = indexOf(valueOf(drawn, cost, etaMinutes, policy.objective), candidate, policy.objective);
   return { id, eligible, score: scoreOf(value, policy.objective), value, index };
 }
 

@@ -1,5 +1,6 @@
 import { byValue, choose, meanIndexOf, publishedScoreOf } from './choose.ts';
 import type { DecisionCandidate, DecisionInput, DecisionOutput, RouteFacts, Snapshot, Verdict } from './decision.ts';
+import { withOffsets } from './context-offsets.ts';
 import { drawsOf } from './draw.ts';
 import type { RuleEffect, RuleOrdering } from './evaluate-rules.ts';
 import { costOf } from './objective.ts';
@@ -27,10 +28,18 @@ export function policyOf(base: Policy, { margin, objective }: RuleEffect): Polic
 }
 
 function contestantOf(facts: RouteFacts, input: DecisionInput, policy: Policy): DecisionCandidate {
-  const { id, health, p, n, etaMinutes, triedAt } = facts;
+  const { id, health, n, etaMinutes, triedAt } = facts;
   const excluded = exclusionOf(facts, input);
   const cost = rounded(costOf(facts, policy.objective.weights, input.amount));
-  return { id, eligible: excluded === null, health, p, n, cost, etaMinutes, triedAt, facts, excluded };
+  const { p } = expectedOf(facts, input);
+  const failed = input.failed.includes(id);
+  return { id, eligible: excluded === null, health, failed, p, n, cost, etaMinutes, triedAt, facts, excluded };
+}
+
+/** Expected success of a route in the contexts of the payment, the bounds of its interval, and the offsets that they include. */
+export function expectedOf({ id, p, low, high }: RouteFacts, input: DecisionInput) {
+  const offsets = Object.hasOwn(input.offsets, id) ? input.offsets[id]! : [];
+  return { p: withOffsets(p, offsets), low: withOffsets(low, offsets), high: withOffsets(high, offsets), offsets };
 }
 
 function exclusionOf(facts: RouteFacts, { effect, barred, kind }: DecisionInput): string | null {

@@ -1,14 +1,17 @@
 import type { DecidedCandidate, DecisionInput, DecisionOutput } from './decision.ts';
-import { NO_EFFECT } from './evaluate-rules.ts';
+import { NO_EFFECT, type RuleEffect } from './evaluate-rules.ts';
 
 const FIELDS = ['route', 'score', 'cost', 'value', 'index', 'rank', 'excluded'] as const;
 
 /** The values of a candidate, in the order of `FIELDS`. */
 type Packed = DecidedCandidate[(typeof FIELDS)[number]][];
 
+/** Fields that decisions of the algorithm sdts/1 do not have. */
+type Newer = 'offsets' | 'failed';
+
 interface Stored {
   /** `effect` is null for `NO_EFFECT`. */
-  input: Omit<DecisionInput, 'effect'> & { effect: DecisionInput['effect'] | null };
+  input: Omit<DecisionInput, 'effect' | Newer> & Partial<Pick<DecisionInput, Newer>> & { effect: RuleEffect | null };
   output: Omit<DecisionOutput, 'candidates'> & { candidates: Packed[] };
 }
 
@@ -27,5 +30,6 @@ export function readDecision(text: string): { input: DecisionInput; output: Deci
   const candidates = output.candidates.map((values) =>
     Object.fromEntries(FIELDS.map((name, index) => [name, values[index]])),
   ) as unknown as DecidedCandidate[];
-  return { input: { ...input, effect: input.effect ?? NO_EFFECT }, output: { ...output, candidates } };
+  const { offsets = {}, failed = [], effect } = input;
+  return { input: { ...input, offsets, failed, effect: effect ?? NO_EFFECT }, output: { ...output, candidates } };
 }

@@ -2,6 +2,7 @@ import type { Cents } from '../domain/money.ts';
 import type { Instant } from '../domain/records.ts';
 import type { Environment, Route, RouteKind } from '../domain/route.ts';
 import type { Candidate, Standing } from './choose.ts';
+import type { Offset } from './context-offsets.ts';
 import type { RuleEffect } from './evaluate-rules.ts';
 
 type RouteParts =
@@ -54,6 +55,10 @@ export interface DecisionInput {
   amount: Cents | null;
   /** Routes that must not be used, with the reason: they do not take the amount, refused the attempt, or cost more than shown. */
   barred: Record<string, string>;
+  /** Contexts of the payment in which a route fails more or less often than usual, by the id of the route. */
+  offsets: Record<string, Offset[]>;
+  /** Routes on which an earlier payment of the session failed. */
+  failed: string[];
   effect: RuleEffect;
 }
 

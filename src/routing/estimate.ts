@@ -1,5 +1,6 @@
 import {
   type Expectation,
+  LEAST_TIMED,
   type LatencySums,
   type RouteState,
   type States,
@@ -39,7 +40,14 @@ export interface RouteEstimate {
   /** Time of the last detected disturbance in ms since 1970: the end of its bucket. */
   shiftedAt: number | null;
   /** 95th percentiles of the time to paid in seconds, if times are log-normal; null with fewer than 2 timed payments. */
-  latency: { p95SecondsFast: number | null; p95SecondsSlow: number | null; nFast: number; nSlow: number };
+  latency: {
+    p95SecondsFast: number | null;
+    p95SecondsSlow: number | null;
+    /** Usual median. */
+    medianSeconds: number | null;
+    nFast: number;
+    nSlow: number;
+  };
   /** True if neutral outcomes count against the route, because the route has far more of them than its peers. */
   neutralsCounted: boolean;
   /** The end of the bucket of the last outcome, ms since 1970. */
@@ -49,8 +57,6 @@ export interface RouteEstimate {
 // A route that has always failed keeps a positive rate, because a route with a rate of 0 would never be tried again.
 const LOWEST_PUBLISHED = 0.0001;
 const HIGHEST_PUBLISHED = 0.9999;
-// The smallest number of payment times from which a spread can be computed.
-const LEAST_TIMED = 2;
 /** Quantiles of a Gaussian in standard deviations: of the central 80 %, and of the lower 95 %. */
 const EIGHTY_PERCENT = 1.2816;
 const NINETY_FIFTH = 1.6449;
@@ -115,8 +121,10 @@ function levelOf(
   suspected: Suspected,
   { estimate, disturbance }: Policy,
 ): Level {
+  const monthOutcomes = faded.monthSuccesses + faded.monthFailures + estimate.monthPriorWeight;
+  const monthMean = (faded.monthSuccesses + estimate.monthPriorWeight * pooled) / monthOutcomes;
   const slowOutcomes = faded.slowSuccesses + faded.slowFailures + suspected.slow + estimate.slowPriorWeight;
-  const slowMean = (faded.slowSuccesses + estimate.slowPriorWeight * pooled) / slowOutcomes;
+  const slowMean = (faded.slowSuccesses + estimate.slowPriorWeight * monthMean) / slowOutcomes;
   const usualOutcomes = faded.fastSuccesses + faded.fastFailures + suspected.fast + estimate.fastPriorWeight;
   const usual = (faded.fastSuccesses + estimate.fastPriorWeight * slowMean) / usualOutcomes;
   const disturbedOutcomes = faded.disturbedSuccesses + faded.disturbedFailures + disturbance.levelWeight;
@@ -125,8 +133,15 @@ function levelOf(
   const disturbed = Math.min(usual, (faded.disturbedSuccesses + disturbedPrior) / disturbedOutcomes);
   const share = faded.disturbance;
   const p = (1 - share) * usual + share * disturbed;
+  // The variance of a mean includes that of its prior.
+  const shareOfPrior = {
+    slow: estimate.slowPriorWeight / slowOutcomes,
+    usual: estimate.fastPriorWeight / usualOutcomes,
+  };
+  const slowVariance = 1 / slowOutcomes + shareOfPrior.slow ** 2 / monthOutcomes;
+  const usualVariance = 1 / usualOutcomes + shareOfPrior.usual ** 2 * slowVariance;
   const variance =
-    ((1 - share) * usual * (1 - usual)) / usualOutcomes + (share * disturbed * (1 - disturbed)) / disturbedOutcomes;
+    (1 - share) * usual * (1 - usual) * usualVariance + (share * disturbed * (1 - disturbed)) / disturbedOutcomes;
   return {
     id,
     faded,
@@ -160,12 +175,17 @@ function published(level: Level, state: RouteState | undefined, policy: Policy):
     latency: {
       p95SecondsFast: ninetyFifthSeconds(faded.fastLatency),
       p95SecondsSlow: ninetyFifthSeconds(faded.slowLatency),
+      medianSeconds: medianSeconds(faded.slowLatency),
       nFast: rounded(faded.fastLatency.count, 1),
       nSlow: rounded(faded.slowLatency.count, 1),
     },
     neutralsCounted,
     lastOutcomeAt: state ? endOf(state.bucket) : null,
   };
+}
+
+function medianSeconds({ count, logMs }: LatencySums): number | null {
+  return count < LEAST_TIMED ? null : rounded(Math.exp(logMs / count) / 1000, 1);
 }
 
 function ninetyFifthSeconds({ count, logMs, logMsSquared }: LatencySums): number | null {

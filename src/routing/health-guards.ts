@@ -1,5 +1,5 @@
 import type { RouteHealth } from '../domain/route.ts';
-import { HEALTH_POLICY as policy } from './health-policy.ts';
+import { HEALTH_POLICY as policy, windowMs } from './health-policy.ts';
 import { type HealthCause, type HealthRecord, timeInWords } from './health-record.ts';
 import { type HealthSignals, trailingCount, hasNoRecentResult, resultsSince } from './health-signals.ts';
 
@@ -47,7 +47,7 @@ export function toStandbyBySuccess(signals: HealthSignals): HealthMove | undefin
 /** Transition to degraded for a fallen success rate or slow payments, if it is due. */
 export function toDegraded(record: HealthRecord, signals: HealthSignals): HealthMove | undefined {
   const { now, shiftedAt, fast, slow, latency } = signals;
-  if (now - record.since < policy.minimumStateSeconds * 1000) return undefined;
+  if (now - record.since < windowMs(policy.minimumStateSeconds, signals.medianSeconds)) return undefined;
   const numbers = { successShare: fast.mean, usualSuccessShare: slow.mean, outcomes: fast.n };
   const rates = `${percent(fast.mean)} recently, ${percent(slow.mean)} usually`;
   if (shiftedAt !== null && shiftedAt > record.since) {
@@ -71,15 +71,18 @@ export function toLive(record: HealthRecord, signals: HealthSignals): HealthMove
   const inStateMs = now - record.since;
   // A route that the catalogue sets to degraded needs outcomes to become live.
   if (record.cause !== 'configured' && hasNoRecentResult(record, signals) && !isSuspect(signals)) {
-    const because = 'no payment for 2 hours, and no sign of a problem';
+    const because = `no payment for ${untriedHours(signals)} hours, and no sign of a problem`;
     return { to: 'live', cause: 'recovered_quietly', because, numbers: { successes, failures } };
   }
-  if (outcomes < policy.quietRecoveryMinimumOutcomes || inStateMs < policy.minimumStateSeconds * 1000) return undefined;
+  const [minimumMs, quietMs] = [policy.minimumStateSeconds, policy.quietRecoverySeconds].map((each) =>
+    windowMs(each, signals.medianSeconds),
+  ) as [number, number];
+  if (outcomes < policy.quietRecoveryMinimumOutcomes || inStateMs < minimumMs) return undefined;
   // A condition that degrades a live route must not hold, or the route would oscillate.
   if (isSuspect(signals)) return undefined;
   const numbers = { successes, failures, successShare: fast.mean, usualSuccessShare: slow.mean };
   if (outcomes < policy.recoveryMinimumOutcomes) {
-    if (failures > 0 || inStateMs < policy.quietRecoverySeconds * 1000) return undefined;
+    if (failures > 0 || inStateMs < quietMs) return undefined;
     const because = `all ${successes} payments since ${timeInWords(record.since, now)} succeeded`;
     return { to: 'live', cause: 'recovered_quietly', because, numbers };
   }
@@ -88,6 +91,11 @@ export function toLive(record: HealthRecord, signals: HealthSignals): HealthMove
   if (fast.mean < slow.mean - policy.recoveryShare) return undefined;
   const because = `the success rate is back (${percent(fast.mean)} recently, ${percent(slow.mean)} usually)`;
   return { to: 'live', cause: 'recovered', because, numbers };
+}
+
+/** The time without results after which a route is used again, in hours. */
+export function untriedHours({ medianSeconds }: HealthSignals): number {
+  return Math.round(windowMs(policy.untriedSeconds, medianSeconds) / 3_600_000);
 }
 
 function isSuspect(signals: HealthSignals): boolean {

@@ -1,6 +1,13 @@
 import type { Instant } from '../domain/records.ts';
 import type { RouteHealth } from '../domain/route.ts';
-import { type HealthMove, toDegraded, toLive, toStandbyByHandoffs, toStandbyBySuccess } from './health-guards.ts';
+import {
+  type HealthMove,
+  toDegraded,
+  toLive,
+  toStandbyByHandoffs,
+  toStandbyBySuccess,
+  untriedHours,
+} from './health-guards.ts';
 import { endOverride } from './health-override.ts';
 import { HEALTH_POLICY as policy } from './health-policy.ts';
 import {
@@ -64,7 +71,7 @@ function fromStandby(
     return moved(record, move, now, jitter);
   }
   if (hasNoRecentResult(record, signals)) {
-    const because = 'no payment was tried for 2 hours, so the route is used again';
+    const because = `no payment was tried for ${untriedHours(signals)} hours, so the route is used again`;
     return moved(record, { to: 'degraded', cause: 'untried', because, numbers: {} }, now, jitter);
   }
   // Failures before the probe was due belong to the known disturbance. The next probe is later than every failure so far, so

@@ -1,5 +1,7 @@
 /** Thresholds of the health state machine. Shares are 0 to 1; `Results` and `Outcomes` are counts. */
 export const HEALTH_POLICY = {
+  /** Median times to an outcome that each of the following times, in seconds, at least covers. Slow methods thus have longer times. */
+  leastMedians: 4,
   /** Minimum time between two transitions between live and degraded. */
   minimumStateSeconds: 120,
 
@@ -38,3 +40,8 @@ export const HEALTH_POLICY = {
   probeSuccessesInARow: 3,
   probeLeaseSeconds: 120,
 } as const;
+
+/** A time of the policy in milliseconds, for a route with this median time to an outcome; null if it is unknown. */
+export function windowMs(seconds: number, medianSeconds: number | null): number {
+  return 1000 * Math.max(seconds, HEALTH_POLICY.leastMedians * (medianSeconds ?? 0));
+}

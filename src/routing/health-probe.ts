@@ -1,5 +1,5 @@
 import type { Instant } from '../domain/records.ts';
-import { HEALTH_POLICY } from './health-policy.ts';
+import { HEALTH_POLICY, windowMs } from './health-policy.ts';
 import type { HealthRecord } from './health-record.ts';
 
 /** True if one payment may now probe a route in automatic standby. */
@@ -9,10 +9,18 @@ export function canProbe(record: HealthRecord, now: Instant): boolean {
   return leaseUntil === null || leaseUntil <= now;
 }
 
-/** Leases a probe to one payment until the payment has a result or the lease expires. Undefined if no probe may start. */
-export function leaseProbe(record: HealthRecord, paymentId: string, now: Instant): HealthRecord | undefined {
+/**
+ * Leases a probe to one payment until the payment has a result or the lease expires. `medianSeconds` is the usual time to a result,
+ * or null. Undefined if no probe may start.
+ */
+export function leaseProbe(
+  record: HealthRecord,
+  paymentId: string,
+  now: Instant,
+  medianSeconds: number | null = null,
+): HealthRecord | undefined {
   if (!canProbe(record, now)) return undefined;
-  const leaseUntil = now + HEALTH_POLICY.probeLeaseSeconds * 1000;
+  const leaseUntil = now + windowMs(HEALTH_POLICY.probeLeaseSeconds, medianSeconds);
   return { ...record, leaseUntil, leasePaymentId: paymentId, version: record.version + 1 };
 }
 

@@ -1,5 +1,5 @@
 import type { Instant } from '../domain/records.ts';
-import { HEALTH_POLICY } from './health-policy.ts';
+import { HEALTH_POLICY, windowMs } from './health-policy.ts';
 import type { HealthPeers, HealthRecord } from './health-record.ts';
 
 /** `handoff_accepted`: the provider accepted the payment, whose outcome (`success`, `failure` or `neutral`) is a later result. */
@@ -26,6 +26,8 @@ export interface HealthSignals {
   slow: SuccessEstimate;
   /** Recent and usual 95th percentile of the time to paid. `n` is the number of recent payments. */
   latency: { fastP95Seconds: number; slowP95Seconds: number; n: number } | null;
+  /** Usual median of the time to paid; null if it is unknown. */
+  medianSeconds: number | null;
   /** At most 20 results, newest first, with times of the same clock as `now`. */
   recent: readonly HealthResult[];
   peers: HealthPeers;
@@ -39,7 +41,7 @@ export function resultsSince({ since }: HealthRecord, { recent }: HealthSignals)
 /** True if the route has no result that is recent enough to judge it by. */
 export function hasNoRecentResult(record: HealthRecord, signals: HealthSignals): boolean {
   const latest = resultsSince(record, signals)[0]?.at ?? record.since;
-  return signals.now - latest >= HEALTH_POLICY.untriedSeconds * 1000;
+  return signals.now - latest >= windowMs(HEALTH_POLICY.untriedSeconds, signals.medianSeconds);
 }
 
 /** Length of the latest run of results of `kinds`. `breaking` kinds end the run; other kinds are ignored. */

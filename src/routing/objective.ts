@@ -34,9 +34,13 @@ export function valueOf(p: number, cost: number, etaMinutes: number, objective: 
   return p * (objective.margin - cost) - objective.waitPerHour * hours;
 }
 
-/** The value less the penalty for the route's health. The penalty is subtracted, because a factor would improve a negative value. */
-export function indexOf(value: number, health: RouteHealth, objective: Objective): number {
-  return value - objective.healthPenalty[health] * objective.margin;
+/** The value less the penalties for the route. They are subtracted, because a factor would improve a negative value. */
+export function indexOf(
+  value: number,
+  { health, failed }: { health: RouteHealth; failed: boolean },
+  { healthPenalty, failedPenalty, margin }: Objective,
+): number {
+  return value - (healthPenalty[health] + (failed ? failedPenalty : 0)) * margin;
 }
 
 /** The published score of an index: 0 to 100 with one decimal, higher is better. */

@@ -1,3 +1,4 @@
+import { type ContextMemory, type ContextOutcomes, NO_CONTEXTS, withContexts } from './context-offsets.ts';
 import type { Policy } from './routing-policy.ts';
 
 /** Sums of the outcomes of one route in one bucket of time, independent of their order. */
@@ -16,6 +17,7 @@ export interface Tally {
   timed: number;
   logMs: number;
   logMsSquared: number;
+  contexts: readonly ContextOutcomes[];
 }
 
 /** Time to paid of the remembered payments: count, and sums as in `Tally`. */
@@ -39,6 +41,8 @@ export interface RouteState {
   slowSuccesses: number;
   slowFailures: number;
   slowNeutrals: number;
+  monthSuccesses: number;
+  monthFailures: number;
   /** Probability that the route is temporarily degraded or down. */
   disturbance: number;
   /** True from the detection of a disturbance until it is over. */
@@ -47,6 +51,7 @@ export interface RouteState {
   shiftedBucket: number | null;
   fastLatency: LatencySums;
   slowLatency: LatencySums;
+  contexts: ContextMemory;
 }
 
 /** Expected success rates of a route, usually and while it is disturbed. */
@@ -63,8 +68,10 @@ const LOWEST_RATE = 0.02;
 const HIGHEST_RATE = 0.98;
 const LEAST_DISTURBANCE = 1e-6;
 const MOST_DISTURBANCE = 0.999;
+/** The smallest number of payment times that describes their distribution. */
+export const LEAST_TIMED = 2;
 const NO_LATENCY: LatencySums = { count: 0, logMs: 0, logMsSquared: 0 };
-const NO_OUTCOMES: Omit<Tally, 'bucket'> = {
+const NO_OUTCOMES: Omit<Tally, 'bucket' | 'contexts'> = {
   successes: 0,
   failures: 0,
   neutrals: 0,
@@ -85,13 +92,14 @@ const NO_FAST_OUTCOMES = {
 
 /** The tally of a bucket without outcomes. */
 export function emptyTally(bucket: number): Tally {
-  return { bucket, ...NO_OUTCOMES };
+  return { bucket, ...NO_OUTCOMES, contexts: [] };
 }
 
 /** The sum of two tallies of the same bucket. */
 export function addTallies(a: Tally, b: Tally): Tally {
   const sums = { ...a };
   for (const name of SUMS) sums[name] += b[name];
+  sums.contexts = [...a.contexts, ...b.contexts];
   return sums;
 }
 
@@ -104,10 +112,13 @@ export function bucketOf(ms: number, { bucketSeconds }: Policy): number {
 export function fadedTo(state: RouteState | undefined, bucket: number, policy: Policy): RouteState {
   if (!state) return freshState(bucket, policy);
   const age = bucket - state.bucket;
-  const fast = power(halvingPerBucket(policy.estimate.fastHalfLifeSeconds, policy), age);
-  const slow = power(halvingPerBucket(policy.estimate.slowHalfLifeSeconds, policy), age);
+  const { fastHalfLifeSeconds, slowHalfLifeSeconds, monthHalfLifeSeconds } = policy.estimate;
+  const slowness = slownessOf(state, policy);
+  const fast = power(halvingPerBucket(slowness * fastHalfLifeSeconds, policy), age);
+  const slow = power(halvingPerBucket(slowness * slowHalfLifeSeconds, policy), age);
+  const month = power(halvingPerBucket(Math.max(monthHalfLifeSeconds, slowness * slowHalfLifeSeconds), policy), age);
   const share = disturbedShareOfTime(policy);
-  const disturbance = share + (state.disturbance - share) * power(forgettingPerBucket(policy), age);
+  const disturbance = share + (state.disturbance - share) * power(forgettingPerBucket(slowness, policy), age);
   return {
     ...state,
     bucket,
@@ -119,6 +130,8 @@ export function fadedTo(state: RouteState | undefined, bucket: number, policy: P
     slowSuccesses: state.slowSuccesses * slow,
     slowFailures: state.slowFailures * slow,
     slowNeutrals: state.slowNeutrals * slow,
+    monthSuccesses: state.monthSuccesses * month,
+    monthFailures: state.monthFailures * month,
     disturbance,
     isDisturbed: state.isDisturbed && disturbance >= policy.disturbance.overBelow,
     fastLatency: scaled(state.fastLatency, fast),
@@ -131,11 +144,12 @@ export function fadedTo(state: RouteState | undefined, bucket: number, policy: P
  * the usual and the disturbed state. The order of outcomes within a bucket is unknown, so all are added at once.
  */
 export function withTally(state: RouteState, tally: Tally, expected: Expectation, policy: Policy): RouteState {
-  const { fastMemoryOutcomes, slowMemoryOutcomes } = policy.estimate;
+  const { fastMemoryOutcomes, slowMemoryOutcomes, monthMemoryOutcomes } = policy.estimate;
   const successes = tally.successes + tally.probeSuccesses;
   const failures = tally.failures + tally.probeFailures;
   const fast = power(1 - 1 / fastMemoryOutcomes, wholeCount(successes + failures));
   const slow = power(1 - 1 / slowMemoryOutcomes, wholeCount(tally.successes + tally.failures));
+  const month = power(1 - 1 / monthMemoryOutcomes, wholeCount(tally.successes + tally.failures));
   const disturbed = afterOutcomes(state.disturbance, successes, failures, expected);
   const usual = 1 - disturbed;
   const lasting = usual + disturbed * policy.disturbance.lastingShare;
@@ -151,9 +165,17 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
     slowSuccesses: state.slowSuccesses * slow + tally.successes * lasting,
     slowFailures: Math.max(0, state.slowFailures * slow + tally.failures * lasting),
     slowNeutrals: state.slowNeutrals * slow + tally.neutrals * lasting,
+    monthSuccesses: state.monthSuccesses * month + tally.successes * lasting,
+    monthFailures: Math.max(0, state.monthFailures * month + tally.failures * lasting),
     disturbance: disturbed,
     fastLatency: plus(scaled(state.fastLatency, fast), latency),
     slowLatency: plus(scaled(state.slowLatency, slow), latency),
+    contexts: withContexts(
+      state.contexts,
+      tally.contexts,
+      { bucket: tally.bucket, failureRate: 1 - expected.usual, weight: usual },
+      policy,
+    ),
   };
   return detected(after, policy);
 }
@@ -176,11 +198,14 @@ function freshState(bucket: number, policy: Policy): RouteState {
     slowSuccesses: 0,
     slowFailures: 0,
     slowNeutrals: 0,
+    monthSuccesses: 0,
+    monthFailures: 0,
     disturbance: disturbedShareOfTime(policy),
     isDisturbed: false,
     shiftedBucket: null,
     fastLatency: NO_LATENCY,
     slowLatency: NO_LATENCY,
+    contexts: NO_CONTEXTS,
   };
 }
 
@@ -204,8 +229,20 @@ export function disturbedShareOfTime({ disturbance: { everySeconds, lastsSeconds
   return lastsSeconds / (lastsSeconds + everySeconds);
 }
 
-function forgettingPerBucket({ bucketSeconds, disturbance: { everySeconds, lastsSeconds } }: Policy): number {
-  return Math.exp(-bucketSeconds * (1 / everySeconds + 1 / lastsSeconds));
+function forgettingPerBucket(
+  slowness: number,
+  { bucketSeconds, disturbance: { everySeconds, lastsSeconds } }: Policy,
+): number {
+  return Math.exp((-bucketSeconds / slowness) * (1 / everySeconds + 1 / lastsSeconds));
+}
+
+/**
+ * Factor of the half-lives of a route: 1, or more if its payments take so long to be paid that the outcomes of a short memory would
+ * be forgotten before they are many. The median of a log-normal time is the exponential of the mean logarithm.
+ */
+function slownessOf({ slowLatency: { count, logMs } }: RouteState, { estimate }: Policy): number {
+  if (count < LEAST_TIMED) return 1;
+  return Math.max(1, Math.exp(logMs / count) / (1000 * estimate.usualSeconds));
 }
 
 // Avoids Math.pow, because instances must agree to the last bit: V8 has its own exp and log (src/base/ieee754.cc), but may use pow of libc.

@@ -229,8 +229,8 @@ describe('a replay of routing decisions', () => {
     const { identical, decisions } = await replayOf(on, sessionId);
     assert.deepEqual([identical, decisions[0]?.identical], [false, false]);
     assert.notEqual(decisions[0]?.again, offer?.chosen);
-    await runSql(on.databaseUrl, `UPDATE routing_decisions SET body = REPLACE(body, '"sdts/1"', '"sdts/0"')`);
-    assert.equal((await replayOf(on, sessionId)).decisions[0]?.note, 'decided by algorithm sdts/0');
+    await runSql(on.databaseUrl, `UPDATE routing_decisions SET body = REPLACE(body, '"sdts/2"', '"sdts/1"')`);
+    assert.equal((await replayOf(on, sessionId)).decisions[0]?.note, 'decided by algorithm sdts/1');
   });
 });
 

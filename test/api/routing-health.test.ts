@@ -172,12 +172,12 @@ test('routes without a provider are in standby, and no payment uses them', async
 });
 
 describe('the score of a route', () => {
-  it('the score of a route decreases after failures of the provider, but not after declined payments', async () => {
+  it('the score of a route decreases after failures of the provider, but not after failures of the buyer', async () => {
     await using on = await startTestService();
     const before = (await listRoutes(on)).get(ACQUIRER)!;
     await override(on, BACKUP, { health: 'standby' });
     for (let count = 0; count < 4; count++) {
-      await attempt(on, await createSession(on), 'card', 'declined');
+      await attempt(on, await createSession(on), 'card', 'decline_then_paid');
       await on.pass(1000);
     }
     assert.deepEqual((await listRoutes(on)).get(ACQUIRER), before);

@@ -54,7 +54,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     assert.ok(why.includes(`attempt ${attempt?.paymentId}  (${attempt?.id})\n${attempt?.mode}: ${attempt?.reason}\n`));
     const tables = why.split('\n\n').map((part) => part.split('\n').filter((line) => /^(?:#|\d|-) /.test(line)));
     assert.deepEqual(cells(tables[0]![0]!), ['#', 'ROUTE', 'SCORE', 'HEALTH', 'SUCCESS', 'COST']);
-    assert.deepEqual(cells(tables[1]![0]!), ['#', 'ROUTE', 'SCORE', 'HEALTH', 'SUCCESS', 'COST', 'DRAWN', 'EXCLUDED']);
+    assert.deepEqual(cells(tables[1]![0]!), ['#', 'ROUTE', 'SCORE', 'HEALTH', 'SUCCESS', 'COST', 'DRAWN', 'NOTES']);
     assert.equal(cells(tables[1]![1]!)[1], attempt?.chosen);
     assert.match(why, /^- {2}sandbox_wallet_express .* the buyer chose to pay by card$/m);
     assert.ok(widest(why) <= 120, String(widest(why)));

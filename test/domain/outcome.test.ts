@@ -35,6 +35,7 @@ describe('route outcomes of a decision', () => {
       probe: false,
       paidAfterMs: null,
       failure: null,
+      contexts: null,
       created: LATER,
     });
   });
@@ -73,7 +74,7 @@ describe('route outcomes of a decision', () => {
     assert.deepEqual(textsOf(after((checkout) => refuse(checkout))), ['late paid 1/-2/0']);
     assert.deepEqual(textsOf(after((checkout) => report(checkout, 'failed', 'route'))), ['late paid 1/-1/0']);
     const [late] = after((checkout) => report(checkout, 'failed', 'issuer'));
-    assert.deepEqual(textsOf([late!]), ['late paid 1/0/-1']);
+    assert.deepEqual(textsOf([late!]), ['late paid 1/-1/0']);
     assert.equal(late!.paidAfterMs, null);
   });
 
@@ -225,7 +226,7 @@ function expectedCounts({ status, failureCode, failureSource, handoffUncertain }
   if (handoffUncertain) return [0, REFUSAL_WEIGHT, 0];
   if (status === 'pending' || failureSource === 'gateway') return [0, 0, 0];
   if (failureCode === 'handoff_refused') return [0, REFUSAL_WEIGHT, 0];
-  return failureSource === 'route' ? [0, 1, 0] : [0, 0, 1];
+  return failureSource === 'buyer' ? [0, 0, 1] : [0, 1, 0];
 }
 
 describe('route outcomes over generated histories', () => {

@@ -14,6 +14,7 @@ const anyCandidate: fc.Arbitrary<Candidate> = fc.record({
   id: fc.constantFrom(...Array.from({ length: 12 }, (_, i) => `rt_${i}`)),
   eligible: fc.constantFrom(true, true, true, true, false),
   health: fc.constantFrom('live', 'live', 'live', 'degraded', 'standby'),
+  failed: fc.boolean(),
   p: fc.integer({ min: 0, max: 20 }).map((share) => share / 20),
   n: fc.constantFrom(4, 34.5, 400, 1300),
   cost: fc.constantFrom(-0.01, 0, 0.02, 0.039, 1.2),

@@ -52,10 +52,23 @@ describe('the choice among routes that can take a payment', () => {
     assert.equal(decided([facts({ id: 'b' }), facts({ id: 'a' })]).chosen, 'a', 'the smaller id of equal routes');
   });
 
-  test('the router deducts a tenth from the value of a degraded route', () => {
+  test('the router deducts 2 points from the value of a degraded route', () => {
     const degraded: RouteFacts = { ...GOOD, health: 'degraded' };
-    assert.equal(decided([degraded, FAIR]).chosen, 'fair');
-    assert.equal(decided([degraded, POOR]).chosen, 'good');
+    const nearly = (points: number) => facts({ ...GOOD, id: 'nearly', p: GOOD.p - points / 100 });
+    assert.equal(decided([degraded, nearly(1)]).chosen, 'nearly');
+    assert.equal(decided([degraded, nearly(3)]).chosen, 'good');
+  });
+
+  test('a route on which an earlier payment of the session failed comes last among routes that are nearly as good', () => {
+    const again = anOffer({ failed: ['good'] });
+    assert.equal(decided([GOOD, facts({ ...GOOD, id: 'nearly', p: GOOD.p - 0.04 })], again).chosen, 'nearly');
+    assert.equal(decided([GOOD, facts({ ...GOOD, id: 'nearly', p: GOOD.p - 0.06 })], again).chosen, 'good');
+  });
+
+  test('the router chooses by the expected success in the contexts of the payment', () => {
+    const offsets = { good: [{ context: 'amount', value: '200-500', ratio: 4 }] };
+    assert.equal(decided([GOOD, FAIR]).chosen, 'good');
+    assert.equal(decided([GOOD, FAIR], anOffer({ offsets })).chosen, 'fair');
   });
 
   test('the router compares routes by the objective and the margin of a matching rule', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import type { ContextOutcomes } from '../../src/routing/context-offsets.ts';
 import { type RoutePrior, estimateRoutes, fold } from '../../src/routing/estimate.ts';
 import { type States, type Tally, addTallies, emptyTally } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
@@ -23,11 +24,18 @@ const anyPart = fc.record({
   timed: few,
   logMs: few,
   logMsSquared: few,
+  contexts: fc.array<ContextOutcomes>(
+    fc.record({
+      contexts: fc.record({ amount: fc.constantFrom('20-50', '50-100'), hour: fc.constantFrom('1', '2') }),
+      successes: few,
+      failures: few,
+    }),
+    { maxLength: 2 },
+  ),
 });
-type Part = typeof anyPart extends fc.Arbitrary<infer T> ? T : never;
 interface Bucket {
   bucket: number;
-  parts: Part[];
+  parts: readonly (Omit<Tally, 'bucket'> & { route: string })[];
 }
 const anyGap = fc.oneof({ weight: 5, arbitrary: fc.integer({ min: 1, max: 3 }) }, fc.integer({ min: 1, max: 20_000 }));
 const anyHistory: fc.Arbitrary<Bucket[]> = fc
@@ -46,7 +54,7 @@ const anyPriors: fc.Arbitrary<RoutePrior[]> = fc.tuple(
   ),
 );
 
-function plain({ route, successes, failures }: Part): Part {
+function plain({ route, successes, failures }: Bucket['parts'][number]): Bucket['parts'][number] {
   return { ...emptyTally(0), route, successes, failures: Math.max(0, failures) };
 }
 
@@ -149,7 +157,7 @@ test('a success never lowers the estimate of a route, and a failure never raises
 
 test('after a long time without outcomes the estimate returns to the configured rate', () => {
   holds((history, priors) => {
-    const now = endOf(history) + 60 * 24 * 3600_000;
+    const now = endOf(history) + 3 * 365 * 24 * 3600_000;
     const fresh = estimates(new Map(), priors, now);
     for (const [id, { p, n, slow, disturbance }] of estimates(folded(history, priors), priors, now)) {
       const untouched = fresh.get(id)!;

@@ -119,7 +119,7 @@ function evaluate(
 ): void {
   const before = watched.record;
   const shiftedAt = shifted ? now - SECOND : null;
-  const signals = { ...known, now, shiftedAt, recent: watched.recent, peers: peersOf(kind, now) };
+  const signals = { ...known, now, shiftedAt, medianSeconds: null, recent: watched.recent, peers: peersOf(kind, now) };
   const change = nextHealth(before, signals, jitter);
   if (!change) return;
   const { record, transition } = change;

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { RouteHealth } from '../../src/domain/route.ts';
+import { canProbe, leaseProbe } from '../../src/routing/health-probe.ts';
 import { type HealthRecord, entered } from '../../src/routing/health-record.ts';
 import type { HealthSignals } from '../../src/routing/health-signals.ts';
-import { MINUTE, SECOND } from '../fixtures/checkout-records.ts';
+import { MINUTE, SECOND, idOf } from '../fixtures/checkout-records.ts';
 import { NOON, degraded, evaluate, live, results, standby } from '../fixtures/health-records.ts';
 
 type Evaluated = [record: HealthRecord, signals?: Partial<HealthSignals>];
@@ -229,5 +230,15 @@ describe('a route without results for 2 hours', () => {
 
   test('a route without results for 2 hours leaves standby with the reason that it was not tried', () => {
     assert.equal(evaluate(standby, at(later))?.transition?.cause, 'untried');
+  });
+
+  test('a route of a slow method, whose payments take 12 hours, is not used again before 48 hours', () => {
+    const slow = (hours: number) => ({ now: NOON + hours * 60 * MINUTE, medianSeconds: 12 * 3600 });
+    assert.equal(evaluate(standby, slow(47)), undefined);
+    const words = evaluate(standby, slow(48))?.transition?.words;
+    assert.equal(words, 'degraded: no payment was tried for 48 hours, so the route is used again');
+    const leased = leaseProbe(standby, idOf('pay', 1), standby.retryAt!, 12 * 3600)!;
+    assert.equal(canProbe(leased, standby.retryAt! + 47 * 60 * MINUTE), false);
+    assert.equal(canProbe(leased, standby.retryAt! + 48 * 60 * MINUTE), true);
   });
 });

@@ -48,7 +48,8 @@ describe('the objective', () => {
   test('a higher success rate never lowers the score of a route while a payment is worth more than its cost', () => {
     forAll(RUNS, anyObjective, rate, rate, rate, minutes, health, (objective, share, a, b, eta, health) => {
       const cost = share * objective.margin;
-      const score = (p: number) => scoreOf(indexOf(valueOf(p, cost, eta, objective), health, objective), objective);
+      const score = (p: number) =>
+        scoreOf(indexOf(valueOf(p, cost, eta, objective), { health, failed: false }, objective), objective);
       assert.ok(score(Math.max(a, b)) >= score(Math.min(a, b)));
     });
   });
@@ -56,14 +57,14 @@ describe('the objective', () => {
   test('a higher cost or a longer wait never raises the score of a route', () => {
     forAll(RUNS, anyObjective, rate, rate, rate, minutes, minutes, health, (objective, p, a, b, eta, wait, health) => {
       const score = (cost: number, minutes: number) =>
-        scoreOf(indexOf(valueOf(p, cost, minutes, objective), health, objective), objective);
+        scoreOf(indexOf(valueOf(p, cost, minutes, objective), { health, failed: false }, objective), objective);
       assert.ok(score(Math.max(a, b), eta + wait) <= score(Math.min(a, b), eta));
     });
   });
 
   test('a route with worse health ranks lower, even if every route loses money', () => {
     forAll(RUNS, number(-3, 2), anyObjective, (value, objective) => {
-      const [live, degraded, standby] = BY_HEALTH.map((health) => indexOf(value, health, objective));
+      const [live, degraded, standby] = BY_HEALTH.map((health) => indexOf(value, { health, failed: false }, objective));
       assert.ok(live! > degraded! && degraded! > standby!);
     });
   });

@@ -18,7 +18,7 @@ const ANY_TOTAL = 10_000_000;
 /** Creates a session through the gateway API. Returns the id of the session. */
 export async function createSession({ url }: TestService, overrides: Record<string, unknown> = {}): Promise<string> {
   const answer = await call<{ id: string }>('POST', `${url}/api/gateway/sessions`, sessionBody(overrides));
-  assert.equal(answer.status, 200);
+  assert.equal(answer.status, 200, JSON.stringify(answer.body));
   return answer.body.id;
 }
 

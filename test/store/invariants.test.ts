@@ -359,7 +359,16 @@ function signalsOf(kind: ResultKind, now: number): HealthSignals {
   const mean = kind === 'success' ? 0.9 : 0.2;
   const recent = Array.from({ length: 20 }, () => ({ at: now - 1, kind }));
   const peers = { routesOfKind: 4, inAutomaticStandby: 0, usable: 3 };
-  return { now, shiftedAt: null, fast: { mean, n: 30 }, slow: { mean: 0.9, n: 900 }, latency: null, recent, peers };
+  return {
+    now,
+    shiftedAt: null,
+    fast: { mean, n: 30 },
+    slow: { mean: 0.9, n: 900 },
+    latency: null,
+    medianSeconds: null,
+    recent,
+    peers,
+  };
 }
 
 type Decide = (checkout: Checkout, ...args: unknown[]) => Decision<string>;

@@ -1,11 +1,13 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { RouteOutcome } from '../../src/domain/route-outcome.ts';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
 import { type Tally, addTallies, bucketOf, emptyTally } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
+import { outcomeContexts } from '../../src/store/schema/routing-schema.ts';
 import type { RouteHealthRow } from '../../src/store/tables/routing-tables.ts';
 import type { Store } from '../../src/store/store.ts';
 import { NOW, aCustomer, aPayment, aSession, idOf } from '../fixtures/checkout-records.ts';
@@ -48,12 +50,23 @@ describe('stored route outcomes', () => {
         stage: 'result',
         environment: 'sandbox',
         failure: null,
+        contexts: index % 3 === 0 ? null : { amount: index % 2 === 0 ? '20-50' : '50-100' },
         routeId: ROUTE,
       }));
       for (const outcome of outcomes) await write(store, { type: 'outcome_recorded', outcome });
       const expected = expectedTallies(outcomes);
       assert.deepEqual(await store.outcomeTallies('sandbox', [ROUTE, 'other'], NOW, NOW + 70_000), [expected, []]);
       assert.deepEqual(await store.outcomeTallies('production', [ROUTE], NOW, NOW + 70_000), [[]]);
+      const [contexts] = await store.outcomeContexts('sandbox', [ROUTE], NOW, NOW + 70_000);
+      const told = outcomes.filter((outcome) => outcome.contexts !== null && !outcome.probe);
+      for (const amount of ['20-50', '50-100']) {
+        const [own, all] = [contexts!, told].map((list) =>
+          list
+            .filter((each) => each.contexts!['amount'] === amount)
+            .map(({ successes, failures }) => [successes, failures]),
+        );
+        for (const column of [0, 1]) assert.equal(sumOf(own!, column), sumOf(all!, column), amount);
+      }
     }));
 });
 
@@ -90,7 +103,7 @@ describe('stored estimates and health of routes', () => {
     }));
 });
 
-function expectedTallies(outcomes: readonly RouteOutcome[]): Tally[] {
+function expectedTallies(outcomes: readonly RouteOutcome[]): Omit<Tally, 'contexts'>[] {
   const buckets = new Map<number, Tally>();
   for (const { created, probe, paidAfterMs, successes, failures, neutrals } of outcomes) {
     const bucket = bucketOf(created, DEFAULT_POLICY);
@@ -106,7 +119,7 @@ function expectedTallies(outcomes: readonly RouteOutcome[]): Tally[] {
     buckets.set(bucket, sum ? addTallies(sum, one) : one);
   }
   // The store sums integer thousandths and divides the sum once.
-  const scaled = [...buckets.values()].map((tally) => ({
+  const scaled = [...buckets.values()].map(({ contexts: _none, ...tally }) => ({
     ...tally,
     logMs: tally.logMs / 1000,
     logMsSquared: tally.logMsSquared / 1_000_000,
@@ -116,4 +129,38 @@ function expectedTallies(outcomes: readonly RouteOutcome[]): Tally[] {
 
 function healthRow(version: number, environment: RouteHealthRow['environment'] = 'sandbox'): RouteHealthRow {
   return { environment, routeId: ROUTE, version, state: 'live', body: JSON.stringify({ version }) };
+}
+
+test('the migration to contexts turns neutral outcomes of issuers into failures, also where late money has reversed them', () => {
+  using database = new DatabaseSync(':memory:');
+  database.exec(
+    'CREATE TABLE route_outcomes (payment_id, stage, result, successes INT, failures INT, neutrals INT, failure TEXT)',
+  );
+  const insert = database.prepare('INSERT INTO route_outcomes VALUES (?, ?, ?, ?, ?, ?, ?)');
+  const rows: [string, string, string, number, number, number, string | null][] = [
+    ['declined', 'result', 'neutral', 0, 0, 1, 'issuer/declined'],
+    ['late', 'result', 'neutral', 0, -2, 1, 'issuer/declined'],
+    ['late', 'late', 'paid', 1, 0, -1, null],
+    ['buyer', 'result', 'neutral', 0, 0, 1, 'buyer/insufficient_funds'],
+    ['buyer', 'late', 'paid', 1, 0, -1, null],
+  ];
+  for (const row of rows) insert.run(...row);
+  database.exec(outcomeContexts);
+  const select = database.prepare(
+    'SELECT payment_id, stage, result, successes, failures, neutrals FROM route_outcomes',
+  );
+  assert.deepEqual(
+    select.all().map((row) => Object.values(row)),
+    [
+      ['declined', 'result', 'failed', 0, 1, 0],
+      ['late', 'result', 'failed', 0, -1, 0],
+      ['late', 'late', 'paid', 1, -1, 0],
+      ['buyer', 'result', 'neutral', 0, 0, 1],
+      ['buyer', 'late', 'paid', 1, 0, -1],
+    ],
+  );
+});
+
+function sumOf(rows: readonly number[][], column: number): number {
+  return rows.reduce((sum, row) => sum + row[column]!, 0);
 }

@@ -35,7 +35,17 @@ export function choiceCosts(): ChoiceCost[] {
     const candidates = Array.from({ length: routes }, (_, route): Candidate => {
       const p = 0.8 + 0.15 * random.uniform();
       const n = 20 + 500 * random.uniform();
-      return { id: `rt_${route}`, eligible: true, health: 'live', p, n, cost: 0.02, etaMinutes: 1, triedAt: null };
+      return {
+        id: `rt_${route}`,
+        eligible: true,
+        health: 'live',
+        failed: false,
+        p,
+        n,
+        cost: 0.02,
+        etaMinutes: 1,
+        triedAt: null,
+      };
     });
     const options = { policy: DEFAULT_POLICY, amount: 5000, explore: true };
     const seconds = new Float64Array(TIMED_CHOICES);

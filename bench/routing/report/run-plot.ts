@@ -21,10 +21,10 @@ interface Bin {
 }
 
 function binsOf(entry: BenchRouter, environment: BenchWorld): Bin[] {
-  const { arms, at, probability } = environment;
+  const { arms, requests, probability } = environment;
   const bins: Bin[] = [];
   const onChoice = (payment: number, arm: number): void => {
-    const bin = (bins[Math.floor(at[payment]! / BIN_SECONDS)] ??= {
+    const bin = (bins[Math.floor(requests[payment]!.at / BIN_SECONDS)] ??= {
       rates: Array.from({ length: arms }, () => 0),
       chosen: Array.from({ length: arms }, () => 0),
       payments: 0,

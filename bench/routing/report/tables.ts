@@ -25,9 +25,12 @@ export function sortedByRegret(contenders: readonly RouterFigures[]): RouterFigu
   return contenders.toSorted((one, other) => meanWithError(one.regret).mean - meanWithError(other.regret).mean);
 }
 
-/** True for contenders that are not ranked, because they know the true rates: the oracle, and in STATIC the static priority. */
+/** Scenarios in which the rates of every payment are those at the start. */
+const CONSTANT: ReadonlySet<string> = new Set<ScenarioName>(['STATIC', 'ISSUERS', 'UNSETTLED']);
+
+/** True for contenders that are not ranked, because they know the true rates: the oracle, and the static priority if rates are constant. */
 export function knowsTrueRates(scenario: string, name: string): boolean {
-  return name === ORACLE.name || (scenario === 'STATIC' && name === STATIC_PRIORITY.name);
+  return name === ORACLE.name || (CONSTANT.has(scenario) && name === STATIC_PRIORITY.name);
 }
 
 function nameCell(name: string): string {

@@ -8,9 +8,16 @@ export const REGRET_TARGETS: Partial<Record<ScenarioName, number>> = {
   PAY: 0.009,
   PAYHIGH: 0.0036,
   PAYLOW: 0.039,
-  PAYATTR: 0.0062,
-  SWITCH: 0.018,
+  PAYATTR: 0.0085,
+  SWITCH: 0.0185,
   STATIC: 0.005,
+  MEANINGLESS: 0.0095,
+  ISSUERS: 0.0045,
+  ISSUERBURSTS: 0.006,
+  SMALL: 0.032,
+  BAND: 0.006,
+  COUNTRY: 0.006,
+  GROUPS: 0.008,
 };
 /** Lower limits: captured gap between random choice and oracle in PAY, and captured value of the oracle at a margin of 15 %. */
 const GAP_TARGET = 0.88;

@@ -1,9 +1,17 @@
-import { logNormal, randomStream, shuffled, streamSeed } from './random.ts';
+import type { BenchPayment } from '../contender.ts';
+import { logNormal, randomStream, shuffled, streamSeed, uniformBetween } from './random.ts';
 import { OUTAGE_KIND, type TrueRates } from './rates.ts';
 import type { Scenario } from './scenarios.ts';
 
 /** The possible outcomes of a payment on a route. */
-export const POTENTIAL_RESULT = { routeFailure: 0, paid: 1, buyerFailure: 2, handoffError: 3 };
+export const POTENTIAL_RESULT = {
+  routeFailure: 0,
+  paid: 1,
+  buyerFailure: 2,
+  handoffError: 3,
+  issuerDecline: 4,
+  unsettled: 5,
+};
 
 /**
  * One world, drawn before any contender runs in it. Every contender gets the same payments and, on the same route, the same
@@ -14,13 +22,11 @@ export interface BenchWorld {
   seed: number;
   arms: number;
   payments: number;
-  /** Seconds since the start, ascending. */
-  at: Float64Array;
-  /** Amounts in dollars. */
-  amounts: Float64Array;
+  /** The payments, in the order of their time. */
+  requests: readonly BenchPayment[];
   /** Cost of each arm, a fraction of the amount. */
   costs: readonly number[];
-  /** Probability that the route accepts a payment, before failures of buyers. */
+  /** Probability that a payment on the route succeeds and its money stays, before failures of buyers. */
   probability: Float64Array;
   /** Outcome, one of `POTENTIAL_RESULT`. */
   potential: Uint8Array;
@@ -30,6 +36,7 @@ export interface BenchWorld {
 
 const COSTS = [0.034, 0.029, 0.024, 0.018, 0.012];
 const HANDOFF_SECONDS = 0.5;
+const TRANSFER_HOURS = [1, 24] as const;
 
 function arrivalTimes(scenario: Scenario, seed: number, payments: number): Float64Array {
   const random = randomStream(streamSeed(seed, 'arrivals'));
@@ -44,26 +51,40 @@ function arrivalTimes(scenario: Scenario, seed: number, payments: number): Float
 /** Draws the world of a scenario and a seed. Fewer `payments` give another world, not the start of the longer one. */
 export function drawWorld(scenario: Scenario, seed: number, payments = scenario.payments): BenchWorld {
   const { arms } = scenario;
-  const at = arrivalTimes(scenario, seed, payments);
-  const amounts = randomStream(streamSeed(seed, 'amounts'));
-  const rates = scenario.rates({ arms, at, seed, random: randomStream(streamSeed(seed, 'rates')) });
+  const requests = drawPayments(scenario, seed, payments);
+  const random = randomStream(streamSeed(seed, 'rates'));
   return {
     scenario,
     seed,
     arms,
     payments,
-    at,
-    amounts: at.map(() => Math.min(10_000, logNormal(amounts, 60, 1))),
+    requests,
     costs: shuffled(randomStream(streamSeed(seed, 'costs')), COSTS).slice(0, arms),
-    ...potentials(scenario, seed, rates),
+    ...potentials(scenario, seed, scenario.rates({ arms, requests, seed, random })),
   };
+}
+
+function drawPayments(scenario: Scenario, seed: number, payments: number): BenchPayment[] {
+  const amounts = randomStream(streamSeed(seed, 'amounts'));
+  const contexts = randomStream(streamSeed(seed, 'contexts'));
+  return Array.from(arrivalTimes(scenario, seed, payments), (at, number) => ({
+    number,
+    at,
+    amount: Math.min(10_000, logNormal(amounts, 60, 1)),
+    contexts: Object.fromEntries(
+      Object.entries(scenario.contexts).map(([name, values]) => [
+        name,
+        String(Math.floor(contexts.uniform() * values)),
+      ]),
+    ),
+  }));
 }
 
 /** Draws the outcome and the delay of every payment on every arm. */
 function potentials(
   scenario: Scenario,
   seed: number,
-  { probability, outage }: TrueRates,
+  { probability, declined, unsettled, outage }: TrueRates,
 ): Pick<BenchWorld, 'probability' | 'potential' | 'delaySeconds'> {
   const uniforms = randomStream(streamSeed(seed, 'uniforms'));
   const delays = randomStream(streamSeed(seed, 'delays'));
@@ -72,10 +93,18 @@ function potentials(
   for (let index = 0; index < probability.length; index += 1) {
     const uniform = uniforms.uniform();
     const isHard = outage[index] === OUTAGE_KIND.hard;
-    if (uniform < probability[index]! * (1 - scenario.buyerFailureShare)) potential[index] = POTENTIAL_RESULT.paid;
-    else if (uniform < probability[index]!) potential[index] = POTENTIAL_RESULT.buyerFailure;
+    const success = probability[index]!;
+    const reported = success + unsettled[index]!;
+    if (uniform < success * (1 - scenario.buyerFailureShare)) potential[index] = POTENTIAL_RESULT.paid;
+    else if (uniform < success) potential[index] = POTENTIAL_RESULT.buyerFailure;
+    else if (uniform < reported) potential[index] = POTENTIAL_RESULT.unsettled;
+    else if (uniform < reported + declined[index]!) potential[index] = POTENTIAL_RESULT.issuerDecline;
     else potential[index] = isHard ? POTENTIAL_RESULT.handoffError : POTENTIAL_RESULT.routeFailure;
-    if (!scenario.delayed) continue;
+    if (scenario.delays === 'none') continue;
+    if (scenario.delays === 'transfer') {
+      delaySeconds[index] = 3600 * uniformBetween(delays, ...TRANSFER_HOURS);
+      continue;
+    }
     // Both delays are drawn for every attempt, so that later delays do not depend on earlier outcomes.
     const ordinarySeconds = logNormal(delays, 20, 0.8);
     const timeoutSeconds = 60 + 60 * delays.exponential();

@@ -61,7 +61,17 @@ export function randomStream(seed: number): RandomStream {
   };
 }
 
-const STREAMS = { arrivals: 1, amounts: 2, costs: 3, rates: 4, uniforms: 5, delays: 6, contender: 7 };
+const STREAMS = {
+  arrivals: 1,
+  amounts: 2,
+  costs: 3,
+  rates: 4,
+  uniforms: 5,
+  delays: 6,
+  contender: 7,
+  contexts: 8,
+  offsets: 9,
+};
 
 /** A seed for one purpose within a run, so that the random numbers of different purposes are independent. */
 export function streamSeed(seed: number, purpose: keyof typeof STREAMS): number {

@@ -22,7 +22,7 @@ export interface SimulationOptions {
 export interface SimulationResult {
   /** Share of payments paid, by the first or second attempt. */
   successRate: number;
-  /** Mean difference between the success probability of the best arm and of the arm chosen first. */
+  /** Mean difference between the success probability of the best arm and of the arm chosen first, from `measuredFrom` of the scenario on. */
   regret: number;
   /** Mean cost of the routes of paid payments, a fraction of the amount. */
   cost: number;
@@ -34,6 +34,8 @@ export interface SimulationResult {
 
 const RESULTS: Record<number, BenchOutcome['result']> = {
   [POTENTIAL_RESULT.paid]: 'paid',
+  [POTENTIAL_RESULT.unsettled]: 'paid',
+  [POTENTIAL_RESULT.issuerDecline]: 'issuer_decline',
   [POTENTIAL_RESULT.buyerFailure]: 'buyer_failure',
   [POTENTIAL_RESULT.routeFailure]: 'route_failure',
   [POTENTIAL_RESULT.handoffError]: 'route_failure',
@@ -58,10 +60,13 @@ export function simulate(
   entry: BenchRouter | ContenderType,
   options: SimulationOptions = {},
 ): SimulationResult {
-  const { arms, at, amounts, costs, delaySeconds, payments, potential, probability } = environment;
+  const { arms, requests, costs, delaySeconds, payments, potential, probability, scenario } = environment;
+  const { settlesAfterSeconds, measuredFrom = 0 } = scenario;
   const contender = entry.create(worldOf(environment, options.margin), environment);
   const pending = feedbackQueue<BenchOutcome>();
+  const settling = feedbackQueue<{ arm: number; arrived: boolean }>();
   let paid = 0;
+  let measured = 0;
   let costOfPaid = 0;
   let regret = 0;
 
@@ -72,16 +77,23 @@ export function simulate(
     const knownAt = payment.at + delaySeconds[index]!;
     const handoffError = kind === POTENTIAL_RESULT.handoffError;
     pending.add(knownAt, { arm, payment, at: knownAt, result: RESULTS[kind]!, handoffError });
+    if (settlesAfterSeconds !== undefined && RESULTS[kind] === 'paid') {
+      settling.add(knownAt + settlesAfterSeconds, { arm, arrived: kind === POTENTIAL_RESULT.paid });
+    }
     if (kind !== POTENTIAL_RESULT.paid) return;
     paid += 1;
     costOfPaid += costs[arm]!;
   };
   const reportUntil = (now: number): void => {
+    for (let at = settling.nextAt(); at <= now && at < Infinity; at = settling.nextAt()) {
+      const settled = settling.take();
+      contender.learnSettlement?.({ ...settled, at });
+    }
     while (pending.nextAt() <= now) {
       const outcome = pending.take();
       contender.learn(outcome);
       const { payment } = outcome;
-      const isFirst = payment.at === at[payment.number];
+      const isFirst = payment.at === requests[payment.number]!.at;
       if (!outcome.handoffError || !options.failover || !isFirst) continue;
       const again = { ...payment, at: outcome.at };
       attempt(again, contender.choose(again, new Set([outcome.arm])));
@@ -89,19 +101,21 @@ export function simulate(
   };
 
   const startedMs = performance.now();
-  for (let number = 0; number < payments; number += 1) {
-    const payment = { number, at: at[number]!, amount: amounts[number]! };
+  for (const payment of requests) {
+    const { number } = payment;
     reportUntil(payment.at);
     const arm = contender.choose(payment);
     attempt(payment, arm);
     options.onChoice?.(number, arm);
+    if (payment.at < measuredFrom) continue;
+    measured += 1;
     regret += bestProbability(environment, number) - probability[number * arms + arm]!;
   }
   // Payments refused in the last half second still get their second attempt.
   reportUntil(Number.MAX_VALUE);
   return {
     successRate: paid / payments,
-    regret: regret / payments,
+    regret: regret / measured,
     cost: costOfPaid / paid,
     value: options.margin === undefined ? Number.NaN : (paid * options.margin - costOfPaid) / payments,
     secondsPerPayment: (performance.now() - startedMs) / 1000 / payments,

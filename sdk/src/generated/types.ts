@@ -207,7 +207,7 @@ export interface Capabilities {
     kind: 'card' | 'wallet' | 'local';
     /** 0 to 100 points, higher is better: the current expected success, reduced by cost and waiting time. */
     score: number;
-    /** live: takes payments; degraded: loses 10 points of score; standby: takes no payments. */
+    /** live: takes payments; degraded: loses 2 points of score; standby: takes no payments. */
     health: 'live' | 'degraded' | 'standby';
     /** Time to confirmation, as text. */
     eta: string;
@@ -934,7 +934,7 @@ export interface RouteSummary {
   asset: string;
   /** 0 to 100 points, higher is better: the current expected success, reduced by cost and waiting time. */
   score: number;
-  /** live: takes payments; degraded: loses 10 points of score; standby: takes no payments. */
+  /** live: takes payments; degraded: loses 2 points of score; standby: takes no payments. */
   health: 'live' | 'degraded' | 'standby';
   /** Name shown to the buyer. */
   payerLabel: string;
@@ -1014,6 +1014,15 @@ export interface RoutingCandidate {
   value: number;
   /** Value by which the routes were compared: the expected value with a random draw. null without a draw. A fraction: 0.93 is 93 %. */
   index: number | null;
+  /** Contexts of the payment in which the route fails more or less often; expectedSuccess includes them. */
+  offsets: {
+    /** Name of the context: amount, hour, mail or metadata. */
+    context: string;
+    /** Its value in this payment. */
+    value: string;
+    /** Failures of the route in this context, as a multiple of its usual failures. */
+    ratio: number;
+  }[];
   /** 1 for the chosen route; null for an excluded route. */
   rank: number | null;
   /** Reason for the exclusion, or null. */

@@ -3,7 +3,7 @@ import { type Paint, jsonOf } from '../command-context.ts';
 import { table } from '../table.ts';
 import { type Cell, percentWithoutUnit, percent, plain, rate, secondsOf, statusCell } from '../cells.ts';
 
-const HEADINGS = ['#', 'ROUTE', 'SCORE', 'HEALTH', 'SUCCESS', 'COST', 'DRAWN', 'EXCLUDED'];
+const HEADINGS = ['#', 'ROUTE', 'SCORE', 'HEALTH', 'SUCCESS', 'COST', 'DRAWN', 'NOTES'];
 
 /** Text of a stored or dry-run decision: its time, subject, reason, applied rules and candidates. */
 export function tellDecision(decision: RoutingDecision | RoutingDryRun, paint: Paint): string {
@@ -19,9 +19,14 @@ export function tellDecision(decision: RoutingDecision | RoutingDryRun, paint: P
       `${percent(one.expectedSuccess)} (${percentWithoutUnit(one.low)} to ${percentWithoutUnit(one.high)})`,
       rate(one.cost),
       one.index === null ? '' : one.index.toFixed(4),
-      one.excluded ?? '',
+      one.excluded ?? one.offsets.map(offsetInWords).join(', '),
     ]);
   return `${headOf(decision, paint)}${reason}${rules}${table(HEADINGS, rows, paint)}`;
+}
+
+/** An offset such as `metadata DE: fails 1.8 times as often`. */
+function offsetInWords({ context, value, ratio }: RoutingDecision['candidates'][number]['offsets'][number]): string {
+  return `${context} ${value}: fails ${ratio} times as often`;
 }
 
 function headOf(decision: RoutingDecision | RoutingDryRun, paint: Paint): string {

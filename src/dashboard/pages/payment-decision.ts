@@ -34,9 +34,13 @@ export function renderChoice({ decided, identical, note }: Replayed): Html {
       },
       {
         name: 'Success',
-        cell: ({ expectedSuccess, low, high }) =>
+        cell: ({ expectedSuccess, low, high, offsets }) =>
           html`<meter value="${expectedSuccess}" aria-hidden="true"></meter> ${percentText(expectedSuccess)}
-            <span class="hint">(${percentText(low)} to ${percentText(high)})</span>`,
+            <span class="hint">(${percentText(low)} to ${percentText(high)})</span>
+            ${offsets.map(
+              ({ context, value, ratio }) =>
+                html`<span class="hint">${context} ${value}: fails ${ratio} times as often</span>`,
+            )}`,
       },
       { name: 'Cost', isNumber: true, cell: ({ cost }) => `${(cost * 100).toFixed(2)}%` },
     ],

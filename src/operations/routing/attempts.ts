@@ -1,5 +1,6 @@
 import { splitFees } from '../../domain/fees.ts';
 import type { Cents } from '../../domain/money.ts';
+import { contextsOf } from '../../domain/payment-contexts.ts';
 import { CURRENCY, type Checkout, type Instant, type Session } from '../../domain/records.ts';
 import type { RouteKind } from '../../domain/route.ts';
 import { decide } from '../../routing/decide.ts';
@@ -9,7 +10,7 @@ import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import { writesOf } from './health-watch.ts';
-import { changesOfSnapshot, decisionInput, decisionRecord, effectOf, routesNotTaking } from './offers.ts';
+import { changesOfSnapshot, decisionInput, decisionRecord, effectOf, offsetsFor, routesNotTaking } from './offers.ts';
 import type { RouteView, RoutingView } from './routing-view.ts';
 
 /** Request for the route of an attempt: the buyer's choice, and the routes tried so far. */
@@ -23,6 +24,8 @@ export interface AttemptRequest {
   refused: ReadonlyMap<string, string>;
   /** Routes that refused earlier attempts of the session: they are tried again if no other route is left. */
   refusedBefore: ReadonlyMap<string, string>;
+  /** Routes on which earlier payments of the session failed. */
+  failed: readonly string[];
   /** True if the attempt may probe a route in standby. */
   mayProbe: boolean;
 }
@@ -82,6 +85,12 @@ export function refusedRoutes({ payments }: Checkout): ReadonlyMap<string, strin
   return new Map(refused.map(({ route }) => [route.id, 'did not take an earlier payment of this session']));
 }
 
+/** The routes on which payments of this checkout failed for a reason other than the buyer. */
+export function failedRoutes({ payments }: Checkout): string[] {
+  const failed = payments.filter(({ failureSource }) => failureSource === 'route' || failureSource === 'issuer');
+  return [...new Set(failed.map(({ route }) => route.id))].toSorted();
+}
+
 type RequestedSession = Pick<
   Session,
   | 'amount'
@@ -132,6 +141,8 @@ function decideAttempt(
       preferredKind: session.preferredRoute,
       amount: session.amount,
       barred: Object.fromEntries([...barred].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+      offsets: offsetsFor(view, contextsOf(session, at, deps.routingMetadataKey)),
+      failed: [...request.failed],
       effect,
     });
     const output = decide(view.snapshot, input, DEFAULT_POLICY);
@@ -142,7 +153,12 @@ function decideAttempt(
 }
 
 /** Change that leases a probe. If another payment has leased it meanwhile, the commit conflicts, and the attempt takes another route. */
-function claimOf(deps: Deps, { route, health }: RouteView, { paymentId }: AttemptRequest, now: Instant): Change[] {
-  const record = leaseProbe(health, paymentId, now);
+function claimOf(
+  deps: Deps,
+  { route, health, medianSeconds }: RouteView,
+  { paymentId }: AttemptRequest,
+  now: Instant,
+): Change[] {
+  const record = leaseProbe(health, paymentId, now, medianSeconds);
   return record ? writesOf(deps, route.environment, route.id, { record, transition: null }, now) : [];
 }

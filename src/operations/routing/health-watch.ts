@@ -148,7 +148,7 @@ function signalsOf(
   peers: HealthSignals['peers'],
   now: Instant,
 ): HealthSignals {
-  const { p95SecondsFast, p95SecondsSlow, nFast } = latency;
+  const { p95SecondsFast, p95SecondsSlow, medianSeconds, nFast } = latency;
   return {
     now,
     shiftedAt,
@@ -158,6 +158,7 @@ function signalsOf(
       p95SecondsFast === null || p95SecondsSlow === null
         ? null
         : { fastP95Seconds: p95SecondsFast, slowP95Seconds: p95SecondsSlow, n: nFast },
+    medianSeconds,
     recent: results.slice(0, RESULTS_JUDGED).map(({ at, result }) => ({ at, kind: KINDS[result] })),
     peers,
   };

@@ -1,8 +1,10 @@
 import { type Cents, usd } from '../../domain/money.ts';
 import type { Environment, Route, RouteKind } from '../../domain/route.ts';
+import { type PaymentContexts, bandOf } from '../../domain/payment-contexts.ts';
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import { decide } from '../../routing/decide.ts';
 import { writeDecision } from '../../routing/decision-record.ts';
+import { type Offset, offsetsOf } from '../../routing/context-offsets.ts';
 import type { DecisionInput, DecisionOutput } from '../../routing/decision.ts';
 import {
   NO_EFFECT,
@@ -36,6 +38,7 @@ export interface QuoteRequest {
   /** The payment kind that the buyer has chosen, or could choose. */
   kind?: RouteKind | null;
   effect: RuleEffect;
+  contexts: PaymentContexts;
   /** Routes to exclude, with the reasons. A quote with excluded routes belongs to one session and is not cached. */
   barred?: ReadonlyMap<string, string>;
 }
@@ -46,7 +49,15 @@ type RoutingDeps = Pick<Deps, 'router' | 'newId' | 'now'>;
 export function decisionInput(
   fields: Pick<DecisionInput, 'purpose' | 'at' | 'kind' | 'preferredKind' | 'effect'> & Partial<DecisionInput>,
 ): DecisionInput {
-  return { algorithm: DEFAULT_POLICY.algorithm, draw: null, amount: null, barred: {}, ...fields };
+  return {
+    algorithm: DEFAULT_POLICY.algorithm,
+    draw: null,
+    amount: null,
+    barred: {},
+    offsets: {},
+    failed: [],
+    ...fields,
+  };
 }
 
 /** Record of a decision about a payment, or about no session if it is a quote. */
@@ -71,18 +82,25 @@ export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
   const view = deps.router.view(request.environment);
   const kind = request.kind ?? null;
   const beyond = routesNotTaking(view, request.amount);
+  const offsets = offsetsFor(view, request.contexts);
   if (request.barred && request.barred.size > 0) {
-    return newQuote(deps, view, { ...request, kind, barred: new Map([...request.barred, ...beyond]) });
+    return newQuote(deps, view, { ...request, kind, offsets, barred: new Map([...request.barred, ...beyond]) });
   }
   const rules = request.effect === NO_EFFECT ? '' : effectKey(request.effect);
-  const key = `${request.preferredKind} ${kind} ${rules} ${[...beyond.keys()].join()}`;
+  const key = `${request.preferredKind} ${kind} ${rules} ${[...beyond.keys()].join()} ${JSON.stringify(offsets)}`;
   let quote = view.quotes.get(key);
   if (!quote) {
-    quote = newQuote(deps, view, { ...request, kind, barred: beyond });
+    quote = newQuote(deps, view, { ...request, kind, offsets, barred: beyond });
     if (view.quotes.size >= MAX_CACHED_QUOTES) view.quotes.clear();
     view.quotes.set(key, quote);
   }
   return quote;
+}
+
+/** The offsets of each route for a payment with these contexts; none for a route that has none. */
+export function offsetsFor({ ratios, routes }: RoutingView, contexts: PaymentContexts): DecisionInput['offsets'] {
+  const offsets = [...routes.keys()].map((id): [string, Offset[]] => [id, offsetsOf(ratios.get(id), contexts)]);
+  return Object.fromEntries(offsets.filter(([, own]) => own.length > 0));
 }
 
 /** The routes of a view that do not take payments of `amount`, with the reasons. */
@@ -158,14 +176,21 @@ function namedRoute(deps: Pick<Deps, 'router'>, environment: Environment, routeI
 function newQuote(
   deps: RoutingDeps,
   view: RoutingView,
-  { environment, preferredKind, kind, effect, barred = new Map() }: QuoteRequest & { kind: RouteKind | null },
+  {
+    environment,
+    preferredKind,
+    kind,
+    effect,
+    offsets,
+    barred = new Map(),
+  }: QuoteRequest & { kind: RouteKind | null } & Pick<DecisionInput, 'offsets'>,
 ): Quote {
   if (view.routes.size === 0) {
     const advice = 'Use the other environment, or add routes for this one to the catalogue.';
     const problem = `has no routes: the catalogue names none for ${environment}`;
     throw invalidField('environment', 'invalid_value', problem, advice);
   }
-  const about = { at: view.snapshot.at, kind, preferredKind, barred: Object.fromEntries(barred) };
+  const about = { at: view.snapshot.at, kind, preferredKind, offsets, barred: Object.fromEntries(barred) };
   const input = decisionInput({ purpose: 'offer', ...about, effect });
   const output = decide(view.snapshot, input, DEFAULT_POLICY);
   const decision = decisionRecord(deps, view, input, output, { sessionId: null, paymentId: null });
@@ -185,7 +210,8 @@ export function estimateFees(
 ): z.output<typeof feesEstimateResult> {
   assertEnvironment(deps, environment);
   const cents = centsOf(amount);
-  const asked = { environment, amount: cents, preferredKind: preferredRoute ?? null, effect: NO_EFFECT };
+  const contexts = { amount: bandOf(cents / 100) };
+  const asked = { environment, amount: cents, preferredKind: preferredRoute ?? null, effect: NO_EFFECT, contexts };
   const quoted = () => quoteFor(deps, asked);
   const found = routeId === undefined ? routeOfQuote(quoted(), NO_EFFECT) : namedRoute(deps, environment, routeId);
   if (found instanceof GatewayError) throw found;

@@ -2,6 +2,7 @@ import type { Instant } from '../../domain/records.ts';
 import type { Environment, Route } from '../../domain/route.ts';
 import { type RoutePrior, fold } from '../../routing/estimate.ts';
 import { type RouteState, type States, type Tally, bucketOf, withoutFastMemory } from '../../routing/route-memory.ts';
+import { type ContextRatios, contextRatios } from '../../routing/context-offsets.ts';
 import type { HealthRecord } from '../../routing/health-record.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { EstimateRecord } from '../../store/tables/routing-tables.ts';
@@ -17,6 +18,8 @@ export interface Estimates {
   stored: States;
   /** The stored states with all later outcomes. */
   states: States;
+  /** Failures of the routes by context, from the stored states. */
+  ratios: ReadonlyMap<string, ContextRatios>;
 }
 
 // Causes of a return from standby, which clears the estimates of the route.
@@ -40,7 +43,7 @@ const LONGEST_SLICE_MS = 60 * 60_000;
 const EMPTY_FOLDED_MS = 10 * 60_000;
 
 export function emptyEstimates(environment: Environment): Estimates {
-  return { environment, foldedUntil: null, storedBody: '', stored: new Map(), states: new Map() };
+  return { environment, foldedUntil: null, storedBody: '', stored: new Map(), states: new Map(), ratios: new Map() };
 }
 
 /** Priors of routes: their configured success rates, grouped by kind. */
@@ -65,8 +68,14 @@ export async function readEstimates(
   // Limits the look-back, for example after the service was stopped for a month.
   const since = Math.max(base.foldedUntil ?? 0, startOfBucket(now - LOOK_BACK_MS) + BUCKET_MS);
 
-  const old = await readBuckets(store, environment, priors, { from: since, until: settled });
-  const recent = await readBuckets(store, environment, priors, { from: Math.max(since, settled), until: Infinity });
+  const old = await readBuckets(store, environment, priors, { from: since, until: settled }, true);
+  const recent = await readBuckets(
+    store,
+    environment,
+    priors,
+    { from: Math.max(since, settled), until: Infinity },
+    false,
+  );
   const folded = foldAll(base.stored, old, priors, clearings);
   const states = cleared(foldAll(folded, recent, priors, clearings), bucketOf(now, DEFAULT_POLICY), clearings);
   if (old.length === 0 && settled - since < EMPTY_FOLDED_MS) return { ...base, states };
@@ -79,7 +88,14 @@ export async function readEstimates(
   const { done } = await store.commit([{ type: 'estimates_folded', estimates, from: record?.foldedUntil ?? null }]);
   // Another instance has stored the same states first.
   if (!done) return { ...base, states };
-  return { environment, foldedUntil: settled, storedBody: estimates.body, stored: folded, states };
+  return {
+    environment,
+    foldedUntil: settled,
+    storedBody: estimates.body,
+    stored: folded,
+    states,
+    ratios: ratiosOf(folded),
+  };
 }
 
 /** Routes that only the catalogue of another instance has. Their outcomes are folded too, so that the other instance does not lose them. */
@@ -96,12 +112,13 @@ function isAhead({ foldedUntil }: EstimateRecord, now: Instant): boolean {
 
 type Bucket = [number, Map<string, Tally>];
 
-/** Reads buckets in slices, because a day of outcomes would be one long statement and block the event loop. */
+/** Reads buckets in slices, the settled ones with their contexts, because a day of outcomes would be one long statement and block the event loop. */
 async function readBuckets(
   store: Store,
   environment: Environment,
   routes: readonly { id: string }[],
   { from, until }: { from: Instant; until: Instant },
+  areSettled: boolean,
 ): Promise<Bucket[]> {
   const ids = routes.map(({ id }) => id);
   const buckets: Bucket[] = [];
@@ -109,7 +126,11 @@ async function readBuckets(
   for (let start = from; start < until;) {
     const isLast = until === Infinity;
     const end = isLast ? Number.MAX_SAFE_INTEGER : Math.min(until, start + slice);
-    const found = byBucket(ids, await store.outcomeTallies(environment, ids, start, end));
+    const [tallies, contexts] = await Promise.all([
+      store.outcomeTallies(environment, ids, start, end),
+      areSettled ? store.outcomeContexts(environment, ids, start, end) : [],
+    ]);
+    const found = byBucket(ids, tallies, contexts);
     buckets.push(...found);
     if (isLast) break;
     start = end;
@@ -139,15 +160,24 @@ function startOfBucket(ms: Instant): Instant {
 function parsed({ environment, foldedUntil, body }: EstimateRecord, before: Estimates): Estimates {
   if (body === before.storedBody) return { ...before, foldedUntil };
   const stored = new Map(Object.entries(JSON.parse(body) as Record<string, RouteState>));
-  return { environment, foldedUntil, storedBody: body, stored, states: stored };
+  return { environment, foldedUntil, storedBody: body, stored, states: stored, ratios: ratiosOf(stored) };
 }
 
-function byBucket(ids: readonly string[], tallies: readonly Tally[][]): Bucket[] {
+function ratiosOf(states: States): ReadonlyMap<string, ContextRatios> {
+  return contextRatios(new Map([...states].map(([id, { contexts }]) => [id, contexts])), DEFAULT_POLICY);
+}
+
+function byBucket(
+  ids: readonly string[],
+  tallies: Awaited<ReturnType<Store['outcomeTallies']>>,
+  contexts: Awaited<ReturnType<Store['outcomeContexts']>>,
+): Bucket[] {
   const buckets = new Map<number, Map<string, Tally>>();
   for (const [index, ofRoute] of tallies.entries()) {
+    const own = Map.groupBy(contexts[index] ?? [], ({ bucket }) => bucket);
     for (const tally of ofRoute) {
       const together = buckets.get(tally.bucket) ?? new Map<string, Tally>();
-      buckets.set(tally.bucket, together.set(ids[index]!, tally));
+      buckets.set(tally.bucket, together.set(ids[index]!, { ...tally, contexts: own.get(tally.bucket) ?? [] }));
     }
   }
   return [...buckets].toSorted(([a], [b]) => a - b);

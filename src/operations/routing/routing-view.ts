@@ -24,6 +24,8 @@ export interface RouteView {
   health: HealthRecord;
   facts: RouteFacts;
   summary: RouteSummary;
+  /** Usual median of the time to paid; null if it is unknown. */
+  medianSeconds: number | null;
 }
 
 /** Snapshot of an environment's routes, the base of the next decisions. */
@@ -36,6 +38,8 @@ export interface RoutingView {
   kinds: readonly RouteKind[];
   /** Routes, the best one first, without regard to a preferred kind. */
   ranked: readonly RouteView[];
+  /** Failures of the routes by context. */
+  ratios: Estimates['ratios'];
   /** The routes with a minimum or a maximum amount. */
   limited: readonly Route[];
   /** Cached quotes of this view, by the rest of their input. */
@@ -80,6 +84,7 @@ export function buildView(source: ViewSource): RoutingView {
   if (
     isYoung &&
     before.rules === rules.compiled &&
+    before.ratios === estimates.ratios &&
     sameRecords(before, known) &&
     JSON.stringify(before.snapshot.routes) === JSON.stringify(facts)
   ) {
@@ -97,6 +102,7 @@ export function buildView(source: ViewSource): RoutingView {
         b.summary.score - a.summary.score ||
         (a.route.id < b.route.id ? -1 : 1),
     ),
+    ratios: estimates.ratios,
     limited: routes.filter(({ minAmount, maxAmount }) => minAmount !== undefined || maxAmount !== undefined),
     quotes: new Map(),
     isRecorded: false,
@@ -145,10 +151,11 @@ function knownRoute(source: ViewSource, route: Route, found: RouteEstimate): Rou
   };
   const { weights } = DEFAULT_POLICY.objective;
   const score = publishedScoreOf(
-    { ...facts, eligible: true, cost: costOf(route, weights), triedAt: null },
+    { ...facts, eligible: true, failed: false, cost: costOf(route, weights), triedAt: null },
     DEFAULT_POLICY,
   );
-  return { route, health, facts, summary: renderRoute({ ...route, health: facts.health }, score) };
+  const { medianSeconds } = found.latency;
+  return { route, health, facts, summary: renderRoute({ ...route, health: facts.health }, score), medianSeconds };
 }
 
 function offWords({ at, providerReason }: ViewSource, route: Route, health: HealthRecord): string | null {

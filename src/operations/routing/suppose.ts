@@ -1,5 +1,6 @@
 import type { BacktestRequest, DryRunRequest, StoredDecision } from '../../contract/routing-decision-contract.ts';
 import type { Issue } from '../../domain/gateway-error.ts';
+import { contextsOf } from '../../domain/payment-contexts.ts';
 import { checkRules } from '../../routing/check-rules.ts';
 import { decide, policyOf } from '../../routing/decide.ts';
 import type { DecisionInput, DecisionOutput, RouteFacts } from '../../routing/decision.ts';
@@ -10,7 +11,7 @@ import { assertEnvironment } from '../access/caller.ts';
 import { centsOf } from '../cents-of.ts';
 import type { Deps } from '../deps.ts';
 import { factsOf } from './attempts.ts';
-import { decisionInput, routesNotTaking } from './offers.ts';
+import { decisionInput, offsetsFor, routesNotTaking } from './offers.ts';
 import { type Decided, readDecisions } from './stored-decisions.ts';
 
 /** Dry run of a quote or of an attempt, with its reasons. It writes nothing and draws no random numbers. */
@@ -22,7 +23,7 @@ export interface Supposed extends Pick<StoredDecision, 'snapshot' | 'routes' | '
 
 /** Makes a dry run. Throws GatewayError `invalid_input` for rules that could not be saved either. */
 export function dryRun(
-  deps: Pick<Deps, 'caller' | 'router' | 'routes' | 'now' | 'newId'>,
+  deps: Pick<Deps, 'caller' | 'router' | 'routes' | 'now' | 'newId' | 'routingMetadataKey'>,
   request: DryRunRequest,
 ): Supposed {
   const { environment } = request;
@@ -36,9 +37,10 @@ export function dryRun(
   // The key for splits is random, like the idempotency key of a new session.
   const identity = { customerEmail: request.customer, idempotencyKey: deps.newId('chk') };
   const effect = evaluateRules(rules, factsOf({ ...checkout, ...identity }, at));
+  const offsets = offsetsFor(view, contextsOf({ ...checkout, ...identity }, at, deps.routingMetadataKey));
   const purpose = kind === null ? 'offer' : 'attempt';
   const barred = Object.fromEntries(routesNotTaking(view, amount));
-  const input = decisionInput({ purpose, at, kind, preferredKind, amount, barred, effect });
+  const input = decisionInput({ purpose, at, kind, preferredKind, amount, barred, offsets, effect });
   const { snapshot } = view;
   const output = decide(snapshot, input, DEFAULT_POLICY);
   return { snapshot, routes: snapshot.routes, input, output, rejected: effect.rejected, warnings };

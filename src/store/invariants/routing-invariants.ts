@@ -73,10 +73,10 @@ export const ROUTING_INVARIANTS = invariants({
         OR COALESCE(counted.failures, 0) <> CASE
           WHEN payment.status = 'paid' OR payment.failure_source = 'gateway' THEN 0
           WHEN payment.handoff_unclear = 1 OR payment.failure_code = 'handoff_refused' THEN ${REFUSAL_WEIGHT}
-          WHEN payment.failure_source = 'route' THEN 1
+          WHEN payment.failure_source IN ('route', 'issuer') THEN 1
           ELSE 0 END
         OR COALESCE(counted.neutrals, 0) <> CASE
-          WHEN payment.failure_source IN ('buyer', 'issuer') AND payment.handoff_unclear = 0 THEN 1 ELSE 0 END`,
+          WHEN payment.failure_source = 'buyer' AND payment.handoff_unclear = 0 THEN 1 ELSE 0 END`,
   },
   handoff_outcome: {
     says: "A payment with the provider's payment id has a handoff outcome, unless it is paid; a payment without it has no accepted handoff.",

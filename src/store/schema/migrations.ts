@@ -6,7 +6,7 @@ import { ledgerSchema, ledgerTriggers } from './ledger-schema.ts';
 import { operatorsSchema } from './operators-schema.ts';
 import { providersSchema } from './providers-schema.ts';
 import { providerStatesSchema, realProvidersSchema, refundDeductionSchema } from './real-providers-schema.ts';
-import { routingSchema } from './routing-schema.ts';
+import { outcomeContexts, routingSchema } from './routing-schema.ts';
 import { salesSchema, salesViews } from './sales-schema.ts';
 import { searchSchema, transactionTerms } from './search-schema.ts';
 import { webhooksSchema } from './webhooks-schema.ts';
@@ -42,4 +42,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 22, name: 'search', sql: searchSchema },
   { version: 23, name: 'unsettled payments', sql: unsettledIndex },
   { version: 24, name: 'transactions', sql: transactionTerms },
+  { version: 25, name: 'contexts', sql: outcomeContexts },
 ];

@@ -74,3 +74,16 @@ CREATE TABLE routing_decisions (
 CREATE INDEX routing_decisions_session ON routing_decisions (session_id, id) WHERE session_id IS NOT NULL;
 CREATE INDEX routing_decisions_environment ON routing_decisions (environment, id) WHERE session_id IS NOT NULL;
 `;
+
+/**
+ * JSON of the contexts of a payment; null if the outcome is no evidence about the route. Declines of the issuer, which were neutral, become
+ * failures of the route, also where late money has reversed them.
+ */
+export const outcomeContexts = `
+ALTER TABLE route_outcomes ADD COLUMN contexts TEXT;
+UPDATE route_outcomes SET neutrals = 0, failures = -1
+  WHERE stage = 'late' AND neutrals = -1 AND payment_id IN (
+    SELECT payment_id FROM route_outcomes WHERE stage = 'result' AND failure LIKE 'issuer/%');
+UPDATE route_outcomes SET result = 'failed', neutrals = 0, failures = failures + 1
+  WHERE stage = 'result' AND result = 'neutral' AND failure LIKE 'issuer/%';
+`;

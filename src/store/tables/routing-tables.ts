@@ -1,6 +1,8 @@
+import type { PaymentContexts } from '../../domain/payment-contexts.ts';
 import type { OutcomeResult, RouteOutcome } from '../../domain/route-outcome.ts';
 import type { Instant } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment, type RouteHealth } from '../../domain/route.ts';
+import type { ContextOutcomes } from '../../routing/context-offsets.ts';
 import type { Tally } from '../../routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import { type Row, type Select, type SelectEach, type SqlValue, filterKeyset } from '../keyset.ts';
@@ -43,6 +45,11 @@ export const OUTCOMES = describeTable<RouteOutcome>('route_outcomes', {
   },
   created: integer,
   failure: text,
+  contexts: {
+    type: 'TEXT',
+    write: (contexts) => (contexts === null ? null : JSON.stringify(contexts)),
+    read: (stored) => (stored === null ? null : (JSON.parse(stored as string) as PaymentContexts)),
+  },
 });
 /** Table of snapshots: the state of all routes on which decisions are based. */
 export const SNAPSHOTS = defineTable('routing_snapshots', {
@@ -131,7 +138,7 @@ const SELECT_TALLIES = `SELECT created / ${BUCKET_MS} AS bucket,
     CAST(COALESCE(SUM(log_ms * log_ms), 0) AS BIGINT) AS log_ms_squared
   FROM route_outcomes WHERE environment = ?1 AND route_id = ?2 AND created >= ?3 AND created < ?4
   GROUP BY created / ${BUCKET_MS} ORDER BY 1`;
-const TALLIES = describeTable<Tally>('route_outcomes', {
+const TALLIES = describeTable<Omit<Tally, 'contexts'>>('route_outcomes', {
   bucket: integer,
   successes: integer,
   failures: integer,
@@ -141,6 +148,17 @@ const TALLIES = describeTable<Tally>('route_outcomes', {
   timed: integer,
   logMs: scaled(LOG_SCALE),
   logMsSquared: scaled(LOG_SCALE ** 2),
+});
+const SELECT_CONTEXTS = `SELECT created / ${BUCKET_MS} AS bucket, contexts,
+    ${sum('successes', 'successes')}, ${sum('failures', 'failures')}
+  FROM route_outcomes
+  WHERE environment = ?1 AND route_id = ?2 AND created >= ?3 AND created < ?4 AND contexts IS NOT NULL AND probe = 0
+  GROUP BY created / ${BUCKET_MS}, contexts ORDER BY 1, contexts`;
+const CONTEXTS = describeTable<ContextOutcomes & { bucket: number }>('route_outcomes', {
+  bucket: integer,
+  contexts: json<PaymentContexts>(),
+  successes: integer,
+  failures: integer,
 });
 const SELECT_RECENT_RESULTS = `SELECT outcome.payment_id, outcome.result, outcome.probe, outcome.created, payment.session_id
   FROM route_outcomes AS outcome JOIN payments AS payment ON payment.id = outcome.payment_id
@@ -205,6 +223,11 @@ export function createRoutingReads(select: Select, selectEach: SelectEach) {
     outcomeTallies(environment: Environment, routeIds: readonly string[], from: Instant, until: Instant) {
       const params = routeIds.map((id) => [environment, id, from, until]);
       return each(TALLIES.fromRow, SELECT_TALLIES, params);
+    },
+    /** Successes and failures of each route between `from` and `until`, by time bucket and contexts, oldest first. */
+    outcomeContexts(environment: Environment, routeIds: readonly string[], from: Instant, until: Instant) {
+      const params = routeIds.map((id) => [environment, id, from, until]);
+      return each(CONTEXTS.fromRow, SELECT_CONTEXTS, params);
     },
     /** At most `limit` outcomes of each route since its `since`, newest first. */
     recentResults(environment: Environment, routes: readonly { id: string; since: Instant }[], limit: number) {

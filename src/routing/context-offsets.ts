@@ -1,0 +1,199 @@
+import type { PaymentContexts } from '../domain/payment-contexts.ts';
+import type { Policy } from './routing-policy.ts';
+
+/** Failures of one route in payments of one context: the number `seen`, and the number `expected` from the estimate of the route. */
+interface Failures {
+  seen: number;
+  expected: number;
+}
+
+/** Failures of a route by the name and the value of a context. The sums decay; they are stored with the weight that they have at `bucket`. */
+export interface ContextMemory {
+  bucket: number;
+  failures: Readonly<Record<string, Readonly<Record<string, Failures>>>>;
+}
+
+/** Outcomes of one bucket whose payments had the same contexts. */
+export interface ContextOutcomes {
+  contexts: PaymentContexts;
+  successes: number;
+  failures: number;
+}
+
+/** Failures of a route in a context in relation to its usual failures, by the name and the value of the context: 2 is twice as many. */
+export type ContextRatios = ReadonlyMap<string, ReadonlyMap<string, number>>;
+
+export const NO_CONTEXTS: ContextMemory = { bucket: 0, failures: {} };
+
+// Bounds of the ratio of all contexts of a payment together.
+const LOWEST_RATIO = 1 / 8;
+const HIGHEST_RATIO = 8;
+const LOWEST_RATE = 0.0001;
+const HIGHEST_RATE = 0.9999;
+/** Smallest difference of a ratio to 1 that changes a choice. */
+const LEAST_DIFFERENCE = 0.05;
+// A logarithm of a number of failures needs at least this number.
+const LEAST_FAILURES = 0.01;
+
+/** The memory with the outcomes of a later bucket. `failureRate` is the share of failures that the estimate of the route expects. */
+export function withContexts(
+  memory: ContextMemory,
+  added: readonly ContextOutcomes[],
+  { bucket, failureRate, weight }: { bucket: number; failureRate: number; weight: number },
+  policy: Policy,
+): ContextMemory {
+  if (added.length === 0) return memory;
+  const { halfLifeSeconds, mostValues } = policy.context;
+  const kept = Math.exp((-Math.LN2 * policy.bucketSeconds * (bucket - memory.bucket)) / halfLifeSeconds);
+  // Maps, because a value is any text, such as the name of a property of every object.
+  const after = new Map(
+    Object.entries(memory.failures).map(([name, values]) => [
+      name,
+      new Map(
+        Object.entries(values).map(([value, { seen, expected }]): [string, Failures] => [
+          value,
+          { seen: seen * kept, expected: expected * kept },
+        ]),
+      ),
+    ]),
+  );
+  for (const [name, sums] of sumsOf(added)) {
+    const values = after.get(name) ?? new Map<string, Failures>();
+    for (const [value, { successes, failures }] of sums) {
+      const { seen, expected } = values.get(value) ?? { seen: 0, expected: 0 };
+      values.set(value, {
+        seen: Math.max(0, seen + weight * failures),
+        expected: Math.max(0, expected + weight * (successes + failures) * failureRate),
+      });
+    }
+    while (values.size > mostValues) values.delete(rarestOf(values));
+    after.set(name, values);
+  }
+  const failures = Object.fromEntries([...after].map(([name, values]) => [name, Object.fromEntries(values)]));
+  return { bucket, failures };
+}
+
+/** Whole numbers of outcomes by the name and the value of a context, so that the order of the outcomes does not matter. */
+function sumsOf(added: readonly ContextOutcomes[]) {
+  const sums = new Map<string, Map<string, { successes: number; failures: number }>>();
+  for (const { contexts, successes, failures } of added) {
+    for (const [name, value] of Object.entries(contexts)) {
+      const values = sums.get(name) ?? new Map<string, { successes: number; failures: number }>();
+      const before = values.get(value) ?? { successes: 0, failures: 0 };
+      values.set(value, { successes: before.successes + successes, failures: before.failures + failures });
+      sums.set(name, values);
+    }
+  }
+  return sums;
+}
+
+function rarestOf(values: ReadonlyMap<string, Failures>): string {
+  return [...values].reduce((least, each) => (each[1].expected < least[1].expected ? each : least))[0];
+}
+
+/** Failures of one route in one context. `expected` is scaled, so that over all values of the context as many are expected as seen. */
+interface Cell extends Failures {
+  value: string;
+  /** Probability that the route treats this value unlike all others, for example that it refuses a country. */
+  exception: number;
+}
+
+/**
+ * Ratios of each route. A ratio is shrunk towards 1, the more the less the values of its context differ over all routes, so that a
+ * context that means nothing changes nothing. A value that the route treats unlike all others is shrunk less.
+ */
+export function contextRatios(
+  memories: ReadonlyMap<string, ContextMemory>,
+  policy: Policy,
+): ReadonlyMap<string, ContextRatios> {
+  const ratios = new Map([...memories.keys()].map((id) => [id, new Map<string, ReadonlyMap<string, number>>()]));
+  const names = new Set([...memories.values()].flatMap(({ failures }) => Object.keys(failures)));
+  for (const name of names) {
+    const cells = new Map([...memories].map(([id, { failures }]) => [id, cellsOf(failures[name] ?? {}, policy)]));
+    const weight = shrinkageOf([...cells.values()].flat(), policy);
+    for (const [id, own] of cells) ratios.get(id)!.set(name, ratiosOf(own, weight, policy));
+  }
+  return ratios;
+}
+
+function cellsOf(values: Readonly<Record<string, Failures>>, { context }: Policy): Cell[] {
+  const all = Object.entries(values);
+  const total = sumOf(all.map(([, failures]) => failures));
+  const level = total.expected > 0 ? total.seen / total.expected : 1;
+  return all.map(([value, { seen, expected }]) => {
+    const usual = expected * level;
+    return { value, seen, expected: usual, exception: exceptionOf(seen, usual, context.evidence) };
+  });
+}
+
+/** Probability from the log-likelihood of the seen failures under their own rate, against the usual rate and a prior. */
+function exceptionOf(seen: number, usual: number, prior: number): number {
+  const [counted, expected] = [Math.max(LEAST_FAILURES, seen), Math.max(LEAST_FAILURES, usual)];
+  return 1 / (1 + Math.exp(prior - (counted * Math.log(counted / expected) - (counted - expected))));
+}
+
+/**
+ * Weight, in failures, with which ratios are shrunk: the inverse of the variance of the ratios. The method of moments gives the
+ * variance of the values that are no exceptions, as the squared differences beyond those of random (Poisson) counts.
+ */
+function shrinkageOf(cells: readonly Cell[], { context }: Policy): number {
+  let excess = 0;
+  let weight = 0;
+  for (const { seen, expected, exception } of cells) {
+    excess += ((1 - exception) * ((seen - expected) ** 2 - expected)) / (expected + 1);
+    weight += ((1 - exception) * expected ** 2) / (expected + 1);
+  }
+  const { priorWeight, priorShrinkage, leastShrinkage } = context;
+  return Math.max(leastShrinkage, (weight + priorWeight) / (Math.max(0, excess) + priorWeight / priorShrinkage));
+}
+
+function ratiosOf(cells: readonly Cell[], shrinkage: number, { context }: Policy): ReadonlyMap<string, number> {
+  const others = cells.map(({ seen, expected, exception }) => ({
+    seen: (1 - exception) * seen,
+    expected: (1 - exception) * expected,
+  }));
+  const sums = sumOf(others);
+  const rest = (sums.seen + context.restWeight) / (sums.expected + context.restWeight);
+  return new Map(
+    cells.map(({ value, seen, expected, exception }) => {
+      const shrunk = (seen + shrinkage * rest) / (expected + shrinkage);
+      const own = (seen + 1) / (expected + 1);
+      return [value, exception * own + (1 - exception) * shrunk];
+    }),
+  );
+}
+
+function sumOf(failures: readonly Failures[]): Failures {
+  return failures.reduce(
+    (total, { seen, expected }) => ({ seen: total.seen + seen, expected: total.expected + expected }),
+    { seen: 0, expected: 0 },
+  );
+}
+
+/** A context of a payment in which a route fails more or less often than usual: a `ratio` of 2 means twice as often. */
+export interface Offset {
+  context: string;
+  value: string;
+  /** 2 decimals. */
+  ratio: number;
+}
+
+/** The offsets of a route for a payment with these contexts, the largest first, without those that change little. */
+export function offsetsOf(ratios: ContextRatios | undefined, contexts: PaymentContexts): Offset[] {
+  return Object.entries(contexts)
+    .map(([context, value]) => ({
+      context,
+      value,
+      ratio: Math.round((ratios?.get(context)?.get(value) ?? 1) * 100) / 100,
+    }))
+    .filter(({ ratio }) => Math.abs(ratio - 1) >= LEAST_DIFFERENCE)
+    .toSorted((a, b) => Math.abs(Math.log(b.ratio)) - Math.abs(Math.log(a.ratio)));
+}
+
+/** A success rate with offsets, 4 decimals. */
+export function withOffsets(rate: number, offsets: readonly Offset[]): number {
+  if (offsets.length === 0) return rate;
+  const ratio = offsets.reduce((product, each) => product * each.ratio, 1);
+  const failures = (1 - rate) * Math.min(HIGHEST_RATIO, Math.max(LOWEST_RATIO, ratio));
+  return Math.round(Math.min(HIGHEST_RATE, Math.max(LOWEST_RATE, 1 - failures)) * 10_000) / 10_000;
+}

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { instrumentById } from '../../src/simulator/test-instruments.ts';
+import { attempt, createSession, fieldsOf, startAt, submit } from '../simulator/buyer.ts';
+import { paymentsOf } from '../support/gateway.ts';
+import { type DryRun, ask, decisionsOf, replayOf, saveRules, twinRoutes } from '../support/routing.ts';
+import { type TestService, startTestService } from '../support/service.ts';
+
+// oxlint-disable unicorn/no-thenable -- the rule language says then
+
+const COUNTRY = { ROUTING_METADATA_KEY: 'country' };
+const SETTLED_MS = 60_000;
+
+/** Pays by card from `country`; the bank declines the payment if it is on the route `declining`. */
+async function payFrom(on: TestService, country: string, order: number, declining: string | null): Promise<void> {
+  const sessionId = await createSession(on, { metadata: { country }, clientReferenceId: `order-${order}` });
+  const page = await startAt(on, sessionId, 'card');
+  const [payment] = await paymentsOf(on, sessionId);
+  const outcome = payment!.route.id === declining ? 'declined' : 'paid';
+  await submit(page, fieldsOf('card', instrumentById(outcome)!));
+  await on.pass(60_000);
+}
+
+function dryRun(on: TestService, country: string): Promise<DryRun> {
+  const body = { amount: 49.99, kind: 'card', metadata: { country } };
+  return ask('POST', on, 'dry-run', body);
+}
+
+describe('contexts of payments', () => {
+  it('a route whose payments from one country are declined is expected to fail there, and the router avoids it there alone', async () => {
+    using routes = twinRoutes();
+    await using on = await startTestService({ variables: { ...COUNTRY, ROUTES_FILE: routes.path } });
+    const first = (await dryRun(on, 'DE')).chosen!;
+    const shares = ['sandbox_card_acquirer', 'sandbox_card_backup'].map((route) => ({ route, pct: 50 }));
+    await saveRules(on, { id: 'both', then: { split: shares } });
+    for (let number = 0; number < 30; number += 1) {
+      await payFrom(on, 'FR', number, null);
+      await payFrom(on, 'DE', number, first);
+    }
+    await saveRules(on);
+    on.clock.advance(SETTLED_MS);
+    await on.service.deps.router.refresh();
+
+    const german = (await dryRun(on, 'DE')).candidates.find(({ route }) => route === first)!;
+    const french = (await dryRun(on, 'FR')).candidates.find(({ route }) => route === first)!;
+    const [offset] = german.offsets;
+    assert.deepEqual([offset?.context, offset?.value], ['metadata', 'DE']);
+    assert.ok(offset!.ratio > 1.2, String(offset!.ratio));
+    assert.ok(german.expectedSuccess < french.expectedSuccess);
+    assert.notEqual((await dryRun(on, 'DE')).chosen, first);
+
+    const sessionId = await createSession(on, { metadata: { country: 'DE' } });
+    await startAt(on, sessionId, 'card');
+    const [offer, started] = await decisionsOf(on, sessionId);
+    for (const decision of [offer!, started!]) {
+      assert.ok(decision.candidates.some(({ offsets }) => offsets.some(({ value }) => value === 'DE')));
+    }
+    assert.equal((await replayOf(on, sessionId)).identical, true);
+  });
+});
+
+describe('the retry of a buyer', () => {
+  for (const [reason, outcome, isElsewhere] of [
+    ['the bank declined', 'declined', true],
+    ['the account was empty', 'decline_then_paid', false],
+  ] as const) {
+    it(`after ${reason}, the next payment of a session ${isElsewhere ? 'takes another route' : 'may take the same route'}`, async () => {
+      using routes = twinRoutes();
+      await using on = await startTestService({ variables: { ROUTES_FILE: routes.path } });
+      await saveRules(on, { id: 'exploit', then: { explore: false } });
+      const sessionId = await createSession(on);
+      await attempt(on, sessionId, 'card', outcome);
+      await on.pass(60_000);
+      await startAt(on, sessionId, 'card');
+      const decisions = await decisionsOf(on, sessionId);
+      const [before, after] = decisions.slice(1).map(({ chosen }) => chosen);
+      assert.equal(before !== after, isElsewhere);
+    });
+  }
+});

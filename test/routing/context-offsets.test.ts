@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { randomStream } from '../../bench/routing/world/random.ts';
+import {
+  type ContextMemory,
+  type ContextOutcomes,
+  NO_CONTEXTS,
+  contextRatios,
+  offsetsOf,
+  withContexts,
+  withOffsets,
+} from '../../src/routing/context-offsets.ts';
+import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
+import { forAll } from '../support/for-all.ts';
+
+const COUNTRIES = 20;
+const FAILURE_RATE = 0.1;
+const ROUTES = ['rt_a', 'rt_b'];
+
+/** Memories of the routes after payments of which each route fails the share `failureRateOf`, with the route's mean as its estimate. */
+function learned(payments: number, failureRateOf: (route: string, country: number) => number) {
+  const random = randomStream(7);
+  const memories = new Map<string, ContextMemory>();
+  for (const route of ROUTES) {
+    const added = Array.from({ length: payments }, (): ContextOutcomes => {
+      const country = Math.floor(random.uniform() * COUNTRIES);
+      const fails = random.uniform() < failureRateOf(route, country);
+      return { contexts: { country: String(country) }, successes: fails ? 0 : 1, failures: fails ? 1 : 0 };
+    });
+    const failureRate = added.filter(({ failures }) => failures > 0).length / payments;
+    memories.set(route, withContexts(NO_CONTEXTS, added, { bucket: 0, failureRate, weight: 1 }, DEFAULT_POLICY));
+  }
+  return contextRatios(memories, DEFAULT_POLICY);
+}
+
+function ratiosOf(ratios: ReturnType<typeof learned>, route: string): number[] {
+  return Array.from({ length: COUNTRIES }, (_, country) => {
+    const [offset] = offsetsOf(ratios.get(route), { country: String(country) });
+    return offset?.ratio ?? 1;
+  });
+}
+
+describe('offsets of routes in contexts', () => {
+  test('a context that means nothing changes the expected failures by less than a quarter', () => {
+    const ratios = learned(5000, () => FAILURE_RATE);
+    for (const route of ROUTES) {
+      for (const ratio of ratiosOf(ratios, route)) assert.ok(ratio > 0.75 && ratio < 1.25, String(ratio));
+    }
+  });
+
+  test('a route that refuses one country is expected to fail there, and nowhere else', () => {
+    const ratios = learned(1000, (route, country) => (route === 'rt_a' && country === 3 ? 1 : FAILURE_RATE));
+    const [refused, ...others] = ratiosOf(ratios, 'rt_a').toSorted((a, b) => b - a);
+    assert.equal(ratiosOf(ratios, 'rt_a')[3], refused);
+    assert.ok(withOffsets(0.86, [{ context: 'country', value: '3', ratio: refused! }]) < 0.2, String(refused));
+    for (const ratio of others) assert.ok(ratio < 1.2, String(ratio));
+    for (const ratio of ratiosOf(ratios, 'rt_b')) assert.ok(ratio > 0.7 && ratio < 1.4, String(ratio));
+  });
+
+  test('a few payments change little', () => {
+    const ratios = learned(20, (_route, country) => country / COUNTRIES);
+    for (const ratio of ratiosOf(ratios, 'rt_a')) assert.ok(ratio > 0.6 && ratio < 2, String(ratio));
+  });
+
+  test('failures are forgotten with a half-life of a week', () => {
+    const added = [{ contexts: { country: 'DE' }, successes: 6, failures: 4 }];
+    const before = withContexts(NO_CONTEXTS, added, { bucket: 0, failureRate: 0.2, weight: 1 }, DEFAULT_POLICY);
+    const weekLater = (7 * 86_400) / DEFAULT_POLICY.bucketSeconds;
+    const other = [{ contexts: { country: 'FR' }, successes: 1, failures: 0 }];
+    const after = withContexts(before, other, { bucket: weekLater, failureRate: 0.2, weight: 1 }, DEFAULT_POLICY);
+    assert.deepEqual(after.failures['country']!['DE'], { seen: 2, expected: 1 });
+  });
+
+  test('a route remembers at most 50 values of a context, and names of object properties are values like any other', () => {
+    const anyValue = fc.constantFrom('__proto__', 'constructor', ...Array.from({ length: 70 }, (_, n) => `v${n}`));
+    forAll(50, fc.array(anyValue, { minLength: 1, maxLength: 200 }), (values) => {
+      const added = values.map((value) => ({ contexts: { metadata: value }, successes: 0, failures: 1 }));
+      const memory = withContexts(NO_CONTEXTS, added, { bucket: 0, failureRate: 0.1, weight: 1 }, DEFAULT_POLICY);
+      const stored = JSON.parse(JSON.stringify(memory)) as ContextMemory;
+      assert.deepEqual(stored, memory);
+      const kept = Object.entries(stored.failures['metadata']!);
+      assert.equal(kept.length, Math.min(50, new Set(values).size));
+      for (const [value, { seen }] of kept) assert.equal(seen, values.filter((each) => each === value).length);
+    });
+  });
+
+  test('a success rate with offsets stays between 0 and 1, and falls as the ratio rises', () => {
+    const ratio = fc.double({ min: 0, max: 100, noNaN: true });
+    forAll(200, fc.double({ min: 0, max: 1, noNaN: true }), ratio, ratio, (rate, a, b) => {
+      const [low, high] = [Math.min(a, b), Math.max(a, b)].map((each) =>
+        withOffsets(rate, [{ context: 'hour', value: '7', ratio: each }]),
+      );
+      assert.ok(low! >= high! && high! > 0 && low! < 1);
+    });
+  });
+});
