@@ -89,6 +89,7 @@ export function chargeOf({ session, payment, merchant, cancelUrl }: HandoffReque
     charge: payment.id,
     order: session.id,
     kind: payment.route.kind,
+    route: payment.route.id,
     amount: payment.amount,
     total: payment.fees.total,
     currency: 'USD',

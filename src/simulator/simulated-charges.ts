@@ -21,11 +21,11 @@ export interface SimulatorDeps {
   settlementDelayMs: number;
 }
 
-type NewCharge = Omit<ChargeOrder, 'currency' | 'buyer_email'>;
+type NewCharge = Omit<ChargeOrder, 'currency' | 'buyer_email' | 'route'>;
 
 /** Accepts a charge; the same id creates one charge only. Throws GatewayError `invalid_state` if the charge is or was refused. */
 export async function acceptCharge(deps: SimulatorDeps, order: ChargeOrder): Promise<Charge> {
-  const tag = handoffTagOf(order.buyer_email);
+  const tag = handoffTagOf(order.buyer_email, order.route);
   if (tag === 'handoff_down')
     throw new GatewayError('invalid_state', 'The simulated provider accepts no payment of this buyer.');
   const earlier = await deps.store.chargesOfSession(order.order);

@@ -14,6 +14,7 @@ const charge = z.strictObject({
   charge: text(1, MAX_NAME).describe("The caller's id of the charge; the same id creates one charge only."),
   order: text(1, MAX_NAME),
   kind: routeKind,
+  route: text(1, MAX_NAME).exactOptional().describe("The caller's name of the route."),
   amount: cents,
   total: cents,
   currency: z.enum([CURRENCY]),

@@ -143,7 +143,8 @@ export function instrumentsPage(): Html {
     <h2>Before the buyer gets here</h2>
     <p class="lead">
       Whether the provider takes a payment at all is decided by a tag in the buyer's email address when the session is
-      created.
+      created. A tag with the id of a route behind a full stop applies to that route only:
+      <code>buyer+handoff_down.sandbox_card_acquirer<wbr />@example.com</code>.
     </p>
     <ul class="catalogue">
       ${HANDOFF_TAGS.map(({ tag, label, outcome }) =>

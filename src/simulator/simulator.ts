@@ -62,7 +62,8 @@ function simulatorApi(
       scope.post('/', async (request) => {
         const order = chargeReader.read(request.body);
         const charge = await acceptCharge(deps, order);
-        if (handoffTagOf(order.buyer_email) === 'handoff_timeout') await sleep(slowAnswerMs, undefined, { ref: false });
+        const tag = handoffTagOf(order.buyer_email, order.route);
+        if (tag === 'handoff_timeout') await sleep(slowAnswerMs, undefined, { ref: false });
         return render(charge);
       });
       scope.get<ChargePath>('/:charge', async (request) => render(await chargeOf(request)));

@@ -120,7 +120,10 @@ export const INSTRUMENTS: readonly Instrument[] = [
   },
 ];
 
-/** Tags in the buyer's email address (`anything+tag@example.com`). Each tag selects a test outcome of the handoff. */
+/**
+ * Tags in the buyer's email address (`anything+tag@example.com`). Each tag selects a test outcome of the handoff, on all routes or on the
+ * route that `anything+tag.route@example.com` names.
+ */
 export const HANDOFF_TAGS = [
   {
     tag: 'handoff_error',
@@ -147,7 +150,7 @@ function step(state: ChargeState, afterSeconds = 0, more: Omit<CallbackStep, 'st
   return { state, afterMs: afterSeconds * SECOND_MS, ...more };
 }
 
-const TAG = /\+(handoff_[a-z]+)@/i;
+const TAG = /\+(handoff_[a-z]+)(?:\.([a-z0-9_]+))?@/i;
 
 export function instrumentById(id: string): Instrument | undefined {
   return INSTRUMENTS.find((instrument) => instrument.id === id);
@@ -159,9 +162,10 @@ export function instrumentByCard(number: string): Instrument | undefined {
   return INSTRUMENTS.find(({ cardNumber }) => cardNumber === digits);
 }
 
-/** The handoff tag in an email address; undefined if the address has no known tag. */
-export function handoffTagOf(email: string): string | undefined {
-  const tag = TAG.exec(email)?.[1]?.toLowerCase();
+/** The handoff tag in an email address; undefined if the address has no known tag, or names another route than `route`. */
+export function handoffTagOf(email: string, route: string | undefined): string | undefined {
+  const [, tag, named] = TAG.exec(email.toLowerCase()) ?? [];
+  if (named !== undefined && named !== route) return undefined;
   return HANDOFF_TAGS.find((known) => known.tag === tag)?.tag;
 }
 

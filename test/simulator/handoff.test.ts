@@ -11,6 +11,7 @@ import { createRandomBytes } from '../../src/runtime.ts';
 import { createSimulator } from '../../src/simulator/simulator.ts';
 import { aPayment, aSession, idOf } from '../fixtures/checkout-records.ts';
 import { startServer } from '../support/http-server.ts';
+import { saveRules } from '../support/routing.ts';
 import { type TestService, startTestService } from '../support/service.ts';
 import {
   OUTCOME,
@@ -59,6 +60,25 @@ test('the test customer buyer+handoff_down is refused on every route, and no eve
   assert.deepEqual(state.events, []);
   assert.deepEqual(state.simulated, []);
   assert.deepEqual(await outcomesOf(on, sessionId), [[OUTCOME.refused], [OUTCOME.refused]]);
+});
+
+test('a tag with a route is applied to that route alone, so an operator can rehearse its outage', async () => {
+  await using on = await startTestService();
+  // Without the rule, the router would avoid the route after its first refusal.
+  // oxlint-disable-next-line unicorn/no-thenable -- the rule language says then
+  await saveRules(on, { id: 'acquirer-first', then: { priority: 'sandbox_card_acquirer' } });
+  const customer = 'buyer+handoff_down.sandbox_card_acquirer@example.com';
+  const routes: string[] = [];
+  for (let payment = 0; payment < 4; payment++) {
+    const sessionId = await createSession(on, { customer, clientReferenceId: `order-${payment}` });
+    await startAt(on, sessionId, 'card');
+    await on.pass(1000);
+    const checkout = await on.service.deps.store.checkout(sessionId);
+    routes.push(checkout!.payments.find(({ status }) => status === 'pending')!.route.id);
+  }
+  assert.deepEqual(new Set(routes), new Set(['sandbox_card_backup']));
+  const { health, words } = on.service.deps.router.view('sandbox').routes.get('sandbox_card_acquirer')!.facts;
+  assert.deepEqual([health, words.split(',')[0]], ['standby', 'standby: 3 handoff errors in a row']);
 });
 
 test('the test customer buyer+handoff_timeout has an uncertain handoff: no other route is tried, and an inquiry finds the payment', async (context) => {
