@@ -180,14 +180,14 @@ export interface Offset {
 
 /** The offsets of a route for a payment with these contexts, the largest first, without those that change little. */
 export function offsetsOf(ratios: ContextRatios | undefined, contexts: PaymentContexts): Offset[] {
-  return Object.entries(contexts)
-    .map(([context, value]) => ({
-      context,
-      value,
-      ratio: Math.round((ratios?.get(context)?.get(value) ?? 1) * 100) / 100,
-    }))
-    .filter(({ ratio }) => Math.abs(ratio - 1) >= LEAST_DIFFERENCE)
-    .toSorted((a, b) => Math.abs(Math.log(b.ratio)) - Math.abs(Math.log(a.ratio)));
+  const offsets: Offset[] = [];
+  // A loop, because every new session computes the offsets of every route.
+  for (const context in contexts) {
+    const value = contexts[context]!;
+    const ratio = Math.round((ratios?.get(context)?.get(value) ?? 1) * 100) / 100;
+    if (Math.abs(ratio - 1) >= LEAST_DIFFERENCE) offsets.push({ context, value, ratio });
+  }
+  return offsets.toSorted((a, b) => Math.abs(Math.log(b.ratio)) - Math.abs(Math.log(a.ratio)));
 }
 
 /** A success rate with offsets, 4 decimals. */

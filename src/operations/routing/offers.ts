@@ -4,7 +4,7 @@ import { type PaymentContexts, bandOf } from '../../domain/payment-contexts.ts';
 import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import { decide } from '../../routing/decide.ts';
 import { writeDecision } from '../../routing/decision-record.ts';
-import { type Offset, offsetsOf } from '../../routing/context-offsets.ts';
+import { offsetsOf } from '../../routing/context-offsets.ts';
 import type { DecisionInput, DecisionOutput } from '../../routing/decision.ts';
 import {
   NO_EFFECT,
@@ -99,8 +99,12 @@ export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
 
 /** The offsets of each route for a payment with these contexts; none for a route that has none. */
 export function offsetsFor({ ratios, routes }: RoutingView, contexts: PaymentContexts): DecisionInput['offsets'] {
-  const offsets = [...routes.keys()].map((id): [string, Offset[]] => [id, offsetsOf(ratios.get(id), contexts)]);
-  return Object.fromEntries(offsets.filter(([, own]) => own.length > 0));
+  const offsets: DecisionInput['offsets'] = {};
+  for (const id of routes.keys()) {
+    const own = offsetsOf(ratios.get(id), contexts);
+    if (own.length > 0) offsets[id] = own;
+  }
+  return offsets;
 }
 
 /** The routes of a view that do not take payments of `amount`, with the reasons. */
