@@ -114,7 +114,7 @@ const TASKS: [name: string, most: number, run: (hands: Hands) => Promise<void>][
     1,
     async (hands) => {
       await hands.search(buyer('declined', hands.hasScript));
-      await shows(hands, /declined.*count against the route/, '.why');
+      await shows(hands, /declined.*It counts against the route/, '.why');
     },
   ],
   [
