@@ -51,7 +51,7 @@ describe('the estimate of a route without outcomes', () => {
     for (const [id, rate] of Object.entries(rates)) near(estimates[id]!.p, rate, 1e-4);
     const { lastOutcomeAt, shiftedAt, latency } = estimates['rt_a']!;
     assert.deepEqual([lastOutcomeAt, shiftedAt], [null, null]);
-    assert.deepEqual(latency, { p95SecondsFast: null, p95SecondsSlow: null, nFast: 0, nSlow: 0 });
+    assert.deepEqual(latency, { p95SecondsFast: null, p95SecondsSlow: null, medianSeconds: null, nFast: 0, nSlow: 0 });
   });
 
   test('a route with a configured success rate of 100 % still learns from outcomes', () => {

@@ -44,7 +44,7 @@ const DECLINED: Partial<State> = {
   events: [PENDING],
   messages: ['applied'],
   simulated: ['failed'],
-  outcomes: [[OUTCOME.accepted, OUTCOME.neutral]],
+  outcomes: [[OUTCOME.accepted, OUTCOME.failed]],
 };
 const TIMED_OUT: Partial<State> = {
   session: 'failed',
@@ -64,17 +64,17 @@ const EXPECTED: Record<string, Expected> = {
     atFirst: { ...UNPAID, simulated: ['pending'] },
     later: [20 * SECOND, PAID_LATE],
   },
-  decline_then_paid: { atFirst: { ...DECLINED, failures: ['insufficient_funds'] } },
-  declined: { atFirst: DECLINED },
-  provider_error: {
-    atFirst: { ...DECLINED, failures: ['processing_error'], outcomes: [[OUTCOME.accepted, OUTCOME.failed]] },
+  decline_then_paid: {
+    atFirst: { ...DECLINED, failures: ['insufficient_funds'], outcomes: [[OUTCOME.accepted, OUTCOME.neutral]] },
   },
+  declined: { atFirst: DECLINED },
+  provider_error: { atFirst: { ...DECLINED, failures: ['processing_error'] } },
   abandoned: { atFirst: { ...UNPAID, messages: [] }, later: ['timeout', { ...TIMED_OUT, messages: [] }] },
   duplicates: { atFirst: PAID },
   reordered: { atFirst: PAID, later: [2 * SECOND, { ...PAID, messages: ['applied', 'ignored'] }] },
   late_success: {
     atFirst: DECLINED,
-    later: [30 * SECOND, { ...PAID_LATE, outcomes: [[OUTCOME.accepted, OUTCOME.neutral, 'late paid 1/0/-1']] }],
+    later: [30 * SECOND, { ...PAID_LATE, outcomes: [[OUTCOME.accepted, OUTCOME.failed, 'late paid 1/-1/0']] }],
   },
   wrong_amount: {
     atFirst: { ...UNPAID, messages: ['amount_mismatch'], flagged: 1 },
