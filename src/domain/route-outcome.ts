@@ -133,6 +133,6 @@ function reversalOf(failed: Payment): Pick<RouteOutcome, 'failures' | 'neutrals'
 }
 
 /** True for failures of the route and its issuers. Buyers behave alike on all routes; issuers approve more payments of some routes. */
-function countsAgainstRoute(source: Payment['failureSource']): boolean {
+export function countsAgainstRoute(source: Payment['failureSource']): boolean {
   return source === 'route' || source === 'issuer';
 }

@@ -15,7 +15,9 @@ import { SCENARIOS, type Scenario, type ScenarioName } from '../../bench/routing
 import type { BenchRouter } from '../../bench/routing/world/simulate.ts';
 import { ONLY_IN_FULL_RUN } from '../support/for-all.ts';
 
-const SLACK = 0.25;
+const SLACK = 0.2;
+/** Scenarios in which the router misses its target by more than the slack. */
+const MISSED: ReadonlySet<string> = new Set<ScenarioName>(['GROUPS']);
 /** Scenarios that run quickly; a test below repeats STATIC with costs. */
 const REPEATED: readonly ScenarioName[] = ['PAYLOW', 'SWITCH'];
 
@@ -29,10 +31,10 @@ function publishedOf(scenario: string): ScenarioResult {
 
 describe('the published results of our router', () => {
   for (const name of Object.keys(REGRET_TARGETS)) {
-    test(`scenario ${name}: the router’s regret is within a quarter of the target, and the regret of random choice is not`, () => {
+    test(`scenario ${name}: the router’s regret ${MISSED.has(name) ? 'exceeds the target by more than a fifth' : 'is within a fifth of the target'}, and the regret of random choice exceeds it`, () => {
       const regretOf = (contender: string) =>
         regretVerdict(publishedOf(name), figuresOf(publishedOf(name), contender), SLACK);
-      assert.partialDeepStrictEqual(regretOf(TILLWAY.name), { isMet: true });
+      assert.partialDeepStrictEqual(regretOf(TILLWAY.name), { isMet: !MISSED.has(name) });
       assert.equal(regretOf(RANDOM.name).isMet, false);
       // A router that counts buyers' failures against the routes has more regret.
       if (name === 'PAYATTR') assert.ok(regretOf(TILLWAY_UNATTRIBUTED.name).measured > regretOf(TILLWAY.name).measured);
@@ -57,7 +59,7 @@ describe('the published results of our router', () => {
 
 describe('our router in a world of the benchmark', ONLY_IN_FULL_RUN, () => {
   for (const name of REPEATED) {
-    test(`scenario ${name}: the router’s regret exceeds the published regret by at most a quarter, and random choice exceeds it by more`, () => {
+    test(`scenario ${name}: the router’s regret exceeds the published regret by at most a fifth, and random choice exceeds it by more`, () => {
       const seed = publishedOf(name).seeds[0]!;
       const measured = measure(SCENARIOS[name], [seed], [TILLWAY, RANDOM]);
       const [expected, regret, chance] = [

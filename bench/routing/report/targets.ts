@@ -9,7 +9,7 @@ export const REGRET_TARGETS: Partial<Record<ScenarioName, number>> = {
   PAYHIGH: 0.0036,
   PAYLOW: 0.039,
   PAYATTR: 0.0085,
-  SWITCH: 0.0185,
+  SWITCH: 0.018,
   STATIC: 0.005,
   MEANINGLESS: 0.0095,
   ISSUERS: 0.0045,

@@ -2,6 +2,7 @@ import { splitFees } from '../../domain/fees.ts';
 import type { Cents } from '../../domain/money.ts';
 import { contextsOf } from '../../domain/payment-contexts.ts';
 import { CURRENCY, type Checkout, type Instant, type Session } from '../../domain/records.ts';
+import { countsAgainstRoute } from '../../domain/route-outcome.ts';
 import type { RouteKind } from '../../domain/route.ts';
 import { decide } from '../../routing/decide.ts';
 import type { RuleEffect, RuleFacts } from '../../routing/evaluate-rules.ts';
@@ -87,7 +88,7 @@ export function refusedRoutes({ payments }: Checkout): ReadonlyMap<string, strin
 
 /** The routes on which payments of this checkout failed for a reason other than the buyer. */
 export function failedRoutes({ payments }: Checkout): string[] {
-  const failed = payments.filter(({ failureSource }) => failureSource === 'route' || failureSource === 'issuer');
+  const failed = payments.filter(({ failureSource }) => countsAgainstRoute(failureSource));
   return [...new Set(failed.map(({ route }) => route.id))].toSorted();
 }
 
