@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Environment } from '../domain/route.ts';
 import type { RouteFacts } from '../routing/decision.ts';
 import type { HealthRecord } from '../routing/health-record.ts';
+import type { RouteMoney } from '../routing/route-money.ts';
 import { routeSelector, ruleSetSchema } from '../routing/rule-set.ts';
 import { endpoints } from './endpoint.ts';
 import { checkedText, moment, routeKind, text } from './request-fields.ts';
@@ -9,7 +10,7 @@ import { anyText, environment, list, listQuery } from './list-query.ts';
 import * as field from './resource-fields.ts';
 import { named, rendererFrom, rendererOf, resource } from './resource.ts';
 import { routeHealth } from './route-contract.ts';
-import { estimate, environmentField, routeId, ruleWarnings } from './routing-decision-contract.ts';
+import { estimate, environmentField, fraction, routeId, ruleWarnings } from './routing-decision-contract.ts';
 import { SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
 // Routing rules and route health, which the operator controls.
@@ -47,15 +48,21 @@ export const routeStanding = resource('RouteStanding', 'routing_route', {
   ...estimate,
   buyerFeeRate: field.rate("The buyer's fee.", 0),
   gatewayFeeRate: field.rate("The gateway's fee.", 0.029),
-  providerCostRate: field.rate("The provider's charge.", 0.019),
+  providerCostRate: field.rate("The provider's charge: as reported, or as configured until there are reports.", 0.019),
+  costCoverage: fraction(
+    'Share of the paid payments of the last 45 days whose charge the provider has reported.',
+    0.97,
+  ),
+  lostRate: field.rate('Share of the paid payments whose money never arrives or is taken back.', 0.004),
   lastOutcomeAt: field.time('Approximate time of the last outcome of the route, or null.').nullable(),
 });
 
 /** Renders a route with its estimate, health and score, 0 to 100. */
 export const renderStanding = rendererFrom(
   routeStanding,
-  (of: Environment, facts: RouteFacts, { manual, since, retryAt }: HealthRecord, score: number) => ({
+  (of: Environment, facts: RouteFacts, { manual, since, retryAt }: HealthRecord, money: RouteMoney, score: number) => ({
     ...facts,
+    ...money,
     environment: of,
     words: facts.off === null ? facts.words : `standby: ${facts.off}`,
     since,

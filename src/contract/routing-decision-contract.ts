@@ -10,7 +10,7 @@ import { named, rendererFrom, rendererOf, resource } from './resource.ts';
 import { routeHealth } from './route-contract.ts';
 import { SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
-const fraction = (what: string, example: number) => field.count(`${what} A fraction: 0.93 is 93 %.`, example);
+export const fraction = (what: string, example: number) => field.count(`${what} A fraction: 0.93 is 93 %.`, example);
 export const routeId = (what: string) => field.label(what, SAMPLE_ROUTE_ID);
 export const environmentField = field.environmentOf('The environment.');
 
@@ -41,7 +41,11 @@ const candidate = named(
     health: routeHealth('Health at the decision time; standby if the route could not be used.'),
     score: field.count('Published score, 0 to 100, higher is better: the expected value without a random draw.', 90.3),
     ...estimate,
-    cost: fraction('Cost under the objective, as a share of the amount.', 0.029),
+    cost: fraction('Cost under the objective and lost money, as a share of the amount.', 0.033),
+    lostRate: field.rate(
+      'Part of the cost: the share of paid payments whose money never arrives or is taken back.',
+      0.004,
+    ),
     etaMinutes: field.count('Duration of a payment, in minutes.', 0.1),
     value: fraction('Expected value as a share of the amount; reduced for standby and degraded.', 0.903),
     index: fraction(
@@ -226,7 +230,7 @@ function verdictOf({ snapshot, routes, input, output }: Verdict) {
   const facts = new Map(
     routes.map((route) => {
       const { p: expectedSuccess, ...expected } = expectedOf(route, input);
-      return [route.id, { ...route, ...expected, expectedSuccess, outcomes: route.n }];
+      return [route.id, { lostRate: 0, ...route, ...expected, expectedSuccess, outcomes: route.n }];
     }),
   );
   const candidates = output.candidates.map((each) => ({ ...facts.get(each.route)!, ...each }));

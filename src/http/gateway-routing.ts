@@ -76,6 +76,6 @@ export const routingDecisionsApi = apiPart((serve) => {
   });
 });
 
-function standingOf({ route, facts, health, summary }: RouteView) {
-  return renderStanding(route.environment, facts, health, summary.score);
+function standingOf({ route, facts, health, money, summary }: RouteView) {
+  return renderStanding(route.environment, facts, health, money, summary.score);
 }

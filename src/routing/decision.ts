@@ -1,4 +1,4 @@
-import type { Cents } from '../domain/money.ts';
+import type { Cents, RatePpm } from '../domain/money.ts';
 import type { Instant } from '../domain/records.ts';
 import type { Environment, Route, RouteKind } from '../domain/route.ts';
 import type { Candidate, Standing } from './choose.ts';
@@ -28,6 +28,8 @@ export interface RouteFacts extends Pick<Route, RouteParts> {
   n: number;
   low: number;
   high: number;
+  /** Share of paid payments whose money never arrives or is taken back; absent if no loss is known. */
+  lostRate?: RatePpm;
   triedAt: Instant | null;
 }
 

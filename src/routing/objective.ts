@@ -1,4 +1,4 @@
-import type { Cents } from '../domain/money.ts';
+import type { Cents, RatePpm } from '../domain/money.ts';
 import type { Route, RouteHealth } from '../domain/route.ts';
 import type { ObjectiveWeights, Policy } from './routing-policy.ts';
 
@@ -11,20 +11,23 @@ const LONGEST_WAIT_MINUTES = 60;
 const TYPICAL_AMOUNT: Cents = 5000;
 
 /**
- * Cost of a payment over a route, as a fraction of its amount; negative if the weights make fees a gain. Without an amount,
- * the fixed part of the provider's charge is that of a typical payment.
+ * Cost of a paid payment over a route, as a fraction of its amount, with the share that is lost afterwards; negative if the weights
+ * make fees a gain. Without an amount, the fixed part of the provider's charge is that of a typical payment.
  */
 export function costOf(
-  route: Pick<Route, 'buyerFeeRate' | 'gatewayFeeRate' | 'providerCostRate' | 'providerCostFixed'>,
+  route: Pick<Route, 'buyerFeeRate' | 'gatewayFeeRate' | 'providerCostRate' | 'providerCostFixed'> & {
+    lostRate?: RatePpm;
+  },
   weights: ObjectiveWeights,
   amount: Cents | null = null,
 ): number {
-  const { providerCostFixed: fixed = 0 } = route;
+  const { providerCostFixed: fixed = 0, lostRate = 0 } = route;
   const fixedRate = fixed === 0 ? 0 : (fixed * PPM) / (amount ?? TYPICAL_AMOUNT);
   const cost =
     weights.buyerFee * route.buyerFeeRate +
     weights.gatewayFee * route.gatewayFeeRate +
-    weights.providerCost * (route.providerCostRate + fixedRate);
+    weights.providerCost * (route.providerCostRate + fixedRate) +
+    lostRate;
   return cost / PPM;
 }
 

@@ -54,6 +54,17 @@ export const DEFAULT_POLICY = deepFrozen({
     /** Prior weight, in outcomes, of the slow estimate of a route in its fast estimate. */
     fastPriorWeight: 30,
   },
+  /** Estimates of lost money and of the providers' charges, from payments of the last `memoryDays`. */
+  money: {
+    memoryDays: 45,
+    halfLifeDays: 14,
+    /** Largest difference between the times that two payments of a route take until they are paid out. */
+    payoutsDifferDays: 3,
+    /** Age after which a payment is due even if the route pays nothing out any more. */
+    stoppedDays: 30,
+    /** Weight, in payments, of the assumption that no money is lost, and of the configured charge. */
+    priorWeight: 20,
+  },
   /** Prior of temporary disturbances of routes: how often they begin, how long they last and how far rates fall. */
   disturbance: {
     everySeconds: 8 * 3600,

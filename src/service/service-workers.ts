@@ -5,6 +5,7 @@ import type { Store } from '../store/store.ts';
 import { createDispatcher } from '../workers/dispatcher.ts';
 import {
   createFeedWorker,
+  createMoneyWorker,
   createReadinessWorker,
   createRecoveryWorker,
   createRoutingWorker,
@@ -26,7 +27,15 @@ export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Wo
   const polling = [createReadinessWorker(deps), createFeedWorker(deps), createRecoveryWorker(deps)];
   const clockWorkers = testClock ? [createTestClockWorker(deps, testClock, { workers, routing })] : [];
   // The records that a provider watches have real times, so the test clock does not move these workers.
-  return [...createWatchWorkers(deps), ...workers, routing, createSalesWorker(deps), ...polling, ...clockWorkers];
+  return [
+    ...createWatchWorkers(deps),
+    ...workers,
+    routing,
+    createMoneyWorker(deps),
+    createSalesWorker(deps),
+    ...polling,
+    ...clockWorkers,
+  ];
 }
 
 export function createDeliveryWorker(deps: Deps, random: () => number): Worker {

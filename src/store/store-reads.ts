@@ -26,6 +26,7 @@ import { createPaymentLists } from './tables/payment-lists.ts';
 import { createProviderReads } from './tables/provider-tables.ts';
 import { createRecoveryReads } from './tables/recoveries-table.ts';
 import { createRefundReads } from './tables/refunds-table.ts';
+import { createRouteMoneyReads } from './tables/route-money-reads.ts';
 import { createRoutingReads } from './tables/routing-tables.ts';
 import { createSalesReads } from './tables/sales-table.ts';
 import { createSessionRecordReads } from './tables/session-records.ts';
@@ -57,6 +58,7 @@ export function createReads(select: Select, selectEach: SelectEach, longSelect: 
     ...createRecoveryReads(select),
     ...createRoutingReads(select, selectEach),
     ...createRefundReads(select),
+    ...createRouteMoneyReads(longSelect),
     ...createSalesReads(select, selectEach, longSelect),
     ...createSearchReads(selectEach, longSelect),
     ...createSessionReads(select),

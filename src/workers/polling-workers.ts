@@ -18,6 +18,8 @@ const TURN_MS = 500;
 // Commits do not wake the routing worker: every payment has several commits, and docs/routing-benchmark/README.md shows that a
 // delay of some seconds costs nothing.
 const ROUTING_POLL_MS = 1000;
+// Losses and charges change over days.
+const MONEY_POLL_MS = 5 * 60_000;
 const READINESS_POLL_MS = 1000;
 // The interval is long, because reports and searches read the newest rows directly.
 const SALES_POLL_MS = 5000;
@@ -25,6 +27,19 @@ const SALES_POLL_MS = 5000;
 /** Worker that refreshes the route estimates of this process and evaluates the health of the routes. */
 export function createRoutingWorker({ router, log }: Deps): Worker {
   return createWorker({ name: 'routing', log, runOnce: () => router.refresh(), pollMs: ROUTING_POLL_MS });
+}
+
+/** Worker that reads the losses and charges of the routes for the router of this process. */
+export function createMoneyWorker({ router, log }: Deps): Worker {
+  return createWorker({
+    name: 'route money',
+    log,
+    async runOnce() {
+      await router.refreshMoney();
+      return 0;
+    },
+    pollMs: MONEY_POLL_MS,
+  });
 }
 
 /** Worker that checks each provider when its next check is due. */

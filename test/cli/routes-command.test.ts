@@ -32,11 +32,22 @@ describe('tillway routes', { concurrency: 2 }, () => {
     const listed = await stdoutOf('list');
     assert.equal(await stdoutOf(), listed);
     const [headings, ...rows] = listed.trimEnd().split('\n');
-    assert.deepEqual(cells(headings!), ['ROUTE', 'KIND', 'SCORE', 'HEALTH', 'SUCCESS', 'OUTCOMES', 'FEES', 'WHY']);
+    assert.deepEqual(cells(headings!), [
+      'ROUTE',
+      'KIND',
+      'SCORE',
+      'HEALTH',
+      'SUCCESS',
+      'OUTCOMES',
+      'FEES',
+      'CHARGE',
+      'WHY',
+    ]);
     assert.equal(rows.length, 6);
-    const [route, kind, score, health, success, , fees, why] = cells(rows[0]!);
+    const [route, kind, score, health, success, , fees, charge, why] = cells(rows[0]!);
     assert.deepEqual([route, kind, health], ['sandbox_card_acquirer', 'card', 'live']);
     assert.deepEqual([score, success, fees, why], ['90.3', '93.0 %', '2.9 %', 'as configured in the catalogue']);
+    assert.equal(charge, '1.9 %');
     assert.ok(widest(listed) <= 120);
     assert.match(listed, /^sandbox_local_instant .* 1\.45 % /m);
     assert.match(await stdoutOf('list', '--environment', 'production'), /^card_stripe .* no provider is connected/m);

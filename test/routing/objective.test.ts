@@ -29,6 +29,11 @@ describe('the objective', () => {
     assert.equal(costOf(route, OBJECTIVES.total), costOf(route, OBJECTIVES.total, 5000));
   });
 
+  test('the cost under every objective includes the share of paid money that is lost', () => {
+    const route = { buyerFeeRate: 0, gatewayFeeRate: 0, providerCostRate: 0, lostRate: 40_000 };
+    for (const weights of Object.values(OBJECTIVES)) assert.equal(costOf(route, weights), 0.04);
+  });
+
   test('the value of a route is its success probability times the share left after costs, less the cost of the wait', () => {
     const { objective } = DEFAULT_POLICY;
     assert.equal(valueOf(0.9, 0.03, 0, objective), 0.9 * 0.97);

@@ -910,8 +910,12 @@ export interface RouteStanding {
   buyerFeeRate: number;
   /** The gateway's fee. A fraction: 0.029 is 2.9 %. */
   gatewayFeeRate: number;
-  /** The provider's charge. A fraction: 0.029 is 2.9 %. */
+  /** The provider's charge: as reported, or as configured until there are reports. A fraction: 0.029 is 2.9 %. */
   providerCostRate: number;
+  /** Share of the paid payments of the last 45 days whose charge the provider has reported. A fraction: 0.93 is 93 %. */
+  costCoverage: number;
+  /** Share of the paid payments whose money never arrives or is taken back. A fraction: 0.029 is 2.9 %. */
+  lostRate: number;
   /** Approximate time of the last outcome of the route, or null. */
   lastOutcomeAt: Timestamp | null;
 }
@@ -1006,8 +1010,10 @@ export interface RoutingCandidate {
   high: number;
   /** Number of outcomes behind the estimate; older outcomes weigh less, configured outcomes count. */
   outcomes: number;
-  /** Cost under the objective, as a share of the amount. A fraction: 0.93 is 93 %. */
+  /** Cost under the objective and lost money, as a share of the amount. A fraction: 0.93 is 93 %. */
   cost: number;
+  /** Part of the cost: the share of paid payments whose money never arrives or is taken back. A fraction: 0.029 is 2.9 %. */
+  lostRate: number;
   /** Duration of a payment, in minutes. */
   etaMinutes: number;
   /** Expected value as a share of the amount; reduced for standby and degraded. A fraction: 0.93 is 93 %. */

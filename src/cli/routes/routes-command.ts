@@ -27,7 +27,7 @@ import {
   wholeNumberOption,
 } from '../options.ts';
 import { healthCauseOf, percent, plain, rate, secondsOf, statusCell } from '../cells.ts';
-import { tellBacktest, tellDecision, tellRules, tellWarnings } from './routing-text.ts';
+import { lossInWords, tellBacktest, tellDecision, tellRules, tellWarnings } from './routing-text.ts';
 
 const HEALTHS = ['live', 'degraded', 'standby', 'automatic'] as const;
 
@@ -41,7 +41,13 @@ const showRoutes = showTable<RouteStanding>({
   SUCCESS: ({ expectedSuccess }) => percent(expectedSuccess),
   OUTCOMES: ({ outcomes }) => outcomes.toFixed(1),
   FEES: ({ buyerFeeRate, gatewayFeeRate }) => rate(buyerFeeRate + gatewayFeeRate),
-  WHY: ({ words, override }) => healthCauseOf(words) + (override?.until ? `, until ${secondsOf(override.until)}` : ''),
+  CHARGE: ({ providerCostRate, costCoverage }) =>
+    rate(providerCostRate) + (costCoverage > 0 ? ` (${percent(costCoverage)} reported)` : ''),
+  WHY: ({ words, override, lostRate }) =>
+    [
+      healthCauseOf(words) + (override?.until ? `, until ${secondsOf(override.until)}` : ''),
+      ...lossInWords(lostRate),
+    ].join('; '),
 });
 
 /** The `routes` commands, about routes, health, decisions and rules. */

@@ -19,9 +19,14 @@ export function tellDecision(decision: RoutingDecision | RoutingDryRun, paint: P
       `${percent(one.expectedSuccess)} (${percentWithoutUnit(one.low)} to ${percentWithoutUnit(one.high)})`,
       rate(one.cost),
       one.index === null ? '' : one.index.toFixed(4),
-      one.excluded ?? one.offsets.map(offsetInWords).join(', '),
+      one.excluded ?? [...one.offsets.map(offsetInWords), ...lossInWords(one.lostRate)].join(', '),
     ]);
   return `${headOf(decision, paint)}${reason}${rules}${table(HEADINGS, rows, paint)}`;
+}
+
+/** The share of paid money that a route loses; nothing if it loses none. */
+export function lossInWords(lostRate: number): string[] {
+  return lostRate > 0 ? [`loses ${percent(lostRate)} of what is paid`] : [];
 }
 
 /** An offset such as `metadata DE: fails 1.8 times as often`. */

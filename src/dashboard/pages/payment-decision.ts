@@ -42,7 +42,13 @@ export function renderChoice({ decided, identical, note }: Replayed): Html {
                 html`<span class="hint">${context} ${value}: fails ${ratio} times as often</span>`,
             )}`,
       },
-      { name: 'Cost', isNumber: true, cell: ({ cost }) => `${(cost * 100).toFixed(2)}%` },
+      {
+        name: 'Cost',
+        isNumber: true,
+        cell: ({ cost, lostRate }) =>
+          html`${(cost * 100).toFixed(2)}%
+          ${lostRate > 0 && html`<span class="hint">with ${percentText(lostRate)} lost after payment</span>`}`,
+      },
     ],
     candidates.toSorted((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity)),
   );

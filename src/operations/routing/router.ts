@@ -2,6 +2,7 @@ import { ENVIRONMENTS, type Environment, type Route } from '../../domain/route.t
 import type { Provider } from '../../providers/provider.ts';
 import { type CompiledRules, NO_RULES, compileRules } from '../../routing/evaluate-rules.ts';
 import { type HealthRecord, initialHealth } from '../../routing/health-record.ts';
+import { type RouteMoney, routeMoney } from '../../routing/route-money.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { RuleSet } from '../../routing/rule-set.ts';
 import type { Store } from '../../store/store.ts';
@@ -10,6 +11,8 @@ import { createTurns } from '../in-turn.ts';
 import { type Estimates, emptyEstimates, readEstimates } from './read-estimates.ts';
 import { type WatchDeps, watchHealth } from './health-watch.ts';
 import { type RoutingView, buildView } from './routing-view.ts';
+
+const DAY_MS = 24 * 3_600_000;
 
 interface Catalogue {
   routes: readonly Route[];
@@ -32,11 +35,15 @@ export interface Router {
   tokens: Record<Environment, number>;
   /** Reads new outcomes and updates the health of the routes; returns the number of transitions. */
   refresh(): Promise<number>;
+  /** Reads the losses and charges of past payments, which the next refresh uses. */
+  refreshMoney(): Promise<void>;
 }
 
 interface Known {
   health: Record<Environment, ReadonlyMap<string, HealthRecord>>;
   estimates: Record<Environment, Estimates>;
+  /** Losses and charges by route id. */
+  money: ReadonlyMap<string, RouteMoney>;
   rules: RuleSet | undefined;
   rulesVersion: number;
 }
@@ -54,6 +61,7 @@ export function createRouter(deps: RouterDeps): Router {
   let known: Known = {
     health: { sandbox: new Map(), production: new Map() },
     estimates: { sandbox: emptyEstimates('sandbox'), production: emptyEstimates('production') },
+    money: new Map(),
     rules: undefined,
     rulesVersion: 0,
   };
@@ -80,6 +88,7 @@ export function createRouter(deps: RouterDeps): Router {
         providerReason: (route) => providerReason(catalogue, route),
         healthOf: (route) => known.health[environment].get(route.id) ?? initialHealth(route.health, deps.store.now()),
         estimates: known.estimates[environment],
+        moneyOf: (route) => known.money.get(route.id) ?? routeMoney([], route, 0, DEFAULT_POLICY),
         rules,
         newId: deps.newId,
         before: built?.views[environment],
@@ -117,9 +126,23 @@ export function createRouter(deps: RouterDeps): Router {
       );
     }
     const rules = await readRules(deps.store, known);
-    known = { ...rules, health, estimates };
+    known = { ...known, ...rules, health, estimates };
     built = build();
     return transitions;
+  }
+
+  async function refreshMoney(): Promise<void> {
+    const today = Math.floor(deps.store.now() / DAY_MS);
+    const money = new Map<string, RouteMoney>();
+    for (const environment of ENVIRONMENTS) {
+      const days = await deps.store.routeMoneyDays(environment, today, DEFAULT_POLICY.money.memoryDays);
+      const byRoute = Map.groupBy(days, ({ routeId }) => routeId);
+      for (const route of deps.catalogue().routes) {
+        if (route.environment !== environment) continue;
+        money.set(route.id, routeMoney(byRoute.get(route.id) ?? [], route, today, DEFAULT_POLICY));
+      }
+    }
+    known = { ...known, money };
   }
 
   // Refreshes run one after another, so that a slow refresh cannot overwrite the state of a later one.
@@ -129,6 +152,7 @@ export function createRouter(deps: RouterDeps): Router {
     seed: deps.seed,
     tokens: { sandbox: DEFAULT_POLICY.exploration.budgetCap, production: DEFAULT_POLICY.exploration.budgetCap },
     refresh: () => inTurn(look),
+    refreshMoney,
     view(environment) {
       const { routes, providers, readiness } = deps.catalogue();
       const isCurrent =

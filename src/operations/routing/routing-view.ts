@@ -9,6 +9,7 @@ import type { CompiledRules } from '../../routing/evaluate-rules.ts';
 import { canProbe } from '../../routing/health-probe.ts';
 import { type HealthRecord, effectiveState, isDisabled } from '../../routing/health-record.ts';
 import { costOf, valueOf } from '../../routing/objective.ts';
+import type { RouteMoney } from '../../routing/route-money.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { RoutingDecision } from '../../store/tables/routing-tables.ts';
 import { type Estimates, priorsOf } from './read-estimates.ts';
@@ -24,6 +25,7 @@ export interface RouteView {
   health: HealthRecord;
   facts: RouteFacts;
   summary: RouteSummary;
+  money: RouteMoney;
   /** Usual median of the time to paid; null if it is unknown. */
   medianSeconds: number | null;
 }
@@ -68,6 +70,7 @@ export interface ViewSource {
   providerReason(route: Route): string | null;
   healthOf(route: Route): HealthRecord;
   estimates: Estimates;
+  moneyOf(route: Route): RouteMoney;
   rules: { compiled: CompiledRules; version: number };
   newId: NewId;
   /** The previous view, which is returned if nothing has changed. */
@@ -131,6 +134,7 @@ function knownRoute(source: ViewSource, route: Route, found: RouteEstimate): Rou
   const { at } = source;
   const health = source.healthOf(route);
   const off = offWords(source, route, health);
+  const money = source.moneyOf(route);
   const facts: RouteFacts = {
     id: route.id,
     kind: route.kind,
@@ -144,8 +148,9 @@ function knownRoute(source: ViewSource, route: Route, found: RouteEstimate): Rou
     high: found.high,
     buyerFeeRate: route.buyerFeeRate,
     gatewayFeeRate: route.gatewayFeeRate,
-    providerCostRate: route.providerCostRate,
+    providerCostRate: money.providerCostRate,
     ...(route.providerCostFixed !== undefined && { providerCostFixed: route.providerCostFixed }),
+    ...(money.lostRate > 0 && { lostRate: money.lostRate }),
     etaMinutes: route.etaMinutes,
     triedAt: found.lastOutcomeAt,
   };
@@ -155,7 +160,14 @@ function knownRoute(source: ViewSource, route: Route, found: RouteEstimate): Rou
     DEFAULT_POLICY,
   );
   const { medianSeconds } = found.latency;
-  return { route, health, facts, summary: renderRoute({ ...route, health: facts.health }, score), medianSeconds };
+  return {
+    route,
+    health,
+    facts,
+    summary: renderRoute({ ...route, health: facts.health }, score),
+    money,
+    medianSeconds,
+  };
 }
 
 function offWords({ at, providerReason }: ViewSource, route: Route, health: HealthRecord): string | null {
