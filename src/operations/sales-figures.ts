@@ -29,9 +29,9 @@ export function netOf(sales: readonly SalesSum[]): Cents {
   return sales.reduce((net, { kind, amount, gatewayFee }) => net + (signs[kind] ?? 0) * (amount - gatewayFee), 0);
 }
 
-/** True for a failure that counts in the success rate. Failures by buyers and banks do not, as in routing. */
+/** True for a failure that counts in the success rate. Failures by buyers do not, as in routing. */
 function isFailure({ kind }: SalesSum): boolean {
-  return kind.startsWith('failed/') && !/^failed\/(?:buyer|issuer)\//.test(kind);
+  return kind.startsWith('failed/') && !kind.startsWith('failed/buyer/');
 }
 
 /** Paid and failed attempts. A correction can make the sum of a step negative; it then counts as 0. */

@@ -160,7 +160,7 @@ describe('plots', () => {
         sumOf(columnOf(routes, 'Attempts')),
         sumOf(inRoutes.filter(({ kind }) => kind === 'started').map(({ count }) => count)),
       );
-      assert.equal(sumOf(columnOf(routes, 'Lost')), sum(/^failed\/(?!buyer|issuer)/, 'amount'));
+      assert.equal(sumOf(columnOf(routes, 'Lost')), sum(/^failed\/(?!buyer)/, 'amount'));
       assert.deepEqual(columnOf(stages, 'In all'), [sum(/^created$/), sum(/^started$/), sum(/^paid$/)]);
     });
     const failed = [
@@ -171,15 +171,16 @@ describe('plots', () => {
     assert.deepEqual(columnOf(reasonsPlot(failed, VIEW), 'Failed'), [9, 5]);
   });
 
-  it('leave failures by buyers and banks out of the success rate', () => {
+  it('leave failures by buyers out of the success rate, and count declines of banks', () => {
     const steps = stepsOf([
       [
         sale({ count: 8 }),
         sale({ kind: 'failed/route/timed_out', count: 2 }),
         sale({ kind: 'failed/issuer/declined', count: 6 }),
+        sale({ kind: 'failed/buyer/abandoned', count: 9 }),
       ],
     ]);
-    assert.deepEqual(columnOf(successPlot(steps, null, VIEW), 'Success'), [0.8]);
+    assert.deepEqual(columnOf(successPlot(steps, null, VIEW), 'Success'), [0.5]);
   });
 
   it('name a route whose success is below that of the period before', () => {

@@ -102,7 +102,7 @@ export function successPlot(steps: Steps, usual: ShareInterval | null, view: Plo
   return {
     id: 'success',
     question: 'Is success as usual?',
-    text: `Share of paid attempts of the attempts that ended in each ${view.step}, with its interval of 95 %; failures by buyers and banks do not count. Usual range of a day, from the 10th to the 90th percentile of the four weeks before: ${range ?? 'unknown, because too few days had attempts'}.`,
+    text: `Share of paid attempts of the attempts that ended in each ${view.step}, with its interval of 95 %; failures by buyers do not count. Usual range of a day, from the 10th to the 90th percentile of the four weeks before: ${range ?? 'unknown, because too few days had attempts'}.`,
     height: HEIGHT,
     drawing: [
       box && svg('rect', { class: 'usual', ...box }),
