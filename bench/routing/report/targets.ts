@@ -8,6 +8,7 @@ export const REGRET_TARGETS: Partial<Record<ScenarioName, number>> = {
   PAY: 0.009,
   PAYHIGH: 0.0036,
   PAYLOW: 0.039,
+  LATEOUTAGE: 0.022,
   PAYATTR: 0.0085,
   SWITCH: 0.018,
   STATIC: 0.005,

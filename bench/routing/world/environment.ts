@@ -92,7 +92,7 @@ function potentials(
   const delaySeconds = new Float64Array(probability.length);
   for (let index = 0; index < probability.length; index += 1) {
     const uniform = uniforms.uniform();
-    const isHard = outage[index] === OUTAGE_KIND.hard;
+    const isHard = outage[index] === OUTAGE_KIND.hard && scenario.outageTimeoutSeconds === undefined;
     const success = probability[index]!;
     const reported = success + unsettled[index]!;
     if (uniform < success * (1 - scenario.buyerFailureShare)) potential[index] = POTENTIAL_RESULT.paid;
@@ -107,11 +107,11 @@ function potentials(
     }
     // Both delays are drawn for every attempt, so that later delays do not depend on earlier outcomes.
     const ordinarySeconds = logNormal(delays, 20, 0.8);
-    const timeoutSeconds = 60 + 60 * delays.exponential();
+    const softSeconds = 60 + 60 * delays.exponential();
     delaySeconds[index] = ordinarySeconds;
     if (potential[index] === POTENTIAL_RESULT.handoffError) delaySeconds[index] = HANDOFF_SECONDS;
-    if (potential[index] === POTENTIAL_RESULT.routeFailure && outage[index] === OUTAGE_KIND.soft) {
-      delaySeconds[index] = timeoutSeconds;
+    if (potential[index] === POTENTIAL_RESULT.routeFailure && outage[index] !== OUTAGE_KIND.none) {
+      delaySeconds[index] = scenario.outageTimeoutSeconds ?? softSeconds;
     }
   }
   return { probability, potential, delaySeconds };

@@ -24,6 +24,11 @@ export interface Scenario {
   arrivals: 'poisson' | 'count';
   /** Time until an outcome is known: `none`, a few seconds to minutes (`payment`), or 1 to 24 hours (`transfer`). */
   delays: 'none' | 'payment' | 'transfer';
+  /**
+   * Seconds until the failures of every outage are known. If undefined, half of the outages refuse handoffs, and the failures of the
+   * others are known after at least 60 seconds.
+   */
+  outageTimeoutSeconds?: number;
   /** Share of the successful payments that fail by a fault of the buyer, with a code that names the fault. */
   buyerFailureShare: number;
   /** Number of equally frequent values of each context, a property that is known before the choice, by the name of the context. */
@@ -93,6 +98,13 @@ export const SCENARIOS = {
     about: 'the same routes under one payment in two minutes for a week',
     payments: 5000,
     secondsBetween: 120,
+  },
+  LATEOUTAGE: {
+    ...PAY,
+    name: 'LATEOUTAGE',
+    about:
+      'PAY with outages in which a route accepts payments and never reports them, so that failures are known at the time-out of 30 minutes',
+    outageTimeoutSeconds: 1800,
   },
   PAYATTR: {
     ...PAY,
