@@ -22,11 +22,16 @@ export interface BenchOutcome {
   handoffError: boolean;
 }
 
+/** A payment that a route accepted at the handoff; its outcome is not yet known. */
+export type BenchHandoff = Pick<BenchOutcome, 'arm' | 'payment' | 'at'>;
+
 /** A router under test. It receives payments in the order of their time, and outcomes when they become known. */
 export interface Contender {
   /** Returns the number of the chosen arm, which must not be in `excluded`. */
   choose(payment: BenchPayment, excluded?: ReadonlySet<number>): number;
   learn(outcome: BenchOutcome): void;
+  /** Receives accepted handoffs. Only a contender with a health state machine uses them. */
+  learnHandoff?(handoff: BenchHandoff): void;
   /** Receives the news that the money of a paid payment has arrived, or never will. Only some contenders use it. */
   learnSettlement?(settlement: { arm: number; at: number; arrived: boolean }): void;
 }

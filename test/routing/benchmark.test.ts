@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { ORACLE, ORACLE_BY_VALUE, RANDOM } from '../../bench/routing/baselines/fixed.ts';
 import { type RouterFigures, figuresOf, measure, type ScenarioResult } from '../../bench/routing/report/measure.ts';
 import { entriesOf, TILLWAY, TILLWAY_UNATTRIBUTED, type BenchmarkResults } from '../../bench/routing/report/plan.ts';
+import { TILLWAY_SERVICE } from '../../bench/routing/tillway-service.ts';
 import {
   gapVerdict,
   REGRET_TARGETS,
@@ -19,7 +20,11 @@ const SLACK = 0.2;
 /** Scenarios in which the router misses its target by more than the slack. */
 const MISSED: ReadonlySet<string> = new Set<ScenarioName>(['GROUPS']);
 /** Scenarios that run quickly; a test below repeats STATIC with costs. */
-const REPEATED: readonly ScenarioName[] = ['PAYLOW', 'SWITCH'];
+const REPEATED: readonly [ScenarioName, BenchRouter][] = [
+  ['PAYLOW', TILLWAY],
+  ['PAYLOW', TILLWAY_SERVICE],
+  ['SWITCH', TILLWAY],
+];
 
 const published = JSON.parse(
   readFileSync(new URL('../../docs/routing-benchmark/results.json', import.meta.url), 'utf8'),
@@ -58,13 +63,13 @@ describe('the published results of our router', () => {
 });
 
 describe('our router in a world of the benchmark', ONLY_IN_FULL_RUN, () => {
-  for (const name of REPEATED) {
-    test(`scenario ${name}: the router’s regret exceeds the published regret by at most a fifth, and random choice exceeds it by more`, () => {
+  for (const [name, router] of REPEATED) {
+    test(`scenario ${name}: the regret of ${router.name} exceeds the published regret by at most a fifth, and random choice exceeds it by more`, () => {
       const seed = publishedOf(name).seeds[0]!;
-      const measured = measure(SCENARIOS[name], [seed], [TILLWAY, RANDOM]);
+      const measured = measure(SCENARIOS[name], [seed], [router, RANDOM]);
       const [expected, regret, chance] = [
-        figuresOf(publishedOf(name), TILLWAY.name),
-        figuresOf(measured, TILLWAY.name),
+        figuresOf(publishedOf(name), router.name),
+        figuresOf(measured, router.name),
         figuresOf(measured, RANDOM.name),
       ].map((figures) => figures.regret[0]!);
       assert.ok(regret! <= expected! * (1 + SLACK), `${regret}, published: ${expected}`);

@@ -4,6 +4,7 @@ import { ATTRIBUTED_BASELINES, BASELINES, DECISION_ENGINE, ECONOMIC_BASELINES } 
 import { withContext } from '../baselines/by-context.ts';
 import { ORACLE, STATIC_PRIORITY } from '../baselines/fixed.ts';
 import { tillwayRouter } from '../tillway.ts';
+import { TILLWAY_SERVICE } from '../tillway-service.ts';
 import { SCENARIOS, type Scenario, type ScenarioName } from '../world/scenarios.ts';
 import type { BenchRouter } from '../world/simulate.ts';
 import { type ScenarioResult, measure, seedsFrom } from './measure.ts';
@@ -26,10 +27,22 @@ const BY_CONTEXT: Partial<Record<ScenarioName, BenchRouter[]>> = {
   GROUPS: [withContext(DECISION_ENGINE, 'group')],
 };
 
+/** Scenarios of the running service, whose looks at every second of simulated time take longer than all other contenders together. */
+const WITH_SERVICE: ReadonlySet<string> = new Set<ScenarioName>([
+  'PAY',
+  'PAYHIGH',
+  'PAYLOW',
+  'LATEOUTAGE',
+  'STATIC',
+  'SMALL',
+  'TRANSFERS',
+]);
+
 /** The contenders of a scenario. In PAYATTR, where buyers cause failures, each learning algorithm runs with and without attribution. */
 export function entriesOf(scenario: Scenario): BenchRouter[] {
   const byContext = BY_CONTEXT[scenario.name as ScenarioName] ?? [];
-  if (scenario.buyerFailureShare === 0) return [TILLWAY, ...BASELINES, ...byContext];
+  const ours = WITH_SERVICE.has(scenario.name) ? [TILLWAY, TILLWAY_SERVICE] : [TILLWAY];
+  if (scenario.buyerFailureShare === 0) return [...ours, ...BASELINES, ...byContext];
   return [TILLWAY, TILLWAY_UNATTRIBUTED, ...BASELINES, ...ATTRIBUTED_BASELINES];
 }
 

@@ -77,7 +77,7 @@ export function summaryTable(results: BenchmarkResults): string {
   const names = sortedByRegret(results.scenarios[0]!.contenders).map(({ name }) => name);
   const regretOf = (column: Column, name: string): number => {
     const figures = column.of(name);
-    return figures ? meanWithError(figures.regret).mean : Number.NaN;
+    return figures ? meanWithError(figures.regret).mean : Infinity;
   };
   const least = columns.map((column) =>
     Math.min(...names.filter((name) => !knowsTrueRates(column.scenario, name)).map((name) => regretOf(column, name))),
@@ -86,6 +86,7 @@ export function summaryTable(results: BenchmarkResults): string {
     nameCell(name),
     ...columns.map((column, place) => {
       const regret = regretOf(column, name);
+      if (regret === Infinity) return '–';
       return regret === least[place] ? `**${formatPercent(regret)}**` : formatPercent(regret);
     }),
   ]);

@@ -35,7 +35,7 @@ export interface BenchWorld {
 }
 
 const COSTS = [0.034, 0.029, 0.024, 0.018, 0.012];
-const HANDOFF_SECONDS = 0.5;
+export const HANDOFF_SECONDS = 0.5;
 const TRANSFER_HOURS = [1, 24] as const;
 
 function arrivalTimes(scenario: Scenario, seed: number, payments: number): Float64Array {

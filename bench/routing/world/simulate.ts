@@ -1,5 +1,5 @@
 import type { BenchOutcome, BenchPayment, Contender, ContenderType, WorldBriefing } from '../contender.ts';
-import { type BenchWorld, POTENTIAL_RESULT } from './environment.ts';
+import { type BenchWorld, HANDOFF_SECONDS, POTENTIAL_RESULT } from './environment.ts';
 import { feedbackQueue } from './feedback.ts';
 import { streamSeed } from './random.ts';
 
@@ -63,7 +63,7 @@ export function simulate(
   const { arms, requests, costs, delaySeconds, payments, potential, probability, scenario } = environment;
   const { settlesAfterSeconds, measuredFrom = 0 } = scenario;
   const contender = entry.create(worldOf(environment, options.margin), environment);
-  const pending = feedbackQueue<BenchOutcome>();
+  const pending = feedbackQueue<() => void>();
   const settling = feedbackQueue<{ arm: number; arrived: boolean }>();
   let paid = 0;
   let measured = 0;
@@ -76,7 +76,11 @@ export function simulate(
     if (kind === undefined || !(arm >= 0 && arm < arms)) throw new Error(`${entry.name} chose arm ${arm}`);
     const knownAt = payment.at + delaySeconds[index]!;
     const handoffError = kind === POTENTIAL_RESULT.handoffError;
-    pending.add(knownAt, { arm, payment, at: knownAt, result: RESULTS[kind]!, handoffError });
+    if (contender.learnHandoff && !handoffError) {
+      const at = Math.min(payment.at + HANDOFF_SECONDS, knownAt);
+      pending.add(at, () => contender.learnHandoff!({ arm, payment, at }));
+    }
+    pending.add(knownAt, () => report({ arm, payment, at: knownAt, result: RESULTS[kind]!, handoffError }));
     if (settlesAfterSeconds !== undefined && RESULTS[kind] === 'paid') {
       settling.add(knownAt + settlesAfterSeconds, { arm, arrived: kind === POTENTIAL_RESULT.paid });
     }
@@ -84,20 +88,20 @@ export function simulate(
     paid += 1;
     costOfPaid += costs[arm]!;
   };
+  const report = (outcome: BenchOutcome): void => {
+    contender.learn(outcome);
+    const { payment } = outcome;
+    const isFirst = payment.at === requests[payment.number]!.at;
+    if (!outcome.handoffError || !options.failover || !isFirst) return;
+    const again = { ...payment, at: outcome.at };
+    attempt(again, contender.choose(again, new Set([outcome.arm])));
+  };
   const reportUntil = (now: number): void => {
     for (let at = settling.nextAt(); at <= now && at < Infinity; at = settling.nextAt()) {
       const settled = settling.take();
       contender.learnSettlement?.({ ...settled, at });
     }
-    while (pending.nextAt() <= now) {
-      const outcome = pending.take();
-      contender.learn(outcome);
-      const { payment } = outcome;
-      const isFirst = payment.at === requests[payment.number]!.at;
-      if (!outcome.handoffError || !options.failover || !isFirst) continue;
-      const again = { ...payment, at: outcome.at };
-      attempt(again, contender.choose(again, new Set([outcome.arm])));
-    }
+    while (pending.nextAt() <= now) pending.take()();
   };
 
   const startedMs = performance.now();

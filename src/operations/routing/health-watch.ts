@@ -37,7 +37,7 @@ interface Watched {
   isFirst: boolean;
 }
 
-const RESULTS_READ = 40;
+export const RESULTS_READ = 40;
 const RESULTS_JUDGED = 20;
 // A clock that was set back must not leave a record in the future, where no result would count.
 const CLOCK_TOLERANCE_MS = 60_000;
@@ -67,8 +67,7 @@ export async function watchHealth(
     const record = health.get(route.id)!;
     const results = recent[index]!;
     const ofKind = connected.filter(({ kind }) => kind === route.kind).map(({ id }) => health.get(id)!);
-    const telling = tellingResults(record, results);
-    const signals = signalsOf(known.get(route.id)!, telling, healthPeers(ofKind, now), now);
+    const signals = signalsOf(known.get(route.id)!, record, results, healthPeers(ofKind, now), now);
     const configured = isFirst ? route.health : undefined;
     const changes = changesOf(record, configured, results, signals, deps.random());
     if (changes.length === 0) continue;
@@ -142,8 +141,9 @@ function tellingResults({ retryAt }: HealthRecord, results: readonly RecentOutco
   });
 }
 
-function signalsOf(
+export function signalsOf(
   { fast, slow, shiftedAt, latency }: RouteEstimate,
+  record: HealthRecord,
   results: readonly RecentOutcome[],
   peers: HealthSignals['peers'],
   now: Instant,
@@ -159,13 +159,15 @@ function signalsOf(
         ? null
         : { fastP95Seconds: p95SecondsFast, slowP95Seconds: p95SecondsSlow, n: nFast },
     medianSeconds,
-    recent: results.slice(0, RESULTS_JUDGED).map(({ at, result }) => ({ at, kind: KINDS[result] })),
+    recent: tellingResults(record, results)
+      .slice(0, RESULTS_JUDGED)
+      .map(({ at, result }) => ({ at, kind: KINDS[result] })),
     peers,
   };
 }
 
 /** Changes of a route's health: by the catalogue, then by a finished probe, then by the results. */
-function changesOf(
+export function changesOf(
   record: HealthRecord,
   configured: RouteHealth | undefined,
   results: readonly RecentOutcome[],

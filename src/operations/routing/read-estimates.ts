@@ -184,13 +184,13 @@ function byBucket(
 }
 
 /** Times at which routes came back from standby. At that time, the fast memory of the route is cleared. */
-function clearingsOf(health: ReadonlyMap<string, HealthRecord>): Clearing[] {
+export function clearingsOf(health: ReadonlyMap<string, HealthRecord>): Clearing[] {
   return [...health].flatMap(([routeId, { cause, since }]) =>
     CLEARING.has(cause) ? [{ routeId, bucket: bucketOf(since, DEFAULT_POLICY) }] : [],
   );
 }
 
-function cleared(states: States, bucket: number, clearings: readonly Clearing[]): States {
+export function cleared(states: States, bucket: number, clearings: readonly Clearing[]): States {
   const due = clearings.filter(({ routeId, bucket: from }) => {
     const state = states.get(routeId);
     return state !== undefined && from <= bucket && state.bucket <= from;
