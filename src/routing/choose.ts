@@ -77,10 +77,12 @@ export function publishedScoreOf(candidate: Candidate, policy: Policy): number {
 export function choose(candidates: readonly Candidate[], options: ChooseOptions): Choice | undefined {
   const { policy, draws, tokens } = options;
   const { exploration } = policy;
-  const [best] = byValue(candidates.filter(openAmong(candidates)), policy);
+  const standings = candidates.map((candidate) => standingOf(candidate, options));
+  const working = standings.filter((_, i) => isWorking(candidates[i]!));
+  const open = working.length > 0 ? working : standings.filter(({ eligible }) => eligible);
+  const best = firstOf(open, (a, b) => b.value - a.value);
   if (!best) return undefined;
   const earned = Math.min(exploration.budgetCap, tokens + exploration.budgetPerDecision);
-  const standings = candidates.map((candidate) => standingOf(candidate, options));
   const mayExplore = options.explore && options.amount <= exploration.maxAmount;
   const exploit: Choice = {
     mode: 'exploit',
@@ -91,15 +93,15 @@ export function choose(candidates: readonly Candidate[], options: ChooseOptions)
     standings,
   };
   if (!mayExplore) return exploit;
-  const bestValue = meanIndexOf(best, policy);
-  const lossOf = ({ value }: Standing) => Math.max(0, bestValue - value);
+  const lossOf = ({ value }: Standing) => Math.max(0, best.value - value);
   if (draws.uniform < 1 / exploration.floorEvery) {
-    const chosen = leastRecentlyTried(candidates, standings);
+    const oldest = firstOf(candidates.filter(isWorking), (a, b) => (a.triedAt ?? 0) - (b.triedAt ?? 0));
+    const chosen = standings.find(({ id }) => id === oldest?.id);
     if (chosen) return { ...exploit, mode: 'floor', chosen: chosen.id, loss: lossOf(chosen) };
   }
-  const winner = highestIndex(candidates, standings);
-  if (!winner || winner.id === best.id || lossOf(winner) > earned) return exploit;
+  const winner = firstOf(open, (a, b) => b.index - a.index || b.score - a.score)!;
   const loss = lossOf(winner);
+  if (winner === best || loss > earned) return exploit;
   return { ...exploit, mode: 'explore', chosen: winner.id, loss, tokensAfter: earned - loss };
 }
 
@@ -117,20 +119,14 @@ function standingOf(candidate: Candidate, { policy, draws }: ChooseOptions): Sta
   return { id, eligible, score: scoreOf(value, policy.objective), value, index };
 }
 
-/** Filter of the candidates that can be chosen: eligible and not in standby, or eligible if all eligible candidates are in standby. */
-function openAmong(candidates: readonly Candidate[]): (candidate: Candidate) => boolean {
-  const isWorking = ({ eligible, health }: Candidate) => eligible && health !== 'standby';
-  return candidates.some(isWorking) ? isWorking : ({ eligible }) => eligible;
+/** True for a candidate that can be chosen. If there is none, eligible candidates in standby can be chosen too. */
+function isWorking({ eligible, health }: Candidate): boolean {
+  return eligible && health !== 'standby';
 }
 
-function highestIndex(candidates: readonly Candidate[], standings: readonly Standing[]): Standing | undefined {
-  const isOpen = openAmong(candidates);
-  const open = standings.filter((_, i) => isOpen(candidates[i]!));
-  return open.toSorted((a, b) => b.index - a.index || b.score - a.score || (a.id < b.id ? -1 : 1))[0];
-}
-
-function leastRecentlyTried(candidates: readonly Candidate[], standings: readonly Standing[]): Standing | undefined {
-  const working = candidates.filter(({ eligible, health }) => eligible && health !== 'standby');
-  const [first] = working.toSorted((a, b) => (a.triedAt ?? 0) - (b.triedAt ?? 0) || (a.id < b.id ? -1 : 1));
-  return standings.find(({ id }) => id === first?.id);
+/** The first item in the order of `compare`, with equal items in the order of their ids; undefined if there is none. */
+function firstOf<T extends { id: string }>(items: readonly T[], compare: (a: T, b: T) => number): T | undefined {
+  let first = items[0];
+  for (const item of items) if ((compare(item, first!) || (item.id < first!.id ? -1 : 1)) < 0) first = item;
+  return first;
 }
