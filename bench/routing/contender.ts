@@ -32,8 +32,8 @@ export interface Contender {
   learn(outcome: BenchOutcome): void;
   /** Receives accepted handoffs. Only a contender with a health state machine uses them. */
   learnHandoff?(handoff: BenchHandoff): void;
-  /** Receives the news that the money of a paid payment has arrived, or never will. Only some contenders use it. */
-  learnSettlement?(settlement: { arm: number; at: number; arrived: boolean }): void;
+  /** Receives the news that a paid payment has been paid out. A payment whose money never arrives has no news. */
+  learnPayout?(arm: number, payment: BenchPayment): void;
 }
 
 /** The information about a world that a contender receives at the start. */

@@ -13,6 +13,7 @@ import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 import type { RecentOutcome } from '../../src/store/tables/routing-tables.ts';
 import type { BenchHandoff, BenchOutcome, BenchPayment, Contender, WorldBriefing } from './contender.ts';
 import { contextsOf, outcomeMemory } from './outcome-memory.ts';
+import { payoutMemory } from './payout-memory.ts';
 import { randomStream } from './world/random.ts';
 import type { BenchRouter } from './world/simulate.ts';
 
@@ -42,6 +43,7 @@ function service(world: WorldBriefing): Contender {
   const memory = outcomeMemory(priors, DEFAULT_POLICY, (states, bucket) =>
     cleared(states, bucket, clearingsOf(health)),
   );
+  const payouts = new Map(routes.map(({ id }) => [id, payoutMemory(DEFAULT_POLICY)]));
   const jitter = randomStream(world.seed);
   let tokens = DEFAULT_POLICY.exploration.budgetCap;
   let view: RoutingView | undefined;
@@ -69,6 +71,7 @@ function service(world: WorldBriefing): Contender {
       providerReason: () => null,
       healthOf: ({ id }) => health.get(id)!,
       estimates,
+      moneyOf: ({ id }) => payouts.get(id)!.at(at),
       rules: { compiled: NO_RULES, version: 0 },
       newId: (prefix) => `${prefix}_${now}`,
       before: view,
@@ -132,7 +135,9 @@ function service(world: WorldBriefing): Contender {
       const isProbe = add(outcome, handoffError ? 'refused' : RESULTS[result]);
       memory.add(routes[arm]!.id, outcome, isProbe);
       probes.delete(idOf(payment, arm));
+      if (result === 'paid') payouts.get(routes[arm]!.id)!.addPaid(payment);
     },
+    learnPayout: (arm, payment) => payouts.get(routes[arm]!.id)!.addPayout(payment),
   };
 }
 

@@ -5,6 +5,7 @@ import { estimateRoutes, type RoutePrior } from '../../src/routing/estimate.ts';
 import { DEFAULT_POLICY, type Policy } from '../../src/routing/routing-policy.ts';
 import type { BenchOutcome, BenchPayment, Contender, ContenderType, WorldBriefing } from './contender.ts';
 import { contextsOf, outcomeMemory } from './outcome-memory.ts';
+import { payoutMemory } from './payout-memory.ts';
 
 export interface TillwayOptions {
   policy?: Policy;
@@ -27,6 +28,7 @@ function contender(world: WorldBriefing, { policy = DEFAULT_POLICY }: TillwayOpt
   const priors = routes.map((id): RoutePrior => ({ id, successRate: CONFIGURED_SUCCESS_RATE, group: 'card' }));
   const costs = world.costs.map((cost) => (world.margin === Infinity ? 0 : cost));
   const memory = outcomeMemory(priors, ownPolicy);
+  const payouts = routes.map(() => payoutMemory(ownPolicy));
   let tokens = ownPolicy.exploration.budgetCap;
 
   return {
@@ -37,7 +39,8 @@ function contender(world: WorldBriefing, { policy = DEFAULT_POLICY }: TillwayOpt
       const candidates = routes.map((id, arm): Candidate => {
         const { p: mean, n, lastOutcomeAt } = known.get(id)!;
         const p = withOffsets(mean, offsetsOf(ratios.get(id), contexts));
-        return { ...LIVE, id, eligible: !excluded?.has(arm), p, n, cost: costs[arm]!, triedAt: lastOutcomeAt };
+        const cost = costs[arm]! + payouts[arm]!.at(payment.at).lostRate / 1_000_000;
+        return { ...LIVE, id, eligible: !excluded?.has(arm), p, n, cost, triedAt: lastOutcomeAt };
       });
       const choice = choose(candidates, {
         policy: ownPolicy,
@@ -52,7 +55,9 @@ function contender(world: WorldBriefing, { policy = DEFAULT_POLICY }: TillwayOpt
     },
     learn(outcome: BenchOutcome): void {
       memory.add(routes[outcome.arm]!, outcome, false);
+      if (outcome.result === 'paid') payouts[outcome.arm]!.addPaid(outcome.payment);
     },
+    learnPayout: (arm, payment) => payouts[arm]!.addPayout(payment),
   };
 }
 

@@ -33,8 +33,8 @@ export interface Scenario {
   buyerFailureShare: number;
   /** Number of equally frequent values of each context, a property that is known before the choice, by the name of the context. */
   contexts: Readonly<Record<string, number>>;
-  /** Seconds from the report of a payment until its money has arrived or is known to be lost; undefined if nothing is lost. */
-  settlesAfterSeconds?: number;
+  /** Seconds from the report of a payment until its money is paid out; undefined if no payment has a payout. */
+  paidOutAfterSeconds?: number;
   /** Payments before this time, in seconds since the start, do not count in the regret. */
   measuredFrom?: number;
   rates: RatesOf;
@@ -190,10 +190,10 @@ export const SCENARIOS = {
     ...STATIC,
     name: 'UNSETTLED',
     about:
-      'five routes that never change; 30 % of the money of the best one is reported, but never arrives (known after two days)',
-    secondsBetween: 10,
-    settlesAfterSeconds: 2 * DAY_SECONDS,
-    measuredFrom: 2 * DAY_SECONDS,
+      'five routes that never change; 30 % of the money of the best one is reported, but never arrives; all other money is paid out after two days, and the regret is measured from the fifth day on',
+    secondsBetween: 30,
+    paidOutAfterSeconds: 2 * DAY_SECONDS,
+    measuredFrom: 5 * DAY_SECONDS,
     rates: withUnsettled(CLEAR_LEAD, 0.3),
   },
 } satisfies Record<string, Scenario>;

@@ -61,10 +61,9 @@ export function simulate(
   options: SimulationOptions = {},
 ): SimulationResult {
   const { arms, requests, costs, delaySeconds, payments, potential, probability, scenario } = environment;
-  const { settlesAfterSeconds, measuredFrom = 0 } = scenario;
+  const { paidOutAfterSeconds, measuredFrom = 0 } = scenario;
   const contender = entry.create(worldOf(environment, options.margin), environment);
   const pending = feedbackQueue<() => void>();
-  const settling = feedbackQueue<{ arm: number; arrived: boolean }>();
   let paid = 0;
   let measured = 0;
   let costOfPaid = 0;
@@ -81,10 +80,10 @@ export function simulate(
       pending.add(at, () => contender.learnHandoff!({ arm, payment, at }));
     }
     pending.add(knownAt, () => report({ arm, payment, at: knownAt, result: RESULTS[kind]!, handoffError }));
-    if (settlesAfterSeconds !== undefined && RESULTS[kind] === 'paid') {
-      settling.add(knownAt + settlesAfterSeconds, { arm, arrived: kind === POTENTIAL_RESULT.paid });
-    }
     if (kind !== POTENTIAL_RESULT.paid) return;
+    if (paidOutAfterSeconds !== undefined) {
+      pending.add(knownAt + paidOutAfterSeconds, () => contender.learnPayout?.(arm, payment));
+    }
     paid += 1;
     costOfPaid += costs[arm]!;
   };
@@ -97,10 +96,6 @@ export function simulate(
     attempt(again, contender.choose(again, new Set([outcome.arm])));
   };
   const reportUntil = (now: number): void => {
-    for (let at = settling.nextAt(); at <= now && at < Infinity; at = settling.nextAt()) {
-      const settled = settling.take();
-      contender.learnSettlement?.({ ...settled, at });
-    }
     while (pending.nextAt() <= now) pending.take()();
   };
 
