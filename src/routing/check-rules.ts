@@ -1,10 +1,11 @@
 import type { Issue } from '../domain/gateway-error.ts';
 import { ENVIRONMENTS, type Environment, type Route } from '../domain/route.ts';
-import { exclusionsOf, orderingOf } from './evaluate-rules.ts';
+import { compileRules } from './evaluate-rules.ts';
+import { casesOf } from './rule-cases.ts';
 import type { RuleFault } from './rule-fields.ts';
-import { conditionCertainty } from './rule-matching.ts';
+import { type KnownValues, certaintyOf } from './rule-matching.ts';
 import { faultsOf, issueOf, refusalOf } from './rule-problems.ts';
-import { idFaults, selectorCatalogueFaults } from './rule-selectors.ts';
+import { firstFew, idFaults, selectorCatalogueFaults } from './rule-selectors.ts';
 import { MAX_RULES, ORDERINGS, type Rule, type RuleSet, ruleSchema, ruleSetSchema } from './rule-set.ts';
 
 /** A valid rule set, with warnings. */
@@ -29,10 +30,13 @@ export function checkRules(input: unknown, routes: readonly Route[]): CheckedRul
   ];
   if (!result.success || faults.length > 0) throw refusalOf(faults.toSorted(byRule), input);
   const ruleSet = result.data;
-  const surveys = ENVIRONMENTS.map((environment) => surveyOf(ruleSet.rules, environment, routes));
-  const exhausted = surveys.flatMap((survey) => survey.faults);
+  const survey = surveyorOf(ruleSet, routes);
+  const everySession = ENVIRONMENTS.map((environment) => survey(new Map([['environment', environment]])));
+  const exhausted = refusals(ruleSet.rules, everySession).filter(({ code }) => code === 'no_route_left');
   if (exhausted.length > 0) throw refusalOf(exhausted.toSorted(byRule), input);
-  const warnings = [...surveys.flatMap((survey) => survey.warnings), ...deadParts(ruleSet.rules, surveys)];
+  const surveys = casesOf(ruleSet.rules.map(({ when = {} }) => when)).map(survey);
+  const refused = refusals(ruleSet.rules, surveys).map((fault) => ({ ...fault, code: 'rejects_all' }));
+  const warnings = [...refused, ...ruleSet.rules.flatMap((rule, index) => warningsOf(rule, index, surveys))];
   return { ruleSet, warnings: warnings.toSorted(byRule).map((warning) => issueOf(warning, input)) };
 }
 
@@ -86,77 +90,111 @@ function splitFaults(split: NonNullable<Rule['then']['split']>, routes: readonly
 /** Map from the index of a rule to the id of an earlier rule that supersedes it, if any. Rules that never apply are absent. */
 type Standing = Map<number, string | undefined>;
 
-/** Analysis of all rules together in one environment. */
+/** Effect of all rules together for known values. */
 interface Survey {
-  faults: RuleFault[];
-  warnings: RuleFault[];
+  environment: Environment;
+  /** Rules that leave no route. */
+  emptying: Set<number>;
+  /** The rule that rejects every session, or leaves none of them a route. */
+  refusedBy: number | undefined;
   rules: Standing;
   orderings: Standing;
 }
 
-function surveyOf(rules: readonly Rule[], environment: Environment, routes: readonly Route[]): Survey {
-  const survey: Survey = { faults: [], warnings: [], rules: new Map(), orderings: new Map() };
-  const all = routes.filter((route) => route.environment === environment);
-  if (all.length === 0) return survey;
-  const excluded = new Set<Route>();
-  let rejectedBy: string | undefined;
-  let orderedBy: string | undefined;
-  for (const [index, { id, when, then }] of rules.entries()) {
-    const certain = conditionCertainty(when, environment);
-    if (certain === false) continue;
-    survey.rules.set(index, rejectedBy);
-    const taken = exclusionsOf(then, all);
-    const before = excluded.size;
-    if (certain) for (const route of taken) excluded.add(route);
-    if (excluded.size === all.length && before < all.length) survey.faults.push(exhaustion(index, then, environment));
-    if (taken.length === all.length) {
-      const message = `leaves no route of ${environment} if it applies, so that such sessions are refused`;
-      survey.warnings.push({ path: ['rules', index, 'then'], code: 'no_route_left', message });
+function surveyorOf(ruleSet: RuleSet, routes: readonly Route[]): (known: KnownValues) => Survey {
+  const { environments } = compileRules(ruleSet, routes);
+  const certainties = ruleSet.rules.map(({ when }) => certaintyOf(when));
+  return (known) => {
+    const environment = known.get('environment') as Environment;
+    // An environment without routes has none that the rules could take away.
+    const routeCount = routes.filter((route) => route.environment === environment).length || Infinity;
+    const survey: Survey = {
+      environment,
+      emptying: new Set(),
+      refusedBy: undefined,
+      rules: new Map(),
+      orderings: new Map(),
+    };
+    const excluded = new Set<string>();
+    let rejectedBy: string | undefined;
+    let orderedBy: string | undefined;
+    for (const [index, rule] of (environments?.[environment].rules ?? []).entries()) {
+      const certain = certainties[index]!(known);
+      if (certain === false) continue;
+      survey.rules.set(index, rejectedBy);
+      if (rejectedBy !== undefined) continue;
+      if (rule.ordering) survey.orderings.set(index, orderedBy);
+      if (rule.excluded.length === routeCount) survey.emptying.add(index);
+      if (!certain) continue;
+      if (rule.ordering) orderedBy ??= rule.id;
+      if (rule.actions.reject !== undefined) rejectedBy = rule.id;
+      for (const route of rule.excluded) excluded.add(route);
+      if (rejectedBy !== undefined || excluded.size === routeCount) survey.refusedBy ??= index;
     }
-    const orders = orderingOf(id, then, all) !== undefined;
-    if (orders) survey.orderings.set(index, orderedBy);
-    if (certain && orders) orderedBy ??= id;
-    if (!certain || then.reject === undefined || rejectedBy !== undefined) continue;
-    rejectedBy = id;
-    const message = `rejects every session of ${environment}`;
-    survey.warnings.push({ path: ['rules', index, 'then', 'reject'], code: 'rejects_all', message });
-  }
-  return survey;
+    return survey;
+  };
 }
 
-function exhaustion(index: number, then: Rule['then'], environment: Environment): RuleFault {
-  const path = ['rules', index, 'then', then.only === undefined ? 'exclude' : 'only'];
-  const remedy = `leave a route of ${environment}, or limit the rule to some sessions with "when"`;
-  return { path, code: 'no_route_left', message: `leaves no route of ${environment}, for any session`, remedy };
-}
-
-/** Rules and orderings without effect in any environment. */
-function deadParts(rules: readonly Rule[], surveys: readonly Survey[]): RuleFault[] {
-  const standings = surveys.map((survey) => survey.rules);
-  const orderings = surveys.map((survey) => survey.orderings);
-  return rules.flatMap((rule, index): RuleFault[] => {
-    const path = ['rules', index];
-    const rejectedBy = supersededBy(standings, index);
-    if (rejectedBy !== undefined) {
-      const message = `is never reached: rule ${rejectedBy} rejects every session before it`;
-      return [{ path, code: 'dead_rule', message }];
+/** The rule of each environment that refuses the last of its sessions, if the rules refuse them all. */
+function refusals(rules: readonly Rule[], surveys: readonly Survey[]): RuleFault[] {
+  return ENVIRONMENTS.flatMap((environment): RuleFault[] => {
+    const own = surveys.filter((survey) => survey.environment === environment);
+    const refusing = own.map(({ refusedBy }) => refusedBy ?? Infinity);
+    const index = Math.max(...refusing);
+    const then = rules[index]?.then;
+    if (!then) return [];
+    const effect = (['reject', 'only', 'exclude'] as const).find((name) => then[name] !== undefined)!;
+    const path = ['rules', index, 'then', effect];
+    const sessions = Math.min(...refusing) === index ? '' : ' that the rules before it accept';
+    if (effect === 'reject') {
+      return [{ path, code: 'rejects_all', message: `rejects every session of ${environment}${sessions}` }];
     }
-    const name = ORDERINGS.find((each) => rule.then[each] !== undefined);
-    if (!name) return [];
-    const dead = { path: [...path, 'then', name], code: 'dead_ordering' };
-    if (!orderings.some((ordering) => ordering.has(index))) {
-      return [{ ...dead, message: 'has no effect: none of its routes is available when the rule applies' }];
-    }
-    const orderedBy = supersededBy(orderings, index);
-    return orderedBy === undefined
-      ? []
-      : [{ ...dead, message: `has no effect: rule ${orderedBy} always orders the routes before it` }];
+    const remedy = `leave a route of ${environment}, or limit the rule to some sessions with "when"`;
+    return [
+      { path, code: 'no_route_left', message: `leaves no route of ${environment}, for any session${sessions}`, remedy },
+    ];
   });
 }
 
-function supersededBy(standings: readonly Standing[], index: number): string | undefined {
-  const earlier = standings.filter((standing) => standing.has(index)).map((standing) => standing.get(index));
-  return earlier.includes(undefined) ? undefined : earlier[0];
+/** Warnings about a rule or an ordering without effect in any environment, and about a rule that leaves no route. */
+function warningsOf(rule: Rule, index: number, surveys: readonly Survey[]): RuleFault[] {
+  const path = ['rules', index];
+  const own = surveys.filter(({ rules }) => rules.has(index));
+  if (own.length === 0) {
+    const message = 'holds for no session: its parts exclude each other';
+    return [{ path: [...path, 'when'], code: 'never_applies', message }];
+  }
+  const rejectedBy = superseding(own.map(({ rules }) => rules.get(index)));
+  if (rejectedBy !== undefined) {
+    return [
+      {
+        path,
+        code: 'dead_rule',
+        message: `is never reached: rule ${rejectedBy} rejects every session to which it applies`,
+      },
+    ];
+  }
+  const emptied = own.find(({ emptying }) => emptying.has(index));
+  if (emptied) {
+    const message = `leaves no route of ${emptied.environment} if it applies, so that such sessions are refused`;
+    return [{ path: [...path, 'then'], code: 'no_route_left', message }];
+  }
+  const name = ORDERINGS.find((each) => rule.then[each] !== undefined);
+  if (!name) return [];
+  const ordered = own.filter(({ orderings }) => orderings.has(index));
+  const orderedBy = superseding(ordered.map(({ orderings }) => orderings.get(index)));
+  if (ordered.length > 0 && orderedBy === undefined) return [];
+  const reason =
+    orderedBy === undefined
+      ? 'none of its routes is available when the rule applies'
+      : `rule ${orderedBy} always orders the routes before it`;
+  return [{ path: [...path, 'then', name], code: 'dead_ordering', message: `has no effect: ${reason}` }];
+}
+
+/** The earlier rules that supersede a rule in all cases, in words; undefined if it has an effect in some case. */
+function superseding(earlier: readonly (string | undefined)[]): string | undefined {
+  const ids = [...new Set(earlier)].filter((id) => id !== undefined);
+  return earlier.includes(undefined) || ids.length === 0 ? undefined : firstFew(ids, ' or ');
 }
 
 function within(index: number, fault: RuleFault): RuleFault {

@@ -186,14 +186,14 @@ function compileRule({ id, when, then }: Rule, routes: readonly Route[]): Compil
 }
 
 /** Routes that the effects of a rule exclude. */
-export function exclusionsOf({ exclude, only }: RuleActions, routes: readonly Route[]): Route[] {
+function exclusionsOf({ exclude, only }: RuleActions, routes: readonly Route[]): Route[] {
   const allowed = only === undefined ? routes : routesOf(only, routes);
   const excluded = exclude === undefined ? [] : routesOf(exclude, routes);
   return routes.filter((route) => !allowed.includes(route) || excluded.includes(route));
 }
 
 /** The ordering of `routes` by a rule; undefined if the rule has no ordering or names none of them. */
-export function orderingOf(id: string, then: RuleActions, routes: readonly Route[]): CompiledOrdering | undefined {
+function orderingOf(id: string, then: RuleActions, routes: readonly Route[]): CompiledOrdering | undefined {
   if (then.smart) return { words: 'smart', outcomes: [{ type: 'smart' }], draw: undefined };
   if (then.split) return splitOf(id, then, routes);
   const type = then.priority === undefined ? 'prefer' : 'priority';

@@ -17,6 +17,8 @@ export interface RuleField {
   /** Description of the accepted values. */
   wanted: string;
   operators: readonly Operator[];
+  /** All values, if they are few. */
+  choices?: readonly string[];
   accepts(value: unknown): boolean;
 }
 
@@ -33,6 +35,7 @@ const CURRENCY_CODE = /^[A-Z]{3}$/;
 const oneOf = (values: readonly string[]): RuleField => ({
   wanted: `one of ${values.join(', ')}`,
   operators: CHOICE,
+  choices: values,
   accepts: (value) => typeof value === 'string' && values.includes(value),
 });
 

@@ -22,8 +22,11 @@ export interface RuleFacts {
 
 export type RuleMatcher = (facts: RuleFacts) => boolean;
 /** A value in comparable form; null if the session does not have it. */
-type Comparable = string | number | null;
+export type Comparable = string | number | null;
 type Comparison = (value: Comparable) => boolean;
+/** Outcome of a condition for a source of values; undefined if it depends on a value that the source does not have. */
+export type Outcome<Source> = (source: Source) => boolean | undefined;
+type ReaderOf<Source> = (field: string) => (source: Source) => Comparable | undefined;
 
 /** Reads a field of the facts, and normalises a value of a rule so that both can be compared. */
 interface Reading {
@@ -56,7 +59,7 @@ function remainder(value: number, divisor: number): number {
   return ((value % divisor) + divisor) % divisor;
 }
 
-function readingOf(field: string): Reading {
+export function readingOf(field: string): Reading {
   const named = READINGS[field];
   if (named) return named;
   const key = field.slice(METADATA_PREFIX.length);
@@ -66,35 +69,63 @@ function readingOf(field: string): Reading {
 
 /** A condition as a function. The function never throws, and its running time depends on the size of the condition only. */
 export function matcherOf(condition: Condition): RuleMatcher {
-  return every(Object.entries(condition).map(([key, part]) => matcherOfPart(key, part)));
+  const outcome = outcomeOf<RuleFacts>(condition, (field) => readingOf(field).read);
+  return (facts) => outcome(facts) === true;
 }
 
-function matcherOfPart(key: string, part: Condition[string]): RuleMatcher {
-  if (key === 'not') {
-    const inner = matcherOf(part as Condition);
-    return (facts) => !inner(facts);
-  }
-  if (key === 'all') return every((part as Condition[]).map(matcherOf));
-  if (key === 'any') {
-    const inner = (part as Condition[]).map(matcherOf);
-    return (facts) => inner.some((matches) => matches(facts));
-  }
-  const reading = readingOf(key);
-  const holds = comparisonOf(part as RuleTest, reading);
-  return (facts) => holds(reading.read(facts));
+/** Known values of fields, in comparable form. */
+export type KnownValues = ReadonlyMap<string, Comparable>;
+
+/** Function for known values: true if a condition holds for every session that has them, false if for none, otherwise undefined. */
+export function certaintyOf(condition: Condition = {}): Outcome<KnownValues> {
+  return outcomeOf<KnownValues>(condition, (field) => (known) => known.get(field));
 }
 
-function every<Value>(predicates: readonly ((value: Value) => boolean)[]): (value: Value) => boolean {
-  const [only] = predicates;
-  if (only && predicates.length === 1) return only;
-  return (value) => predicates.every((holds) => holds(value));
+function outcomeOf<Source>(condition: Condition, readerOf: ReaderOf<Source>): Outcome<Source> {
+  const all = (parts: readonly Condition[]) => parts.map((each) => outcomeOf(each, readerOf));
+  const outcomes = Object.entries(condition).map(([key, part]): Outcome<Source> => {
+    if (key === 'not') return negated(outcomeOf(part as Condition, readerOf));
+    if (key === 'all') return allOf(all(part as Condition[]));
+    if (key === 'any') return negated(allOf(all(part as Condition[]).map(negated)));
+    const read = readerOf(key);
+    const holds = comparisonOf(part as RuleTest, readingOf(key));
+    return (source) => {
+      const value = read(source);
+      return value === undefined ? undefined : holds(value);
+    };
+  });
+  return allOf(outcomes);
 }
 
-function comparisonOf(test: RuleTest, reading: Reading): Comparison {
-  if (Array.isArray(test)) return comparisonBy('in', test, reading);
-  if (typeof test !== 'object') return comparisonBy('eq', test, reading);
-  const operators = Object.entries(test as RuleOperators) as [keyof RuleOperators, unknown][];
-  return every(operators.map(([operator, operand]) => comparisonBy(operator, operand, reading)));
+function allOf<Source>(outcomes: readonly Outcome<Source>[]): Outcome<Source> {
+  const [only] = outcomes;
+  if (only && outcomes.length === 1) return only;
+  return (source) => {
+    let all: boolean | undefined = true;
+    for (const outcome of outcomes) {
+      const holds = outcome(source);
+      if (holds === false) return false;
+      all &&= holds;
+    }
+    return all;
+  };
+}
+
+function negated<Source>(outcome: Outcome<Source>): Outcome<Source> {
+  return (source) => {
+    const holds = outcome(source);
+    return holds === undefined ? undefined : !holds;
+  };
+}
+
+export function comparisonOf(test: RuleTest, reading: Reading): Outcome<Comparable> {
+  return allOf(operationsOf(test).map(([operator, operand]) => comparisonBy(operator, operand, reading)));
+}
+
+/** The operators of a test, with their operands. */
+export function operationsOf(test: RuleTest): [operator: keyof RuleOperators, operand: unknown][] {
+  if (Array.isArray(test)) return [['in', test]];
+  return typeof test === 'object' ? (Object.entries(test) as [keyof RuleOperators, unknown][]) : [['eq', test]];
 }
 
 /** A missing value equals nothing and has no order: only `ne`, `nin` and `exists: false` hold for it. */
@@ -123,27 +154,4 @@ function comparisonBy(operator: keyof RuleOperators, operand: unknown, reading: 
     case 'suffix':
       return (value) => typeof value === 'string' && value.endsWith(String(wanted));
   }
-}
-
-/** True if a condition holds for every session of an environment, false if for none, undefined if it depends on the session. */
-export function conditionCertainty(condition: Condition | undefined, environment: Environment): boolean | undefined {
-  if (!condition) return true;
-  const parts = Object.entries(condition).map(([key, part]) => {
-    if (key === 'all') return allOf((part as Condition[]).map((each) => conditionCertainty(each, environment)));
-    if (key === 'any')
-      return negated(allOf((part as Condition[]).map((each) => negated(conditionCertainty(each, environment)))));
-    if (key === 'not') return negated(conditionCertainty(part as Condition, environment));
-    if (key === 'environment') return comparisonOf(part as RuleTest, readingOf(key))(environment);
-    return undefined;
-  });
-  return allOf(parts);
-}
-
-function allOf(parts: readonly (boolean | undefined)[]): boolean | undefined {
-  if (parts.includes(false)) return false;
-  return parts.includes(undefined) ? undefined : true;
-}
-
-function negated(part: boolean | undefined): boolean | undefined {
-  return part === undefined ? undefined : !part;
 }

@@ -259,7 +259,10 @@ describe('a warning', () => {
   const sandboxFirst = { id: 'one', when: { environment: 'sandbox' }, then: { smart: true } };
   const closed = { id: 'stop', when: { environment: 'production' }, then: { reject: 'closed' } };
   const never = (reason: string) => ({ code: 'dead_ordering', message: `has no effect: ${reason}` });
-  const unreached = { code: 'dead_rule', message: 'is never reached: rule stop rejects every session before it' };
+  const unreached = {
+    code: 'dead_rule',
+    message: 'is never reached: rule stop rejects every session to which it applies',
+  };
   const cases: [title: string, rules: object[], warnings: Issue[]][] = [
     [
       'is not given for rules without problems',
@@ -323,6 +326,98 @@ describe('a warning', () => {
     test(`a warning about routing rules ${title}`, () =>
       assert.deepEqual(checkRules({ version: 1, rules }, routes).warnings, warnings));
   }
+
+  const warned = (...rules: object[]) =>
+    found(
+      checkRules({ version: 1, rules: rules.map((rule, index) => ({ id: `r${index}`, ...rule })) }, routes).warnings,
+    );
+  const off = { explore: false };
+  const no = { reject: 'no' };
+  const contradictions: [condition: object, isNeverMet: boolean][] = [
+    [{ amount: { gte: 200, lt: 100 } }, true],
+    [{ amount: { gt: 100, lt: 100.01 } }, true],
+    [{ amount: { gt: 100, lt: 100.02 } }, false],
+    [{ amount: { lt: 0 } }, true],
+    [{ amount: { gt: 10_000 } }, true],
+    [{ hour: { gt: 22, lt: 23 } }, true],
+    [{ hour: { gt: 21, lt: 23 } }, false],
+    [{ hour: { ne: 3 }, any: [{ hour: 3 }, { amount: { lt: 0 } }] }, true],
+    [{ all: [{ currency: 'USD' }, { currency: 'EUR' }] }, true],
+    [{ all: [{ environment: 'sandbox' }, { environment: 'production' }] }, true],
+    [{ not: { preferredKind: { exists: false } }, preferredKind: { nin: ['card', 'wallet', 'local'] } }, true],
+    [{ preferredKind: { nin: ['card', 'wallet', 'local'] } }, false],
+    [{ weekday: { nin: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] } }, true],
+    [{ not: { any: [{ weekday: 'mon' }, { weekday: { ne: 'mon' } }] } }, true],
+    [{ product: { prefix: 'ab', eq: 'b' } }, true],
+    [{ product: { prefix: 'ab', suffix: 'ba' } }, false],
+    [{ all: [{ product: { prefix: 'ab' } }, { product: { prefix: 'ac' } }] }, true],
+    [{ all: [{ product: { prefix: 'ab' } }, { not: { product: { prefix: 'a' } } }] }, true],
+    [{ all: [{ product: { suffix: 'ab' } }, { not: { product: { prefix: 'ab' } } }] }, false],
+    [{ customer: { eq: 'A@b.example', suffix: '@B.EXAMPLE' } }, false],
+    [{ all: [{ customer: 'A@b.example' }, { not: { customer: 'a@B.example' } }] }, true],
+    [{ 'metadata.a': { exists: false, prefix: 'x' } }, true],
+    [{ 'metadata.a': { exists: false }, 'metadata.b': 'x' }, false],
+    [{ clientReferenceId: { exists: false, nin: ['x'] } }, false],
+  ];
+  for (const [condition, isNeverMet] of contradictions) {
+    test(`a warning that ${JSON.stringify(condition)} never holds is ${isNeverMet ? '' : 'not '}given`, () =>
+      assert.deepEqual(warned({ when: condition, then: off }), isNeverMet ? ['rules.0.when never_applies'] : []));
+  }
+
+  const ordered = (when: object) => ({ when, then: { smart: true } });
+  const rejected = (when: object) => ({ when, then: no });
+  const implied: [earlier: object[], later: object, isImplied: boolean][] = [
+    [[{ amount: { gte: 100 } }], { amount: { gte: 100 } }, true],
+    [[{ amount: { gte: 100 } }], { amount: { gt: 100, lt: 200 } }, true],
+    [[{ amount: { gte: 100 } }], { amount: { gte: 99.99 } }, false],
+    [[{ currency: 'USD' }], { currency: 'USD', hour: 3 }, true],
+    [[{ currency: 'USD', hour: 3 }], { currency: 'USD' }, false],
+    [[{ product: { prefix: 'a' } }], { product: { prefix: 'ab' } }, true],
+    [[{ product: { prefix: 'ab' } }], { product: { prefix: 'a' } }, false],
+    [[{ hour: { lt: 12 } }, { hour: { gte: 12 } }], { weekday: 'mon' }, true],
+    [[{ hour: { lt: 12 } }, { hour: { gt: 12 } }], { weekday: 'mon' }, false],
+    [[{ 'metadata.a': { exists: true } }], { 'metadata.a': ['x', 'y'] }, true],
+  ];
+  for (const [earlier, later, isImplied] of implied) {
+    test(`a warning about ${JSON.stringify(later)} after ${JSON.stringify(earlier)} is ${isImplied ? '' : 'not '}given`, () => {
+      const index = earlier.length;
+      const orderings = warned(...[...earlier, later].map(ordered));
+      assert.deepEqual(orderings, isImplied ? [`rules.${index}.then.smart dead_ordering`] : []);
+      const rejections = warned(...[...earlier, later].map(rejected));
+      assert.deepEqual(
+        rejections.filter((each) => !each.endsWith('rejects_all')),
+        isImplied ? [`rules.${index} dead_rule`] : [],
+      );
+    });
+  }
+
+  test('a warning about a superseded ordering names each rule that supersedes it', () => {
+    const rules = [{ hour: { lt: 12 } }, { hour: { gte: 12 } }, { weekday: 'mon' }].map(ordered);
+    const withIds = rules.map((rule, index) => ({ id: `r${index}`, ...rule }));
+    const [warning] = checkRules({ version: 1, rules: withIds }, routes).warnings;
+    assert.equal(warning?.message, 'has no effect: rule r0 or r1 always orders the routes before it');
+  });
+
+  test('a warning is given if the rules together reject every session of an environment', () => {
+    const both = ['rules.1.then.reject rejects_all', 'rules.1.then.reject rejects_all'];
+    assert.deepEqual(warned(rejected({ amount: { lt: 100 } }), rejected({ amount: { gte: 100 } })), both);
+    assert.deepEqual(warned(rejected({ amount: { lt: 100 } }), rejected({ amount: { gt: 100 } })), []);
+    const environments = [rejected({ environment: 'sandbox' }), rejected({ environment: 'production' })];
+    assert.deepEqual(warned(...environments), ['rules.0.then.reject rejects_all', 'rules.1.then.reject rejects_all']);
+    const card = { when: { environment: 'sandbox', hour: { lt: 12 } }, then: { exclude: { kind: 'card' } } };
+    const local = { when: { environment: 'sandbox' }, then: { exclude: { kind: 'local' } } };
+    const late = rejected({ hour: { gte: 12 } });
+    assert.deepEqual(warned(card, local, late), ['rules.2.then.reject rejects_all']);
+    assert.deepEqual(warned(late, card, local), ['rules.2.then.exclude rejects_all']);
+    assert.deepEqual(warned(card, late), []);
+  });
+
+  test('conditions on more fields than can be combined still give the warnings that the other fields prove', () => {
+    const wide = many(40, (index) => ordered({ [`metadata.${index}`]: { prefix: 'x' } }));
+    const clash = { when: { environment: ['sandbox'], not: { environment: 'sandbox' } }, then: off };
+    assert.deepEqual(warned(...wide, clash, ordered({ environment: 'sandbox' })), ['rules.40.when never_applies']);
+    assert.deepEqual(warned({ then: { smart: true } }, ...wide).length, 40);
+  });
 
   test('a warning about routing rules is not given for an environment without routes', () => {
     const sandbox = routes.filter(({ environment }) => environment === 'sandbox');

@@ -250,6 +250,31 @@ describe('the evaluation of rules', () => {
   });
 });
 
+describe('warnings about rules', () => {
+  test('a rule or ordering without effect can be removed, and rules that reject every session reject each of them', () => {
+    const seen: Record<string, number> = {};
+    holdsForEffects(400, (effect, rules, facts) => {
+      for (const { code, path, message } of checkRules({ version: 1, rules }, routes).warnings) {
+        seen[code] = (seen[code] ?? 0) + 1;
+        const index = Number(path.split('.')[1]);
+        if (code === 'never_applies' || code === 'dead_rule') {
+          assert.deepEqual(evaluate(rules.toSpliced(index, 1), facts), effect, path);
+        } else if (code === 'dead_ordering') {
+          const { priority: _, prefer: __, split: ___, smart: ____, by: _____, ...modifiers } = rules[index]!.then;
+          const unordered = { ...rules[index]!, then: modifiers };
+          const isEmpty = Object.keys(modifiers).length === 0;
+          assert.deepEqual(evaluate(rules.toSpliced(index, 1, ...(isEmpty ? [] : [unordered])), facts), effect, path);
+        } else if (code === 'rejects_all' && message.includes(facts.environment)) {
+          const own = routes.filter(({ environment }) => environment === facts.environment);
+          assert.ok(effect.rejected !== null || effect.excluded.length === own.length, path);
+        }
+      }
+    });
+    const codes = ['dead_ordering', 'dead_rule', 'never_applies', 'no_route_left', 'rejects_all'];
+    assert.deepEqual(Object.keys(seen).toSorted(), codes);
+  });
+});
+
 describe('reading rules', () => {
   function isAccepted(input: unknown): boolean {
     try {

@@ -1,10 +1,12 @@
 import { GatewayError, type Issue } from '../../domain/gateway-error.ts';
 import { type CheckedRules, checkRules } from '../../routing/check-rules.ts';
-import { conditionCertainty } from '../../routing/rule-matching.ts';
+import { certaintyOf } from '../../routing/rule-matching.ts';
 import type { RuleSet } from '../../routing/rule-set.ts';
 import type { RulesVersion } from '../../store/tables/routing-tables.ts';
 import type { Deps } from '../deps.ts';
 import { retryOnConflict } from '../retry-on-conflict.ts';
+
+const SANDBOX = new Map([['environment', 'sandbox']]);
 
 type RulesDeps = Pick<Deps, 'store' | 'routes' | 'router' | 'now' | 'log' | 'rulesFrom'>;
 
@@ -89,7 +91,7 @@ function savedRules({ routes }: Pick<Deps, 'routes'>, { version, source, body, c
 function shownTo({ caller }: Pick<Deps, 'caller'>, saved: SavedRules): SavedRules {
   if (caller?.environment !== 'sandbox') return saved;
   const { ruleSet } = saved;
-  const rules = ruleSet.rules.filter(({ when }) => conditionCertainty(when, 'sandbox') !== false);
+  const rules = ruleSet.rules.filter(({ when }) => certaintyOf(when)(SANDBOX) !== false);
   // Warnings name rules by their index, which changes if rules are left out.
   return {
     ...saved,

@@ -1,0 +1,59 @@
+import { ENVIRONMENTS } from '../domain/route.ts';
+import type { Condition, RuleTest, RuleValue } from './rule-conditions.ts';
+import { fieldNamed } from './rule-fields.ts';
+import { type Comparable, type KnownValues, comparisonOf, operationsOf, readingOf } from './rule-matching.ts';
+
+// Rules are checked whenever they are read, so the work is bounded.
+const MAX_EVALUATIONS = 50_000;
+const MAX_PARTS = 30;
+
+/**
+ * Values of the compared fields that represent all sessions: for each session there is a case in which all comparisons of
+ * its fields have the same outcome. A field that would make too many cases is left out.
+ */
+export function casesOf(conditions: readonly Condition[]): KnownValues[] {
+  const tests = Map.groupBy(conditions.flatMap(testsIn), ([field]) => field);
+  tests.delete('environment');
+  let cases = ENVIRONMENTS.map((environment): KnownValues => new Map([['environment', environment]]));
+  for (const [field, own] of tests) {
+    const comparisons = own.map(([, test]) => comparisonOf(test, readingOf(field)));
+    const outcomes = (value: Comparable) => comparisons.map((holds) => Number(holds(value))).join('');
+    const values = Map.groupBy(candidates(field, own), outcomes);
+    if (values.size === 0 || cases.length * values.size * conditions.length > MAX_EVALUATIONS) continue;
+    cases = cases.flatMap((known) => [...values.values()].map(([value]) => new Map(known).set(field, value!)));
+  }
+  return cases;
+}
+
+function testsIn(condition: Condition): [field: string, test: RuleTest][] {
+  return Object.entries(condition).flatMap(([key, part]): [string, RuleTest][] => {
+    if (key === 'all' || key === 'any') return (part as Condition[]).flatMap(testsIn);
+    return key === 'not' ? testsIn(part as Condition) : [[key, part as RuleTest]];
+  });
+}
+
+/** Values of a field that together have all possible outcomes of its tests; none if there are too many. */
+function candidates(field: string, tests: readonly [string, RuleTest][]): Comparable[] {
+  const { accepts, choices, operators } = fieldNamed(field)!;
+  const { normalised } = readingOf(field);
+  const operations = tests.flatMap(([, test]) => operationsOf(test));
+  const operands = operations.flatMap(([, operand]) => operand as RuleValue[]);
+  if (operators.includes('gt')) {
+    // The neighbours of an amount are a cent away, those of an hour an hour.
+    return operands
+      .flatMap((value) => [-1, -0.01, 0, 0.01, 1].map((step) => Number(value) + step))
+      .filter(accepts)
+      .map(normalised);
+  }
+  if (choices) return operators.includes('exists') ? [null, ...choices] : [...choices];
+  const parts = new Set([
+    '',
+    ...operations.flatMap(([operator, part]) =>
+      operator === 'prefix' || operator === 'suffix' ? String(normalised(String(part))) : [],
+    ),
+  ]);
+  if (parts.size > MAX_PARTS) return [];
+  // No rule contains a NUL character, so any other text has the outcomes of its longest prefix and its longest suffix.
+  const others = [...parts].flatMap((prefix) => [...parts].map((suffix) => `${prefix}\0${suffix}`));
+  return [null, ...operands.map(normalised), ...others];
+}
