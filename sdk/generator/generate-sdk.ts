@@ -33,14 +33,23 @@ function operationsOf(api: OpenApi) {
 }
 
 /** The properties of a schema, including the properties of the schemas that it refers to. */
-function propertiesOf(api: OpenApi, { $ref, allOf = [], properties }: JsonSchema = {}): Record<string, JsonSchema> {
+function propertiesOf(
+  api: OpenApi,
+  { $ref, allOf = [], anyOf = [], properties }: JsonSchema = {},
+): Record<string, JsonSchema> {
   const target = $ref === undefined ? {} : propertiesOf(api, api.components.schemas[$ref.replace(/.*\//, '')]);
-  return Object.assign(target, ...allOf.map((each) => propertiesOf(api, each)), properties);
+  // The schemas of a union have the field `type`, each with other values.
+  const types = anyOf.flatMap((each) => propertiesOf(api, each)['type']?.enum ?? []);
+  const union = types.length > 0 && { type: { enum: types } };
+  return Object.assign(target, union, ...allOf.map((each) => propertiesOf(api, each)), properties);
 }
 
 /** Source code of the types: all schemas except response envelopes, and the query parameters of all operations. */
 export function typesText(api: OpenApi): string {
-  const schemas = Object.entries(api.components.schemas).filter(([name]) => !/(?:List|Response)$/.test(name));
+  const schemas = Object.entries(api.components.schemas).filter(
+    // `WebhookEvent` is written by hand, with a type for each event type.
+    ([name]) => !/(?:List|Response)$|^WebhookEvent$/.test(name),
+  );
   const queries = operationsOf(api).flatMap(({ query, operationId, response }): [string, JsonSchema][] => {
     const record = propertiesOf(api, propertiesOf(api, response).data?.items);
     // The service accepts any text as a filter. The type lists only the values that can match.
@@ -48,8 +57,7 @@ export function typesText(api: OpenApi): string {
     return query[0] ? [[queryName(operationId), { properties: Object.fromEntries(fields) }]] : [];
   });
   const declarations = [...schemas, ...queries].map(([name, schema]) => {
-    // Renames the schema, because `WebhookEvent` is a union of all events that is written by hand.
-    const type = name === 'WebhookEvent' ? 'AnyEvent' : typeName(name);
+    const type = typeName(name);
     return `${docOf(schema.description)}export ${schema.properties ? `interface ${type}` : `type ${type} =`} ${typeOf(schema)}`;
   });
   return declarations.join('\n\n');

@@ -78,6 +78,11 @@ export function readEvent(body: unknown): WebhookEvent {
 export function isEvent(value: unknown): value is WebhookEvent {
   if (!isObject(value) || !isObject(value['data'])) return false;
   const { id, type, livemode, created, data } = value;
-  const texts = [id, type, created, data['session_id'], data['status']];
+  const texts = [
+    id,
+    type,
+    created,
+    ...(type === 'route.health_changed' ? [data['to']] : [data['session_id'], data['status']]),
+  ];
   return texts.every((each) => typeof each === 'string') && typeof livemode === 'boolean';
 }

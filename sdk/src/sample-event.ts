@@ -1,5 +1,7 @@
-import type { WebhookEvent, WebhookEventType } from './generated/types.ts';
+import type { RouteHealthEvent, WebhookEvent } from './generated/types.ts';
 import type { EventDispute, EventRefund } from './webhook-event.ts';
+
+type PaymentWebhook = Exclude<WebhookEvent, RouteHealthEvent>;
 
 /** Fields of a sample event that differ from the defaults. */
 export interface SampleOverrides {
@@ -7,7 +9,7 @@ export interface SampleOverrides {
   livemode?: boolean | undefined;
   /** Creation time of the event, ISO 8601. */
   created?: string | undefined;
-  data?: Partial<Omit<WebhookEvent['data'], 'status'>> | undefined;
+  data?: Partial<Omit<PaymentWebhook['data'], 'status'>> | undefined;
 }
 
 const REFUND: EventRefund = {
@@ -25,14 +27,14 @@ const DISPUTE: EventDispute = {
 };
 
 /**
- * Creates a complete event for tests of a webhook handler; sign it with `webhooks.sign`. As in a real event, the id is built
+ * Creates a complete event about a payment for tests of a webhook handler; sign it with `webhooks.sign`. As in a real event, the id is built
  * from the session and the type: `evt_<session id>_<status>`, `evt_<session id>_refunded_<refund id>` (with `_failed` for a
  * failure) or `evt_<session id>_disputed_<dispute id>_<number>`.
  */
-export function sampleEvent<Type extends WebhookEventType>(
+export function sampleEvent<Type extends PaymentWebhook['type']>(
   type: Type,
   overrides: SampleOverrides = {},
-): Extract<WebhookEvent, { type: Type }> {
+): Extract<PaymentWebhook, { type: Type }> {
   const { refund = REFUND, dispute = DISPUTE, ...given } = overrides.data ?? {};
   const { report, status = report, ...part } = partsOf(type, refund, dispute);
   const data = {
@@ -57,11 +59,11 @@ export function sampleEvent<Type extends WebhookEventType>(
     created: overrides.created ?? '2026-01-15T09:30:00.000Z',
     data,
   };
-  return event as unknown as Extract<WebhookEvent, { type: Type }>;
+  return event as unknown as Extract<PaymentWebhook, { type: Type }>;
 }
 
 /** Parts of an event that depend on its type: the end of its id, its status if that differs, and its own field of `data`. */
-function partsOf(type: WebhookEventType, refund: EventRefund, dispute: EventDispute) {
+function partsOf(type: PaymentWebhook['type'], refund: EventRefund, dispute: EventDispute) {
   switch (type) {
     case 'payment.refunded':
       return { report: `refunded_${refund.id}${refund.status === 'failed' ? '_failed' : ''}`, status: 'paid', refund };

@@ -1,16 +1,16 @@
-import type { AnyEvent } from './generated/types.ts';
+import type { PaymentEvent, RouteHealthEvent } from './generated/types.ts';
 
 /** ISO 8601 in UTC with milliseconds: `2026-01-15T09:30:00.000Z`. `new Date(value)` reads it. */
 export type Timestamp = string;
 
-type EventData = AnyEvent['data'];
+type EventData = PaymentEvent['data'];
 /** The refund in `payment.refunded`. */
 export type EventRefund = NonNullable<EventData['refund']>;
 /** The dispute in `payment.disputed`. */
 export type EventDispute = NonNullable<EventData['dispute']>;
 
 /** An event of one type. `Part` is the field of `data` that only this type has. */
-export type EventOf<Type extends string, Status extends EventData['status'], Part = unknown> = AnyEvent & {
+export type EventOf<Type extends string, Status extends EventData['status'], Part = unknown> = PaymentEvent & {
   type: `payment.${Type}`;
   data: { status: Status } & Part;
 };
@@ -28,5 +28,10 @@ export type PaymentDisputedEvent = EventOf<'disputed', 'paid', { dispute: EventD
 
 /** The body of a webhook. `switch (event.type)` narrows its type. Fulfil orders on `payment.paid` only. */
 export type WebhookEvent =
-  PaymentProviderPendingEvent | PaymentPaidEvent | PaymentFailedEvent | PaymentRefundedEvent | PaymentDisputedEvent;
+  | PaymentProviderPendingEvent
+  | PaymentPaidEvent
+  | PaymentFailedEvent
+  | PaymentRefundedEvent
+  | PaymentDisputedEvent
+  | RouteHealthEvent;
 export type WebhookEventType = WebhookEvent['type'];

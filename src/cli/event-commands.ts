@@ -15,13 +15,14 @@ export const events: Resource<WebhookEvent> = {
   columns: ['id', 'type', 'amount', 'created'],
   cells: {
     type: ({ type }) => typeCell(type),
-    session: ({ data }) => data.session_id,
-    customer: ({ data }) => data.customer_id,
-    amount: ({ data }) => dollars(data.amount),
-    youGet: ({ data }) => dollars(data.fees.merchant_net),
+    session: (event) => paymentIn(event)?.session_id,
+    customer: (event) => paymentIn(event)?.customer_id,
+    amount: (event) => dollarsOf(paymentIn(event)?.amount),
+    youGet: (event) => dollarsOf(paymentIn(event)?.fees.merchant_net),
     route: ({ data }) => `${data.route.id}  ${data.route.label}`,
-    reference: ({ data }) => data.tx_hash,
-    metadata: ({ data }) => usualCell('metadata', data.metadata),
+    reference: (event) => paymentIn(event)?.tx_hash,
+    metadata: (event) => usualCell('metadata', paymentIn(event)?.metadata),
+    change: ({ data }) => ('words' in data ? data.words : undefined),
   },
   get: { summary: 'Show the event that webhooks send' },
   actions: {
@@ -32,6 +33,15 @@ export const events: Resource<WebhookEvent> = {
   },
   order: ['list', 'feed', 'get'],
 };
+
+/** Data of an event about a payment; undefined for an event about a route. */
+function paymentIn({ data }: WebhookEvent) {
+  return 'session_id' in data ? data : undefined;
+}
+
+function dollarsOf(amount: number | undefined): Cell | undefined {
+  return amount === undefined ? undefined : dollars(amount);
+}
 
 function typeCell(type: string): Cell {
   const status = statusCell(type.replace('payment.', '').replace('provider_', ''));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PROVIDER_STATUSES } from '../domain/records.ts';
 import { STATUS_TYPES } from '../domain/webhook-endpoint.ts';
-import { providerStatus, webhookEvent } from './event-contract.ts';
+import { paymentEvent, providerStatus } from './event-contract.ts';
 import * as request from './request-fields.ts';
 import { text } from './request-fields.ts';
 import { feeSplit } from './payment-contract.ts';
@@ -116,7 +116,7 @@ export const webhookExampleResult = named(
       .record(z.string(), z.string())
       .describe('Headers of the delivery, signed with the sample webhook secret.')
       .meta({ examples: [{ 'x-gateway-event': SAMPLE_IDS.evt }] }),
-    payload: webhookEvent.describe('Body of the delivery; the signature covers its compact JSON.'),
+    payload: paymentEvent.describe('Body of the delivery; the signature covers its compact JSON.'),
   }),
 );
 

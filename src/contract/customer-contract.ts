@@ -4,7 +4,7 @@ import { deliveryDetails } from './delivery-contract.ts';
 import { discrepancy } from './discrepancy-contract.ts';
 import { endpoints, get } from './endpoint.ts';
 import { fieldError } from './error-contract.ts';
-import { webhookEvent } from './event-contract.ts';
+import { paymentEvent } from './event-contract.ts';
 import { text } from './request-fields.ts';
 import { anyText, environment as environmentFilter, idOf, list, listQuery, status } from './list-query.ts';
 import { invoice, payment } from './payment-contract.ts';
@@ -91,7 +91,7 @@ const customerExport = named(
     payments: z.array(exportedPayment),
     invoices: z.array(invoice),
     refunds: z.array(exportedRefund),
-    events: z.array(webhookEvent),
+    events: z.array(paymentEvent),
     deliveries: z.array(deliveryDetails).describe('Webhook deliveries with their attempt logs, including responses.'),
     providerMessages: z.array(message).describe('Provider messages about payments and refunds.'),
     discrepancies: z.array(discrepancy),

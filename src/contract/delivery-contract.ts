@@ -25,8 +25,8 @@ const delivery = resource('Delivery', 'delivery', {
   id: field.id('dlv', 'The delivery.'),
   eventId: field.label('The event that is sent.', SAMPLE_IDS.evt),
   endpointId: field.id('whe', 'The endpoint that receives the event.'),
-  sessionId: field.id('chk', 'The checkout session.'),
-  environment: field.environmentOf('Environment of the session and the endpoint.'),
+  sessionId: field.id('chk', 'The checkout session; null for an event about a route.').nullable(),
+  environment: field.environmentOf('Environment of the event and the endpoint.'),
   type: field.choice(EVERY_TYPE, 'The type of the event.', 'payment.paid'),
   status: field.choice(
     DELIVERY_STATUSES,
@@ -66,6 +66,7 @@ const renderAttempt = rendererOf(attempt);
 
 export const renderDelivery = rendererFrom(delivery, (record: Delivery) => ({
   ...record,
+  sessionId: record.type === 'route.health_changed' ? null : record.sessionId,
   nextAttemptAt: record.status === 'pending' ? record.dueAt : null,
   lastAttempt: record.lastAttempt && { ...record.lastAttempt, at: record.lastAttempt.started },
 }));

@@ -1,17 +1,18 @@
 import { z } from 'zod';
-import { disputeEventId, eventId, refundEventId, sessionOfEvent } from '../domain/event-id.ts';
+import { disputeEventId, eventId, healthEventId, refundEventId, sourceOfEvent } from '../domain/event-id.ts';
 import type { FeeSplit } from '../domain/fees.ts';
 import { type Instant, PROVIDER_STATUSES, type ProviderStatus } from '../domain/records.ts';
 import { REFUND_REASONS, type Refund } from '../domain/refund-record.ts';
 import { REVERSAL_STATUSES } from '../domain/provider-report.ts';
 import type { Reversal } from '../domain/reversal.ts';
-import type { PaymentRoute } from '../domain/route.ts';
-import { EVERY_TYPE, type EventType } from '../domain/webhook-endpoint.ts';
+import type { PaymentRoute, Route, RouteHealth } from '../domain/route.ts';
+import { PAYMENT_TYPES, type PaymentEventType } from '../domain/webhook-endpoint.ts';
 import { checkedText } from './request-fields.ts';
 import { anyText, environment, idOf, listQuery } from './list-query.ts';
 import { carrierFields, fees, feesOf } from './payment-contract.ts';
 import * as field from './resource-fields.ts';
 import { named, rendererFrom } from './resource.ts';
+import { routeHealth } from './route-contract.ts';
 import { SAMPLE_IDS, SAMPLE_TX_HASH } from './sample-ids.ts';
 import { currency, metadata } from './session-contract.ts';
 
@@ -45,12 +46,14 @@ const disputeOfEvent = z
   })
   .describe('The dispute: only in payment.disputed.');
 
-/** Body of every webhook delivery. */
-export const webhookEvent = named(
-  'WebhookEvent',
+const carrierOfEvent = z.strictObject({ ...carrierFields, provider: field.label('The provider.', 'sandbox') });
+
+/** Body of a webhook delivery about a payment. */
+export const paymentEvent = named(
+  'PaymentEvent',
   z.strictObject({
     id: field.label('The event: process each id once.', SAMPLE_IDS.evt),
-    type: field.choice(EVERY_TYPE, 'Fulfil on payment.paid only.', 'payment.paid'),
+    type: field.choice(PAYMENT_TYPES, 'Fulfil on payment.paid only.', 'payment.paid'),
     livemode: field.flag('true for production, false for sandbox.', false),
     created: field.time('Time of the state change.'),
     data: z
@@ -62,9 +65,7 @@ export const webhookEvent = named(
         currency,
         asset: field.label('Settlement asset of the route.', 'USD'),
         network: field.label('Settlement network of the route.', 'card_network'),
-        route: z
-          .strictObject({ ...carrierFields, provider: field.label('The provider.', 'sandbox') })
-          .describe('The route of the payment.'),
+        route: carrierOfEvent.describe('The route of the payment.'),
         fees,
         tx_hash: field.label("The provider's transaction reference, or null.", SAMPLE_TX_HASH).nullable(),
         metadata,
@@ -74,9 +75,50 @@ export const webhookEvent = named(
       .describe('The payment at that moment.'),
   }),
 );
-export type WebhookEvent = z.output<typeof webhookEvent>;
+export type PaymentEvent = z.output<typeof paymentEvent>;
 
-/** Data from which a merchant event is rendered. */
+/** Body of a webhook delivery about the health of a route. */
+export const routeHealthEvent = named(
+  'RouteHealthEvent',
+  z.strictObject({
+    id: field.label('The event: process each id once.', healthEventId(SAMPLE_IDS.rtr)),
+    type: field.choice(['route.health_changed'], 'Sent only if the endpoint lists this type.', 'route.health_changed'),
+    livemode: field.flag('true for production, false for sandbox.', false),
+    created: field.time('Time of the change.'),
+    data: z
+      .strictObject({
+        route: carrierOfEvent.describe('The route.'),
+        from: routeHealth('Before.'),
+        to: routeHealth('After.'),
+        cause: field.label('Machine-readable cause.', 'handoff_errors_in_a_row'),
+        words: field.label('The new health and its cause, as text.', 'standby: 3 handoff errors in a row'),
+      })
+      .describe('The change of the health.'),
+  }),
+);
+
+/** Body of every webhook delivery. */
+export const webhookEvent = named('WebhookEvent', z.union([paymentEvent, routeHealthEvent]));
+
+/** A change of a route's health, from which its event is rendered. */
+interface HealthFacts {
+  id: string;
+  from: RouteHealth;
+  to: RouteHealth;
+  cause: string;
+  words: string;
+  created: Instant;
+}
+
+export const renderHealthEvent = rendererFrom(routeHealthEvent, (route: Route, transition: HealthFacts) => ({
+  id: healthEventId(transition.id),
+  type: 'route.health_changed' as const,
+  livemode: route.environment === 'production',
+  created: transition.created,
+  data: { ...transition, route: { ...route, provider: route.integrationId } },
+}));
+
+/** Data from which an event about a payment is rendered. */
 export interface EventFacts {
   sessionId: string;
   customerId: string;
@@ -94,7 +136,7 @@ export interface EventFacts {
   dispute?: Reversal;
 }
 
-export const renderEvent = rendererFrom(webhookEvent, (facts: EventFacts) => {
+export const renderEvent = rendererFrom(paymentEvent, (facts: EventFacts) => {
   const { sessionId, customerId, route, txHash, refund, dispute } = facts;
   const { asset, network } = route;
   const ids = { session_id: sessionId, customer_id: customerId, tx_hash: txHash };
@@ -110,7 +152,7 @@ export const renderEvent = rendererFrom(webhookEvent, (facts: EventFacts) => {
   return { ...facts, ...identityOf(facts), data };
 });
 
-function identityOf({ sessionId, status, refund, dispute }: EventFacts): { id: string; type: EventType } {
+function identityOf({ sessionId, status, refund, dispute }: EventFacts): { id: string; type: PaymentEventType } {
   if (refund) return { id: refundEventId(refund), type: 'payment.refunded' };
   if (dispute) return { id: disputeEventId(dispute), type: 'payment.disputed' };
   return { id: eventId(sessionId, status), type: `payment.${status}` };
@@ -128,7 +170,7 @@ export const eventsQuery = listQuery('evt', {
   type: anyText('Only events of this type. A type that does not exist matches nothing.', 'payment.paid'),
   environment,
   after: checkedText('id', (value) =>
-    value === '' || sessionOfEvent(value) !== undefined
+    value === '' || sourceOfEvent(value) !== undefined
       ? undefined
       : 'must be the id of an event, or empty to begin with the oldest',
   )

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type IdPrefix, isId } from '../domain/id.ts';
-import { sessionOfEvent } from '../domain/event-id.ts';
+import { sourceOfEvent } from '../domain/event-id.ts';
 import { ENVIRONMENTS } from '../domain/route.ts';
 import { checkedText } from './request-fields.ts';
 import { described, flag, label } from './resource-fields.ts';
@@ -37,8 +37,8 @@ export function dollarsText(what: string, example: number) {
 }
 
 function eventIdOf(what: string) {
-  const form = 'evt_, the id of its session, and a suffix for what it reports';
-  const isEvent = (value: string) => sessionOfEvent(value) !== undefined;
+  const form = 'evt_, the id of its session or health transition, and a suffix for what it reports';
+  const isEvent = (value: string) => sourceOfEvent(value) !== undefined;
   const id = checkedText('id', (value) => (isEvent(value) ? undefined : `must be the id of an event: ${form}`));
   return described(id, `${what}: ${form}.`, SAMPLE_IDS.evt).optional();
 }

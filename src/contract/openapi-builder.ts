@@ -15,7 +15,7 @@ import {
   shareParts,
 } from './openapi-document.ts';
 import { SAMPLE_IDS } from './sample-ids.ts';
-import { webhookEvent } from './event-contract.ts';
+import { paymentEvent, routeHealthEvent } from './event-contract.ts';
 import { exampleOfError } from './error-contract.ts';
 import { type EventType, EVERY_TYPE, statusOfType } from '../domain/webhook-endpoint.ts';
 
@@ -196,6 +196,7 @@ const MEANINGS: Record<EventType, string> = {
   'payment.refunded':
     'A refund succeeded, or failed later: see data.refund. Only sent if the endpoint lists this type.',
   'payment.disputed': 'A dispute was opened or changed: see data.dispute. Only sent if the endpoint lists this type.',
+  'route.health_changed': 'The health of a route has changed. Only sent if the endpoint lists this type.',
 };
 
 /** Description and example of each header of a webhook. */
@@ -214,6 +215,7 @@ const WEBHOOK_HEADERS: Record<string, [description: string, example: string]> = 
 };
 
 function webhookOf(type: EventType, refTo: Components['refTo']): OpenApiOperation {
+  const schema = refTo(type === 'route.health_changed' ? routeHealthEvent : paymentEvent);
   return {
     operationId: type,
     tags: ['webhooks'],
@@ -224,7 +226,7 @@ function webhookOf(type: EventType, refTo: Components['refTo']): OpenApiOperatio
     }),
     requestBody: {
       required: true,
-      content: { [JSON_TYPE]: { schema: refTo(webhookEvent), example: sampleEvent(type) } },
+      content: { [JSON_TYPE]: { schema, example: sampleEvent(type) } },
     },
     responses: { 200: { description: 'Acknowledged.' } },
     // Webhooks carry no API key; the receiver verifies the signature instead.
@@ -233,7 +235,8 @@ function webhookOf(type: EventType, refTo: Components['refTo']): OpenApiOperatio
 }
 
 function sampleEvent(type: EventType): object {
-  const { data, ...head } = sampleOf(jsonSchemaOf(webhookEvent, 'output')) as { data: Record<string, unknown> };
+  if (type === 'route.health_changed') return sampleOf(jsonSchemaOf(routeHealthEvent, 'output')) as object;
+  const { data, ...head } = sampleOf(jsonSchemaOf(paymentEvent, 'output')) as { data: Record<string, unknown> };
   const { refund, dispute, ...shared } = data;
   const sample = (id: string, more: object) => ({ ...head, id, type, data: { ...shared, ...more } });
   const sessionId = SAMPLE_IDS.chk;

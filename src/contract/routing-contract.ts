@@ -11,7 +11,7 @@ import * as field from './resource-fields.ts';
 import { named, rendererFrom, rendererOf, resource } from './resource.ts';
 import { routeHealth } from './route-contract.ts';
 import { estimate, environmentField, fraction, routeId, ruleWarnings } from './routing-decision-contract.ts';
-import { SAMPLE_ROUTE_ID } from './sample-ids.ts';
+import { SAMPLE_IDS, SAMPLE_ROUTE_ID } from './sample-ids.ts';
 
 // Routing rules and route health, which the operator controls.
 
@@ -90,7 +90,7 @@ const overrideRequest = z.strictObject({
 export type OverrideRequest = z.output<typeof overrideRequest>;
 
 export const transitionResource = resource('RoutingTransition', 'routing_transition', {
-  id: field.label('The transition. Starts with rtr_.', 'rtr_01m7x0e9zb4c7r2k5v8q1w3n6t0y9f2d4h7j'),
+  id: field.label('The transition. Starts with rtr_.', SAMPLE_IDS.rtr),
   routeId: routeId('The route.'),
   environment: environmentField,
   from: routeHealth('Before.'),

@@ -21,6 +21,7 @@ export const SAMPLE_IDS = {
   dlv: 'dlv_01m7x0e9zf2k6p9s3w7a1d5g8j4n0q6t2v5x',
   whe: 'whe_01m7x0c2r5v8y1b4e7h0k3n6q9t2w5z8a1d4',
   rcv: 'rcv_01m7x0ea1c5v8y1b4e7h0k3n6q9t2w5z8a1d',
+  rtr: 'rtr_01m7x0e9zb4c7r2k5v8q1w3n6t0y9f2d4h7j',
   key: 'key_01m7x0c2r5v8y1b4e7h0k3n6q9t2w5z8a1d4',
   aud: 'aud_01m7x0f1r6v3k8n5c2t9y6w1r4b7d0f3h5j8',
   dec: 'dec_01m7x0e9zb4c7r2k5v8q1w3n6t0y9f2d4h7j',

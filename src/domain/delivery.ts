@@ -14,6 +14,7 @@ export interface Delivery {
   id: string;
   eventId: string;
   endpointId: string;
+  /** Session or route of the event, see `MerchantEvent`. */
   sessionId: string;
   environment: Environment;
   /** Type of the event, copied so that a list of deliveries reads one table. */

@@ -20,10 +20,17 @@ export function disputeEventId({ id, sessionId, revision }: Pick<Reversal, 'id' 
   return `evt_${sessionId}_disputed_${id}_${revision}`;
 }
 
+/** Id of the event about a change of a route's health. */
+export function healthEventId(transitionId: string): string {
+  return `evt_${transitionId}`;
+}
+
 const EVENT_ID = /^evt_(chk_[^_]+)_(?:refunded_(ref_[^_]+)(?:_failed)?|disputed_(rev_[^_]+)_\d{1,15}|(\w+))$/;
 
-/** Id of the session in an event id; undefined if `id` is not a well-formed event id. */
-export function sessionOfEvent(id: string): string | undefined {
+/** Id of the session or of the health transition in an event id; undefined if `id` is not a well-formed event id. */
+export function sourceOfEvent(id: string): string | undefined {
+  const transitionId = id.slice('evt_'.length);
+  if (isId(transitionId, 'rtr') && id === healthEventId(transitionId)) return transitionId;
   const [, sessionId = '', refundId, reversalId, status] = EVENT_ID.exec(id) ?? [];
   const isEvent =
     (refundId !== undefined && isId(refundId, 'ref')) ||

@@ -2,11 +2,13 @@ import { type Instant, PROVIDER_STATUSES, type ProviderStatus } from './records.
 import type { Environment } from './route.ts';
 
 export type StatusEventType = `payment.${ProviderStatus}`;
-export type EventType = StatusEventType | 'payment.refunded' | 'payment.disputed';
+export type PaymentEventType = StatusEventType | 'payment.refunded' | 'payment.disputed';
+export type EventType = PaymentEventType | 'route.health_changed';
 
 /** Types of events about the status of a payment, which an endpoint receives by default. */
 export const STATUS_TYPES: readonly StatusEventType[] = PROVIDER_STATUSES.map((status) => `payment.${status}` as const);
-export const EVERY_TYPE: readonly EventType[] = [...STATUS_TYPES, 'payment.refunded', 'payment.disputed'];
+export const PAYMENT_TYPES: readonly PaymentEventType[] = [...STATUS_TYPES, 'payment.refunded', 'payment.disputed'];
+export const EVERY_TYPE: readonly EventType[] = [...PAYMENT_TYPES, 'route.health_changed'];
 
 export function statusOfType(type: StatusEventType): ProviderStatus {
   return type.slice('payment.'.length) as ProviderStatus;

@@ -55,7 +55,9 @@ export function needsAttention(facts: AttentionFacts): AttentionItem[] {
     facts.endpoints.flatMap(endpointItem),
     RECORDS.flatMap(([name, text]) => {
       const { count, since, session } = unsolved[name];
-      const oldest = { page: `payments/${session}`, name: 'Open the payment of the oldest one' };
+      const payment = { page: `payments/${session}`, name: 'Open the payment of the oldest one' };
+      // A delivery about a route has no payment.
+      const oldest = session?.startsWith('chk_') === false ? here('deliveries list --status dead') : payment;
       return only(count > 0, `${text}: ${count < 100 ? count : '100 or more'}.`, since, solutions[name] ?? oldest);
     }),
   ].flat();

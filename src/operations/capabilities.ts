@@ -167,7 +167,7 @@ const WEBHOOK_GUIDE: Record<string, unknown> = {
     { type: 'payment.failed', meaning: 'Failed, timed out or rejected.', fulfill: false },
   ],
   // Sent only to webhook endpoints that subscribe to these types.
-  optionalEvents: 'payment.refunded, payment.disputed',
+  optionalEvents: 'payment.refunded, payment.disputed, route.health_changed',
   headers: 'x-gateway-event and webhook-id: event id. webhook-timestamp: unix seconds.',
   signature: {
     header: 'x-gateway-signature',

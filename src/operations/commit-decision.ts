@@ -2,12 +2,11 @@ import assert from 'node:assert/strict';
 import { type EventFacts, renderEvent } from '../contract/event-contract.ts';
 import type { Decision, Effect } from '../domain/checkout-state.ts';
 import { outcomesOf } from '../domain/route-outcome.ts';
-import { newDelivery } from '../domain/delivery.ts';
 import type { Checkout, Instant, Payment } from '../domain/records.ts';
-import { type WebhookEndpoint, acceptsEvent } from '../domain/webhook-endpoint.ts';
+import type { WebhookEndpoint } from '../domain/webhook-endpoint.ts';
 import type { Change } from '../store/store.ts';
-import { currentOrigin } from '../telemetry/origin.ts';
 import type { Deps } from './deps.ts';
+import { changesOfEvent } from './changes-of-event.ts';
 import { foundSession } from './not-found.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
 
@@ -148,21 +147,5 @@ function announcement(
     created: now,
   });
   const { id: sessionId, environment, version: sequence } = session;
-  const recorded = {
-    id: event.id,
-    sessionId,
-    environment,
-    sequence,
-    type: event.type,
-    created: now,
-    body: JSON.stringify(event),
-    origin: currentOrigin(),
-  };
-  const deliveries = endpoints
-    .filter((endpoint) => endpoint.environment === environment && acceptsEvent(endpoint, event.type))
-    .map(({ id: endpointId }): Change => {
-      const delivery = newDelivery(recorded, { id: deps.newId('dlv'), endpointId, now });
-      return { type: 'delivery_created', delivery };
-    });
-  return [{ type: 'event_recorded', event: recorded }, ...deliveries];
+  return changesOfEvent(deps, event, { sessionId, environment, sequence, created: now }, endpoints);
 }

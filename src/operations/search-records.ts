@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { sessionOfEvent } from '../domain/event-id.ts';
+import { sourceOfEvent } from '../domain/event-id.ts';
 import { isId } from '../domain/id.ts';
 import { centsFromText } from '../domain/money.ts';
 import type { Session } from '../domain/records.ts';
@@ -50,7 +50,7 @@ const READ_BY_ID = { pay: 'payment', inv: 'invoice', ref: 'refund', dlv: 'delive
 /** Ids of the newest matching checkouts. */
 async function findIds(deps: SearchDeps, environment: Environment, text: string): Promise<readonly string[]> {
   const { store, searchMetadataKeys: keys } = deps;
-  const session = isId(text, 'chk') ? text : sessionOfEvent(text);
+  const session = isId(text, 'chk') ? text : sourceOfEvent(text);
   if (session !== undefined) return [session];
   const prefix = (Object.keys(READ_BY_ID) as (keyof typeof READ_BY_ID)[]).find((each) => isId(text, each));
   const record = prefix && (await store[READ_BY_ID[prefix]](text));

@@ -1,4 +1,4 @@
-import { type WebhookEvent, renderEvent } from '../contract/event-contract.ts';
+import { type PaymentEvent, renderEvent } from '../contract/event-contract.ts';
 import { SAMPLE_ROUTE_ID } from '../contract/sample-ids.ts';
 import type { WebhookExampleRequest, VerifySampleRequest } from '../contract/action-contract.ts';
 import { invalidField, GatewayError } from '../domain/gateway-error.ts';
@@ -32,7 +32,7 @@ export function webhookExample(
   request: WebhookExampleRequest,
   now: Instant,
   realNow: Instant = now,
-): { headers: Record<string, string>; payload: WebhookEvent } {
+): { headers: Record<string, string>; payload: PaymentEvent } {
   const route = namedRoute(routes, request.routeId);
   const amount = centsOf(request.amount);
   const payload = renderEvent({

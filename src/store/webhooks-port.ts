@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { AnswerClass, Delivery } from '../domain/delivery.ts';
 import { timeOfId } from '../domain/id.ts';
-import { sessionOfEvent } from '../domain/event-id.ts';
+import { sourceOfEvent } from '../domain/event-id.ts';
 import type { Instant } from '../domain/records.ts';
 import type { Environment } from '../domain/route.ts';
 import type { EventType } from '../domain/webhook-endpoint.ts';
@@ -10,9 +10,10 @@ import type { Origin } from '../telemetry/origin.ts';
 /** An immutable event for the merchant. Every delivery attempt sends the same body. */
 export interface MerchantEvent {
   id: string;
+  /** The session; for `route.health_changed`, the id of the route, so that the events of a route are delivered in order. */
   sessionId: string;
   environment: Environment;
-  /** Order of the event within its session: the version of the session with this event. */
+  /** Order of the event within its session or route: the version of the session or of the route's health with this event. */
   sequence: number;
   type: EventType;
   body: string;
@@ -56,9 +57,9 @@ export interface EventPosition {
   id: string;
 }
 
-/** Position for a cursor that names an event that does not exist: the creation time in its session's id. */
+/** Position for a cursor that names an event that does not exist: the creation time in the id of its source. */
 export function positionOfUnknownEvent(id: string): EventPosition {
-  const sessionId = sessionOfEvent(id);
-  assert(sessionId, `${id} is not the id of an event`);
-  return { created: timeOfId(sessionId), sequence: 0, id };
+  const source = sourceOfEvent(id);
+  assert(source, `${id} is not the id of an event`);
+  return { created: timeOfId(source), sequence: 0, id };
 }

@@ -217,7 +217,7 @@ describe('a replay of a delivery that waits for an earlier event of its session'
     const due = now() - 1;
     await store.commit([{ type: 'delivery_replayed', delivery: { ...delivery, dueAt: due }, from: 'pending' }]);
     assert.equal((await store.backlog('sandbox', now())).deliveryDueSince, null);
-    const { dueAt } = (await store.deliveriesOfSession(behind.sessionId))[0]!;
+    const { dueAt } = (await store.deliveriesOfSession(delivery.sessionId))[0]!;
     assert.equal((await store.backlog('sandbox', dueAt - 1)).deliveryDueSince, null);
     assert.equal((await store.backlog('sandbox', dueAt)).deliveryDueSince, dueAt);
   });

@@ -1,7 +1,7 @@
 // @run on=sqlite,postgres
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { WebhookEvent } from '../../src/contract/event-contract.ts';
+import type { PaymentEvent } from '../../src/contract/event-contract.ts';
 import { gatewayOf } from '../support/gateway.ts';
 import { type List, merchantOf } from '../support/merchant.ts';
 import { runIn } from '../cli/terminal.ts';
@@ -17,7 +17,7 @@ describe('the event feed (GET events?after=)', () => {
     eventIds.push(...statuses.map((status) => `evt_${id}_${status}`));
   }
 
-  const feed = (query: string) => api.get<List<WebhookEvent>>(`events?${query}`);
+  const feed = (query: string) => api.get<List<PaymentEvent>>(`events?${query}`);
   /** The event ids on a page, and whether more pages follow. */
   const page = async (query: string) => {
     const { data, hasMore } = await feed(query);
@@ -77,7 +77,7 @@ describe('the event feed (GET events?after=)', () => {
     const json = await runIn(tillway, 'events', 'feed', '--after', eventIds[4]!, '--json');
     const lines = json.stdout.trimEnd().split('\n');
     assert.deepEqual(
-      lines.map((line) => (JSON.parse(line) as WebhookEvent).id),
+      lines.map((line) => (JSON.parse(line) as PaymentEvent).id),
       eventIds.slice(5),
     );
   });

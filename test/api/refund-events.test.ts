@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { type TestContext, describe, test } from 'node:test';
 import type { DeliveryResource } from '../../src/contract/delivery-contract.ts';
 import type { WebhookEndpointResource } from '../../src/contract/webhook-endpoint-contract.ts';
-import type { Refund, WebhookEvent } from '../../sdk/src/index.ts';
+import type { PaymentEvent, Refund } from '../../sdk/src/index.ts';
 import { webhooks } from '../../sdk/src/index.ts';
 import { changed } from '../../src/domain/checkout-state.ts';
 import type { Reversal } from '../../src/domain/reversal.ts';
@@ -60,7 +60,7 @@ async function openShops(context: TestContext) {
   return { tillway, api, usual, named, sessionId };
 }
 
-const eventIn = (body: string) => JSON.parse(body) as WebhookEvent;
+const eventIn = (body: string) => JSON.parse(body) as PaymentEvent;
 
 describe('a refund', () => {
   test('a refund sends payment.refunded after payment.paid, and only to endpoints that name the type', async (context) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { isDeepStrictEqual, stripVTControlCharacters } from 'node:util';
-import type { CheckoutSession, Delivery, Page, Payment, WebhookEvent } from '../../sdk/src/index.ts';
+import type { CheckoutSession, Delivery, Page, Payment, PaymentEvent } from '../../sdk/src/index.ts';
 import { OutputClosedError } from '../../src/cli/command-context.ts';
 import { freePort } from '../process/program.ts';
 import { attempt, createSession } from '../simulator/buyer.ts';
@@ -299,12 +299,12 @@ describe('the webhook commands', () => {
       'a=b',
     );
     const [head, body] = shown.split('\n\n');
-    const event = JSON.parse(body!) as WebhookEvent;
+    const event = JSON.parse(body!) as PaymentEvent;
     assert.deepEqual([event.type, event.data.amount, event.data.metadata], ['payment.failed', 20, { a: 'b' }]);
     assert.match(head!, /^x-gateway-signature: t=\d+,v1=[0-9a-f]{64}$/m);
     const names =
       '--session-id chk_1 --customer-id cus_1 --route sandbox_card_backup --provider p --tx-hash x --livemode';
-    const { result } = await json<{ result: { payload: WebhookEvent } }>(`webhook example ${names}`);
+    const { result } = await json<{ result: { payload: PaymentEvent } }>(`webhook example ${names}`);
     const { session_id, customer_id, route, tx_hash } = result.payload.data;
     assert.deepEqual(
       [session_id, customer_id, route.id, route.provider, tx_hash, result.payload.livemode],

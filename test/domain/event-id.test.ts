@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { disputeEventId, eventId, refundEventId, sessionOfEvent } from '../../src/domain/event-id.ts';
+import { disputeEventId, eventId, healthEventId, refundEventId, sourceOfEvent } from '../../src/domain/event-id.ts';
 import { idOf } from '../fixtures/checkout-records.ts';
 
 const sessionId = idOf('chk', 1);
@@ -25,10 +25,11 @@ test('the id of an event contains its session and the status, refund or dispute 
       `disputed_${dispute.id}_12`,
     ],
   );
-  for (const id of ids) assert.equal(sessionOfEvent(id), sessionId);
+  for (const id of ids) assert.equal(sourceOfEvent(id), sessionId);
+  assert.equal(sourceOfEvent(healthEventId(idOf('rtr', 4))), idOf('rtr', 4));
 });
 
-test('`sessionOfEvent` returns undefined for an id that no event can have', () => {
+test('`sourceOfEvent` returns undefined for an id that no event can have', () => {
   const ends = [
     '',
     'refunded',
@@ -41,6 +42,8 @@ test('`sessionOfEvent` returns undefined for an id that no event can have', () =
     `disputed_${refund.id}_1`,
     `paid_${refund.id}`,
   ];
-  for (const end of ends) assert.equal(sessionOfEvent(`evt_${sessionId}_${end}`), undefined, end);
-  assert.equal(sessionOfEvent(`evt_chk_1_refunded_${refund.id}`), undefined);
+  for (const end of ends) assert.equal(sourceOfEvent(`evt_${sessionId}_${end}`), undefined, end);
+  assert.equal(sourceOfEvent(`xxxx${idOf('rtr', 4)}`), undefined);
+  assert.equal(sourceOfEvent(`evt_${idOf('rtr', 4)}_paid`), undefined);
+  assert.equal(sourceOfEvent(`evt_chk_1_refunded_${refund.id}`), undefined);
 });

@@ -1,4 +1,4 @@
-import type { WebhookEvent } from '../../src/contract/event-contract.ts';
+import type { PaymentEvent } from '../../src/contract/event-contract.ts';
 import { queueReturn } from '../../src/operations/provider-hints.ts';
 import { createRefund } from '../../src/operations/refunds/create-refund.ts';
 import type { Provider } from '../../src/providers/provider.ts';
@@ -187,7 +187,7 @@ async function endOf({ on }: StripeService, { id }: Case) {
 function newsOf(events: readonly MerchantEvent[]): string[] {
   const news = new Map<string, string>();
   for (const { type, body } of events) {
-    const { refund, dispute } = (JSON.parse(body) as { data: WebhookEvent['data'] }).data;
+    const { refund, dispute } = (JSON.parse(body) as { data: PaymentEvent['data'] }).data;
     if (refund?.status === 'failed') news.delete(refund.id);
     else if (refund) news.set(refund.id, `${refund.amount} refunded`);
     else if (dispute) news.set(dispute.id, `dispute ${dispute.status}: ${dispute.amount} and ${dispute.fee}`);

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import type { z } from 'zod';
 import { resourcesText, typesText } from '../../sdk/generator/generate-sdk.ts';
-import type { AnyEvent, RuleSet, ServiceErrorCode, TillwayIssue, WebhookEvent } from '../../sdk/src/index.ts';
+import type { RuleSet, ServiceErrorCode, TillwayIssue, WebhookEvent } from '../../sdk/src/index.ts';
 import type { OpenApi } from '../../src/contract/openapi-document.ts';
 import type { webhookEvent } from '../../src/contract/event-contract.ts';
 import type { ErrorCode, Issue } from '../../src/domain/gateway-error.ts';
@@ -32,7 +32,7 @@ type IsAssignable<Left, Right> = [Left] extends [Right] ? true : false;
 export type HandWritten = [
   AssertTrue<IsAssignable<z.output<typeof ruleSetSchema>, RuleSet>>,
   AssertTrue<IsAssignable<WebhookEvent, z.output<typeof webhookEvent>>>,
-  AssertTrue<IsAssignable<AnyEvent['type'], WebhookEvent['type']>>,
+  AssertTrue<IsAssignable<z.output<typeof webhookEvent>['type'], WebhookEvent['type']>>,
   AssertTrue<IsAssignable<ServiceErrorCode, ErrorCode>>,
   AssertTrue<IsAssignable<ErrorCode, ServiceErrorCode>>,
   AssertTrue<IsAssignable<TillwayIssue, Issue>>,

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { Stripe } from 'stripe';
 import { type WebhookHeaders, WebhookVerificationError, webhooks } from '../../sdk/src/index.ts';
-import { disputeEventId, refundEventId, sessionOfEvent } from '../../src/domain/event-id.ts';
+import { disputeEventId, refundEventId, sourceOfEvent } from '../../src/domain/event-id.ts';
 import { deliveryHeaders } from '../../src/webhooks/sign.ts';
 import { errorOf } from './recorder.ts';
 import { runs } from '../support/for-all.ts';
@@ -72,7 +72,7 @@ describe('a sample event', () => {
     const { dispute } = disputed.data;
     assert.equal(disputed.id, disputeEventId({ ...dispute, sessionId, revision: 1 }));
     assert.equal(disputed.data.refund, undefined);
-    for (const { id } of [refunded, failed, disputed]) assert.equal(sessionOfEvent(id), sessionId);
+    for (const { id } of [refunded, failed, disputed]) assert.equal(sourceOfEvent(id), sessionId);
   });
 });
 

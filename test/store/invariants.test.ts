@@ -131,7 +131,8 @@ async function applyStep(probe: Probe, step: ViolationStep): Promise<void> {
     const { table, where } = step.copy;
     const [row] = await probe.rows(`SELECT * FROM ${table} WHERE ${where} LIMIT 1`);
     assert.ok(row, `nothing to copy: ${JSON.stringify(step)}`);
-    const columns = Object.keys(row);
+    // The database generates this column of events.
+    const columns = Object.keys(row).filter((column) => column !== 'payment_session_id');
     const values = columns.map((column) => {
       const value = step.with[column];
       if (value === undefined) return column;

@@ -310,7 +310,14 @@ export interface CreateWebhookEndpointParams {
   environment?: 'sandbox' | 'production' | undefined;
   /** The types of events to send: at least one. Default: ["payment.provider_pending","payment.paid","payment.failed"]. */
   events?:
-    | ('payment.provider_pending' | 'payment.paid' | 'payment.failed' | 'payment.refunded' | 'payment.disputed')[]
+    | (
+        | 'payment.provider_pending'
+        | 'payment.paid'
+        | 'payment.failed'
+        | 'payment.refunded'
+        | 'payment.disputed'
+        | 'route.health_changed'
+      )[]
     | undefined;
   /** Your own description of the endpoint, at most 500 characters. Default: "". */
   description?: string | undefined;
@@ -346,7 +353,7 @@ export interface CustomerExport {
   payments: ExportedPayment[];
   invoices: Invoice[];
   refunds: ExportedRefund[];
-  events: WebhookEvent[];
+  events: PaymentEvent[];
   /** Webhook deliveries with their attempt logs, including responses. */
   deliveries: DeliveryDetails[];
   /** Provider messages about payments and refunds. */
@@ -384,12 +391,18 @@ export interface Delivery {
   eventId: string;
   /** The endpoint that receives the event. */
   endpointId: string;
-  /** The checkout session. */
-  sessionId: string;
-  /** Environment of the session and the endpoint. */
+  /** The checkout session; null for an event about a route. */
+  sessionId: string | null;
+  /** Environment of the event and the endpoint. */
   environment: 'sandbox' | 'production';
   /** The type of the event. */
-  type: 'payment.provider_pending' | 'payment.paid' | 'payment.failed' | 'payment.refunded' | 'payment.disputed';
+  type:
+    | 'payment.provider_pending'
+    | 'payment.paid'
+    | 'payment.failed'
+    | 'payment.refunded'
+    | 'payment.disputed'
+    | 'route.health_changed';
   /** pending: waits for its first or next attempt; delivered: acknowledged with 200; dead: not retried unless it is replayed. */
   status: 'pending' | 'delivered' | 'dead';
   /** Number of started attempts, including those before a replay. */
@@ -754,6 +767,77 @@ export interface Payment {
   environment: Environment;
 }
 
+export interface PaymentEvent {
+  /** The event: process each id once. */
+  id: string;
+  /** Fulfil on payment.paid only. */
+  type: 'payment.provider_pending' | 'payment.paid' | 'payment.failed' | 'payment.refunded' | 'payment.disputed';
+  /** true for production, false for sandbox. */
+  livemode: boolean;
+  /** Time of the state change. */
+  created: Timestamp;
+  /** The payment at that moment. */
+  data: {
+    /** The checkout session. */
+    session_id: string;
+    /** The customer. */
+    customer_id: string;
+    /** provider_pending: accepted, not confirmed; paid: confirmed, safe to fulfil; failed. */
+    status: 'provider_pending' | 'paid' | 'failed';
+    /** The session's amount. In US dollars, not cents. */
+    amount: number;
+    /** Currency of all amounts of this record: always USD. */
+    currency: string;
+    /** Settlement asset of the route. */
+    asset: string;
+    /** Settlement network of the route. */
+    network: string;
+    /** The route of the payment. */
+    route: {
+      /** The route. */
+      id: string;
+      /** Payment method of the buyer: card, wallet, or a local bank method. */
+      kind: 'card' | 'wallet' | 'local';
+      /** Name of the route. */
+      label: string;
+      /** The provider. */
+      provider: string;
+    };
+    fees: Fees;
+    /** The provider's transaction reference, or null. */
+    tx_hash: string | null;
+    metadata: Metadata;
+    /** The refund: only in payment.refunded. */
+    refund?:
+      | {
+          /** The refund. */
+          id: string;
+          /** The refunded amount. In US dollars, not cents. */
+          amount: number;
+          /** failed: the refund had succeeded, and its money was returned later. */
+          status: 'succeeded' | 'failed';
+          /** Reason of the refund, or null. */
+          reason: 'requested_by_customer' | 'duplicate' | 'fraudulent' | 'surplus' | 'mismatch' | 'other' | null;
+        }
+      | undefined;
+    /** The dispute: only in payment.disputed. */
+    dispute?:
+      | {
+          /** The dispute. */
+          id: string;
+          /** won: the money stays with the merchant; lost: with the buyer. */
+          status: 'open' | 'won' | 'lost';
+          /** The amount that is taken back now. In US dollars, not cents. */
+          amount: number;
+          /** The fee of the dispute that is charged now. In US dollars, not cents. */
+          fee: number;
+          /** The provider's own reason, or null. */
+          reason: string | null;
+        }
+      | undefined;
+  };
+}
+
 export interface ProviderFinding {
   /** error: keeps the instance from being ready. */
   level: 'ok' | 'warning' | 'error';
@@ -856,6 +940,39 @@ export interface ResolveDiscrepancyParams {
 export interface RotateWebhookSecretParams {
   /** Hours for which earlier secrets still sign beside the new secret, at most; 0: they stop now. Default: 24. */
   expiresInHours?: number | undefined;
+}
+
+export interface RouteHealthEvent {
+  /** The event: process each id once. */
+  id: string;
+  /** Sent only if the endpoint lists this type. */
+  type: 'route.health_changed';
+  /** true for production, false for sandbox. */
+  livemode: boolean;
+  /** Time of the change. */
+  created: Timestamp;
+  /** The change of the health. */
+  data: {
+    /** The route. */
+    route: {
+      /** The route. */
+      id: string;
+      /** Payment method of the buyer: card, wallet, or a local bank method. */
+      kind: 'card' | 'wallet' | 'local';
+      /** Name of the route. */
+      label: string;
+      /** The provider. */
+      provider: string;
+    };
+    /** Before. */
+    from: 'live' | 'degraded' | 'standby';
+    /** After. */
+    to: 'live' | 'degraded' | 'standby';
+    /** Machine-readable cause. */
+    cause: string;
+    /** The new health and its cause, as text. */
+    words: string;
+  };
 }
 
 /** A route id, an array of route ids, or route attributes. */
@@ -1379,7 +1496,14 @@ export interface UpdateWebhookEndpointParams {
   url?: string | undefined;
   /** The types of events to send: at least one. */
   events?:
-    | ('payment.provider_pending' | 'payment.paid' | 'payment.failed' | 'payment.refunded' | 'payment.disputed')[]
+    | (
+        | 'payment.provider_pending'
+        | 'payment.paid'
+        | 'payment.failed'
+        | 'payment.refunded'
+        | 'payment.disputed'
+        | 'route.health_changed'
+      )[]
     | undefined;
   /** Your own description of the endpoint, at most 500 characters. */
   description?: string | undefined;
@@ -1434,7 +1558,14 @@ export interface WebhookEndpoint {
   /** api: created through this API; configuration: WEBHOOK_URL of the service, which is changed there. */
   source: 'api' | 'configuration';
   /** The event types that the endpoint receives. */
-  events: ('payment.provider_pending' | 'payment.paid' | 'payment.failed' | 'payment.refunded' | 'payment.disputed')[];
+  events: (
+    | 'payment.provider_pending'
+    | 'payment.paid'
+    | 'payment.failed'
+    | 'payment.refunded'
+    | 'payment.disputed'
+    | 'route.health_changed'
+  )[];
   /** Your own description of the endpoint. */
   description: string;
   /** disabled: no new deliveries; pending deliveries wait. */
@@ -1463,82 +1594,11 @@ export type WebhookEndpointWithSecret = WebhookEndpoint & {
   secret: string;
 };
 
-export interface AnyEvent {
-  /** The event: process each id once. */
-  id: string;
-  /** Fulfil on payment.paid only. */
-  type: 'payment.provider_pending' | 'payment.paid' | 'payment.failed' | 'payment.refunded' | 'payment.disputed';
-  /** true for production, false for sandbox. */
-  livemode: boolean;
-  /** Time of the state change. */
-  created: Timestamp;
-  /** The payment at that moment. */
-  data: {
-    /** The checkout session. */
-    session_id: string;
-    /** The customer. */
-    customer_id: string;
-    /** provider_pending: accepted, not confirmed; paid: confirmed, safe to fulfil; failed. */
-    status: 'provider_pending' | 'paid' | 'failed';
-    /** The session's amount. In US dollars, not cents. */
-    amount: number;
-    /** Currency of all amounts of this record: always USD. */
-    currency: string;
-    /** Settlement asset of the route. */
-    asset: string;
-    /** Settlement network of the route. */
-    network: string;
-    /** The route of the payment. */
-    route: {
-      /** The route. */
-      id: string;
-      /** Payment method of the buyer: card, wallet, or a local bank method. */
-      kind: 'card' | 'wallet' | 'local';
-      /** Name of the route. */
-      label: string;
-      /** The provider. */
-      provider: string;
-    };
-    fees: Fees;
-    /** The provider's transaction reference, or null. */
-    tx_hash: string | null;
-    metadata: Metadata;
-    /** The refund: only in payment.refunded. */
-    refund?:
-      | {
-          /** The refund. */
-          id: string;
-          /** The refunded amount. In US dollars, not cents. */
-          amount: number;
-          /** failed: the refund had succeeded, and its money was returned later. */
-          status: 'succeeded' | 'failed';
-          /** Reason of the refund, or null. */
-          reason: 'requested_by_customer' | 'duplicate' | 'fraudulent' | 'surplus' | 'mismatch' | 'other' | null;
-        }
-      | undefined;
-    /** The dispute: only in payment.disputed. */
-    dispute?:
-      | {
-          /** The dispute. */
-          id: string;
-          /** won: the money stays with the merchant; lost: with the buyer. */
-          status: 'open' | 'won' | 'lost';
-          /** The amount that is taken back now. In US dollars, not cents. */
-          amount: number;
-          /** The fee of the dispute that is charged now. In US dollars, not cents. */
-          fee: number;
-          /** The provider's own reason, or null. */
-          reason: string | null;
-        }
-      | undefined;
-  };
-}
-
 export interface WebhookExample {
   /** Headers of the delivery, signed with the sample webhook secret. */
   headers: Record<string, string>;
   /** Body of the delivery; the signature covers its compact JSON. */
-  payload: WebhookEvent;
+  payload: PaymentEvent;
 }
 
 export interface WebhookExampleParams {
@@ -1569,7 +1629,13 @@ export interface WebhookTest {
   /** Id of the sample event, whose session does not exist. */
   eventId: string;
   /** The type of the sample event. */
-  type: 'payment.provider_pending' | 'payment.paid' | 'payment.failed' | 'payment.refunded' | 'payment.disputed';
+  type:
+    | 'payment.provider_pending'
+    | 'payment.paid'
+    | 'payment.failed'
+    | 'payment.refunded'
+    | 'payment.disputed'
+    | 'route.health_changed';
   /** True if the endpoint answered with 200. */
   delivered: boolean;
   /** HTTP status of the response, or null without a response. */
@@ -1837,6 +1903,7 @@ export interface ListEventsParams {
     | 'payment.failed'
     | 'payment.refunded'
     | 'payment.disputed'
+    | 'route.health_changed'
     | undefined;
   /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
@@ -1864,6 +1931,7 @@ export interface ListDeliveriesParams {
     | 'payment.failed'
     | 'payment.refunded'
     | 'payment.disputed'
+    | 'route.health_changed'
     | undefined;
   /** Only records with this status. An unknown status matches nothing. */
   status?: 'pending' | 'delivered' | 'dead' | undefined;

@@ -53,9 +53,9 @@ export function createForwarder(options: {
   }
 
   return {
-    /** Queues the event behind earlier events of its session; different sessions do not wait for each other. */
+    /** Queues the event behind earlier events of its session or route, which do not wait for each other. */
     forward(url: string, event: WebhookEvent): void {
-      const session = event.data.session_id;
+      const session = 'session_id' in event.data ? event.data.session_id : event.data.route.id;
       const turn = (sessions.get(session) ?? Promise.resolve()).then(() => deliver(url, event)).catch(onFault);
       sessions.set(session, turn);
       void turn.finally(() => {

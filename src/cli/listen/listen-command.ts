@@ -185,7 +185,8 @@ function textOf(note: Note, paint: Paint): string {
       const { created, type, data } = note.event;
       const time = paint('dim', plain(created.slice(0, 19).replace('T', ' ')));
       const name = paint(STYLES[type] ?? 'bold', plain(type).padEnd(TYPE_WIDTH));
-      return `${time}  ${name}  ${dollars(data.amount)}  ${plain(data.session_id)}\n`;
+      const about = 'to' in data ? `${data.route.id}  ${data.words}` : `${dollars(data.amount)}  ${data.session_id}`;
+      return `${time}  ${name}  ${plain(about)}\n`;
     }
     case 'forward':
       return forwardText(note, paint);

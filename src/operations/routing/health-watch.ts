@@ -18,6 +18,7 @@ import { nextHealth } from '../../routing/health-machine.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { RecentOutcome } from '../../store/tables/routing-tables.ts';
 import type { Change, Store } from '../../store/store.ts';
+import { withHealthEvents } from '../changes-of-event.ts';
 import { type Estimates, priorsOf } from './read-estimates.ts';
 
 export interface WatchDeps {
@@ -71,9 +72,8 @@ export async function watchHealth(
     const configured = isFirst ? route.health : undefined;
     const changes = changesOf(record, configured, results, signals, deps.random());
     if (changes.length === 0) continue;
-    const { done } = await deps.store.commit(
-      changes.flatMap((change) => writesOf(deps, environment, route.id, change, now)),
-    );
+    const writes = changes.flatMap((change) => writesOf(deps, environment, route.id, change, now));
+    const { done } = await deps.store.commit(await withHealthEvents(deps, route, writes));
     // Another instance has changed the route first. The next evaluation reads that change.
     if (!done) continue;
     health.set(route.id, changes.at(-1)!.record);

@@ -3,6 +3,7 @@ import { GatewayError, invalidField } from '../../domain/gateway-error.ts';
 import { setOverride } from '../../routing/health-override.ts';
 import type { HealthRecord } from '../../routing/health-record.ts';
 import { maySee } from '../access/caller.ts';
+import { withHealthEvents } from '../changes-of-event.ts';
 import type { Deps } from '../deps.ts';
 import { retryOnConflict } from '../retry-on-conflict.ts';
 import { writesOf } from './health-watch.ts';
@@ -34,7 +35,8 @@ export async function overrideHealth(deps: Deps, routeId: string, request: Overr
     const { health } = current();
     const change = setOverride(health, manual, deps.now());
     if (!change) throw nothingToChange(health, routeId);
-    return { changes: writesOf(deps, route.environment, routeId, change, deps.now()), result: undefined };
+    const writes = writesOf(deps, route.environment, routeId, change, deps.now());
+    return { changes: await withHealthEvents(deps, route, writes), result: undefined };
   });
   deps.log.info({ route: routeId, health: state, until: request.until, reason }, 'override');
   await deps.router.refresh();

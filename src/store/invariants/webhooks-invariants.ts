@@ -1,4 +1,4 @@
-import { EVERY_TYPE, MAX_EARLIER_SECRETS, MAX_ENDPOINTS, STATUS_TYPES } from '../../domain/webhook-endpoint.ts';
+import { MAX_EARLIER_SECRETS, MAX_ENDPOINTS, PAYMENT_TYPES, STATUS_TYPES } from '../../domain/webhook-endpoint.ts';
 import { duplicates, invariants, orphans, sqlList } from './invariant.ts';
 
 /** SQL of the sessions that lack an event of `type` although `announced` holds, or have one although `possible` does not. */
@@ -20,12 +20,12 @@ const DELETED = sqlList(['deleting', 'deleted']);
 export const WEBHOOK_INVARIANTS = invariants({
   // Merchant events and their deliveries. An event commits together with the change of its session's status.
   event_id: {
-    says: 'The id of an event is evt_<session>_<status>, followed by the id of the refund or dispute if it has one; the status agrees with its type.',
+    says: 'The id of an event about a payment is evt_<session>_<status>, followed by the id of the refund or dispute if it has one; the status agrees with its type.',
     sql: `SELECT id FROM events
-      WHERE type NOT IN (${sqlList(EVERY_TYPE)})
+      WHERE type <> 'route.health_changed' AND (type NOT IN (${sqlList(PAYMENT_TYPES)})
         OR CASE WHEN type IN (${STATUSES}) THEN id ELSE SUBSTR(id, 1, LENGTH(session_id) + 18) END
           <> 'evt_' || session_id || '_' || SUBSTR(type, 9)
-            || CASE type WHEN 'payment.refunded' THEN '_ref_' WHEN 'payment.disputed' THEN '_rev_' ELSE '' END`,
+            || CASE type WHEN 'payment.refunded' THEN '_ref_' WHEN 'payment.disputed' THEN '_rev_' ELSE '' END)`,
   },
   refund_event: {
     says: 'A refund event names a refund of its session that succeeded or failed; an event of a failed refund names a failed refund.',
@@ -35,15 +35,29 @@ export const WEBHOOK_INVARIANTS = invariants({
           OR (event.id = 'evt_' || event.session_id || '_refunded_' || refund.id || '_failed' AND refund.status = 'failed'))
       WHERE event.type = 'payment.refunded' AND refund.id IS NULL`,
   },
+  health_event: {
+    says: 'The event about a route has the id evt_<transition>, and the route, environment and version of the transition.',
+    sql: `SELECT event.id AS id FROM events AS event
+      LEFT JOIN route_transitions AS transition ON transition.id = SUBSTR(event.id, 5)
+        AND transition.route_id = event.session_id AND transition.environment = event.environment
+        AND transition.version = event.sequence
+      WHERE event.type = 'route.health_changed' AND (transition.id IS NULL OR event.id <> 'evt_' || transition.id)`,
+  },
   one_event_per_status: {
     says: 'A session has at most one event per status.',
     sql: duplicates('events', 'session_id, type', { where: `type IN (${STATUSES})` }),
   },
   event_session: {
-    says: 'An event has a session with the same environment, and its sequence is a version that the session has reached.',
-    sql: orphans('events', 'session_id', 'sessions', ['environment'], {
-      or: 'child.sequence < 2 OR child.sequence > parent.version',
-    }),
+    says: 'An event about a payment has a session with the same environment, and its sequence is a version that the session has reached.',
+    sql: orphans(
+      "(SELECT * FROM events WHERE type <> 'route.health_changed')",
+      'session_id',
+      'sessions',
+      ['environment'],
+      {
+        or: 'child.sequence < 2 OR child.sequence > parent.version',
+      },
+    ),
   },
   event_order: {
     says: 'The events of a session are in the order provider_pending, failed, paid, refunded or disputed, each at a different version.',

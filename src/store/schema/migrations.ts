@@ -9,7 +9,7 @@ import { providerStatesSchema, realProvidersSchema, refundDeductionSchema } from
 import { outcomeContexts, routingSchema } from './routing-schema.ts';
 import { salesSchema, salesViews } from './sales-schema.ts';
 import { searchSchema, transactionTerms } from './search-schema.ts';
-import { webhooksSchema } from './webhooks-schema.ts';
+import { eventSources, webhooksSchema } from './webhooks-schema.ts';
 
 /** One numbered change of the schema. Its `sql` runs on every database. */
 export interface Migration {
@@ -43,4 +43,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 23, name: 'unsettled payments', sql: unsettledIndex },
   { version: 24, name: 'transactions', sql: transactionTerms },
   { version: 25, name: 'contexts', sql: outcomeContexts },
+  { version: 26, name: 'event sources', sql: '', only: eventSources },
 ];

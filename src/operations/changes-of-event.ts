@@ -1,0 +1,50 @@
+import { renderHealthEvent } from '../contract/event-contract.ts';
+import { newDelivery } from '../domain/delivery.ts';
+import type { Route } from '../domain/route.ts';
+import { type EventType, type WebhookEndpoint, acceptsEvent } from '../domain/webhook-endpoint.ts';
+import type { Change } from '../store/store.ts';
+import type { MerchantEvent } from '../store/webhooks-port.ts';
+import { currentOrigin } from '../telemetry/origin.ts';
+import type { Deps } from './deps.ts';
+
+/** The record of an event, and its deliveries to the endpoints that subscribe to its type. */
+export function changesOfEvent(
+  { newId }: Pick<Deps, 'newId'>,
+  event: { id: string; type: EventType },
+  about: Pick<MerchantEvent, 'sessionId' | 'environment' | 'sequence' | 'created'>,
+  endpoints: readonly WebhookEndpoint[],
+): Change[] {
+  const { id, type } = event;
+  const { sessionId, environment, sequence, created } = about;
+  const body = JSON.stringify(event);
+  const recorded = { id, sessionId, environment, sequence, type, created, body, origin: currentOrigin() };
+  const deliveries = endpoints
+    .filter((endpoint) => endpoint.environment === environment && acceptsEvent(endpoint, type))
+    .map(({ id: endpointId }): Change => {
+      const delivery = newDelivery(recorded, { id: newId('dlv'), endpointId, now: created });
+      return { type: 'delivery_created', delivery };
+    });
+  return [{ type: 'event_recorded', event: recorded }, ...deliveries];
+}
+
+/**
+ * Changes of a route's health, with an event for each transition. Without a subscribed endpoint no event is recorded, so that
+ * readers of events get the type only if an endpoint of the environment subscribes to it.
+ */
+export async function withHealthEvents(
+  deps: Pick<Deps, 'store' | 'newId'>,
+  route: Route,
+  changes: readonly Change[],
+): Promise<Change[]> {
+  if (!changes.some(({ type }) => type === 'transition_recorded')) return [...changes];
+  const subscribed = (await deps.store.endpoints()).filter(
+    (endpoint) => endpoint.environment === route.environment && acceptsEvent(endpoint, 'route.health_changed'),
+  );
+  if (subscribed.length === 0) return [...changes];
+  return changes.flatMap((change) => {
+    if (change.type !== 'transition_recorded') return [change];
+    const { environment, routeId: sessionId, version: sequence, created } = change.transition;
+    const event = renderHealthEvent(route, change.transition);
+    return [change, ...changesOfEvent(deps, event, { sessionId, environment, sequence, created }, subscribed)];
+  });
+}
