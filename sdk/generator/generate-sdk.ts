@@ -9,6 +9,9 @@ const METHODS: Record<string, string> = {
   getRecovery: 'webhookEndpoints.recovery',
   saveRoutingRules: 'routing.saveRules',
   overrideRouteHealth: 'routing.overrideHealth',
+  getExperiment: 'routing.experiment',
+  startExperiment: 'routing.startExperiment',
+  endExperiment: 'routing.endExperiment',
 };
 /** Names of client resources that differ from their name in the path. */
 const RESOURCES: Record<string, string> = { keys: 'apiKeys', webhook: 'webhooks' };
@@ -147,7 +150,7 @@ function responseText(
   if (!response) return ['AsyncGenerator<string>', 'this.transport.stream(', "type: 'text/csv'"];
   const { object, data, routes, action, result } = propertiesOf(api, response);
   const list = object?.const === 'list' ? data : routes;
-  const type = `api.${typeName((list?.items ?? result ?? response).$ref)}`;
+  const type = `api.${typeName((list?.items ?? (action && result) ?? response).$ref)}`;
   const page = routes ? 'read: readRoutes' : `read: readPage<${type}>`;
   if (list && verb === 'get') return [`TillwayList<${type}>`, 'listOf(this.transport, ', page];
   if (list) return [`TillwayPromise<Page<${type}>>`, 'call(this.transport, ', page];

@@ -135,6 +135,7 @@ const PATH_PARAMETERS = {
   recoveryId: { description: 'A recovery: rcv_...', example: SAMPLE_IDS.rcv },
   endpointId: { description: 'A webhook endpoint: whe_...', example: SAMPLE_IDS.whe },
   routeId: { description: 'The id of a route.', example: SAMPLE_ROUTE_ID },
+  experimentId: { description: 'An experiment: exp_...', example: SAMPLE_IDS.exp },
   keyId: { description: 'An API key: key_...', example: SAMPLE_IDS.key },
   operation: { description: 'Name of an operation.', example: 'checkout.create' },
 } satisfies Record<string, PathParameter>;

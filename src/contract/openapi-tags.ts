@@ -14,7 +14,7 @@ export const TAGS = {
   ledger: 'The double-entry books, in cents. Entries are never changed or removed.',
   settlement: 'Records that payments were paid out to the merchant, reported by providers, files or requests.',
   routing:
-    'The routing decisions for payments with their reasons, the routing rules of the operator, and the health of the routes.',
+    'The routing decisions for payments with their reasons, the routing rules of the operator, experiments, and the health of the routes.',
   providers: 'The connected payment providers, and whether they can take payments.',
   'test clock': 'The clock of a sandbox service that runs with TEST_CLOCK=true. Tests advance it instead of waiting.',
   keys: 'The API keys and their permissions. Once the service has a key, requests without a key are rejected.',

@@ -24,5 +24,6 @@ export const SAMPLE_IDS = {
   rtr: 'rtr_01m7x0e9zb4c7r2k5v8q1w3n6t0y9f2d4h7j',
   key: 'key_01m7x0c2r5v8y1b4e7h0k3n6q9t2w5z8a1d4',
   aud: 'aud_01m7x0f1r6v3k8n5c2t9y6w1r4b7d0f3h5j8',
+  exp: 'exp_01m7x0d4s8v1y4b7e0h3k6n9q2t5w8z1a4c7',
   dec: 'dec_01m7x0e9zb4c7r2k5v8q1w3n6t0y9f2d4h7j',
 };

@@ -6,7 +6,7 @@ export const AUDIT_KINDS = ['change', 'read'] as const;
 export const AUDIT_OUTCOMES = ['done', 'refused'] as const;
 
 const SUBJECTS =
-  'chk session, pay payment, ref refund, cus customer, dis discrepancy, dlv delivery, rcv recovery, whe endpoint, key key, opr operator';
+  'chk session, pay payment, ref refund, cus customer, dis discrepancy, dlv delivery, rcv recovery, whe endpoint, key key, opr operator, exp experiment';
 const KINDS = new Map(SUBJECTS.split(', ').map((each) => each.split(' ') as [prefix: string, kind: string]));
 
 /** Kind of the record with this id; null for other text, which an entry must not repeat. */

@@ -15,7 +15,8 @@ export type IdPrefix =
   | 'dis'
   | 'rev'
   | 'aud'
-  | 'opr';
+  | 'opr'
+  | 'exp';
 
 /** Returns `size` bytes from a cryptographically secure source. */
 export type RandomBytes = (size: number) => Uint8Array;
@@ -28,7 +29,7 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const TIME_LENGTH = 10;
 const RANDOM_LENGTH = 26;
 const STEP_LENGTH = 16;
-const ID_PATTERN = /^(cus|pay|inv|chk|whe|dlv|ref|key|dec|snp|rtr|rcv|dis|rev|aud|opr)_[0-9a-hjkmnp-tv-z]{36}$/;
+const ID_PATTERN = /^(cus|pay|inv|chk|whe|dlv|ref|key|dec|snp|rtr|rcv|dis|rev|aud|opr|exp)_[0-9a-hjkmnp-tv-z]{36}$/;
 
 /**
  * Creates ids: `<prefix>_`, 10 characters of time (48 bits of milliseconds) and 26 random characters (130 bits). Ids sort by

@@ -1,3 +1,4 @@
+import { EXPERIMENT_ENDPOINTS, renderExperiment } from '../contract/experiment-contract.ts';
 import { ROUTING_ENDPOINTS, renderRules, renderStanding, renderTransition } from '../contract/routing-contract.ts';
 import {
   ROUTING_DECISION_ENDPOINTS,
@@ -6,12 +7,18 @@ import {
   renderVerdict,
 } from '../contract/routing-decision-contract.ts';
 import { environmentsOf } from '../operations/access/caller.ts';
+import {
+  endExperiment,
+  listExperiments,
+  readExperiment,
+  startExperiment,
+} from '../operations/experiments/manage-experiments.ts';
 import { decisionsOf, replay } from '../operations/routing/stored-decisions.ts';
 import { overrideHealth } from '../operations/routing/override-health.ts';
 import { readRules, saveRules } from '../operations/routing/saved-rules.ts';
 import { backtest, dryRun } from '../operations/routing/suppose.ts';
 import type { RouteView } from '../operations/routing/routing-view.ts';
-import { apiPart, listing, renderList } from './api-part.ts';
+import { apiPart, listing, onRecord, renderList } from './api-part.ts';
 
 const CHANGES_SHOWN = 100;
 
@@ -74,6 +81,16 @@ export const routingDecisionsApi = apiPart((serve) => {
     }));
     return renderBacktest({ ...totals, environment: body.environment, different: different.length, changes });
   });
+});
+
+/** Endpoints of the experiments. */
+export const experimentsApi = apiPart((serve) => {
+  serve(EXPERIMENT_ENDPOINTS.listExperiments, listing(listExperiments, renderExperiment));
+  serve(EXPERIMENT_ENDPOINTS.getExperiment, onRecord('experimentId', readExperiment, renderExperiment));
+  serve(EXPERIMENT_ENDPOINTS.startExperiment, async ({ deps, body }) =>
+    renderExperiment(await startExperiment(deps, body)),
+  );
+  serve(EXPERIMENT_ENDPOINTS.endExperiment, onRecord('experimentId', endExperiment, renderExperiment));
 });
 
 function standingOf({ route, facts, health, money, summary }: RouteView) {

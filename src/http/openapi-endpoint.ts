@@ -13,6 +13,7 @@ import { openApiOf } from '../contract/openapi-builder.ts';
 import { INVOICE_ENDPOINTS, PAYMENT_ENDPOINTS } from '../contract/payment-contract.ts';
 import { REFUND_ENDPOINTS } from '../contract/refund-contract.ts';
 import { ROUTING_ENDPOINTS } from '../contract/routing-contract.ts';
+import { EXPERIMENT_ENDPOINTS } from '../contract/experiment-contract.ts';
 import { ROUTING_DECISION_ENDPOINTS } from '../contract/routing-decision-contract.ts';
 import { SESSION_ENDPOINTS } from '../contract/session-contract.ts';
 import { SETTLEMENT_ENDPOINTS } from '../contract/settlement-contract.ts';
@@ -37,6 +38,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   DELIVERY_ENDPOINTS,
   WEBHOOK_ENDPOINT_ENDPOINTS,
   ROUTING_DECISION_ENDPOINTS,
+  EXPERIMENT_ENDPOINTS,
   ROUTING_ENDPOINTS,
   TEST_CLOCK_ENDPOINTS,
   PROVIDER_ENDPOINTS,

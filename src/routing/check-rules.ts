@@ -25,7 +25,7 @@ export function checkRules(input: unknown, routes: readonly Route[]): CheckedRul
     ...duplicateIds(rules),
     ...rules.flatMap((rule, index) => {
       const { data: valid } = ruleSchema.safeParse(rule);
-      return valid ? catalogueFaults(valid, routes).map((fault) => within(index, fault)) : [];
+      return valid ? catalogueFaults(valid.then, routes).map((fault) => within(index, fault)) : [];
     }),
   ];
   if (!result.success || faults.length > 0) throw refusalOf(faults.toSorted(byRule), input);
@@ -54,8 +54,8 @@ function duplicateIds(rules: readonly unknown[]): RuleFault[] {
   });
 }
 
-/** Faults for names in a rule that the catalogue does not have. Paths are relative to the rule. */
-function catalogueFaults({ then }: Rule, routes: readonly Route[]): RuleFault[] {
+/** Faults for names in the effects of a rule that the catalogue does not have. Paths are relative to the rule. */
+export function catalogueFaults(then: Rule['then'], routes: readonly Route[]): RuleFault[] {
   const selected = (['exclude', 'only', 'priority', 'prefer'] as const).flatMap((name) => {
     const selector = then[name];
     if (selector === undefined) return [];

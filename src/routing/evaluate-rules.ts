@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { ARMS, type Arm } from '../domain/experiment.ts';
 import { ENVIRONMENTS, type Environment, type Route } from '../domain/route.ts';
 import { uniformOf } from './draw.ts';
 import { type ObjectiveName, deepFrozen } from './routing-policy.ts';
@@ -33,6 +34,17 @@ export interface RuleEffect {
   ordering: RuleOrdering;
   /** The rules that had an effect, first to last, and the effect, such as `prefer rt_eu_card`. */
   matched: readonly { id: string; effect: string }[];
+  /** The running experiment, and the arm of the session; missing without one. */
+  experiment?: { experimentId: string; arm: Arm };
+}
+
+/** A running experiment: since `created`, `share` percent of the sessions of its environment have the effects of the variant. */
+export interface RoutingExperiment {
+  id: string;
+  environment: Environment;
+  share: number;
+  variant: RuleActions;
+  created: RuleFacts['at'];
 }
 
 /** A rule set with its routes resolved for each environment. */
@@ -55,6 +67,8 @@ interface CompiledRule {
   ordering: CompiledOrdering | undefined;
   /** Description of the effects other than ordering; empty for none. */
   words: string;
+  /** Arm of an experiment. Its effects replace those of all rules. */
+  experiment: RuleEffect['experiment'];
 }
 
 interface CompiledOrdering {
@@ -84,12 +98,19 @@ export const NO_EFFECT = deepFrozen<RuleEffect>({
 const MAX_CACHED_EFFECTS = 1000;
 const SHARE_STEPS = 10_000;
 
-/** Resolves the selectors of rules to routes. A split gives the share of a route that was removed from the catalogue to its other routes. */
-export function compileRules(ruleSet: RuleSet, routes: readonly Route[]): CompiledRules {
-  if (ruleSet.rules.length === 0) return NO_RULES;
+/** Resolves the selectors of rules and experiments to routes. A split gives the share of a route that was removed from the catalogue to its other routes. */
+export function compileRules(
+  ruleSet: RuleSet,
+  routes: readonly Route[],
+  experiments: readonly RoutingExperiment[] = [],
+): CompiledRules {
+  if (ruleSet.rules.length === 0 && experiments.length === 0) return NO_RULES;
   const [sandbox, production] = ENVIRONMENTS.map((environment): CompiledEnvironment => {
     const own = routes.filter((route) => route.environment === environment);
-    return { rules: ruleSet.rules.map((rule) => compileRule(rule, own)), effects: new Map() };
+    const rules = ruleSet.rules.map(({ id, when, then }) => compileRule(id, when, then, own));
+    const running = experiments.filter((experiment) => experiment.environment === environment);
+    const arms = running.flatMap((experiment) => ARMS.map((arm) => compileArm(experiment, arm, own)));
+    return { rules: [...rules, ...arms], effects: new Map() };
   });
   return { environments: { sandbox: sandbox!, production: production! } };
 }
@@ -102,13 +123,13 @@ export function evaluateRules({ environments }: CompiledRules, facts: RuleFacts)
   let orderedBy = -1;
   let outcome = 0;
   for (let index = 0; index < rules.length; index += 1) {
-    const { matches, ordering, words, actions } = rules[index]!;
-    const isFirstOrdering = ordering !== undefined && orderedBy < 0;
-    // An ordering after the first has no effect, so its condition need not be evaluated.
-    if (words === '' && !isFirstOrdering) continue;
+    const { matches, ordering, words, actions, experiment } = rules[index]!;
+    const setsOrder = ordering !== undefined && (orderedBy < 0 || experiment !== undefined);
+    // An ordering after the first has no effect, unless an experiment sets it, so its condition need not be evaluated.
+    if (words === '' && !setsOrder) continue;
     if (matches && !matches(facts)) continue;
     applied += `${index} `;
-    if (isFirstOrdering) {
+    if (setsOrder) {
       orderedBy = index;
       outcome = ordering.draw?.(facts) ?? 0;
     }
@@ -156,7 +177,7 @@ function effectOf(rules: readonly CompiledRule[], applied: number[], orderedBy: 
   let effect = NO_EFFECT;
   const matched: { id: string; effect: string }[] = [];
   for (const index of applied) {
-    const { id, actions, excluded: routes, ordering, words } = rules[index]!;
+    const { id, actions, excluded: routes, ordering, words, experiment } = rules[index]!;
     for (const route of routes) if (!excluded.has(route)) excluded.set(route, id);
     const order = index === orderedBy ? ordering : undefined;
     effect = {
@@ -168,13 +189,15 @@ function effectOf(rules: readonly CompiledRule[], applied: number[], orderedBy: 
       margin: actions.margin ?? effect.margin,
       objective: actions.objective ?? effect.objective,
       ordering: order?.outcomes[outcome] ?? effect.ordering,
+      ...(experiment && { experiment }),
     };
-    matched.push({ id, effect: [words, order?.words ?? ''].filter((each) => each !== '').join('; ') });
+    const effects = [words, order?.words ?? ''].filter((each) => each !== '');
+    if (effects.length > 0) matched.push({ id, effect: effects.join('; ') });
   }
   return deepFrozen({ ...effect, excluded: [...excluded].map(([route, rule]) => ({ route, rule })), matched });
 }
 
-function compileRule({ id, when, then }: Rule, routes: readonly Route[]): CompiledRule {
+function compileRule(id: string, when: Rule['when'], then: RuleActions, routes: readonly Route[]): CompiledRule {
   return {
     id,
     matches: when && matcherOf(when),
@@ -182,6 +205,22 @@ function compileRule({ id, when, then }: Rule, routes: readonly Route[]): Compil
     excluded: exclusionsOf(then, routes).map((route) => route.id),
     ordering: orderingOf(id, then, routes),
     words: modifiersInWords(then),
+    experiment: undefined,
+  };
+}
+
+/** The last rule of the sessions in an arm; its modifiers replace earlier ones, as those of every later rule do. */
+function compileArm(
+  { id, share, variant, created }: RoutingExperiment,
+  arm: Arm,
+  routes: readonly Route[],
+): CompiledRule {
+  const rule = compileRule(`experiment ${id}`, undefined, arm === 'variant' ? variant : {}, routes);
+  return {
+    ...rule,
+    matches: ({ at, sessionId }) => at >= created && uniformOf(id, sessionId) * 100 < share === (arm === 'variant'),
+    words: rule.words === '' ? arm : `${arm}; ${rule.words}`,
+    experiment: { experimentId: id, arm },
   };
 }
 

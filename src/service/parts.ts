@@ -13,7 +13,7 @@ import { ledgerApi } from '../http/gateway-ledger.ts';
 import { settlementApi } from '../http/gateway-settlement.ts';
 import { healthProbes } from '../http/health-probes.ts';
 import { homePages } from '../http/home.ts';
-import { routingApi, routingDecisionsApi } from '../http/gateway-routing.ts';
+import { experimentsApi, routingApi, routingDecisionsApi } from '../http/gateway-routing.ts';
 import { providersApi } from '../http/gateway-providers.ts';
 import { testClockApi } from '../http/gateway-test-clock.ts';
 import { webhookEndpointsApi } from '../http/gateway-webhook-endpoints.ts';
@@ -31,6 +31,7 @@ export const API_PARTS: readonly Part[] = [
   webhookEndpointsApi,
   routingApi,
   routingDecisionsApi,
+  experimentsApi,
   providersApi,
   testClockApi,
   apiKeysApi,

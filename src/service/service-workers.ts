@@ -4,6 +4,7 @@ import { signingSecrets } from '../operations/webhook-endpoints/endpoint-secrets
 import type { Store } from '../store/store.ts';
 import { createDispatcher } from '../workers/dispatcher.ts';
 import {
+  createExperimentWorker,
   createFeedWorker,
   createMoneyWorker,
   createReadinessWorker,
@@ -24,7 +25,12 @@ export function workersOf(deps: Deps, simulator: Worker, deliveries: Worker): Wo
   const { testClock } = deps;
   const routing = createRoutingWorker(deps);
   const workers = [...createQueueWorkers(deps), simulator, deliveries];
-  const polling = [createReadinessWorker(deps), createFeedWorker(deps), createRecoveryWorker(deps)];
+  const polling = [
+    createReadinessWorker(deps),
+    createFeedWorker(deps),
+    createRecoveryWorker(deps),
+    createExperimentWorker(deps),
+  ];
   const clockWorkers = testClock ? [createTestClockWorker(deps, testClock, { workers, routing })] : [];
   // The records that a provider watches have real times, so the test clock does not move these workers.
   return [

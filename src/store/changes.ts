@@ -5,6 +5,7 @@ import { customerWrites } from './tables/customers-table.ts';
 import { deliveryWrites } from './tables/deliveries-table.ts';
 import { discrepancyWrites } from './tables/discrepancies-table.ts';
 import { personalDataWrites } from './tables/erasure-table.ts';
+import { experimentWrites } from './tables/experiments-table.ts';
 import { feedWrites } from './tables/feed-table.ts';
 import { ledgerWrites } from './tables/ledger-table.ts';
 import { operatorWrites } from './tables/operators-table.ts';
@@ -28,6 +29,7 @@ const WRITES = {
   ...deliveryWrites,
   ...discrepancyWrites,
   ...endpointWrites,
+  ...experimentWrites,
   ...feedWrites,
   ...ledgerWrites,
   ...operatorWrites,

@@ -12,6 +12,7 @@ import {
   createDiscrepancyReads,
 } from './tables/discrepancies-table.ts';
 import { createPersonalDataReads } from './tables/erasure-table.ts';
+import { createExperimentReads } from './tables/experiments-table.ts';
 import { createFeedReads } from './tables/feed-table.ts';
 import { createLedgerReads } from './tables/ledger-table.ts';
 import { createOperatorReads } from './tables/operators-table.ts';
@@ -47,6 +48,7 @@ export function createReads(select: Select, selectEach: SelectEach, longSelect: 
     ...createClockReads(select, selectEach),
     ...createCustomerReads(select),
     ...createDiscrepancyReads(select),
+    ...createExperimentReads(select, longSelect),
     ...createFeedReads(select),
     ...createLedgerReads(select, selectEach),
     ...createMonitoringReads(selectEach),

@@ -1,4 +1,5 @@
 import type { Deps } from '../operations/deps.ts';
+import { checkGuardrails } from '../operations/experiments/manage-experiments.ts';
 import { countSales } from '../operations/count-sales.ts';
 import { indexRecords } from '../operations/search-records.ts';
 import { placeEvents } from '../operations/read-feed.ts';
@@ -21,6 +22,7 @@ const ROUTING_POLL_MS = 1000;
 // Losses and charges change over days.
 const MONEY_POLL_MS = 5 * 60_000;
 const READINESS_POLL_MS = 1000;
+const GUARDRAIL_MS = 60_000;
 // The interval is long, because reports and searches read the newest rows directly.
 const SALES_POLL_MS = 5000;
 
@@ -39,6 +41,16 @@ export function createMoneyWorker({ router, log }: Deps): Worker {
       return 0;
     },
     pollMs: MONEY_POLL_MS,
+  });
+}
+
+/** Worker that ends an experiment whose variant loses more than its guardrail allows. */
+export function createExperimentWorker(deps: Deps): Worker {
+  return createWorker({
+    name: 'experiments',
+    log: deps.log,
+    runOnce: () => checkGuardrails(deps),
+    pollMs: GUARDRAIL_MS,
   });
 }
 

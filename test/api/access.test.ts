@@ -35,6 +35,7 @@ const PREFIXES: Record<string, string> = {
   discrepancyId: 'dis_',
   recoveryId: 'rcv_',
   keyId: 'key_',
+  experimentId: 'exp_',
 };
 const ROUTES: Record<Environment, string> = { sandbox: 'sandbox_card_acquirer', production: 'card_stripe' };
 
@@ -68,6 +69,7 @@ async function fill(environment: Environment): Promise<Record<string, string>> {
   await providerSays(service, other, 'paid', { amount: 1 });
   const recoveryId = await create(`webhook-endpoints/${endpointId}/recover`, { from: '2026-03-01T00:00:00.000Z' });
   await api.post(`payments/${(await api.ids('payments'))[0]}/refunds`, { amount: 1 });
+  await create('routing/experiments', { environment, variant: { smart: true } });
   const found: Record<string, string> = { routeId: ROUTES[environment], recoveryId };
   for (const endpoint of endpoints) {
     if (endpoint.method !== 'GET' || endpoint.path.includes('{')) continue;

@@ -18,6 +18,7 @@ const VARIABLES = {
   ...BOOTSTRAP,
 };
 const ROUTE = 'sandbox_card_acquirer';
+const EXPERIMENT = { name: 'a@example.com', variant: { prefer: 'sandbox_card_backup' } };
 const service = suiteService({ variables: VARIABLES, sound: true });
 const admin = (): Gateway => gatewayOf(service, bearer(ADMIN.sandbox));
 const entries = (on = service, query = '') =>
@@ -165,6 +166,14 @@ const REQUESTS: Record<
   overrideRouteHealth: async (api) => async () => {
     await api.put(`routing/routes/${ROUTE}/health`, { health: 'standby', reason: 'a@example.com' });
     return ['route', undefined, ROUTE];
+  },
+  startExperiment: async (api) => async () => {
+    const { id } = await api.post<{ id: string }>('routing/experiments', EXPERIMENT);
+    return ['experiment', undefined, id];
+  },
+  endExperiment: async (api) => {
+    const { id } = await api.post<{ id: string }>('routing/experiments', EXPERIMENT);
+    return async () => (await api.post(`routing/experiments/${id}/end`), ['experiment', undefined, id]);
   },
   // The rules apply to both environments: a key of the sandbox may not save them.
   saveRoutingRules: async (api) => async () => (

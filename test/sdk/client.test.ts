@@ -28,7 +28,7 @@ const NOT_RETRIED = [
 
 /** `METHOD /path/{}`, with every parameter as `{}`. Actions have their name in the path. */
 function endpointOf(method: string, path: string): string {
-  const parameter = /\{\w+\}|\b(?:chk|cus|pay|inv|evt|dlv|rt|whe|ref|key|dis|rcv)_x\b|\bfees\.estimate$/g;
+  const parameter = /\{\w+\}|\b(?:chk|cus|pay|inv|evt|dlv|rt|whe|ref|key|dis|rcv|exp)_x\b|\bfees\.estimate$/g;
   const isAction = path.startsWith('/api/agent/actions/');
   return `${method.toUpperCase()} ${isAction ? path : path.replace(parameter, '{}')}`;
 }

@@ -178,6 +178,7 @@ const FILTERS = {
     environment: 'sandbox',
   },
   listTransitions: { routeId: 'sandbox_card', environment: 'sandbox' },
+  listExperiments: { environment: 'sandbox' },
 } as const;
 type ListName = keyof typeof FILTERS;
 const LISTS = Object.keys(FILTERS) as ListName[];

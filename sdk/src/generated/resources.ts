@@ -660,6 +660,54 @@ export class RoutingResource extends Resource {
     });
   }
 
+  /** List the experiments. Newest first, with their results. At most one experiment of an environment is running. */
+  experiments(params: api.ListExperimentsParams = {}, options?: RequestOptions): TillwayList<api.Experiment> {
+    return listOf(this.transport, {
+      method: 'GET',
+      path: '/api/gateway/routing/experiments',
+      query: { ...params },
+      options,
+      repeatable: true,
+      read: readPage<api.Experiment>,
+    });
+  }
+
+  /** Start an experiment. Routes a share of the new sessions by a variant: an ordering that comes before those of the routing rules, or another objective or margin. Exclusions and limits of the rules apply to the variant too. Starting the running experiment again returns it; another one is rejected while an experiment of the environment is running. */
+  startExperiment(params: api.StartExperimentParams, options?: RequestOptions): TillwayPromise<api.Experiment> {
+    return call(this.transport, {
+      method: 'POST',
+      path: '/api/gateway/routing/experiments',
+      body: params,
+      options,
+      repeatable: true,
+      read: resource('experiment'),
+    });
+  }
+
+  /** Get an experiment. An experiment with its result. */
+  experiment(experimentId: string, options?: RequestOptions): TillwayPromise<api.Experiment> {
+    return call(this.transport, {
+      method: 'GET',
+      path: '/api/gateway/routing/experiments/{experimentId}',
+      params: { experimentId },
+      options,
+      repeatable: true,
+      read: resource('experiment'),
+    });
+  }
+
+  /** End an experiment. Routes all sessions as without the experiment, and stores the result. Ending it again changes nothing. */
+  endExperiment(experimentId: string, options?: RequestOptions): TillwayPromise<api.Experiment> {
+    return call(this.transport, {
+      method: 'POST',
+      path: '/api/gateway/routing/experiments/{experimentId}/end',
+      params: { experimentId },
+      options,
+      repeatable: true,
+      read: resource('experiment'),
+    });
+  }
+
   /** Get the routing rules. The active rules, or the rules of an earlier version. */
   rules(params: api.GetRoutingRulesParams = {}, options?: RequestOptions): TillwayPromise<api.RoutingRules> {
     return call(this.transport, {

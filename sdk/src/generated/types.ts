@@ -522,6 +522,84 @@ export interface EraseCustomerParams {
   confirm: string;
 }
 
+export interface Experiment {
+  /** The experiment. */
+  id: string;
+  object: 'experiment';
+  /** The environment. */
+  environment: 'sandbox' | 'production';
+  /** Name. */
+  name: string;
+  /** Effects of the variant. */
+  variant: ExperimentVariant;
+  /** Percentage of the sessions in the variant. */
+  share: number;
+  /** Sessions in each arm before a verdict. */
+  minimumSample: number;
+  /** Largest accepted loss of the success rate, in percentage points; a larger one ends the experiment. */
+  guardrailPoints: number;
+  /** running: sessions are assigned to the arms. */
+  status: 'running' | 'ended';
+  /** guardrail: the loss was larger than guardrailPoints; null while it runs. */
+  endedBy: 'operator' | 'guardrail' | null;
+  /** Start of the experiment. */
+  created: Timestamp;
+  /** End of the experiment; null while it runs. */
+  endedAt: Timestamp | null;
+  /** Result at this moment, or at the end of the experiment. */
+  result: ExperimentResult;
+}
+
+export interface ExperimentResult {
+  /** The variant, then the router. */
+  arms: {
+    /** router: the sessions without the variant. */
+    arm: 'variant' | 'router';
+    /** Number of counted sessions: the buyer started a payment at least 15 minutes ago. */
+    sessions: number;
+    /** Number of paid sessions among them. */
+    paid: number;
+    /** Success rate: the share of paid sessions; null without sessions. A fraction: 0.93 is 93 %. */
+    rate: number | null;
+    /** Mean cost of the paid sessions: the provider's charge as a share of the amount; null without. A fraction: 0.029 is 2.9 %. */
+    cost: number | null;
+  }[];
+  /** Success rate of the variant minus that of the router; null if an arm is empty. In percentage points. */
+  difference: number | null;
+  /** Lower bound of the difference; low and high are a 95 % interval that is valid at every look. In percentage points. */
+  low: number;
+  /** Upper bound of the difference. In percentage points. */
+  high: number;
+  /** too_small: an arm has fewer sessions than minimumSample; better, worse: the interval excludes 0. */
+  verdict: 'too_small' | 'better' | 'worse' | 'no_difference_shown';
+  /** Latest start of the counted sessions. */
+  until: Timestamp;
+}
+
+export interface ExperimentVariant {
+  /** Strict order of the routes. A route id, an array of route ids, or route attributes. */
+  priority?: RouteSelector | undefined;
+  /** Routes that come before all others. A route id, an array of route ids, or route attributes. */
+  prefer?: RouteSelector | undefined;
+  /** Shares of sessions that go to a route first; they add up to 100. */
+  split?:
+    | {
+        /** The id of a route. */
+        route: string;
+        /** Its share of the sessions, in whole percent. */
+        pct: number;
+      }[]
+    | undefined;
+  /** Unit of the split: each session (the default), or each customer. */
+  by?: 'session' | 'customer' | undefined;
+  /** Lets the router order the routes, as without any ordering rule. */
+  smart?: true | undefined;
+  /** Cost to minimise: of buyer and merchant, of the provider, or of the gateway operator. */
+  objective?: 'merchant' | 'total' | 'operator' | undefined;
+  /** Margin of a paid order, as a share of its amount; the lower, the more fees weigh. */
+  margin?: number | undefined;
+}
+
 export type ExportedPayment = Payment & {
   /** The provider's own id of the payment, or null. */
   providerReference: string | null;
@@ -1453,6 +1531,21 @@ export interface SettlementImport {
   }[];
 }
 
+export interface StartExperimentParams {
+  /** sandbox: test money; production: real money. Default: "sandbox". */
+  environment?: 'sandbox' | 'production' | undefined;
+  /** Name: 1 to 120 characters. Default: Experiment. */
+  name?: string | undefined;
+  /** Effects of the variant: an ordering of the routes, an objective or a margin, as in a rule. */
+  variant: ExperimentVariant;
+  /** Percentage of the sessions in the variant: 1 to 50. Default 10. */
+  share?: number | undefined;
+  /** Sessions in each arm before a verdict: 100 to 1000000. Default 500. */
+  minimumSample?: number | undefined;
+  /** Largest accepted loss of the success rate, in percentage points: 0 to 100. Default 1. */
+  guardrailPoints?: number | undefined;
+}
+
 export interface TestClock {
   object: 'test_clock';
   /** advancing: time is moving forward, and the service does the work that becomes due. */
@@ -1952,6 +2045,17 @@ export interface ListDeliveriesParams {
 }
 
 export interface ListWebhookEndpointsParams {
+  /** Only records of this environment. Default: that of the API key; without a key, both. */
+  environment?: 'sandbox' | 'production' | undefined;
+  /** Page size, 1 to 100; larger values count as 100. Default 20. */
+  limit?: number | undefined;
+  /** Id of a record of this list; returns older records. */
+  startingAfter?: string | undefined;
+  /** Id of a record of this list; returns newer records. */
+  endingBefore?: string | undefined;
+}
+
+export interface ListExperimentsParams {
   /** Only records of this environment. Default: that of the API key; without a key, both. */
   environment?: 'sandbox' | 'production' | undefined;
   /** Page size, 1 to 100; larger values count as 100. Default 20. */

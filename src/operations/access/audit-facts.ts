@@ -55,6 +55,7 @@ const READERS: Readers = {
   endpoint_changed: ({ endpoint }) => about(endpoint.id, endpoint, ['status', 'version']),
   // The rules apply to both environments, and only a key of production may save them.
   rules_saved: ({ rules: { version } }) => about(String(version), { ...LIVE, version }, ['version'], 'routing_rules'),
+  experiment_saved: ({ experiment }) => about(experiment.id, experiment, ['share', 'status', 'version']),
   route_health_changed: ({ health }) => about(health.routeId, health, ['version'], 'route'),
   test_clock_changed: ({ clock: { version } }) =>
     about('test_clock', { environment: 'sandbox', version }, ['version'], 'test_clock'),

@@ -14,15 +14,15 @@ type Names<List extends string> = List extends `${infer First} ${infer Rest}` ? 
  */
 const RULES = {
   record:
-    'customer session payment invoice routingSnapshot routingDecision event endpoint delivery journalEntry settlement refund recovery discrepancy apiKey',
+    'customer session payment invoice routingSnapshot routingDecision event endpoint delivery journalEntry settlement refund recovery discrepancy apiKey experiment',
   records: 'routingDecisionsOfSession eventsOfSession endpoints endpointSecrets deliveriesOfSession sessionsToErase',
   filter:
-    'listCustomers listSessions listPayments listInvoices listTransitions listDeliveries listEvents journal listRefunds listFeed listDiscrepancies listApiKeys salesRows listAudit listSoldPayments',
+    'listCustomers listSessions listPayments listInvoices listTransitions listDeliveries listEvents journal listRefunds listFeed listDiscrepancies listApiKeys salesRows listAudit listSoldPayments listExperiments',
   name: 'customerByEmail sessionByIdempotencyKey listRoutingDecisions daySums ledgerImbalance hasSession entrySums refundByIdempotencyKey newestSums finalSums unsolved operatorSpend sessionsOfAmount sessionsOfText',
   shared:
     'now onCommit ping testClock nextDue routingRules hasUnplacedEvents salesCursors operator operatorByEmail listOperators passkeysOfOperator sessionsOfOperator',
   service:
-    'close sessionsToWake tasksDue hintsDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies outcomeContexts routeMoneyDays recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown nextSales hasOperators passkey operatorInvite operatorSession unindexedRows',
+    'close sessionsToWake tasksDue hintsDue refundsDue deliveriesDue recoveriesLeft pendingDeliveries sealedSecrets outcomeTallies outcomeContexts routeMoneyDays recentResults routeEstimates routeHealth ledgerTotal backlog apiKeyByHash apiKeysKnown nextSales hasOperators passkey operatorInvite operatorSession unindexedRows runningExperiments',
 } as const;
 
 type Ruled = Names<(typeof RULES)[keyof typeof RULES]>;
@@ -112,6 +112,7 @@ function ofOwners(store: Store, owned: (record: Owned) => boolean): Omit<Reads, 
     recoverableEvents: async (recovery, types, limit) =>
       owned(recovery) ? store.recoverableEvents(recovery, types, limit) : [],
     workInProgressFor: ownedBy(store.customer, store.workInProgressFor, { payments: [], refunds: [], deliveries: [] }),
+    experimentCounts: ownedBy(store.experiment, store.experimentCounts, []),
     apiKeySpend: ownedBy(store.apiKey, store.apiKeySpend, 0),
   };
 }

@@ -73,6 +73,9 @@ export function chooseForAttempt(deps: Deps, request: AttemptRequest): ChosenRou
     changes.push(...claimOf(deps, known, request, now));
     view.isProbed = true;
   }
+  if (effect.experiment && session.attempts === 0 && refused.size === 0) {
+    changes.push({ type: 'session_assigned', assigned: { sessionId: session.id, ...effect.experiment, created: now } });
+  }
   if (output.tokensAfter !== null) deps.router.tokens[session.environment] = output.tokensAfter;
   return { known, changes, view, isProbe: known.facts.health === 'standby' };
 }

@@ -1,6 +1,6 @@
 import { ENVIRONMENTS, type Environment, type Route } from '../../domain/route.ts';
 import type { Provider } from '../../providers/provider.ts';
-import { type CompiledRules, NO_RULES, compileRules } from '../../routing/evaluate-rules.ts';
+import { type CompiledRules, type RoutingExperiment, compileRules } from '../../routing/evaluate-rules.ts';
 import { type HealthRecord, initialHealth } from '../../routing/health-record.ts';
 import { type RouteMoney, routeMoney } from '../../routing/route-money.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
@@ -46,6 +46,7 @@ interface Known {
   money: ReadonlyMap<string, RouteMoney>;
   rules: RuleSet | undefined;
   rulesVersion: number;
+  experiments: readonly RoutingExperiment[];
 }
 
 interface Built {
@@ -64,14 +65,16 @@ export function createRouter(deps: RouterDeps): Router {
     money: new Map(),
     rules: undefined,
     rulesVersion: 0,
+    experiments: [],
   };
   let built: Built | undefined;
-  let compiled: { routes: readonly Route[]; version: number; rules: CompiledRules } | undefined;
+  let compiled: { routes: readonly Route[]; version: string; rules: CompiledRules } | undefined;
 
   function rulesFor(routes: readonly Route[]): CompiledRules {
-    if (!known.rules) return NO_RULES;
-    if (compiled?.routes !== routes || compiled.version !== known.rulesVersion) {
-      compiled = { routes, version: known.rulesVersion, rules: compileRules(known.rules, routes) };
+    const { rules = { version: 1, rules: [] }, rulesVersion, experiments } = known;
+    const version = [rulesVersion, ...experiments.map(({ id }) => id)].join(' ');
+    if (compiled?.routes !== routes || compiled.version !== version) {
+      compiled = { routes, version, rules: compileRules(rules, routes, experiments) };
     }
     return compiled.rules;
   }
@@ -126,7 +129,7 @@ export function createRouter(deps: RouterDeps): Router {
       );
     }
     const rules = await readRules(deps.store, known);
-    known = { ...known, ...rules, health, estimates };
+    known = { ...known, ...rules, health, estimates, experiments: await deps.store.runningExperiments() };
     built = build();
     return transitions;
   }

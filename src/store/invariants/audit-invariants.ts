@@ -1,7 +1,7 @@
 import { invariants } from './invariant.ts';
 
 const TABLES =
-  'sessions payments refunds customers discrepancies deliveries recoveries webhook_endpoints api_keys operators';
+  'sessions payments refunds customers discrepancies deliveries recoveries webhook_endpoints api_keys operators routing_experiments';
 const SUBJECTS = [
   ...TABLES.split(' ').map((table) => `${table} WHERE id = subject_id`),
   'route_health WHERE route_id = subject_id',

@@ -1,4 +1,5 @@
 import { DELIVERY_STATUSES } from '../../domain/delivery.ts';
+import { ARMS } from '../../domain/experiment.ts';
 import { FAILURE_CODES, FAILURE_SOURCES } from '../../domain/failure.ts';
 import { OUTCOME_RESULTS, OUTCOME_STAGES } from '../../domain/route-outcome.ts';
 import {
@@ -56,6 +57,8 @@ const KNOWN: [table: string, id: string, columns: Record<string, readonly string
   ['route_transitions', 'id', { from_state: HEALTH, to_state: HEALTH, environment: ENVIRONMENTS }],
   ['routing_rules', 'CAST(version AS TEXT)', { source: ['api', 'file'] }],
   ['routing_snapshots', 'id', { environment: ENVIRONMENTS }],
+  ['routing_experiments', 'id', { status: ['running', 'ended'], environment: ENVIRONMENTS }],
+  ['experiment_sessions', 'session_id', { arm: ARMS }],
 ];
 
 const PREFIXES = {
@@ -70,6 +73,7 @@ const PREFIXES = {
   route_transitions: 'rtr_',
   routing_snapshots: 'snp_',
   routing_decisions: 'dec_',
+  routing_experiments: 'exp_',
 };
 
 // `domain/checkout-state.ts` and `domain/checkout.ts` show why each invariant holds: every change of a checkout goes

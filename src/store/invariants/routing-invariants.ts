@@ -158,6 +158,19 @@ export const ROUTING_INVARIANTS = invariants({
       WHERE session.decision_id IS NOT NULL
         AND (decision.id IS NULL OR decision.environment <> session.environment OR decision.session_id IS NOT NULL)`,
   },
+  // Experiments.
+  experiment_end: {
+    says: 'An experiment has an end, a cause of the end and a stored result if and only if it has ended.',
+    sql: `SELECT id FROM routing_experiments WHERE (status = 'ended') <> (ended_at IS NOT NULL)
+      OR (status = 'ended') <> (ended_by IS NOT NULL) OR (status = 'ended') <> (result <> 'null')`,
+  },
+  experiment_session: {
+    says: 'A session in an experiment has the same environment, and a payment.',
+    sql: `SELECT assigned.session_id AS id FROM experiment_sessions AS assigned
+      LEFT JOIN routing_experiments AS experiment ON experiment.id = assigned.experiment_id
+      WHERE NOT EXISTS (SELECT 1 FROM payments
+        WHERE session_id = assigned.session_id AND environment = experiment.environment)`,
+  },
   // Invariants of the test clock.
   test_clock: {
     says: 'At most one test clock exists; its time is between the real time and its target, and before the target only during an advance.',

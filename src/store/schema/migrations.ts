@@ -6,7 +6,7 @@ import { ledgerSchema, ledgerTriggers } from './ledger-schema.ts';
 import { operatorsSchema } from './operators-schema.ts';
 import { providersSchema } from './providers-schema.ts';
 import { providerStatesSchema, realProvidersSchema, refundDeductionSchema } from './real-providers-schema.ts';
-import { outcomeContexts, routingSchema } from './routing-schema.ts';
+import { experimentSchema, outcomeContexts, routingSchema } from './routing-schema.ts';
 import { salesSchema, salesViews } from './sales-schema.ts';
 import { searchSchema, transactionTerms } from './search-schema.ts';
 import { eventSources, webhooksSchema } from './webhooks-schema.ts';
@@ -44,4 +44,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 24, name: 'transactions', sql: transactionTerms },
   { version: 25, name: 'contexts', sql: outcomeContexts },
   { version: 26, name: 'event sources', sql: '', only: eventSources },
+  { version: 27, name: 'experiments', sql: experimentSchema },
 ];

@@ -75,6 +75,35 @@ CREATE INDEX routing_decisions_session ON routing_decisions (session_id, id) WHE
 CREATE INDEX routing_decisions_environment ON routing_decisions (environment, id) WHERE session_id IS NOT NULL;
 `;
 
+/** Experiments, of which one per environment can run, and the arms of their sessions. */
+export const experimentSchema = `
+CREATE TABLE routing_experiments (
+  id TEXT PRIMARY KEY,
+  environment TEXT NOT NULL,
+  name TEXT NOT NULL,
+  variant TEXT NOT NULL,
+  share BIGINT NOT NULL,
+  minimum_sample BIGINT NOT NULL,
+  guardrail_points BIGINT NOT NULL,
+  status TEXT NOT NULL,
+  ended_by TEXT,
+  version BIGINT NOT NULL,
+  created BIGINT NOT NULL,
+  ended_at BIGINT,
+  result TEXT NOT NULL
+);
+CREATE UNIQUE INDEX routing_experiments_running ON routing_experiments (environment) WHERE status = 'running';
+CREATE INDEX routing_experiments_environment ON routing_experiments (environment, id);
+
+CREATE TABLE experiment_sessions (
+  session_id TEXT PRIMARY KEY REFERENCES sessions (id),
+  experiment_id TEXT NOT NULL REFERENCES routing_experiments (id),
+  arm TEXT NOT NULL,
+  created BIGINT NOT NULL
+);
+CREATE INDEX experiment_sessions_arm ON experiment_sessions (experiment_id, arm, created);
+`;
+
 /**
  * JSON of the contexts of a payment; null if the outcome is no evidence about the route. Declines of the issuer, which were neutral, become
  * failures of the route, also where late money has reversed them.

@@ -1,0 +1,112 @@
+import type { ExperimentRequest } from '../../contract/experiment-contract.ts';
+import { type ExperimentResult, resultOf } from '../../domain/experiment.ts';
+import { GatewayError } from '../../domain/gateway-error.ts';
+import { catalogueFaults } from '../../routing/check-rules.ts';
+import { refusalOf } from '../../routing/rule-problems.ts';
+import type { Page, PageResult } from '../../store/list-page.ts';
+import type { Experiment } from '../../store/tables/experiments-table.ts';
+import { assertEnvironment } from '../access/caller.ts';
+import type { Deps } from '../deps.ts';
+import { found } from '../not-found.ts';
+import { retryOnConflict } from '../retry-on-conflict.ts';
+
+type ExperimentDeps = Pick<Deps, 'store' | 'now'>;
+type ShownExperiment = Experiment & { result: ExperimentResult };
+
+// Payments of younger sessions are often still in progress.
+const UNCOUNTED_MS = 15 * 60_000;
+
+/** Starts an experiment. Throws GatewayError `invalid_input` for an unknown route, `invalid_state` if another experiment is running. */
+export async function startExperiment(deps: Deps, request: ExperimentRequest): Promise<ShownExperiment> {
+  const { environment } = request;
+  assertEnvironment(deps, environment);
+  assertKnownRoutes(deps, request);
+  const experiment = await retryOnConflict(deps, 'the experiments', async () => {
+    const [newest] = (await deps.store.listExperiments({ environment }, { limit: 1 })).items;
+    if (newest?.status === 'running') {
+      if (planOf(newest) === planOf(request)) return { changes: [], result: newest };
+      throw new GatewayError('invalid_state', `Experiment ${newest.id} of ${environment} is still running.`, {
+        suggestion: 'End it, or wait for its result; then resend.',
+      });
+    }
+    const state = { status: 'running', endedBy: null, version: 1, endedAt: null, result: null } as const;
+    const started: Experiment = { id: deps.newId('exp'), ...request, ...state, created: deps.now() };
+    return { changes: [{ type: 'experiment_saved', experiment: started }], result: started };
+  });
+  await deps.router.refresh();
+  return shown(deps, experiment);
+}
+
+/** An experiment with its result. Throws GatewayError `not_found`. */
+export async function readExperiment(deps: ExperimentDeps, id: string): Promise<ShownExperiment> {
+  return shown(deps, await foundExperiment(deps, id));
+}
+
+/** Experiments with their results, newest first. */
+export async function listExperiments(
+  deps: ExperimentDeps,
+  filter: Parameters<Deps['store']['listExperiments']>[0],
+  page: Page,
+): Promise<PageResult<ShownExperiment>> {
+  const { items, ...rest } = await deps.store.listExperiments(filter, page);
+  return { ...rest, items: await Promise.all(items.map((one) => shown(deps, one))) };
+}
+
+/** Ends an experiment for an operator, and stores its result. Throws GatewayError `not_found`. */
+export async function endExperiment(deps: Deps, id: string): Promise<ShownExperiment> {
+  const ended = await end(deps, id, 'operator', () => true);
+  await deps.router.refresh();
+  return ended;
+}
+
+/** Ends the running experiments whose variant is certainly worse than their guardrail allows; returns their number. */
+export async function checkGuardrails(deps: Pick<Deps, 'store' | 'now' | 'log'>): Promise<number> {
+  let count = 0;
+  for (const { id, guardrailPoints } of await deps.store.runningExperiments()) {
+    const ended = await end(deps, id, 'guardrail', ({ high }) => high < -guardrailPoints);
+    if (ended.endedBy !== 'guardrail') continue;
+    count++;
+    const { environment, result } = ended;
+    deps.log.warn({ experiment: id, environment, result }, 'a guardrail ended an experiment');
+  }
+  return count;
+}
+
+function end(
+  deps: ExperimentDeps,
+  id: string,
+  endedBy: Experiment['endedBy'],
+  isDue: (result: ExperimentResult) => boolean,
+): Promise<ShownExperiment> {
+  return retryOnConflict(deps, `experiment ${id}`, async () => {
+    const experiment = await shown(deps, await foundExperiment(deps, id));
+    if (experiment.status === 'ended' || !isDue(experiment.result)) return { changes: [], result: experiment };
+    const state = { status: 'ended', endedBy, endedAt: deps.now(), version: experiment.version + 1 } as const;
+    const ended = { ...experiment, ...state };
+    return { changes: [{ type: 'experiment_saved', experiment: ended }], result: ended };
+  });
+}
+
+/** Throws GatewayError `invalid_input` for names in the variant that the catalogue of the environment does not have. */
+function assertKnownRoutes({ routes }: Pick<Deps, 'routes'>, request: ExperimentRequest): void {
+  const own = routes.filter(({ environment }) => environment === request.environment);
+  const unplaced = catalogueFaults(request.variant, own);
+  const faults = unplaced.map((fault) => ({ ...fault, path: ['variant', ...fault.path.slice(1)] }));
+  if (faults.length > 0) throw refusalOf(faults, request);
+}
+
+async function foundExperiment({ store }: ExperimentDeps, id: string): Promise<Experiment> {
+  return found(await store.experiment(id), 'experiment', id, 'exp_');
+}
+
+/** The experiment with its result: the stored one, or that of this moment while it runs. */
+async function shown({ store, now }: ExperimentDeps, experiment: Experiment): Promise<ShownExperiment> {
+  const until = now() - UNCOUNTED_MS;
+  const result = experiment.result ?? resultOf(await store.experimentCounts(experiment.id, until), experiment, until);
+  return { ...experiment, result };
+}
+
+/** The fields that two requests for the same experiment share, as text. */
+function planOf(of: Omit<ExperimentRequest, 'environment'>): string {
+  return JSON.stringify([of.name, of.variant, of.share, of.minimumSample, of.guardrailPoints]);
+}
