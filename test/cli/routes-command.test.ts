@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { createSession, startAt } from '../simulator/buyer.ts';
+import type { Experiment } from '../../sdk/src/index.ts';
+import { attempt, createSession, startAt } from '../simulator/buyer.ts';
 import { runSql } from '../support/database.ts';
 import { ask, decisionsOf, saveRules, temporaryFile } from '../support/routing.ts';
 import { type TestService, startTestService } from '../support/service.ts';
@@ -204,6 +205,57 @@ describe('tillway routes', { concurrency: 2 }, () => {
     assert.equal((await commands.json<{ decisions: number }>('backtest', ...options)).decisions, 1);
   });
 
+  it('`tillway routes experiment` starts, shows and stops an experiment', async () => {
+    await using service = await startTestService();
+    const commands = commandsOn(() => service, 'routes experiment');
+    assert.equal(await commands.stderrOf(1), 'tillway: there is no experiment of sandbox\n');
+    assert.match(await commands.stderrOf(1, 'start'), /^tillway: variant: has no effect/);
+    assert.match(await commands.stderrOf(1, 'start', '--prefer', 'rt_nowhere'), /variant\.prefer/);
+    const order = ['--priority', 'sandbox_card_backup, sandbox_card_acquirer', '--objective', 'total'];
+    const settings = [
+      '--margin',
+      '0.15',
+      '--share',
+      '50',
+      '--minimum',
+      '100',
+      '--guardrail',
+      '0',
+      '--name',
+      'Backup\n',
+    ];
+    const started = await commands.stdoutOf('start', ...order, ...settings);
+    const { id, variant, ...experiment } = await commands.json<Experiment>('show');
+    const priority = ['sandbox_card_backup', 'sandbox_card_acquirer'];
+    assert.deepEqual(variant, { priority, objective: 'total', margin: 0.15 });
+    assert.partialDeepStrictEqual(experiment, { share: 50, minimumSample: 100, guardrailPoints: 0, name: 'Backup\n' });
+    const [head, about, , , headings, ...rows] = started.split('\n');
+    assert.equal(head, `${id}  Backup   (sandbox, running)`);
+    assert.equal(about, '50 % of the sessions since 2026-03-01T12:00:00Z');
+    assert.deepEqual(cells(headings!), ['ARM', 'SESSIONS', 'PAID', 'RATE', 'COST']);
+    assert.deepEqual(rows.slice(0, 2).map(cells), [
+      ['variant', '0', '0', '-', '-'],
+      ['router', '0', '0', '-', '-'],
+    ]);
+    assert.equal(rows[3], 'No verdict yet: an arm has fewer sessions than the minimum sample.');
+
+    for (let index = 0; index < 24; index++) {
+      const sessionId = await createSession(service, { idempotencyKey: `cli-order-${index}` });
+      await attempt(service, sessionId, 'card', 'paid');
+    }
+    await service.pass(15 * 60_000);
+    const shown = await commands.stdoutOf();
+    assert.match(shown, /^variant +\d+ +\d+ +100\.0 % +\d\.\d+ %$/m);
+    assert.match(shown, /^Difference: 0\.00 points \(95 % interval: -\d+\.\d\d to \+\d+\.\d\d\)\. No verdict yet/m);
+    assert.match(await commands.stdoutOf('stop'), /, ended 2026-03-01T12:15:00Z by the operator\n/);
+    assert.match(await commands.stdoutOf(), /\(sandbox, ended\)\n/);
+    assert.equal(await commands.stderrOf(1, 'stop'), 'tillway: no experiment of sandbox is running\n');
+    assert.equal(
+      await commands.stderrOf(1, '--environment', 'production'),
+      'tillway: there is no experiment of production\n',
+    );
+  });
+
   const misuse: [args: string[], stderrOf: RegExp][] = [
     [['nothing'], /^tillway: unknown command 'nothing'\n\nUsage: +tillway routes \[options\] \[command\]/],
     [['__proto__'], /^tillway: unknown command '__proto__'\n/],
@@ -213,6 +265,7 @@ describe('tillway routes', { concurrency: 2 }, () => {
     [['override', 'sandbox_card_backup', 'broken'], /Allowed choices are live, degraded, standby, automatic/],
     [['dry-run', 'NaN'], /^tillway: amount takes a number, such as 49\.99, not "NaN"\n/],
     [['backtest', '--margin', 'x'], /^tillway: --margin takes a number, such as 0\.15, not "x"\n/],
+    [['experiment', 'start', '--guardrail', 'x'], /^tillway: --guardrail takes a number, such as 1, not "x"\n/],
     [['backtest', '--limit', '1e999'], /^tillway: --limit takes a whole number of 1 or more, such as 200, not "1e999"/],
   ];
   for (const [args, expected] of misuse) {

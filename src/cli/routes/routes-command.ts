@@ -27,6 +27,7 @@ import {
   wholeNumberOption,
 } from '../options.ts';
 import { healthCauseOf, percent, plain, rate, secondsOf, statusCell } from '../cells.ts';
+import { experimentCommand } from './experiment-command.ts';
 import { lossInWords, tellBacktest, tellDecision, tellRules, tellWarnings } from './routing-text.ts';
 
 const HEALTHS = ['live', 'degraded', 'standby', 'automatic'] as const;
@@ -109,7 +110,8 @@ export function routesCommand(context: CommandContext): Command {
       routing.overrideHealth(id, { health: health as OverrideRouteHealthParams['health'], ...options }),
     show: ({ id, words }, paint) => `${paint('bold', plain(id))} is ${plain(words)}\n`,
   }).addArgument(new Argument('<health>', 'health to set').choices(HEALTHS));
-  const commands = [list, why, replay, history, override, rulesCommand(context), ...supposeCommands(context)];
+  const others = [rulesCommand(context), experimentCommand(context), ...supposeCommands(context)];
+  const commands = [list, why, replay, history, override, ...others];
   return commandGroup('routes', 'Show routes, decisions, rules and health; test other rules', commands, {
     otherwise: 'list',
   });
