@@ -229,9 +229,10 @@ describe('tillway routes', { concurrency: 2 }, () => {
     const priority = ['sandbox_card_backup', 'sandbox_card_acquirer'];
     assert.deepEqual(variant, { priority, objective: 'total', margin: 0.15 });
     assert.partialDeepStrictEqual(experiment, { share: 50, minimumSample: 100, guardrailPoints: 0, name: 'Backup\n' });
-    const [head, about, , , headings, ...rows] = started.split('\n');
+    const [head, about, , counted, , headings, ...rows] = started.split('\n');
     assert.equal(head, `${id}  Backup   (sandbox, running)`);
     assert.equal(about, '50 % of the sessions since 2026-03-01T12:00:00Z');
+    assert.equal(counted, 'counted: sessions with a first payment before 2026-03-01T11:45:00Z');
     assert.deepEqual(cells(headings!), ['ARM', 'SESSIONS', 'PAID', 'RATE', 'COST']);
     assert.deepEqual(rows.slice(0, 2).map(cells), [
       ['variant', '0', '0', '-', '-'],

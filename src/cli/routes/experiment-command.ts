@@ -90,6 +90,7 @@ function tellExperiment(experiment: Experiment, paint: Paint): string {
     `${id}  ${name}  (${environment}, ${status})`,
     `${share} % of the sessions since ${secondsOf(created)}${end}`,
     `variant: ${JSON.stringify(variant)}`,
+    `counted: sessions with a first payment before ${secondsOf(experiment.result.until)}`,
   ].map((line) => `${plain(line)}\n`);
   const rows = result.arms.map(({ arm, sessions, paid, rate: success, cost }): Cell[] => [
     arm,
