@@ -174,10 +174,12 @@ function warningsOf(rule: Rule, index: number, surveys: readonly Survey[]): Rule
       },
     ];
   }
-  const emptied = own.find(({ emptying }) => emptying.has(index));
-  if (emptied) {
-    const message = `leaves no route of ${emptied.environment} if it applies, so that such sessions are refused`;
-    return [{ path: [...path, 'then'], code: 'no_route_left', message }];
+  const emptied = new Set(own.filter(({ emptying }) => emptying.has(index)).map(({ environment }) => environment));
+  if (emptied.size > 0) {
+    return [...emptied].map((environment) => {
+      const message = `leaves no route of ${environment} if it applies, so that such sessions are refused`;
+      return { path: [...path, 'then'], code: 'no_route_left', message };
+    });
   }
   const name = ORDERINGS.find((each) => rule.then[each] !== undefined);
   if (!name) return [];
