@@ -1,15 +1,15 @@
 import { renderHealthEvent } from '../contract/event-contract.ts';
 import { newDelivery } from '../domain/delivery.ts';
+import type { NewId } from '../domain/id.ts';
 import type { Route } from '../domain/route.ts';
 import { type EventType, type WebhookEndpoint, acceptsEvent } from '../domain/webhook-endpoint.ts';
-import type { Change } from '../store/store.ts';
+import type { Change, Store } from '../store/store.ts';
 import type { MerchantEvent } from '../store/webhooks-port.ts';
 import { currentOrigin } from '../telemetry/origin.ts';
-import type { Deps } from './deps.ts';
 
 /** The record of an event, and its deliveries to the endpoints that subscribe to its type. */
 export function changesOfEvent(
-  { newId }: Pick<Deps, 'newId'>,
+  { newId }: { newId: NewId },
   event: { id: string; type: EventType },
   about: Pick<MerchantEvent, 'sessionId' | 'environment' | 'sequence' | 'created'>,
   endpoints: readonly WebhookEndpoint[],
@@ -32,7 +32,7 @@ export function changesOfEvent(
  * readers of events get the type only if an endpoint of the environment subscribes to it.
  */
 export async function withHealthEvents(
-  deps: Pick<Deps, 'store' | 'newId'>,
+  deps: { store: Store; newId: NewId },
   route: Route,
   changes: readonly Change[],
 ): Promise<Change[]> {
