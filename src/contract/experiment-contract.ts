@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ARMS, VERDICTS } from '../domain/experiment.ts';
+import { ARMS, MOST_COUNTED, VERDICTS } from '../domain/experiment.ts';
 import { ruleSchema } from '../routing/rule-set.ts';
 import { endpoints, get } from './endpoint.ts';
 import { environment as environmentFilter, list, listQuery } from './list-query.ts';
@@ -35,7 +35,7 @@ const experimentRequest = z.strictObject({
     'Effects of the variant: an ordering of the routes, an objective or a margin, as in a rule.',
   ),
   share: whole(1, 50, 10, 'Percentage of the sessions in the variant'),
-  minimumSample: whole(100, 1_000_000, 500, 'Sessions in each arm before a verdict'),
+  minimumSample: whole(100, MOST_COUNTED, 500, 'Sessions in each arm before a verdict'),
   guardrailPoints: whole(0, 100, 1, 'Largest accepted loss of the success rate, in percentage points'),
 });
 export type ExperimentRequest = z.output<typeof experimentRequest>;
@@ -57,7 +57,7 @@ const result = named(
           rate: fraction('Success rate: the share of paid sessions; null without sessions.', 0.9199).nullable(),
           cost: field
             .rate(
-              "Mean cost of the paid sessions: the provider's charge as a share of the amount; null without.",
+              "Mean cost of the paid sessions: the provider's charge as a share of the amount; null without paid sessions.",
               0.029,
             )
             .nullable(),
@@ -75,7 +75,9 @@ const result = named(
       'too_small: an arm has fewer sessions than minimumSample; better, worse: the interval excludes 0.',
       'no_difference_shown',
     ),
-    until: field.time('Latest start of the counted sessions.'),
+    until: field.time(
+      'Time of the count: a session counts 15 minutes after its first payment began, or later on a slow route.',
+    ),
   }),
 );
 
@@ -87,7 +89,7 @@ const experimentResource = resource('Experiment', 'experiment', {
   share: field.count('Percentage of the sessions in the variant.', 10),
   minimumSample: field.count('Sessions in each arm before a verdict.', 500),
   guardrailPoints: field.count(
-    'Largest accepted loss of the success rate, in percentage points; a larger one ends the experiment.',
+    'Largest accepted loss of the success rate, in percentage points; an interval entirely beyond it ends the experiment.',
     1,
   ),
   status: field.choice(['running', 'ended'], 'running: sessions are assigned to the arms.', 'running'),
@@ -122,7 +124,7 @@ export const EXPERIMENT_ENDPOINTS = endpoints('routing', {
     access: 'admin',
     summary: 'Start an experiment',
     description:
-      'Routes a share of the new sessions by a variant: an ordering that comes before those of the routing rules, or another objective or margin. Exclusions and limits of the rules apply to the variant too. Starting the running experiment again returns it; another one is rejected while an experiment of the environment is running.',
+      'Routes a share of the sessions by a variant: an ordering that comes before those of the routing rules, or another objective or margin. Exclusions and limits of the rules apply to the variant too. Starting the running experiment again returns it; another one is rejected while an experiment of the environment is running.',
     body: experimentRequest,
     requestExample: { variant: { priority: ['sandbox_card_backup', 'sandbox_card_acquirer'] }, share: 10 },
     response: experimentResource,

@@ -1,9 +1,12 @@
 import type { Instant } from './records.ts';
 import { differenceSequence } from './statistics.ts';
 
-/** Arms of an experiment. `router`: the sessions that are routed as without the experiment. */
+/** Arms of an experiment. `router`: the sessions without the variant. */
 export const ARMS = ['variant', 'router'] as const;
 export type Arm = (typeof ARMS)[number];
+
+/** Number of sessions of an arm that count at most: more would hardly narrow the interval. */
+export const MOST_COUNTED = 25_000;
 
 /** `no_difference_shown`: both arms have the minimum sample, and the interval of the difference contains 0. */
 export const VERDICTS = ['too_small', 'better', 'worse', 'no_difference_shown'] as const;
@@ -24,7 +27,7 @@ export interface ArmCounts {
   cost: number;
 }
 
-/** Numbers of an arm. `rate` is the share of paid sessions, `cost` the mean cost of the paid ones in ppm; null without sessions. */
+/** Numbers of an arm. `rate` is the share of paid sessions, `cost` the mean cost of the paid ones in ppm. Null without such sessions. */
 interface ArmResult extends Omit<ArmCounts, 'cost'> {
   rate: number | null;
   cost: number | null;
@@ -38,7 +41,7 @@ export interface ExperimentResult {
   low: number;
   high: number;
   verdict: (typeof VERDICTS)[number];
-  /** Latest start of the counted sessions. */
+  /** Time of the count. */
   until: Instant;
 }
 

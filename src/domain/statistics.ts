@@ -22,7 +22,7 @@ interface Sample {
   trials: number;
 }
 
-/** Probability that a confidence sequence of {@link differenceSequence} ever excludes the true difference. */
+/** Largest probability that a confidence sequence of {@link differenceSequence} ever excludes the true difference. */
 const ALPHA = 0.05;
 
 /**
@@ -34,7 +34,7 @@ export function differenceSequence(first: Sample, second: Sample, narrowestAt: n
   if (first.trials === 0 || second.trials === 0) return { low: -1, high: 1 };
   const total = first.trials + second.trials;
   const pooled = { successes: first.successes + second.successes, trials: total };
-  // The variance of a small sample without failures is too low, and that of both samples together is not, unless they differ much.
+  // A small sample without failures understates its variance; the pooled variance then bounds it.
   const variance = Math.max(
     varianceOf(first) / first.trials + varianceOf(second) / second.trials,
     varianceOf(pooled) * (1 / first.trials + 1 / second.trials),

@@ -249,7 +249,7 @@ describe('the experiments', () => {
 });
 
 describe('the result of an experiment', () => {
-  it('counts the sessions whose first payment began 15 minutes ago, by arm, with the paid ones and their cost', async () => {
+  it('counts the sessions whose first payment began at least 15 minutes ago, by arm, with the paid ones and their cost', async () => {
     await using on = await startTestService();
     const experiment = await startExperiment(on);
     const sessions = await createSessions(on, 16);
@@ -279,10 +279,23 @@ describe('the result of an experiment', () => {
     assert.equal(result.difference, Math.round((expected[0]!.rate - expected[1]!.rate) * 10_000) / 100);
     assert.ok(result.low < result.difference && result.difference < result.high);
     assert.equal(result.verdict, 'too_small');
-    assert.equal(result.until, new Date(on.clock.now() - 15 * MINUTE_MS).toISOString());
+    assert.equal(result.until, new Date(on.clock.now()).toISOString());
   });
 
-  it('a variant whose route fails ends by the guardrail, once and with its result, and sessions are no longer assigned', async () => {
+  it('counts a payment on a slow route once it has had twice its usual time', async () => {
+    await using on = await startTestService();
+    const experiment = await startExperiment(on, { prefer: 'sandbox_local_ach' });
+    await startAt(on, await createSession(on), 'local');
+    const counted = async () => (await read(on, experiment)).result.arms.reduce((sum, arm) => sum + arm.sessions, 0);
+    const [{ route } = assert.fail()] = await queryRows(on.databaseUrl, 'SELECT route FROM payments');
+    const minutes = String(route).includes('sandbox_local_ach') ? 2 * 2160 : 15;
+    await on.pass(minutes * MINUTE_MS - 1);
+    assert.equal(await counted(), 0);
+    await on.pass(1);
+    assert.equal(await counted(), 1);
+  });
+
+  it('the guardrail ends an experiment whose variant fails, once, stores the result, and assigns no more sessions', async () => {
     await using on = await startTestService();
     // Without a failover, a refused handoff is a failed payment.
     await saveRules(on, { id: 'one', then: { maxAttempts: 1, explore: false } });

@@ -232,7 +232,10 @@ describe('tillway routes', { concurrency: 2 }, () => {
     const [head, about, , counted, , headings, ...rows] = started.split('\n');
     assert.equal(head, `${id}  Backup   (sandbox, running)`);
     assert.equal(about, '50 % of the sessions since 2026-03-01T12:00:00Z');
-    assert.equal(counted, 'counted: sessions with a first payment before 2026-03-01T11:45:00Z');
+    assert.equal(
+      counted,
+      'counted at 2026-03-01T12:00:00Z: sessions whose first payment began at least 15 minutes before',
+    );
     assert.deepEqual(cells(headings!), ['ARM', 'SESSIONS', 'PAID', 'RATE', 'COST']);
     assert.deepEqual(rows.slice(0, 2).map(cells), [
       ['variant', '0', '0', '-', '-'],

@@ -29,8 +29,8 @@ const compiled = (experiment: Partial<RoutingExperiment>, rules: Rule[] = []) =>
     { id: 'exp_1', environment: 'sandbox', share: 50, variant: { prefer: 'b' }, created: 0, ...experiment },
   ]);
 
-/** A session of each arm, found by its key. */
-function sessionsOf(rules: ReturnType<typeof compiled>) {
+/** Effect of the rules in each arm. */
+function effectsByArm(rules: ReturnType<typeof compiled>) {
   const effects = Array.from({ length: 1000 }, (_, n) => evaluateRules(rules, { ...FACTS, sessionId: `order-${n}` }));
   const [variant, router] = (['variant', 'router'] as const).map((arm) =>
     effects.find(({ experiment }) => experiment?.arm === arm),
@@ -77,13 +77,13 @@ describe('the effect of a variant', () => {
 
   test('replaces the ordering, the objective and the margin of the rules, and keeps everything else', () => {
     const variant = { priority: ['b', 'a'], objective: 'total', margin: 0.15 } as const;
-    const arms = sessionsOf(compiled({ variant: { ...variant, priority: [...variant.priority] } }, rules));
+    const arms = effectsByArm(compiled({ variant: { ...variant, priority: [...variant.priority] } }, rules));
     const kept = { excluded: [{ route: 'c', rule: 'no-c' }], maxAttempts: 1, explore: false, failover: 'none' };
     assert.partialDeepStrictEqual(arms.router, { ...kept, margin: 0.5, objective: 'operator' });
     assert.deepEqual(arms.router.ordering, { type: 'priority', routes: ['a', 'b'], rule: 'first' });
     assert.partialDeepStrictEqual(arms.variant, { ...kept, margin: 0.15, objective: 'total' });
     assert.deepEqual(arms.variant.ordering, { type: 'priority', routes: ['b', 'a'], rule: 'experiment exp_1' });
-    // The rule that only ordered the routes has another effect left.
+    // The rule `first` keeps its objective.
     assert.deepEqual(
       arms.variant.matched.map((rule) => `${rule.id}: ${rule.effect}`),
       [
@@ -94,8 +94,8 @@ describe('the effect of a variant', () => {
     );
   });
 
-  test('does not name a rule whose ordering it replaces, nor a session that a rule rejects', () => {
-    const ordered = sessionsOf(compiled({}, [{ id: 'first', then: { priority: 'a' } }]));
+  test('does not name a rule whose ordering it replaces, and does not assign rejected sessions', () => {
+    const ordered = effectsByArm(compiled({}, [{ id: 'first', then: { priority: 'a' } }]));
     assert.deepEqual(
       ordered.variant.matched.map((rule) => rule.id),
       ['experiment exp_1'],
@@ -105,7 +105,7 @@ describe('the effect of a variant', () => {
     assert.deepEqual([effect.rejected, effect.experiment], ['closed', undefined]);
   });
 
-  test('applies to the environment of the experiment only, and from its start on; no experiment costs nothing', () => {
+  test('applies to the environment of the experiment only, and from its start on; without experiments, the rules are those of a service without rules', () => {
     const earlier = evaluateRules(compiled({ created: 1 }), { ...FACTS, sessionId: 'order-1' });
     assert.equal(earlier.experiment, undefined);
     const other = evaluateRules(compiled({}), { ...FACTS, environment: 'production', sessionId: 'order-1' });

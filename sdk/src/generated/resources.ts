@@ -672,7 +672,7 @@ export class RoutingResource extends Resource {
     });
   }
 
-  /** Start an experiment. Routes a share of the new sessions by a variant: an ordering that comes before those of the routing rules, or another objective or margin. Exclusions and limits of the rules apply to the variant too. Starting the running experiment again returns it; another one is rejected while an experiment of the environment is running. */
+  /** Start an experiment. Routes a share of the sessions by a variant: an ordering that comes before those of the routing rules, or another objective or margin. Exclusions and limits of the rules apply to the variant too. Starting the running experiment again returns it; another one is rejected while an experiment of the environment is running. */
   startExperiment(params: api.StartExperimentParams, options?: RequestOptions): TillwayPromise<api.Experiment> {
     return call(this.transport, {
       method: 'POST',

@@ -536,7 +536,7 @@ export interface Experiment {
   share: number;
   /** Sessions in each arm before a verdict. */
   minimumSample: number;
-  /** Largest accepted loss of the success rate, in percentage points; a larger one ends the experiment. */
+  /** Largest accepted loss of the success rate, in percentage points; an interval entirely beyond it ends the experiment. */
   guardrailPoints: number;
   /** running: sessions are assigned to the arms. */
   status: 'running' | 'ended';
@@ -561,7 +561,7 @@ export interface ExperimentResult {
     paid: number;
     /** Success rate: the share of paid sessions; null without sessions. A fraction: 0.93 is 93 %. */
     rate: number | null;
-    /** Mean cost of the paid sessions: the provider's charge as a share of the amount; null without. A fraction: 0.029 is 2.9 %. */
+    /** Mean cost of the paid sessions: the provider's charge as a share of the amount; null without paid sessions. A fraction: 0.029 is 2.9 %. */
     cost: number | null;
   }[];
   /** Success rate of the variant minus that of the router; null if an arm is empty. In percentage points. */
@@ -572,7 +572,7 @@ export interface ExperimentResult {
   high: number;
   /** too_small: an arm has fewer sessions than minimumSample; better, worse: the interval excludes 0. */
   verdict: 'too_small' | 'better' | 'worse' | 'no_difference_shown';
-  /** Latest start of the counted sessions. */
+  /** Time of the count: a session counts 15 minutes after its first payment began, or later on a slow route. */
   until: Timestamp;
 }
 
@@ -1105,7 +1105,7 @@ export interface RouteStanding {
   buyerFeeRate: number;
   /** The gateway's fee. A fraction: 0.029 is 2.9 %. */
   gatewayFeeRate: number;
-  /** The provider's charge: as reported, or as configured until there are reports. A fraction: 0.029 is 2.9 %. */
+  /** The provider's charge without its fixed part: the mean of reported charges and the configured rate. A fraction: 0.029 is 2.9 %. */
   providerCostRate: number;
   /** Share of the paid payments of the last 45 days whose charge the provider has reported. A fraction: 0.93 is 93 %. */
   costCoverage: number;
@@ -1205,7 +1205,7 @@ export interface RoutingCandidate {
   high: number;
   /** Number of outcomes behind the estimate; older outcomes weigh less, configured outcomes count. */
   outcomes: number;
-  /** Cost under the objective and lost money, as a share of the amount. A fraction: 0.93 is 93 %. */
+  /** Cost under the objective, including lost money, as a share of the amount. A fraction: 0.93 is 93 %. */
   cost: number;
   /** Part of the cost: the share of paid payments whose money never arrives or is taken back. A fraction: 0.029 is 2.9 %. */
   lostRate: number;
@@ -1540,7 +1540,7 @@ export interface StartExperimentParams {
   variant: ExperimentVariant;
   /** Percentage of the sessions in the variant: 1 to 50. Default 10. */
   share?: number | undefined;
-  /** Sessions in each arm before a verdict: 100 to 1000000. Default 500. */
+  /** Sessions in each arm before a verdict: 100 to 25000. Default 500. */
   minimumSample?: number | undefined;
   /** Largest accepted loss of the success rate, in percentage points: 0 to 100. Default 1. */
   guardrailPoints?: number | undefined;

@@ -46,7 +46,7 @@ export function experimentCommand(context: CommandContext): Command {
       option('--name <text>', 'name of the experiment'),
       wholeNumberOption('--share', 'percentage of the sessions in the variant, 1 to 50; default 10', '10'),
       wholeNumberOption('--minimum', 'sessions in each arm before a verdict; default 500', '500'),
-      option('--guardrail <points>', 'loss of the success rate that ends the experiment; default 1', (text) =>
+      option('--guardrail <points>', 'largest accepted loss of the success rate, in points; default 1', (text) =>
         numberOf('--guardrail', text, '1'),
       ),
       usualEnvironmentOption(),
@@ -90,7 +90,7 @@ function tellExperiment(experiment: Experiment, paint: Paint): string {
     `${id}  ${name}  (${environment}, ${status})`,
     `${share} % of the sessions since ${secondsOf(created)}${end}`,
     `variant: ${JSON.stringify(variant)}`,
-    `counted: sessions with a first payment before ${secondsOf(experiment.result.until)}`,
+    `counted at ${secondsOf(experiment.result.until)}: sessions whose first payment began at least 15 minutes before`,
   ].map((line) => `${plain(line)}\n`);
   const rows = result.arms.map(({ arm, sessions, paid, rate: success, cost }): Cell[] => [
     arm,

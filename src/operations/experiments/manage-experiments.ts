@@ -13,9 +13,6 @@ import { retryOnConflict } from '../retry-on-conflict.ts';
 type ExperimentDeps = Pick<Deps, 'store' | 'now'>;
 type ShownExperiment = Experiment & { result: ExperimentResult };
 
-// Payments of younger sessions are often still in progress.
-const UNCOUNTED_MS = 15 * 60_000;
-
 /** Starts an experiment. Throws GatewayError `invalid_input` for an unknown route, `invalid_state` if another experiment is running. */
 export async function startExperiment(deps: Deps, request: ExperimentRequest): Promise<ShownExperiment> {
   const { environment } = request;
@@ -24,7 +21,7 @@ export async function startExperiment(deps: Deps, request: ExperimentRequest): P
   const experiment = await retryOnConflict(deps, 'the experiments', async () => {
     const [newest] = (await deps.store.listExperiments({ environment }, { limit: 1 })).items;
     if (newest?.status === 'running') {
-      if (planOf(newest) === planOf(request)) return { changes: [], result: newest };
+      if (requestKeyOf(newest) === requestKeyOf(request)) return { changes: [], result: newest };
       throw new GatewayError('invalid_state', `Experiment ${newest.id} of ${environment} is still running.`, {
         suggestion: 'End it, or wait for its result; then resend.',
       });
@@ -90,8 +87,8 @@ function end(
 /** Throws GatewayError `invalid_input` for names in the variant that the catalogue of the environment does not have. */
 function assertKnownRoutes({ routes }: Pick<Deps, 'routes'>, request: ExperimentRequest): void {
   const own = routes.filter(({ environment }) => environment === request.environment);
-  const unplaced = catalogueFaults(request.variant, own);
-  const faults = unplaced.map((fault) => ({ ...fault, path: ['variant', ...fault.path.slice(1)] }));
+  const unknown = catalogueFaults(request.variant, own);
+  const faults = unknown.map((fault) => ({ ...fault, path: ['variant', ...fault.path.slice(1)] }));
   if (faults.length > 0) throw refusalOf(faults, request);
 }
 
@@ -101,12 +98,12 @@ async function foundExperiment({ store }: ExperimentDeps, id: string): Promise<E
 
 /** The experiment with its result: the stored one, or that of this moment while it runs. */
 async function shown({ store, now }: ExperimentDeps, experiment: Experiment): Promise<ShownExperiment> {
-  const until = now() - UNCOUNTED_MS;
+  const until = now();
   const result = experiment.result ?? resultOf(await store.experimentCounts(experiment.id, until), experiment, until);
   return { ...experiment, result };
 }
 
-/** The fields that two requests for the same experiment share, as text. */
-function planOf(of: Omit<ExperimentRequest, 'environment'>): string {
+/** Key of a request: requests with equal keys start the same experiment. */
+function requestKeyOf(of: Omit<ExperimentRequest, 'environment'>): string {
   return JSON.stringify([of.name, of.variant, of.share, of.minimumSample, of.guardrailPoints]);
 }

@@ -41,6 +41,8 @@ export interface ChosenRoute {
   isProbe: boolean;
 }
 
+// Shortest time after which a session in an experiment counts: younger payments are often still in progress.
+const LEAST_AGE_MS = 15 * 60_000;
 const TOO_EXPENSIVE = 'would cost the buyer more than was shown';
 
 /** Route of this attempt, or the reason why there is none: `fee_changed` if only the price that the buyer saw excludes routes. */
@@ -74,7 +76,9 @@ export function chooseForAttempt(deps: Deps, request: AttemptRequest): ChosenRou
     view.isProbed = true;
   }
   if (effect.experiment && session.attempts === 0 && refused.size === 0) {
-    changes.push({ type: 'session_assigned', assigned: { sessionId: session.id, ...effect.experiment, created: now } });
+    const countsAt = now + Math.max(LEAST_AGE_MS, 2 * known.route.etaMinutes * 60_000);
+    const assigned = { sessionId: session.id, ...effect.experiment, created: now, countsAt };
+    changes.push({ type: 'session_assigned', assigned });
   }
   if (output.tokensAfter !== null) deps.router.tokens[session.environment] = output.tokensAfter;
   return { known, changes, view, isProbe: known.facts.health === 'standby' };

@@ -99,9 +99,10 @@ CREATE TABLE experiment_sessions (
   session_id TEXT PRIMARY KEY REFERENCES sessions (id),
   experiment_id TEXT NOT NULL REFERENCES routing_experiments (id),
   arm TEXT NOT NULL,
-  created BIGINT NOT NULL
+  created BIGINT NOT NULL,
+  counts_at BIGINT NOT NULL
 );
-CREATE INDEX experiment_sessions_arm ON experiment_sessions (experiment_id, arm, created);
+CREATE INDEX experiment_sessions_arm ON experiment_sessions (experiment_id, arm, counts_at);
 `;
 
 /**

@@ -1,4 +1,4 @@
-import { ARMS, type Arm, type ArmCounts, type ExperimentResult } from '../../domain/experiment.ts';
+import { ARMS, type Arm, type ArmCounts, type ExperimentResult, MOST_COUNTED } from '../../domain/experiment.ts';
 import type { Instant } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import type { RuleActions } from '../../routing/rule-set.ts';
@@ -27,12 +27,13 @@ const EXPERIMENTS = defineTable('routing_experiments', {
   /** Result at the end; null until then. */
   result: json<ExperimentResult | null>(),
 });
-/** Table of the sessions in an experiment; `created` is the time of the first attempt. */
+/** Table of the sessions in an experiment; `created` is the time of the first attempt, `countsAt` the time from which the session counts. */
 const ASSIGNMENTS = defineTable('experiment_sessions', {
   sessionId: text,
   experimentId: text,
   arm: textOf<Arm>(),
   created: integer,
+  countsAt: integer,
 });
 const COUNTS = defineTable('experiment_sessions', {
   arm: textOf<Arm>(),
@@ -46,13 +47,14 @@ type Assignment = ItemOf<typeof ASSIGNMENTS>;
 
 const SELECT_RUNNING = `SELECT * FROM routing_experiments
   WHERE environment IN ('${ENVIRONMENTS.join("', '")}') AND status = 'running' ORDER BY environment`;
-// One statement for each arm, so that each reads one range of the index.
+// One statement for each arm, so that each reads one range of the index. The limit bounds the time of the statement.
 const COUNT_ARM = `SELECT CAST(COUNT(*) AS BIGINT) AS sessions, CAST(COUNT(cost) AS BIGINT) AS paid,
     CAST(COALESCE(SUM(cost), 0) AS BIGINT) AS cost
   FROM (SELECT (
       SELECT COALESCE(actual_cost, provider_cost) * 1000000 / amount FROM payments
-      WHERE session_id = started.session_id AND status = 'paid' AND surplus = 0) AS cost
-    FROM experiment_sessions AS started WHERE experiment_id = ?1 AND arm = ?2 AND created <= ?3) AS counted`;
+      WHERE session_id = part.session_id AND status = 'paid' AND surplus = 0) AS cost
+    FROM (SELECT session_id FROM experiment_sessions WHERE experiment_id = ?1 AND arm = ?2 AND counts_at <= ?3
+      ORDER BY counts_at LIMIT ${MOST_COUNTED}) AS part) AS counted`;
 
 const save = saveVersions(EXPERIMENTS, {
   key: ['id'],
@@ -80,7 +82,7 @@ export function createExperimentReads(select: Select, longSelect: Select) {
         page,
         EXPERIMENTS.fromRow,
       ),
-    /** Counts of the sessions of an experiment whose first attempt was at `until` or before. A long read. */
+    /** Counts of the first sessions of each arm that count at the time `until`, at most {@link MOST_COUNTED}. A long read. */
     experimentCounts: (experimentId: string, until: Instant): Promise<ArmCounts[]> =>
       Promise.all(
         ARMS.map(async (arm) => {
