@@ -5,6 +5,7 @@ import {
   type Delivery,
   type DeliveryAttempt,
   type Recovery,
+  sessionOfDelivery,
 } from '../domain/delivery.ts';
 import { EVERY_TYPE } from '../domain/webhook-endpoint.ts';
 import { endpoints } from './endpoint.ts';
@@ -66,7 +67,7 @@ const renderAttempt = rendererOf(attempt);
 
 export const renderDelivery = rendererFrom(delivery, (record: Delivery) => ({
   ...record,
-  sessionId: record.type === 'route.health_changed' ? null : record.sessionId,
+  sessionId: sessionOfDelivery(record),
   nextAttemptAt: record.status === 'pending' ? record.dueAt : null,
   lastAttempt: record.lastAttempt && { ...record.lastAttempt, at: record.lastAttempt.started },
 }));

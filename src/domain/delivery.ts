@@ -51,6 +51,11 @@ export interface DeliveryAttempt {
   responseBody: string;
 }
 
+/** The session of a delivery; null for an event about a route. */
+export function sessionOfDelivery({ type, sessionId }: Pick<Delivery, 'type' | 'sessionId'>): string | null {
+  return type === 'route.health_changed' ? null : sessionId;
+}
+
 /** A new delivery of an event, due now. */
 export function newDelivery(
   event: Pick<Delivery, 'sessionId' | 'environment' | 'type' | 'sequence'> & { id: string },

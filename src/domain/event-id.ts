@@ -2,6 +2,7 @@ import { isId } from './id.ts';
 import { PROVIDER_STATUSES, type ProviderStatus } from './records.ts';
 import type { Refund } from './refund-record.ts';
 import type { Reversal } from './reversal.ts';
+import type { Environment } from './route.ts';
 
 // The id of an event is derived from the reported change, so that no change has two events.
 
@@ -26,6 +27,11 @@ export function healthEventId(transitionId: string): string {
 }
 
 const EVENT_ID = /^evt_(chk_[^_]+)_(?:refunded_(ref_[^_]+)(?:_failed)?|disputed_(rev_[^_]+)_\d{1,15}|(\w+))$/;
+
+/** Source of the events about a route, which deliveries and the feed keep in order as they do the events of a session. */
+export function sourceOfRoute(environment: Environment, routeId: string): string {
+  return `${environment}:${routeId}`;
+}
 
 /** Id of the session or of the health transition in an event id; undefined if `id` is not a well-formed event id. */
 export function sourceOfEvent(id: string): string | undefined {

@@ -1,8 +1,9 @@
 import { renderHealthEvent } from '../contract/event-contract.ts';
+import { sourceOfRoute } from '../domain/event-id.ts';
 import { newDelivery } from '../domain/delivery.ts';
 import type { NewId } from '../domain/id.ts';
 import type { Route } from '../domain/route.ts';
-import { type EventType, type WebhookEndpoint, acceptsEvent } from '../domain/webhook-endpoint.ts';
+import { type EventType, type WebhookEndpoint, acceptsEvent, isDeleted } from '../domain/webhook-endpoint.ts';
 import type { Change, Store } from '../store/store.ts';
 import type { MerchantEvent } from '../store/webhooks-port.ts';
 import { currentOrigin } from '../telemetry/origin.ts';
@@ -29,7 +30,7 @@ export function changesOfEvent(
 
 /**
  * Changes of a route's health, with an event for each transition. Without a subscribed endpoint no event is recorded, so that
- * readers of events get the type only if an endpoint of the environment subscribes to it.
+ * readers of events get the type only if an endpoint of the environment subscribes to it. A disabled endpoint can recover the event.
  */
 export async function withHealthEvents(
   deps: { store: Store; newId: NewId },
@@ -38,12 +39,16 @@ export async function withHealthEvents(
 ): Promise<Change[]> {
   if (!changes.some(({ type }) => type === 'transition_recorded')) return [...changes];
   const subscribed = (await deps.store.endpoints()).filter(
-    (endpoint) => endpoint.environment === route.environment && acceptsEvent(endpoint, 'route.health_changed'),
+    (endpoint) =>
+      endpoint.environment === route.environment &&
+      endpoint.events.includes('route.health_changed') &&
+      !isDeleted(endpoint),
   );
   if (subscribed.length === 0) return [...changes];
   return changes.flatMap((change) => {
     if (change.type !== 'transition_recorded') return [change];
-    const { environment, routeId: sessionId, version: sequence, created } = change.transition;
+    const { environment, routeId, version: sequence, created } = change.transition;
+    const sessionId = sourceOfRoute(environment, routeId);
     const event = renderHealthEvent(route, change.transition);
     return [change, ...changesOfEvent(deps, event, { sessionId, environment, sequence, created }, subscribed)];
   });

@@ -51,7 +51,8 @@ const READ_BY_ID = { pay: 'payment', inv: 'invoice', ref: 'refund', dlv: 'delive
 async function findIds(deps: SearchDeps, environment: Environment, text: string): Promise<readonly string[]> {
   const { store, searchMetadataKeys: keys } = deps;
   const session = isId(text, 'chk') ? text : sourceOfEvent(text);
-  if (session !== undefined) return [session];
+  // The source of an event about a route is a health transition, which leads to no checkout.
+  if (session !== undefined) return isId(session, 'chk') ? [session] : [];
   const prefix = (Object.keys(READ_BY_ID) as (keyof typeof READ_BY_ID)[]).find((each) => isId(text, each));
   const record = prefix && (await store[READ_BY_ID[prefix]](text));
   if (prefix) return record ? [record.sessionId] : [];

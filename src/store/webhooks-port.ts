@@ -10,7 +10,7 @@ import type { Origin } from '../telemetry/origin.ts';
 /** An immutable event for the merchant. Every delivery attempt sends the same body. */
 export interface MerchantEvent {
   id: string;
-  /** The session; for `route.health_changed`, the id of the route, so that the events of a route are delivered in order. */
+  /** The session, or `sourceOfRoute` of an event about a route, so that the events of a route are delivered in order. */
   sessionId: string;
   environment: Environment;
   /** Order of the event within its session or route: the version of the session or of the route's health with this event. */

@@ -1,4 +1,4 @@
-import type { Delivery, DeliveryAttempt } from '../domain/delivery.ts';
+import { type Delivery, type DeliveryAttempt, sessionOfDelivery } from '../domain/delivery.ts';
 import type { Instant } from '../domain/records.ts';
 import type { Change, Store } from '../store/store.ts';
 import { traceHeaders } from '../telemetry/origin.ts';
@@ -23,11 +23,12 @@ export async function sendAttempt(
   body: string,
 ): Promise<Exchange> {
   if (!tracing) return deliverer.deliver(url, headers, body);
+  const session = sessionOfDelivery(delivery);
   const attributes = {
     'http.request.method': 'POST',
     // Only the host, because a path or a query can contain a secret.
     'server.address': URL.parse(url)?.hostname ?? '',
-    'tillway.session.id': delivery.sessionId,
+    ...(session !== null && { 'tillway.session.id': session }),
     'tillway.event.id': delivery.eventId,
     'tillway.delivery.id': delivery.id,
     'tillway.delivery.attempt': delivery.attempts,

@@ -80,6 +80,8 @@ describe('a change of the health of a route', () => {
     await api.post(`events/${event.id}/resend`);
     await tillway.pass(SECOND);
     assert.deepEqual([usual.received.length, named.received[1]?.body], [0, body]);
+    const [audited] = (await api.get<List<{ action: string; sessionId: string | null }>>('audit?limit=1')).data;
+    assert.equal(audited!.sessionId, null);
     for (const line of ['events list', 'events feed', `events get ${event.id}`, 'deliveries list']) {
       const { stdout, code } = await runIn(tillway, ...line.split(' '));
       assert.equal(code, 0, line);
@@ -106,6 +108,23 @@ describe('a change of the health of a route', () => {
       recorded.map(({ id, routeId, from, to, cause, words }) => [`evt_${id}`, routeId, from, to, cause, words]),
     );
     assert.ok(usual.received.every(({ body }) => !body.includes('route.health_changed')));
+  });
+
+  test('an endpoint that was disabled during a transition recovers its event', async (context) => {
+    const { tillway, api, subscribe, sent } = await openEndpoints(context);
+    const { id } = await subscribe();
+    const since = new Date(tillway.clock.now()).toISOString();
+    await api.patch(`webhook-endpoints/${id}`, { status: 'disabled' });
+    await runIn(tillway, 'routes', 'override', ACQUIRER, 'standby');
+    await tillway.pass(SECOND);
+    assert.deepEqual(sent(), []);
+    await api.patch(`webhook-endpoints/${id}`, { status: 'active' });
+    await api.post(`webhook-endpoints/${id}/recover`, { from: since });
+    await tillway.pass(SECOND);
+    assert.deepEqual(
+      sent().map(({ data }) => data.to),
+      ['standby'],
+    );
   });
 
   test('without a subscribed endpoint a transition records no event', async (context) => {

@@ -34,7 +34,7 @@ export function createForwarder(options: {
   onFault(error: unknown): void;
 }) {
   const { secret, deliverer, now, sleep, signal, report, onFault } = options;
-  const sessions = new Map<string, Promise<void>>();
+  const queues = new Map<string, Promise<void>>();
 
   async function deliver(url: string, event: WebhookEvent): Promise<void> {
     // The API returns the stored event, so JSON.stringify reproduces the bytes of a delivery.
@@ -53,13 +53,13 @@ export function createForwarder(options: {
   }
 
   return {
-    /** Queues the event behind earlier events of its session or route, which do not wait for each other. */
+    /** Queues the event behind earlier events of its session or route; other sessions and routes do not wait. */
     forward(url: string, event: WebhookEvent): void {
-      const session = 'session_id' in event.data ? event.data.session_id : event.data.route.id;
-      const turn = (sessions.get(session) ?? Promise.resolve()).then(() => deliver(url, event)).catch(onFault);
-      sessions.set(session, turn);
+      const source = 'session_id' in event.data ? event.data.session_id : event.data.route.id;
+      const turn = (queues.get(source) ?? Promise.resolve()).then(() => deliver(url, event)).catch(onFault);
+      queues.set(source, turn);
       void turn.finally(() => {
-        if (sessions.get(session) === turn) sessions.delete(session);
+        if (queues.get(source) === turn) queues.delete(source);
       });
     },
   };

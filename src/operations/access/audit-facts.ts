@@ -1,4 +1,5 @@
 import { subjectKindOf } from '../../domain/audit.ts';
+import { sessionOfDelivery } from '../../domain/delivery.ts';
 import type { Environment } from '../../domain/route.ts';
 import type { Change } from '../../store/store.ts';
 import type { AuditEntry } from '../../store/tables/audit-table.ts';
@@ -6,7 +7,7 @@ import type { OperatorSession } from '../../store/tables/operators-table.ts';
 
 type AuditFacts = Pick<AuditEntry, 'environment' | 'subjectKind' | 'subjectId' | 'sessionId' | 'details'>;
 type Readers = { [Type in Change['type']]?: (change: Extract<Change, { type: Type }>) => AuditFacts };
-type Subject = { environment: Environment; sessionId?: string };
+type Subject = { environment: Environment; sessionId?: string | null };
 type Fact = string | number | null;
 
 const LIVE = { environment: 'production' } as const;
@@ -49,8 +50,10 @@ const READERS: Readers = {
   refund_created: ({ refund }) => about(refund.id, refund, ['amount', 'paymentId', 'reason']),
   provider_message_received: ({ message }) => about(message.sessionId, message, ['amount', 'paymentId']),
   recovery_saved: ({ recovery }) => about(recovery.id, recovery, ['endpointId']),
-  delivery_replayed: ({ delivery }) => about(delivery.id, delivery, ['endpointId']),
-  delivery_added: ({ delivery }) => about(delivery.id, delivery, ['endpointId']),
+  delivery_replayed: ({ delivery }) =>
+    about(delivery.id, { ...delivery, sessionId: sessionOfDelivery(delivery) }, ['endpointId']),
+  delivery_added: ({ delivery }) =>
+    about(delivery.id, { ...delivery, sessionId: sessionOfDelivery(delivery) }, ['endpointId']),
   endpoint_created: ({ endpoint }) => about(endpoint.id, endpoint, ['status', 'version']),
   endpoint_changed: ({ endpoint }) => about(endpoint.id, endpoint, ['status', 'version']),
   // The rules apply to both environments, and only a key of production may save them.

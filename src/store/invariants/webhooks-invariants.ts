@@ -39,7 +39,8 @@ export const WEBHOOK_INVARIANTS = invariants({
     says: 'The event about a route has the id evt_<transition>, and the route, environment and version of the transition.',
     sql: `SELECT event.id AS id FROM events AS event
       LEFT JOIN route_transitions AS transition ON transition.id = SUBSTR(event.id, 5)
-        AND transition.route_id = event.session_id AND transition.environment = event.environment
+        AND transition.environment || ':' || transition.route_id = event.session_id
+        AND transition.environment = event.environment
         AND transition.version = event.sequence
       WHERE event.type = 'route.health_changed' AND (transition.id IS NULL OR event.id <> 'evt_' || transition.id)`,
   },
