@@ -135,7 +135,7 @@ function surveyorOf(ruleSet: RuleSet, routes: readonly Route[]): (known: KnownVa
   };
 }
 
-/** The rule of each environment that refuses the last of its sessions, if the rules refuse them all. */
+/** The rule after which no session of an environment is left, for each environment. */
 function refusals(rules: readonly Rule[], surveys: readonly Survey[]): RuleFault[] {
   return ENVIRONMENTS.flatMap((environment): RuleFault[] => {
     const own = surveys.filter((survey) => survey.environment === environment);
@@ -161,7 +161,7 @@ function warningsOf(rule: Rule, index: number, surveys: readonly Survey[]): Rule
   const path = ['rules', index];
   const own = surveys.filter(({ rules }) => rules.has(index));
   if (own.length === 0) {
-    const message = 'holds for no session: its parts exclude each other';
+    const message = 'holds for no session';
     return [{ path: [...path, 'when'], code: 'never_applies', message }];
   }
   const rejectedBy = superseding(own.map(({ rules }) => rules.get(index)));
@@ -170,7 +170,7 @@ function warningsOf(rule: Rule, index: number, surveys: readonly Survey[]): Rule
       {
         path,
         code: 'dead_rule',
-        message: `is never reached: rule ${rejectedBy} rejects every session to which it applies`,
+        message: `is never reached: rule ${rejectedBy} rejects all of its sessions first`,
       },
     ];
   }

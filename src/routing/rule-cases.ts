@@ -3,8 +3,8 @@ import type { Condition, RuleTest, RuleValue } from './rule-conditions.ts';
 import { fieldNamed } from './rule-fields.ts';
 import { type Comparable, type KnownValues, comparisonOf, operationsOf, readingOf } from './rule-matching.ts';
 
-// Rules are checked whenever they are read, so the work is bounded.
-const MAX_EVALUATIONS = 50_000;
+// Rules are checked whenever they are read, so the work is bounded: the comparisons that find the cases, and those of all cases.
+const MAX_COMPARISONS = 100_000;
 const MAX_PARTS = 30;
 
 /**
@@ -12,14 +12,19 @@ const MAX_PARTS = 30;
  * its fields have the same outcome. A field that would make too many cases is left out.
  */
 export function casesOf(conditions: readonly Condition[]): KnownValues[] {
-  const tests = Map.groupBy(conditions.flatMap(testsIn), ([field]) => field);
+  const all = conditions.flatMap(testsIn);
+  const tests = Map.groupBy(all, ([field]) => field);
   tests.delete('environment');
   let cases = ENVIRONMENTS.map((environment): KnownValues => new Map([['environment', environment]]));
+  let comparisonsLeft = MAX_COMPARISONS;
   for (const [field, own] of tests) {
+    const possible = candidates(field, own);
+    if (possible.length * own.length > comparisonsLeft) continue;
+    comparisonsLeft -= possible.length * own.length;
     const comparisons = own.map(([, test]) => comparisonOf(test, readingOf(field)));
     const outcomes = (value: Comparable) => comparisons.map((holds) => Number(holds(value))).join('');
-    const values = Map.groupBy(candidates(field, own), outcomes);
-    if (values.size === 0 || cases.length * values.size * conditions.length > MAX_EVALUATIONS) continue;
+    const values = Map.groupBy(possible, outcomes);
+    if (values.size === 0 || cases.length * values.size * all.length > MAX_COMPARISONS) continue;
     cases = cases.flatMap((known) => [...values.values()].map(([value]) => new Map(known).set(field, value!)));
   }
   return cases;

@@ -261,7 +261,7 @@ describe('a warning', () => {
   const never = (reason: string) => ({ code: 'dead_ordering', message: `has no effect: ${reason}` });
   const unreached = {
     code: 'dead_rule',
-    message: 'is never reached: rule stop rejects every session to which it applies',
+    message: 'is never reached: rule stop rejects all of its sessions first',
   };
   const cases: [title: string, rules: object[], warnings: Issue[]][] = [
     [

@@ -251,7 +251,7 @@ describe('the evaluation of rules', () => {
 });
 
 describe('warnings about rules', () => {
-  test('a rule or ordering without effect can be removed, and rules that reject every session reject each of them', () => {
+  test('the removal of a rule or ordering without effect changes nothing, and rules that `rejects_all` names reject every session', () => {
     const seen: Record<string, number> = {};
     holdsForEffects(400, (effect, rules, facts) => {
       for (const { code, path, message } of checkRules({ version: 1, rules }, routes).warnings) {
