@@ -48,7 +48,10 @@ export const routeStanding = resource('RouteStanding', 'routing_route', {
   ...estimate,
   buyerFeeRate: field.rate("The buyer's fee.", 0),
   gatewayFeeRate: field.rate("The gateway's fee.", 0.029),
-  providerCostRate: field.rate("The provider's charge: as reported, or as configured until there are reports.", 0.019),
+  providerCostRate: field.rate(
+    "The provider's charge without its fixed part: the mean of reported charges and the configured rate.",
+    0.019,
+  ),
   costCoverage: fraction(
     'Share of the paid payments of the last 45 days whose charge the provider has reported.',
     0.97,

@@ -41,7 +41,7 @@ const candidate = named(
     health: routeHealth('Health at the decision time; standby if the route could not be used.'),
     score: field.count('Published score, 0 to 100, higher is better: the expected value without a random draw.', 90.3),
     ...estimate,
-    cost: fraction('Cost under the objective and lost money, as a share of the amount.', 0.033),
+    cost: fraction('Cost under the objective, including lost money, as a share of the amount.', 0.033),
     lostRate: field.rate(
       'Part of the cost: the share of paid payments whose money never arrives or is taken back.',
       0.004,

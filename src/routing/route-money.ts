@@ -10,7 +10,7 @@ export interface MoneyDay {
   paid: number;
   /** Payments that were paid out to the merchant. */
   settled: number;
-  /** Payments that were not paid out, refunded or reversed. */
+  /** Payments that were neither paid out, nor fully refunded, nor reversed. */
   unsettled: number;
   /** Payments whose money the provider has taken back, for example in a dispute. */
   reversed: number;
@@ -24,7 +24,7 @@ export interface MoneyDay {
 export interface RouteMoney {
   /** Share of paid payments whose money never arrives or is taken back. */
   lostRate: RatePpm;
-  /** The provider's charge in proportion to the amount: as reported, or as configured until there are reports. */
+  /** The provider's charge without its fixed part: the mean of reported charges and the configured rate. */
   providerCostRate: RatePpm;
   /** Share of paid payments whose charge the provider has reported, 0 to 1, 2 decimals. */
   costCoverage: number;
@@ -46,7 +46,7 @@ export function routeMoney(
   const shareOf = (lost: 'unsettled' | 'reversed', until: number) =>
     sumOf(lost, until) / (sumOf('paid', until) + money.priorWeight);
   const unsettled = shareOf('unsettled', lastDueDay(days, today, money));
-  const reversed = shareOf('reversed', today - money.payoutsDifferDays);
+  const reversed = shareOf('reversed', today - money.payoutSpreadDays);
   const costed = sumOf('costed');
   const variable = Math.max(0, sumOf('cost') - costed * providerCostFixed);
   const reported = costed === 0 ? 0 : (variable * PPM) / sumOf('costedAmount');
@@ -60,9 +60,9 @@ export function routeMoney(
 
 /**
  * The last day whose payments should be paid out. A route pays out in about the order of its payments, so the newest payment that was
- * paid out shows how far the payouts are. Unpaid payments of a route without any payout prove nothing, because payouts may be unreported.
+ * paid out shows how far the payouts are. Outstanding payments of a route without any payout prove nothing, because payouts may be unreported.
  */
-function lastDueDay(days: readonly MoneyDay[], today: number, { payoutsDifferDays, stoppedDays }: Policy['money']) {
+function lastDueDay(days: readonly MoneyDay[], today: number, { payoutSpreadDays, overdueDays }: Policy['money']) {
   const paidOut = days.filter(({ settled }) => settled > 0).map(({ day }) => day);
-  return paidOut.length === 0 ? -Infinity : Math.max(Math.max(...paidOut) - payoutsDifferDays, today - stoppedDays);
+  return paidOut.length === 0 ? -Infinity : Math.max(Math.max(...paidOut) - payoutSpreadDays, today - overdueDays);
 }

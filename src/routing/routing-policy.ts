@@ -58,10 +58,10 @@ export const DEFAULT_POLICY = deepFrozen({
   money: {
     memoryDays: 45,
     halfLifeDays: 14,
-    /** Largest difference between the times that two payments of a route take until they are paid out. */
-    payoutsDifferDays: 3,
-    /** Age after which a payment is due even if the route pays nothing out any more. */
-    stoppedDays: 30,
+    /** Largest difference of the payout delays of a route. */
+    payoutSpreadDays: 3,
+    /** Age after which an outstanding payment counts as lost, even without newer payouts. */
+    overdueDays: 30,
     /** Weight, in payments, of the assumption that no money is lost, and of the configured charge. */
     priorWeight: 20,
   },

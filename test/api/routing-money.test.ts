@@ -21,7 +21,7 @@ async function payOn(on: TestService, route: string, order: number) {
   return { sessionId, paymentId: payment!.id, amount: payment!.amount };
 }
 
-/** Lets 10 payments a day, for 10 days, pay on each route, and pays all of them out two days later, except 3 of 10 of `losing`. */
+/** Pays 10 sessions a day on each route for 10 days, and pays them out two days later, except 3 of 10 of `losing`. */
 async function history(on: TestService, losing: string): Promise<void> {
   await saveRules(
     on,

@@ -26,7 +26,7 @@ export function tellDecision(decision: RoutingDecision | RoutingDryRun, paint: P
 
 /** The share of paid money that a route loses; nothing if it loses none. */
 export function lossInWords(lostRate: number): string[] {
-  return lostRate > 0 ? [`loses ${percent(lostRate)} of what is paid`] : [];
+  return lostRate > 0 ? [`${percent(lostRate)} of paid money lost`] : [];
 }
 
 /** An offset such as `metadata DE: fails 1.8 times as often`. */

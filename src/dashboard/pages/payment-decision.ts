@@ -47,7 +47,7 @@ export function renderChoice({ decided, identical, note }: Replayed): Html {
         isNumber: true,
         cell: ({ cost, lostRate }) =>
           html`${(cost * 100).toFixed(2)}%
-          ${lostRate > 0 && html`<span class="hint">with ${percentText(lostRate)} lost after payment</span>`}`,
+          ${lostRate > 0 && html`<span class="hint">includes ${percentText(lostRate)} lost money</span>`}`,
       },
     ],
     candidates.toSorted((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity)),

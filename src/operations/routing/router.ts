@@ -129,7 +129,8 @@ export function createRouter(deps: RouterDeps): Router {
       );
     }
     const rules = await readRules(deps.store, known);
-    known = { ...known, ...rules, health, estimates, experiments: await deps.store.runningExperiments() };
+    const experiments = await deps.store.runningExperiments();
+    known = { ...known, ...rules, health, estimates, experiments };
     built = build();
     return transitions;
   }

@@ -156,7 +156,7 @@ function knownRoute(source: ViewSource, route: Route, found: RouteEstimate): Rou
   };
   const { weights } = DEFAULT_POLICY.objective;
   const score = publishedScoreOf(
-    { ...facts, eligible: true, failed: false, cost: costOf(route, weights), triedAt: null },
+    { ...facts, eligible: true, failed: false, cost: costOf(facts, weights), triedAt: null },
     DEFAULT_POLICY,
   );
   const { medianSeconds } = found.latency;
