@@ -119,7 +119,7 @@ function standingOf(candidate: Candidate, { policy, draws }: ChooseOptions): Sta
   return { id, eligible, score: scoreOf(value, policy.objective), value, index };
 }
 
-/** True for a candidate that can be chosen. If there is none, eligible candidates in standby can be chosen too. */
+/** True for an eligible candidate that is not in standby. Without one, candidates in standby can be chosen. */
 function isWorking({ eligible, health }: Candidate): boolean {
   return eligible && health !== 'standby';
 }

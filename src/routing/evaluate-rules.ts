@@ -67,7 +67,7 @@ interface CompiledRule {
   ordering: CompiledOrdering | undefined;
   /** Description of the effects other than ordering; empty for none. */
   words: string;
-  /** Arm of an experiment. Its effects replace those of all rules. */
+  /** Arm of an experiment. Its ordering, objective and margin replace those of the rules. */
   experiment: RuleEffect['experiment'];
 }
 
@@ -125,7 +125,7 @@ export function evaluateRules({ environments }: CompiledRules, facts: RuleFacts)
   for (let index = 0; index < rules.length; index += 1) {
     const { matches, ordering, words, actions, experiment } = rules[index]!;
     const setsOrder = ordering !== undefined && (orderedBy < 0 || experiment !== undefined);
-    // An ordering after the first has no effect, unless an experiment sets it, so its condition need not be evaluated.
+    // Only the first ordering and that of an experiment have an effect; other conditions need not be evaluated.
     if (words === '' && !setsOrder) continue;
     if (matches && !matches(facts)) continue;
     applied += `${index} `;

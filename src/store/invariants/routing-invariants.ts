@@ -165,7 +165,7 @@ export const ROUTING_INVARIANTS = invariants({
       OR (status = 'ended') <> (ended_by IS NOT NULL) OR (status = 'ended') <> (result <> 'null')`,
   },
   experiment_session: {
-    says: 'A session in an experiment has the same environment, and a payment.',
+    says: 'A session in an experiment has the environment of the experiment, and a payment.',
     sql: `SELECT assigned.session_id AS id FROM experiment_sessions AS assigned
       LEFT JOIN routing_experiments AS experiment ON experiment.id = assigned.experiment_id
       WHERE NOT EXISTS (SELECT 1 FROM payments
