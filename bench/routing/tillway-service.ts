@@ -20,7 +20,7 @@ import type { BenchRouter } from './world/simulate.ts';
 const ENVIRONMENT = 'production';
 
 /**
- * The router as the running service uses it. It looks at the outcomes at every second, the interval of the routing worker: it evaluates the
+ * The router as the running service uses it. It looks at the outcomes at most once a second, the interval of the routing worker: it evaluates the
  * health of the routes and builds the view for the decisions until the next look. A route in standby gets a payment only as a probe.
  */
 export const TILLWAY_SERVICE: BenchRouter = { name: 'tillway service', create: service };
@@ -48,7 +48,7 @@ function service(world: WorldBriefing): Contender {
   let tokens = DEFAULT_POLICY.exploration.budgetCap;
   let view: RoutingView | undefined;
   let lookedAt = -1;
-  /** Time of the first look after the latest news. */
+  /** Time of the next look: the first whole second after the oldest unread news. */
   let dueAt = Infinity;
 
   const look = (at: number): RoutingView => {

@@ -32,15 +32,14 @@ export interface PublishedBenchmark {
   choiceCosts: readonly ChoiceCost[];
   memory: readonly HeapGrowth[];
   /** Duration of the whole benchmark. */
-  minutes: number;
 }
 
 /** The page of the benchmark in Markdown. Every figure and every claim in it is derived from the results. */
 export function renderBenchmarkPage(published: PublishedBenchmark): string {
-  const { results, minutes } = published;
+  const { results } = published;
   return [
     '# Routing benchmark',
-    `This page is written by \`npm run bench -- routing\`, which took ${minutes.toFixed(0)} minutes on the machine of the last run. All figures except times are the same on every machine with the same Node.js version; [results.json](results.json) contains them for every seed.`,
+    `This page is written by \`npm run bench -- routing\`. All figures except times are the same on every machine with the same Node.js version; [results.json](results.json) contains them for every seed.`,
     headline(results),
     '![Regret of the best routers in every scenario](regret.svg)',
     '## All routers in all scenarios',
@@ -201,7 +200,7 @@ The routes of the PAY scenarios change independently of each other on a grid of 
 const CAVEATS = `- **The environment is synthetic.** Its drift, outages and delays are assumptions about payments. The advantage of a router over a static priority depends on these assumptions and does not predict the gain of a merchant.
 - **The parameters of Tillway, and those marked as tuned below, were chosen on the PAY scenarios** with seeds 101 to 130. The worlds on this page have other seeds (from 401) but the same kind, so PAY favours Tillway; SWITCH, GM11 and STATIC favour it less.
 - **The algorithms of decision-engine and Hyperswitch are reimplemented from their published formulas and defaults**, for one level of routes: without scores per bank or method, Redis and a cold-start prior. Hyperswitch’s “dynamo” service is not public. Tuned parameters may give better results than the defaults. Hyperswitch’s latency threshold penalises an attempt only if a client polls its state, so the benchmark runs Hyperswitch with and without it.
-- The benchmark does not include rules and several instances. The router named tillway makes estimates and choices alone; health states are only in the router named tillway service.
+- The benchmark includes neither rules nor several instances. Only the router named tillway service has health states.
 - Pseudo-regret covers only the first attempt of a payment.`;
 
 const SOURCES = `- SW-UCB, D-UCB: Garivier and Moulines, [arXiv 0805.3415](https://arxiv.org/abs/0805.3415); W 200, xi 0.5 and gamma 0.6 as reported best for payments in [arXiv 2308.01028](https://arxiv.org/abs/2308.01028); W 2000, xi 0.05 and gamma 0.998, B 0.3 tuned.

@@ -25,7 +25,7 @@ export const REGRET_TARGETS: Partial<Record<ScenarioName, number>> = {
 const GAP_TARGET = 0.88;
 const VALUE_TARGET = 0.99;
 export const VALUE_TARGET_MARGIN = 0.15;
-/** Upper limit of the 99th percentile of `choose()` with the largest number of routes, on a quiet machine. */
+/** Upper limit of the 99th percentile of the time of one `choose()` with the largest number of routes, on a quiet machine. */
 export const CHOICE_TARGET_MICROSECONDS = 20;
 
 export interface TargetVerdict {
