@@ -1,4 +1,9 @@
-/** An event can be about a route, so its source is no foreign key any more; the invariant `event_session` still checks it. */
+const paymentSession = (storage: string) => `
+ALTER TABLE events ADD COLUMN payment_session_id TEXT
+  GENERATED ALWAYS AS (CASE WHEN type <> 'route.health_changed' THEN session_id END) ${storage} REFERENCES sessions (id);
+`;
+
+/** An event can be about a route. Only the session of an event about a payment is a foreign key. */
 export const eventSources = {
   sqlite: `
 DROP INDEX events_session;
@@ -6,8 +11,9 @@ ALTER TABLE events RENAME COLUMN session_id TO linked_session_id;
 ALTER TABLE events ADD COLUMN session_id TEXT NOT NULL DEFAULT '';
 UPDATE events SET session_id = linked_session_id;
 ALTER TABLE events DROP COLUMN linked_session_id;
-CREATE INDEX events_session ON events (session_id, sequence);`,
-  postgres: `ALTER TABLE events DROP CONSTRAINT events_session_id_fkey;`,
+CREATE INDEX events_session ON events (session_id, sequence);
+${paymentSession('VIRTUAL')}`,
+  postgres: `ALTER TABLE events DROP CONSTRAINT events_session_id_fkey;${paymentSession('STORED')}`,
 };
 
 /**
