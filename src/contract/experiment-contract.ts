@@ -11,17 +11,17 @@ import { environmentField, fraction } from './routing-decision-contract.ts';
 // Experiments, which compare a variant of the routing rules with the router on a share of the sessions.
 
 const effects = ruleSchema.shape.then;
-const { priority, prefer, split, by, smart, objective, margin } = effects.shape;
+const { priority, prefer, smart, objective, margin } = effects.shape;
 const variant = named(
   'ExperimentVariant',
   z
-    .strictObject({ priority, prefer, split, by, smart, objective, margin })
+    .strictObject({ priority, prefer, smart, objective, margin })
     // The same checks as for the effects of a rule: at least one effect, and at most one ordering.
     .check(({ value, issues }) => {
       for (const issue of effects.safeParse(value).error?.issues ?? [])
         issues.push({ ...issue, input: value } as never);
     })
-    .meta({ examples: [{ priority: ['sandbox_card_backup', 'sandbox_card_acquirer'] }] }),
+    .meta({ minProperties: 1, examples: [{ priority: ['sandbox_card_backup', 'sandbox_card_acquirer'] }] }),
   'both',
 );
 
@@ -31,9 +31,7 @@ const whole = (min: number, max: number, usual: number, what: string) =>
 const experimentRequest = z.strictObject({
   environment,
   name: text(1, 120).default('Experiment').describe('Name: 1 to 120 characters. Default: Experiment.'),
-  variant: variant.describe(
-    'Effects of the variant: an ordering of the routes, an objective or a margin, as in a rule.',
-  ),
+  variant: variant.describe('An order of the routes, an objective or a margin, as in a rule.'),
   share: whole(1, 50, 10, 'Percentage of the sessions in the variant'),
   minimumSample: whole(100, MOST_COUNTED, 500, 'Sessions in each arm before a verdict'),
   guardrailPoints: whole(0, 100, 1, 'Largest accepted loss of the success rate, in percentage points'),
@@ -49,10 +47,7 @@ const result = named(
       .array(
         z.strictObject({
           arm: field.choice(ARMS, 'router: the sessions without the variant.', 'variant'),
-          sessions: field.count(
-            'Number of counted sessions: the buyer started a payment at least 15 minutes ago.',
-            512,
-          ),
+          sessions: field.count('Sessions whose first payment began at least 15 minutes ago.', 512),
           paid: field.count('Number of paid sessions among them.', 471),
           rate: fraction('Success rate: the share of paid sessions; null without sessions.', 0.9199).nullable(),
           cost: field
@@ -64,20 +59,15 @@ const result = named(
         }),
       )
       .describe('The variant, then the router.'),
-    difference: points(
-      'Success rate of the variant minus that of the router; null if an arm is empty.',
-      1.9,
-    ).nullable(),
-    low: points('Lower bound of the difference; low and high are a 95 % interval that is valid at every look.', -0.8),
-    high: points('Upper bound of the difference.', 4.6),
+    difference: points('Rate of the variant minus that of the router; null if an arm is empty.', 1.9).nullable(),
+    low: points('Lower bound; low and high are a 95 % interval, valid at every look.', -0.8),
+    high: points('Upper bound.', 4.6),
     verdict: field.choice(
       VERDICTS,
       'too_small: an arm has fewer sessions than minimumSample; better, worse: the interval excludes 0.',
       'no_difference_shown',
     ),
-    until: field.time(
-      'Time of the count: a session counts 15 minutes after its first payment began, or later on a slow route.',
-    ),
+    until: field.time('Time of the count.'),
   }),
 );
 
@@ -88,14 +78,9 @@ const experimentResource = resource('Experiment', 'experiment', {
   variant: variant.describe('Effects of the variant.'),
   share: field.count('Percentage of the sessions in the variant.', 10),
   minimumSample: field.count('Sessions in each arm before a verdict.', 500),
-  guardrailPoints: field.count(
-    'Largest accepted loss of the success rate, in percentage points; an interval entirely beyond it ends the experiment.',
-    1,
-  ),
+  guardrailPoints: field.count('Largest accepted loss of the success rate, in percentage points.', 1),
   status: field.choice(['running', 'ended'], 'running: sessions are assigned to the arms.', 'running'),
-  endedBy: field
-    .choice(['operator', 'guardrail'], 'guardrail: the loss was larger than guardrailPoints; null while it runs.')
-    .nullable(),
+  endedBy: field.choice(['operator', 'guardrail'], 'guardrail: the loss was too large. null while it runs.').nullable(),
   created: field.time('Start of the experiment.'),
   endedAt: field.time('End of the experiment; null while it runs.').nullable(),
   result: result.describe('Result at this moment, or at the end of the experiment.'),
@@ -111,22 +96,17 @@ export const EXPERIMENT_ENDPOINTS = endpoints('routing', {
     'List the experiments',
     listQuery('exp', { environment: environmentFilter }),
     experimentResource,
-    'Newest first, with their results. At most one experiment of an environment is running.',
+    'Newest first. At most one of an environment is running.',
   ),
-  getExperiment: get(
-    `${PATH}/{experimentId}`,
-    'Get an experiment',
-    experimentResource,
-    'An experiment with its result.',
-  ),
+  getExperiment: get(`${PATH}/{experimentId}`, 'Get an experiment', experimentResource, 'With its result.'),
   startExperiment: {
     route: `POST ${PATH}`,
     access: 'admin',
     summary: 'Start an experiment',
     description:
-      'Routes a share of the sessions by a variant: an ordering that comes before those of the routing rules, or another objective or margin. Exclusions and limits of the rules apply to the variant too. Starting the running experiment again returns it; another one is rejected while an experiment of the environment is running.',
+      'Routes a share of the sessions by a variant. Exclusions and limits of the routing rules apply to it too. Starting the running experiment again returns it; another one is rejected.',
     body: experimentRequest,
-    requestExample: { variant: { priority: ['sandbox_card_backup', 'sandbox_card_acquirer'] }, share: 10 },
+    requestExample: { variant: { objective: 'total' } },
     response: experimentResource,
     errors: ['invalid_state'],
   },
@@ -134,8 +114,7 @@ export const EXPERIMENT_ENDPOINTS = endpoints('routing', {
     route: `POST ${PATH}/{experimentId}/end`,
     access: 'admin',
     summary: 'End an experiment',
-    description:
-      'Routes all sessions as without the experiment, and stores the result. Ending it again changes nothing.',
+    description: 'Stores the result. Ending it again changes nothing.',
     response: experimentResource,
   },
 });

@@ -26,8 +26,8 @@ const balancesQuery = z.strictObject({
 });
 
 const journalFilter = {
-  account: account.optional(),
-  kind: kind.optional(),
+  account: account.optional().describe('Only entries of this account.'),
+  kind: kind.optional().describe('Only entries of this kind.'),
   sessionId: idOf('Only entries of this session', 'chk'),
   paymentId: idOf('Only entries of this payment', 'pay'),
   from: z.optional(moment('Only entries booked at or after this time: ISO 8601.')),

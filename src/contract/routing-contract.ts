@@ -49,14 +49,11 @@ export const routeStanding = resource('RouteStanding', 'routing_route', {
   buyerFeeRate: field.rate("The buyer's fee.", 0),
   gatewayFeeRate: field.rate("The gateway's fee.", 0.029),
   providerCostRate: field.rate(
-    "The provider's charge without its fixed part: the mean of reported charges and the configured rate.",
+    "The provider's charge without its fixed part, from reports and the configuration.",
     0.019,
   ),
-  costCoverage: fraction(
-    'Share of the paid payments of the last 45 days whose charge the provider has reported.',
-    0.97,
-  ),
-  lostRate: field.rate('Share of the paid payments whose money never arrives or is taken back.', 0.004),
+  costCoverage: fraction('Share of the paid payments with a reported charge.', 0.97),
+  lostRate: field.rate('Share of the paid money that is lost afterwards.', 0.004),
   lastOutcomeAt: field.time('Approximate time of the last outcome of the route, or null.').nullable(),
 });
 

@@ -42,10 +42,7 @@ const candidate = named(
     score: field.count('Published score, 0 to 100, higher is better: the expected value without a random draw.', 90.3),
     ...estimate,
     cost: fraction('Cost under the objective, including lost money, as a share of the amount.', 0.033),
-    lostRate: field.rate(
-      'Part of the cost: the share of paid payments whose money never arrives or is taken back.',
-      0.004,
-    ),
+    lostRate: field.rate('Part of the cost: the share of the paid money that is lost.', 0.004),
     etaMinutes: field.count('Duration of a payment, in minutes.', 0.1),
     value: fraction('Expected value as a share of the amount; reduced for standby and degraded.', 0.903),
     index: fraction(

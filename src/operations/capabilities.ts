@@ -160,7 +160,7 @@ function entrypointOf(base: string, endpoint: Endpoint): Entrypoint {
 
 /** Guide for receivers of webhooks. */
 const WEBHOOK_GUIDE: Record<string, unknown> = {
-  delivery: 'POST to the URL your operator registered.',
+  delivery: 'POST to the registered URL.',
   events: [
     { type: 'payment.provider_pending', meaning: 'Accepted by the provider.', fulfill: false },
     { type: 'payment.paid', meaning: 'Confirmed.', fulfill: true },

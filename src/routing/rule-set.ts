@@ -65,8 +65,7 @@ export const routeSelector = z
     examples: [{ kind: 'card' }],
   });
 
-const selector = (what: string) =>
-  routeSelector.describe(`${what} A route id, an array of route ids, or route attributes.`);
+const selector = (what: string) => routeSelector.describe(what);
 
 const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` });

@@ -32,6 +32,7 @@ const PREFIXES: Record<string, string> = {
   refundId: 'ref_',
   discrepancyId: 'dis_',
   recoveryId: 'rcv_',
+  experimentId: 'exp_',
 };
 
 const on = suiteService({ variables: { ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') } }, async () => {
@@ -48,6 +49,11 @@ const on = suiteService({ variables: { ENCRYPTION_KEY: Buffer.alloc(32, 7).toStr
       await api.post(`payments/${payment!.id}/refunds`, { amount: 1 });
       const route = environment === 'sandbox' ? 'sandbox_card_acquirer' : 'card_stripe';
       await api.put(`routing/routes/${route}/health`, { health: 'degraded' });
+      const experiment = await api.post<{ id: string }>('routing/experiments', {
+        environment,
+        variant: { prefer: route },
+      });
+      await api.post(`routing/experiments/${experiment.id}/end`);
       on.clock.advance(1000);
     }
   }

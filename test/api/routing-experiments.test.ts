@@ -212,7 +212,6 @@ describe('the experiments', () => {
       [{ prefer: 'rt_nowhere' }, 'variant.prefer unknown_route'],
       [{ priority: [ACQUIRER, 'card_stripe'] }, 'variant.priority.1 unknown_route'],
       [{ prefer: { kind: 'card', network: 'none' } }, 'variant.prefer.network unknown_attribute'],
-      [{ split: [{ route: BACKUP, pct: 60 }] }, 'variant.split not_100_percent'],
       [undefined, 'variant invalid_type'],
     ] as const) {
       assert.deepEqual(new Set(await issuesOf({ variant })), new Set(issues), JSON.stringify(variant));

@@ -12,7 +12,7 @@ export function bodyOf(schema: JsonSchema, properties: 'required' | 'all'): Body
 }
 
 function valueOf(schema: JsonSchema, properties: 'required' | 'all'): unknown {
-  if (schema.properties) return bodyOf(schema, properties);
+  if (schema.properties && schema.minProperties === undefined) return bodyOf(schema, properties);
   return schema.examples?.[0] ?? schema.default ?? schema.enum?.[0] ?? false;
 }
 

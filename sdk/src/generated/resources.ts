@@ -660,7 +660,7 @@ export class RoutingResource extends Resource {
     });
   }
 
-  /** List the experiments. Newest first, with their results. At most one experiment of an environment is running. */
+  /** List the experiments. Newest first. At most one of an environment is running. */
   experiments(params: api.ListExperimentsParams = {}, options?: RequestOptions): TillwayList<api.Experiment> {
     return listOf(this.transport, {
       method: 'GET',
@@ -672,7 +672,7 @@ export class RoutingResource extends Resource {
     });
   }
 
-  /** Start an experiment. Routes a share of the sessions by a variant: an ordering that comes before those of the routing rules, or another objective or margin. Exclusions and limits of the rules apply to the variant too. Starting the running experiment again returns it; another one is rejected while an experiment of the environment is running. */
+  /** Start an experiment. Routes a share of the sessions by a variant. Exclusions and limits of the routing rules apply to it too. Starting the running experiment again returns it; another one is rejected. */
   startExperiment(params: api.StartExperimentParams, options?: RequestOptions): TillwayPromise<api.Experiment> {
     return call(this.transport, {
       method: 'POST',
@@ -684,7 +684,7 @@ export class RoutingResource extends Resource {
     });
   }
 
-  /** Get an experiment. An experiment with its result. */
+  /** Get an experiment. With its result. */
   experiment(experimentId: string, options?: RequestOptions): TillwayPromise<api.Experiment> {
     return call(this.transport, {
       method: 'GET',
@@ -696,7 +696,7 @@ export class RoutingResource extends Resource {
     });
   }
 
-  /** End an experiment. Routes all sessions as without the experiment, and stores the result. Ending it again changes nothing. */
+  /** End an experiment. Stores the result. Ending it again changes nothing. */
   endExperiment(experimentId: string, options?: RequestOptions): TillwayPromise<api.Experiment> {
     return call(this.transport, {
       method: 'POST',

@@ -536,11 +536,11 @@ export interface Experiment {
   share: number;
   /** Sessions in each arm before a verdict. */
   minimumSample: number;
-  /** Largest accepted loss of the success rate, in percentage points; an interval entirely beyond it ends the experiment. */
+  /** Largest accepted loss of the success rate, in percentage points. */
   guardrailPoints: number;
   /** running: sessions are assigned to the arms. */
   status: 'running' | 'ended';
-  /** guardrail: the loss was larger than guardrailPoints; null while it runs. */
+  /** guardrail: the loss was too large. null while it runs. */
   endedBy: 'operator' | 'guardrail' | null;
   /** Start of the experiment. */
   created: Timestamp;
@@ -555,7 +555,7 @@ export interface ExperimentResult {
   arms: {
     /** router: the sessions without the variant. */
     arm: 'variant' | 'router';
-    /** Number of counted sessions: the buyer started a payment at least 15 minutes ago. */
+    /** Sessions whose first payment began at least 15 minutes ago. */
     sessions: number;
     /** Number of paid sessions among them. */
     paid: number;
@@ -564,34 +564,23 @@ export interface ExperimentResult {
     /** Mean cost of the paid sessions: the provider's charge as a share of the amount; null without paid sessions. A fraction: 0.029 is 2.9 %. */
     cost: number | null;
   }[];
-  /** Success rate of the variant minus that of the router; null if an arm is empty. In percentage points. */
+  /** Rate of the variant minus that of the router; null if an arm is empty. In percentage points. */
   difference: number | null;
-  /** Lower bound of the difference; low and high are a 95 % interval that is valid at every look. In percentage points. */
+  /** Lower bound; low and high are a 95 % interval, valid at every look. In percentage points. */
   low: number;
-  /** Upper bound of the difference. In percentage points. */
+  /** Upper bound. In percentage points. */
   high: number;
   /** too_small: an arm has fewer sessions than minimumSample; better, worse: the interval excludes 0. */
   verdict: 'too_small' | 'better' | 'worse' | 'no_difference_shown';
-  /** Time of the count: a session counts 15 minutes after its first payment began, or later on a slow route. */
+  /** Time of the count. */
   until: Timestamp;
 }
 
 export interface ExperimentVariant {
-  /** Strict order of the routes. A route id, an array of route ids, or route attributes. */
+  /** Strict order of the routes. */
   priority?: RouteSelector | undefined;
-  /** Routes that come before all others. A route id, an array of route ids, or route attributes. */
+  /** Routes that come before all others. */
   prefer?: RouteSelector | undefined;
-  /** Shares of sessions that go to a route first; they add up to 100. */
-  split?:
-    | {
-        /** The id of a route. */
-        route: string;
-        /** Its share of the sessions, in whole percent. */
-        pct: number;
-      }[]
-    | undefined;
-  /** Unit of the split: each session (the default), or each customer. */
-  by?: 'session' | 'customer' | undefined;
   /** Lets the router order the routes, as without any ordering rule. */
   smart?: true | undefined;
   /** Cost to minimise: of buyer and merchant, of the provider, or of the gateway operator. */
@@ -1105,11 +1094,11 @@ export interface RouteStanding {
   buyerFeeRate: number;
   /** The gateway's fee. A fraction: 0.029 is 2.9 %. */
   gatewayFeeRate: number;
-  /** The provider's charge without its fixed part: the mean of reported charges and the configured rate. A fraction: 0.029 is 2.9 %. */
+  /** The provider's charge without its fixed part, from reports and the configuration. A fraction: 0.029 is 2.9 %. */
   providerCostRate: number;
-  /** Share of the paid payments of the last 45 days whose charge the provider has reported. A fraction: 0.93 is 93 %. */
+  /** Share of the paid payments with a reported charge. A fraction: 0.93 is 93 %. */
   costCoverage: number;
-  /** Share of the paid payments whose money never arrives or is taken back. A fraction: 0.029 is 2.9 %. */
+  /** Share of the paid money that is lost afterwards. A fraction: 0.029 is 2.9 %. */
   lostRate: number;
   /** Approximate time of the last outcome of the route, or null. */
   lastOutcomeAt: Timestamp | null;
@@ -1207,7 +1196,7 @@ export interface RoutingCandidate {
   outcomes: number;
   /** Cost under the objective, including lost money, as a share of the amount. A fraction: 0.93 is 93 %. */
   cost: number;
-  /** Part of the cost: the share of paid payments whose money never arrives or is taken back. A fraction: 0.029 is 2.9 %. */
+  /** Part of the cost: the share of the paid money that is lost. A fraction: 0.029 is 2.9 %. */
   lostRate: number;
   /** Duration of a payment, in minutes. */
   etaMinutes: number;
@@ -1383,9 +1372,9 @@ export interface RuleSet {
     when?: RuleCondition | undefined;
     /** Effect of the rule: any number of modifiers and at most one ordering, or reject alone. */
     then: {
-      /** Routes that must not be used. A route id, an array of route ids, or route attributes. */
+      /** Routes that must not be used. */
       exclude?: RouteSelector | undefined;
-      /** The only routes that may be used. A route id, an array of route ids, or route attributes. */
+      /** The only routes that may be used. */
       only?: RouteSelector | undefined;
       /** false: no exploration, always the best known route. */
       explore?: boolean | undefined;
@@ -1397,9 +1386,9 @@ export interface RuleSet {
       margin?: number | undefined;
       /** Cost to minimise: of buyer and merchant, of the provider, or of the gateway operator. */
       objective?: 'merchant' | 'total' | 'operator' | undefined;
-      /** Strict order of the routes. A route id, an array of route ids, or route attributes. */
+      /** Strict order of the routes. */
       priority?: RouteSelector | undefined;
-      /** Routes that come before all others. A route id, an array of route ids, or route attributes. */
+      /** Routes that come before all others. */
       prefer?: RouteSelector | undefined;
       /** Shares of sessions that go to a route first; they add up to 100. */
       split?:
@@ -1536,7 +1525,7 @@ export interface StartExperimentParams {
   environment?: 'sandbox' | 'production' | undefined;
   /** Name: 1 to 120 characters. Default: Experiment. */
   name?: string | undefined;
-  /** Effects of the variant: an ordering of the routes, an objective or a margin, as in a rule. */
+  /** An order of the routes, an objective or a margin, as in a rule. */
   variant: ExperimentVariant;
   /** Percentage of the sessions in the variant: 1 to 50. Default 10. */
   share?: number | undefined;
@@ -1886,7 +1875,7 @@ export interface GetLedgerBalancesParams {
 }
 
 export interface ListLedgerEntriesParams {
-  /** provider_clearing: our money that the provider holds; provider_cost: the provider's charges; merchant_payable: money owed to the merchant; gateway_revenue: our fees; buyer_refunds_payable: money owed to buyers; operator_cash: money in the operator's bank account. */
+  /** Only entries of this account. */
   account?:
     | 'provider_clearing'
     | 'provider_cost'
@@ -1895,7 +1884,7 @@ export interface ListLedgerEntriesParams {
     | 'buyer_refunds_payable'
     | 'operator_cash'
     | undefined;
-  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: the provider has deducted a refund from its balance; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy; cost: a correction of the estimated charge; payout: the provider paid money to the bank account of the operator; reversal: the provider took money back, or returned it. */
+  /** Only entries of this kind. */
   kind?:
     | 'paid'
     | 'settled'
@@ -1926,7 +1915,7 @@ export interface ListLedgerEntriesParams {
 }
 
 export interface ExportLedgerParams {
-  /** provider_clearing: our money that the provider holds; provider_cost: the provider's charges; merchant_payable: money owed to the merchant; gateway_revenue: our fees; buyer_refunds_payable: money owed to buyers; operator_cash: money in the operator's bank account. */
+  /** Only entries of this account. */
   account?:
     | 'provider_clearing'
     | 'provider_cost'
@@ -1935,7 +1924,7 @@ export interface ExportLedgerParams {
     | 'buyer_refunds_payable'
     | 'operator_cash'
     | undefined;
-  /** paid: a buyer has paid; settled: money was paid out to the merchant; refund: a refund was requested; refund_paid: the provider has deducted a refund from its balance; refund_failed: a refund failed, and its posting is reversed; adjustment: a person resolved a discrepancy; cost: a correction of the estimated charge; payout: the provider paid money to the bank account of the operator; reversal: the provider took money back, or returned it. */
+  /** Only entries of this kind. */
   kind?:
     | 'paid'
     | 'settled'
