@@ -28,6 +28,7 @@ export const NO_CONTEXTS: ContextMemory = { bucket: 0, failures: {} };
 // Bounds of the ratio of all contexts of a payment together.
 const LOWEST_RATIO = 1 / 8;
 const HIGHEST_RATIO = 8;
+// A route that has always failed keeps a positive rate, because a route with a rate of 0 would never be tried again.
 const LOWEST_RATE = 0.0001;
 const HIGHEST_RATE = 0.9999;
 /** Smallest difference of a ratio to 1 that changes a choice. */
@@ -195,5 +196,10 @@ export function withOffsets(rate: number, offsets: readonly Offset[]): number {
   if (offsets.length === 0) return rate;
   const ratio = offsets.reduce((product, each) => product * each.ratio, 1);
   const failures = (1 - rate) * Math.min(HIGHEST_RATIO, Math.max(LOWEST_RATIO, ratio));
-  return Math.round(Math.min(HIGHEST_RATE, Math.max(LOWEST_RATE, 1 - failures)) * 10_000) / 10_000;
+  return publishedRate(1 - failures);
+}
+
+/** A success rate within its bounds, 4 decimals. */
+export function publishedRate(rate: number): number {
+  return Math.round(Math.min(HIGHEST_RATE, Math.max(LOWEST_RATE, rate)) * 10_000) / 10_000;
 }

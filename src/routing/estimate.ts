@@ -9,6 +9,7 @@ import {
   fadedTo,
   withTally,
 } from './route-memory.ts';
+import { publishedRate } from './context-offsets.ts';
 import { type Suspected, suspectedNeutrals } from './neutral-guard.ts';
 import type { Policy } from './routing-policy.ts';
 import { type RouteMemory, pooledRates } from './pooled-prior.ts';
@@ -54,9 +55,6 @@ export interface RouteEstimate {
   lastOutcomeAt: number | null;
 }
 
-// A route that has always failed keeps a positive rate, because a route with a rate of 0 would never be tried again.
-const LOWEST_PUBLISHED = 0.0001;
-const HIGHEST_PUBLISHED = 0.9999;
 /** Quantiles of a Gaussian in standard deviations: of the central 80 %, and of the lower 95 %. */
 const EIGHTY_PERCENT = 1.2816;
 const NINETY_FIFTH = 1.6449;
@@ -161,7 +159,7 @@ function published(level: Level, state: RouteState | undefined, policy: Policy):
   const fastOutcomes = fastSuccesses + faded.fastFailures + faded.disturbedFailures;
   const endOf = (bucket: number) => (bucket + 1) * policy.bucketSeconds * 1000;
   return {
-    p: Math.min(HIGHEST_PUBLISHED, Math.max(LOWEST_PUBLISHED, rounded(p, 4))),
+    p: publishedRate(p),
     n: rounded(n, 1),
     low: rounded(Math.max(0, p - reach), 4),
     high: rounded(Math.min(1, p + reach), 4),

@@ -1,5 +1,5 @@
 import { subjectKindOf } from '../../domain/audit.ts';
-import { sessionOfDelivery } from '../../domain/delivery.ts';
+import { type Delivery, sessionOfDelivery } from '../../domain/delivery.ts';
 import type { Environment } from '../../domain/route.ts';
 import type { Change } from '../../store/store.ts';
 import type { AuditEntry } from '../../store/tables/audit-table.ts';
@@ -25,6 +25,8 @@ function about<Name extends string>(
 }
 
 const ofLogin = ({ login }: { login: OperatorSession }) => about(login.ownerId, LIVE, []);
+const ofDelivery = ({ delivery }: { delivery: Delivery }) =>
+  about(delivery.id, { ...delivery, sessionId: sessionOfDelivery(delivery) }, ['endpointId']);
 
 /**
  * Readers of the changes that can be the purpose of an action. The first type in this order that a change set contains is its purpose;
@@ -50,10 +52,8 @@ const READERS: Readers = {
   refund_created: ({ refund }) => about(refund.id, refund, ['amount', 'paymentId', 'reason']),
   provider_message_received: ({ message }) => about(message.sessionId, message, ['amount', 'paymentId']),
   recovery_saved: ({ recovery }) => about(recovery.id, recovery, ['endpointId']),
-  delivery_replayed: ({ delivery }) =>
-    about(delivery.id, { ...delivery, sessionId: sessionOfDelivery(delivery) }, ['endpointId']),
-  delivery_added: ({ delivery }) =>
-    about(delivery.id, { ...delivery, sessionId: sessionOfDelivery(delivery) }, ['endpointId']),
+  delivery_replayed: ofDelivery,
+  delivery_added: ofDelivery,
   endpoint_created: ({ endpoint }) => about(endpoint.id, endpoint, ['status', 'version']),
   endpoint_changed: ({ endpoint }) => about(endpoint.id, endpoint, ['status', 'version']),
   // The rules apply to both environments, and only a key of production may save them.
