@@ -1,16 +1,15 @@
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Postgres, startPostgres } from '../test/support/postgres.ts';
 import { httpRequest, median, runLoad } from './support/load.ts';
-import { type ServerProcess, launchServer } from './support/process.ts';
+import { type ServerProcess, cpuMsOfBackends, launchServer } from './support/process.ts';
 import { sessionBody } from './support/session-body.ts';
 
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 8);
 const SLICE_MS = 1000;
 const WARM_UP_MS = 2000;
 const CONNECTIONS = 64;
-const TICK_MS = 10;
 
 const NAMES = ['echo', 'twin', 'sqlite', 'postgres', 'postgres x2'] as const;
 type Name = (typeof NAMES)[number];
@@ -78,7 +77,7 @@ async function slice(postgres: Postgres, servers: ServerProcess[], durationMs: n
   const connections = CONNECTIONS / servers.length;
   const nextRequest = () => httpRequest('POST', '/api/gateway/sessions', JSON.stringify(sessionBody()));
   const cpuOfServers = () => servers.reduce((sum, server) => sum + server.cpuMs(), 0);
-  const before = { cpu: cpuOfServers(), database: cpuOfBackends(postgres) };
+  const before = { cpu: cpuOfServers(), database: cpuMsOfBackends(postgres) };
   const shares = await Promise.all(servers.map(({ port }) => runLoad({ port, connections, durationMs, nextRequest })));
   const failures = shares.reduce((sum, share) => sum + share.failures, 0);
   if (failures > 0) throw new Error(`${failures} requests failed`);
@@ -89,29 +88,8 @@ async function slice(postgres: Postgres, servers: ServerProcess[], durationMs: n
     p50Ms: Math.max(...shares.map(({ p50Ms }) => p50Ms)),
     p99Ms: Math.max(...shares.map(({ p99Ms }) => p99Ms)),
     cpuMicros: (cpuOfServers() - before.cpu) * perRequest,
-    databaseMicros: (cpuOfBackends(postgres) - before.database) * perRequest,
+    databaseMicros: (cpuMsOfBackends(postgres) - before.database) * perRequest,
   };
-}
-
-/** Processor time of all PostgreSQL processes so far, in milliseconds. */
-function cpuOfBackends({ folder }: Postgres): number {
-  const postmaster = readFileSync(join(folder, 'data/postmaster.pid'), 'utf8').split('\n')[0]!;
-  let ticks = 0;
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    const [, parent, user, system] = statOf(pid);
-    if (pid === postmaster || parent === postmaster) ticks += Number(user) + Number(system);
-  }
-  return ticks * TICK_MS;
-}
-
-/** State, parent, user and system ticks of a process; empty if the process has exited. */
-function statOf(pid: string): string[] {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
-    return [fields[0]!, fields[1]!, fields[11]!, fields[12]!];
-  } catch {
-    return [];
-  }
 }
 
 if (import.meta.main) await benchmarkPostgres();

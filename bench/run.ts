@@ -1,6 +1,7 @@
 import { benchmarkDashboard } from './dashboard.ts';
 import { benchmarkLists } from './lists.ts';
 import { benchmarkFootprint } from './footprint.ts';
+import { benchmarkPayments } from './payments.ts';
 import { benchmarkPostgres } from './postgres.ts';
 import { benchmarkReads } from './reads.ts';
 import { benchmarkRoundTrips } from './round-trips.ts';
@@ -17,6 +18,7 @@ const QUICK = {
   reads: benchmarkReads,
   webhooks: benchmarkWebhooks,
   start: benchmarkStart,
+  payments: benchmarkPayments,
   postgres: benchmarkPostgres,
   'round-trips': benchmarkRoundTrips,
   'routing-quick': benchmarkRoutingQuick,

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { Postgres } from '../../test/support/postgres.ts';
 import { NO_RATE_LIMITS } from '../../test/support/rate-limits.ts';
 
 export interface ServerProcess {
@@ -63,6 +65,27 @@ async function firstResponse(url: string, child: ChildProcess): Promise<void> {
 function cpuMsOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
+}
+
+/** Processor time of all PostgreSQL processes so far, in milliseconds. */
+export function cpuMsOfBackends({ folder }: Pick<Postgres, 'folder'>): number {
+  const postmaster = readFileSync(join(folder, 'data/postmaster.pid'), 'utf8').split('\n')[0]!;
+  let ticks = 0;
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    const [, parent, user, system] = statOf(pid);
+    if (pid === postmaster || parent === postmaster) ticks += Number(user) + Number(system);
+  }
+  return (ticks * 1000) / TICKS_PER_SECOND;
+}
+
+/** State, parent, user and system ticks of a process; empty if the process has exited. */
+function statOf(pid: string): string[] {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
+    return [fields[0]!, fields[1]!, fields[11]!, fields[12]!];
+  } catch {
+    return [];
+  }
 }
 
 async function freePort(): Promise<number> {
