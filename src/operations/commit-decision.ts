@@ -60,10 +60,10 @@ async function changesOf(
   const changes: Change[] = [];
   // A report that must not change the session can still open a discrepancy.
   if (next.session !== before.session)
-    changes.push({ type: 'session_changed', session: next.session, from: before.session.status });
+    changes.push({ type: 'session_changed', session: next.session, before: before.session });
   const created: Change[] = [];
   for (const [payment, earlier] of differing(before.payments, next.payments)) {
-    if (earlier) changes.push({ type: 'payment_changed', payment, from: earlier.status });
+    if (earlier) changes.push({ type: 'payment_changed', payment, before: earlier });
     else created.push({ type: 'payment_created', payment });
   }
   for (const [invoice, earlier] of differing(before.invoices, next.invoices)) {

@@ -82,13 +82,15 @@ function count(instruments: Instruments, change: Change): void {
     case 'session_changed':
     case 'session_erased': {
       const { environment, status } = change.session;
-      if (change.from !== undefined && change.from !== status) sessionTransitions.labels(environment, status).inc();
+      const from = change.type === 'session_erased' ? change.from : change.before?.status;
+      if (from !== undefined && from !== status) sessionTransitions.labels(environment, status).inc();
       break;
     }
     case 'payment_created':
     case 'payment_changed': {
       const { environment, route, status, failureSource } = change.payment;
-      const isNew = change.type === 'payment_created' || (change.from !== undefined && change.from !== status);
+      const isNew =
+        change.type === 'payment_created' || (change.before !== undefined && change.before.status !== status);
       const source = status === 'failed' ? (failureSource ?? 'route') : 'none';
       if (isNew) paymentTransitions.labels(environment, route.id, status, source).inc();
       break;

@@ -3,10 +3,16 @@ import { retryOnConflict } from '../operations/retry-on-conflict.ts';
 import type { RandomBytes } from '../domain/id.ts';
 import type { Instant } from '../domain/records.ts';
 import type { CommitResult } from '../store/store.ts';
-import type { Write } from '../store/write-statement.ts';
 import { type Instrument, type InstrumentScript, type CallbackStep, handoffTagOf } from './test-instruments.ts';
 import { type ChargeOrder, type SimulatorEvent, chargeUpdated, eventBody } from './simulator-messages.ts';
-import { type Charge, type SimulatorStore, insertCallback, insertCharge, updateCharge } from './simulator-store.ts';
+import {
+  type ChargeWrite,
+  type Charge,
+  type SimulatorStore,
+  insertCallback,
+  insertCharge,
+  updateCharge,
+} from './simulator-store.ts';
 
 const REFERENCE_BYTES = 16;
 const TRANSACTION_BYTES = 20;
@@ -28,8 +34,7 @@ export async function acceptCharge(deps: SimulatorDeps, order: ChargeOrder): Pro
   const tag = handoffTagOf(order.buyer_email, order.route);
   if (tag === 'handoff_down')
     throw new GatewayError('invalid_state', 'The simulated provider accepts no payment of this buyer.');
-  const earlier = await deps.store.chargesOfSession(order.order);
-  const refuse = tag === 'handoff_error' && earlier.length === 0;
+  const refuse = tag === 'handoff_error' && (await deps.store.chargesOfSession(order.order)).length === 0;
   const charge = await createOnce(deps, newCharge(deps, order, refuse ? 'cancelled' : 'open'));
   if (charge.status !== 'cancelled') return charge;
   throw new GatewayError('invalid_state', 'The simulated provider refused this handoff.');
@@ -45,9 +50,9 @@ const DECLINE_REASONS: Record<Charge['kind'], string> = {
 export function payCharge(deps: SimulatorDeps, charge: Charge, instrument: Instrument): Promise<void> {
   return changeCharge(deps, charge, async (current) => {
     if (current.status !== 'open') return [];
-    const earlier = await deps.store.chargesOfSession(current.sessionId);
-    const declinedBefore = earlier.some(({ status }) => status === 'failed');
-    const script = (declinedBefore ? instrument.afterDecline : undefined) ?? instrument.script;
+    const { afterDecline } = instrument;
+    const earlier = afterDecline ? await deps.store.chargesOfSession(current.sessionId) : [];
+    const script = (earlier.some(({ status }) => status === 'failed') && afterDecline) || instrument.script;
     const captured = capturedBy(script, current);
     const reason = script.status === 'failed' ? (script.reason ?? DECLINE_REASONS[current.kind]) : null;
     const after = { ...current, status: script.status, reason, captured };
@@ -88,7 +93,9 @@ export function cancelCharge(deps: SimulatorDeps, charge: Charge): Promise<void>
 
 /** Captures a charge whose capture callback is due. Returns false for a cancelled charge, whose callback must not be sent. */
 export async function captureLate(deps: SimulatorDeps, charge: Charge): Promise<boolean> {
-  let isCancelled = false;
+  let isCancelled = charge.status === 'cancelled';
+  const isOver = charge.status !== 'pending' && charge.status !== 'failed';
+  if (isOver) return !isCancelled;
   await changeCharge(deps, charge, (current) => {
     isCancelled = current.status === 'cancelled';
     if (current.status !== 'pending' && current.status !== 'failed') return [];
@@ -102,9 +109,9 @@ export async function captureLate(deps: SimulatorDeps, charge: Charge): Promise<
 export async function changeCharge(
   { store }: SimulatorDeps,
   { reference }: Charge,
-  decide: (current: Charge) => Write[] | Promise<Write[]>,
+  decide: (current: Charge) => ChargeWrite[] | Promise<ChargeWrite[]>,
 ): Promise<void> {
-  async function commit(writes: Write[]): Promise<CommitResult> {
+  async function commit(writes: ChargeWrite[]): Promise<CommitResult> {
     return (await store.write(reference, writes)) ? { done: true } : { done: false, conflict: 'overtaken' };
   }
   await retryOnConflict({ store: { commit } }, 'the charge', async () => ({
@@ -119,7 +126,7 @@ export function queueEvent(
   charge: Charge,
   event: SimulatorEvent,
   { dueAt = deps.now(), created = dueAt, copies = 1 }: { dueAt?: Instant; created?: Instant; copies?: number },
-): Write[] {
+): ChargeWrite[] {
   const id = `ev_${hex(deps, EVENT_BYTES)}`;
   const body = eventBody(charge, id, event, created);
   const callback = { reference: charge.reference, body, status: 'pending', attempts: 0, dueAt } as const;
@@ -128,14 +135,14 @@ export function queueEvent(
   );
 }
 
-function queueUpdate(deps: SimulatorDeps, charge: Charge, step: CallbackStep): Write[] {
+function queueUpdate(deps: SimulatorDeps, charge: Charge, step: CallbackStep): ChargeWrite[] {
   const { state, afterMs, agedMs = 0, shortBy = 0, copies } = step;
   const dueAt = deps.now() + afterMs;
   const event = chargeUpdated(charge, state, Math.max(0, charge.amount - shortBy));
   return queueEvent(deps, charge, event, { dueAt, created: dueAt - agedMs, ...(copies !== undefined && { copies }) });
 }
 
-function queuePayout(deps: SimulatorDeps, charge: Charge): Write[] {
+function queuePayout(deps: SimulatorDeps, charge: Charge): ChargeWrite[] {
   if (deps.settlementDelayMs === 0) return [];
   // Pays out the full amount, because the provider does not deduct the gateway's fee.
   const event = { type: 'charge.settled', payout: `po_${hex(deps, EVENT_BYTES)}`, amount: charge.amount } as const;
@@ -144,8 +151,8 @@ function queuePayout(deps: SimulatorDeps, charge: Charge): Write[] {
 
 /** Stores a charge unless its payment already has a charge, and returns the stored charge. */
 async function createOnce({ store }: SimulatorDeps, charge: Charge): Promise<Charge> {
-  await store.write(charge.reference, [insertCharge(charge)]);
-  return (await store.chargeOfPayment(charge.paymentId))!;
+  const isNew = await store.write(charge.reference, [insertCharge(charge)]);
+  return isNew ? charge : (await store.chargeOfPayment(charge.paymentId))!;
 }
 
 function newCharge(deps: SimulatorDeps, order: NewCharge, status: Charge['status']): Charge {

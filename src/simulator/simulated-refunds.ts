@@ -1,8 +1,14 @@
 import { GatewayError } from '../domain/gateway-error.ts';
-import type { Write } from '../store/write-statement.ts';
 import { type SimulatorDeps, changeCharge, queueEvent } from './simulated-charges.ts';
 import type { RefundOrder, RefundState } from './simulator-messages.ts';
-import { type Charge, type ChargeRefund, insertRefund, updateCharge, updateRefund } from './simulator-store.ts';
+import {
+  type ChargeWrite,
+  type Charge,
+  type ChargeRefund,
+  insertRefund,
+  updateCharge,
+  updateRefund,
+} from './simulator-store.ts';
 
 /** A test outcome of a refund, chosen by the cents of its amount. */
 export interface RefundScript {
@@ -120,7 +126,7 @@ function queueOutcome(
   charge: Charge,
   { id, amount, status }: ChargeRefund,
   { outcome, afterMs }: NonNullable<RefundScript['callback']>,
-): Write[] {
+): ChargeWrite[] {
   const reason = outcome === 'failed' && { reason: reasonOf(status) };
   const event = { type: `refund.${outcome}`, refund: id, ...reason, amount } as const;
   return queueEvent(deps, charge, event, { dueAt: deps.now() + afterMs });
@@ -132,7 +138,7 @@ function reasonOf(status: ChargeRefund['status']): string {
 }
 
 /** Adds to the refunded amount of a charge; a negative amount subtracts. */
-function addRefunded(charge: Charge, amount: number): Write {
+function addRefunded(charge: Charge, amount: number): ChargeWrite {
   const refunded = charge.refunded + amount;
   const held = charge.captured === charge.total ? 'paid' : 'pending';
   const status = refunded === charge.captured ? 'refunded' : held;

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { signCallback } from '../webhooks/sign.ts';
-import { type Worker, createWorker, forEachOf } from '../workers/worker.ts';
+import { type Loop, type Worker, createWorker, forEachOf, wakeAfter } from '../workers/worker.ts';
 import { type SimulatorDeps, captureLate } from './simulated-charges.ts';
 import { type SimulatorEvent, readEvent } from './simulator-messages.ts';
 import { setRefundState } from './simulated-refunds.ts';
@@ -39,18 +39,22 @@ export function createCallbackWorker(
       charges,
       WIDTH,
       async (callbacks) => {
-        for (const callback of callbacks) {
-          const { reference, attempts } = callback;
-          const claimed = { ...callback, attempts: attempts + 1, dueAt: now() + LEASE_MS };
-          // If another instance has claimed the callback, it also sends the further callbacks of this charge.
-          if (!(await store.write(reference, [updateCallback(claimed, attempts)]))) return;
-          // If the lease has expired and another worker has claimed the callback, this write changes nothing.
-          await store.write(reference, [updateCallback(await deliver(claimed), claimed.attempts)]);
-        }
+        // If another instance has claimed a callback, it also sends the further callbacks of this charge.
+        for (const callback of callbacks) if (!(await attempt(callback))) return;
       },
       (error, [callback]) => log.error({ err: error, callback: callback?.id }, 'simulated callback failed'),
     );
     return due.length;
+  }
+
+  /** Claims a callback, delivers it and stores the outcome. Returns false if another instance has claimed it. */
+  async function attempt(callback: QueuedCallback): Promise<boolean> {
+    const { reference, attempts } = callback;
+    const claimed = { ...callback, attempts: attempts + 1, dueAt: now() + LEASE_MS };
+    if (!(await store.write(reference, [updateCallback(claimed, attempts)]))) return false;
+    // If the lease has expired and another worker has claimed the callback, this write changes nothing.
+    await store.write(reference, [updateCallback(await deliver(claimed), claimed.attempts)], { mayWait: true });
+    return true;
   }
 
   /** Attempts to deliver a callback, and returns the callback with its new status or due time. */
@@ -83,7 +87,16 @@ export function createCallbackWorker(
     }
   }
 
-  return createWorker({ name: 'simulator', log, runOnce, onWake: store.onWrite, pollMs: POLL_MS });
+  /** Sends a callback that is due at once, and claims it in the transaction that stores it. Several callbacks of a charge go in order. */
+  function onCreated(loop: Loop): void {
+    store.onQueued((callbacks, written) => {
+      const [first, ...others] = callbacks.filter(({ dueAt }) => dueAt <= now());
+      if (!first || (others.length === 0 && loop.begin(() => attempt(first)))) return;
+      wakeAfter(loop, written);
+    });
+  }
+
+  return createWorker({ name: 'simulator', log, runOnce, onCreated, pollMs: POLL_MS });
 }
 
 /** Applies an event to its charge before the callback reports the event. Returns false if the callback must not be sent. */

@@ -1,6 +1,6 @@
 import type { Instant } from '../domain/records.ts';
 import type { RouteKind } from '../domain/route.ts';
-import type { Database } from '../store/database.ts';
+import type { Database, WriteOptions } from '../store/database.ts';
 import type { Row, SqlValue } from '../store/keyset.ts';
 import { type Write, insertSql } from '../store/write-statement.ts';
 
@@ -48,6 +48,11 @@ export interface QueuedCallback {
   dueAt: Instant;
 }
 
+/** A write to the records of a charge, with the callback that it queues. */
+export interface ChargeWrite extends Write {
+  queued?: QueuedCallback;
+}
+
 /** Store of the simulated provider's records. */
 export interface SimulatorStore {
   charge(reference: string): Promise<Charge | undefined>;
@@ -58,9 +63,9 @@ export interface SimulatorStore {
   /** Pending callbacks that are due, oldest due time first. */
   callbacksDue(now: Instant, limit: number): Promise<QueuedCallback[]>;
   /** Commits all writes to the records of one charge, or none. Returns false if a guard did not hold. */
-  write(reference: string, writes: Write[]): Promise<boolean>;
-  /** Calls `listener` after every write of this process, because the write can have queued a callback. */
-  onWrite(listener: () => void): void;
+  write(reference: string, writes: ChargeWrite[], options?: WriteOptions): Promise<boolean>;
+  /** Calls `listener` with the callbacks of each write, when the write is queued and before it is durable. */
+  onQueued(listener: (callbacks: QueuedCallback[], written: Promise<boolean>) => void): void;
 }
 
 const SELECT_CHARGE = 'SELECT * FROM simulated_payments WHERE reference = ?1';
@@ -76,7 +81,7 @@ const UPDATE_CALLBACK = `UPDATE simulated_callbacks SET status = ?2, attempts = 
   WHERE id = ?1 AND attempts = ?5 AND status = 'pending'`;
 
 export function createSimulatorStore({ select, write }: Database): SimulatorStore {
-  const listeners: (() => void)[] = [];
+  const listeners: Parameters<SimulatorStore['onQueued']>[0][] = [];
   async function all<Item>(sql: string, ...params: SqlValue[]): Promise<Item[]> {
     return (await select(sql, ...params)).map(recordOf) as Item[];
   }
@@ -89,12 +94,13 @@ export function createSimulatorStore({ select, write }: Database): SimulatorStor
     chargesOfSession: (sessionId) => all(SELECT_CHARGES_OF_SESSION, sessionId),
     refund: (id) => one(SELECT_REFUND, id),
     callbacksDue: (now, limit) => all(SELECT_CALLBACKS_DUE, now, limit),
-    async write(reference, writes) {
-      const isWritten = await write(writes, reference);
-      if (isWritten) for (const listener of listeners) listener();
-      return isWritten;
+    write(reference, writes, options) {
+      const written = write(writes, reference, options);
+      const callbacks = writes.flatMap(({ queued }) => queued ?? []);
+      if (callbacks.length > 0) for (const listener of listeners) listener(callbacks, written);
+      return written;
     },
-    onWrite: (listener) => void listeners.push(listener),
+    onQueued: (listener) => void listeners.push(listener),
   };
 }
 
@@ -102,7 +108,10 @@ export function createSimulatorStore({ select, write }: Database): SimulatorStor
 export const insertCharge = (charge: Charge): Write => insert('simulated_payments', charge);
 /** Guard: the id of the refund is new. */
 export const insertRefund = (refund: ChargeRefund): Write => insert('simulated_refunds', refund);
-export const insertCallback = (callback: QueuedCallback): Write => insert('simulated_callbacks', callback);
+export const insertCallback = (queued: QueuedCallback): ChargeWrite => ({
+  ...insert('simulated_callbacks', queued),
+  queued,
+});
 
 /** Guard: the charge still has the status and the refunded amount of `before`. */
 export function updateCharge({ reference, status, reason, captured, refunded }: Charge, before: Charge): Write {

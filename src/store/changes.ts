@@ -54,25 +54,13 @@ export function writesOf(changes: Change[]): Write[] {
   return changes.flatMap((change) => (WRITES[change.type] as (change: Change) => Write | Write[])(change));
 }
 
-const WORK = new Set<Change['type']>([
-  'session_changed',
-  'delivery_created',
-  'delivery_added',
-  'delivery_recovered',
-  'delivery_finished',
-  'delivery_replayed',
-  'endpoint_changed',
-  'hint_queued',
-  'hint_renewed',
-  'task_queued',
-  'task_finished',
-  'refund_created',
-  'refund_postponed',
-]);
+const UNHURRIED = new Set<Change['type']>(['delivery_finished', 'endpoint_succeeded', 'api_key_used']);
+/** Longest time that a change set without hurry waits for others, with which it then shares a transaction, in milliseconds. */
+export const LONGEST_WAIT_MS = 10;
 
-/** True if these changes can create work for a worker. */
-export function createsWork(changes: Change[]): boolean {
-  return changes.some(({ type }) => WORK.has(type));
+/** True if nobody waits for these changes, such as the outcome of a delivery. */
+export function mayWait(changes: Change[]): boolean {
+  return changes.every(({ type }) => UNHURRIED.has(type));
 }
 
 const LAST = '\u{ffff}';

@@ -2,11 +2,17 @@ import type { Select } from './keyset.ts';
 import type { Store } from './store.ts';
 import type { Write } from './write-statement.ts';
 
+/** Options of a write. */
+export interface WriteOptions {
+  /** True if nobody waits for the write: it then waits a few milliseconds for others, with which it shares a transaction. */
+  mayWait?: boolean;
+}
+
 /** Direct access to the tables of a database, for the simulated provider, whose records are not part of the store port. */
 export interface Database {
   select: Select;
   /** Applies the statements in one durable transaction. Transactions of one batch are ordered by `lockOrder`. Returns false if a guard did not hold. */
-  write(writes: Write[], lockOrder: string): Promise<boolean>;
+  write(writes: Write[], lockOrder: string, options?: WriteOptions): Promise<boolean>;
 }
 
 /** An open store, with direct access to its database. */

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { runWithoutOrigin } from '../telemetry/origin.ts';
-import { createsWork, lockOrderOf, writesOf } from './changes.ts';
+import { announcedCommits } from './announced-commits.ts';
+import { LONGEST_WAIT_MS, lockOrderOf, mayWait, writesOf } from './changes.ts';
+import type { WriteOptions } from './database.ts';
 import { type BatchResult, type Statement, runBatch } from './postgres-batch.ts';
 import {
   CONNECT_TIMEOUT_MS,
@@ -13,7 +15,7 @@ import {
 } from './postgres-connection.ts';
 import { forPostgres } from './postgres-sql.ts';
 import type { OnBatch } from './commit-watch.ts';
-import type { Change, CommitResult, Conflict } from './store.ts';
+import type { CommitResult, Conflict } from './store.ts';
 import type { Write } from './write-statement.ts';
 
 /** Maximum number of change sets in one batch. */
@@ -33,7 +35,6 @@ const LONGEST_PAUSE_MS = 50;
 const DIVISION_BY_ZERO = '22012';
 
 interface Waiting {
-  changes: Change[];
   statements: StatementSet;
   order: string;
   /** Time of the call, by the monotonic clock. */
@@ -61,8 +62,9 @@ export interface WriterOptions {
 /** Creates the writer, which commits many waiting change sets in one transaction and round trip. A failed set fails no other. */
 export function createWriter(options: WriterOptions) {
   const { connections, random, onBatch } = options;
-  const listeners: (() => void)[] = [];
   let waiting: Waiting[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let isPumping = false;
   let inFlight = 0;
   let slow = 0;
   /** Change sets that wait to be sent alone, and the number of such sets in flight. A set alone waits longer for a lock. */
@@ -71,6 +73,8 @@ export function createWriter(options: WriterOptions) {
   let onIdle: (() => void) | undefined;
 
   function pump(): void {
+    clearTimeout(timer);
+    [timer, isPumping] = [undefined, false];
     if (waiting.length > 0 && inFlight === slow && inFlight < MAX_IN_FLIGHT) void launch(waiting.splice(0, MAX_BATCH));
     while (alone.length > 0 && goingAlone < MAX_ALONE_AT_ONCE) void sendAlone(alone.shift()!);
     if (isIdle()) onIdle?.();
@@ -147,13 +151,10 @@ export function createWriter(options: WriterOptions) {
       if (failed && statement.guard !== undefined) conflicts.set(set, statement.guard);
     }
     onBatch?.(batch);
-    let work = false;
-    for (const [set, { changes, resolve }] of batch.entries()) {
+    for (const [set, { resolve }] of batch.entries()) {
       const conflict = conflicts.get(set);
-      if (conflict === undefined) work ||= createsWork(changes);
       resolve(conflict === undefined ? { done: true } : { done: false, conflict });
     }
-    if (work) for (const listener of listeners) listener();
   }
 
   function settleRefusal({ resolve, reject }: Waiting, guard: Conflict | undefined, refusal: Error): void {
@@ -180,23 +181,28 @@ export function createWriter(options: WriterOptions) {
     }
   }
 
-  function enqueue(changes: Change[], writes: Write[], order: string): Promise<CommitResult> {
+  function enqueue(writes: Write[], order: string, { mayWait }: WriteOptions = {}): Promise<CommitResult> {
     return new Promise((resolve, reject) => {
       const since = performance.now();
       const statements = statementsOf(writes);
+      waiting.push({ statements, order, since, resolve, reject });
+      if (isPumping) return;
+      if (mayWait) {
+        timer ??= runWithoutOrigin(() => setTimeout(pump, LONGEST_WAIT_MS));
+        return;
+      }
       // Waits for the end of this turn of the event loop, so that its change sets are sent together.
-      if (waiting.push({ changes, statements, order, since, resolve, reject }) === 1)
-        setImmediate(runWithoutOrigin, pump);
+      isPumping = true;
+      setImmediate(runWithoutOrigin, pump);
     });
   }
 
   return {
-    commit: async (changes: Change[]) => enqueue(changes, writesOf(changes), lockOrderOf(changes)),
+    ...announcedCommits(async (changes) =>
+      enqueue(writesOf(changes), lockOrderOf(changes), { mayWait: mayWait(changes) }),
+    ),
     /** Commits statements that are not changes of the store port. A batch sorts its sets by `lockOrder`. */
-    write: (writes: Write[], lockOrder: string) => enqueue([], writes, lockOrder),
-    onCommit(listener: () => void) {
-      listeners.push(listener);
-    },
+    write: (writes: Write[], lockOrder: string, options?: WriteOptions) => enqueue(writes, lockOrder, options),
     async close() {
       if (!isIdle()) await new Promise<void>((resolve) => (onIdle = resolve));
       await connections.close();

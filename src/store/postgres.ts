@@ -72,7 +72,10 @@ export async function openPostgres(options: PostgresOptions): Promise<OpenedStor
     now: clock.now,
     commit: writer.commit,
     onCommit: writer.onCommit,
-    database: { select, write: async (writes, lockOrder) => (await writer.write(writes, lockOrder)).done },
+    database: {
+      select,
+      write: async (writes, lockOrder, options) => (await writer.write(writes, lockOrder, options)).done,
+    },
     async ping() {
       await connections.use(async (client) => {
         // If the server became a standby, the error closes this connection, and the next call can connect to the new primary.

@@ -1,8 +1,10 @@
 import { statfsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { GatewayError } from '../domain/gateway-error.ts';
-import { erasesPersonalData, createsWork, writesOf } from './changes.ts';
+import { announcedCommits } from './announced-commits.ts';
+import { LONGEST_WAIT_MS, erasesPersonalData, mayWait, writesOf } from './changes.ts';
 import type { OnBatch } from './commit-watch.ts';
+import type { WriteOptions } from './database.ts';
 import { describeSqliteError, isUnavailable, isUnwritable } from './sqlite-faults.ts';
 import type { Batch, PackedWrite, SetResult } from './sqlite-writer.ts';
 import type { Change, CommitResult } from './store.ts';
@@ -29,9 +31,10 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
   });
 
   const numbers = new Map<string, number>();
-  const listeners: (() => void)[] = [];
   let waiting: Waiting[] = [];
   let inFlight: Waiting[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let isSending = false;
   let isDead = false;
   let isRefused = false;
   let onIdle: (() => void) | undefined;
@@ -55,15 +58,25 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
     onFatal(describeSqliteError(path, error) as Error);
   }
 
-  function write(changes: Change[], writes: Write[]): Promise<CommitResult> {
+  function write(changes: Change[], writes: Write[], { mayWait }: WriteOptions = {}): Promise<CommitResult> {
     if (isDead) return Promise.reject(unwritable());
     return new Promise((resolve, reject) => {
+      waiting.push({ changes, writes, resolve, reject });
+      if (isSending) return;
+      if (mayWait) {
+        timer ??= setTimeout(send, LONGEST_WAIT_MS);
+        return;
+      }
       // Waits for the end of this turn of the event loop, so that its change sets are sent together.
-      if (waiting.push({ changes, writes, resolve, reject }) === 1) setImmediate(send);
+      isSending = true;
+      setImmediate(send);
     });
   }
 
   function send(): void {
+    clearTimeout(timer);
+    [timer, isSending] = [undefined, false];
+    if (waiting.length === 0) return;
     const batch = waiting;
     waiting = [];
     inFlight = inFlight.length === 0 ? batch : [...inFlight, ...batch];
@@ -84,28 +97,21 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
   }
 
   function settle(settled: Waiting[], results: SetResult[]): void {
-    let work = false;
-    for (const [index, { changes, resolve, reject }] of settled.entries()) {
+    for (const [index, { resolve, reject }] of settled.entries()) {
       const result = results[index]!;
-      if (result === 0) {
-        work ||= createsWork(changes);
-        resolve({ done: true });
-      } else if (typeof result === 'string') resolve({ done: false, conflict: result });
+      if (result === 0) resolve({ done: true });
+      else if (typeof result === 'string') resolve({ done: false, conflict: result });
       else {
         isRefused ||= isUnwritable(result.code);
         reject(isUnavailable(result.code) ? unwritable(result.error) : new Error(`database: ${result.error}`));
       }
     }
-    if (work) for (const listener of listeners) listener();
   }
 
   return {
-    commit: (changes: Change[]) => write(changes, writesOf(changes)),
+    ...announcedCommits((changes) => write(changes, writesOf(changes), { mayWait: mayWait(changes) })),
     /** Commits statements that are not changes of the store port. */
-    write: (writes: Write[]) => write([], writes),
-    onCommit(listener: () => void) {
-      listeners.push(listener);
-    },
+    write: (writes: Write[], options?: WriteOptions) => write([], writes, options),
     /** Throws if the writer has died or the file is damaged. */
     assertUsable() {
       if (isDead) throw unwritable();

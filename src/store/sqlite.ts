@@ -98,7 +98,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
     now: clock.now,
     commit: writer.commit,
     onCommit: writer.onCommit,
-    database: { select, write: async (writes) => (await writer.write(writes)).done },
+    database: { select, write: async (writes, _, options) => (await writer.write(writes, options)).done },
     async ping() {
       await select('SELECT 1');
       await writer.assertWritable();

@@ -98,8 +98,11 @@ export interface Table<Item> {
   columns: readonly { name: string; type: Stored['type'] }[];
   values(item: Item): SqlValue[];
   fromRow(row: Row): Item;
+  /** The columns for a join, with names that start with `prefix`, and the item in a joined row; undefined if the join found no row. */
+  joined(prefix: string): { columns: string; fromRow(row: Row): Item | undefined };
   insert(options?: InsertOptions): WriteOf<Item>;
-  update(options: UpdateOptions<Item>): WriteOf<Item>;
+  /** With the earlier item, the statement sets only the columns that differ, so that the other indexes are not written. */
+  update(options: UpdateOptions<Item>): (item: Item, before?: Item) => Write;
 }
 
 /** One column. All parts have the same properties, with null for missing ones, so that row conversion stays fast. */
@@ -121,6 +124,14 @@ export function describeTable<Item extends object>(name: string, columns: Column
     columns: parts.map(({ column, type }) => ({ name: column, type })),
     values: (item) => valuesOf(parts, item),
     fromRow: readerOf(parts) as (row: Row) => Item,
+    joined(prefix) {
+      const aliased = parts.map((part) => ({ ...part, column: prefix + part.column }));
+      const fromRow = readerOf(aliased) as (row: Row) => Item;
+      return {
+        columns: parts.map(({ column }) => `${name}.${column} AS ${prefix}${column}`).join(', '),
+        fromRow: (row) => (row[aliased[0]!.column] === null ? undefined : fromRow(row)),
+      };
+    },
     insert({ extra = [], onConflict = '', guard, written } = {}) {
       const names = [...parts.map(({ column }) => column), ...extra];
       const place = (column: string) => `?${names.indexOf(column) + 1}`;
@@ -129,13 +140,25 @@ export function describeTable<Item extends object>(name: string, columns: Column
       return (item, ...others) => statement(sql, valuesOf(parts, item, others), guard);
     },
     update({ key, set, versioned = false, guard }) {
-      const named = [...key, ...set, ...(versioned ? ['version'] : [])];
-      const used = named.flatMap((wanted) => parts.filter(({ group, property }) => (group ?? property) === wanted));
-      const assigned = used.map(({ column }, index) => `${column} = ?${index + 1}`);
-      const conditions = assigned.splice(0, key.length);
-      if (versioned) conditions.push(`version + 1 = ?${used.length}`);
-      const sql = `UPDATE ${name} SET ${assigned.join(', ')} WHERE ${conditions.join(' AND ')}`;
-      return (item, ...others) => statement(sql, valuesOf(used, item, others), guard);
+      const statements = new Map<string, ReturnType<typeof setting>>();
+
+      function setting(changed: readonly (keyof Item)[]) {
+        const named = [...key, ...changed, ...(versioned ? ['version'] : [])];
+        const used = named.flatMap((wanted) => parts.filter(({ group, property }) => (group ?? property) === wanted));
+        const assigned = used.map(({ column }, index) => `${column} = ?${index + 1}`);
+        const conditions = assigned.splice(0, key.length);
+        if (versioned) conditions.push(`version + 1 = ?${used.length}`);
+        return { sql: `UPDATE ${name} SET ${assigned.join(', ')} WHERE ${conditions.join(' AND ')}`, used };
+      }
+
+      return (item, before) => {
+        const differing = before ? set.filter((property) => item[property] !== before[property]) : set;
+        const changed = differing.length > 0 || versioned ? differing : set;
+        const names = changed.join();
+        const known = statements.get(names) ?? setting(changed);
+        statements.set(names, known);
+        return statement(known.sql, valuesOf(known.used, item), guard);
+      };
     },
   };
 }
@@ -158,7 +181,7 @@ export function saveVersions<Item extends { version: number }>(
 ): WriteOf<Item> {
   const insert = table.insert({ onConflict: 'ON CONFLICT DO NOTHING', guard });
   const update = table.update({ key, set, versioned: true, guard });
-  return (item, ...others) => (item.version === 1 ? insert : update)(item, ...others);
+  return (item, ...others) => (item.version === 1 ? insert(item, ...others) : update(item));
 }
 
 function partsOf(columns: object, group: string | null = null): Part[] {

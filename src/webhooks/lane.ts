@@ -15,6 +15,7 @@ import {
   learnFromAttempt,
   cancelPendingDeliveries,
 } from './attempt.ts';
+import { createAttemptWindow } from './attempt-window.ts';
 import { type Deliverer, type Exchange, notSent } from './deliver.ts';
 import { judgeAttempt } from './retry.ts';
 import { deliveryHeaders } from './sign.ts';
@@ -23,16 +24,6 @@ import { deliveryHeaders } from './sign.ts';
 export const LEASE_MS = 60_000;
 
 const ERROR_PAUSE_MS = 1000;
-const FIRST_WINDOW = 8;
-const MAX_WINDOW = 32;
-// Wide enough that sessions with failing events do not block the other sessions of the endpoint.
-const MIN_WINDOW = 4;
-// An attempt that takes longer no longer counts in the window, so that a hanging attempt does not delay other sessions of the
-// endpoint.
-const PATIENCE_MS = 1000;
-// Number of windows of deliveries claimed in advance, so that an attempt begins without a commit when a place becomes free.
-const AHEAD = 3;
-
 /** Decrypted signing secret. */
 export interface SigningSecret extends Pick<SealedSecret, 'expiresAt'> {
   /** `whsec_...` */
@@ -86,21 +77,26 @@ export interface Lane {
   endpoint: WebhookEndpoint;
   /** Claims due deliveries and begins their attempts, up to the limit of attempts in progress. Failures are logged. */
   fill(): void;
+  /** True if a new delivery may begin at once. */
+  hasPlace(): boolean;
+  /** Claims a new delivery in the transaction that stores it, and begins its attempt. If that fails, the delivery is found due later. */
+  take(stored: DueDelivery): Promise<void>;
   /** Releases claimed deliveries whose attempt has not begun. Never rejects. */
   release(reason: string): Promise<void>;
 }
 
 export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
   const { store, now, log, stopping } = context;
-  const lane: Lane = { endpoint: first, fill: () => runWithoutOrigin(fill), release };
-  /** Number of attempts that may be in progress: grows with every success, shrinks with every failure. */
-  let window = FIRST_WINDOW;
-  /** Start of each attempt in progress, by the monotonic clock. */
-  const inProgress = new Set<{ since: number }>();
+  const lane: Lane = { endpoint: first, fill: () => runWithoutOrigin(fill), hasPlace, take, release };
+  const window = createAttemptWindow();
   /** Deliveries claimed in advance. */
   let ready: DueDelivery[] = [];
   /** Secrets of the endpoint's current version. */
   let signing: { version: number; secrets: readonly SigningSecret[] } | undefined;
+  /** Number of new deliveries whose claim is not committed yet. */
+  let accepted = 0;
+  /** True if the last look found as many due deliveries as it asked for. */
+  let hasBacklog = false;
   let claiming = false;
   let again = false;
   let warned = false;
@@ -129,18 +125,6 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     }
   }
 
-  function freePlaces(): number {
-    const patience = performance.now() - PATIENCE_MS;
-    let quick = 0;
-    for (const { since } of inProgress) if (since > patience) quick++;
-    return Math.min(window - quick, maxInProgress() - inProgress.size);
-  }
-
-  /** Limit for the sockets of a hanging endpoint, and for claims, so that each attempt begins well within its lease. */
-  function maxInProgress(): number {
-    return Math.max(window, FIRST_WINDOW) * (1 + AHEAD);
-  }
-
   async function claimDue(): Promise<void> {
     const { endpoint } = lane;
     const dueBy = context.dueBy();
@@ -148,17 +132,35 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     // After two leases, no instance has a claim from before the deletion.
     if (endpoint.status === 'deleting') return cancelPendingDeliveries(store, endpoint, dueBy, 2 * LEASE_MS);
     if (endpoint.status !== 'active' || !(await canSign(endpoint))) return;
-    const places = Math.min(freePlaces() + AHEAD * window, maxInProgress() - inProgress.size) - ready.length;
+    const places = window.claimable(ready.length + accepted);
     if (places <= 0) return;
     const due = await store.deliveriesDue(endpoint.id, dueBy, places);
-    const claims = await Promise.allSettled(due.map(claim));
+    hasBacklog = due.length >= places;
+    const claims = await Promise.allSettled(due.map((one) => claim(one)));
     const failed = claims.find((result) => result.status === 'rejected');
     if (failed) throw failed.reason;
   }
 
-  async function claim({ delivery, ...due }: DueDelivery): Promise<void> {
+  function hasPlace(): boolean {
+    const { status, version } = lane.endpoint;
+    const canSend = status === 'active' && signing?.version === version && signing.secrets.length > 0;
+    // Older deliveries come first.
+    return canSend && !hasBacklog && window.claimable(ready.length + accepted) > 0;
+  }
+
+  async function take(stored: DueDelivery): Promise<void> {
+    accepted++;
+    try {
+      await claim(stored, lane.endpoint.version);
+    } finally {
+      accepted--;
+    }
+  }
+
+  /** Claims a delivery. With `endpointVersion`, the guard requires that no earlier delivery and no change of the endpoint interferes. */
+  async function claim({ delivery, ...due }: DueDelivery, endpointVersion?: number): Promise<void> {
     const claimed: Delivery = { ...delivery, attempts: delivery.attempts + 1, dueAt: now() + LEASE_MS };
-    const result = await store.commit([{ type: 'delivery_claimed', delivery: claimed }]);
+    const result = await store.commit([{ type: 'delivery_claimed', delivery: claimed, endpointVersion }]);
     // On a conflict, another instance has claimed the delivery.
     if (!result.done) return;
     ready.push({ ...due, delivery: claimed });
@@ -176,9 +178,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
       context.track(release('not attempted: the endpoint is disabled'));
       return;
     }
-    // Deliveries claimed under a wider window must not wait until their lease ends.
-    const count = Math.max(freePlaces(), ready.length - AHEAD * window);
-    for (const claimed of ready.splice(0, Math.max(0, count))) {
+    for (const claimed of ready.splice(0, window.beginnable(ready.length))) {
       context.track(runWithOrigin(claimed.origin ?? NO_ORIGIN, () => attempt(claimed)));
     }
   }
@@ -194,20 +194,18 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
 
   async function attempt({ delivery, body }: DueDelivery): Promise<void> {
     const { endpoint } = lane;
-    const place = { since: performance.now() };
-    inProgress.add(place);
+    const end = window.begin();
     context.count();
     const started = now();
     const timestamp = Math.floor(context.realNow() / 1000);
     const secrets = liveSecrets(signing!.secrets, started);
     const headers = deliveryHeaders({ eventId: delivery.eventId, body, timestamp, secrets });
     const exchange = await sendAttempt(context, delivery, endpoint.url, headers, body);
-    inProgress.delete(place);
-    window =
-      exchange.statusCode === 200 ? Math.min(window + 1, MAX_WINDOW) : Math.max(Math.floor(window / 2), MIN_WINDOW);
+    end(exchange.statusCode === 200);
     // Writes the outcome before the next claims, so that the outcome and the claims share one commit of the database.
     const finished = finish(endpoint, delivery, exchange, started);
-    lane.fill();
+    if (hasBacklog) lane.fill();
+    else beginReady();
     await finished;
     // The delivery of the session's next event may begin now.
     lane.fill();

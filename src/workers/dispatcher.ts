@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NO_ORIGIN } from '../telemetry/origin.ts';
 import { endsWithin } from '../telemetry/time-limit.ts';
 import type { Deliverers } from '../webhooks/deliver.ts';
 import { type DeliveryDeps, type Lane, type LaneContext, createLane } from '../webhooks/lane.ts';
-import { type Worker, createWorker } from './worker.ts';
+import type { Change } from '../store/store.ts';
+import { type Loop, type Worker, createWorker, wakeAfter } from './worker.ts';
 
 const POLL_MS = 500;
 // Pause after a poll. A poll takes about 10 us per endpoint, so the dispatcher polls at most a tenth of the time.
@@ -23,13 +25,25 @@ export interface Dispatcher extends Worker {
   stop(graceMs?: number): Promise<void>;
 }
 
+const WORK = new Set<Change['type']>([
+  'delivery_created',
+  'delivery_added',
+  'delivery_recovered',
+  'delivery_replayed',
+  'endpoint_changed',
+]);
+
+function isWork({ type }: Change): boolean {
+  return WORK.has(type);
+}
+
 /** Worker that sends due deliveries to their endpoints: at least once, and the events of a session in order. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { store, log, deliverers } = options;
   const lanes = new Map<string, Lane>();
   const works = new Set<Promise<void>>();
   const stopping = new AbortController();
-  const worker = createWorker({ name: 'deliveries', log, runOnce: look, onWake: store.onCommit, pollMs: POLL_MS });
+  const worker = createWorker({ name: 'deliveries', log, runOnce: look, onCreated, pollMs: POLL_MS });
   let isCutOff = false;
   let isPaused = false;
   /** Latest due time of deliveries that may begin. Limits each `runOnce` of a paused dispatcher. */
@@ -44,6 +58,28 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     track,
     count: () => counted++,
   };
+
+  function onCreated(loop: Loop): void {
+    store.onCommit((changes, committed) => {
+      const left = changes.filter((change) => isWork(change) && !accepts(change, changes, loop));
+      if (left.length > 0)
+        wakeAfter(
+          loop,
+          committed.then(({ done }) => done),
+        );
+    });
+  }
+
+  /** Has the lane of a new delivery claim it in the transaction that stores it. Returns false if the lane has no place for it. */
+  function accepts(change: Change, among: readonly Change[], { begin }: Loop): boolean {
+    if (change.type !== 'delivery_created') return false;
+    const { delivery } = change;
+    const stored = among.find((other) => other.type === 'event_recorded' && other.event.id === delivery.eventId);
+    const lane = lanes.get(delivery.endpointId);
+    if (stored?.type !== 'event_recorded' || !lane?.hasPlace()) return false;
+    const { body, origin = NO_ORIGIN } = stored.event;
+    return begin(() => lane.take({ delivery, body, origin }));
+  }
 
   function track(work: Promise<void>): void {
     // A rejection is a defect. The delivery is attempted again when its lease expires.

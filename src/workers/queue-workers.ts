@@ -3,10 +3,11 @@ import { answerHint } from '../operations/provider-hints.ts';
 import { requestProviderRefund } from '../operations/refunds/apply-refund-report.ts';
 import { runProviderTask } from '../operations/run-provider-task.ts';
 import { wakeCheckout } from '../operations/wake-checkout.ts';
+import type { Change } from '../store/store.ts';
 import type { QueuedHint } from '../store/tables/provider-tables.ts';
 import type { DueWake } from '../store/tables/sessions-table.ts';
 import { traced } from '../telemetry/tracing.ts';
-import { type Worker, createWorker, forEachOf } from './worker.ts';
+import { type Worker, afterCommits, createWorker, forEachOf } from './worker.ts';
 
 const POLL_MS = 500;
 const PAGE = 100;
@@ -16,6 +17,8 @@ const WAKE_LEASE_MS = 30_000;
 
 interface Queue<Item> {
   name: string;
+  /** True if a committed change can make an item due at once. */
+  isWork(change: Change): boolean;
   /** Reads due items, oldest due time first. */
   due(now: number, limit: number): Promise<readonly Item[]>;
   handle(item: Item): Promise<void>;
@@ -39,12 +42,14 @@ export function createQueueWorkers(deps: Deps): Worker[] {
   return [
     queueWorker(deps, {
       name: 'checkouts',
+      isWork: (change) => change.type === 'session_changed' && (change.session.wakeAt ?? Infinity) <= deps.now(),
       due: (now, limit) => store.sessionsToWake(now, limit),
       handle: wake,
       failure: ({ sessionId }) => ['checkout could not be woken', { sessionId }],
     }),
     queueWorker(deps, {
       name: 'tasks',
+      isWork: ({ type }) => type === 'task_queued' || type === 'task_finished',
       due: (now, limit) => store.tasksDue(now, limit),
       handle: (task) =>
         traced(tracing, { name: `runProviderTask ${task.kind}`, parent: null }, () => runProviderTask(deps, task)),
@@ -52,6 +57,7 @@ export function createQueueWorkers(deps: Deps): Worker[] {
     }),
     queueWorker(deps, {
       name: 'refunds',
+      isWork: ({ type }) => type === 'refund_created' || type === 'refund_postponed',
       due: (now, limit) => store.refundsDue(now, limit),
       handle: (refund) => requestProviderRefund(deps, refund),
       failure: ({ refund }) => ['refund request failed', { refundId: refund.id }],
@@ -64,6 +70,7 @@ export function createQueueWorkers(deps: Deps): Worker[] {
 function inboxWorker(deps: Deps): Worker {
   return queueWorker(deps, {
     name: 'inbox',
+    isWork: ({ type }) => type === 'hint_queued' || type === 'hint_renewed',
     due: async (now, limit) => onePerObject(await deps.store.hintsDue(now, limit)),
     handle: (hint) =>
       traced(deps.tracing, { name: `answerHint ${hint.about}`, parent: null }, () => answerHint(deps, hint)),
@@ -78,7 +85,7 @@ function onePerObject(hints: readonly QueuedHint[]): QueuedHint[] {
   return [...new Map(hints.toReversed().map((hint) => [keyOf(hint), hint])).values()];
 }
 
-function queueWorker<Item>({ store, log, now }: Deps, { name, due, handle, failure }: Queue<Item>): Worker {
+function queueWorker<Item>({ store, log, now }: Deps, { name, isWork, due, handle, failure }: Queue<Item>): Worker {
   async function runOnce(): Promise<number> {
     const items = await due(now(), PAGE);
     await forEachOf(items, WIDTH, handle, (err, item) => {
@@ -87,5 +94,5 @@ function queueWorker<Item>({ store, log, now }: Deps, { name, due, handle, failu
     });
     return items.length;
   }
-  return createWorker({ name, log, runOnce, onWake: store.onCommit, pollMs: POLL_MS });
+  return createWorker({ name, log, runOnce, onCreated: afterCommits(store, isWork), pollMs: POLL_MS });
 }

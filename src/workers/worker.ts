@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { Pace } from '../operations/deps.ts';
+import type { Change, Store } from '../store/store.ts';
 import type { Log } from '../webhooks/lane.ts';
 
 // Pause after a failure, which slows down a loop that repeats while due work remains.
@@ -21,23 +22,32 @@ export interface Worker {
   stop(): Promise<void>;
 }
 
+/** The loop of a worker, as its creator uses it. */
+export interface Loop {
+  /** Has the loop look for due work now. */
+  wake(): void;
+  /** Begins work that has just become due without a look, if the loop is running; returns false otherwise. `pause` and `stop` wait for it. */
+  begin(work: () => Promise<unknown>): boolean;
+}
+
 interface WorkerOptions {
   name: string;
   log: Log;
   /** Does all due work, and returns the number of items. Begins no further item once `isStopped` returns true. Only the loop passes `pace`. */
   runOnce(isStopped: () => boolean, pace?: Pace): Promise<number>;
-  /** Registers a function that wakes the worker before its next poll; undefined if the worker only polls. */
-  onWake?(wake: () => void): void;
+  /** Called once with the loop, which the callee wakes before its next poll when work becomes due. */
+  onCreated?(loop: Loop): void;
   pollMs: number;
 }
 
-/** Creates a loop around `runOnce`. `onWake` wakes the loop, such as after a commit; it also polls for all other due work. */
-export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptions): Worker {
+/** Creates a loop around `runOnce`, which polls for due work. */
+export function createWorker({ name, log, runOnce, onCreated, pollMs }: WorkerOptions): Worker {
   let running: Promise<void> | undefined;
   let stopped = true;
   let paused = false;
   let again = false;
   let timer: NodeJS.Timeout | undefined;
+  const begun = new Set<Promise<void>>();
   let lastError: string | undefined;
   // Only `stop` sets this flag, so that `runOnce` also works on a worker that was never started.
   let isEnding = false;
@@ -59,18 +69,36 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
         lastError = undefined;
       }
     } catch (error) {
-      // The next poll tries again. An unavailable database is logged once, not at every poll.
-      const isAway = error instanceof GatewayError && error.code === 'unavailable';
-      const isRepeated = lastError === String(error);
-      if (isAway && !isRepeated) log.warn({ worker: name, reason: error.message }, 'worker waits for the database');
-      else if (!isRepeated) log.error({ err: error, worker: name }, 'worker failed');
-      lastError = String(error);
+      report(error);
     }
     running = undefined;
     if (!stopped && !paused) timer = setTimeout(wake, pollMs);
   }
 
-  onWake?.(wake);
+  /** Logs an error. The next poll tries again. An unavailable database is logged once, not at every poll. */
+  function report(error: unknown): void {
+    const isAway = error instanceof GatewayError && error.code === 'unavailable';
+    const isRepeated = lastError === String(error);
+    if (isAway && !isRepeated) log.warn({ worker: name, reason: error.message }, 'worker waits for the database');
+    else if (!isRepeated) log.error({ err: error, worker: name }, 'worker failed');
+    lastError = String(error);
+  }
+
+  function begin(work: () => Promise<unknown>): boolean {
+    if (stopped || paused) return false;
+    const done: Promise<void> = work()
+      .then(() => undefined, report)
+      .finally(() => begun.delete(done));
+    begun.add(done);
+    return true;
+  }
+
+  async function idle(): Promise<void> {
+    await running;
+    await Promise.all(begun);
+  }
+
+  onCreated?.({ wake, begin });
   return {
     runOnce: () => runOnce(isStopped),
     start() {
@@ -80,7 +108,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
     async pause() {
       paused = true;
       clearTimeout(timer);
-      await running;
+      await idle();
     },
     resume() {
       paused = false;
@@ -89,7 +117,7 @@ export function createWorker({ name, log, runOnce, onWake, pollMs }: WorkerOptio
     async stop() {
       [stopped, isEnding] = [true, true];
       clearTimeout(timer);
-      await running;
+      await idle();
     },
   };
 }
@@ -108,6 +136,23 @@ function createPace(): Pace {
     if (utilization > IDLE) await sleep(Math.min(lengthMs * utilization * 100, LONGEST_REST_MS));
     resumed = performance.now();
   };
+}
+
+/** Function for `onCreated`: wakes the loop after each commit with a change for which `isWork` returns true. */
+export function afterCommits({ onCommit }: Pick<Store, 'onCommit'>, isWork: (change: Change) => boolean) {
+  return (loop: Loop) =>
+    onCommit((changes, committed) => {
+      if (changes.some(isWork))
+        wakeAfter(
+          loop,
+          committed.then(({ done }) => done),
+        );
+    });
+}
+
+/** Wakes a loop if a write succeeds. The caller of a failed write gets its error. */
+export function wakeAfter({ wake }: Loop, written: Promise<boolean>): void {
+  written.then((done) => done && wake()).catch(() => undefined);
 }
 
 /** Handles `items`, at most `width` at once. Reports each failure to `onError`; after failures, the call ends with a pause. */

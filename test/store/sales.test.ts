@@ -83,7 +83,7 @@ class Model {
       case 'session_created':
         return this.add(now, 'created', { environment: 'sandbox', amount: change.session.amount });
       case 'session_changed':
-        if (change.session.status === 'expired' && change.from !== 'expired') {
+        if (change.session.status === 'expired' && change.before?.status !== 'expired') {
           this.add(now, 'expired', { environment: 'sandbox', amount: change.session.amount });
         }
         return;
@@ -91,7 +91,7 @@ class Model {
         this.add(now, 'started', ofPayment(change.payment));
         return this.changed(change.payment, 'pending', now);
       case 'payment_changed':
-        return this.changed(change.payment, change.from ?? 'pending', now);
+        return this.changed(change.payment, change.before?.status ?? 'pending', now);
       case 'refund_changed':
         return this.refunded(change.refund, now);
       case 'settlement_recorded': {

@@ -84,19 +84,37 @@ describe('a commit', () => {
     assert.equal((await store.session(records.session.id))?.version, 21);
   });
 
-  seeded('a commit notifies the workers if and only if it creates work for them', async (store) => {
-    let calls = 0;
-    store.onCommit(() => (calls += 1));
-    await write(store, ...creationOf(other));
-    assert.equal(calls, 0);
+  seeded('a listener gets each change set when it is queued, and the result of its commit', async (store) => {
+    const heard: unknown[] = [];
+    store.onCommit((changes, committed) => {
+      heard.push(changes[0]!.type);
+      void committed.then((result) => heard.push(result));
+    });
+    const change: Change = { type: 'session_changed', session: { ...records.session, version: 2 } };
+    const committed = store.commit([change]);
+    assert.deepEqual(heard, ['session_changed']);
+    await committed;
+    await assertConflict(store, 'version', change);
+    assert.deepEqual(heard, [
+      'session_changed',
+      { done: true },
+      'session_changed',
+      { done: false, conflict: 'version' },
+    ]);
+  });
+
+  seeded('a change set that a listener commits at once is applied after the one that it heard', async (store) => {
+    const results: unknown[] = [];
+    store.onCommit((changes) => {
+      if (changes[0]!.type !== 'delivery_created') return;
+      const delivery = { ...changes[0]!.delivery, attempts: 1, dueAt: 1 };
+      void store.commit([{ type: 'delivery_claimed', delivery }]).then((result) => results.push(result));
+    });
+    const delivery = aDelivery();
+    await write(store, { type: 'delivery_created', delivery });
     await write(store, { type: 'session_changed', session: { ...records.session, version: 2 } });
-    assert.equal(calls, 1);
-    await assertConflict(store, 'version', { type: 'session_changed', session: { ...records.session, version: 2 } });
-    assert.equal(calls, 1);
-    await write(store, { type: 'delivery_created', delivery: aDelivery() });
-    assert.equal(calls, 2);
-    await write(store, { type: 'delivery_replayed', delivery: aDelivery(), from: 'pending' });
-    assert.equal(calls, 3);
+    assert.deepEqual(results, [{ done: true }]);
+    assert.equal((await store.delivery(delivery.id))?.attempts, 1);
   });
 });
 

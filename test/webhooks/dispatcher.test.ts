@@ -8,7 +8,7 @@ import { Stripe } from 'stripe';
 import type { Delivery } from '../../src/domain/delivery.ts';
 import { GatewayError } from '../../src/domain/gateway-error.ts';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Change, CommitListener, Store } from '../../src/store/store.ts';
 import type { Dispatcher } from '../../src/workers/dispatcher.ts';
 import { LEASE_MS } from '../../src/webhooks/lane.ts';
 import { ATTEMPT_DELAYS_MS } from '../../src/webhooks/retry.ts';
@@ -19,6 +19,8 @@ import {
   addSession,
   listen,
   openStore,
+  receiver,
+  sessionWithEvents,
   stage,
   testClock,
   testDispatcher,
@@ -369,7 +371,10 @@ test('a paused dispatcher delivers only in runOnce, without a busy loop, until i
   let wake = () => {};
   const watch = createHook({ init: (_id, type) => void (timers += type === 'Timeout' ? 1 : 0) });
   context.after(() => watch.disable());
-  const dispatcher = testDispatcher(context, { ...store, onCommit: (listener) => void (wake = listener) }, clock);
+  const onCommit = (listener: CommitListener) => {
+    wake = () => listener([{ type: 'endpoint_changed', endpoint }], Promise.resolve({ done: true }));
+  };
+  const dispatcher = testDispatcher(context, { ...store, onCommit }, clock);
   await addSession(store, [endpoint]);
   dispatcher.start();
   await until(() => answers.length === 1);
@@ -396,4 +401,46 @@ test('a paused dispatcher delivers only in runOnce, without a busy loop, until i
   answers[2]!();
   await until(async () => (await onlyDelivery(store, third!.sessionId)).status === 'delivered');
   assert.equal(received.length, 3);
+});
+
+/** A running dispatcher that knows its endpoint, because it has delivered one event. */
+async function runningStage(context: TestContext, deafTo?: Change['type']) {
+  const { store, clock, endpoint, received } = await stage(context);
+  const onCommit: Store['onCommit'] = (listener) =>
+    store.onCommit((changes, committed) => {
+      if (changes[0]!.type !== deafTo) listener(changes, committed);
+    });
+  testDispatcher(context, { ...store, onCommit }, clock).start();
+  await addSession(store, [endpoint]);
+  await until(() => received.length === 1);
+  return { store, endpoint, received };
+}
+
+test('a running dispatcher claims a new delivery in the transaction that stores it', async (context) => {
+  const { store, endpoint, received } = await runningStage(context);
+  const { changes, events } = sessionWithEvents([endpoint]);
+  await store.commit(changes);
+  assert.equal((await onlyDelivery(store, events[0]!.sessionId)).attempts, 1);
+  await until(() => received.length === 2);
+  assert.equal(received[1]!.headers['x-gateway-event'], events[0]!.id);
+});
+
+test('a new delivery is not claimed before the earlier deliveries of its session are delivered', async (context) => {
+  const { store, endpoint, received } = await runningStage(context);
+  const events = await addSession(store, [endpoint], ['provider_pending', 'paid']);
+  await until(() => received.length === 3);
+  assert.deepEqual(
+    received.slice(1).map(({ headers }) => headers['x-gateway-event']),
+    events.map(({ id }) => id),
+  );
+});
+
+test('a new delivery is not sent to a URL that another process has replaced', async (context) => {
+  const { store, endpoint, received } = await runningStage(context, 'endpoint_changed');
+  const moved = await receiver(context);
+  await store.commit([{ type: 'endpoint_changed', endpoint: { ...endpoint, url: moved.url, version: 2 } }]);
+  const [event] = await addSession(store, [endpoint]);
+  await until(() => moved.received.length === 1);
+  assert.equal(moved.received[0]!.headers['x-gateway-event'], event!.id);
+  assert.equal(received.length, 1);
 });

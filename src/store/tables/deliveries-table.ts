@@ -69,8 +69,17 @@ const INSERT_DELIVERY = `INSERT INTO deliveries (${DELIVERY_COLUMNS.join(', ')})
     SELECT MAX(due_at) FROM deliveries
     WHERE session_id = ?4 AND endpoint_id = ?3 AND sequence < ?7 AND status = 'pending'), ?11), ?12)`;
 const ADD_DELIVERY = `${INSERT_DELIVERY} ON CONFLICT (session_id, endpoint_id, sequence) DO NOTHING`;
+/** SQL of the deliveries that a `candidate` waits for: pending, earlier, of the same session and endpoint. */
+export const EARLIER_DELIVERY = `SELECT 1 FROM deliveries AS earlier
+      WHERE earlier.session_id = candidate.session_id AND earlier.endpoint_id = candidate.endpoint_id
+        AND earlier.sequence < candidate.sequence AND earlier.status = 'pending'`;
 const CLAIM = `UPDATE deliveries SET attempts = ?2 + 1, due_at = ?4
   WHERE id = ?1 AND attempts = ?2 AND schedule_start = ?3 AND status = 'pending'`;
+// For a delivery that was not read as due: it must be the first pending one of its session, and its endpoint unchanged and active.
+const CLAIM_NEW = `UPDATE deliveries AS candidate SET attempts = ?2 + 1, due_at = ?4
+  WHERE id = ?1 AND attempts = ?2 AND schedule_start = ?3 AND status = 'pending'
+    AND EXISTS (SELECT 1 FROM webhook_endpoints WHERE id = endpoint_id AND version = ?5 AND status = 'active')
+    AND NOT EXISTS (${EARLIER_DELIVERY})`;
 // The operation commits again if it lost the answer of the database; the attempt log shows whether the first commit was applied.
 // The delivery leaves the queue of its recovery, unless the attempt sent nothing and does not count (?11).
 const FINISH = `UPDATE deliveries SET status = ?3, due_at = ?4, schedule_start = ?5,
@@ -87,11 +96,6 @@ const REPLAY = `UPDATE deliveries SET status = 'pending', schedule_start = ?4, d
 const FOLLOW = `UPDATE deliveries SET due_at = ?4, recover_at = CASE WHEN ?5 = 1 THEN NULL ELSE recover_at END
   WHERE session_id = ?1 AND endpoint_id = ?2 AND sequence > ?3 AND status = 'pending'
     AND (attempts = schedule_start OR due_at < ?4)`;
-
-/** SQL of the deliveries that a `candidate` waits for: pending, earlier, of the same session and endpoint. */
-export const EARLIER_DELIVERY = `SELECT 1 FROM deliveries AS earlier
-      WHERE earlier.session_id = candidate.session_id AND earlier.endpoint_id = candidate.endpoint_id
-        AND earlier.sequence < candidate.sequence AND earlier.status = 'pending'`;
 
 interface OfDelivery {
   delivery: Delivery;
@@ -114,8 +118,13 @@ export const deliveryWrites = {
   /** Guard: the event has no delivery to this endpoint. */
   delivery_added: ({ delivery }: OfDelivery) => insertDelivery(ADD_DELIVERY, delivery, 'overtaken'),
   /** Begins attempt number `attempts`, with a lease until `dueAt`. Guard: no other attempt or schedule has begun. */
-  delivery_claimed: ({ delivery: { id, attempts, scheduleStart, dueAt } }: OfDelivery) =>
-    statement(CLAIM, [id, attempts - 1, scheduleStart, dueAt], 'overtaken'),
+  delivery_claimed({ delivery, endpointVersion }: OfDelivery & { endpointVersion?: number | undefined }) {
+    const { id, attempts, scheduleStart, dueAt } = delivery;
+    const params = [id, attempts - 1, scheduleStart, dueAt];
+    return endpointVersion === undefined
+      ? statement(CLAIM, params, 'overtaken')
+      : statement(CLAIM_NEW, [...params, endpointVersion], 'overtaken');
+  },
   /** Ends attempt number `attempts`. Guard: no later attempt has begun. An `unmade` attempt sent nothing. */
   delivery_finished({ delivery, attempt }: OfDelivery & { attempt: DeliveryAttempt; unmade?: true }) {
     const { id, status, attempts, scheduleStart, dueAt, sessionId, endpointId, sequence } = delivery;

@@ -114,7 +114,20 @@ function withSums<Stored extends Pick<StoredPayment, 'amount' | 'fees'>>(payment
   return Object.assign(payment, { fees });
 }
 
-export const PAYMENTS = { byId: STORED.byId, fromRow: (row: Row): Payment => withSums(STORED.fromRow(row)) };
+export const PAYMENTS = {
+  byId: STORED.byId,
+  fromRow: (row: Row): Payment => withSums(STORED.fromRow(row)),
+  joined(prefix: string) {
+    const { columns, fromRow } = STORED.joined(prefix);
+    return {
+      columns,
+      fromRow(row: Row): Payment | undefined {
+        const stored = fromRow(row);
+        return stored && withSums(stored);
+      },
+    };
+  },
+};
 
 const LISTED_PAYMENTS = describeTable<Pick<StoredPayment, keyof typeof LISTED>>('payments', LISTED);
 const OF_SESSION = defineTable('sessions', { product: text, customerEmail: text, clientReferenceId: orNull(text) });
@@ -160,8 +173,8 @@ export const SELECT_INVOICES_OF_SESSION = 'SELECT * FROM invoices WHERE session_
 
 export const paymentWrites = {
   payment_created: ({ payment }: { payment: Payment }) => insertPayment(payment),
-  /** `from` is the previous status, for metrics. */
-  payment_changed: ({ payment }: { payment: Payment; from?: Payment['status'] }) => updatePayment(payment),
+  /** `before` is the stored payment. The session's version in the change set is the guard. */
+  payment_changed: ({ payment, before }: { payment: Payment; before?: Payment }) => updatePayment(payment, before),
   invoice_created: ({ invoice }: { invoice: Invoice }) => insertInvoice(invoice),
   invoice_changed: ({ invoice }: { invoice: Invoice }) => updateInvoice(invoice),
 };

@@ -79,8 +79,8 @@ export const sessionWrites = {
     const keys = [emailKey(customerEmail), idempotencyKey === null ? null : erasedKey(idempotencyKey)];
     return statement(INSERT, [...SESSIONS.values(session), ...keys], 'session_refused');
   },
-  /** Guard: the stored version is the previous one. `from` is the previous status, for metrics. */
-  session_changed: ({ session }: { session: Session; from?: Session['status'] }) => update(session),
+  /** Guard: the stored version is the previous one. `before` is the session of that version. */
+  session_changed: ({ session, before }: { session: Session; before?: Session }) => update(session, before),
   /** Prevents other instances from waking the session before `until`. Guard: the wake time is unchanged. */
   wake_claimed: ({ wake: { sessionId, wakeAt }, until }: { wake: DueWake; until: Instant }) =>
     statement(CLAIM_WAKE, [sessionId, wakeAt, until], 'overtaken'),
