@@ -19,6 +19,8 @@ export function createPaths(urls: Urls) {
 /** Settings and assets of all pages. */
 export interface Shop {
   merchant: string;
+  /** First letter of the merchant's name. */
+  initial: string;
   /** App schemes that the operator allows in a redirectUrl. */
   redirectSchemes: readonly string[];
   paths: ReturnType<typeof createPaths>;
@@ -42,12 +44,12 @@ export interface Page {
 }
 
 export function renderDocument(shop: Shop, page: Page): Html {
-  const { paths, style, script, merchant } = shop;
+  const { paths, style, script, merchant, initial } = shop;
   const head = html`<meta name="robots" content="noindex" />
     <script type="module" src="${paths.asset(script.path)}" integrity="${script.integrity}"></script>
     ${page.head}`;
   const body = html`<header>
-      <p class="merchant"><span class="mark" aria-hidden="true">${initialOf(merchant)}</span><bdi>${merchant}</bdi></p>
+      <p class="merchant"><span class="mark" aria-hidden="true">${initial}</span><bdi>${merchant}</bdi></p>
       ${page.testMode && html`<p class="test-mode"><strong>Test mode</strong> <span>no real money moves</span></p>`}
     </header>
     ${renderMain(page)}
@@ -68,7 +70,7 @@ function renderMain({ main, live }: Page): Html {
 }
 
 /** The first letter of a name as a person sees it, which may be several code points. */
-function initialOf(name: string): string {
+export function initialOf(name: string): string {
   const [first] = new Intl.Segmenter('en').segment(name.trim());
   return (first?.segment ?? '').toUpperCase();
 }

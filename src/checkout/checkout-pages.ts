@@ -21,7 +21,7 @@ import {
   renderProcessing,
   refreshHead,
 } from './open-pages.ts';
-import { type Page, type Shop, createPaths, renderDocument } from './checkout-layout.ts';
+import { type Page, type Shop, createPaths, initialOf, renderDocument } from './checkout-layout.ts';
 import { type Notice, readNotice } from './checkout-parts.ts';
 import { PREVIEW_PAGE, UNKNOWN_PAGE, problemPage } from './plain-pages.ts';
 import { renderExpired, renderFailed, renderPaid } from './result-page.ts';
@@ -39,7 +39,14 @@ export function checkoutPages(app: FastifyInstance, deps: Deps): void {
   const style = loadStyle(new URL('assets/checkout.css', import.meta.url));
   const script = loadScript(new URL('assets/checkout.js', import.meta.url));
   const { merchantName: merchant, redirectSchemes } = deps;
-  const shop: Shop = { merchant, redirectSchemes, paths: createPaths(deps.urls), style, script };
+  const shop: Shop = {
+    merchant,
+    initial: initialOf(merchant),
+    redirectSchemes,
+    paths: createPaths(deps.urls),
+    style,
+    script,
+  };
   serveAssets(app, [style, script]);
   // The state that the script compares to detect a change.
   app.get<Visit>('/checkout/:id/status', async (request) => {

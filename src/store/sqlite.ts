@@ -55,7 +55,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
     try {
       let statement = prepared.get(sql);
       if (!statement) {
-        statement = reader.prepare(sql);
+        statement = reader.prepare(forSqlite(sql));
         prepared.set(sql, statement);
       }
       return statement.all(...params) as Row[];
@@ -111,6 +111,11 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
       await writer.close();
     },
   };
+}
+
+/** Hides the value of a limit from SQLite, which would otherwise compile the statement again at each execution. */
+function forSqlite(sql: string): string {
+  return sql.replaceAll(/LIMIT (\?\d+)/g, 'LIMIT CAST($1 AS BIGINT)');
 }
 
 /** Checks the whole file if a leftover write-ahead log shows an unclean shutdown; throws if the file is damaged. */
@@ -204,7 +209,7 @@ function migrate(path: string): readonly Migration[] {
   try {
     database.exec('PRAGMA busy_timeout = 5000');
     rejectForeignTables(tablesOf(database));
-    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+    database.exec('PRAGMA page_size = 2048; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
     database.exec('BEGIN IMMEDIATE');
     database.exec(CREATE_MIGRATIONS);
     const applied = database.prepare(SELECT_MIGRATIONS).all() as Row[];
