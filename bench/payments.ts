@@ -10,6 +10,7 @@ import { openStore } from '../src/store/open.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { NO_RATE_LIMITS } from '../test/support/rate-limits.ts';
 import { type Merchant, payWith, startMerchant } from './support/buyers.ts';
+import type { Measured } from './support/goals.ts';
 import { httpRequest, median, runLoad } from './support/load.ts';
 import { cpuMsOfBackends, launchServer } from './support/process.ts';
 import { sessionBody } from './support/session-body.ts';
@@ -26,7 +27,7 @@ type Cost = { service: number; database: number };
  * Measures the processor time of a whole payment by 16 buyers at once and by one alone, on SQLite and on PostgreSQL, in requests to
  * `echo`, a server that only parses and validates the body of a session. Counts the statements and the written bytes of a payment.
  */
-export async function benchmarkPayments(): Promise<void> {
+export async function benchmarkPayments(): Promise<Measured[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   await using merchant = await startMerchant();
   await using postgres = await startPostgres();
@@ -36,6 +37,8 @@ export async function benchmarkPayments(): Promise<void> {
   const sqlite = await serve(`sqlite:${join(folder, 'bench.db')}`);
   const onPostgres = await serve(postgres.url(await postgres.createDatabase()));
   const echo = await launchServer(new URL('./support/echo-server.ts', import.meta.url), {});
+  const twin = await launchServer(new URL('./support/echo-server.ts', import.meta.url), {});
+  const measured: Measured[] = [];
 
   async function costOf(server: typeof sqlite, buyers: number, durationMs: number): Promise<Cost> {
     const isPostgres = server === onPostgres;
@@ -46,45 +49,51 @@ export async function benchmarkPayments(): Promise<void> {
     return { service: (server.cpuMs() - before.service) / payments, database };
   }
 
-  async function costOfEcho(durationMs: number): Promise<number> {
-    const before = echo.cpuMs();
+  async function costOfBare(bare: typeof echo, durationMs: number): Promise<number> {
+    const before = bare.cpuMs();
     const nextRequest = () => httpRequest('POST', '/api/gateway/sessions', JSON.stringify(sessionBody()));
-    const { rate } = await runLoad({ port: echo.port, connections: ECHO_CONNECTIONS, durationMs, nextRequest });
-    return (echo.cpuMs() - before) / ((rate * durationMs) / 1000);
+    const { rate } = await runLoad({ port: bare.port, connections: ECHO_CONNECTIONS, durationMs, nextRequest });
+    return (bare.cpuMs() - before) / ((rate * durationMs) / 1000);
   }
 
   try {
-    await costOfEcho(WARM_UP_MS / 2);
+    for (const bare of [echo, twin]) await costOfBare(bare, WARM_UP_MS / 2);
     for (const server of [sqlite, onPostgres]) await costOf(server, 16, WARM_UP_MS);
     print(`\nA whole payment, ${ROUNDS} rounds of ${SLICE_MS} ms: processor time of the service in requests to echo`);
     for (const [name, server, buyers] of [
       ['SQLite, 16 buyers', sqlite, 16],
       ['SQLite, one buyer', sqlite, 1],
       ['PostgreSQL, 16 buyers', onPostgres, 16],
-      ['PostgreSQL, one buyer', onPostgres, 1],
     ] as const) {
       const costs: Cost[] = [];
       const millis: number[] = [];
+      const twins: number[] = [];
       for (let round = 0; round < ROUNDS; round++) {
-        const bare = await costOfEcho(SLICE_MS / 2);
+        const bare = await costOfBare(echo, SLICE_MS / 2);
+        twins.push((await costOfBare(twin, SLICE_MS / 2)) / bare);
         const { service, database } = await costOf(server, buyers, SLICE_MS);
         costs.push({ service: service / bare, database: database / bare });
         millis.push(service);
       }
       const [service, database] = [median(costs.map((cost) => cost.service)), median(costs.map((c) => c.database))];
+      measured.push({ name: `Payment, ${name}, service`, value: service, twin: median(twins) });
+      if (name === 'PostgreSQL, 16 buyers') {
+        measured.push({ name: `Payment, ${name}, database`, value: database, twin: median(twins) });
+      }
       print(
         `  ${name.padEnd(22)} service ${service.toFixed(0)}  database ${database.toFixed(0)}  (${median(millis).toFixed(2)} ms)`,
       );
     }
   } finally {
-    await Promise.all([sqlite, onPostgres, echo].map((server) => server.stop()));
-    await countOne(join(folder, 'counted.db'), merchant);
+    await Promise.all([sqlite, onPostgres, echo, twin].map((server) => server.stop()));
+    measured.push(...(await countOne(join(folder, 'counted.db'), merchant)));
     rmSync(folder, { recursive: true, force: true });
   }
+  return measured;
 }
 
 /** Counts, in this process, the SELECTs, the commits and the bytes that SQLite writes for each payment of one buyer alone. */
-async function countOne(path: string, merchant: Merchant): Promise<void> {
+async function countOne(path: string, merchant: Merchant): Promise<Measured[]> {
   const counts = { selects: 0, commits: 0 };
   const { all } = StatementSync.prototype;
   StatementSync.prototype.all = function counted(this: StatementSync, ...params: SQLInputValue[]) {
@@ -116,13 +125,18 @@ async function countOne(path: string, merchant: Merchant): Promise<void> {
   await pay(COUNTED / 2);
   const before = { ...counts, bytes: bytesWritten() };
   await pay(COUNTED);
-  const of = (name: keyof typeof counts) => ((counts[name] - before[name]) / COUNTED).toFixed(1);
+  const [selects, commits] = [(counts.selects - before.selects) / COUNTED, (counts.commits - before.commits) / COUNTED];
   const kilobytes = (bytesWritten() - before.bytes) / COUNTED / 1000;
   StatementSync.prototype.all = all;
   print(
-    `  One buyer, SQLite, each payment: ${of('selects')} SELECTs, ${of('commits')} commits, ${kilobytes.toFixed(0)} KB written`,
+    `  One buyer, SQLite, each payment: ${selects.toFixed(1)} SELECTs, ${commits.toFixed(1)} commits, ${kilobytes.toFixed(0)} KB written`,
   );
   await service.stop();
+  return [
+    { name: 'Payment, one buyer: SELECTs', value: selects },
+    { name: 'Payment, one buyer: commits', value: commits },
+    { name: 'Payment, one buyer: KB written', value: kilobytes },
+  ];
 }
 
 function bytesWritten(): number {

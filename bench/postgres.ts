@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Postgres, startPostgres } from '../test/support/postgres.ts';
+import type { Measured } from './support/goals.ts';
 import { httpRequest, median, runLoad } from './support/load.ts';
 import { type ServerProcess, cpuMsOfBackends, launchServer } from './support/process.ts';
 import { sessionBody } from './support/session-body.ts';
@@ -21,7 +22,7 @@ type Slice = Awaited<ReturnType<typeof slice>>;
  * Measures POST sessions on PostgreSQL, through one instance and through two instances with one database. Compares with SQLite
  * and with `echo`, a server that only parses and validates the same body. `twin` is a second echo server, which shows the noise.
  */
-export async function benchmarkPostgres(): Promise<void> {
+export async function benchmarkPostgres(): Promise<Measured[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   await using postgres = await startPostgres();
   const servers: ServerProcess[] = [];
@@ -33,7 +34,7 @@ export async function benchmarkPostgres(): Promise<void> {
   try {
     const shared = { DATABASE_URL: postgres.url(await postgres.createDatabase()) };
     const first = await start('../src/main.ts', shared);
-    await compare(postgres, {
+    return await compare(postgres, {
       echo: [await start('./support/echo-server.ts')],
       twin: [await start('./support/echo-server.ts')],
       sqlite: [await start('../src/main.ts', { DATABASE_URL: `sqlite:${join(folder, 'bench.db')}` })],
@@ -46,7 +47,7 @@ export async function benchmarkPostgres(): Promise<void> {
   }
 }
 
-async function compare(postgres: Postgres, targets: Targets): Promise<void> {
+async function compare(postgres: Postgres, targets: Targets): Promise<Measured[]> {
   const results: Record<Name, Slice[]> = { echo: [], twin: [], sqlite: [], postgres: [], 'postgres x2': [] };
   for (const name of NAMES) await slice(postgres, targets[name], WARM_UP_MS);
   for (let round = 0; round < ROUNDS; round++) {
@@ -70,6 +71,8 @@ async function compare(postgres: Postgres, targets: Targets): Promise<void> {
     ];
     process.stdout.write(`  ${columns.join('  ')}\n`);
   }
+  const ratioOf = (name: Name) => median(results[name].map(({ rate }, round) => rate / results.echo[round]!.rate));
+  return [{ name: 'POST sessions on PostgreSQL', value: ratioOf('postgres'), twin: ratioOf('twin') }];
 }
 
 /** Puts equal load on all `servers` at the same time. The latencies are those of the slower server. */

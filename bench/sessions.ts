@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Measured } from './support/goals.ts';
 import { httpRequest, median, runLoad } from './support/load.ts';
 import { launchServer } from './support/process.ts';
 import { sessionBody } from './support/session-body.ts';
@@ -14,7 +15,7 @@ const sessionRequest = () => httpRequest('POST', '/api/gateway/sessions', JSON.s
  * Measures POST sessions, with durable writes, against `echo`, a server that only parses and validates the same body. `twin` is
  * a second echo server, which shows the noise.
  */
-export async function benchmarkSessions(): Promise<void> {
+export async function benchmarkSessions(): Promise<Measured[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   const servers = {
     tillway: await launchServer(new URL('../src/main.ts', import.meta.url), {
@@ -24,10 +25,9 @@ export async function benchmarkSessions(): Promise<void> {
     twin: await launchServer(new URL('./support/echo-server.ts', import.meta.url), {}),
   };
   try {
-    for (const connections of [64, 8]) {
-      const rounds = connections === 64 ? ROUNDS : Math.ceil(ROUNDS / 2);
-      await compare(servers, connections, rounds);
-    }
+    const measured: Measured[] = [];
+    for (const connections of [64, 8] as const) measured.push(...(await compare(servers, connections)));
+    return measured;
   } finally {
     await Promise.all(Object.values(servers).map((server) => server.stop()));
     rmSync(folder, { recursive: true, force: true });
@@ -36,7 +36,7 @@ export async function benchmarkSessions(): Promise<void> {
 
 type Servers = Record<'tillway' | 'echo' | 'twin', Awaited<ReturnType<typeof launchServer>>>;
 
-async function compare(servers: Servers, connections: number, rounds: number): Promise<void> {
+async function compare(servers: Servers, connections: 64 | 8): Promise<Measured[]> {
   const names = ['tillway', 'echo', 'twin'] as const;
   for (const name of names) await slice(servers, name, connections, WARM_UP_MS);
   const results: Record<(typeof names)[number], Awaited<ReturnType<typeof slice>>[]> = {
@@ -44,14 +44,14 @@ async function compare(servers: Servers, connections: number, rounds: number): P
     echo: [],
     twin: [],
   };
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     const order = round % 2 === 0 ? names : names.toReversed();
     for (const name of order) results[name].push(await slice(servers, name, connections, SLICE_MS));
   }
   const ratio = (name: (typeof names)[number]) =>
     median(results[name].map(({ rate }, round) => rate / results.echo[round]!.rate));
   process.stdout.write(
-    `\nPOST sessions, ${connections} connections, ${rounds} rounds of ${SLICE_MS} ms, alternating\n`,
+    `\nPOST sessions, ${connections} connections, ${ROUNDS} rounds of ${SLICE_MS} ms, alternating\n`,
   );
   for (const name of names) {
     const p50 = median(results[name].map(({ p50Ms }) => p50Ms));
@@ -61,6 +61,12 @@ async function compare(servers: Servers, connections: number, rounds: number): P
       `  ${name.padEnd(8)} ratio ${ratio(name).toFixed(2)}  p50 ${p50.toFixed(2)} ms  p99 ${p99.toFixed(2)} ms  cpu ${cpu.toFixed(0)} us/request\n`,
     );
   }
+  const twin = ratio('twin');
+  const slowest = median(results.tillway.map(({ p99Ms }, round) => p99Ms / results.echo[round]!.p99Ms));
+  return [
+    { name: `POST sessions, ${connections} connections`, value: ratio('tillway'), twin },
+    ...(connections === 64 ? [{ name: 'POST sessions, 64 connections, p99', value: slowest, twin } as const] : []),
+  ];
 }
 
 async function slice(servers: Servers, name: keyof Servers, connections: number, durationMs: number) {

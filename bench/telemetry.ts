@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Measured } from './support/goals.ts';
 import { httpRequest, median, runLoad } from './support/load.ts';
 import { launchServer } from './support/process.ts';
 import { sessionBody } from './support/session-body.ts';
@@ -10,14 +11,16 @@ const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 12);
 const SLICE_MS = 1000;
 const WARM_UP_MS = 2000;
 const CONNECTIONS = 64;
-const NAMES = ['off', 'twin', 'metrics', 'traced'] as const;
+const KEY = `sk_sandbox_${'k'.repeat(43)}`;
+const NAMES = ['off', 'twin', 'usual', 'metrics', 'traced'] as const;
 type Name = (typeof NAMES)[number];
 
 /**
  * Measures POST sessions with metrics and traces against a service without telemetry (`off`). `twin` is a second service without
- * telemetry, which shows the noise. `traced` sends metrics and a trace of every request.
+ * telemetry, which shows the noise. `usual` has metrics, the log of every request, and callers with an API key. `traced` sends metrics
+ * and a trace of every request.
  */
-export async function benchmarkTelemetry(): Promise<void> {
+export async function benchmarkTelemetry(): Promise<Measured[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tillway-bench-'));
   const collector = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'));
@@ -29,6 +32,7 @@ export async function benchmarkTelemetry(): Promise<void> {
   const variables: Record<Name, Record<string, string>> = {
     off: {},
     twin: {},
+    usual: { METRICS_PORT: '0', LOG_LEVEL: 'info', BOOTSTRAP_API_KEYS: KEY },
     metrics: { METRICS_PORT: '0' },
     traced: { METRICS_PORT: '0', ...traces },
   };
@@ -41,7 +45,7 @@ export async function benchmarkTelemetry(): Promise<void> {
         await launchServer(new URL('../src/main.ts', import.meta.url), { DATABASE_URL, ...variables[name] }),
       );
     }
-    await compare(servers);
+    return await compare(servers);
   } finally {
     await Promise.all([...servers.values()].map((server) => server.stop()));
     collector.closeAllConnections();
@@ -50,11 +54,12 @@ export async function benchmarkTelemetry(): Promise<void> {
   }
 }
 
-async function compare(servers: ReadonlyMap<Name, Awaited<ReturnType<typeof launchServer>>>): Promise<void> {
+async function compare(servers: ReadonlyMap<Name, Awaited<ReturnType<typeof launchServer>>>): Promise<Measured[]> {
   async function slice(name: Name, durationMs: number): Promise<{ rate: number; cpuMicros: number }> {
     const server = servers.get(name)!;
     const cpuBefore = server.cpuMs();
-    const nextRequest = () => httpRequest('POST', '/api/gateway/sessions', JSON.stringify(sessionBody()));
+    const headers: Record<string, string> = name === 'usual' ? { authorization: `Bearer ${KEY}` } : {};
+    const nextRequest = () => httpRequest('POST', '/api/gateway/sessions', JSON.stringify(sessionBody()), headers);
     const { rate, failures } = await runLoad({ port: server.port, connections: CONNECTIONS, durationMs, nextRequest });
     if (failures > 0) throw new Error(`${name}: ${failures} requests failed`);
     return { rate, cpuMicros: ((server.cpuMs() - cpuBefore) * 1000) / ((rate * durationMs) / 1000) };
@@ -78,6 +83,9 @@ async function compare(servers: ReadonlyMap<Name, Awaited<ReturnType<typeof laun
       `  ${name.padEnd(10)} ratio ${ratio.toFixed(2)}  ${rate.toFixed(0)} a second  cpu ${cpu.toFixed(0)} us/request\n`,
     );
   }
+  const ratioOf = (name: Name) => median(rounds.map((each) => each[name].rate / each.off.rate));
+  const name = 'POST sessions with key, metrics and log, relative to without';
+  return [{ name, value: ratioOf('usual'), twin: ratioOf('twin') }];
 }
 
 if (import.meta.main) await benchmarkTelemetry();

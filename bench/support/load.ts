@@ -75,8 +75,14 @@ export async function runLoad({ port, connections, durationMs, nextRequest }: Lo
 }
 
 /** A complete HTTP/1.1 request, with `body` as JSON if given. */
-export function httpRequest(method: 'GET' | 'POST', path: string, body?: string): string {
-  const head = `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n`;
+export function httpRequest(
+  method: 'GET' | 'POST',
+  path: string,
+  body?: string,
+  headers: Record<string, string> = {},
+): string {
+  const lines = Object.entries({ host: '127.0.0.1', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `${method} ${path} HTTP/1.1\r\n${lines.join('')}`;
   if (body === undefined) return `${head}\r\n`;
   return `${head}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
