@@ -18,6 +18,10 @@ import { proxyMatcher } from './proxies.ts';
 import { createConnections } from './http-server.ts';
 import { closeGracefully } from './shutdown.ts';
 
+// Log levels at which requests are logged.
+const LEVELS = new Set(['trace', 'debug', 'info']);
+// Every path in which something can be masked contains one of these.
+const CAN_BE_SECRET = /[%@]|sk_|whsec_|\d(?:[ +-]?\d){12}/;
 // A printable ASCII character, percent-encoded once or several times.
 const PERCENT_ENCODED = /%(?:25)*([2-7][0-9a-f])/gi;
 
@@ -119,6 +123,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
 
 function logRequest(request: FastifyRequest, { statusCode: status, elapsedTime }: FastifyReply): void {
   const { log, method, url } = request;
+  if (!LEVELS.has(log.level)) return;
   const durationMs = Math.round(elapsedTime * 10) / 10;
   inOrigin(request, () => log.info({ method, path: loggedPath(url), status, durationMs }, 'request'));
 }
@@ -206,7 +211,12 @@ function pathOf(url: string): string {
 
 /** Path for the log, with masked keys, secrets, email addresses and card numbers, which clients sometimes send instead of ids. */
 function loggedPath(url: string): string {
-  return pathOf(url)
+  const path = pathOf(url);
+  return CAN_BE_SECRET.test(path) ? maskedPath(path) : path;
+}
+
+function maskedPath(path: string): string {
+  return path
     .split('/')
     .map((part) => {
       const plain = part.replace(PERCENT_ENCODED, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

@@ -82,9 +82,10 @@ async function subjectOf(
   { sessionId, paymentId, reference }: PaymentRef,
 ): Promise<SignalSubject | undefined> {
   if (sessionId !== undefined) {
-    if (!(await store.session(sessionId))) return undefined;
     const named = paymentId === undefined ? undefined : await store.payment(paymentId);
-    return { sessionId, paymentId: paymentId ?? null, payment: named?.sessionId === sessionId ? named : undefined };
+    const payment = named?.sessionId === sessionId ? named : undefined;
+    if (!payment && !(await store.session(sessionId))) return undefined;
+    return { sessionId, paymentId: paymentId ?? null, payment };
   }
   const ids = paymentId === undefined ? await store.paymentsOfReference(reference ?? '') : [paymentId];
   for (const id of ids) {

@@ -20,17 +20,19 @@ export interface Committed<Outcome extends string> {
 
 /**
  * Reads a checkout, decides, and commits the new states, postings, events and deliveries in one transaction; decides again
- * after a conflict. `along` are further changes of the same transaction. Throws GatewayError `not_found` for an unknown
- * session.
+ * after a conflict. `of` is the id of the session, or its checkout as just read, which is decided on first without another read.
+ * `along` are further changes of the same transaction. Throws GatewayError `not_found` for an unknown session.
  */
 export async function commitDecision<Outcome extends string>(
   deps: Deps,
-  sessionId: string,
+  of: string | Checkout,
   decide: (checkout: Checkout, now: Instant) => Decision<Outcome> | Promise<Decision<Outcome>>,
   along: (decision: Decision<Outcome>, before: Checkout) => Change[] = () => [],
 ): Promise<Committed<Outcome>> {
+  const [sessionId, known] = typeof of === 'string' ? [of, undefined] : [of.session.id, of];
   const committed = await retryOnConflict(deps, `session ${sessionId}`, async (conflict) => {
-    const checkout = foundSession(await deps.store.checkout(sessionId), sessionId);
+    const isKnown = known !== undefined && conflict === undefined;
+    const checkout = isKnown ? known : foundSession(await deps.store.checkout(sessionId), sessionId);
     if (conflict === 'duplicate_message' || conflict === 'overtaken') {
       const result: Committed<Outcome> = { outcome: 'duplicate', checkout, effects: [] };
       return { changes: [], result };

@@ -72,7 +72,7 @@ async function start(
 
   const started = await commitDecision(
     deps,
-    sessionId,
+    before,
     async (checkout, now) => {
       const customer = await deps.store.customer(checkout.session.customerId);
       if (customer?.status !== 'active') return unchanged(checkout, 'not_taken');
@@ -124,9 +124,7 @@ async function handOffUntilTaken(
     const result = await handOff(deps, deps.providers.get(route.integrationId), handoff, giveUpAt);
     if (result.outcome === 'accepted') {
       const { reference, url } = result;
-      const taken = await commitDecision(deps, checkout.session.id, (now) =>
-        acceptHandoff(now, { paymentId, reference, url }),
-      );
+      const taken = await commitDecision(deps, checkout, (now) => acceptHandoff(now, { paymentId, reference, url }));
       // The payment failed during the handoff and is cancelled at the provider. The buyer continues with the newer attempt.
       const isLate = taken.outcome === 'too_late';
       return { outcome: 'continue', url: isLate ? (pendingPayment(taken.checkout)?.providerUrl ?? null) : url };

@@ -97,6 +97,8 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
   let accepted = 0;
   /** True if the last look found as many due deliveries as it asked for. */
   let hasBacklog = false;
+  /** True if a delivery may be due that was not found: the last look found some, or a new delivery waits for an earlier one. */
+  let mayFindMore = true;
   let claiming = false;
   let again = false;
   let warned = false;
@@ -136,6 +138,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     if (places <= 0) return;
     const due = await store.deliveriesDue(endpoint.id, dueBy, places);
     hasBacklog = due.length >= places;
+    mayFindMore = due.length > 0;
     const claims = await Promise.allSettled(due.map((one) => claim(one)));
     const failed = claims.find((result) => result.status === 'rejected');
     if (failed) throw failed.reason;
@@ -151,20 +154,22 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
   async function take(stored: DueDelivery): Promise<void> {
     accepted++;
     try {
-      await claim(stored, lane.endpoint.version);
+      const isClaimed = await claim(stored, lane.endpoint.version);
+      mayFindMore ||= !isClaimed;
     } finally {
       accepted--;
     }
   }
 
-  /** Claims a delivery. With `endpointVersion`, the guard requires that no earlier delivery and no change of the endpoint interferes. */
-  async function claim({ delivery, ...due }: DueDelivery, endpointVersion?: number): Promise<void> {
+  /** Claims a delivery; returns false if that is not possible now. With `endpointVersion`, the guard requires that no earlier delivery and no change of the endpoint interferes. */
+  async function claim({ delivery, ...due }: DueDelivery, endpointVersion?: number): Promise<boolean> {
     const claimed: Delivery = { ...delivery, attempts: delivery.attempts + 1, dueAt: now() + LEASE_MS };
     const result = await store.commit([{ type: 'delivery_claimed', delivery: claimed, endpointVersion }]);
     // On a conflict, another instance has claimed the delivery.
-    if (!result.done) return;
+    if (!result.done) return false;
     ready.push({ ...due, delivery: claimed });
     beginReady();
+    return true;
   }
 
   function beginReady(): void {
@@ -208,7 +213,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     else beginReady();
     await finished;
     // The delivery of the session's next event may begin now.
-    lane.fill();
+    if (mayFindMore) lane.fill();
   }
 
   async function release(reason: string): Promise<void> {
