@@ -8,7 +8,7 @@ export interface Measured {
 }
 
 /** Goals: the least or the most that a measurement should have. */
-export const GOALS = {
+const GOALS = {
   'POST sessions, 64 connections': { least: 0.6 },
   'POST sessions, 8 connections': { least: 0.4 },
   'POST sessions, 64 connections, p99': { most: 2 },
