@@ -1,10 +1,11 @@
+import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Logger, run, runMigrations } from 'graphile-worker';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Pool as PostgresPool } from 'pg';
-import { PgBoss } from 'pg-boss';
 import { Pool } from 'undici';
 import { openPostgres } from '../src/store/postgres.ts';
 import { type Postgres, startPostgres } from '../test/support/postgres.ts';
+import { installTools } from '../test/support/tools.ts';
 import {
   CONCURRENCY,
   type Sender,
@@ -24,6 +25,35 @@ const WARM_UP = 2000;
 const POOL_SIZE = 10;
 const GRAPHILE_CONCURRENCY = 50;
 const LOOK_MS = 5;
+
+const TOOLS = new URL('./tools/', import.meta.url);
+
+type SentEvent = ReturnType<typeof newEvent>;
+
+/** The parts of pg-boss and graphile-worker that this benchmark uses. They are not installed with the service. */
+interface PgBossModule {
+  PgBoss: new (options: { connectionString: string; max: number }) => {
+    on(event: 'error', listener: (error: Error) => void): void;
+    start(): Promise<unknown>;
+    stop(): Promise<void>;
+    createQueue(name: string): Promise<void>;
+    insert(name: string, jobs: { data: SentEvent }[]): Promise<unknown>;
+    work(name: string, settings: object, handle: (jobs: { data: SentEvent }[]) => Promise<void>): Promise<string>;
+    offWork(name: string, options: { wait: boolean }): Promise<void>;
+  };
+}
+
+interface GraphileModule {
+  Logger: new (factory: () => () => void) => object;
+  runMigrations(options: { pgPool: PostgresPool }): Promise<void>;
+  run(options: object): Promise<{ stop(): Promise<void> }>;
+}
+
+/** Loads a module from the folder of tools. */
+async function toolOf(name: string): Promise<unknown> {
+  await installTools(fileURLToPath(TOOLS));
+  return import(pathToFileURL(createRequire(TOOLS).resolve(name)).href);
+}
 
 /**
  * Measures the deliveries per second of the dispatcher on PostgreSQL, beside pg-boss and graphile-worker with their fast settings. Each
@@ -76,6 +106,7 @@ function rethrow(error: Error): never {
 }
 
 async function pgBoss(url: string, target: string): Promise<Sender> {
+  const { PgBoss } = (await toolOf('pg-boss')) as PgBossModule;
   const boss = new PgBoss({ connectionString: url, max: POOL_SIZE });
   boss.on('error', rethrow);
   await boss.start();
@@ -93,7 +124,7 @@ async function pgBoss(url: string, target: string): Promise<Sender> {
     },
     async send(count) {
       let sent = 0;
-      await boss.work<ReturnType<typeof newEvent>>(queue, settings, async (jobs) => {
+      await boss.work(queue, settings, async (jobs) => {
         await Promise.all(jobs.map(({ data }) => post(pool, data)));
         sent += jobs.length;
       });
@@ -109,6 +140,7 @@ async function pgBoss(url: string, target: string): Promise<Sender> {
 }
 
 async function graphileWorker(url: string, target: string): Promise<Sender> {
+  const { Logger, run, runMigrations } = (await toolOf('graphile-worker')) as GraphileModule;
   const pgPool = new PostgresPool({ connectionString: url, max: GRAPHILE_CONCURRENCY });
   pgPool.on('error', rethrow);
   pgPool.on('connect', (client) => client.on('error', rethrow));
@@ -131,8 +163,8 @@ async function graphileWorker(url: string, target: string): Promise<Sender> {
         logger: new Logger(() => () => undefined),
         preset: { worker: { localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
         taskList: {
-          async deliver(event) {
-            await post(pool, event as ReturnType<typeof newEvent>);
+          async deliver(event: SentEvent) {
+            await post(pool, event);
             sent++;
           },
         },

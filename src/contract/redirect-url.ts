@@ -41,8 +41,8 @@ export function redirectUrlField(named: readonly string[]) {
 export function redirectFault(value: string, named: readonly string[]): string | undefined {
   if (!value.isWellFormed() || UNSAFE.test(value)) return 'must not contain spaces, backslashes or control characters';
   if (!URI_CHARACTERS.test(value)) return 'must contain only URI characters; percent-encode others';
-  if (!URL.canParse(value)) return 'must be an absolute URI';
-  const scheme = new URL(value).protocol.slice(0, -1);
+  const scheme = URL.parse(value)?.protocol.slice(0, -1);
+  if (scheme === undefined) return 'must be an absolute URI';
   const isWeb = scheme === 'http' || scheme === 'https';
   if (!isWeb && (NEVER.test(scheme) || !(DOTTED.test(scheme) || named.includes(scheme)))) {
     return 'must use https, http, an app scheme with a dot such as com.example.app, or a scheme that the operator allows';
@@ -54,7 +54,6 @@ export function redirectFault(value: string, named: readonly string[]): string |
 
 /** True for an http URL of another machine. Production sessions reject such URLs, so that every redirect is encrypted. */
 export function isPlainHttp(value: string): boolean {
-  if (!URL.canParse(value)) return false;
-  const url = new URL(value);
-  return url.protocol === 'http:' && !LOOPBACK_HOSTS.has(url.hostname);
+  const url = URL.parse(value);
+  return url?.protocol === 'http:' && !LOOPBACK_HOSTS.has(url.hostname);
 }
