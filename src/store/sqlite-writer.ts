@@ -26,7 +26,7 @@ function runWriter(path: string): void {
   database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
   // Makes SQLite overwrite deleted text with zeros instead of only marking its space as free.
   database.exec('PRAGMA secure_delete = ON');
-  database.exec('PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -16384');
+  database.exec('PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 2000; PRAGMA cache_size = -16384');
   assertDurable(database);
   const texts: string[] = [];
   const statements: StatementSync[] = [];

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { syncBuiltinESMExports } from 'node:module';
 import workerThreads, { isMainThread, type WorkerOptions } from 'node:worker_threads';
 
-// The service for the simulation of power losses. Its writer runs a checkpoint after a few pages instead of after 16000, which
+// The service for the simulation of power losses. Its writer runs a checkpoint after a few pages instead of after 2000, which
 // no short run reaches. With SYNCS_COMMITS=false, the injected fault, the writer commits with `synchronous = NORMAL` but
 // reads back FULL. The store has no options for these settings; instead, the writer's thread loads this file first.
 
@@ -22,7 +22,7 @@ if (isMainThread) {
   const { exec, prepare } = DatabaseSync.prototype;
   const syncsCommits = process.env['SYNCS_COMMITS'] !== 'false';
   DatabaseSync.prototype.exec = function (sql) {
-    const frequent = sql.replace('wal_autocheckpoint = 16000', `wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    const frequent = sql.replace('wal_autocheckpoint = 2000', `wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     exec.call(this, syncsCommits ? frequent : frequent.replace('synchronous = FULL', 'synchronous = NORMAL'));
   };
   DatabaseSync.prototype.prepare = function (sql, ...options) {
