@@ -19,7 +19,7 @@ import { createConnections } from './http-server.ts';
 import { closeGracefully } from './shutdown.ts';
 
 // Log levels at which requests are logged.
-const LEVELS = new Set(['trace', 'debug', 'info']);
+const REQUEST_LEVELS = new Set(['trace', 'debug', 'info']);
 // Every path in which something can be masked contains one of these.
 const CAN_BE_SECRET = /[%@]|sk_|whsec_|\d(?:[ +-]?\d){12}/;
 // A printable ASCII character, percent-encoded once or several times.
@@ -123,7 +123,7 @@ export async function createApp(deps: AppDeps, parts: readonly Part[]): Promise<
 
 function logRequest(request: FastifyRequest, { statusCode: status, elapsedTime }: FastifyReply): void {
   const { log, method, url } = request;
-  if (!LEVELS.has(log.level)) return;
+  if (!REQUEST_LEVELS.has(log.level)) return;
   const durationMs = Math.round(elapsedTime * 10) / 10;
   inOrigin(request, () => log.info({ method, path: loggedPath(url), status, durationMs }, 'request'));
 }

@@ -20,16 +20,16 @@ export interface Committed<Outcome extends string> {
 
 /**
  * Reads a checkout, decides, and commits the new states, postings, events and deliveries in one transaction; decides again
- * after a conflict. `of` is the id of the session, or its checkout as just read, which is decided on first without another read.
- * `along` are further changes of the same transaction. Throws GatewayError `not_found` for an unknown session.
+ * after a conflict. `subject` is the id of the session, or a checkout that the caller already has: the first decision uses it, and a
+ * conflict causes a read. `along` are further changes of the same transaction. Throws GatewayError `not_found` for an unknown session.
  */
 export async function commitDecision<Outcome extends string>(
   deps: Deps,
-  of: string | Checkout,
+  subject: string | Checkout,
   decide: (checkout: Checkout, now: Instant) => Decision<Outcome> | Promise<Decision<Outcome>>,
   along: (decision: Decision<Outcome>, before: Checkout) => Change[] = () => [],
 ): Promise<Committed<Outcome>> {
-  const [sessionId, known] = typeof of === 'string' ? [of, undefined] : [of.session.id, of];
+  const [sessionId, known] = typeof subject === 'string' ? [subject, undefined] : [subject.session.id, subject];
   const committed = await retryOnConflict(deps, `session ${sessionId}`, async (conflict) => {
     const isKnown = known !== undefined && conflict === undefined;
     const checkout = isKnown ? known : foundSession(await deps.store.checkout(sessionId), sessionId);

@@ -53,7 +53,7 @@ export function createCallbackWorker(
     const claimed = { ...callback, attempts: attempts + 1, dueAt: now() + LEASE_MS };
     if (!(await store.write(reference, [updateCallback(claimed, attempts)]))) return false;
     // If the lease has expired and another worker has claimed the callback, this write changes nothing.
-    await store.write(reference, [updateCallback(await deliver(claimed), claimed.attempts)], { mayWait: true });
+    await store.write(reference, [updateCallback(await deliver(claimed), claimed.attempts)], { isDeferrable: true });
     return true;
   }
 
@@ -89,10 +89,18 @@ export function createCallbackWorker(
 
   /** Sends a callback that is due at once, and claims it in the transaction that stores it. Several callbacks of a charge go in order. */
   function onCreated(loop: Loop): void {
+    /** The charges whose callbacks are sent without a search. */
+    const sending = new Set<string>();
     store.onQueued((callbacks, written) => {
       const [first, ...others] = callbacks.filter(({ dueAt }) => dueAt <= now());
-      if (!first || (others.length === 0 && loop.begin(() => attempt(first)))) return;
-      wakeAfter(loop, written);
+      if (!first) return;
+      const { reference } = first;
+      const isAlone = others.length === 0 && !sending.has(reference) && sending.size < WIDTH;
+      const send = () => {
+        sending.add(reference);
+        return attempt(first).finally(() => sending.delete(reference));
+      };
+      if (!isAlone || !loop.begin(send)) wakeAfter(loop, written);
     });
   }
 

@@ -54,13 +54,13 @@ export function writesOf(changes: Change[]): Write[] {
   return changes.flatMap((change) => (WRITES[change.type] as (change: Change) => Write | Write[])(change));
 }
 
-const UNHURRIED = new Set<Change['type']>(['delivery_finished', 'endpoint_succeeded', 'api_key_used']);
-/** Longest time that a change set without hurry waits for others, with which it then shares a transaction, in milliseconds. */
+const DEFERRABLE = new Set<Change['type']>(['delivery_finished', 'endpoint_succeeded', 'api_key_used']);
+/** Longest time in milliseconds that a deferrable change set waits for another one, whose transaction it then shares. */
 export const LONGEST_WAIT_MS = 10;
 
-/** True if nobody waits for these changes, such as the outcome of a delivery. */
-export function mayWait(changes: Change[]): boolean {
-  return changes.every(({ type }) => UNHURRIED.has(type));
+/** True if no answer waits for these changes, such as the outcome of a delivery. The session's next event then begins a little later. */
+export function isDeferrable(changes: Change[]): boolean {
+  return changes.every(({ type }) => DEFERRABLE.has(type));
 }
 
 const LAST = '\u{ffff}';

@@ -4,8 +4,8 @@ import type { Write } from './write-statement.ts';
 
 /** Options of a write. */
 export interface WriteOptions {
-  /** True if nobody waits for the write: it then waits a few milliseconds for others, with which it shares a transaction. */
-  mayWait?: boolean;
+  /** True if no answer waits for the write: it then waits a few milliseconds for another one, whose transaction it shares. */
+  isDeferrable?: boolean;
 }
 
 /** Direct access to the tables of a database, for the simulated provider, whose records are not part of the store port. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { runWithoutOrigin } from '../telemetry/origin.ts';
 import { announcedCommits } from './announced-commits.ts';
-import { LONGEST_WAIT_MS, lockOrderOf, mayWait, writesOf } from './changes.ts';
+import { LONGEST_WAIT_MS, isDeferrable, lockOrderOf, writesOf } from './changes.ts';
 import type { WriteOptions } from './database.ts';
 import { type BatchResult, type Statement, runBatch } from './postgres-batch.ts';
 import {
@@ -181,13 +181,17 @@ export function createWriter(options: WriterOptions) {
     }
   }
 
-  function enqueue(writes: Write[], order: string, { mayWait }: WriteOptions = {}): Promise<CommitResult> {
+  function enqueue(
+    writes: Write[],
+    order: string,
+    { isDeferrable: canWait }: WriteOptions = {},
+  ): Promise<CommitResult> {
     return new Promise((resolve, reject) => {
       const since = performance.now();
       const statements = statementsOf(writes);
       waiting.push({ statements, order, since, resolve, reject });
       if (isPumping) return;
-      if (mayWait) {
+      if (canWait) {
         timer ??= runWithoutOrigin(() => setTimeout(pump, LONGEST_WAIT_MS));
         return;
       }
@@ -199,7 +203,7 @@ export function createWriter(options: WriterOptions) {
 
   return {
     ...announcedCommits(async (changes) =>
-      enqueue(writesOf(changes), lockOrderOf(changes), { mayWait: mayWait(changes) }),
+      enqueue(writesOf(changes), lockOrderOf(changes), { isDeferrable: isDeferrable(changes) }),
     ),
     /** Commits statements that are not changes of the store port. A batch sorts its sets by `lockOrder`. */
     write: (writes: Write[], lockOrder: string, options?: WriteOptions) => enqueue(writes, lockOrder, options),

@@ -2,7 +2,7 @@ import { statfsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { GatewayError } from '../domain/gateway-error.ts';
 import { announcedCommits } from './announced-commits.ts';
-import { LONGEST_WAIT_MS, erasesPersonalData, mayWait, writesOf } from './changes.ts';
+import { LONGEST_WAIT_MS, erasesPersonalData, isDeferrable, writesOf } from './changes.ts';
 import type { OnBatch } from './commit-watch.ts';
 import type { WriteOptions } from './database.ts';
 import { describeSqliteError, isUnavailable, isUnwritable } from './sqlite-faults.ts';
@@ -58,12 +58,16 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
     onFatal(describeSqliteError(path, error) as Error);
   }
 
-  function write(changes: Change[], writes: Write[], { mayWait }: WriteOptions = {}): Promise<CommitResult> {
+  function write(
+    changes: Change[],
+    writes: Write[],
+    { isDeferrable: canWait }: WriteOptions = {},
+  ): Promise<CommitResult> {
     if (isDead) return Promise.reject(unwritable());
     return new Promise((resolve, reject) => {
       waiting.push({ changes, writes, resolve, reject });
       if (isSending) return;
-      if (mayWait) {
+      if (canWait) {
         timer ??= setTimeout(send, LONGEST_WAIT_MS);
         return;
       }
@@ -109,7 +113,7 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
   }
 
   return {
-    ...announcedCommits((changes) => write(changes, writesOf(changes), { mayWait: mayWait(changes) })),
+    ...announcedCommits((changes) => write(changes, writesOf(changes), { isDeferrable: isDeferrable(changes) })),
     /** Commits statements that are not changes of the store port. */
     write: (writes: Write[], options?: WriteOptions) => write([], writes, options),
     /** Throws if the writer has died or the file is damaged. */

@@ -18,7 +18,7 @@ export interface Store extends Reads {
   now(): Instant;
   /** Applies all changes in one durable transaction, or none. Change sets that wait at the same time may share a transaction. */
   commit(changes: Change[]): Promise<CommitResult>;
-  /** Calls `listener` with each change set that is queued. What the listener commits at once follows in the same transaction. */
+  /** Calls `listener` with each change set when it is queued. Change sets that it commits synchronously are queued directly after it. */
   onCommit(listener: CommitListener): void;
   /** Throws if the database cannot serve reads and writes. */
   ping(): Promise<void>;

@@ -101,7 +101,7 @@ export interface Table<Item> {
   /** The columns for a join, with names that start with `prefix`, and the item in a joined row; undefined if the join found no row. */
   joined(prefix: string): { columns: string; fromRow(row: Row): Item | undefined };
   insert(options?: InsertOptions): WriteOf<Item>;
-  /** With the earlier item, the statement sets only the columns that differ, so that the other indexes are not written. */
+  /** With the earlier item, the statement sets only the columns that differ, so that indexes of unchanged columns are not written. */
   update(options: UpdateOptions<Item>): (item: Item, before?: Item) => Write;
 }
 

@@ -77,28 +77,26 @@ export interface Lane {
   endpoint: WebhookEndpoint;
   /** Claims due deliveries and begins their attempts, up to the limit of attempts in progress. Failures are logged. */
   fill(): void;
-  /** True if a new delivery may begin at once. */
-  hasPlace(): boolean;
-  /** Claims a new delivery in the transaction that stores it, and begins its attempt. If that fails, the delivery is found due later. */
-  take(stored: DueDelivery): Promise<void>;
+  /** True if the lane may claim a new delivery. */
+  canTake(): boolean;
+  /** Claims a new delivery, whose change set was just queued, and begins its attempt. Returns false if it cannot be claimed now. */
+  take(stored: DueDelivery): Promise<boolean>;
   /** Releases claimed deliveries whose attempt has not begun. Never rejects. */
   release(reason: string): Promise<void>;
 }
 
 export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
   const { store, now, log, stopping } = context;
-  const lane: Lane = { endpoint: first, fill: () => runWithoutOrigin(fill), hasPlace, take, release };
+  const lane: Lane = { endpoint: first, fill: () => runWithoutOrigin(fill), canTake, take, release };
   const window = createAttemptWindow();
   /** Deliveries claimed in advance. */
   let ready: DueDelivery[] = [];
   /** Secrets of the endpoint's current version. */
   let signing: { version: number; secrets: readonly SigningSecret[] } | undefined;
-  /** Number of new deliveries whose claim is not committed yet. */
-  let accepted = 0;
-  /** True if the last look found as many due deliveries as it asked for. */
+  /** Number of claims that are not committed yet. */
+  let claims = 0;
+  /** True if there may be due deliveries for which the lane had no place. */
   let hasBacklog = false;
-  /** True if a delivery may be due that was not found: the last look found some, or a new delivery waits for an earlier one. */
-  let mayFindMore = true;
   let claiming = false;
   let again = false;
   let warned = false;
@@ -134,39 +132,40 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     // After two leases, no instance has a claim from before the deletion.
     if (endpoint.status === 'deleting') return cancelPendingDeliveries(store, endpoint, dueBy, 2 * LEASE_MS);
     if (endpoint.status !== 'active' || !(await canSign(endpoint))) return;
-    const places = window.claimable(ready.length + accepted);
-    if (places <= 0) return;
+    const places = window.claimable(ready.length + claims);
+    hasBacklog = places <= 0;
+    if (hasBacklog) return;
     const due = await store.deliveriesDue(endpoint.id, dueBy, places);
     hasBacklog = due.length >= places;
-    mayFindMore = due.length > 0;
-    const claims = await Promise.allSettled(due.map((one) => claim(one)));
-    const failed = claims.find((result) => result.status === 'rejected');
+    const claimed = await Promise.allSettled(due.map((one) => claim(one)));
+    const failed = claimed.find((result) => result.status === 'rejected');
     if (failed) throw failed.reason;
   }
 
-  function hasPlace(): boolean {
+  function canTake(): boolean {
     const { status, version } = lane.endpoint;
     const canSend = status === 'active' && signing?.version === version && signing.secrets.length > 0;
     // Older deliveries come first.
-    return canSend && !hasBacklog && window.claimable(ready.length + accepted) > 0;
+    return canSend && !hasBacklog && window.claimable(ready.length + claims) > 0;
   }
 
-  async function take(stored: DueDelivery): Promise<void> {
-    accepted++;
-    try {
-      const isClaimed = await claim(stored, lane.endpoint.version);
-      mayFindMore ||= !isClaimed;
-    } finally {
-      accepted--;
-    }
+  function take(stored: DueDelivery): Promise<boolean> {
+    return claim(stored, lane.endpoint.version);
   }
 
-  /** Claims a delivery; returns false if that is not possible now. With `endpointVersion`, the guard requires that no earlier delivery and no change of the endpoint interferes. */
+  /**
+   * Claims a delivery. With `endpointVersion`, requires that the endpoint has this version and that no earlier delivery of the session
+   * is pending. Returns false if the claim is a conflict.
+   */
   async function claim({ delivery, ...due }: DueDelivery, endpointVersion?: number): Promise<boolean> {
     const claimed: Delivery = { ...delivery, attempts: delivery.attempts + 1, dueAt: now() + LEASE_MS };
-    const result = await store.commit([{ type: 'delivery_claimed', delivery: claimed, endpointVersion }]);
-    // On a conflict, another instance has claimed the delivery.
-    if (!result.done) return false;
+    claims++;
+    try {
+      const { done } = await store.commit([{ type: 'delivery_claimed', delivery: claimed, endpointVersion }]);
+      if (!done) return false;
+    } finally {
+      claims--;
+    }
     ready.push({ ...due, delivery: claimed });
     beginReady();
     return true;
@@ -213,7 +212,7 @@ export function createLane(first: WebhookEndpoint, context: LaneContext): Lane {
     else beginReady();
     await finished;
     // The delivery of the session's next event may begin now.
-    if (mayFindMore) lane.fill();
+    lane.fill();
   }
 
   async function release(reason: string): Promise<void> {

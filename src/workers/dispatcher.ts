@@ -33,10 +33,6 @@ const WORK = new Set<Change['type']>([
   'endpoint_changed',
 ]);
 
-function isWork({ type }: Change): boolean {
-  return WORK.has(type);
-}
-
 /** Worker that sends due deliveries to their endpoints: at least once, and the events of a session in order. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { store, log, deliverers } = options;
@@ -61,24 +57,26 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   function onCreated(loop: Loop): void {
     store.onCommit((changes, committed) => {
-      const left = changes.filter((change) => isWork(change) && !accepts(change, changes, loop));
-      if (left.length > 0)
-        wakeAfter(
-          loop,
-          committed.then(({ done }) => done),
-        );
+      let isLeft = false;
+      for (const change of changes) if (WORK.has(change.type) && !isTaken(change, changes, loop)) isLeft = true;
+      if (!isLeft) return;
+      const done = committed.then((result) => result.done);
+      wakeAfter(loop, done);
     });
   }
 
-  /** Has the lane of a new delivery claim it in the transaction that stores it. Returns false if the lane has no place for it. */
-  function accepts(change: Change, among: readonly Change[], { begin }: Loop): boolean {
+  /** Has the lane of a new delivery claim it in the transaction that stores it. Returns false if it must be found due instead. */
+  function isTaken(change: Change, among: readonly Change[], loop: Loop): boolean {
     if (change.type !== 'delivery_created') return false;
     const { delivery } = change;
     const stored = among.find((other) => other.type === 'event_recorded' && other.event.id === delivery.eventId);
     const lane = lanes.get(delivery.endpointId);
-    if (stored?.type !== 'event_recorded' || !lane?.hasPlace()) return false;
+    if (stored?.type !== 'event_recorded' || !lane?.canTake()) return false;
     const { body, origin = NO_ORIGIN } = stored.event;
-    return begin(() => lane.take({ delivery, body, origin }));
+    return loop.begin(async () => {
+      // The look reads the endpoint again, which may have changed.
+      if (!(await lane.take({ delivery, body, origin }))) loop.wake();
+    });
   }
 
   function track(work: Promise<void>): void {

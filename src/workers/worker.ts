@@ -26,7 +26,7 @@ export interface Worker {
 export interface Loop {
   /** Has the loop look for due work now. */
   wake(): void;
-  /** Begins work that has just become due without a look, if the loop is running; returns false otherwise. `pause` and `stop` wait for it. */
+  /** Runs work that is due, without a search. Returns false if the loop is not running. `pause` and `stop` wait for the work. */
   begin(work: () => Promise<unknown>): boolean;
 }
 
@@ -35,7 +35,7 @@ interface WorkerOptions {
   log: Log;
   /** Does all due work, and returns the number of items. Begins no further item once `isStopped` returns true. Only the loop passes `pace`. */
   runOnce(isStopped: () => boolean, pace?: Pace): Promise<number>;
-  /** Called once with the loop, which the callee wakes before its next poll when work becomes due. */
+  /** Called once with the loop. The callee can wake the loop when work becomes due, before the next poll. */
   onCreated?(loop: Loop): void;
   pollMs: number;
 }
