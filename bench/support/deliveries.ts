@@ -1,25 +1,20 @@
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { Pool } from 'undici';
-import { renderEvent } from '../../src/contract/event-contract.ts';
-import { newSession } from '../../src/domain/checkout-state.ts';
-import { splitFees } from '../../src/domain/fees.ts';
-import { createIdSource } from '../../src/domain/id.ts';
 import { type WebhookEndpoint, newEndpoint } from '../../src/domain/webhook-endpoint.ts';
-import type { Change, Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import type { MerchantEvent } from '../../src/store/webhooks-port.ts';
 import { createResolve } from '../../src/webhooks/address.ts';
 import { createDeliverers } from '../../src/webhooks/deliver.ts';
 import { deliveryHeaders } from '../../src/webhooks/sign.ts';
 import { createDispatcher } from '../../src/workers/dispatcher.ts';
+import { newId, sessionWithEvents } from '../../test/webhooks/fixtures.ts';
 
 /** Limit of the dispatcher for concurrent attempts to one endpoint. */
 export const CONCURRENCY = 32;
 const RECEIVER = 'webhook receiver';
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
-const newId = createIdSource(Date.now, randomBytes);
 
 /** Starts a receiver of webhooks in a thread of its own. */
 export async function startReceiver(): Promise<{ url: string } & AsyncDisposable> {
@@ -93,7 +88,7 @@ export async function post(pool: Pool, { id, body }: Pick<MerchantEvent, 'id' | 
 
 /** An event that belongs to no endpoint. */
 export function newEvent(): MerchantEvent {
-  return sessionWithEvent({ id: newId('whe'), environment: 'sandbox' }).event;
+  return sessionWithEvents([]).events[0]!;
 }
 
 /** Jobs per second of a sender. */
@@ -109,68 +104,9 @@ function report(fields: object, message: string): void {
 }
 
 async function preload(store: Store, endpoint: WebhookEndpoint, count: number): Promise<void> {
-  const sessions = Array.from({ length: count }, () => sessionWithEvent(endpoint));
+  const sessions = Array.from({ length: count }, () => sessionWithEvents([endpoint]));
   const results = await Promise.all(sessions.map(({ changes }) => store.commit(changes)));
   if (results.some(({ done }) => !done)) throw new Error('events could not be preloaded');
-}
-
-function sessionWithEvent(endpoint: Pick<WebhookEndpoint, 'id' | 'environment'>): {
-  changes: Change[];
-  event: MerchantEvent;
-} {
-  const { environment } = endpoint;
-  const now = Date.now();
-  const customer = { id: newId('cus'), environment, email: `${newId('cus')}@example.com`, created: now };
-  const session = newSession({
-    id: newId('chk'),
-    environment,
-    product: 'Ticket',
-    amount: 10_000,
-    customerId: customer.id,
-    customerEmail: customer.email,
-    preferredRoute: null,
-    redirectUrl: null,
-    metadata: { orderId: 'order_1001', campaign: 'spring' },
-    clientReferenceId: null,
-    idempotencyKey: null,
-    requestHash: null,
-    offerJson: '{}',
-    created: now,
-    expiresAt: now + 86_400_000,
-  });
-  const rendered = renderEvent({
-    sessionId: session.id,
-    customerId: customer.id,
-    status: 'paid',
-    livemode: false,
-    amount: session.amount,
-    fees: splitFees(session.amount, { buyerFeeRate: 0, gatewayFeeRate: 29_000 }),
-    route: {
-      id: 'sandbox_card_acquirer',
-      kind: 'card',
-      label: 'Card, simulated acquirer',
-      provider: 'sandbox',
-      network: 'card_network',
-      asset: 'USD',
-    },
-    txHash: null,
-    metadata: session.metadata,
-    created: now,
-  });
-  const { id, type } = rendered;
-  const shared = { sessionId: session.id, environment, type, sequence: 1, created: now };
-  const event: MerchantEvent = { ...shared, id, body: JSON.stringify(rendered) };
-  const waiting = { status: 'pending', attempts: 0, scheduleStart: 0, dueAt: now, lastAttempt: null } as const;
-  const delivery = { ...shared, ...waiting, id: newId('dlv'), eventId: id, endpointId: endpoint.id };
-  return {
-    event,
-    changes: [
-      { type: 'customer_created', customer: { ...customer, status: 'active', statusReason: null } },
-      { type: 'session_created', session },
-      { type: 'event_recorded', event },
-      { type: 'delivery_created', delivery },
-    ],
-  };
 }
 
 async function receive(): Promise<void> {

@@ -100,7 +100,11 @@ export function createCallbackWorker(
         sending.add(reference);
         return attempt(first).finally(() => sending.delete(reference));
       };
-      if (!isAlone || !loop.begin(send)) wakeAfter(loop, written);
+      if (!isAlone || !loop.begin(send))
+        wakeAfter(
+          loop,
+          written.then((done) => ({ done })),
+        );
     });
   }
 

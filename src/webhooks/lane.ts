@@ -24,6 +24,7 @@ import { deliveryHeaders } from './sign.ts';
 export const LEASE_MS = 60_000;
 
 const ERROR_PAUSE_MS = 1000;
+
 /** Decrypted signing secret. */
 export interface SigningSecret extends Pick<SealedSecret, 'expiresAt'> {
   /** `whsec_...` */

@@ -59,9 +59,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     store.onCommit((changes, committed) => {
       let isLeft = false;
       for (const change of changes) if (WORK.has(change.type) && !isTaken(change, changes, loop)) isLeft = true;
-      if (!isLeft) return;
-      const done = committed.then((result) => result.done);
-      wakeAfter(loop, done);
+      if (isLeft) wakeAfter(loop, committed);
     });
   }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '../domain/gateway-error.ts';
 import type { Pace } from '../operations/deps.ts';
-import type { Change, Store } from '../store/store.ts';
+import type { Change, CommitResult, Store } from '../store/store.ts';
 import type { Log } from '../webhooks/lane.ts';
 
 // Pause after a failure, which slows down a loop that repeats while due work remains.
@@ -142,17 +142,13 @@ function createPace(): Pace {
 export function afterCommits({ onCommit }: Pick<Store, 'onCommit'>, isWork: (change: Change) => boolean) {
   return (loop: Loop) =>
     onCommit((changes, committed) => {
-      if (changes.some(isWork))
-        wakeAfter(
-          loop,
-          committed.then(({ done }) => done),
-        );
+      if (changes.some(isWork)) wakeAfter(loop, committed);
     });
 }
 
 /** Wakes a loop if a write succeeds. The caller of a failed write gets its error. */
-export function wakeAfter({ wake }: Loop, written: Promise<boolean>): void {
-  written.then((done) => done && wake()).catch(() => undefined);
+export function wakeAfter({ wake }: Loop, written: Promise<Pick<CommitResult, 'done'>>): void {
+  written.then(({ done }) => done && wake()).catch(() => undefined);
 }
 
 /** Handles `items`, at most `width` at once. Reports each failure to `onError`; after failures, the call ends with a pause. */
