@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { FAILURE_CODES, FAILURE_SOURCES, failureMessage } from '../domain/failure.ts';
 import type { FeeSplit } from '../domain/fees.ts';
-import { INVOICE_STATUSES, PAYMENT_STATUSES, type Payment } from '../domain/records.ts';
+import { INVOICE_STATUSES, PAYMENT_STATUSES, type ShownPayment } from '../domain/records.ts';
 import { endpoints, get } from './endpoint.ts';
 import {
   anyText,
@@ -105,7 +105,7 @@ export const payment = resource('Payment', 'payment', {
 });
 export type PaymentResource = z.output<typeof payment>;
 
-export const renderPayment = rendererFrom(payment, (record: Payment) => ({
+export const renderPayment = rendererFrom(payment, (record: ShownPayment) => ({
   ...record,
   failure: renderFailure(record),
   fees: feesOf(record.fees),
@@ -118,7 +118,7 @@ export function renderFailure({
   failureCode: code,
   failureSource,
   failureReason: reason,
-}: Payment): PaymentResource['failure'] {
+}: ShownPayment): PaymentResource['failure'] {
   if (code === null) return null;
   const source = failureSource ?? 'route';
   return { code, source, reason, message: failureMessage({ code, source }) };

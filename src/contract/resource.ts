@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { objectBuilder } from '../domain/object-builder.ts';
 
 type ToWire = (stored: unknown) => unknown;
 /** Conversions from the stored value of a field to its value in JSON, by schema. */
@@ -68,14 +69,13 @@ function toWireOf(schema: z.core.$ZodType): ToWire {
     return (stored) => (stored as unknown[]).map((item) => toWire(item));
   }
   if (!(schema instanceof z.ZodObject)) return (stored) => stored;
-  const fields = Object.entries(schema.shape).map(([name, field]) => [name, toWireOf(field)] as const);
-  return (stored) => {
-    const rendered: Record<string, unknown> = {};
-    for (const [name, toWire] of fields) {
-      const value = toWire((stored as Record<string, unknown>)[name]);
-      // Omits optional fields without a value.
-      if (value !== undefined) rendered[name] = value;
-    }
-    return rendered;
-  };
+  const build = objectBuilder(
+    Object.entries(schema.shape).map(([name, field]) => ({
+      name,
+      from: name,
+      read: toWireOf(field),
+      isOptional: field instanceof z.ZodOptional,
+    })),
+  );
+  return (stored) => build(stored as Record<string, unknown>);
 }

@@ -166,6 +166,28 @@ export interface Payment {
   inquiries: number;
 }
 
+/** The properties of a payment that its resource and lists show. */
+export type ShownPayment = Pick<
+  Payment,
+  | 'id'
+  | 'sessionId'
+  | 'invoiceId'
+  | 'customerId'
+  | 'environment'
+  | 'amount'
+  | 'status'
+  | 'ledgerStatus'
+  | 'route'
+  | 'fees'
+  | 'refunded'
+  | 'refundPending'
+  | 'failureCode'
+  | 'failureSource'
+  | 'failureReason'
+  | 'metadata'
+  | 'created'
+>;
+
 /** The invoice of a payment; each payment has one. */
 export interface Invoice {
   id: string;

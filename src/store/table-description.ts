@@ -1,3 +1,4 @@
+import { objectBuilder } from '../domain/object-builder.ts';
 import type { Row, SqlValue } from './keyset.ts';
 import { type Conflict, type Write, statement } from './write-statement.ts';
 
@@ -206,14 +207,11 @@ function valuesOf(parts: readonly Part[], item: object, others: readonly SqlValu
 }
 
 function readerOf(parts: readonly Part[]): (row: Row) => Values {
-  const groups = [...new Set(parts.flatMap(({ group }) => group ?? []))];
-  return (row) => {
-    const item: Values = {};
-    for (const group of groups) item[group] = {};
-    for (const { group, property, column, read } of parts) {
-      const holder = group === null ? item : (item[group] as Values);
-      holder[property] = read === null ? row[column] : read(row[column]!);
-    }
-    return item;
-  };
+  const groups = Map.groupBy(parts, ({ group, property }) => group ?? property);
+  const built = (part: Part) => ({ name: part.property, from: part.column, read: part.read });
+  return objectBuilder(
+    Array.from(groups, ([name, members]) =>
+      members[0]!.group === null ? built(members[0]!) : { name, properties: members.map(built) },
+    ),
+  );
 }

@@ -16,6 +16,7 @@ import type { Page, PageResult } from '../list-page.ts';
 import { pageWithin } from '../named-page.ts';
 import { createReader } from '../row-reader.ts';
 import {
+  LISTED_PAYMENTS,
   PAYMENTS,
   SELECT_PAYMENTS_OF_SESSION,
   SELECT_PAYMENT_OF_INVOICE,
@@ -108,7 +109,7 @@ export function createPaymentLists(select: Select, longSelect: Select, scannedRo
   async function pageOf<Item>(
     filter: PaymentFilter,
     page: Page,
-    { fromRow, ...columns }: { select?: string; join?: string; fromRow: (row: Row) => Item },
+    { fromRow, ...columns }: { select: string; join?: string; fromRow: (row: Row) => Item },
     on: Select,
   ): Promise<PageResult<Item>> {
     const range = rangeOfFilter(filter);
@@ -126,7 +127,7 @@ export function createPaymentLists(select: Select, longSelect: Select, scannedRo
   return {
     /** Payments of a filter, newest first. */
     async listPayments(filter: PaymentFilter, page: Page) {
-      const found = await pageOf(filter, page, { fromRow: PAYMENTS.fromRow }, select);
+      const found = await pageOf(filter, page, LISTED_PAYMENTS, select);
       return pageWithin(found, filter.environment);
     },
     /** Payments of a filter with the fields of their sessions, for lists of people and exports. */

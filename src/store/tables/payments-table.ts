@@ -1,4 +1,10 @@
-import { INVOICE_STATUSES, type Invoice, type Metadata, type Payment } from '../../domain/records.ts';
+import {
+  INVOICE_STATUSES,
+  type Invoice,
+  type Metadata,
+  type Payment,
+  type ShownPayment,
+} from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment, type PaymentRoute } from '../../domain/route.ts';
 import {
   type KeysetQuery,
@@ -25,10 +31,10 @@ interface InvoiceFilter {
 /** A payment as stored: without the net (amount less gateway fee) and the total (amount plus buyer fee), which are computed. */
 type StoredPayment = Omit<Payment, 'fees'> & { fees: Pick<Payment['fees'], 'buyerFee' | 'gatewayFee'> };
 
-/** Columns that lists of payments show. */
-const LISTED = {
+const SHOWN = {
   id: text,
   sessionId: text,
+  invoiceId: text,
   customerId: text,
   environment: text,
   amount: integer,
@@ -37,14 +43,15 @@ const LISTED = {
   route: { ...json<PaymentRoute>(), read: (stored: SqlValue) => routeFrom(stored as string) },
   fees: { group: { buyerFee: integer, gatewayFee: integer } },
   refunded: integer,
+  refundPending: integer,
   failureCode: text,
   failureSource: text,
+  failureReason: text,
   metadata: json<Metadata>(),
   created: integer,
 };
 const STORED = describeTable<StoredPayment>('payments', {
-  ...LISTED,
-  invoiceId: text,
+  ...SHOWN,
   providerCost: integer,
   actualCost: integer,
   costRefundable: flag,
@@ -59,9 +66,7 @@ const STORED = describeTable<StoredPayment>('payments', {
   mismatchRefunded: named('returned', integer),
   mismatchRefundFailed: named('owed', integer),
   reversed: integer,
-  refundPending: integer,
   refundShares: { group: { gateway: named('refund_gateway', integer), cost: named('refund_cost', integer) } },
-  failureReason: text,
   decline: json<Payment['decline']>(),
   probe: flag,
   txHash: text,
@@ -129,14 +134,19 @@ export const PAYMENTS = {
   },
 };
 
-const LISTED_PAYMENTS = describeTable<Pick<StoredPayment, keyof typeof LISTED>>('payments', LISTED);
+const SHOWN_PAYMENTS = describeTable<Pick<StoredPayment, keyof typeof SHOWN>>('payments', SHOWN);
+/** Payments as the API lists them. */
+export const LISTED_PAYMENTS = {
+  select: SHOWN_PAYMENTS.columns.map(({ name }) => name).join(', '),
+  fromRow: (row: Row): ShownPayment => withSums(SHOWN_PAYMENTS.fromRow(row)),
+};
 const OF_SESSION = defineTable('sessions', { product: text, customerEmail: text, clientReferenceId: orNull(text) });
-const LISTED_COLUMNS = LISTED_PAYMENTS.columns.map(({ name }) => `payments.${name}`).join(', ');
+const SOLD_COLUMNS = SHOWN_PAYMENTS.columns.map(({ name }) => `payments.${name}`).join(', ');
 /** Payments with the fields of their sessions, as lists of people and exports show them. */
 export const SOLD_PAYMENTS = {
-  select: `${LISTED_COLUMNS}, product, customer_email, client_reference_id`,
+  select: `${SOLD_COLUMNS}, product, customer_email, client_reference_id`,
   join: 'JOIN sessions ON sessions.id = payments.session_id',
-  fromRow: (row: Row) => Object.assign(withSums(LISTED_PAYMENTS.fromRow(row)), OF_SESSION.fromRow(row)),
+  fromRow: (row: Row) => Object.assign(LISTED_PAYMENTS.fromRow(row), OF_SESSION.fromRow(row)),
 };
 export type SoldPayment = ReturnType<typeof SOLD_PAYMENTS.fromRow>;
 
