@@ -55,15 +55,15 @@ export function admit(
     async handler(this: void, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
       const deps = request.admitted;
       if (!deps) throw new Error(`${request.method} ${request.routeOptions.url} was not admitted`);
-      if (!isRead(request)) await assertKeyActive(unrestricted, request);
+      if (!isRead(request)) await assertKeyActive(deps);
       return handler(request, reply, deps);
     },
   };
 }
 
-/** Throws KeyRefusal if the API key of an admitted request has been revoked in the meantime. */
-export async function assertKeyActive({ gate }: AppDeps, request: FastifyRequest): Promise<void> {
-  await gate.identify(authorizationOf(request));
+/** Throws KeyRefusal if the API key of an admitted caller has been revoked in the meantime. */
+export function assertKeyActive({ gate, caller }: AppDeps): Promise<void> {
+  return gate.assertActive(caller?.key);
 }
 
 /** Rejects writing requests from pages of other sites. Pages of this service send its origin, and programs send no origin. */

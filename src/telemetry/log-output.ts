@@ -2,10 +2,13 @@ import sonicBoom from 'sonic-boom';
 
 /** Size of the buffer for a slow reader, in bytes. It contains some thousand lines; further lines are lost. */
 const MAX_WAITING = 1024 * 1024;
+/** A write of the log contains at least so many bytes, or the lines of so much time: a write of each line costs more than the line. */
+const MIN_WRITTEN = 4096;
+const LONGEST_WAIT_MS = 100;
 
 /**
  * Creates a log output that writes to a file descriptor in a thread of its own, so that a slow reader does not block the service
- * or its exit. If a write fails or blocks, 1 MiB is buffered and further lines are lost. Each line retries the write; when it
+ * or its exit. Lines are at most 100 ms late. If a write fails or blocks, 1 MiB is buffered and further lines are lost. Each line retries the write; when it
  * succeeds again, `onLost` receives the number of lost lines.
  */
 export function createLogOutput(fd: number, onLost: (lines: number) => void) {
@@ -14,6 +17,8 @@ export function createLogOutput(fd: number, onLost: (lines: number) => void) {
   const output = new sonicBoom.SonicBoom({
     fd,
     maxLength: MAX_WAITING,
+    minLength: MIN_WRITTEN,
+    periodicFlush: LONGEST_WAIT_MS,
     // Called if the pipe is full and reports that instead of blocking.
     retryEAGAIN: () => (isFull = true),
   });

@@ -33,6 +33,13 @@ export function createGate(deps: GateDeps) {
     return key;
   }
 
+  async function activeKey(hash: string): Promise<ApiKey> {
+    const key = await find(hash);
+    if (!key) throw refusedKey('This API key is not one of this service.');
+    if (key.revokedAt !== null) throw revokedKeyError();
+    return key;
+  }
+
   return {
     isOpen,
     /** True once an operator has joined. */
@@ -44,11 +51,14 @@ export function createGate(deps: GateDeps) {
         if (await isOpen()) return undefined;
         throw keyNeeded(headers.length === 0);
       }
-      const key = await find(hashOfKey(text));
-      if (!key) throw refusedKey('This API key is not one of this service.');
-      if (key.revokedAt !== null) throw revokedKeyError();
+      const key = await activeKey(hashOfKey(text));
       recordUse(key);
       return key;
+    },
+    /** Throws {@link KeyRefusal} if the key of an identified request has been revoked; without a key, if a key is needed by now. */
+    async assertActive(key: ApiKey | null | undefined): Promise<void> {
+      if (key) await activeKey(key.hash);
+      else if (!(await isOpen())) throw keyNeeded(true);
     },
     /** Clears the cache after a change of a key on this instance. */
     forget() {
