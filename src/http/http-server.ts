@@ -55,7 +55,12 @@ interface ParsedSocket extends Socket {
 
 /** Creates the HTTP server of an app: limits, rejection of invalid HTTP, and a view of the requests in progress. */
 export function createConnections(options: ServerOptions) {
-  const inProgress = new Map<Socket, ServerResponse>();
+  /**
+   * The response in progress of each open connection. The entry stays until the connection closes, because a map whose entries come
+   * and go moves to new tables again and again, and old tables keep the newer ones, and all their requests, until a major collection.
+   */
+  const responses = new Map<Socket, ServerResponse | undefined>();
+  const inProgress = () => Array.from(responses.values()).filter((response) => response !== undefined);
 
   /**
    * Closes connections that pipeline requests. Browsers, proxies and common HTTP clients send a request only after the response to
@@ -66,7 +71,7 @@ export function createConnections(options: ServerOptions) {
     if (!parser) return;
     const { onIncoming } = parser;
     parser.onIncoming = (request, shouldKeepAlive) => {
-      if (socket.writable && !inProgress.has(socket)) return onIncoming(request, shouldKeepAlive);
+      if (socket.writable && !responses.get(socket)) return onIncoming(request, shouldKeepAlive);
       noteRefusal(400);
       socket.destroy();
       return STOP_PARSING;
@@ -80,7 +85,7 @@ export function createConnections(options: ServerOptions) {
   }
 
   function refuse(socket: Socket, status: number, headers: Record<string, string> = {}): void {
-    const response = inProgress.get(socket);
+    const response = responses.get(socket);
     // Closes without a response if an earlier request is unanswered: the client would treat the response as its answer.
     if (!socket.writable || response?.headersSent || response?.req.complete) return void socket.destroy();
     const requestId = noteRefusal(status);
@@ -103,13 +108,18 @@ export function createConnections(options: ServerOptions) {
       server.timeout = IDLE_TIMEOUT_MS;
       const onRequest: RequestListener = (request, response) => {
         const { socket } = request;
-        inProgress.set(socket, response);
-        response.once('close', () => inProgress.delete(socket));
+        responses.set(socket, response);
+        response.once('close', () => {
+          if (responses.has(socket)) responses.set(socket, undefined);
+        });
         handle(request, response);
       };
       // Ignores unknown expectations, which HTTP allows: https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1
       server.on('request', onRequest).on('checkExpectation', onRequest);
-      server.on('connection', refusePipelining);
+      server.on('connection', (socket: ParsedSocket) => {
+        refusePipelining(socket);
+        socket.once('close', () => responses.delete(socket));
+      });
       server.on('connect', ({ socket }: IncomingMessage) => refuse(socket, 405, { allow: '' }));
       server.on('drop', () => noteRefusal(503));
       return server;
@@ -123,11 +133,11 @@ export function createConnections(options: ServerOptions) {
       if (target === undefined) refuse(socket, STATUS_OF_FAULT[code] ?? 400);
       else refuse(socket, 405, { allow: options.allowedAt(target) });
     },
-    hasRequests: () => inProgress.size > 0,
+    hasRequests: () => inProgress().length > 0,
     /** Resolves once all requests in progress are answered or their connections are closed. */
     async answered(): Promise<void> {
       const closed = (response: ServerResponse) => new Promise((resolve) => response.once('close', resolve));
-      await Promise.all(Array.from(inProgress.values(), closed));
+      await Promise.all(inProgress().map(closed));
     },
   };
 }
