@@ -1,5 +1,5 @@
 // Primary result codes: https://www.sqlite.org/rescode.html
-const BUSY = 5;
+export const BUSY = 5;
 const READ_ONLY = 8;
 const IO_ERROR = 10;
 export const CORRUPT = 11;

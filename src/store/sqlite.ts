@@ -19,7 +19,7 @@ import type { OnBatch } from './commit-watch.ts';
 import type { StoreLog } from './postgres-connection.ts';
 import { createSqliteLongReads } from './sqlite-long-reads.ts';
 import { createReads } from './store-reads.ts';
-import { CORRUPT, describeSqliteError, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
+import { BUSY, CORRUPT, describeSqliteError, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
 import { clearRemnants } from './sqlite-remnants.ts';
 import { REWRITE_HEADER, startWriter } from './sqlite-write-queue.ts';
 import type { ExaminedDatabase, OpenedStore } from './database.ts';
@@ -36,6 +36,9 @@ export interface SqliteOptions {
   serving?: boolean;
 }
 
+/** Time for which SQLite waits for another process. */
+const BUSY_TIMEOUT_MS = 5000;
+
 /** Opens the embedded database. This thread reads, and one writer thread commits all waiting writes together. */
 export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
   const { path, clock, onFatal, onBatch, log, serving } = options;
@@ -47,7 +50,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
   }
   const writer = await startWriter(path, onFatal, onBatch);
   const reader = new DatabaseSync(path, { readOnly: true });
-  reader.exec('PRAGMA busy_timeout = 5000; PRAGMA mmap_size = 268435456');
+  reader.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA mmap_size = 268435456`);
   const longReads = createSqliteLongReads(path);
   const prepared = new Map<string, Prepared>();
 
@@ -136,7 +139,7 @@ function checkAfterUncleanEnd(path: string, log: StoreLog): void {
   try {
     const database = new DatabaseSync(path, { readOnly: true });
     try {
-      database.exec('PRAGMA busy_timeout = 5000');
+      database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
       const found = database.prepare('PRAGMA quick_check(1)').get()?.['quick_check'];
       if (found !== 'ok') throw Object.assign(new Error(String(found).replaceAll('\n', ' ')), { errcode: CORRUPT });
     } finally {
@@ -215,12 +218,25 @@ export function migrateSqlite(path: string): readonly Migration[] {
   }
 }
 
+/** Sets the page size of a new file and switches the file to WAL. SQLite fails at once if another process does that now: tries again. */
+function switchToWal(database: DatabaseSync): void {
+  const deadline = performance.now() + BUSY_TIMEOUT_MS;
+  for (;;) {
+    try {
+      return database.exec('PRAGMA page_size = 2048; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+    } catch (error) {
+      if (sqliteCodeOf(error) !== BUSY || performance.now() > deadline) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    }
+  }
+}
+
 function migrate(path: string): readonly Migration[] {
   const database = new DatabaseSync(path);
   try {
-    database.exec('PRAGMA busy_timeout = 5000');
+    database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     rejectForeignTables(tablesOf(database));
-    database.exec('PRAGMA page_size = 2048; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+    switchToWal(database);
     database.exec('BEGIN IMMEDIATE');
     database.exec(CREATE_MIGRATIONS);
     const applied = database.prepare(SELECT_MIGRATIONS).all() as Row[];
