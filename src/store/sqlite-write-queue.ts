@@ -5,8 +5,9 @@ import { announcedCommits } from './announced-commits.ts';
 import { LONGEST_WAIT_MS, erasesPersonalData, isDeferrable, writesOf } from './changes.ts';
 import type { OnBatch } from './commit-watch.ts';
 import type { WriteOptions } from './database.ts';
+import { createLogCopier } from './sqlite-log-copier.ts';
 import { describeSqliteError, isUnavailable, isUnwritable } from './sqlite-faults.ts';
-import type { Batch, PackedWrite, SetResult } from './sqlite-writer.ts';
+import type { Batch, Message, PackedWrite, SetResult } from './sqlite-writer.ts';
 import type { Change, CommitResult } from './store.ts';
 import type { Write } from './write-statement.ts';
 
@@ -22,14 +23,23 @@ export const REWRITE_HEADER = 'PRAGMA application_id = 0';
 /** Free disk space that the service needs to become ready again after a full disk, so that the next commits do not fill it. */
 const LEAST_ROOM_BYTES = 1 << 20;
 
+interface WriterOptions {
+  path: string;
+  /** Copies the log to the file beside the writer. */
+  copyLog(): Promise<unknown>;
+  onFatal(error: Error): void;
+  onBatch?: OnBatch | undefined;
+}
+
 /** Starts the writer thread, and queues change sets for it. */
-export async function startWriter(path: string, onFatal: (error: Error) => void, onBatch?: OnBatch) {
+export async function startWriter({ path, copyLog, onFatal, onBatch }: WriterOptions) {
   const worker = new Worker(new URL('./sqlite-writer.ts', import.meta.url), { workerData: { path } });
   await new Promise<void>((resolve, reject) => {
     worker.once('message', () => resolve());
     worker.once('error', reject);
   });
 
+  const copier = createLogCopier(copyLog, () => worker.postMessage('copy log' satisfies Message));
   const numbers = new Map<string, number>();
   let waiting: Waiting[] = [];
   let inFlight: Waiting[] = [];
@@ -46,6 +56,7 @@ export async function startWriter(path: string, onFatal: (error: Error) => void,
     inFlight = inFlight.slice(results.length);
     onBatch?.(settled);
     settle(settled, results);
+    for (const { writes } of settled) copier.count(writes.length);
     if (inFlight.length === 0 && waiting.length === 0) onIdle?.();
   });
   worker.on('error', fail);

@@ -2,6 +2,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { SqlValue } from './keyset.ts';
 import { isDamage, isUnavailable, isUnwritable, sqliteCodeOf } from './sqlite-faults.ts';
+import { COPY_LOG, EMPTY_LOG } from './sqlite-log-copier.ts';
 import { NOTE_REMNANTS } from './sqlite-remnants.ts';
 import type { Conflict } from './store.ts';
 
@@ -16,6 +17,8 @@ export interface Batch {
   forget: boolean;
 }
 
+export type Message = Batch | 'copy log' | 'close';
+
 /** Result of one change set: 0 if committed, a conflict, or the database error with SQLite's primary result code. */
 export type SetResult = 0 | Conflict | { error: string; code: number };
 
@@ -26,7 +29,7 @@ function runWriter(path: string): void {
   database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
   // Makes SQLite overwrite deleted text with zeros instead of only marking its space as free.
   database.exec('PRAGMA secure_delete = ON');
-  database.exec('PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 2000; PRAGMA cache_size = -16384');
+  database.exec('PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -16384');
   assertDurable(database);
   const texts: string[] = [];
   const statements: StatementSync[] = [];
@@ -39,23 +42,24 @@ function runWriter(path: string): void {
   let isRefused = false;
 
   const port = parentPort!;
-  port.on('message', (first: Batch | 'close') => {
+  port.on('message', (first: Message) => {
     // Commits all batches that arrived during the last commit in one transaction.
     const batches: Batch[] = [];
-    for (let next: Batch | 'close' | undefined = first; next !== undefined; next = receiveNext()) {
+    for (let next: Message | undefined = first; next !== undefined; next = receiveNext()) {
       if (next === 'close') {
         finish(batches);
         database.close();
         port.close();
         return;
       }
-      batches.push(next);
+      if (next === 'copy log') moveLog(COPY_LOG);
+      else batches.push(next);
     }
     finish(batches);
   });
   port.postMessage('ready');
 
-  function receiveNext(): Batch | 'close' | undefined {
+  function receiveNext(): Message | undefined {
     return receiveMessageOnPort(port)?.message;
   }
 
@@ -65,17 +69,17 @@ function runWriter(path: string): void {
     const forget = batches.some((batch) => batch.forget);
     const sets = batches.flatMap((batch) => batch.sets);
     // After a refused write, truncates the log to free disk space: the log can be much longer than the pages that it contains.
-    if (isRefused) isRefused = !emptyLog();
+    if (isRefused) isRefused = !moveLog(EMPTY_LOG);
     const results = applyBatch(sets, forget);
-    if (forget) emptyLog();
+    if (forget) moveLog(EMPTY_LOG);
     isRefused ||= results.some((result) => typeof result === 'object' && isUnwritable(result.code));
     port.postMessage(results);
   }
 
-  /** Moves the pages of the log to the file. Returns true if the log is empty afterwards; a reader of old pages can prevent that. */
-  function emptyLog(): boolean {
+  /** Moves the pages of the log to the file. Returns false if the disk or, for `EMPTY_LOG`, a reader of old pages prevents that. */
+  function moveLog(how: typeof COPY_LOG | typeof EMPTY_LOG): boolean {
     try {
-      database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      database.exec(how);
       return true;
     } catch (error) {
       if (isUnavailable(sqliteCodeOf(error))) return false;

@@ -17,6 +17,7 @@ import {
 import type { Migration } from './schema/migrations.ts';
 import type { OnBatch } from './commit-watch.ts';
 import type { StoreLog } from './postgres-connection.ts';
+import { COPY_LOG } from './sqlite-log-copier.ts';
 import { createSqliteLongReads } from './sqlite-long-reads.ts';
 import { createReads } from './store-reads.ts';
 import { BUSY, CORRUPT, describeSqliteError, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
@@ -48,10 +49,10 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
     warnOfNewDatabase(missing, { file: resolve(path) }, log);
     clearRemnants(path, log);
   }
-  const writer = await startWriter(path, onFatal, onBatch);
+  const longReads = createSqliteLongReads(path);
+  const writer = await startWriter({ path, copyLog: () => longSelect(COPY_LOG), onFatal, onBatch });
   const reader = new DatabaseSync(path, { readOnly: true });
   reader.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA mmap_size = 268435456`);
-  const longReads = createSqliteLongReads(path);
   const prepared = new Map<string, Prepared>();
 
   function rowsOf(sql: string, params: SqlValue[]): Row[] {

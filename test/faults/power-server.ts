@@ -1,12 +1,14 @@
 import { DatabaseSync } from 'node:sqlite';
-import { syncBuiltinESMExports } from 'node:module';
+import { registerHooks, syncBuiltinESMExports } from 'node:module';
 import workerThreads, { isMainThread, type WorkerOptions } from 'node:worker_threads';
 
-// The service for the simulation of power losses. Its writer runs a checkpoint after a few pages instead of after 2000, which
-// no short run reaches. With SYNCS_COMMITS=false, the injected fault, the writer commits with `synchronous = NORMAL` but
-// reads back FULL. The store has no options for these settings; instead, the writer's thread loads this file first.
+// The service for the simulation of power losses. It copies the log to the file after a few writes instead of after 1000, and its
+// writer copies it after a few pages instead of after 16,000, which no short run reaches. With SYNCS_COMMITS=false, the injected
+// fault, the writer commits with `synchronous = NORMAL` but reads back FULL. The store has no options for these settings;
+// instead, the threads load this file first.
 
-const CHECKPOINT_PAGES = 150;
+const WRITES_PER_COPY = 40;
+const CHECKPOINT_PAGES = 250;
 
 if (isMainThread) {
   workerThreads.Worker = class extends workerThreads.Worker {
@@ -15,6 +17,16 @@ if (isMainThread) {
     }
   };
   syncBuiltinESMExports();
+  registerHooks({
+    load(url, context, nextLoad) {
+      const loaded = nextLoad(url, context);
+      if (!url.endsWith('/sqlite-log-copier.ts')) return loaded;
+      const source = Buffer.from(loaded.source as Uint8Array)
+        .toString()
+        .replace('WRITES_PER_COPY = 1000', `WRITES_PER_COPY = ${WRITES_PER_COPY}`);
+      return { ...loaded, source };
+    },
+  });
   // The end of the standard input stands for the power loss: the process closes nothing.
   process.stdin.once('end', () => process.kill(process.pid, 'SIGKILL')).resume();
   await import('../../src/main.ts');
@@ -22,7 +34,7 @@ if (isMainThread) {
   const { exec, prepare } = DatabaseSync.prototype;
   const syncsCommits = process.env['SYNCS_COMMITS'] !== 'false';
   DatabaseSync.prototype.exec = function (sql) {
-    const frequent = sql.replace('wal_autocheckpoint = 2000', `wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    const frequent = sql.replace('wal_autocheckpoint = 16000', `wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     exec.call(this, syncsCommits ? frequent : frequent.replace('synchronous = FULL', 'synchronous = NORMAL'));
   };
   DatabaseSync.prototype.prepare = function (sql, ...options) {

@@ -4,10 +4,12 @@ import { chmodSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { eraseCustomer } from '../../src/operations/customers/manage-customers.ts';
 import { MIGRATIONS } from '../../src/store/schema/migrations.ts';
 import type { StoreLog } from '../../src/store/postgres-connection.ts';
+import { createLogCopier } from '../../src/store/sqlite-log-copier.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { creationOf, checkoutRecords, write } from '../fixtures/store-records.ts';
@@ -102,6 +104,48 @@ describe('durability of acknowledged writes', () => {
     await withOpen(path, async (reopened) => {
       assert.equal((await reopened.listSessions({}, { limit: 100 })).items.length, 50);
     });
+  });
+});
+
+describe('the write-ahead log', () => {
+  /** Increases each time the log begins again: https://www.sqlite.org/fileformat2.html#walformat */
+  const beginningsOf = (path: string) => readFileSync(`${path}-wal`).readUInt32BE(12);
+
+  onPath('the log is copied to the file and begins again before the writer must copy it', async (path) => {
+    await withOpen(path, async (store) => {
+      await write(store, ...creationOf(checkoutRecords(0)));
+      const first = beginningsOf(path);
+      for (let index = 1; beginningsOf(path) === first; index++) {
+        await write(store, ...creationOf(checkoutRecords(index)));
+        assert.ok(statSync(`${path}-wal`).size < 16_000 * 2048, 'the log did not begin again');
+      }
+    });
+  });
+
+  test('the log is copied twice beside the writer, then by the writer, after each 1,000 writes', async () => {
+    const calls: string[] = [];
+    const copies: PromiseWithResolvers<void>[] = [];
+    const copy = () => {
+      calls.push('copy');
+      copies.push(Promise.withResolvers());
+      return copies.at(-1)!.promise;
+    };
+    const copier = createLogCopier(copy, () => calls.push('finish'));
+    copier.count(999);
+    assert.deepEqual(calls, []);
+    copier.count(1);
+    copier.count(5000);
+    assert.deepEqual(calls, ['copy'], 'one copy at a time');
+    copies[0]!.resolve();
+    await nextTurn();
+    copies[1]!.resolve();
+    await nextTurn();
+    assert.deepEqual(calls, ['copy', 'copy', 'finish']);
+    copier.count(1);
+    copies[2]!.reject(new Error('an injected fault'));
+    await nextTurn();
+    copier.count(1000);
+    assert.deepEqual(calls.slice(3), ['copy', 'copy'], 'a failed copy is tried again');
   });
 });
 
