@@ -28,6 +28,8 @@ export interface SignalSubject {
   /** The payment that the provider names, which need not be one of the session; null if it names only the session. */
   paymentId: string | null;
   payment: Payment | undefined;
+  /** The checkout of the session, if it was read to find the payment. */
+  checkout?: Checkout;
 }
 
 /** Result of applying a signal. `outcome` is `unknown` if it names no record of this service. `queued`: a merchant event was queued. */
@@ -53,16 +55,17 @@ type Decide<Outcome extends string> = (
   now: Instant,
 ) => Decision<Outcome> | Promise<Decision<Outcome>>;
 
-/** Commits a message once, together with its effects and the discrepancy that it causes. */
+/** Commits a message once, together with its effects and the discrepancy that it causes. `known`: the checkout, if it was just read. */
 export async function applyMessage<Outcome extends string>(
   deps: Deps,
   { provider, environment, eventId, signal, body }: ReceivedSignal,
   subject: MessageSubject,
   decide: Decide<Outcome>,
+  known?: Checkout,
 ): Promise<AppliedSignal & { outcome: Outcome | 'duplicate' | typeof EVENT_CONFLICT }> {
   const origin = { provider, environment, eventId, about: signal.about };
   const message: UndecidedMessage = { ...origin, ...subject, signal: signalJson(signal), body };
-  const committed = await commitMessage(deps, message, decide);
+  const committed = await commitMessage(deps, known ?? message.sessionId, message, decide);
   const isKnown = committed.outcome === 'duplicate';
   const { outcome, effects } = isKnown ? { outcome: await repeated(deps, message), effects: [] } : committed;
   const { sessionId, paymentId, refundId, status } = message;
@@ -73,11 +76,16 @@ export async function applyMessage<Outcome extends string>(
   return { outcome, queued: effects.some(({ type }) => type.startsWith('announce')) };
 }
 
-function commitMessage<Outcome extends string>(deps: Deps, message: UndecidedMessage, decide: Decide<Outcome>) {
+function commitMessage<Outcome extends string>(
+  deps: Deps,
+  session: string | Checkout,
+  message: UndecidedMessage,
+  decide: Decide<Outcome>,
+) {
   let received: ProviderMessage;
   return commitDecision<Outcome>(
     deps,
-    message.sessionId,
+    session,
     async (checkout, now) => {
       const decision = await decide(checkout, now);
       const { outcome } = decision;
@@ -97,7 +105,7 @@ async function repeated(deps: Deps, message: UndecidedMessage): Promise<'duplica
   const known = await deps.store.messagesOfEvent(message, message.eventId, message.sessionId);
   if (known.length === 0 || known.some((one) => hasSameContent(one, message))) return 'duplicate';
   if (known.some(({ outcome }) => outcome === EVENT_CONFLICT)) return EVENT_CONFLICT;
-  await commitMessage(deps, message, (checkout) => unchanged(checkout, EVENT_CONFLICT));
+  await commitMessage(deps, message.sessionId, message, (checkout) => unchanged(checkout, EVENT_CONFLICT));
   return EVENT_CONFLICT;
 }
 

@@ -3,7 +3,7 @@ import { sessionAmountOf } from '../domain/charge-amount.ts';
 import { type UnstartedRecords, applyProviderEvent } from '../domain/provider-event.ts';
 import type { SignalOrigin } from '../domain/provider-message.ts';
 import { type PaymentState, type ProviderReport, centsOfUnits } from '../domain/provider-report.ts';
-import { CURRENCY, type Checkout, type Payment, type ProviderStatus } from '../domain/records.ts';
+import { CURRENCY, type Checkout, type Instant, type Payment, type ProviderStatus } from '../domain/records.ts';
 import type { PaymentRef, Provider, Signal } from '../providers/provider.ts';
 import { traced } from '../telemetry/tracing.ts';
 import {
@@ -82,10 +82,9 @@ async function subjectOf(
   { sessionId, paymentId, reference }: PaymentRef,
 ): Promise<SignalSubject | undefined> {
   if (sessionId !== undefined) {
-    const named = paymentId === undefined ? undefined : await store.payment(paymentId);
-    const payment = named?.sessionId === sessionId ? named : undefined;
-    if (!payment && !(await store.session(sessionId))) return undefined;
-    return { sessionId, paymentId: paymentId ?? null, payment };
+    const checkout = await store.checkout(sessionId);
+    const payment = checkout?.payments.find(({ id }) => id === paymentId);
+    return checkout && { sessionId, paymentId: paymentId ?? null, payment, checkout };
   }
   const ids = paymentId === undefined ? await store.paymentsOfReference(reference ?? '') : [paymentId];
   for (const id of ids) {
@@ -119,7 +118,7 @@ const STATUS: Record<PaymentState, ProviderStatus> = {
 
 async function applyPaymentSignal(
   deps: Deps,
-  { sessionId, paymentId, payment }: SignalSubject,
+  { sessionId, paymentId, payment, checkout: known }: SignalSubject,
   received: ReceivedSignal<PaymentSignal>,
 ): Promise<AppliedSignal> {
   const { provider, environment, endsCheckout = false } = received;
@@ -142,9 +141,9 @@ async function applyPaymentSignal(
     settledAt: report.settledAt,
   };
   const about = { sessionId, paymentId, refundId: null, status, ...money };
-  return applyMessage(deps, received, about, (checkout, now) =>
-    applyProviderEvent(checkout, event, unforeseen(deps, checkout, provider), now),
-  );
+  const decide = (checkout: Checkout, now: Instant) =>
+    applyProviderEvent(checkout, event, unforeseen(deps, checkout, provider), now);
+  return applyMessage(deps, received, about, decide, known);
 }
 
 /** The provider's charge in cents; null while it is unknown, or if it is not in US dollars. */

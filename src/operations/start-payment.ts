@@ -70,12 +70,14 @@ async function start(
   const chosen = chooseForAttempt(deps, request);
   if (typeof chosen === 'string') return { outcome: chosen };
 
+  let tries = 0;
   const started = await commitDecision(
     deps,
     before,
     async (checkout, now) => {
-      const customer = await deps.store.customer(checkout.session.customerId);
-      if (customer?.status !== 'active') return unchanged(checkout, 'not_taken');
+      // The commit requires an active customer, so the first try need not read it.
+      const customer = tries++ > 0 ? await deps.store.customer(checkout.session.customerId) : undefined;
+      if (customer && customer.status !== 'active') return unchanged(checkout, 'not_taken');
       return startAttempt(checkout, attemptOn(deps, ids, chosen), now);
     },
     ({ outcome }) => (outcome === 'started' ? [{ type: 'customer_active', sessionId }, ...chosen.changes] : []),

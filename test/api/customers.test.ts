@@ -94,10 +94,10 @@ describe('a session whose customer is blocked', () => {
       store: {
         ...deps.store,
         // The other instance blocks the customer right after this read.
-        async customer(requestedId: string) {
-          const customer = await deps.store.customer(requestedId);
-          if (requestedId === customerId && reads++ === 0) await block(customerId, undefined, other);
-          return customer;
+        async checkout(id: string) {
+          const checkout = await deps.store.checkout(id);
+          if (id === session && reads++ === 0) await block(customerId, undefined, other);
+          return checkout;
         },
       },
     };
