@@ -1,8 +1,9 @@
 import type { Instant } from '../domain/records.ts';
 import type { RouteKind } from '../domain/route.ts';
 import type { Database, WriteOptions } from '../store/database.ts';
-import type { Row, SqlValue } from '../store/keyset.ts';
-import { type Write, insertSql } from '../store/write-statement.ts';
+import { createReader } from '../store/row-reader.ts';
+import { describeTable, integer, text } from '../store/table-description.ts';
+import type { Write } from '../store/write-statement.ts';
 
 /** The simulated provider's record of a payment of the gateway. */
 export interface Charge {
@@ -68,10 +69,43 @@ export interface SimulatorStore {
   onQueued(listener: (callbacks: QueuedCallback[], written: Promise<boolean>) => void): void;
 }
 
+const CHARGES = describeTable<Charge>('simulated_payments', {
+  reference: text,
+  paymentId: text,
+  sessionId: text,
+  kind: text,
+  merchant: text,
+  product: text,
+  amount: integer,
+  total: integer,
+  returnUrl: text,
+  status: text,
+  reason: text,
+  txHash: text,
+  captured: integer,
+  refunded: integer,
+  created: integer,
+});
+const REFUNDS = describeTable<ChargeRefund>('simulated_refunds', {
+  id: text,
+  reference: text,
+  amount: integer,
+  status: text,
+  reason: text,
+  created: integer,
+});
+const CALLBACKS = describeTable<QueuedCallback>('simulated_callbacks', {
+  id: text,
+  reference: text,
+  body: text,
+  status: text,
+  attempts: integer,
+  dueAt: integer,
+});
+
 const SELECT_CHARGE = 'SELECT * FROM simulated_payments WHERE reference = ?1';
 const SELECT_CHARGE_OF_PAYMENT = 'SELECT * FROM simulated_payments WHERE payment_id = ?1';
 const SELECT_CHARGES_OF_SESSION = 'SELECT * FROM simulated_payments WHERE session_id = ?1 ORDER BY created, reference';
-const SELECT_REFUND = 'SELECT * FROM simulated_refunds WHERE id = ?1';
 const SELECT_CALLBACKS_DUE =
   "SELECT * FROM simulated_callbacks WHERE status = 'pending' AND due_at <= ?1 ORDER BY due_at, id LIMIT ?2";
 const UPDATE_CHARGE = `UPDATE simulated_payments SET status = ?2, reason = ?3, captured = ?4, refunded = ?5
@@ -82,18 +116,13 @@ const UPDATE_CALLBACK = `UPDATE simulated_callbacks SET status = ?2, attempts = 
 
 export function createSimulatorStore({ select, write }: Database): SimulatorStore {
   const listeners: Parameters<SimulatorStore['onQueued']>[0][] = [];
-  async function all<Item>(sql: string, ...params: SqlValue[]): Promise<Item[]> {
-    return (await select(sql, ...params)).map(recordOf) as Item[];
-  }
-  async function one<Item>(sql: string, id: string): Promise<Item | undefined> {
-    return (await all<Item>(sql, id))[0];
-  }
+  const { all, find, one } = createReader(select);
   return {
-    charge: (reference) => one(SELECT_CHARGE, reference),
-    chargeOfPayment: (paymentId) => one(SELECT_CHARGE_OF_PAYMENT, paymentId),
-    chargesOfSession: (sessionId) => all(SELECT_CHARGES_OF_SESSION, sessionId),
-    refund: (id) => one(SELECT_REFUND, id),
-    callbacksDue: (now, limit) => all(SELECT_CALLBACKS_DUE, now, limit),
+    charge: (reference) => one(CHARGES.fromRow, SELECT_CHARGE, reference),
+    chargeOfPayment: (paymentId) => one(CHARGES.fromRow, SELECT_CHARGE_OF_PAYMENT, paymentId),
+    chargesOfSession: (sessionId) => all(CHARGES.fromRow, SELECT_CHARGES_OF_SESSION, sessionId),
+    refund: (id) => find(REFUNDS, id),
+    callbacksDue: (now, limit) => all(CALLBACKS.fromRow, SELECT_CALLBACKS_DUE, now, limit),
     write(reference, writes, options) {
       const written = write(writes, reference, options);
       const callbacks = writes.flatMap(({ queued }) => queued ?? []);
@@ -104,14 +133,13 @@ export function createSimulatorStore({ select, write }: Database): SimulatorStor
   };
 }
 
+const ONCE = { onConflict: 'ON CONFLICT DO NOTHING', guard: 'overtaken' } as const;
+const queueCallback = CALLBACKS.insert(ONCE);
 /** Guard: the payment has no charge. */
-export const insertCharge = (charge: Charge): Write => insert('simulated_payments', charge);
+export const insertCharge = CHARGES.insert(ONCE);
 /** Guard: the id of the refund is new. */
-export const insertRefund = (refund: ChargeRefund): Write => insert('simulated_refunds', refund);
-export const insertCallback = (queued: QueuedCallback): ChargeWrite => ({
-  ...insert('simulated_callbacks', queued),
-  queued,
-});
+export const insertRefund = REFUNDS.insert(ONCE);
+export const insertCallback = (queued: QueuedCallback): ChargeWrite => ({ ...queueCallback(queued), queued });
 
 /** Guard: the charge still has the status and the refunded amount of `before`. */
 export function updateCharge({ reference, status, reason, captured, refunded }: Charge, before: Charge): Write {
@@ -127,16 +155,4 @@ export function updateRefund({ id, status, reason }: ChargeRefund, before: Charg
 /** Guard: the callback is pending and has had `before` attempts; the number of attempts is its fencing token. */
 export function updateCallback({ id, status, attempts, dueAt }: QueuedCallback, before: number): Write {
   return { sql: UPDATE_CALLBACK, params: [id, status, attempts, dueAt, before], guard: 'overtaken' };
-}
-
-/** Inserts a record. The columns have the names of its fields in snake_case. */
-function insert(table: string, record: object): Write {
-  const columns = Object.keys(record).map((field) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
-  const params = Object.values(record) as SqlValue[];
-  return { sql: insertSql(table, columns, 'ON CONFLICT DO NOTHING'), params, guard: 'overtaken' };
-}
-
-function recordOf(row: Row): Row {
-  const fieldOf = (column: string) => column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  return Object.fromEntries(Object.entries(row).map(([column, value]) => [fieldOf(column), value]));
 }

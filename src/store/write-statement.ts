@@ -35,9 +35,3 @@ export function statement(sql: string, params: SqlValue[], guard?: Conflict, loc
 
 /** SQL suffix that keeps the rows of a subquery until the commit. Only PostgreSQL needs the lock; SQLite has one writer. */
 export const KEY_SHARE = '/* PostgreSQL: FOR KEY SHARE */';
-
-/** `INSERT INTO table (columns) VALUES (?1, ...)`, with an optional conflict clause. */
-export function insertSql(table: string, columns: readonly string[], onConflict = ''): string {
-  const places = columns.map((_, index) => `?${index + 1}`).join(', ');
-  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})${onConflict === '' ? '' : ` ${onConflict}`}`;
-}
