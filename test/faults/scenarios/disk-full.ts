@@ -10,7 +10,7 @@ import { type SmallDisk, mountSmallDisk, whyNoDisk } from '../small-disk.ts';
 
 // Room for the longest log of SQLite, and for two empty PostgreSQL clusters.
 const SQLITE_MEGABYTES = 128;
-const POSTGRES_MEGABYTES = 256;
+const POSTGRES_MEGABYTES = 512;
 const LEFT_BYTES = 1 << 20;
 const CLIENTS = 8;
 /** Number of rejected writes before the disk is emptied again. */
