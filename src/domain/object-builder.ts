@@ -2,7 +2,7 @@ type Values = Record<string, unknown>;
 type Source = Values | readonly unknown[];
 type Read = (value: never) => unknown;
 
-/** A property of a built object: `source[from]`, converted by `read` if given; or an object with properties of its own. */
+/** A property of a built object: the value `source[from]`, converted by `read` if present, or a nested object. */
 type BuiltProperty =
   | { name: string; from: string | number; read?: Read | null; /** Omitted if undefined. */ isOptional?: boolean }
   | { name: string; properties: readonly BuiltProperty[] };

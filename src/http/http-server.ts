@@ -56,8 +56,9 @@ interface ParsedSocket extends Socket {
 /** Creates the HTTP server of an app: limits, rejection of invalid HTTP, and a view of the requests in progress. */
 export function createConnections(options: ServerOptions) {
   /**
-   * The response in progress of each open connection. The entry stays until the connection closes, because a map whose entries come
-   * and go moves to new tables again and again, and old tables keep the newer ones, and all their requests, until a major collection.
+   * The response in progress of each open connection. The entry stays until the connection closes: V8 reallocates the table of a map
+   * whose entries are often added and deleted, and each old table references the next one, and so keeps its requests until a major
+   * collection.
    */
   const responses = new Map<Socket, ServerResponse | undefined>();
   const inProgress = () => Array.from(responses.values()).filter((response) => response !== undefined);

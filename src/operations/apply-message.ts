@@ -55,7 +55,10 @@ type Decide<Outcome extends string> = (
   now: Instant,
 ) => Decision<Outcome> | Promise<Decision<Outcome>>;
 
-/** Commits a message once, together with its effects and the discrepancy that it causes. `known`: the checkout, if it was just read. */
+/**
+ * Commits a message once, together with its effects and the discrepancy that it causes. `known` is the checkout if the caller has
+ * already read it: the first decision uses it.
+ */
 export async function applyMessage<Outcome extends string>(
   deps: Deps,
   { provider, environment, eventId, signal, body }: ReceivedSignal,

@@ -17,7 +17,7 @@ import { applyStoredPayout } from './settlement/settle-payment.ts';
 /** Applies a report on money that the provider has taken back or returned. */
 export function applyReversalSignal(
   deps: Deps,
-  { sessionId, paymentId }: SignalSubject,
+  { sessionId, paymentId, checkout: known }: SignalSubject,
   received: ReceivedSignal<ReversalSignal>,
 ): Promise<AppliedSignal> {
   const { reversal } = received.signal;
@@ -41,16 +41,16 @@ export function applyReversalSignal(
     if (!payment) return unchanged(checkout, 'unknown_payment');
     if (isForeignMoney) return unchanged(checkout, 'currency_mismatch');
     // Reads the reversal after the checkout: if it changes between the reads, the session version changes too, and the commit conflicts.
-    const known = await deps.store.reversalOfReference(payment.id, reference);
-    const rest = leftOf(payment).total + (known?.taken ?? 0);
+    const before = await deps.store.reversalOfReference(payment.id, reference);
+    const rest = leftOf(payment).total + (before?.taken ?? 0);
     const taken = reversal.isAtMostRest ? Math.min(amounts.taken, Math.max(rest, 0)) : amounts.taken;
     const state = { reference, status, revision, reason, ...amounts, taken };
-    const decided = applyReversal(checkout, payment, known, state, ids, now);
+    const decided = applyReversal(checkout, payment, before, state, ids, now);
     // Money that the provider returns can be part of a payout that was reported when nothing of the payment was left.
-    const isReturned = decided.outcome === 'applied' && taken < (known?.taken ?? 0);
+    const isReturned = decided.outcome === 'applied' && taken < (before?.taken ?? 0);
     return isReturned ? applyStoredPayout(deps, checkout, decided, payment.id, now) : decided;
   }
-  return applyMessage<string>(deps, received, about, decide);
+  return applyMessage<string>(deps, received, about, decide, known);
 }
 
 function isNotDollars({ currency, units }: ProviderAmount): boolean {

@@ -76,8 +76,8 @@ async function start(
     before,
     async (checkout, now) => {
       // The commit requires an active customer, so the first try need not read it.
-      const customer = tries++ > 0 ? await deps.store.customer(checkout.session.customerId) : undefined;
-      if (customer && customer.status !== 'active') return unchanged(checkout, 'not_taken');
+      const mayPay = tries++ === 0 || (await deps.store.customer(checkout.session.customerId))?.status === 'active';
+      if (!mayPay) return unchanged(checkout, 'not_taken');
       return startAttempt(checkout, attemptOn(deps, ids, chosen), now);
     },
     ({ outcome }) => (outcome === 'started' ? [{ type: 'customer_active', sessionId }, ...chosen.changes] : []),

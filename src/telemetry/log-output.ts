@@ -2,28 +2,28 @@ import sonicBoom from 'sonic-boom';
 
 /** Size of the buffer for a slow reader, in bytes. It contains some thousand lines; further lines are lost. */
 const MAX_WAITING = 1024 * 1024;
-/** A write of the log contains at least so many bytes, or the lines of so much time: a write of each line costs more than the line. */
+/** Lines are written once this many bytes are buffered, or after this time: one write per line costs more than the line itself. */
 const MIN_WRITTEN = 4096;
 const LONGEST_WAIT_MS = 100;
 
 /**
- * Creates a log output that writes to a file descriptor in a thread of its own, so that a slow reader does not block the service
- * or its exit. Lines are at most 100 ms late. If a write fails or blocks, 1 MiB is buffered and further lines are lost. Each line retries the write; when it
- * succeeds again, `onLost` receives the number of lost lines.
+ * Creates a log output that writes to a file descriptor in a thread of its own, so that a slow reader does not block the service or its
+ * exit. If a write fails or blocks, 1 MiB is buffered and further lines are lost. The output tries again after later lines; when a write
+ * succeeds, `onLost` receives the number of lost lines.
  */
 export function createLogOutput(fd: number, onLost: (lines: number) => void) {
   let lost = 0;
   let isFull = false;
+  let timer: NodeJS.Timeout | undefined;
   const output = new sonicBoom.SonicBoom({
     fd,
     maxLength: MAX_WAITING,
     minLength: MIN_WRITTEN,
-    periodicFlush: LONGEST_WAIT_MS,
     // Called if the pipe is full and reports that instead of blocking.
     retryEAGAIN: () => (isFull = true),
   });
   output.on('write', () => (isFull = false));
-  // Ignores the error, because the next line retries the write.
+  // Ignores the error, because a later line tries the write again.
   output.on('error', () => undefined);
   output.on('drop', () => {
     lost++;
@@ -36,7 +36,13 @@ export function createLogOutput(fd: number, onLost: (lines: number) => void) {
     onLost(lines);
   });
   return {
-    write: (line: string) => void output.write(line),
+    write(line: string): void {
+      output.write(line);
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        output.flush();
+      }, LONGEST_WAIT_MS);
+    },
     /** Waits at most `ms` until all lines are written. Resolves with false if a write still blocks; only its reader or SIGKILL can end it. */
     settle(ms: number): Promise<boolean> {
       return new Promise((resolve) => {

@@ -55,7 +55,10 @@ export function createGate(deps: GateDeps) {
       recordUse(key);
       return key;
     },
-    /** Throws {@link KeyRefusal} if the key of an identified request has been revoked; without a key, if a key is needed by now. */
+    /**
+     * Throws {@link KeyRefusal} if the key was revoked after the request was identified. For a request without a key: if the
+     * service requires one in the meantime.
+     */
     async assertActive(key: ApiKey | null | undefined): Promise<void> {
       if (key) await activeKey(key.hash);
       else if (!(await isOpen())) throw keyNeeded(true);

@@ -91,20 +91,21 @@ export async function recordPayout(deps: Deps, paymentId: string, payout: Payout
 /** Applies a verified payout report once; a wrong report is flagged. */
 export function applySettlementSignal(
   deps: Deps,
-  { sessionId, paymentId, payment }: SignalSubject,
+  { sessionId, paymentId, payment, checkout: known }: SignalSubject,
   received: ReceivedSignal<SettlementSignal>,
 ): Promise<AppliedSignal> {
   const { entry } = received.signal;
   const money = entry.amount ? sessionAmountOf(payment, entry.amount) : { amount: null, currency: null };
   const about = { sessionId, paymentId, refundId: null, status: 'settled', ...money } as const;
-  return applyMessage<string>(deps, received, about, (checkout, now) => {
+  function decide(checkout: Checkout, now: Instant): Decision<string> {
     const reported = checkout.payments.find(({ id }) => id === paymentId);
     const mismatch = originMismatch(checkout.session, reported, received);
     if (mismatch) return unchanged(checkout, mismatch);
     if (!reported) return unchanged(checkout, 'unknown_payment');
     const isExpected = money.amount === null || (money.amount === reported.amount && money.currency === CURRENCY);
     return isExpected ? settleEntry(checkout, reported, entry, now) : unchanged(checkout, 'amount_mismatch');
-  });
+  }
+  return applyMessage<string>(deps, received, about, decide, known);
 }
 
 /** Settles the payment, and books the money that left the provider's balance, if the provider reports it. */
