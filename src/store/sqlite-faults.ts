@@ -30,6 +30,21 @@ export function isUnavailable(code: number): boolean {
   return code === BUSY || isUnwritable(code);
 }
 
+/** Time for which SQLite, and {@link untilFree}, wait for another connection. */
+export const BUSY_TIMEOUT_MS = 5000;
+const PAUSE_MS = 10;
+
+/** For waits that SQLite's busy timeout does not cover: blocks the thread until `attempt` returns true; false after the timeout. */
+export function untilFree(attempt: () => boolean): boolean {
+  const deadline = performance.now() + BUSY_TIMEOUT_MS;
+  const never = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  while (!attempt()) {
+    if (performance.now() > deadline) return false;
+    Atomics.wait(never, 0, 0, PAUSE_MS);
+  }
+  return true;
+}
+
 // Error codes of the operating system for an unusable path. Node reports ENOENT for a new folder on a read-only file system.
 const REFUSED_BY_THE_SYSTEM = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'ENOENT']);
 

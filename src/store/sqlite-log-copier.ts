@@ -1,4 +1,4 @@
-/** Copies the log to the file. If nothing was written meanwhile, the next commit begins the log again. */
+/** Copies the log to the file. If that reaches its end, and no reader uses it, the next commit overwrites the log from its start. */
 export const COPY_LOG = 'PRAGMA wal_checkpoint(PASSIVE)';
 /** Copies the log to the file and truncates it. */
 export const EMPTY_LOG = 'PRAGMA wal_checkpoint(TRUNCATE)';
@@ -7,8 +7,9 @@ export const EMPTY_LOG = 'PRAGMA wal_checkpoint(TRUNCATE)';
 const WRITES_PER_COPY = 1000;
 
 /**
- * Has the log copied to the file, so that the writer begins it again. `copy` copies it beside the writer, whose commits would
- * otherwise wait, and `finish` has the writer copy the rest. If that fails, the writer copies the log itself when it is long.
+ * Copies the log to the file after every 1,000 writes, so that the writer can use it again from its start. `copy` copies it in another
+ * thread, because commits wait while the writer copies; `finish` has the writer copy the rest. If a copy fails, the writer copies the
+ * log after 16,000 pages.
  */
 export function createLogCopier(copy: () => Promise<unknown>, finish: () => void) {
   let written = 0;
@@ -28,7 +29,7 @@ export function createLogCopier(copy: () => Promise<unknown>, finish: () => void
   }
 
   return {
-    /** Counts committed writes. */
+    /** Counts writes that the writer has run. */
     count(writes: number): void {
       written += writes;
       if (written >= WRITES_PER_COPY && !isCopying) run().catch(() => undefined);

@@ -1,17 +1,17 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Query, Row } from './keyset.ts';
-import { sqliteCodeOf } from './sqlite-faults.ts';
+import { BUSY_TIMEOUT_MS, sqliteCodeOf } from './sqlite-faults.ts';
 
 /** Result of one query: its rows, or the database error with SQLite's primary result code. */
 export type ReadResult = { rows: Row[] } | { error: string; code: number };
 
-/** Runs long reads in a thread of its own, on a connection that only reads, and answers them in the order of their arrival. */
+/** Runs long reads in a thread of its own, on a connection that cannot change data, and answers them in the order of their arrival. */
 function runReader(path: string): void {
   const database = new DatabaseSync(path);
-  // Not opened with `readOnly`, because the connection also copies the log to the file, after it has synced the log.
+  // The connection is not `readOnly`, because it also copies the log to the file. FULL syncs the log before each copy.
   database.exec('PRAGMA query_only = ON; PRAGMA synchronous = FULL');
-  database.exec('PRAGMA busy_timeout = 5000; PRAGMA mmap_size = 268435456');
+  database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA mmap_size = 268435456`);
   const prepared = new Map<string, StatementSync>();
 
   function resultOf({ sql, params }: Query): ReadResult {

@@ -7,7 +7,7 @@ import type { OnBatch } from './commit-watch.ts';
 import type { WriteOptions } from './database.ts';
 import { createLogCopier } from './sqlite-log-copier.ts';
 import { describeSqliteError, isUnavailable, isUnwritable } from './sqlite-faults.ts';
-import type { Batch, Message, PackedWrite, SetResult } from './sqlite-writer.ts';
+import type { Batch, PackedWrite, SetResult, WriterMessage } from './sqlite-writer.ts';
 import type { Change, CommitResult } from './store.ts';
 import type { Write } from './write-statement.ts';
 
@@ -39,7 +39,7 @@ export async function startWriter({ path, copyLog, onFatal, onBatch }: WriterOpt
     worker.once('error', reject);
   });
 
-  const copier = createLogCopier(copyLog, () => worker.postMessage('copy log' satisfies Message));
+  const copier = createLogCopier(copyLog, () => worker.postMessage('copy log' satisfies WriterMessage));
   const numbers = new Map<string, number>();
   let waiting: Waiting[] = [];
   let inFlight: Waiting[] = [];

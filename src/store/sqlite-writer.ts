@@ -1,7 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { SqlValue } from './keyset.ts';
-import { isDamage, isUnavailable, isUnwritable, sqliteCodeOf } from './sqlite-faults.ts';
+import { BUSY_TIMEOUT_MS, isDamage, isUnavailable, isUnwritable, sqliteCodeOf, untilFree } from './sqlite-faults.ts';
 import { COPY_LOG, EMPTY_LOG } from './sqlite-log-copier.ts';
 import { NOTE_REMNANTS } from './sqlite-remnants.ts';
 import type { Conflict } from './store.ts';
@@ -17,7 +17,7 @@ export interface Batch {
   forget: boolean;
 }
 
-export type Message = Batch | 'copy log' | 'close';
+export type WriterMessage = Batch | 'copy log' | 'close';
 
 /** Result of one change set: 0 if committed, a conflict, or the database error with SQLite's primary result code. */
 export type SetResult = 0 | Conflict | { error: string; code: number };
@@ -25,8 +25,7 @@ export type SetResult = 0 | Conflict | { error: string; code: number };
 /** The only writer of the file, in its own thread: commits all waiting change sets at once, with one fsync. */
 function runWriter(path: string): void {
   const database = new DatabaseSync(path);
-  // Sets the timeout first, because the switch to WAL may have to wait for another process that starts.
-  database.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+  database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL`);
   // Makes SQLite overwrite deleted text with zeros instead of only marking its space as free.
   database.exec('PRAGMA secure_delete = ON');
   database.exec('PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -16384');
@@ -39,27 +38,28 @@ function runWriter(path: string): void {
   const release = database.prepare('RELEASE change_set');
   const undo = database.prepare('ROLLBACK TO change_set');
 
-  let isRefused = false;
+  /** True if the disk refused a write, or if erased text is left in the log. */
+  let mustEmptyLog = false;
 
   const port = parentPort!;
-  port.on('message', (first: Message) => {
+  port.on('message', (first: WriterMessage) => {
     // Commits all batches that arrived during the last commit in one transaction.
     const batches: Batch[] = [];
-    for (let next: Message | undefined = first; next !== undefined; next = receiveNext()) {
+    for (let next: WriterMessage | undefined = first; next !== undefined; next = receiveNext()) {
       if (next === 'close') {
         finish(batches);
         database.close();
         port.close();
         return;
       }
-      if (next === 'copy log') moveLog(COPY_LOG);
+      if (next === 'copy log') moveLog(COPY_LOG, false);
       else batches.push(next);
     }
     finish(batches);
   });
   port.postMessage('ready');
 
-  function receiveNext(): Message | undefined {
+  function receiveNext(): WriterMessage | undefined {
     return receiveMessageOnPort(port)?.message;
   }
 
@@ -68,22 +68,33 @@ function runWriter(path: string): void {
     if (batches.length === 0) return;
     const forget = batches.some((batch) => batch.forget);
     const sets = batches.flatMap((batch) => batch.sets);
-    // After a refused write, truncates the log to free disk space: the log can be much longer than the pages that it contains.
-    if (isRefused) isRefused = !moveLog(EMPTY_LOG);
+    if (mustEmptyLog) mustEmptyLog = !emptyLog({ waits: false });
     const results = applyBatch(sets, forget);
-    if (forget) moveLog(EMPTY_LOG);
-    isRefused ||= results.some((result) => typeof result === 'object' && isUnwritable(result.code));
+    if (forget) mustEmptyLog = !emptyLog({ waits: true });
+    // Frees disk space: the log can be much longer than the pages that it contains.
+    mustEmptyLog ||= results.some((result) => typeof result === 'object' && isUnwritable(result.code));
     port.postMessage(results);
   }
 
-  /** Moves the pages of the log to the file. Returns false if the disk or, for `EMPTY_LOG`, a reader of old pages prevents that. */
-  function moveLog(how: typeof COPY_LOG | typeof EMPTY_LOG): boolean {
+  /**
+   * Copies the log to the file and truncates it. Returns false if the disk refuses that, or if another connection copies the log or
+   * reads its old pages.
+   */
+  function emptyLog({ waits }: { waits: boolean }): boolean {
+    let moved = moveLog(EMPTY_LOG, waits);
+    if (waits) untilFree(() => moved !== 'busy' || (moved = moveLog(EMPTY_LOG, waits)) !== 'busy');
+    return moved === 'done';
+  }
+
+  function moveLog(how: typeof COPY_LOG | typeof EMPTY_LOG, waits: boolean): 'done' | 'busy' | 'refused' {
+    database.exec(`PRAGMA busy_timeout = ${waits ? BUSY_TIMEOUT_MS : 0}`);
     try {
-      database.exec(how);
-      return true;
+      return database.prepare(how).get()?.['busy'] === 0 ? 'done' : 'busy';
     } catch (error) {
-      if (isUnavailable(sqliteCodeOf(error))) return false;
+      if (isUnavailable(sqliteCodeOf(error))) return 'refused';
       throw error;
+    } finally {
+      database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     }
   }
 

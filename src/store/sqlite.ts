@@ -20,7 +20,15 @@ import type { StoreLog } from './postgres-connection.ts';
 import { COPY_LOG } from './sqlite-log-copier.ts';
 import { createSqliteLongReads } from './sqlite-long-reads.ts';
 import { createReads } from './store-reads.ts';
-import { BUSY, CORRUPT, describeSqliteError, isDamage, sqliteCodeOf } from './sqlite-faults.ts';
+import {
+  BUSY,
+  BUSY_TIMEOUT_MS,
+  CORRUPT,
+  describeSqliteError,
+  isDamage,
+  sqliteCodeOf,
+  untilFree,
+} from './sqlite-faults.ts';
 import { clearRemnants } from './sqlite-remnants.ts';
 import { REWRITE_HEADER, startWriter } from './sqlite-write-queue.ts';
 import type { ExaminedDatabase, OpenedStore } from './database.ts';
@@ -36,9 +44,6 @@ export interface SqliteOptions {
   /** True if a service opens the file. The store then checks the file after an unclean shutdown and removes erased text. */
   serving?: boolean;
 }
-
-/** Time for which SQLite waits for another process. */
-const BUSY_TIMEOUT_MS = 5000;
 
 /** Opens the embedded database. This thread reads, and one writer thread commits all waiting writes together. */
 export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
@@ -58,12 +63,20 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
   function rowsOf(sql: string, params: SqlValue[]): Row[] {
     writer.assertUsable();
     try {
-      let known = prepared.get(sql);
-      if (!known) prepared.set(sql, (known = prepare(reader, sql)));
-      return known.statement.all(...params).map((values) => known.rowOf(values as never));
+      return rowsOfStatement(sql, params);
     } catch (error) {
       throw faultOf(error);
     }
+  }
+
+  function rowsOfStatement(sql: string, params: SqlValue[]): Row[] {
+    let known = prepared.get(sql);
+    if (!known) prepared.set(sql, (known = prepare(reader, sql)));
+    const found = known.statement.all(...params) as unknown as SqlValue[][];
+    if (found.length === 0 || found[0]!.length === known.width) return found.map(known.rowOf);
+    // A migration by another process has added columns.
+    prepared.delete(sql);
+    return rowsOfStatement(sql, params);
   }
 
   /** Error of a read for the caller. A damaged file ends the service. */
@@ -117,15 +130,20 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
 
 interface Prepared {
   statement: StatementSync;
+  /** Number of columns of a row. */
+  width: number;
   rowOf(values: SqlValue[]): Row;
 }
 
-/** Prepares a statement whose rows are built here: an object of node:sqlite is a slow hash table. */
+/**
+ * Prepares a statement that returns arrays, and compiles a function that builds its rows, because row objects of node:sqlite are
+ * slow hash tables.
+ */
 function prepare(reader: DatabaseSync, sql: string): Prepared {
   const statement = reader.prepare(forSqlite(sql));
   statement.setReturnArrays(true);
   const properties = statement.columns().map(({ name }, index) => ({ name, from: index }));
-  return { statement, rowOf: objectBuilder(properties) as Prepared['rowOf'] };
+  return { statement, width: properties.length, rowOf: objectBuilder(properties) as Prepared['rowOf'] };
 }
 
 /** Hides the value of a limit from SQLite, which would otherwise compile the statement again at each execution. */
@@ -219,17 +237,23 @@ export function migrateSqlite(path: string): readonly Migration[] {
   }
 }
 
-/** Sets the page size of a new file and switches the file to WAL. SQLite fails at once if another process does that now: tries again. */
+/**
+ * Sets the page size of a new file and switches the file to WAL. SQLite does not wait if another process switches it at the same
+ * moment, so this function tries again.
+ */
 function switchToWal(database: DatabaseSync): void {
-  const deadline = performance.now() + BUSY_TIMEOUT_MS;
-  for (;;) {
+  let refusal: unknown;
+  const isDone = untilFree(() => {
     try {
-      return database.exec('PRAGMA page_size = 2048; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+      database.exec('PRAGMA page_size = 2048; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+      return true;
     } catch (error) {
-      if (sqliteCodeOf(error) !== BUSY || performance.now() > deadline) throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+      if (sqliteCodeOf(error) !== BUSY) throw error;
+      refusal = error;
+      return false;
     }
-  }
+  });
+  if (!isDone) throw refusal;
 }
 
 function migrate(path: string): readonly Migration[] {

@@ -21,9 +21,9 @@ if (isMainThread) {
     load(url, context, nextLoad) {
       const loaded = nextLoad(url, context);
       if (!url.endsWith('/sqlite-log-copier.ts')) return loaded;
-      const source = Buffer.from(loaded.source as Uint8Array)
-        .toString()
-        .replace('WRITES_PER_COPY = 1000', `WRITES_PER_COPY = ${WRITES_PER_COPY}`);
+      const original = Buffer.from(loaded.source as Uint8Array).toString();
+      const source = original.replace('WRITES_PER_COPY = 1000', `WRITES_PER_COPY = ${WRITES_PER_COPY}`);
+      if (source === original) throw new Error(`${url} does not set WRITES_PER_COPY to 1000`);
       return { ...loaded, source };
     },
   });

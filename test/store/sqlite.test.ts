@@ -170,6 +170,19 @@ describe('migrations of a SQLite database', () => {
     for (const store of stores) await store.close();
   });
 
+  onPath('a migration by another process does not move the columns of a prepared statement', async (path) => {
+    const store = await openSqlite({ ...STORE_OPTIONS, path });
+    const { customer, session } = checkoutRecords(1);
+    await write(store, ...creationOf(checkoutRecords(1)));
+    const sql = 'SELECT customers.*, sessions.id AS last FROM customers JOIN sessions ON customer_id = customers.id';
+    const before = await store.database.select(sql);
+    withDatabase(path, (database) => database.exec("ALTER TABLE customers ADD COLUMN added TEXT DEFAULT 'new'"));
+    const after = await store.database.select(sql);
+    assert.deepEqual([before[0]!['id'], before[0]!['last']], [customer.id, session.id]);
+    assert.deepEqual(after, [{ ...before[0], added: 'new' }]);
+    await store.close();
+  });
+
   onPath('a database of a newer version is rejected with a message, and not changed', async (path) => {
     await withOpen(path, (store) => write(store, ...creationOf(checkoutRecords(1))));
     const newer = { version: MIGRATIONS.at(-1)!.version + 1, name: 'future' };
@@ -236,6 +249,40 @@ async function erased(path: string): Promise<void> {
     await eraseCustomer({ store, log: IDLE } as unknown as Parameters<typeof eraseCustomer>[0], id, id);
   });
 }
+
+/** Copies the log to the file most of the time, as the service does under load. */
+const COPYING = `
+  const { DatabaseSync } = require('node:sqlite');
+  const { parentPort, workerData } = require('node:worker_threads');
+  const database = new DatabaseSync(workerData);
+  const never = new Int32Array(new SharedArrayBuffer(4));
+  parentPort.postMessage('ready');
+  for (let round = 1; ; round++) {
+    database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+    if (round % 5 === 0) Atomics.wait(never, 0, 0, 1);
+  }`;
+
+describe('remains of an erased text in the log', () => {
+  onPath('an erasure empties the log, even while another thread copies it', async (path) => {
+    await withOpen(path, async (store) => {
+      const copying = new Worker(COPYING, { eval: true, workerData: path });
+      await once(copying, 'message');
+      const deps = { store, log: IDLE } as unknown as Parameters<typeof eraseCustomer>[0];
+      try {
+        for (let index = 0; index < 30; index++) {
+          const records = checkoutRecords(index);
+          const { id, email } = records.customer;
+          await write(store, ...creationOf(records));
+          await write(store, { type: 'payment_changed', payment: { ...records.payment, status: 'failed' } });
+          await eraseCustomer(deps, id, id);
+          assert.equal(readFileSync(`${path}-wal`).includes(email), false, `the log contains ${email}`);
+        }
+      } finally {
+        await copying.terminate();
+      }
+    });
+  });
+});
 
 describe('remains of an erased text in the database file', () => {
   onPath('remains of erased text are removed and logged once, at the next start of a service', async (path) => {
