@@ -69,13 +69,12 @@ function toWireOf(schema: z.core.$ZodType): ToWire {
     return (stored) => (stored as unknown[]).map((item) => toWire(item));
   }
   if (!(schema instanceof z.ZodObject)) return (stored) => stored;
-  const build = objectBuilder(
+  return objectBuilder(
     Object.entries(schema.shape).map(([name, field]) => ({
       name,
       from: name,
       read: toWireOf(field),
       isOptional: field instanceof z.ZodOptional,
     })),
-  );
-  return (stored) => build(stored as Record<string, unknown>);
+  ) as ToWire;
 }

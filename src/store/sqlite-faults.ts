@@ -35,11 +35,11 @@ export const BUSY_TIMEOUT_MS = 5000;
 const PAUSE_MS = 10;
 
 /** For waits that SQLite's busy timeout does not cover: blocks the thread until `attempt` returns true; false after the timeout. */
-export function untilFree(attempt: () => boolean): boolean {
-  const deadline = performance.now() + BUSY_TIMEOUT_MS;
+export function untilFree(attempt: () => boolean, timeoutMs = BUSY_TIMEOUT_MS): boolean {
+  const deadline = performance.now() + timeoutMs;
   const never = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   while (!attempt()) {
-    if (performance.now() > deadline) return false;
+    if (performance.now() >= deadline) return false;
     Atomics.wait(never, 0, 0, PAUSE_MS);
   }
   return true;

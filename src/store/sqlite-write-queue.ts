@@ -25,7 +25,7 @@ const LEAST_ROOM_BYTES = 1 << 20;
 
 interface WriterOptions {
   path: string;
-  /** Copies the log to the file beside the writer. */
+  /** Copies the log to the file in another thread. */
   copyLog(): Promise<unknown>;
   onFatal(error: Error): void;
   onBatch?: OnBatch | undefined;

@@ -81,9 +81,14 @@ function runWriter(path: string): void {
    * reads its old pages.
    */
   function emptyLog({ waits }: { waits: boolean }): boolean {
-    let moved = moveLog(EMPTY_LOG, waits);
-    if (waits) untilFree(() => moved !== 'busy' || (moved = moveLog(EMPTY_LOG, waits)) !== 'busy');
-    return moved === 'done';
+    let isEmpty = false;
+    const attempt = (): boolean => {
+      const moved = moveLog(EMPTY_LOG, waits);
+      isEmpty = moved === 'done';
+      return moved !== 'busy';
+    };
+    untilFree(attempt, waits ? BUSY_TIMEOUT_MS : 0);
+    return isEmpty;
   }
 
   function moveLog(how: typeof COPY_LOG | typeof EMPTY_LOG, waits: boolean): 'done' | 'busy' | 'refused' {

@@ -6,6 +6,7 @@ import type { Page } from 'playwright-core';
 import { Webhook } from 'standardwebhooks';
 import { Stripe } from 'stripe';
 import { startMerchant } from '../support/http-server.ts';
+import { saveRules } from '../support/routing.ts';
 import { type WatchedPage, openStayingPage, startBrowser } from '../support/browser.ts';
 import { call, sessionBody, startTestService } from '../support/service.ts';
 
@@ -20,6 +21,9 @@ const TIMEOUT_MS = 120_000;
 const receiver = await startMerchant();
 const variables = { WEBHOOK_URL: `${receiver.url}/webhooks`, WEBHOOK_SECRET: SECRET };
 const service = await startTestService({ live: true, variables });
+// The router sometimes explores the other bank route, which has no fee; the tests expect the fee of the best route.
+// oxlint-disable-next-line unicorn/no-thenable -- a keyword of the rule language
+await saveRules(service, { id: 'no-exploration', then: { explore: false } });
 const browser = await startBrowser();
 after(async () => {
   await browser.close();
@@ -146,8 +150,7 @@ for (const javaScriptEnabled of [true, false]) {
     const watched = await open(url, javaScriptEnabled);
     const { page } = watched;
     await page.getByRole('radio', { name: /^Bank transfer/ }).check();
-    // The router may explore the other bank route, which has no fee.
-    await page.getByRole('button', { name: /^Pay \$(?:50\.11|49\.99)$/ }).click();
+    await page.getByRole('button', { name: 'Pay $50.11' }).click();
     await page.getByRole('heading', { name: 'Send a test bank transfer' }).waitFor();
     await page.goto(url);
     await page.getByRole('link', { name: 'Continue at Simulated provider' }).waitFor();
