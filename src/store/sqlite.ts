@@ -57,7 +57,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
   const longReads = createSqliteLongReads(path);
   const writer = await startWriter({ path, copyLog: () => longSelect(COPY_LOG), onFatal, onBatch });
   const reader = new DatabaseSync(path, { readOnly: true });
-  reader.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA mmap_size = 268435456`);
+  reader.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   const prepared = new Map<string, Prepared>();
 
   function rowsOf(sql: string, params: SqlValue[]): Row[] {
