@@ -1,5 +1,6 @@
 import type { Agent, Dispatcher } from 'undici';
 import { traceHeaders } from '../telemetry/origin.ts';
+import { httpClient } from '../webhooks/http-client.ts';
 import type { HandoffResult } from './provider.ts';
 
 /** Default timeout of one call to a provider. */
@@ -134,7 +135,7 @@ export function createHttpClient({ origin, headers, requestIdHeader, now, onNotR
   return async ({ method, path, headers: more, body, json, timeoutMs = CALL_TIMEOUT_MS }) => {
     const waitMs = waitUntil - now();
     if (waitMs > 0) throw new NoAnswer(`the provider asked for a pause of ${Math.ceil(waitMs / 1000)} s`, false);
-    const client = await import('undici');
+    const client = await httpClient();
     dispatcher ??= new client.Agent({
       connect: { timeout: CONNECT_TIMEOUT_MS, minVersion: 'TLSv1.2' },
       maxResponseSize: MAX_ANSWER_BYTES,

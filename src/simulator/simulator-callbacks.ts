@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { httpClient } from '../webhooks/http-client.ts';
 import { signCallback } from '../webhooks/sign.ts';
 import { type Loop, type Worker, createWorker, forEachOf, wakeAfter } from '../workers/worker.ts';
 import { type SimulatorDeps, captureLate } from './simulated-charges.ts';
@@ -73,7 +74,7 @@ export function createCallbackWorker(
   async function post(body: string): Promise<number | string> {
     const signature = signCallback(callbackSecret, Math.floor(realNow() / 1000), body);
     try {
-      const { request } = await import('undici');
+      const { request } = await httpClient();
       const response = await request(callbackUrl, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-provider-signature': signature },

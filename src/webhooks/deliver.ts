@@ -12,6 +12,7 @@ import {
   guardedLookup,
   targetsOf,
 } from './address.ts';
+import { httpClient } from './http-client.ts';
 import { parseRetryAfter } from './retry.ts';
 
 /** Result of one POST request to an endpoint. */
@@ -72,8 +73,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
 
   // Each URL has its own connections, without a limit, so that endpoints on one host never wait for each other.
   async function receiverOf(url: string): Promise<Receiver | undefined> {
-    // Loads undici at the first use, because it has a hundred modules and the start of the service does not need it.
-    const client = await import('undici');
+    const client = await httpClient();
     const known = receivers.get(url);
     if (known) return known;
     const parsed = URL.parse(url);
