@@ -1,6 +1,7 @@
 import type { Connection, PoolClient, Submittable } from 'pg';
+import { objectBuilder } from '../domain/object-builder.ts';
 import type { Row, SqlValue } from './keyset.ts';
-import { isServerAnswer, pgTypes } from './postgres-connection.ts';
+import { isServerAnswer, readerOf } from './postgres-connection.ts';
 
 /** A statement for PostgreSQL, with parameters `$1`, `$2` and so on. */
 export interface Statement {
@@ -20,10 +21,23 @@ export interface BatchResult {
   refusal?: Error;
 }
 
-/** Prepared statements of a connection: their names by SQL text, and the number of names used so far. */
+/** Prepared statements of a connection by SQL text, and the number of names used so far. */
 interface Prepared {
-  names: Map<string, string>;
+  statements: Map<string, PreparedStatement>;
   made: number;
+  /** Names that the server may have kept although their batch failed. The next batch closes them. */
+  abandoned: string[];
+}
+
+interface PreparedStatement {
+  name: string;
+  /** Builds a row; undefined until the server has described the columns. They never change: see `STALE_PLAN`. */
+  rowOf?: (fields: (string | null)[]) => Row;
+}
+
+interface Field {
+  name: string;
+  dataTypeID: number;
 }
 
 /** Interface that `pg` expects from a query: it calls `submit`, then a handler for each message of the response. */
@@ -34,7 +48,7 @@ interface Exchange extends Submittable {
   handleCommandComplete(message: { text: string }): void;
   handleError(error: Error): void;
   handleReadyForQuery(): void;
-  handleRowDescription(message: { fields: { name: string; dataTypeID: number }[] }): void;
+  handleRowDescription(message: { fields: Field[] }): void;
   handleDataRow(message: { fields: (string | null)[] }): void;
   handleEmptyQuery(): void;
 }
@@ -53,7 +67,7 @@ export function runBatch(
   timeoutMs: number,
 ): Promise<BatchResult> {
   let known = prepared.get(client);
-  if (!known) prepared.set(client, (known = { names: new Map(), made: 0 }));
+  if (!known) prepared.set(client, (known = { statements: new Map(), made: 0, abandoned: [] }));
   return exchange(client, statements, known, timeoutMs);
 }
 
@@ -63,24 +77,27 @@ function exchange(
   known: Prepared,
   timeoutMs: number,
 ): Promise<BatchResult> {
-  const result: BatchResult = { counts: [], rows: [] };
+  const result: BatchResult = { counts: [], rows: statements.filter(({ answersRows }) => answersRows).map(() => []) };
   const { counts, rows } = result;
-  let columns: { name: string; parse(text: string): SqlValue }[] = [];
-  const fresh = new Map<string, { name: string; index: number }>();
+  const fresh = new Map<string, { statement: PreparedStatement; index: number }>();
+  const preparedOf = (sql: string) => known.statements.get(sql) ?? fresh.get(sql)?.statement;
+  /** Number of executed statements with `answersRows`. */
+  let answered = 0;
 
   function submit(connection: Connection): void {
     // Corks the stream so that all messages leave in as few packets as possible.
     connection.stream.cork();
+    for (const name of known.abandoned.splice(0)) connection.close({ type: 'S', name }, true);
     for (const [index, { sql, params, answersRows }] of statements.entries()) {
-      let name = known.names.get(sql) ?? fresh.get(sql)?.name;
-      if (name === undefined) {
+      let statement = preparedOf(sql);
+      if (statement === undefined) {
         // Never reuses a name, because an error does not tell whether the server has prepared the statement.
-        name = `write_${known.made++}`;
-        fresh.set(sql, { name, index });
-        connection.parse({ name, text: sql, types: [] }, true);
+        statement = { name: `statement_${known.made++}` };
+        fresh.set(sql, { statement, index });
+        connection.parse({ name: statement.name, text: sql, types: [] }, true);
       }
-      connection.bind({ statement: name, values: params.map(asText) }, true);
-      if (answersRows) connection.describe({ type: 'P' }, true);
+      connection.bind({ statement: statement.name, values: params.map(asText) }, true);
+      if (answersRows && !statement.rowOf) connection.describe({ type: 'P' }, true);
       connection.execute({}, true);
     }
     connection.sync();
@@ -92,11 +109,24 @@ function exchange(
       query_timeout: timeoutMs,
       submit,
       callback(error) {
-        for (const [sql, { name, index }] of fresh) if (index < counts.length) known.names.set(sql, name);
+        for (const [sql, { statement, index }] of fresh) {
+          if (index < counts.length) known.statements.set(sql, statement);
+          else known.abandoned.push(statement.name);
+        }
         if (error) reject(error);
         else resolve(result);
       },
-      handleCommandComplete: ({ text }) => counts.push(Number(text.slice(text.lastIndexOf(' ') + 1))),
+      handleRowDescription({ fields }) {
+        preparedOf(statements[counts.length]!.sql)!.rowOf = rowBuilder(fields);
+      },
+      handleDataRow({ fields }) {
+        const { sql, answersRows } = statements[counts.length]!;
+        if (answersRows) rows[answered]!.push(preparedOf(sql)!.rowOf!(fields));
+      },
+      handleCommandComplete({ text }) {
+        if (statements[counts.length]!.answersRows) answered++;
+        counts.push(Number(text.slice(text.lastIndexOf(' ') + 1)));
+      },
       handleError(error) {
         // An error that is not from the server means a lost connection: the outcome is unknown, and the promise rejects.
         if (isServerAnswer(error)) result.refusal = error;
@@ -105,23 +135,16 @@ function exchange(
       handleReadyForQuery() {
         this.callback(null);
       },
-      handleRowDescription({ fields }) {
-        columns = fields.map(({ name, dataTypeID }) => ({ name, parse: pgTypes.getTypeParser(dataTypeID) }));
-        rows.push([]);
-      },
-      handleDataRow({ fields }) {
-        const row: Row = {};
-        for (const [index, { name, parse }] of columns.entries()) {
-          const text = fields[index]!;
-          row[name] = text === null ? null : parse(text);
-        }
-        // Drops the rows of statements without `answersRows`, because the server does not describe their columns.
-        rows.at(-1)?.push(row);
-      },
       handleEmptyQuery: () => undefined,
     };
     client.query(handlers);
   });
+}
+
+/** Compiles a function that builds a row from the texts of its columns. */
+function rowBuilder(fields: readonly Field[]): (texts: (string | null)[]) => Row {
+  const properties = fields.map(({ name, dataTypeID }, from) => ({ name, from, read: readerOf(dataTypeID) }));
+  return objectBuilder(properties) as (texts: (string | null)[]) => Row;
 }
 
 function asText(value: SqlValue): string | null {

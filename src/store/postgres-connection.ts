@@ -27,9 +27,12 @@ const KEEP_ALIVE_AFTER_MS = 10_000;
 
 // Parses int8, int4 and numeric as numbers; all other types stay text. https://www.postgresql.org/docs/current/catalog-pg-type.html
 const NUMERIC_TYPES = new Set<number>([20, 23, 1700]);
-const asNumber = (text: string) => Number(text);
+const asNumber = (text: string | null) => (text === null ? null : Number(text));
 const asText = (text: string) => text;
-export const pgTypes = { getTypeParser: (type: number) => (NUMERIC_TYPES.has(type) ? asNumber : asText) };
+const pgTypes = { getTypeParser: (type: number) => readerOf(type) ?? asText };
+
+/** Converts a value of a type from its text; null if the text is the value. */
+export const readerOf = (type: number) => (NUMERIC_TYPES.has(type) ? asNumber : null);
 
 /** Options of every connection. */
 export function connectionOptions(url: string) {

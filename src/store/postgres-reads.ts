@@ -1,5 +1,6 @@
-import type { LongReads, Row, Select } from './keyset.ts';
-import { type Connections, createConnections } from './postgres-connection.ts';
+import type { LongReads, Select } from './keyset.ts';
+import { runBatch } from './postgres-batch.ts';
+import { type Connections, READ_TIMEOUT_MS, createConnections } from './postgres-connection.ts';
 import { forPostgres } from './postgres-sql.ts';
 
 const LONG_CONNECTIONS = 2;
@@ -8,20 +9,13 @@ const LONG_STATEMENT_TIMEOUT_MS = 2000;
 /** Query function that runs prepared statements on the connections of a pool. */
 export function selectOn(connections: Connections): Select {
   return (sql, ...params) => {
-    const text = forPostgres(sql);
+    const statement = { sql: forPostgres(sql), params, answersRows: true };
     return connections.use(async (client) => {
-      const { rows } = await client.query<Row>({ name: nameOf(text), text, values: params });
-      return rows;
+      const { rows, refusal } = await runBatch(client, [statement], READ_TIMEOUT_MS);
+      if (refusal) throw refusal;
+      return rows[0]!;
     });
   };
-}
-
-const names = new Map<string, string>();
-
-function nameOf(text: string): string {
-  let name = names.get(text);
-  if (name === undefined) names.set(text, (name = `read_${names.size}`));
-  return name;
 }
 
 /** Long reads of a database. They log nothing, because the store's other connections log that the database is unavailable. */
