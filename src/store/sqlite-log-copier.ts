@@ -3,21 +3,24 @@ export const COPY_LOG = 'PRAGMA wal_checkpoint(PASSIVE)';
 /** Copies the log to the file and truncates it. */
 export const EMPTY_LOG = 'PRAGMA wal_checkpoint(TRUNCATE)';
 
-/** Number of writes after which the log is copied to the file: about 3,000 pages. */
-const WRITES_PER_COPY = 1000;
+// Pages of the log after which it is copied to the file. Shorter logs cost more, because each copy also writes pages that change soon
+// again.
+const PAGES_PER_COPY = 15_000;
+/** Pages that a commit changes in addition to about one for each write. */
+const PAGES_PER_COMMIT = 12;
 
 /**
- * Copies the log to the file after every 1,000 writes, so that the writer can use it again from its start. `copy` copies it in another
+ * Copies the log to the file after about 15,000 pages, so that the writer can use it again from its start. `copy` copies it in another
  * thread, because commits wait while the writer copies; `finish` has the writer copy the rest. If a copy fails, the writer copies the
- * log after 16,000 pages.
+ * log after 60,000 pages.
  */
 export function createLogCopier(copy: () => Promise<unknown>, finish: () => void) {
-  let written = 0;
+  let pages = 0;
   let isCopying = false;
 
   async function run(): Promise<void> {
     isCopying = true;
-    written = 0;
+    pages = 0;
     try {
       await copy();
       // Copies what the writer has written during the first copy.
@@ -29,10 +32,10 @@ export function createLogCopier(copy: () => Promise<unknown>, finish: () => void
   }
 
   return {
-    /** Counts writes that the writer has run. */
+    /** Counts a commit of the writer. */
     count(writes: number): void {
-      written += writes;
-      if (written >= WRITES_PER_COPY && !isCopying) run().catch(() => undefined);
+      pages += PAGES_PER_COMMIT + writes;
+      if (pages >= PAGES_PER_COPY && !isCopying) run().catch(() => undefined);
     },
   };
 }

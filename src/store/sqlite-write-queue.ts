@@ -56,7 +56,7 @@ export async function startWriter({ path, copyLog, onFatal, onBatch }: WriterOpt
     inFlight = inFlight.slice(results.length);
     onBatch?.(settled);
     settle(settled, results);
-    for (const { writes } of settled) copier.count(writes.length);
+    copier.count(settled.reduce((sum, { writes }) => sum + writes.length, 0));
     if (inFlight.length === 0 && waiting.length === 0) onIdle?.();
   });
   worker.on('error', fail);

@@ -115,14 +115,15 @@ describe('the write-ahead log', () => {
     await withOpen(path, async (store) => {
       await write(store, ...creationOf(checkoutRecords(0)));
       const first = beginningsOf(path);
-      for (let index = 1; beginningsOf(path) === first; index++) {
-        await write(store, ...creationOf(checkoutRecords(index)));
-        assert.ok(statSync(`${path}-wal`).size < 16_000 * 2048, 'the log did not begin again');
+      for (let index = 1; beginningsOf(path) === first; index += 20) {
+        const records = Array.from({ length: 20 }, (_, offset) => checkoutRecords(index + offset));
+        await Promise.all(records.map((each) => write(store, ...creationOf(each))));
+        assert.ok(statSync(`${path}-wal`).size < 60_000 * 2048, 'the log did not begin again');
       }
     });
   });
 
-  test('the log is copied twice beside the writer, then by the writer, after each 1,000 writes', async () => {
+  test('the log is copied twice beside the writer, then by the writer, after each 15,000 pages', async () => {
     const calls: string[] = [];
     const copies: PromiseWithResolvers<void>[] = [];
     const copy = () => {
@@ -131,20 +132,20 @@ describe('the write-ahead log', () => {
       return copies.at(-1)!.promise;
     };
     const copier = createLogCopier(copy, () => calls.push('finish'));
-    copier.count(999);
+    copier.count(14_987);
     assert.deepEqual(calls, []);
-    copier.count(1);
-    copier.count(5000);
+    copier.count(0);
+    copier.count(50_000);
     assert.deepEqual(calls, ['copy'], 'one copy at a time');
     copies[0]!.resolve();
     await nextTurn();
     copies[1]!.resolve();
     await nextTurn();
     assert.deepEqual(calls, ['copy', 'copy', 'finish']);
-    copier.count(1);
+    copier.count(0);
     copies[2]!.reject(new Error('an injected fault'));
     await nextTurn();
-    copier.count(1000);
+    copier.count(15_000);
     assert.deepEqual(calls.slice(3), ['copy', 'copy'], 'a failed copy is tried again');
   });
 });
