@@ -70,7 +70,7 @@ export async function capturedCharge(deps: SimulatorDeps, order: NewCharge): Pro
   await changeCharge(deps, charge, (current) =>
     current.captured > 0 ? [] : [updateCharge({ ...current, status: 'paid', captured: current.total }, current)],
   );
-  return charge;
+  return (await deps.store.charge(charge.reference))!;
 }
 
 /** Cancels the charge because the buyer leaves without paying, and queues the callback that reports it. */
@@ -105,17 +105,18 @@ export async function captureLate(deps: SimulatorDeps, charge: Charge): Promise<
   return !isCancelled;
 }
 
-/** Commits the writes that `decide` returns for the current charge. After a conflict, calls `decide` again. */
+/** Commits the writes that `decide` returns for a charge that was just read. After a conflict, reads it and calls `decide` again. */
 export async function changeCharge(
   { store }: SimulatorDeps,
-  { reference }: Charge,
+  charge: Charge,
   decide: (current: Charge) => ChargeWrite[] | Promise<ChargeWrite[]>,
 ): Promise<void> {
+  const { reference } = charge;
   async function commit(writes: ChargeWrite[]): Promise<CommitResult> {
     return (await store.write(reference, writes)) ? { done: true } : { done: false, conflict: 'overtaken' };
   }
-  await retryOnConflict({ store: { commit } }, 'the charge', async () => ({
-    changes: await decide((await store.charge(reference))!),
+  await retryOnConflict({ store: { commit } }, 'the charge', async (conflict) => ({
+    changes: await decide(conflict ? (await store.charge(reference))! : charge),
     result: undefined,
   }));
 }
