@@ -6,7 +6,7 @@ const MIN_WINDOW = 4;
 // endpoint.
 const PATIENCE_MS = 1000;
 // Number of windows of deliveries claimed in advance, so that an attempt begins without a commit when a place becomes free.
-const AHEAD = 3;
+const AHEAD = 5;
 
 /** Limit of the attempts in progress to one endpoint: grows with every success, shrinks with every failure. */
 export interface AttemptWindow {
