@@ -1,4 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
 import type { LocalCommands } from './cli/local-commands.ts';
 import type { Terminal } from './cli/command-context.ts';
 import type { Logger } from 'pino';
@@ -6,7 +5,7 @@ import type { Logger } from 'pino';
 /** Time at exit in which a slow reader of the log can read the last lines. */
 const LAST_LINES_MS = 1000;
 
-// Imports all modules of the project dynamically, so that each command loads only the modules that it needs.
+// Imports all modules dynamically, so that each command loads only the modules that it needs.
 
 /** Runs the process: parses the command, reads settings, starts the service, and handles signals and the exit code. */
 async function main(...args: string[]): Promise<void> {
@@ -102,7 +101,7 @@ async function providers(): ReturnType<LocalCommands['providers']> {
 }
 
 async function serve(): Promise<void> {
-  limitYoungGeneration(true);
+  await limitYoungGeneration(true);
   const [{ readConfig }, runtime, { startService }, { describeDatabase, openStore }, { log, say, flushed, leave }] =
     await Promise.all([
       import('./config.ts'),
@@ -133,7 +132,7 @@ async function serve(): Promise<void> {
     await flushed();
     throw error;
   });
-  limitYoungGeneration(false);
+  await limitYoungGeneration(false);
   const webhooks = config.webhook ? new URL(config.webhook.url).host : 'none in WEBHOOK_URL';
   const shown = describeDatabase(config.database);
   const url = config.baseUrl ?? service.url;
@@ -168,7 +167,8 @@ async function serve(): Promise<void> {
  * V8 enlarges the young generation while many objects survive, and keeps it. Most objects of the start survive, so without this limit
  * an idle service would keep 27 MB that it needs only under load.
  */
-function limitYoungGeneration(isLimited: boolean): void {
+async function limitYoungGeneration(isLimited: boolean): Promise<void> {
+  const { setFlagsFromString } = await import('node:v8');
   setFlagsFromString(`--semi-space-growth-factor=${isLimited ? 1 : 2}`);
 }
 
