@@ -31,7 +31,7 @@ interface Prepared {
 
 interface PreparedStatement {
   name: string;
-  /** Builds a row; undefined until the server has described the columns. They never change: see `STALE_PLAN`. */
+  /** Builds a row; undefined until the server has described the columns. If a migration changes them, the server refuses the statement. */
   rowOf?: (fields: (string | null)[]) => Row;
 }
 

@@ -3,8 +3,8 @@ export const COPY_LOG = 'PRAGMA wal_checkpoint(PASSIVE)';
 /** Copies the log to the file and truncates it. */
 export const EMPTY_LOG = 'PRAGMA wal_checkpoint(TRUNCATE)';
 
-// Pages of the log after which it is copied to the file. Shorter logs cost more, because each copy also writes pages that change soon
-// again.
+// Length of the log at which it is copied to the file. More frequent copies cost more, because pages that change often are copied more
+// often.
 const PAGES_PER_COPY = 15_000;
 /** Pages that a commit changes in addition to about one for each write. */
 const PAGES_PER_COMMIT = 12;

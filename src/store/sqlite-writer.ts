@@ -28,7 +28,7 @@ function runWriter(path: string): void {
   database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL`);
   // Makes SQLite overwrite deleted text with zeros instead of only marking its space as free.
   database.exec('PRAGMA secure_delete = ON');
-  // Most commits visit every page of SQLite's cache, so a larger cache takes more time than it saves.
+  // Many commits visit every page of SQLite's cache, so a larger cache takes more time than it saves.
   database.exec('PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 60000; PRAGMA cache_size = -4096');
   assertDurable(database);
   const texts: string[] = [];

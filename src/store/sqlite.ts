@@ -57,6 +57,7 @@ export async function openSqlite(options: SqliteOptions): Promise<OpenedStore> {
   const longReads = createSqliteLongReads(path);
   const writer = await startWriter({ path, copyLog: () => longSelect(COPY_LOG), onFatal, onBatch });
   const reader = new DatabaseSync(path, { readOnly: true });
+  // Without a memory map, which SQLite would remove and create again after each commit of the writer.
   reader.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   const prepared = new Map<string, Prepared>();
 

@@ -124,6 +124,18 @@ describe('locks and lost connections', () => {
       }),
     ));
 
+  test('the server does not keep a statement whose first execution failed', () =>
+    withPostgres(async ({ url }) => {
+      const { database, close } = await openStore({ kind: 'postgres', url, poolSize: 1 }, STORE_OPTIONS);
+      const failing = 'SELECT 1 / CAST(?1 AS BIGINT) AS quotient';
+      for (let time = 0; time < 3; time++) await assert.rejects(database.select(failing, 0), /division by zero/);
+      const kept = "SELECT COUNT(*) AS count FROM pg_prepared_statements WHERE statement LIKE 'SELECT 1 /%'";
+      assert.deepEqual(await database.select(kept), [{ count: 0 }]);
+      assert.deepEqual(await database.select(failing, 1), [{ quotient: 1 }]);
+      assert.deepEqual(await database.select(kept), [{ count: 1 }]);
+      await close();
+    }));
+
   test('the store reads and writes a table to which a newer version has added a column', () =>
     withPostgres(async ({ store, name }) => {
       assert.deepEqual(await store.session(records.session.id), records.session);
