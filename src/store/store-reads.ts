@@ -63,7 +63,7 @@ export function createReads(select: Select, selectEach: SelectEach, longSelect: 
     ...createRecoveryReads(select),
     ...createRoutingReads(select, selectEach),
     ...createRefundReads(select),
-    ...createRouteMoneyReads(longSelect),
+    ...createRouteMoneyReads(select),
     ...createSalesReads(select, selectEach, longSelect),
     ...createSearchReads(selectEach, longSelect),
     ...createSessionReads(select),

@@ -1,8 +1,9 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { ENVIRONMENTS, type Environment, type Route } from '../../domain/route.ts';
 import type { Provider } from '../../providers/provider.ts';
 import { type CompiledRules, type RoutingExperiment, compileRules } from '../../routing/evaluate-rules.ts';
 import { type HealthRecord, initialHealth } from '../../routing/health-record.ts';
-import { type RouteMoney, routeMoney } from '../../routing/route-money.ts';
+import { type MoneyDay, type RouteMoney, routeMoney } from '../../routing/route-money.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { RuleSet } from '../../routing/rule-set.ts';
 import type { Store } from '../../store/store.ts';
@@ -139,7 +140,12 @@ export function createRouter(deps: RouterDeps): Router {
     const today = Math.floor(deps.store.now() / DAY_MS);
     const money = new Map<string, RouteMoney>();
     for (const environment of ENVIRONMENTS) {
-      const days = await deps.store.routeMoneyDays(environment, today, DEFAULT_POLICY.money.memoryDays);
+      const days: MoneyDay[] = [];
+      for (let age = 0; age < DEFAULT_POLICY.money.memoryDays; age++) {
+        days.push(...(await deps.store.routeMoneyOfDay(environment, today - age)));
+        // Requests run between the days, because a read of SQLite blocks them.
+        await turn();
+      }
       const byRoute = Map.groupBy(days, ({ routeId }) => routeId);
       for (const route of deps.catalogue().routes) {
         if (route.environment !== environment) continue;

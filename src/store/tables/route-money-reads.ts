@@ -23,30 +23,26 @@ const DAYS = describeTable<MoneyDay>('payments', {
 const sum = (value: string, name: string) => `CAST(SUM(${value}) AS BIGINT) AS ${name}`;
 const countOf = (condition: string, name: string) => sum(`CASE WHEN ${condition} THEN 1 ELSE 0 END`, name);
 
-/** Statement that sums the first paid payments of each quarter of a day. Parameters: environment, first day, ids at the limits of the quarters. */
-function statementFor(days: number): string {
-  const parts = Array.from({ length: days * QUARTERS }, (_, index) => {
-    const range = `environment = ?1 AND status = 'paid' AND id >= ?${index + 3} AND id < ?${index + 4}`;
-    return `SELECT * FROM (SELECT ?2 + ${Math.floor(index / QUARTERS)} AS day, route_id, amount, ledger_status, settled, surplus, reversed, actual_cost
-      FROM sales_payments WHERE ${range} ORDER BY id LIMIT ${PAYMENTS_OF_QUARTER}) AS part`;
-  });
-  return `SELECT day, route_id, COUNT(*) AS paid, ${sum('settled', 'settled')},
-    ${countOf("ledger_status = 'pending' AND reversed = 0", 'unsettled')}, ${countOf('reversed > 0', 'reversed')},
-    COUNT(actual_cost) AS costed, ${sum('CASE WHEN actual_cost IS NULL THEN 0 ELSE amount END', 'costed_amount')},
-    ${sum('COALESCE(actual_cost, 0)', 'cost')}
-    FROM (${parts.join(' UNION ALL ')}) AS part WHERE surplus = 0 GROUP BY route_id, day`;
-}
+const QUARTER_PAYMENTS = Array.from({ length: QUARTERS }, (_, quarter) => {
+  const range = `environment = ?1 AND status = 'paid' AND id >= ?${quarter + 3} AND id < ?${quarter + 4}`;
+  return `SELECT * FROM (SELECT route_id, amount, ledger_status, settled, surplus, reversed, actual_cost
+    FROM sales_payments WHERE ${range} ORDER BY id LIMIT ${PAYMENTS_OF_QUARTER}) AS part`;
+});
+/** Sums the first paid payments of each quarter of a day. Parameters: environment, day, ids at the limits of the quarters. */
+const SELECT_DAY = `SELECT route_id, CAST(?2 AS BIGINT) AS day, COUNT(*) AS paid, ${sum('settled', 'settled')},
+  ${countOf("ledger_status = 'pending' AND reversed = 0", 'unsettled')}, ${countOf('reversed > 0', 'reversed')},
+  COUNT(actual_cost) AS costed, ${sum('CASE WHEN actual_cost IS NULL THEN 0 ELSE amount END', 'costed_amount')},
+  ${sum('COALESCE(actual_cost, 0)', 'cost')}
+  FROM (${QUARTER_PAYMENTS.join(' UNION ALL ')}) AS part WHERE surplus = 0 GROUP BY route_id`;
 
-export function createRouteMoneyReads(longSelect: Select) {
+export function createRouteMoneyReads(select: Select) {
   return {
-    /** Paid payments by route and day of creation, of the `days` days up to the day `today` (days since 1970). */
-    async routeMoneyDays(environment: Environment, today: number, days: number) {
-      const first = today - days + 1;
-      const limits = Array.from({ length: days * QUARTERS + 1 }, (_, index) =>
-        firstIdAt('pay', (first + index / QUARTERS) * DAY_MS),
+    /** Paid payments that were created on `day` (days since 1970), by route. */
+    async routeMoneyOfDay(environment: Environment, day: number) {
+      const limits = Array.from({ length: QUARTERS + 1 }, (_, index) =>
+        firstIdAt('pay', (day + index / QUARTERS) * DAY_MS),
       );
-      const rows = await longSelect(statementFor(days), environment, first, ...limits);
-      return rows.map(DAYS.fromRow);
+      return (await select(SELECT_DAY, environment, day, ...limits)).map(DAYS.fromRow);
     },
   };
 }
