@@ -51,9 +51,12 @@ export const callbackRace: Scenario = {
     await Promise.all(instances.map((instance) => instance.warmUp()));
     const store = await openTestStore(database.settings);
     const problems = createProblems();
-    const races = Array.from({ length: cycles }, (_, number) => raceOf(number));
+    const races: Race[] = [];
     try {
-      await inLanes(LANES, races, async (each) => {
+      await inLanes(LANES, Array.from({ length: cycles }).keys(), async (number) => {
+        // The service asks the provider about attempts that are 30 seconds old, so each race starts just after its attempt.
+        const each = raceOf(number);
+        races.push(each);
         await store.commit(creationOf(each.checkout));
         problems.add(...(await race(instances, each)));
       });
