@@ -82,7 +82,7 @@ export const SEVERAL_PROVIDERS: Scenario = {
   name: 'random histories of three providers',
   injected: 'adapters that acknowledge refunds without making them',
   cycles: 10,
-  injectedCycles: 1,
+  injectedCycles: 5,
   async run({ cycles, injected }) {
     const count = cycles * SESSIONS_PER_SERVICE;
     const problems = await runHistories(startSeveralInHistory, count, Math.floor(performance.now() * 1000), injected);

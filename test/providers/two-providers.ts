@@ -24,7 +24,7 @@ export const TWO_PROVIDERS: Scenario = {
   name: 'random histories of two providers',
   injected: 'adapters that acknowledge refunds without making them',
   cycles: 10,
-  injectedCycles: 1,
+  injectedCycles: 5,
   async run({ cycles, injected }) {
     const count = cycles * SESSIONS_PER_SERVICE;
     const problems = await runHistories(startTwoInHistory, count, Math.floor(performance.now() * 1000), injected);
