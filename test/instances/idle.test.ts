@@ -13,7 +13,7 @@ const MOST_STATEMENTS = 60;
 /** Statements of the worker that reads the money of the routes by day, every five minutes. */
 const MONEY_STATEMENTS = ENVIRONMENTS.length * DEFAULT_POLICY.money.memoryDays;
 
-test('the workers of an idle service send fewer than 60 statements per round, and one for each day of past money', async () => {
+test('the workers of an idle service send fewer than 60 statements per round, besides one for each day of past payments', async () => {
   await using database = await createServiceDatabase('postgres');
   await using proxy = await startProxy((await sharedPostgres()).port);
   const url = new URL(database.url);

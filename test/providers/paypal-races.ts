@@ -86,7 +86,7 @@ async function race(world: PaypalService, id: string, random: Random): Promise<v
   for (let each = 0; each < ACTIONS; each++) {
     const action = actions[random(actions.length + 1)];
     if (!action) {
-      // Sales are counted a minute later, because no operation takes that long: none is in progress when the clock moves.
+      // Waits for the operations in progress: sales are counted after a minute, because no operation takes that long.
       await Promise.all([...running, paypal.sent()]);
       on.clock.advance([31 * SECOND, 5 * MINUTE, 4 * 60 * MINUTE][random(3)]!);
     }

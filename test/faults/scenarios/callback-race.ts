@@ -54,7 +54,7 @@ export const callbackRace: Scenario = {
     const races: Race[] = [];
     try {
       await inLanes(LANES, Array.from({ length: cycles }).keys(), async (number) => {
-        // The service asks the provider about attempts that are 30 seconds old, so each race starts just after its attempt.
+        // Creates the attempt just before its race, because the service asks the provider about attempts that are 30 seconds old.
         const each = raceOf(number);
         races.push(each);
         await store.commit(creationOf(each.checkout));
