@@ -13,6 +13,7 @@ import { publishedRate } from './context-offsets.ts';
 import { type Suspected, suspectedNeutrals } from './neutral-guard.ts';
 import type { Policy } from './routing-policy.ts';
 import { type RouteMemory, pooledRates } from './pooled-prior.ts';
+import { type RateBelief, laterBelief, meanOf } from './rate-belief.ts';
 
 /** Configured expectation for a route: the prior of its estimate. */
 export interface RoutePrior {
@@ -72,9 +73,8 @@ export function fold(
   policy: Policy,
 ): States {
   const after = new Map(states);
-  for (const { id, faded, expected } of levelsAt(states, priors, bucket, policy)) {
-    const tally = tallies.get(id);
-    if (tally) after.set(id, withTally(faded, tally, expected, policy));
+  for (const { id, faded, belief, expected } of levelsAt(states, priors, bucket, policy, (id) => tallies.has(id))) {
+    after.set(id, withTally(faded, belief, tallies.get(id)!, expected, policy));
   }
   return after;
 }
@@ -97,6 +97,7 @@ export function estimateRoutes(
 interface Level {
   id: string;
   faded: RouteState;
+  belief: RateBelief;
   slowMean: number;
   slowOutcomes: number;
   expected: Expectation;
@@ -105,24 +106,35 @@ interface Level {
   neutralsCounted: boolean;
 }
 
-function levelsAt(states: States, priors: readonly RoutePrior[], bucket: number, policy: Policy): Level[] {
+/** The levels of the routes that `isWanted` accepts; the others only contribute to the average of all routes. */
+function levelsAt(
+  states: States,
+  priors: readonly RoutePrior[],
+  bucket: number,
+  policy: Policy,
+  isWanted: (id: string) => boolean = () => true,
+): Level[] {
   const memories = priors.map((prior) => ({ ...prior, faded: fadedTo(states.get(prior.id), bucket, policy) }));
   const pooled = pooledRates(memories, policy);
   const suspected = suspectedNeutrals(memories, policy);
-  return memories.map((memory, i) => levelOf(memory, pooled[i]!, suspected[i]!, policy));
+  return memories.flatMap((memory, i) => {
+    if (!isWanted(memory.id)) return [];
+    const { belief, bucket: since } = states.get(memory.id) ?? memory.faded;
+    const later = laterBelief(belief, (bucket - since) * policy.bucketSeconds, pooled[i]!, policy);
+    return levelOf(memory, later, suspected[i]!, policy);
+  });
 }
 
 /** Combines the posteriors of the usual and the disturbed state of a route. `n` is derived from the variance within each state only. */
 function levelOf(
   { id, faded }: RouteMemory,
-  pooled: number,
+  belief: RateBelief,
   suspected: Suspected,
   { estimate, disturbance }: Policy,
 ): Level {
-  const monthOutcomes = faded.monthSuccesses + faded.monthFailures + estimate.monthPriorWeight;
-  const monthMean = (faded.monthSuccesses + estimate.monthPriorWeight * pooled) / monthOutcomes;
+  const longTerm = meanOf(belief);
   const slowOutcomes = faded.slowSuccesses + faded.slowFailures + suspected.slow + estimate.slowPriorWeight;
-  const slowMean = (faded.slowSuccesses + estimate.slowPriorWeight * monthMean) / slowOutcomes;
+  const slowMean = (faded.slowSuccesses + estimate.slowPriorWeight * longTerm.rate) / slowOutcomes;
   const usualOutcomes = faded.fastSuccesses + faded.fastFailures + suspected.fast + estimate.fastPriorWeight;
   const usual = (faded.fastSuccesses + estimate.fastPriorWeight * slowMean) / usualOutcomes;
   const disturbedOutcomes = faded.disturbedSuccesses + faded.disturbedFailures + disturbance.levelWeight;
@@ -136,13 +148,14 @@ function levelOf(
     slow: estimate.slowPriorWeight / slowOutcomes,
     usual: estimate.fastPriorWeight / usualOutcomes,
   };
-  const slowVariance = 1 / slowOutcomes + shareOfPrior.slow ** 2 / monthOutcomes;
+  const slowVariance = 1 / slowOutcomes + shareOfPrior.slow ** 2 / longTerm.outcomes;
   const usualVariance = 1 / usualOutcomes + shareOfPrior.usual ** 2 * slowVariance;
   const variance =
     (1 - share) * usual * (1 - usual) * usualVariance + (share * disturbed * (1 - disturbed)) / disturbedOutcomes;
   return {
     id,
     faded,
+    belief,
     slowMean,
     slowOutcomes,
     expected: { usual, disturbed },

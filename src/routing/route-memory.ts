@@ -1,4 +1,5 @@
 import { type ContextMemory, type ContextOutcomes, NO_CONTEXTS, withContexts } from './context-offsets.ts';
+import { type RateBelief, withOutcomes } from './rate-belief.ts';
 import type { Policy } from './routing-policy.ts';
 
 /** Sums of the outcomes of one route in one bucket of time, independent of their order. */
@@ -41,8 +42,8 @@ export interface RouteState {
   slowSuccesses: number;
   slowFailures: number;
   slowNeutrals: number;
-  monthSuccesses: number;
-  monthFailures: number;
+  /** Belief about the long-term rate at `bucket`; null before the first outcome. */
+  belief: RateBelief | null;
   /** Probability that the route is temporarily degraded or down. */
   disturbance: number;
   /** True from the detection of a disturbance until it is over. */
@@ -112,11 +113,10 @@ export function bucketOf(ms: number, { bucketSeconds }: Policy): number {
 export function fadedTo(state: RouteState | undefined, bucket: number, policy: Policy): RouteState {
   if (!state) return freshState(bucket, policy);
   const age = bucket - state.bucket;
-  const { fastHalfLifeSeconds, slowHalfLifeSeconds, monthHalfLifeSeconds } = policy.estimate;
+  const { fastHalfLifeSeconds, slowHalfLifeSeconds } = policy.estimate;
   const slowness = slownessOf(state, policy);
   const fast = power(halvingPerBucket(slowness * fastHalfLifeSeconds, policy), age);
   const slow = power(halvingPerBucket(slowness * slowHalfLifeSeconds, policy), age);
-  const month = power(halvingPerBucket(Math.max(monthHalfLifeSeconds, slowness * slowHalfLifeSeconds), policy), age);
   const share = disturbedShareOfTime(policy);
   const disturbance = share + (state.disturbance - share) * power(forgettingPerBucket(slowness, policy), age);
   return {
@@ -130,8 +130,6 @@ export function fadedTo(state: RouteState | undefined, bucket: number, policy: P
     slowSuccesses: state.slowSuccesses * slow,
     slowFailures: state.slowFailures * slow,
     slowNeutrals: state.slowNeutrals * slow,
-    monthSuccesses: state.monthSuccesses * month,
-    monthFailures: state.monthFailures * month,
     disturbance,
     isDisturbed: state.isDisturbed && disturbance >= policy.disturbance.overBelow,
     fastLatency: scaled(state.fastLatency, fast),
@@ -140,16 +138,21 @@ export function fadedTo(state: RouteState | undefined, bucket: number, policy: P
 }
 
 /**
- * Adds a tally to a state of the same bucket. Bayes' rule gives the probability of a disturbance, which divides the outcomes between
+ * Adds a tally to a state of the same bucket, whose belief is given apart. Bayes' rule gives the probability of a disturbance, which divides the outcomes between
  * the usual and the disturbed state. The order of outcomes within a bucket is unknown, so all are added at once.
  */
-export function withTally(state: RouteState, tally: Tally, expected: Expectation, policy: Policy): RouteState {
-  const { fastMemoryOutcomes, slowMemoryOutcomes, monthMemoryOutcomes } = policy.estimate;
+export function withTally(
+  state: RouteState,
+  belief: RateBelief,
+  tally: Tally,
+  expected: Expectation,
+  policy: Policy,
+): RouteState {
+  const { fastMemoryOutcomes, slowMemoryOutcomes } = policy.estimate;
   const successes = tally.successes + tally.probeSuccesses;
   const failures = tally.failures + tally.probeFailures;
   const fast = power(1 - 1 / fastMemoryOutcomes, wholeCount(successes + failures));
   const slow = power(1 - 1 / slowMemoryOutcomes, wholeCount(tally.successes + tally.failures));
-  const month = power(1 - 1 / monthMemoryOutcomes, wholeCount(tally.successes + tally.failures));
   const disturbed = afterOutcomes(state.disturbance, successes, failures, expected);
   const usual = 1 - disturbed;
   const lasting = usual + disturbed * policy.disturbance.lastingShare;
@@ -165,8 +168,7 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
     slowSuccesses: state.slowSuccesses * slow + tally.successes * lasting,
     slowFailures: Math.max(0, state.slowFailures * slow + tally.failures * lasting),
     slowNeutrals: state.slowNeutrals * slow + tally.neutrals * lasting,
-    monthSuccesses: state.monthSuccesses * month + tally.successes * lasting,
-    monthFailures: Math.max(0, state.monthFailures * month + tally.failures * lasting),
+    belief: withOutcomes(belief, tally.successes * lasting, tally.failures * lasting),
     disturbance: disturbed,
     fastLatency: plus(scaled(state.fastLatency, fast), latency),
     slowLatency: plus(scaled(state.slowLatency, slow), latency),
@@ -198,8 +200,7 @@ function freshState(bucket: number, policy: Policy): RouteState {
     slowSuccesses: 0,
     slowFailures: 0,
     slowNeutrals: 0,
-    monthSuccesses: 0,
-    monthFailures: 0,
+    belief: null,
     disturbance: disturbedShareOfTime(policy),
     isDisturbed: false,
     shiftedBucket: null,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 import { createSession, start, startAt } from '../simulator/buyer.ts';
 import { runSql } from '../support/database.ts';
 import { connect, startFakeProvider } from '../support/fake-provider.ts';
@@ -229,7 +230,10 @@ describe('a replay of routing decisions', () => {
     const { identical, decisions } = await replayOf(on, sessionId);
     assert.deepEqual([identical, decisions[0]?.identical], [false, false]);
     assert.notEqual(decisions[0]?.again, offer?.chosen);
-    await runSql(on.databaseUrl, `UPDATE routing_decisions SET body = REPLACE(body, '"sdts/2"', '"sdts/1"')`);
+    await runSql(
+      on.databaseUrl,
+      `UPDATE routing_decisions SET body = REPLACE(body, '"${DEFAULT_POLICY.algorithm}"', '"sdts/1"')`,
+    );
     assert.equal((await replayOf(on, sessionId)).decisions[0]?.note, 'decided by algorithm sdts/1');
   });
 });
