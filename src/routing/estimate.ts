@@ -13,7 +13,7 @@ import { publishedRate } from './context-offsets.ts';
 import { type Suspected, suspectedNeutrals } from './neutral-guard.ts';
 import type { Policy } from './routing-policy.ts';
 import { type RouteMemory, pooledRates } from './pooled-prior.ts';
-import { type RateBelief, laterBelief, meanOf } from './rate-belief.ts';
+import { laterMemory, longTermRate, priorAround } from './long-term-rate.ts';
 
 /** Configured expectation for a route: the prior of its estimate. */
 export interface RoutePrior {
@@ -73,8 +73,8 @@ export function fold(
   policy: Policy,
 ): States {
   const after = new Map(states);
-  for (const { id, faded, belief, expected } of levelsAt(states, priors, bucket, policy, (id) => tallies.has(id))) {
-    after.set(id, withTally(faded, belief, tallies.get(id)!, expected, policy));
+  for (const { id, faded, expected } of levelsAt(states, priors, bucket, policy, (id) => tallies.has(id))) {
+    after.set(id, withTally(faded, tallies.get(id)!, expected, policy));
   }
   return after;
 }
@@ -97,7 +97,6 @@ export function estimateRoutes(
 interface Level {
   id: string;
   faded: RouteState;
-  belief: RateBelief;
   slowMean: number;
   slowOutcomes: number;
   expected: Expectation;
@@ -119,20 +118,21 @@ function levelsAt(
   const suspected = suspectedNeutrals(memories, policy);
   return memories.flatMap((memory, i) => {
     if (!isWanted(memory.id)) return [];
-    const { belief, bucket: since } = states.get(memory.id) ?? memory.faded;
-    const later = laterBelief(belief, (bucket - since) * policy.bucketSeconds, pooled[i]!, policy);
-    return levelOf(memory, later, suspected[i]!, policy);
+    const prior = priorAround(pooled[i]!, policy);
+    const age = bucket - (states.get(memory.id)?.bucket ?? bucket);
+    const longTerm = laterMemory(memory.faded.longTerm, prior, age * policy.bucketSeconds, policy);
+    const faded = { ...memory.faded, longTerm };
+    return levelOf({ ...memory, faded }, longTermRate(longTerm, prior), suspected[i]!, policy);
   });
 }
 
 /** Combines the posteriors of the usual and the disturbed state of a route. `n` is derived from the variance within each state only. */
 function levelOf(
   { id, faded }: RouteMemory,
-  belief: RateBelief,
+  longTerm: ReturnType<typeof longTermRate>,
   suspected: Suspected,
   { estimate, disturbance }: Policy,
 ): Level {
-  const longTerm = meanOf(belief);
   const slowOutcomes = faded.slowSuccesses + faded.slowFailures + suspected.slow + estimate.slowPriorWeight;
   const slowMean = (faded.slowSuccesses + estimate.slowPriorWeight * longTerm.rate) / slowOutcomes;
   const usualOutcomes = faded.fastSuccesses + faded.fastFailures + suspected.fast + estimate.fastPriorWeight;
@@ -155,7 +155,6 @@ function levelOf(
   return {
     id,
     faded,
-    belief,
     slowMean,
     slowOutcomes,
     expected: { usual, disturbed },

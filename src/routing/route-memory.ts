@@ -1,5 +1,5 @@
 import { type ContextMemory, type ContextOutcomes, NO_CONTEXTS, withContexts } from './context-offsets.ts';
-import { type RateBelief, withOutcomes } from './rate-belief.ts';
+import { type LongTermMemory, NO_LONG_TERM_MEMORY, withOutcomes } from './long-term-rate.ts';
 import type { Policy } from './routing-policy.ts';
 
 /** Sums of the outcomes of one route in one bucket of time, independent of their order. */
@@ -42,8 +42,7 @@ export interface RouteState {
   slowSuccesses: number;
   slowFailures: number;
   slowNeutrals: number;
-  /** Belief about the long-term rate at `bucket`; null before the first outcome. */
-  belief: RateBelief | null;
+  longTerm: LongTermMemory;
   /** Probability that the route is temporarily degraded or down. */
   disturbance: number;
   /** True from the detection of a disturbance until it is over. */
@@ -138,16 +137,10 @@ export function fadedTo(state: RouteState | undefined, bucket: number, policy: P
 }
 
 /**
- * Adds a tally to a state of the same bucket, whose belief is given apart. Bayes' rule gives the probability of a disturbance, which divides the outcomes between
+ * Adds a tally to a state of the same bucket. Bayes' rule gives the probability of a disturbance, which divides the outcomes between
  * the usual and the disturbed state. The order of outcomes within a bucket is unknown, so all are added at once.
  */
-export function withTally(
-  state: RouteState,
-  belief: RateBelief,
-  tally: Tally,
-  expected: Expectation,
-  policy: Policy,
-): RouteState {
+export function withTally(state: RouteState, tally: Tally, expected: Expectation, policy: Policy): RouteState {
   const { fastMemoryOutcomes, slowMemoryOutcomes } = policy.estimate;
   const successes = tally.successes + tally.probeSuccesses;
   const failures = tally.failures + tally.probeFailures;
@@ -168,7 +161,7 @@ export function withTally(
     slowSuccesses: state.slowSuccesses * slow + tally.successes * lasting,
     slowFailures: Math.max(0, state.slowFailures * slow + tally.failures * lasting),
     slowNeutrals: state.slowNeutrals * slow + tally.neutrals * lasting,
-    belief: withOutcomes(belief, tally.successes * lasting, tally.failures * lasting),
+    longTerm: withOutcomes(state.longTerm, tally.successes * lasting, tally.failures * lasting),
     disturbance: disturbed,
     fastLatency: plus(scaled(state.fastLatency, fast), latency),
     slowLatency: plus(scaled(state.slowLatency, slow), latency),
@@ -200,7 +193,7 @@ function freshState(bucket: number, policy: Policy): RouteState {
     slowSuccesses: 0,
     slowFailures: 0,
     slowNeutrals: 0,
-    belief: null,
+    longTerm: NO_LONG_TERM_MEMORY,
     disturbance: disturbedShareOfTime(policy),
     isDisturbed: false,
     shiftedBucket: null,

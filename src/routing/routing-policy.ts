@@ -15,8 +15,8 @@ export const OBJECTIVES = deepFrozen({
 export type ObjectiveName = keyof typeof OBJECTIVES;
 
 /**
- * Parameters of the choice of a route, deeply frozen. The algorithm is Thompson sampling with four additions: outcomes are
- * forgotten at two speeds over a long-term rate, a filter separates disturbances from the usual level of a route, a route is compared with itself in the
+ * Parameters of the choice of a route, deeply frozen. The algorithm is Thompson sampling with four additions: two memories of
+ * outcomes decay towards a long-term rate, a filter separates disturbances from the usual level of a route, a route is compared with itself in the
  * contexts of payments, and a budget limits the cost of exploring. The values were chosen in `bench/routing` on seeds 101 to 130, where the
  * optimum is flat. The list shows the mean regret in the scenarios PAY (12 seeds), PAYLOW (30) and SWITCH (20), in percentage points, of
  * the first version (sdts/1: two speeds, no contexts) and of variants of it without one part:
@@ -27,9 +27,8 @@ export type ObjectiveName = keyof typeof OBJECTIVES;
  * - without an exploration budget: 0.67, 4.03, 1.55; without `floorEvery`: 0.75, 3.76, 1.78
  * - with the textbook variance (sharpening 1): 0.75, 3.76, 1.91
  *
- * A third memory with a half-life of 30 days lowers the regret in SMALL from 6.4 to 3.6, and the long-term rate of sdts/3 lowers it to 3.1 (200
- * seeds, 131 to 330). The contexts lower it in BAND and COUNTRY (6 seeds) from 4.9 and 4.8 to 0.4 and 0.3, while PAY and PAYLOW stay within 0.1.
- * Differences below 0.1 are within the noise of 30 seeds.
+ * The long-term rate of sdts/3 lowers the regret in SMALL from 3.6 to 3.1, and the contexts of sdts/2 lowered it in BAND and COUNTRY (6 seeds)
+ * from 4.9 and 4.8 to 0.4 and 0.3. Differences below 0.1 are within the noise of 30 seeds.
  */
 export const DEFAULT_POLICY = deepFrozen({
   /** Version, stored with each decision; it changes whenever the same outcomes or numbers would give another choice. */
@@ -43,9 +42,12 @@ export const DEFAULT_POLICY = deepFrozen({
     slowHalfLifeSeconds: 4 * 3600,
     /** Mean time until the long-term success rate of a route changes. */
     changesEverySeconds: 30 * 86_400,
+    /** Mean time until an outcome counts for the long-term rate. By then, most failures that will be reversed have been. */
+    pendingSeconds: 3600,
     /** Each outcome decays the memory by 1 divided by this number, which limits the memory of busy routes. */
     fastMemoryOutcomes: 1000,
     slowMemoryOutcomes: 20_000,
+    longTermMemoryOutcomes: 1000,
     /** Weight, in outcomes, of the configured success rates against the outcomes of all routes of the environment. */
     pooledPriorWeight: 20,
     /** Prior weight, in outcomes, of the average of all routes in the long-term rate of one route. */

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Instant } from '../../domain/records.ts';
 import type { Environment, Route } from '../../domain/route.ts';
 import { type RoutePrior, fold } from '../../routing/estimate.ts';
@@ -32,10 +33,11 @@ interface Clearing {
 }
 
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
-/** Six half-lives of the slow memory: older outcomes hardly weigh. */
+/** Six half-lives of the slow memory: older outcomes hardly weigh, except in the long-term rate, which loses them. */
 const LOOK_BACK_MS = 24 * 3600_000;
 // An outcome has the time of its decision, and other instances see it after its commit, at most some seconds later.
 const SETTLED_MS = 20_000;
+const BUCKETS_IN_A_TURN = 60;
 const UNKNOWN_SUCCESS_RATE = 0.85;
 const SLICE_MS = 10 * 60_000;
 const LONGEST_SLICE_MS = 60 * 60_000;
@@ -76,8 +78,9 @@ export async function readEstimates(
     { from: Math.max(since, settled), until: Infinity },
     false,
   );
-  const folded = foldAll(base.stored, old, priors, clearings);
-  const states = cleared(foldAll(folded, recent, priors, clearings), bucketOf(now, DEFAULT_POLICY), clearings);
+  const folded = await foldAll(base.stored, old, priors, clearings);
+  const latest = await foldAll(folded, recent, priors, clearings);
+  const states = cleared(latest, bucketOf(now, DEFAULT_POLICY), clearings);
   if (old.length === 0 && settled - since < EMPTY_FOLDED_MS) return { ...base, states };
   const estimates: EstimateRecord = {
     environment,
@@ -140,14 +143,16 @@ async function readBuckets(
   return buckets;
 }
 
-function foldAll(
+/** Folds in turns with other work, because the outcomes of a day take a second. */
+async function foldAll(
   stored: States,
   buckets: readonly Bucket[],
   priors: readonly RoutePrior[],
   clearings: readonly Clearing[],
-): States {
+): Promise<States> {
   let states = stored;
-  for (const [bucket, tallies] of buckets) {
+  for (const [place, [bucket, tallies]] of buckets.entries()) {
+    if (place % BUCKETS_IN_A_TURN === BUCKETS_IN_A_TURN - 1) await turn();
     states = fold(cleared(states, bucket, clearings), tallies, bucket, priors, DEFAULT_POLICY);
   }
   return states;
