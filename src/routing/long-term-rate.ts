@@ -38,8 +38,8 @@ export function priorAround(rate: number, { estimate: { longTermPriorWeight } }:
 }
 
 /**
- * The memory after some time without outcomes. A long-term rate stays until it changes to any rate of the prior. Bayes' rule cannot
- * take a failure back, so outcomes become evidence only after a time in which failures can be reversed.
+ * The memory after some time without outcomes. A long-term rate stays until it changes; then every rate is as probable as in the prior.
+ * Bayes' rule cannot take a failure back, so outcomes become evidence only after a time in which failures can be reversed.
  */
 export function laterMemory(memory: LongTermMemory, prior: Shares, seconds: number, policy: Policy): LongTermMemory {
   if (seconds <= 0) return memory;

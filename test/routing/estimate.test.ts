@@ -186,6 +186,23 @@ describe('outcomes of probes and reversed failures', () => {
     assert.deepEqual([tooMuch.fastFailures, tooMuch.slowFailures], [0, 0]);
     assert.ok(tooMuch.disturbedFailures >= 0);
   });
+
+  test('failures that are reversed within minutes leave the estimate of a route where it was, at once and a day later', () => {
+    const usual: Period = [60, { rt_a: { successes: 3, failures: 2 } }];
+    const failing: Period = [1, { rt_a: { failures: 10 } }];
+    const reversing: Period = [1, { rt_a: { failures: -10 } }];
+    for (const hours of [0, 24]) {
+      const { p } = after([usual, idle(62 + hours * HOUR)])['rt_a']!;
+      near(after([usual, failing, idle(60), reversing, idle(hours * HOUR)])['rt_a']!.p, p, 0.02);
+    }
+  });
+
+  test('failures that are reversed hours later, by payments that were paid late, do not change the estimate of a route for long', () => {
+    const usual: Period = [2000, { rt_a: { successes: 7, failures: 3 } }];
+    const failing: Period = [1, { rt_a: { failures: 10 } }];
+    const reversing: Period = [1, { rt_a: { successes: 10, failures: -10 } }];
+    near(after([usual, failing, usual, reversing, usual])['rt_a']!.p, after([usual, usual, usual])['rt_a']!.p, 0.02);
+  });
 });
 
 describe('neutral outcomes', () => {

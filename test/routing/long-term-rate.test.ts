@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { type RouteEstimate, estimateRoutes, fold } from '../../src/routing/estimate.ts';
 import {
   NO_LONG_TERM_MEMORY,
   type LongTermMemory,
@@ -10,7 +9,6 @@ import {
   priorAround,
   withOutcomes,
 } from '../../src/routing/long-term-rate.ts';
-import { type States, type Tally, emptyTally } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 import { forAll } from '../support/for-all.ts';
 
@@ -79,6 +77,12 @@ describe('the long-term rate of a route', () => {
     });
   });
 
+  test('a failure that was reversed after it counted cancels the next failure', () => {
+    const reversed = after(NO_LONG_TERM_MEMORY, 0, -5);
+    near(rateOf(after(reversed, 0, 5)), USUAL, 1e-9);
+    assert.ok(rateOf(after(reversed, 0, 6)) < USUAL - 0.02);
+  });
+
   test('the long-term rate stays between 0 and 1 after any outcomes and times', () => {
     const step = fc.record({
       successes: fc.nat(5000),
@@ -91,45 +95,5 @@ describe('the long-term rate of a route', () => {
       const { rate, outcomes } = longTermRate(memory, PRIOR);
       assert.ok(rate >= 0 && rate <= 1 && outcomes > 0, `${rate} ${outcomes}`);
     });
-  });
-});
-
-describe('reversed failures and the long-term rate', () => {
-  const ROUTES = ['rt_a', 'rt_b'].map((id) => ({ id, successRate: USUAL, group: 'card' }));
-  const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
-
-  /** The states after periods in which each bucket has the same outcomes of `rt_a`. */
-  function statesAfter(periods: [buckets: number, tally: Partial<Tally>][]): States {
-    let states: States = new Map();
-    let bucket = 0;
-    for (const [buckets, tally] of periods) {
-      for (const end = bucket + buckets; bucket < end; bucket += 1) {
-        if (Object.keys(tally).length === 0) continue;
-        const tallies = new Map([['rt_a', { ...emptyTally(bucket), ...tally }]]);
-        states = fold(states, tallies, bucket, ROUTES, DEFAULT_POLICY);
-      }
-    }
-    return states;
-  }
-
-  function estimateAfter(periods: [buckets: number, tally: Partial<Tally>][]): RouteEstimate {
-    const end = periods.reduce((sum, [buckets]) => sum + buckets, 0);
-    return estimateRoutes(statesAfter(periods), ROUTES, end * BUCKET_MS, DEFAULT_POLICY).get('rt_a')!;
-  }
-
-  test('failures that are reversed within minutes leave the estimate of a route where it was, within 2 points', () => {
-    const usual: [number, Partial<Tally>] = [60, { successes: 3, failures: 2 }];
-    const expected = estimateAfter([usual, [62, {}]]).p;
-    near(estimateAfter([usual, [1, { failures: 10 }], [60, {}], [1, { failures: -10 }]]).p, expected, 0.02);
-    const dayLater = estimateAfter([usual, [62 + 8640, {}]]).p;
-    near(estimateAfter([usual, [1, { failures: 10 }], [60, {}], [1, { failures: -10 }], [8640, {}]]).p, dayLater, 0.02);
-  });
-
-  test('failures that are reversed a day later stand for the next failures of the route', () => {
-    const usual: [number, Partial<Tally>] = [2000, { successes: 7, failures: 3 }];
-    const late = estimateAfter([usual, [1, { failures: 10 }], usual, [1, { successes: 10, failures: -10 }], usual]);
-    near(late.p, estimateAfter([usual, usual, usual]).p, 0.02);
-    const { pending } = statesAfter([usual, [1, { failures: -5 }]]).get('rt_a')!.longTerm;
-    assert.ok(pending.failures > 0);
   });
 });

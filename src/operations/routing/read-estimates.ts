@@ -33,7 +33,7 @@ interface Clearing {
 }
 
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
-/** Six half-lives of the slow memory: older outcomes hardly weigh, except in the long-term rate, which loses them. */
+/** Six half-lives of the slow memory, in which older outcomes hardly weigh. The long-term rate loses them. */
 const LOOK_BACK_MS = 24 * 3600_000;
 // An outcome has the time of its decision, and other instances see it after its commit, at most some seconds later.
 const SETTLED_MS = 20_000;
@@ -143,7 +143,7 @@ async function readBuckets(
   return buckets;
 }
 
-/** Folds in turns with other work, because the outcomes of a day take a second. */
+/** Folds in turns with other work, because the outcomes of a day can take a second. */
 async function foldAll(
   stored: States,
   buckets: readonly Bucket[],
