@@ -47,6 +47,7 @@ function contender(world: WorldBriefing, { policy = DEFAULT_POLICY }: TillwayOpt
         draws: drawsOf(`bench-${world.seed}`, `chk_${payment.number}`, excluded ? excluded.size + 1 : 1),
         amount: Math.round(payment.amount * 100),
         explore: true,
+        now: payment.at * 1000,
         tokens,
       });
       if (!choice) throw new Error('every arm is excluded');

@@ -12,6 +12,8 @@ const MAIL_DOMAINS = new Set(
     ' ',
   ),
 );
+/** The contexts of every payment. Any other context is one that the operator names. */
+export const COMMON_CONTEXTS: ReadonlySet<string> = new Set(['amount', 'hour', 'mail']);
 const MAX_VALUE_LENGTH = 32;
 const HOUR_MS = 3_600_000;
 

@@ -28,6 +28,8 @@ export interface ChooseOptions {
   amount: number;
   /** True if rules and the session allow exploring. */
   explore: boolean;
+  /** Time of the decision, ms since 1970. */
+  now: number;
   /** Exploration budget of this instance before the decision, in multiples of one payment's amount. */
   tokens: number;
 }
@@ -43,7 +45,7 @@ export interface Standing {
   index: number;
 }
 
-/** `exploit`: best expected value. `explore`: highest drawn index. `floor`: least recently tried candidate, in a fixed share of decisions. */
+/** `exploit`: best expected value. `explore`: highest drawn index. `floor`: least recently tried candidate, in a small share of decisions. */
 type ChoiceMode = 'exploit' | 'explore' | 'floor';
 
 /** Result of a choice among candidates. */
@@ -72,10 +74,10 @@ export function publishedScoreOf(candidate: Candidate, policy: Policy): number {
 /**
  * Chooses one of the eligible candidates; undefined if there is none. The choice is the candidate with the best expected value,
  * unless the random draws favour another one and the exploration budget covers the expected loss. One decision in `floorEvery`
- * takes the least recently tried candidate.
+ * takes the least recently tried candidate, unless every candidate was tried within `floorAfterSeconds`.
  */
 export function choose(candidates: readonly Candidate[], options: ChooseOptions): Choice | undefined {
-  const { policy, draws, tokens } = options;
+  const { policy, draws, tokens, now } = options;
   const { exploration } = policy;
   const standings = candidates.map((candidate) => standingOf(candidate, options));
   const working = standings.filter((_, i) => isWorking(candidates[i]!));
@@ -96,8 +98,9 @@ export function choose(candidates: readonly Candidate[], options: ChooseOptions)
   const lossOf = ({ value }: Standing) => Math.max(0, best.value - value);
   if (draws.uniform < 1 / exploration.floorEvery) {
     const oldest = firstOf(candidates.filter(isWorking), (a, b) => (a.triedAt ?? 0) - (b.triedAt ?? 0));
+    const isRecent = (oldest?.triedAt ?? 0) > now - exploration.floorAfterSeconds * 1000;
     const chosen = standings.find(({ id }) => id === oldest?.id);
-    if (chosen) return { ...exploit, mode: 'floor', chosen: chosen.id, loss: lossOf(chosen) };
+    if (chosen && !isRecent) return { ...exploit, mode: 'floor', chosen: chosen.id, loss: lossOf(chosen) };
   }
   const winner = firstOf(open, (a, b) => b.index - a.index || b.score - a.score)!;
   const loss = lossOf(winner);

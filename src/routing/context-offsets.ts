@@ -1,4 +1,4 @@
-import type { PaymentContexts } from '../domain/payment-contexts.ts';
+import { COMMON_CONTEXTS, type PaymentContexts } from '../domain/payment-contexts.ts';
 import type { Policy } from './routing-policy.ts';
 
 /** Failures of one route in payments of one context: the number `seen`, and the number `expected` from the estimate of the route. */
@@ -33,6 +33,8 @@ const LOWEST_RATE = 0.0001;
 const HIGHEST_RATE = 0.9999;
 /** Smallest difference of a ratio to 1 that changes a choice. */
 const LEAST_DIFFERENCE = 0.05;
+/** Number of failures beyond which more of them hardly increase the weight of a value. */
+const MANY_FAILURES = 10;
 // A logarithm of a number of failures needs at least this number.
 const LEAST_FAILURES = 0.01;
 
@@ -111,8 +113,8 @@ export function contextRatios(
   const names = new Set([...memories.values()].flatMap(({ failures }) => Object.keys(failures)));
   for (const name of names) {
     const cells = new Map([...memories].map(([id, { failures }]) => [id, cellsOf(failures[name] ?? {}, policy)]));
-    const weight = shrinkageOf([...cells.values()].flat(), policy);
-    for (const [id, own] of cells) ratios.get(id)!.set(name, ratiosOf(own, weight, policy));
+    const shrinkage = shrinkageOf([...cells.values()].flat(), COMMON_CONTEXTS.has(name), policy);
+    for (const [id, own] of cells) ratios.get(id)!.set(name, ratiosOf(own, shrinkage, policy));
   }
   return ratios;
 }
@@ -135,17 +137,23 @@ function exceptionOf(seen: number, usual: number, prior: number): number {
 
 /**
  * Weight, in failures, with which ratios are shrunk: the inverse of the variance of the ratios. The method of moments gives the
- * variance of the values that are no exceptions, as the squared differences beyond those of random (Poisson) counts.
+ * variance of the values that are no exceptions, as the squared differences beyond those of random (Poisson) counts. In a common
+ * context, all failures have the same weight. In one that the operator names, all values with many failures do: a route gets most
+ * payments of the values that it handles best, so these define its usual level and do not show how much the context matters.
  */
-function shrinkageOf(cells: readonly Cell[], { context }: Policy): number {
+function shrinkageOf(cells: readonly Cell[], isCommon: boolean, { context }: Policy): number {
+  const { priorWeight, priorShrinkage } = isCommon ? context.common : context.named;
   let excess = 0;
   let weight = 0;
   for (const { seen, expected, exception } of cells) {
-    excess += ((1 - exception) * ((seen - expected) ** 2 - expected)) / (expected + 1);
-    weight += ((1 - exception) * expected ** 2) / (expected + 1);
+    const scale = isCommon ? expected + 1 : (expected + MANY_FAILURES) ** 2;
+    excess += ((1 - exception) * ((seen - expected) ** 2 - expected)) / scale;
+    weight += ((1 - exception) * expected ** 2) / scale;
   }
-  const { priorWeight, priorShrinkage, leastShrinkage } = context;
-  return Math.max(leastShrinkage, (weight + priorWeight) / (Math.max(0, excess) + priorWeight / priorShrinkage));
+  return Math.max(
+    context.leastShrinkage,
+    (weight + priorWeight) / (Math.max(0, excess) + priorWeight / priorShrinkage),
+  );
 }
 
 function ratiosOf(cells: readonly Cell[], shrinkage: number, { context }: Policy): ReadonlyMap<string, number> {

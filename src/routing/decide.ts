@@ -171,6 +171,7 @@ function smart(contestants: DecisionCandidate[], input: DecisionInput, policy: P
     draws: drawsOf(draw.seed, draw.sessionId, draw.attempt),
     amount: amount ?? 0,
     explore: effect.explore,
+    now: input.at,
     tokens: draw.tokens,
   });
   if (!choice) return nothing;

@@ -32,7 +32,9 @@ export type ObjectiveName = keyof typeof OBJECTIVES;
  */
 export const DEFAULT_POLICY = deepFrozen({
   /** Version, stored with each decision; it changes whenever the same outcomes or numbers would give another choice. */
-  algorithm: 'sdts/3',
+  algorithm: 'sdts/4',
+  /** Version of the stored memory of outcomes; it changes whenever the same outcomes would give another memory. */
+  memoryVersion: 'sdts/3',
   /** Length of the buckets in which outcomes are summed, so that all instances compute with the same sums. */
   bucketSeconds: 10,
   estimate: {
@@ -86,9 +88,12 @@ export const DEFAULT_POLICY = deepFrozen({
     halfLifeSeconds: 7 * 86_400,
     /** Values of one context that are remembered for a route; the rarest one is dropped. */
     mostValues: 50,
-    /** Prior of the variance of the ratios: the weight of the prior in failures, and the shrinkage that it gives. */
-    priorWeight: 100,
-    priorShrinkage: 10,
+    /**
+     * Prior of the variance of the ratios: its weight, and the shrinkage that it gives. `common` is for the contexts of every payment,
+     * with the weight in failures. `named` is for contexts that the operator names, and which thus probably matter, with the weight in values.
+     */
+    common: { priorWeight: 100, priorShrinkage: 10 },
+    named: { priorWeight: 4, priorShrinkage: 5 },
     leastShrinkage: 5,
     /** Log-likelihood ratio at which a value is as likely as not an exception. */
     evidence: 4,
@@ -103,8 +108,9 @@ export const DEFAULT_POLICY = deepFrozen({
     budgetCap: 1,
     /** Cents; larger payments do not explore. */
     maxAmount: 50_000,
-    /** One of this many decisions takes the route that was tried least recently. */
+    /** One of this many decisions takes the route that was tried least recently, if that was at least `floorAfterSeconds` ago. */
     floorEvery: 100,
+    floorAfterSeconds: 300,
   },
   objective: {
     /** Value of a paid payment to the merchant, as a share of its amount. */

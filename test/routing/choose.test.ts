@@ -38,6 +38,7 @@ const anyOptions: fc.Arbitrary<ChooseOptions> = fc.record({
   draws: fc.nat(100_000).map((session) => drawsOf('seed', `chk_${session}`, 1)),
   amount: fc.constantFrom(100, exploration.maxAmount, exploration.maxAmount + 1),
   explore: fc.constantFrom(true, true, true, true, true, false),
+  now: fc.constantFrom(0, 500, 1500).map((ms) => exploration.floorAfterSeconds * 1000 + ms),
   // fc.double would give mostly values near 0.
   tokens: fc.nat(100).map((percent) => (percent / 100) * exploration.budgetCap),
 });
@@ -64,12 +65,12 @@ test('without eligible candidates there is no choice, otherwise the greedy choic
   });
 });
 
-test('the exploration floor chooses the least recently tried candidate; otherwise the highest draw wins if the budget covers it', () => {
+test('the exploration floor chooses the least recently tried candidate if that was long ago; otherwise the highest draw wins if the budget covers it', () => {
   const modes = new Set<string>();
   forAll(RUNS, anyCandidates, anyOptions, (candidates, options) => {
     const choice = choose(candidates, options);
     if (!choice) return;
-    const { policy, draws, amount, explore, tokens } = options;
+    const { policy, draws, amount, explore, tokens, now } = options;
     const rivals = rivalsAmong(candidates);
     const standings = choice.standings.filter(({ id }) => rivals.some((rival) => rival.id === id));
     const [winner] = standings.toSorted((a, b) => b.index - a.index || b.score - a.score || byId(a, b));
@@ -81,7 +82,8 @@ test('the exploration floor chooses the least recently tried candidate; otherwis
     const earned = Math.min(exploration.budgetCap, tokens + exploration.budgetPerDecision);
 
     const mayExplore = explore && amount <= exploration.maxAmount;
-    const isFloor = mayExplore && draws.uniform < 1 / policy.exploration.floorEvery && oldest !== undefined;
+    const isDue = oldest !== undefined && now - (oldest.triedAt ?? 0) >= exploration.floorAfterSeconds * 1000;
+    const isFloor = mayExplore && draws.uniform < 1 / policy.exploration.floorEvery && isDue;
     const isExploring = mayExplore && !isFloor && winner!.id !== choice.greedy && lossOf(winner!.id) <= earned;
     const chosen = isFloor ? oldest.id : isExploring ? winner!.id : choice.greedy;
     const loss = lossOf(chosen);

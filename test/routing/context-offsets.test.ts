@@ -19,14 +19,14 @@ const FAILURE_RATE = 0.1;
 const ROUTES = ['rt_a', 'rt_b'];
 
 /** Memories of the routes after payments of which each route fails the share `failureRateOf`, with the route's mean as its estimate. */
-function learned(payments: number, failureRateOf: (route: string, country: number) => number) {
+function learned(payments: number, failureRateOf: (route: string, country: number) => number, context = 'country') {
   const random = randomStream(7);
   const memories = new Map<string, ContextMemory>();
   for (const route of ROUTES) {
     const added = Array.from({ length: payments }, (): ContextOutcomes => {
       const country = Math.floor(random.uniform() * COUNTRIES);
       const fails = random.uniform() < failureRateOf(route, country);
-      return { contexts: { country: String(country) }, successes: fails ? 0 : 1, failures: fails ? 1 : 0 };
+      return { contexts: { [context]: String(country) }, successes: fails ? 0 : 1, failures: fails ? 1 : 0 };
     });
     const failureRate = added.filter(({ failures }) => failures > 0).length / payments;
     memories.set(route, withContexts(NO_CONTEXTS, added, { bucket: 0, failureRate, weight: 1 }, DEFAULT_POLICY));
@@ -34,19 +34,38 @@ function learned(payments: number, failureRateOf: (route: string, country: numbe
   return contextRatios(memories, DEFAULT_POLICY);
 }
 
-function ratiosOf(ratios: ReturnType<typeof learned>, route: string): number[] {
+function ratiosOf(ratios: ReturnType<typeof learned>, route: string, context = 'country'): number[] {
   return Array.from({ length: COUNTRIES }, (_, country) => {
-    const [offset] = offsetsOf(ratios.get(route), { country: String(country) });
+    const [offset] = offsetsOf(ratios.get(route), { [context]: String(country) });
     return offset?.ratio ?? 1;
   });
 }
 
 describe('offsets of routes in contexts', () => {
-  test('a context that means nothing changes the expected failures by less than a quarter', () => {
-    const ratios = learned(5000, () => FAILURE_RATE);
-    for (const route of ROUTES) {
-      for (const ratio of ratiosOf(ratios, route)) assert.ok(ratio > 0.75 && ratio < 1.25, String(ratio));
+  test('a context that means nothing changes the expected failures by less than a quarter, or by a third if the operator names it', () => {
+    for (const [context, low, high] of [
+      ['hour', 0.75, 1.25],
+      ['metadata', 0.66, 1.33],
+    ] as const) {
+      const ratios = learned(5000, () => FAILURE_RATE, context);
+      for (const route of ROUTES) {
+        for (const ratio of ratiosOf(ratios, route, context)) assert.ok(ratio > low && ratio < high, String(ratio));
+      }
     }
+  });
+
+  test('few payments show that a route handles half of the values badly, sooner if the operator names the context', () => {
+    const ratioOf = (context: string) => {
+      const added = Array.from({ length: COUNTRIES }, (_, value) => ({
+        contexts: { [context]: String(value) },
+        ...(value % 2 === 0 ? { successes: 3800, failures: 200 } : { successes: 34, failures: 6 }),
+      }));
+      const memory = withContexts(NO_CONTEXTS, added, { bucket: 0, failureRate: 0.051, weight: 1 }, DEFAULT_POLICY);
+      const ratios = contextRatios(new Map(ROUTES.map((route) => [route, memory])), DEFAULT_POLICY);
+      return offsetsOf(ratios.get('rt_a'), { [context]: '1' })[0]!.ratio;
+    };
+    const [common, named] = [ratioOf('hour'), ratioOf('metadata')];
+    assert.ok(named > 1.4 && common < 1.35, `${named}, ${common}`);
   });
 
   test('a route that refuses one country is expected to fail there, and nowhere else', () => {

@@ -38,7 +38,7 @@ const anyFacts: fc.Arbitrary<RouteFacts> = fc
     gatewayFeeRate: fc.constantFrom(0, 29_000, 500_000),
     providerCostRate: fc.constantFrom(0, 19_000),
     etaMinutes: fc.constantFrom(0, 0.1, 30, 600),
-    triedAt: fc.constantFrom(null, NOW - 1, NOW),
+    triedAt: fc.constantFrom(null, NOW - 300_000, NOW),
   })
   .map((route) => {
     const health = route.off === null ? route.health : 'standby';

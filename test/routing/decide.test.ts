@@ -119,7 +119,8 @@ describe('precedence of operator, rules and preferences', () => {
     const order = ruled({ type: 'priority', routes: ['fair'], rule: 'vip' }, anAttemptAt);
     const { mode, chosen, tokensAfter } = decided([GOOD, FAIR, POOR], order, ONLY_FLOOR);
     assert.deepEqual([mode, chosen, tokensAfter], ['rule', 'fair', 1]);
-    assert.equal(decided([GOOD, FAIR, POOR], anAttemptAt(), ONLY_FLOOR).mode, 'floor');
+    const untried = { ...POOR, triedAt: null };
+    assert.equal(decided([GOOD, FAIR, untried], anAttemptAt(), ONLY_FLOOR).mode, 'floor');
   });
 
   test('other routes are considered only if no preferred route can take the payment', () => {
@@ -165,13 +166,16 @@ describe('an attempt', () => {
     assert.ok(outputs.some(({ mode }) => mode === 'exploit'));
   });
 
-  test('a small share of attempts goes to the route that was tried least recently', () => {
-    const forgotten: RouteFacts = { ...POOR, triedAt: NOW - 1 };
-    const output = decided([GOOD, forgotten], anAttemptAt(), ONLY_FLOOR);
+  test('a small share of attempts goes to the route that was tried least recently, if that was 5 minutes ago', () => {
+    const forgotten: RouteFacts = { ...POOR, triedAt: NOW - 300_000 };
+    const recent: RouteFacts = { ...GOOD, triedAt: NOW };
+    const output = decided([recent, forgotten], anAttemptAt(), ONLY_FLOOR);
     assert.deepEqual([output.mode, output.chosen, output.greedy], ['floor', 'poor', 'good']);
     assert.equal(output.reason, 'poor was tried least recently, and one decision in many looks there');
     const settled = anAttemptAt({ effect: anEffect({ explore: false }) });
-    assert.equal(decided([GOOD, forgotten], settled, ONLY_FLOOR).mode, 'exploit');
+    assert.equal(decided([recent, forgotten], settled, ONLY_FLOOR).mode, 'exploit');
+    const tried: RouteFacts = { ...POOR, triedAt: NOW - 299_999 };
+    assert.equal(decided([recent, tried], anAttemptAt(), ONLY_FLOOR).mode, 'exploit');
   });
 });
 

@@ -62,7 +62,7 @@ export async function readEstimates(
   before: Estimates,
 ): Promise<Estimates> {
   const now = store.now();
-  const record = await store.routeEstimates(environment, DEFAULT_POLICY.algorithm);
+  const record = await store.routeEstimates(environment, DEFAULT_POLICY.memoryVersion);
   const base = record && !isAhead(record, now) ? parsed(record, before) : emptyEstimates(environment);
   const clearings = clearingsOf(health);
   const priors = [...priorsOf(routes), ...foreignRoutes(routes, health)];
@@ -84,7 +84,7 @@ export async function readEstimates(
   if (old.length === 0 && settled - since < EMPTY_FOLDED_MS) return { ...base, states };
   const estimates: EstimateRecord = {
     environment,
-    algorithm: DEFAULT_POLICY.algorithm,
+    algorithm: DEFAULT_POLICY.memoryVersion,
     foldedUntil: settled,
     body: JSON.stringify(Object.fromEntries(folded)),
   };
