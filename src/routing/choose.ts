@@ -17,7 +17,7 @@ export interface Candidate {
   /** Cost as a fraction of the amount; see `costOf`. */
   cost: number;
   etaMinutes: number;
-  /** Time of the last attempt in ms since 1970, or null. */
+  /** Time of the last handoff or outcome in ms since 1970, or null. It may be the end of the current bucket. */
   triedAt: number | null;
 }
 
@@ -74,7 +74,7 @@ export function publishedScoreOf(candidate: Candidate, policy: Policy): number {
 /**
  * Chooses one of the eligible candidates; undefined if there is none. The choice is the candidate with the best expected value,
  * unless the random draws favour another one and the exploration budget covers the expected loss. One decision in `floorEvery`
- * takes the least recently tried candidate, unless every candidate was tried within `floorAfterSeconds`.
+ * takes the least recently tried candidate, unless every candidate was tried in the last `floorAfterSeconds`.
  */
 export function choose(candidates: readonly Candidate[], options: ChooseOptions): Choice | undefined {
   const { policy, draws, tokens, now } = options;
@@ -98,7 +98,8 @@ export function choose(candidates: readonly Candidate[], options: ChooseOptions)
   const lossOf = ({ value }: Standing) => Math.max(0, best.value - value);
   if (draws.uniform < 1 / exploration.floorEvery) {
     const oldest = firstOf(candidates.filter(isWorking), (a, b) => (a.triedAt ?? 0) - (b.triedAt ?? 0));
-    const isRecent = (oldest?.triedAt ?? 0) > now - exploration.floorAfterSeconds * 1000;
+    // After the clock was set back, times in the future are not recent.
+    const isRecent = Math.abs(now - (oldest?.triedAt ?? 0)) < exploration.floorAfterSeconds * 1000;
     const chosen = standings.find(({ id }) => id === oldest?.id);
     if (chosen && !isRecent) return { ...exploit, mode: 'floor', chosen: chosen.id, loss: lossOf(chosen) };
   }

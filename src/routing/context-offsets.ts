@@ -33,8 +33,8 @@ const LOWEST_RATE = 0.0001;
 const HIGHEST_RATE = 0.9999;
 /** Smallest difference of a ratio to 1 that changes a choice. */
 const LEAST_DIFFERENCE = 0.05;
-/** Number of failures beyond which more of them hardly increase the weight of a value. */
-const MANY_FAILURES = 10;
+/** Shrinkage at which the weights of the values of a named context are optimal: between its prior and what it usually learns. */
+const USUAL_SHRINKAGE = 10;
 // A logarithm of a number of failures needs at least this number.
 const LEAST_FAILURES = 0.01;
 
@@ -138,15 +138,15 @@ function exceptionOf(seen: number, usual: number, prior: number): number {
 /**
  * Weight, in failures, with which ratios are shrunk: the inverse of the variance of the ratios. The method of moments gives the
  * variance of the values that are no exceptions, as the squared differences beyond those of random (Poisson) counts. In a common
- * context, all failures have the same weight. In one that the operator names, all values with many failures do: a route gets most
- * payments of the values that it handles best, so these define its usual level and do not show how much the context matters.
+ * context, all failures have the same weight. In a context that the operator names, all values with many failures have nearly the same
+ * weight: a route gets most payments of the values that it handles best, so their ratios are near 1 and would hide those of the others.
  */
 function shrinkageOf(cells: readonly Cell[], isCommon: boolean, { context }: Policy): number {
   const { priorWeight, priorShrinkage } = isCommon ? context.common : context.named;
   let excess = 0;
   let weight = 0;
   for (const { seen, expected, exception } of cells) {
-    const scale = isCommon ? expected + 1 : (expected + MANY_FAILURES) ** 2;
+    const scale = isCommon ? expected + 1 : (expected + USUAL_SHRINKAGE) ** 2;
     excess += ((1 - exception) * ((seen - expected) ** 2 - expected)) / scale;
     weight += ((1 - exception) * expected ** 2) / scale;
   }

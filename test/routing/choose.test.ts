@@ -82,7 +82,7 @@ test('the exploration floor chooses the least recently tried candidate if that w
     const earned = Math.min(exploration.budgetCap, tokens + exploration.budgetPerDecision);
 
     const mayExplore = explore && amount <= exploration.maxAmount;
-    const isDue = oldest !== undefined && now - (oldest.triedAt ?? 0) >= exploration.floorAfterSeconds * 1000;
+    const isDue = oldest !== undefined && Math.abs(now - (oldest.triedAt ?? 0)) >= exploration.floorAfterSeconds * 1000;
     const isFloor = mayExplore && draws.uniform < 1 / policy.exploration.floorEvery && isDue;
     const isExploring = mayExplore && !isFloor && winner!.id !== choice.greedy && lossOf(winner!.id) <= earned;
     const chosen = isFloor ? oldest.id : isExploring ? winner!.id : choice.greedy;

@@ -11,6 +11,7 @@ import {
   withContexts,
   withOffsets,
 } from '../../src/routing/context-offsets.ts';
+import { COMMON_CONTEXTS, contextsOf } from '../../src/domain/payment-contexts.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 import { forAll } from '../support/for-all.ts';
 
@@ -68,13 +69,22 @@ describe('offsets of routes in contexts', () => {
     assert.ok(named > 1.4 && common < 1.35, `${named}, ${common}`);
   });
 
-  test('a route that refuses one country is expected to fail there, and nowhere else', () => {
-    const ratios = learned(1000, (route, country) => (route === 'rt_a' && country === 3 ? 1 : FAILURE_RATE));
-    const [refused, ...others] = ratiosOf(ratios, 'rt_a').toSorted((a, b) => b - a);
-    assert.equal(ratiosOf(ratios, 'rt_a')[3], refused);
-    assert.ok(withOffsets(0.86, [{ context: 'country', value: '3', ratio: refused! }]) < 0.2, String(refused));
-    for (const ratio of others) assert.ok(ratio < 1.2, String(ratio));
-    for (const ratio of ratiosOf(ratios, 'rt_b')) assert.ok(ratio > 0.7 && ratio < 1.4, String(ratio));
+  test('a route that refuses one value of a context is expected to fail there, and nowhere else', () => {
+    for (const context of ['country', 'hour']) {
+      const ratios = learned(1000, (route, value) => (route === 'rt_a' && value === 3 ? 1 : FAILURE_RATE), context);
+      const [refused, ...others] = ratiosOf(ratios, 'rt_a', context).toSorted((a, b) => b - a);
+      assert.equal(ratiosOf(ratios, 'rt_a', context)[3], refused);
+      assert.ok(withOffsets(0.86, [{ context, value: '3', ratio: refused! }]) < 0.2, String(refused));
+      for (const ratio of others) assert.ok(ratio < 1.2, String(ratio));
+      for (const ratio of ratiosOf(ratios, 'rt_b', context)) assert.ok(ratio > 0.7 && ratio < 1.4, String(ratio));
+    }
+  });
+
+  test('every context is a common one, except the metadata that the operator names', () => {
+    const payment = { amount: 5000, customerEmail: 'ada@gmail.com', metadata: { country: 'DE' } };
+    assert.deepEqual(new Set(Object.keys(contextsOf(payment, 0, undefined))), COMMON_CONTEXTS);
+    assert.equal(contextsOf(payment, 0, 'country')['metadata'], 'DE');
+    assert.ok(!COMMON_CONTEXTS.has('metadata'));
   });
 
   test('a few payments change little', () => {

@@ -176,6 +176,8 @@ describe('an attempt', () => {
     assert.equal(decided([recent, forgotten], settled, ONLY_FLOOR).mode, 'exploit');
     const tried: RouteFacts = { ...POOR, triedAt: NOW - 299_999 };
     assert.equal(decided([recent, tried], anAttemptAt(), ONLY_FLOOR).mode, 'exploit');
+    const later = [recent, forgotten].map((route) => ({ ...route, triedAt: NOW + 3_600_000 }));
+    assert.equal(decided(later, anAttemptAt(), ONLY_FLOOR).mode, 'floor', 'the clock was set back');
   });
 });
 

@@ -47,7 +47,7 @@ export function choiceCosts(): ChoiceCost[] {
         triedAt: null,
       };
     });
-    const options = { policy: DEFAULT_POLICY, amount: 5000, explore: true, now: 0 };
+    const options = { policy: DEFAULT_POLICY, amount: 5000, explore: true, now: 1_000_000_000 };
     const seconds = new Float64Array(TIMED_CHOICES);
     let tokens = 1;
     for (let call = -WARM_UP_CHOICES; call < TIMED_CHOICES; call += 1) {

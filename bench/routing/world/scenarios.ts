@@ -129,7 +129,7 @@ export const SCENARIOS = {
     ...PAY,
     name: 'MEANINGLESS',
     about: 'PAY with a country, a card group and an email domain for each payment, which mean nothing',
-    contexts: { country: COUNTRIES, group: CARD_GROUPS, domain: 30 },
+    contexts: { country: COUNTRIES, group: CARD_GROUPS, mail: 30 },
   },
   ISSUERS: {
     ...STATIC,

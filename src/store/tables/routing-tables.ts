@@ -102,7 +102,7 @@ const RULES = defineTable('routing_rules', {
 /** Table of the estimates of all routes of an environment, which all instances share. */
 const ESTIMATES = defineTable('route_estimates', {
   environment: textOf<Environment>(),
-  /** Algorithm of the estimates; each algorithm has its own row. */
+  /** `memoryVersion` of the policy; each version has its own row. */
   algorithm: text,
   foldedUntil: integer,
   /** JSON. */
