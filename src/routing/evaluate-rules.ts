@@ -148,28 +148,17 @@ export function evaluateRules({ environments }: CompiledRules, facts: RuleFacts)
 /** A key of 22 characters for an effect: equal effects have equal keys, and different effects have different keys. */
 export function effectKey(effect: RuleEffect): string {
   let key = keys.get(effect);
-  if (key === undefined) keys.set(effect, (key = hash('sha256', canonical(effect), 'base64url').slice(0, 22)));
+  if (key === undefined)
+    keys.set(effect, (key = hash('sha256', JSON.stringify(effect, sorted), 'base64url').slice(0, 22)));
   return key;
 }
 
 const keys = new WeakMap<RuleEffect, string>();
 
 // An effect from the database may have its properties in another order.
-function canonical(effect: RuleEffect): string {
-  const { rejected, excluded, explore, maxAttempts, failover, margin, objective, ordering, matched } = effect;
-  return JSON.stringify([
-    rejected,
-    excluded.map(({ route, rule }) => [route, rule]),
-    [explore, maxAttempts, failover, margin, objective],
-    orderingParts(ordering),
-    matched.map((rule) => [rule.id, rule.effect]),
-  ]);
-}
-
-function orderingParts(ordering: RuleOrdering): string[] {
-  if (ordering.type === 'smart') return [ordering.type];
-  const routes = ordering.type === 'split' ? [ordering.head] : ordering.routes;
-  return [ordering.type, ordering.rule, ...routes];
+function sorted(_name: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function effectOf(rules: readonly CompiledRule[], applied: number[], orderedBy: number, outcome: number): RuleEffect {

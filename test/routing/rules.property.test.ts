@@ -201,6 +201,8 @@ describe('the evaluation of rules', () => {
       const again = evaluate(rules, facts);
       assert.deepEqual(again, effect);
       assert.equal(effectKey(again), effectKey(effect));
+      const reordered = Object.fromEntries(Object.entries(effect).toReversed()) as unknown as RuleEffect;
+      assert.equal(effectKey(reordered), effectKey(effect));
       assert.deepEqual(JSON.parse(JSON.stringify(effect)), effect);
       const own = new Set(routes.filter(({ environment }) => environment === facts.environment).map(({ id }) => id));
       const { ordering } = effect;
