@@ -99,9 +99,10 @@ export function choose(candidates: readonly Candidate[], options: ChooseOptions)
   if (draws.uniform < 1 / exploration.floorEvery) {
     const oldest = firstOf(candidates.filter(isWorking), (a, b) => (a.triedAt ?? 0) - (b.triedAt ?? 0));
     // After the clock was set back, times in the future are not recent.
-    const isRecent = Math.abs(now - (oldest?.triedAt ?? 0)) < exploration.floorAfterSeconds * 1000;
-    const chosen = standings.find(({ id }) => id === oldest?.id);
-    if (chosen && !isRecent) return { ...exploit, mode: 'floor', chosen: chosen.id, loss: lossOf(chosen) };
+    if (oldest && Math.abs(now - (oldest.triedAt ?? 0)) >= exploration.floorAfterSeconds * 1000) {
+      const chosen = standings.find(({ id }) => id === oldest.id)!;
+      return { ...exploit, mode: 'floor', chosen: chosen.id, loss: lossOf(chosen) };
+    }
   }
   const winner = firstOf(open, (a, b) => b.index - a.index || b.score - a.score)!;
   const loss = lossOf(winner);

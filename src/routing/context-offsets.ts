@@ -33,7 +33,7 @@ const LOWEST_RATE = 0.0001;
 const HIGHEST_RATE = 0.9999;
 /** Smallest difference of a ratio to 1 that changes a choice. */
 const LEAST_DIFFERENCE = 0.05;
-/** Shrinkage at which the weights of the values of a named context are optimal: between its prior and what it usually learns. */
+/** The weights of the values of a named context are optimal if its ratios need this shrinkage. The prior assumes less. */
 const USUAL_SHRINKAGE = 10;
 // A logarithm of a number of failures needs at least this number.
 const LEAST_FAILURES = 0.01;

@@ -30,7 +30,10 @@ interface Chosen {
 }
 
 const BATCH_SIZE = 20;
-/** One decision in 100 takes the least recently tried route, so 6000 sessions contain one almost certainly. */
+/**
+ * One decision in 100 takes the least recently tried route, so 6000 sessions contain one almost certainly. No worker reads outcomes in
+ * between, so the router takes every route for untried.
+ */
 const MAX_SESSIONS = 6000;
 
 async function act({ url }: TestService, action: string, body: unknown): Promise<Chosen> {

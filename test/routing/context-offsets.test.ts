@@ -15,19 +15,19 @@ import { COMMON_CONTEXTS, contextsOf } from '../../src/domain/payment-contexts.t
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 import { forAll } from '../support/for-all.ts';
 
-const COUNTRIES = 20;
+const VALUES = 20;
 const FAILURE_RATE = 0.1;
 const ROUTES = ['rt_a', 'rt_b'];
 
 /** Memories of the routes after payments of which each route fails the share `failureRateOf`, with the route's mean as its estimate. */
-function learned(payments: number, failureRateOf: (route: string, country: number) => number, context = 'country') {
+function learned(payments: number, failureRateOf: (route: string, value: number) => number, context = 'country') {
   const random = randomStream(7);
   const memories = new Map<string, ContextMemory>();
   for (const route of ROUTES) {
     const added = Array.from({ length: payments }, (): ContextOutcomes => {
-      const country = Math.floor(random.uniform() * COUNTRIES);
-      const fails = random.uniform() < failureRateOf(route, country);
-      return { contexts: { [context]: String(country) }, successes: fails ? 0 : 1, failures: fails ? 1 : 0 };
+      const value = Math.floor(random.uniform() * VALUES);
+      const fails = random.uniform() < failureRateOf(route, value);
+      return { contexts: { [context]: String(value) }, successes: fails ? 0 : 1, failures: fails ? 1 : 0 };
     });
     const failureRate = added.filter(({ failures }) => failures > 0).length / payments;
     memories.set(route, withContexts(NO_CONTEXTS, added, { bucket: 0, failureRate, weight: 1 }, DEFAULT_POLICY));
@@ -36,8 +36,8 @@ function learned(payments: number, failureRateOf: (route: string, country: numbe
 }
 
 function ratiosOf(ratios: ReturnType<typeof learned>, route: string, context = 'country'): number[] {
-  return Array.from({ length: COUNTRIES }, (_, country) => {
-    const [offset] = offsetsOf(ratios.get(route), { [context]: String(country) });
+  return Array.from({ length: VALUES }, (_, value) => {
+    const [offset] = offsetsOf(ratios.get(route), { [context]: String(value) });
     return offset?.ratio ?? 1;
   });
 }
@@ -57,7 +57,7 @@ describe('offsets of routes in contexts', () => {
 
   test('few payments show that a route handles half of the values badly, sooner if the operator names the context', () => {
     const ratioOf = (context: string) => {
-      const added = Array.from({ length: COUNTRIES }, (_, value) => ({
+      const added = Array.from({ length: VALUES }, (_, value) => ({
         contexts: { [context]: String(value) },
         ...(value % 2 === 0 ? { successes: 3800, failures: 200 } : { successes: 34, failures: 6 }),
       }));
@@ -88,7 +88,7 @@ describe('offsets of routes in contexts', () => {
   });
 
   test('a few payments change little', () => {
-    const ratios = learned(20, (_route, country) => country / COUNTRIES);
+    const ratios = learned(20, (_route, value) => value / VALUES);
     for (const ratio of ratiosOf(ratios, 'rt_a')) assert.ok(ratio > 0.6 && ratio < 2, String(ratio));
   });
 
