@@ -14,6 +14,7 @@ import { type Suspected, suspectedNeutrals } from './neutral-guard.ts';
 import type { Policy } from './routing-policy.ts';
 import { type RouteMemory, pooledRates } from './pooled-prior.ts';
 import { laterMemory, longTermRate, priorAround } from './long-term-rate.ts';
+import { slowWeightOf } from './steadiness.ts';
 
 /** Configured expectation for a route: the prior of its estimate. */
 export interface RoutePrior {
@@ -105,7 +106,7 @@ interface Level {
   neutralsCounted: boolean;
 }
 
-/** The levels of the routes that `isWanted` accepts; the others only contribute to the average of all routes. */
+/** The levels of the routes that `isWanted` accepts; the others only contribute to what is learned from all routes together. */
 function levelsAt(
   states: States,
   priors: readonly RoutePrior[],
@@ -116,13 +117,14 @@ function levelsAt(
   const memories = priors.map((prior) => ({ ...prior, faded: fadedTo(states.get(prior.id), bucket, policy) }));
   const pooled = pooledRates(memories, policy);
   const suspected = suspectedNeutrals(memories, policy);
+  const slowWeight = slowWeightOf(memories, policy);
   return memories.flatMap((memory, i) => {
     if (!isWanted(memory.id)) return [];
     const prior = priorAround(pooled[i]!, policy);
     const age = bucket - (states.get(memory.id)?.bucket ?? bucket);
     const longTerm = laterMemory(memory.faded.longTerm, prior, age * policy.bucketSeconds, policy);
     const faded = { ...memory.faded, longTerm };
-    return levelOf({ ...memory, faded }, longTermRate(longTerm, prior), suspected[i]!, policy);
+    return levelOf({ ...memory, faded }, longTermRate(longTerm, prior), suspected[i]!, slowWeight, policy);
   });
 }
 
@@ -131,22 +133,24 @@ function levelOf(
   { id, faded }: RouteMemory,
   longTerm: ReturnType<typeof longTermRate>,
   suspected: Suspected,
+  slowWeight: number,
   { estimate, disturbance }: Policy,
 ): Level {
   const slowOutcomes = faded.slowSuccesses + faded.slowFailures + suspected.slow + estimate.slowPriorWeight;
   const slowMean = (faded.slowSuccesses + estimate.slowPriorWeight * longTerm.rate) / slowOutcomes;
-  const usualOutcomes = faded.fastSuccesses + faded.fastFailures + suspected.fast + estimate.fastPriorWeight;
-  const usual = (faded.fastSuccesses + estimate.fastPriorWeight * slowMean) / usualOutcomes;
+  const usualOutcomes = faded.fastSuccesses + faded.fastFailures + suspected.fast + slowWeight;
+  const usual = (faded.fastSuccesses + slowWeight * slowMean) / usualOutcomes;
   const disturbedOutcomes = faded.disturbedSuccesses + faded.disturbedFailures + disturbance.levelWeight;
   const disturbedPrior = disturbance.levelWeight * disturbance.levelShare * slowMean;
   // A few lucky outcomes must not make a disturbance look like an improvement.
   const disturbed = Math.min(usual, (faded.disturbedSuccesses + disturbedPrior) / disturbedOutcomes);
+  const neutralsCounted = suspected.fast + suspected.slow > 0;
   const share = faded.disturbance;
   const p = (1 - share) * usual + share * disturbed;
   // The variance of a mean includes that of its prior.
   const shareOfPrior = {
     slow: estimate.slowPriorWeight / slowOutcomes,
-    usual: estimate.fastPriorWeight / usualOutcomes,
+    usual: slowWeight / usualOutcomes,
   };
   const slowVariance = 1 / slowOutcomes + shareOfPrior.slow ** 2 / longTerm.outcomes;
   const usualVariance = 1 / usualOutcomes + shareOfPrior.usual ** 2 * slowVariance;
@@ -157,10 +161,10 @@ function levelOf(
     faded,
     slowMean,
     slowOutcomes,
-    expected: { usual, disturbed },
+    expected: { usual, disturbed, steady: neutralsCounted ? usual : slowMean },
     p,
     n: (p * (1 - p)) / variance,
-    neutralsCounted: suspected.fast + suspected.slow > 0,
+    neutralsCounted,
   };
 }
 

@@ -1,6 +1,7 @@
 import { type ContextMemory, type ContextOutcomes, NO_CONTEXTS, withContexts } from './context-offsets.ts';
 import { type LongTermMemory, NO_LONG_TERM_MEMORY, withOutcomes } from './long-term-rate.ts';
 import type { Policy } from './routing-policy.ts';
+import { steadinessAfter } from './steadiness.ts';
 
 /** Sums of the outcomes of one route in one bucket of time, independent of their order. */
 export interface Tally {
@@ -43,6 +44,8 @@ export interface RouteState {
   slowFailures: number;
   slowNeutrals: number;
   longTerm: LongTermMemory;
+  /** Log-likelihood ratio, within bounds, of the outcomes at the slow and at the fast estimate: positive if the rate rarely changes. */
+  steadiness: number;
   /** Probability that the route is temporarily degraded or down. */
   disturbance: number;
   /** True from the detection of a disturbance until it is over. */
@@ -54,10 +57,11 @@ export interface RouteState {
   contexts: ContextMemory;
 }
 
-/** Expected success rates of a route, usually and while it is disturbed. */
+/** Expected success rates of a route: usually, while it is disturbed, and if its usual rate has not changed for hours. */
 export interface Expectation {
   usual: number;
   disturbed: number;
+  steady: number;
 }
 
 /** States of the routes of one environment, by route id. A route without a state has no outcome yet. */
@@ -116,6 +120,7 @@ export function fadedTo(state: RouteState | undefined, bucket: number, policy: P
   const slowness = slownessOf(state, policy);
   const fast = power(halvingPerBucket(slowness * fastHalfLifeSeconds, policy), age);
   const slow = power(halvingPerBucket(slowness * slowHalfLifeSeconds, policy), age);
+  const unchanged = Math.exp((-age * policy.bucketSeconds) / policy.estimate.changesEverySeconds);
   const share = disturbedShareOfTime(policy);
   const disturbance = share + (state.disturbance - share) * power(forgettingPerBucket(slowness, policy), age);
   return {
@@ -129,6 +134,7 @@ export function fadedTo(state: RouteState | undefined, bucket: number, policy: P
     slowSuccesses: state.slowSuccesses * slow,
     slowFailures: state.slowFailures * slow,
     slowNeutrals: state.slowNeutrals * slow,
+    steadiness: state.steadiness * unchanged,
     disturbance,
     isDisturbed: state.isDisturbed && disturbance >= policy.disturbance.overBelow,
     fastLatency: scaled(state.fastLatency, fast),
@@ -146,7 +152,10 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
   const failures = tally.failures + tally.probeFailures;
   const fast = power(1 - 1 / fastMemoryOutcomes, wholeCount(successes + failures));
   const slow = power(1 - 1 / slowMemoryOutcomes, wholeCount(tally.successes + tally.failures));
-  const disturbed = afterOutcomes(state.disturbance, successes, failures, expected);
+  const disturbed = disturbanceAfter(
+    state.disturbance,
+    logLikelihoodRatio(expected.disturbed, expected.usual, successes, failures),
+  );
   const usual = 1 - disturbed;
   const lasting = usual + disturbed * policy.disturbance.lastingShare;
   const latency = { count: tally.timed, logMs: tally.logMs, logMsSquared: tally.logMsSquared };
@@ -162,6 +171,12 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
     slowFailures: Math.max(0, state.slowFailures * slow + tally.failures * lasting),
     slowNeutrals: state.slowNeutrals * slow + tally.neutrals * lasting,
     longTerm: withOutcomes(state.longTerm, tally.successes * lasting, tally.failures * lasting),
+    steadiness: steadinessAfter(
+      state,
+      tally,
+      usual * logLikelihoodRatio(expected.steady, expected.usual, tally.successes, tally.failures),
+      policy,
+    ),
     disturbance: disturbed,
     fastLatency: plus(scaled(state.fastLatency, fast), latency),
     slowLatency: plus(scaled(state.slowLatency, slow), latency),
@@ -194,6 +209,7 @@ function freshState(bucket: number, policy: Policy): RouteState {
     slowFailures: 0,
     slowNeutrals: 0,
     longTerm: NO_LONG_TERM_MEMORY,
+    steadiness: 0,
     disturbance: disturbedShareOfTime(policy),
     isDisturbed: false,
     shiftedBucket: null,
@@ -203,9 +219,13 @@ function freshState(bucket: number, policy: Policy): RouteState {
   };
 }
 
-function afterOutcomes(disturbance: number, successes: number, failures: number, expected: Expectation): number {
-  const [usual, disturbed] = [bounded(expected.usual), bounded(expected.disturbed)];
-  const evidence = successes * Math.log(disturbed / usual) + failures * Math.log((1 - disturbed) / (1 - usual));
+/** Logarithm of how much more probable the outcomes are at the success rate `rate` than at `other`. */
+function logLikelihoodRatio(rate: number, other: number, successes: number, failures: number): number {
+  const [first, second] = [bounded(rate), bounded(other)];
+  return successes * Math.log(first / second) + failures * Math.log((1 - first) / (1 - second));
+}
+
+function disturbanceAfter(disturbance: number, evidence: number): number {
   const odds = (disturbance / (1 - disturbance)) * Math.exp(evidence);
   const after = odds === Infinity ? 1 : odds / (1 + odds);
   return Math.min(MOST_DISTURBANCE, Math.max(LEAST_DISTURBANCE, after));

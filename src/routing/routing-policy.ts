@@ -28,14 +28,14 @@ export type ObjectiveName = keyof typeof OBJECTIVES;
  * - with the textbook variance (sharpening 1): 0.75, 3.76, 1.91
  *
  * The long-term rate of sdts/3 lowers the regret in SMALL from 3.6 to 3.1, and the contexts of sdts/2 lowered it in BAND and COUNTRY (6 seeds)
- * from 4.9 and 4.8 to 0.4 and 0.3. The prior of named contexts of sdts/4 lowers it in GROUPS from 0.87 to 0.74; it and `floorAfterSeconds` were
- * chosen on seeds 201 to 256. Differences below 0.1 are within the noise of 30 seeds.
+ * from 4.9 and 4.8 to 0.4 and 0.3. The prior of named contexts of sdts/4 lowers it in GROUPS from 0.87 to 0.74, and the steadiness of sdts/5 in ISSUERS
+ * from 0.41 to 0.32; they and `floorAfterSeconds` were chosen on seeds 201 to 256. Differences below 0.1 are within the noise of 30 seeds.
  */
 export const DEFAULT_POLICY = deepFrozen({
   /** Version, stored with each decision; it changes whenever the same outcomes or numbers would give another choice. */
-  algorithm: 'sdts/4',
+  algorithm: 'sdts/5',
   /** Version of the stored memory of outcomes; it changes, with `algorithm`, whenever the same outcomes would give another memory. */
-  memoryVersion: 'sdts/3',
+  memoryVersion: 'sdts/5',
   /** Length of the buckets in which outcomes are summed, so that all instances compute with the same sums. */
   bucketSeconds: 10,
   estimate: {
@@ -57,8 +57,10 @@ export const DEFAULT_POLICY = deepFrozen({
     longTermPriorWeight: 18,
     /** Prior weight, in outcomes, of the long-term rate of a route in its slow estimate. */
     slowPriorWeight: 12,
-    /** Prior weight, in outcomes, of the slow estimate of a route in its fast estimate. */
-    fastPriorWeight: 30,
+    /** Prior weight, in outcomes, of the slow estimate of a route in its fast estimate; `most` if the rates of the routes rarely change. */
+    fastPriorWeight: { least: 30, most: 200 },
+    /** Steadiness of all routes together above which the weight is more than `least`, and the largest steadiness of one route or of all. */
+    steadiness: { above: 2, most: 6 },
   },
   /** Estimates of lost money and of the providers' charges, from payments of the last `memoryDays`. */
   money: {

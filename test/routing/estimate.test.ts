@@ -1,32 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type RouteEstimate, type RoutePrior, estimateRoutes, fold } from '../../src/routing/estimate.ts';
-import { type States, type Tally, emptyTally, withoutFastMemory } from '../../src/routing/route-memory.ts';
+import { type RouteEstimate, estimateRoutes } from '../../src/routing/estimate.ts';
+import { type States, type Tally, withoutFastMemory } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
-
-const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
-const HOUR = 3600 / DEFAULT_POLICY.bucketSeconds;
-const THREE = priorsOf({ rt_a: 0.85, rt_b: 0.85, rt_c: 0.85 });
-
-/** A number of buckets, each with the same outcomes by route. */
-type Period = [buckets: number, outcomes: Record<string, Partial<Tally>>];
-
-function priorsOf(rates: Record<string, number>, group = 'card'): RoutePrior[] {
-  return Object.entries(rates).map(([id, successRate]) => ({ id, successRate, group }));
-}
-
-/** States after consecutive periods, the first of which begins at bucket `from`. */
-function statesAfter(periods: Period[], priors = THREE, states: States = new Map(), from = 0): States {
-  let result = states;
-  let bucket = from;
-  for (const [buckets, outcomes] of periods) {
-    for (const end = bucket + buckets; bucket < end; bucket += 1) {
-      const tallies = Object.entries(outcomes).map(([id, part]) => [id, { ...emptyTally(bucket), ...part }] as const);
-      result = fold(result, new Map(tallies), bucket, priors, DEFAULT_POLICY);
-    }
-  }
-  return result;
-}
+import { BUCKET_MS, HOUR, type Period, THREE, priorsOf, pseudoRandom, statesAfter } from '../support/route-states.ts';
 
 function at(bucket: number, states: States, priors = THREE): Record<string, RouteEstimate> {
   return Object.fromEntries(estimateRoutes(states, priors, bucket * BUCKET_MS, DEFAULT_POLICY));
@@ -145,10 +122,9 @@ describe('a disturbance', () => {
     let states: States = new Map();
     let detections = 0;
     let shiftedAt: number | null = null;
-    let chance = 1;
+    const random = pseudoRandom();
     for (let bucket = 0; bucket < 10_000; bucket += 1) {
-      chance = (chance * 48_271) % 2_147_483_647;
-      const successes = Number(chance / 2_147_483_647 < 0.9);
+      const successes = Number(random() < 0.9);
       states = statesAfter([[1, { rt_a: { successes, failures: 1 - successes } }]], THREE, states, bucket);
       const now = at(bucket + 1, states)['rt_a']!.shiftedAt;
       detections += Number(now !== shiftedAt);
