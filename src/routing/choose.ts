@@ -35,7 +35,7 @@ export interface ChooseOptions {
 }
 
 /** Scores of one candidate in a decision. */
-export interface Standing {
+interface Standing {
   id: string;
   eligible: boolean;
   score: number;
@@ -125,7 +125,7 @@ function standingOf(candidate: Candidate, { policy, draws }: ChooseOptions): Sta
 }
 
 /** True for an eligible candidate that is not in standby. Without one, candidates in standby can be chosen. */
-function isWorking({ eligible, health }: Candidate): boolean {
+export function isWorking({ eligible, health }: Candidate): boolean {
   return eligible && health !== 'standby';
 }
 

@@ -1,8 +1,8 @@
-import { byValue, choose, meanIndexOf, publishedScoreOf } from './choose.ts';
+import { byValue, choose, isWorking, meanIndexOf, publishedScoreOf } from './choose.ts';
 import type { DecisionCandidate, DecisionInput, DecisionOutput, RouteFacts, Snapshot, Verdict } from './decision.ts';
 import { withOffsets } from './context-offsets.ts';
 import { drawsOf } from './draw.ts';
-import type { RuleEffect, RuleOrdering } from './evaluate-rules.ts';
+import type { RuleEffect } from './evaluate-rules.ts';
 import { costOf } from './objective.ts';
 import { OBJECTIVES, type Policy } from './routing-policy.ts';
 import { reasonOf } from './reasons.ts';
@@ -22,7 +22,6 @@ export function decide(snapshot: Snapshot, input: DecisionInput, base: Policy): 
 
 /** The policy `base` with the margin and the objective that the rules set, if any. */
 export function policyOf(base: Policy, { margin, objective }: RuleEffect): Policy {
-  if (margin === null && objective === null) return base;
   const weights = objective === null ? base.objective.weights : OBJECTIVES[objective];
   return { ...base, objective: { ...base.objective, weights, margin: margin ?? base.objective.margin } };
 }
@@ -53,43 +52,26 @@ function exclusionOf(facts: RouteFacts, { effect, barred, kind }: DecisionInput)
 }
 
 function verdictOf(contestants: DecisionCandidate[], input: DecisionInput, policy: Policy): Verdict {
-  const nothing: Verdict = {
-    mode: 'none',
-    chosen: undefined,
-    greedy: undefined,
-    rule: null,
-    loss: 0,
-    tokensAfter: input.draw?.tokens ?? null,
-    standings: [],
-  };
   preferKind(contestants, input);
   const probed = probeOf(contestants, input, policy);
   const standby = contestants.filter(({ eligible, health }) => eligible && health === 'standby');
-  const usable = contestants.some(({ eligible, health }) => eligible && health !== 'standby');
+  const usable = contestants.some(isWorking);
   if (usable) for (const contestant of standby) exclude(contestant, contestant.facts.words);
-  if (probed) return { ...nothing, mode: 'probe', chosen: probed, greedy: bestOf(contestants, policy) };
-  if (!usable) {
-    // A payment then takes a route in standby. If there is none, a quote takes an unavailable route, because the route is
-    // chosen again when the buyer starts.
-    const pool = standby.length > 0 || input.purpose === 'attempt' ? standby : allowedUnavailable(contestants, input);
-    const chosen = byValue(pool, policy)[0];
-    return chosen ? { ...nothing, mode: 'panic', chosen, greedy: chosen } : nothing;
-  }
-  return ordered(contestants, input, policy, nothing);
+  if (probed) return { mode: 'probe', chosen: probed, greedy: bestOf(contestants, policy) };
+  if (usable) return ordered(contestants, input, policy);
+  // A payment then takes a route in standby. If there is none, a quote takes an unavailable route, because the route is
+  // chosen again when the buyer starts.
+  const pool = standby.length > 0 || input.purpose === 'attempt' ? standby : allowedUnavailable(contestants, input);
+  const chosen = byValue(pool, policy)[0];
+  return { mode: chosen ? 'panic' : 'none', chosen, greedy: chosen };
 }
 
-/** Routes that are unavailable now, but that rules allow. A quote takes one of them if no other route is left. */
+/** Routes that are unavailable now, but not excluded for another reason. A quote takes one of them if no other route is left. */
 function allowedUnavailable(contestants: readonly DecisionCandidate[], input: DecisionInput): DecisionCandidate[] {
-  const { effect, kind, preferredKind, barred } = input;
-  if (effect.rejected !== null) return [];
   const off = contestants.filter(
-    ({ id, facts }) =>
-      facts.off !== null &&
-      !Object.hasOwn(barred, id) &&
-      (kind === null || facts.kind === kind) &&
-      !effect.excluded.some(({ route }) => route === id),
+    ({ facts }) => facts.off !== null && exclusionOf({ ...facts, off: null }, input) === null,
   );
-  const preferred = off.filter(({ facts }) => facts.kind === preferredKind);
+  const preferred = off.filter(({ facts }) => facts.kind === input.preferredKind);
   return preferred.length > 0 ? preferred : off;
 }
 
@@ -97,7 +79,7 @@ function allowedUnavailable(contestants: readonly DecisionCandidate[], input: De
 function preferKind(contestants: DecisionCandidate[], { preferredKind, kind }: DecisionInput): void {
   if (preferredKind === null || kind !== null) return;
   const isPreferred = ({ facts }: DecisionCandidate) => facts.kind === preferredKind;
-  if (!contestants.some((one) => one.eligible && one.health !== 'standby' && isPreferred(one))) return;
+  if (!contestants.some((one) => isWorking(one) && isPreferred(one))) return;
   for (const contestant of contestants) {
     if (contestant.eligible && !isPreferred(contestant)) exclude(contestant, `the merchant prefers ${preferredKind}`);
   }
@@ -112,7 +94,7 @@ function probeOf(
   const { draw, effect, amount } = input;
   if (!draw?.mayProbe || !effect.explore || (amount ?? 0) > policy.exploration.maxAmount) return undefined;
   return byValue(contestants, policy).find(
-    (one) => one.eligible && one.facts.probe && wouldBeFirst(one, contestants, effect.ordering),
+    (one) => one.eligible && one.facts.probe && wouldBeFirst(one, contestants, effect),
   );
 }
 
@@ -120,7 +102,7 @@ function probeOf(
 function wouldBeFirst(
   { id }: DecisionCandidate,
   contestants: readonly DecisionCandidate[],
-  ordering: RuleOrdering,
+  { ordering }: RuleEffect,
 ): boolean {
   switch (ordering.type) {
     case 'smart':
@@ -130,42 +112,35 @@ function wouldBeFirst(
     case 'prefer':
       return ordering.routes.includes(id);
     case 'priority': {
-      const works = (name: string) =>
-        contestants.some((one) => one.id === name && one.eligible && one.health !== 'standby');
-      const chosen = ordering.routes.findIndex(works);
-      const place = ordering.routes.indexOf(id);
-      return place !== -1 && (chosen === -1 || place < chosen);
+      const working = contestants.filter(isWorking).map((one) => one.id);
+      return ordering.routes.find((route) => route === id || working.includes(route)) === id;
     }
   }
 }
 
-function ordered(contestants: DecisionCandidate[], input: DecisionInput, policy: Policy, nothing: Verdict): Verdict {
+/** The choice by the rules, or without an ordering by rules the smart choice. At least one route works. */
+function ordered(contestants: DecisionCandidate[], input: DecisionInput, policy: Policy): Verdict {
   const { ordering } = input.effect;
   const eligible = contestants.filter((contestant) => contestant.eligible);
   if (ordering.type === 'priority' || ordering.type === 'split') {
     const names = ordering.type === 'priority' ? ordering.routes : [ordering.head];
-    const chosen = names
-      .map((name) => eligible.find(({ id }) => id === name))
-      .find((contestant) => contestant !== undefined);
-    if (chosen) return { ...nothing, mode: 'rule', chosen, greedy: bestOf(eligible, policy), rule: ordering.rule };
+    const [chosen] = names.flatMap((name) => eligible.filter(({ id }) => id === name));
+    if (chosen) return { mode: 'rule', chosen, greedy: bestOf(eligible, policy), rule: ordering.rule };
   }
-  let rule: string | null = null;
   if (ordering.type === 'prefer' && eligible.some(({ id }) => ordering.routes.includes(id))) {
-    rule = ordering.rule;
+    const { routes, rule } = ordering;
     for (const contestant of eligible) {
-      if (!ordering.routes.includes(contestant.id)) exclude(contestant, `rule ${rule} prefers other routes`);
+      if (!routes.includes(contestant.id)) exclude(contestant, `rule ${rule} prefers other routes`);
     }
+    return { ...smart(contestants, input, policy), rule };
   }
-  return smart(contestants, input, policy, { ...nothing, rule });
+  return smart(contestants, input, policy);
 }
 
-function smart(contestants: DecisionCandidate[], input: DecisionInput, policy: Policy, nothing: Verdict): Verdict {
-  const named = (id: string | undefined) => contestants.find((contestant) => contestant.id === id);
+function smart(contestants: DecisionCandidate[], input: DecisionInput, policy: Policy): Verdict {
   const { draw, effect, amount } = input;
-  if (!draw) {
-    const chosen = bestOf(contestants, policy);
-    return { ...nothing, mode: chosen ? 'exploit' : 'none', chosen, greedy: chosen };
-  }
+  const best = bestOf(contestants, policy);
+  if (!draw) return { mode: 'exploit', chosen: best, greedy: best };
   const choice = choose(contestants, {
     policy,
     draws: drawsOf(draw.seed, draw.sessionId, draw.attempt),
@@ -173,10 +148,9 @@ function smart(contestants: DecisionCandidate[], input: DecisionInput, policy: P
     explore: effect.explore,
     now: input.at,
     tokens: draw.tokens,
-  });
-  if (!choice) return nothing;
-  const { mode, loss, tokensAfter, standings } = choice;
-  return { ...nothing, mode, chosen: named(choice.chosen), greedy: named(choice.greedy), loss, tokensAfter, standings };
+  })!;
+  const chosen = contestants.find(({ id }) => id === choice.chosen);
+  return { mode: choice.mode, chosen, greedy: best, choice };
 }
 
 function exclude(contestant: DecisionCandidate, words: string): void {
@@ -199,8 +173,9 @@ function describe(
   input: DecisionInput,
   policy: Policy,
 ): DecisionOutput {
-  const { mode, chosen, greedy, loss, tokensAfter } = verdict;
-  const indexes = new Map(verdict.standings.map(({ id, index }) => [id, index]));
+  const { mode, chosen, greedy, choice } = verdict;
+  const tokensAfter = choice?.tokensAfter ?? input.draw?.tokens;
+  const indexes = new Map(choice?.standings.map(({ id, index }) => [id, index]));
   const others = byValue(contestants, policy).filter((one) => one.eligible && one !== chosen);
   const ranked = chosen ? [chosen, ...others] : others;
   const second = others[0];
@@ -219,7 +194,7 @@ function describe(
       excluded: one === chosen ? null : one.excluded,
     })),
     gapTop2: chosen && second ? rounded(meanIndexOf(chosen, policy) - meanIndexOf(second, policy)) : null,
-    exploreLoss: rounded(loss),
-    tokensAfter: tokensAfter === null ? null : rounded(tokensAfter),
+    exploreLoss: rounded(choice?.loss ?? 0),
+    tokensAfter: tokensAfter === undefined ? null : rounded(tokensAfter),
   };
 }

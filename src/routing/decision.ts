@@ -1,7 +1,7 @@
 import type { Cents, RatePpm } from '../domain/money.ts';
 import type { Instant } from '../domain/records.ts';
 import type { Environment, Route, RouteKind } from '../domain/route.ts';
-import type { Candidate, Standing } from './choose.ts';
+import type { Candidate, Choice } from './choose.ts';
 import type { Offset } from './context-offsets.ts';
 import type { RuleEffect } from './evaluate-rules.ts';
 
@@ -112,8 +112,7 @@ export interface Verdict {
   chosen: DecisionCandidate | undefined;
   greedy: DecisionCandidate | undefined;
   /** The rule that ordered the routes, if any. */
-  rule: string | null;
-  loss: number;
-  tokensAfter: number | null;
-  standings: readonly Standing[];
+  rule?: string;
+  /** The choice by random draws, if any. */
+  choice?: Choice;
 }

@@ -2,10 +2,10 @@ import type { DecisionCandidate, DecisionInput, Verdict } from './decision.ts';
 
 /** The reason of a decision in one sentence, with the numbers that it rests on. */
 export function reasonOf(verdict: Verdict, second: DecisionCandidate | undefined, input: DecisionInput): string {
-  const { chosen, greedy, rule } = verdict;
+  const { mode, chosen, greedy, rule, choice } = verdict;
   if (input.effect.rejected !== null) return `a rule refuses this checkout: ${input.effect.rejected}`;
-  if (!chosen) return 'no route can take this payment';
-  switch (verdict.mode) {
+  if (mode === 'none' || !chosen) return 'no route can take this payment';
+  switch (mode) {
     case 'probe':
       return `${chosen.id} is in standby, and this payment tests whether it is back`;
     case 'panic':
@@ -17,16 +17,14 @@ export function reasonOf(verdict: Verdict, second: DecisionCandidate | undefined
     case 'floor':
       return `${chosen.id} was tried least recently, and one decision in many looks there`;
     case 'explore':
-      return `${chosen.id} instead of ${greedy!.id}, to learn how it does: it gives up ${percent(verdict.loss)} of the amount in expected value`;
+      return `${chosen.id} instead of ${greedy!.id}, to learn how it does: it gives up ${percent(choice!.loss)} of the amount in expected value`;
     case 'exploit':
       return best(chosen, second, rule) + unavailable(chosen, input);
-    case 'none':
-      return 'no route can take this payment';
   }
 }
 
-function best(chosen: DecisionCandidate, second: DecisionCandidate | undefined, rule: string | null): string {
-  const among = rule === null ? '' : ` among those that rule ${rule} prefers`;
+function best(chosen: DecisionCandidate, second: DecisionCandidate | undefined, rule: string | undefined): string {
+  const among = rule === undefined ? '' : ` among those that rule ${rule} prefers`;
   if (!second) return `${chosen.id} is the only route that can take it${among}`;
   const terms = [
     `expected success ${percent(chosen.p)} against ${percent(second.p)}`,
