@@ -8,7 +8,7 @@ import { decide } from '../../src/routing/decide.ts';
 import { estimateRoutes } from '../../src/routing/estimate.ts';
 import { NO_EFFECT, NO_RULES } from '../../src/routing/evaluate-rules.ts';
 import { leaseProbe } from '../../src/routing/health-probe.ts';
-import { healthPeers, initialHealth } from '../../src/routing/health-record.ts';
+import { healthPeers, configuredHealth } from '../../src/routing/health-record.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 import type { RecentOutcome } from '../../src/store/tables/routing-tables.ts';
 import type { BenchHandoff, BenchOutcome, BenchPayment, Contender, WorldBriefing } from './contender.ts';
@@ -35,7 +35,7 @@ const RESULTS: Record<BenchOutcome['result'], OutcomeResult> = {
 function service(world: WorldBriefing): Contender {
   const routes = Array.from({ length: world.arms }, (_, arm) => routeOf(arm));
   const priors = priorsOf(routes);
-  const health = new Map(routes.map((route) => [route.id, initialHealth(route.health, 0)]));
+  const health = new Map(routes.map((route) => [route.id, configuredHealth(route.health, 0)]));
   /** Latest results of each route, newest first. */
   const results = new Map(routes.map(({ id }): [string, RecentOutcome[]] => [id, []]));
   /** Payments in progress on routes in standby. */

@@ -34,7 +34,7 @@ export function endOverride(record: HealthRecord, now: Instant): HealthChange {
 export function reconfigureHealth(record: HealthRecord, configured: RouteHealth, now: Instant) {
   const isDisabledThere = record.cause === 'disabled_in_catalogue';
   if (isDisabledThere === (configured === 'standby')) return undefined;
-  return changed(effectiveState(record, now), configuredHealth(record.version + 1, configured, now), {});
+  return changed(effectiveState(record, now), configuredHealth(configured, now, record.version + 1), {});
 }
 
 function changed(from: RouteHealth, record: HealthRecord, numbers: Record<string, number>): HealthChange {

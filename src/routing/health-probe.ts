@@ -3,10 +3,8 @@ import { HEALTH_POLICY, windowMs } from './health-policy.ts';
 import type { HealthRecord } from './health-record.ts';
 
 /** True if one payment may now probe a route in automatic standby. */
-export function canProbe(record: HealthRecord, now: Instant): boolean {
-  const { retryAt, leaseUntil } = record;
-  if (retryAt === null || retryAt > now) return false;
-  return leaseUntil === null || leaseUntil <= now;
+export function canProbe({ retryAt, leaseUntil }: HealthRecord, now: Instant): boolean {
+  return retryAt !== null && retryAt <= now && (leaseUntil === null || leaseUntil <= now);
 }
 
 /**

@@ -101,13 +101,8 @@ export function entered(version: number, entry: HealthEntry, now: Instant): Heal
   };
 }
 
-/** The first record of a route. `standby` in the catalogue disables the route; it is not an automatic standby. */
-export function initialHealth(configured: RouteHealth, now: Instant): HealthRecord {
-  return configuredHealth(1, configured, now);
-}
-
-/** The record of a route whose state comes from its catalogue entry. */
-export function configuredHealth(version: number, configured: RouteHealth, now: Instant): HealthRecord {
+/** The record of a route whose state comes from its catalogue entry; `standby` there disables the route and is not an automatic standby. */
+export function configuredHealth(configured: RouteHealth, now: Instant, version = 1): HealthRecord {
   const words = `${configured}: ${configured === 'standby' ? 'disabled' : 'as configured'} in the catalogue`;
   if (configured !== 'standby') return entered(version, { state: configured, cause: 'configured', words }, now);
   const manual: HealthOverride = { state: 'standby', until: null, reason: 'disabled in the catalogue' };
@@ -144,11 +139,7 @@ export function healthPeers(recordsOfKind: readonly HealthRecord[], now: Instant
 
 /** A time as `12:04:30 UTC`, with its date in front if that differs from the date of `now`. */
 export function timeInWords(instant: Instant, now: Instant): string {
-  const [date, time] = dateAndTime(instant);
-  return date === dateAndTime(now)[0] ? `${time} UTC` : `${date} ${time} UTC`;
-}
-
-function dateAndTime(instant: Instant): [date: string, time: string] {
-  const iso = new Date(instant).toISOString();
-  return [iso.slice(0, 10), iso.slice(11, 19)];
+  const [text, current] = [new Date(instant).toISOString(), new Date(now).toISOString()];
+  const [date, time] = [text.slice(0, 10), `${text.slice(11, 19)} UTC`];
+  return current.startsWith(date) ? time : `${date} ${time}`;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setOverride, reconfigureHealth } from '../../src/routing/health-override.ts';
 import { canProbe, leaseProbe, releaseProbe } from '../../src/routing/health-probe.ts';
-import { effectiveState, healthPeers, initialHealth, isDisabled } from '../../src/routing/health-record.ts';
+import { effectiveState, healthPeers, configuredHealth, isDisabled } from '../../src/routing/health-record.ts';
 import { SECOND } from '../fixtures/checkout-records.ts';
 import { NOON, degraded, evaluate, inStandby, live, results, standby } from '../fixtures/health-records.ts';
 
@@ -10,7 +10,7 @@ const HOUR = 3_600_000;
 const ONE = NOON + HOUR;
 const LATER = NOON + 1000 * HOUR;
 
-const disabled = initialHealth('standby', NOON);
+const disabled = configuredHealth('standby', NOON);
 const maintenance = { state: 'standby', until: ONE, reason: 'maintenance at the acquirer' } as const;
 const underMaintenance = setOverride(live, maintenance, NOON)!.record;
 

@@ -10,7 +10,7 @@ import {
   type HealthRecord,
   effectiveState,
   healthPeers,
-  initialHealth,
+  configuredHealth,
   isDisabled,
 } from '../../src/routing/health-record.ts';
 import type { HealthResult, HealthSignals, ResultKind } from '../../src/routing/health-signals.ts';
@@ -192,7 +192,7 @@ function take(step: Step, kind: Watched[], now: number): number {
 
 /** Applies a history to the routes of a kind; returns the routes and the time after it. */
 function walk(configured: RouteHealth[], steps: Step[]): { kind: Watched[]; now: number } {
-  const kind = configured.map((state): Watched => ({ record: initialHealth(state, START), recent: [], swings: [] }));
+  const kind = configured.map((state): Watched => ({ record: configuredHealth(state, START), recent: [], swings: [] }));
   let now = START;
   for (const step of steps) now = take(step, kind, now);
   return { kind, now };

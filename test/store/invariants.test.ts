@@ -19,7 +19,7 @@ import type { Deps } from '../../src/operations/deps.ts';
 import { writesOf } from '../../src/operations/routing/health-watch.ts';
 import { setOverride, reconfigureHealth } from '../../src/routing/health-override.ts';
 import { leaseProbe, releaseProbe } from '../../src/routing/health-probe.ts';
-import { type HealthChange, type HealthRecord, initialHealth } from '../../src/routing/health-record.ts';
+import { type HealthChange, type HealthRecord, configuredHealth } from '../../src/routing/health-record.ts';
 import type { HealthSignals, ResultKind } from '../../src/routing/health-signals.ts';
 import { nextHealth } from '../../src/routing/health-machine.ts';
 import { INVARIANTS } from '../../src/store/invariants.ts';
@@ -226,7 +226,7 @@ describe('the invariants hold', () => {
       const deps = checkoutDeps(store);
       let transitions = 0;
       for (const [index, { configured, steps }] of fc.sample(anyHealth, { numRuns: runs(7), seed: 7 }).entries()) {
-        let record = initialHealth(configured, NOW);
+        let record = configuredHealth(configured, NOW);
         const save = async (change: HealthChange) => {
           await write(store, ...writesOf(deps, 'sandbox', `route_${index}`, change, NOW));
           record = change.record;

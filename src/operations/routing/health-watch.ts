@@ -11,7 +11,7 @@ import {
   type HealthRecord,
   type HealthTransition,
   healthPeers,
-  initialHealth,
+  configuredHealth,
 } from '../../routing/health-record.ts';
 import type { HealthSignals, ResultKind } from '../../routing/health-signals.ts';
 import { nextHealth } from '../../routing/health-machine.ts';
@@ -117,7 +117,7 @@ async function writeFirst(
   const changes: Change[] = [];
   for (const route of routes) {
     if (health.has(route.id)) continue;
-    const record = initialHealth(route.health, now);
+    const record = configuredHealth(route.health, now);
     health.set(route.id, record);
     changes.push(...writesOf(deps, environment, route.id, { record, transition: null }, now));
   }

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { ENVIRONMENTS, type Environment, type Route } from '../../domain/route.ts';
 import type { Provider } from '../../providers/provider.ts';
 import { type CompiledRules, type RoutingExperiment, compileRules } from '../../routing/evaluate-rules.ts';
-import { type HealthRecord, initialHealth } from '../../routing/health-record.ts';
+import { type HealthRecord, configuredHealth } from '../../routing/health-record.ts';
 import { type MoneyDay, type RouteMoney, routeMoney } from '../../routing/route-money.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { RuleSet } from '../../routing/rule-set.ts';
@@ -90,7 +90,8 @@ export function createRouter(deps: RouterDeps): Router {
         at: deps.store.now(),
         routes: routes.filter((route) => route.environment === environment),
         providerReason: (route) => providerReason(catalogue, route),
-        healthOf: (route) => known.health[environment].get(route.id) ?? initialHealth(route.health, deps.store.now()),
+        healthOf: (route) =>
+          known.health[environment].get(route.id) ?? configuredHealth(route.health, deps.store.now()),
         estimates: known.estimates[environment],
         moneyOf: (route) => known.money.get(route.id) ?? routeMoney([], route, 0, DEFAULT_POLICY),
         rules,
