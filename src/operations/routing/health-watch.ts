@@ -6,13 +6,7 @@ import type { Environment, Route, RouteHealth } from '../../domain/route.ts';
 import { type RouteEstimate, estimateRoutes } from '../../routing/estimate.ts';
 import { reconfigureHealth } from '../../routing/health-override.ts';
 import { releaseProbe } from '../../routing/health-probe.ts';
-import {
-  type HealthChange,
-  type HealthRecord,
-  type HealthTransition,
-  healthPeers,
-  configuredHealth,
-} from '../../routing/health-record.ts';
+import { type HealthChange, type HealthRecord, healthPeers, configuredHealth } from '../../routing/health-record.ts';
 import type { HealthSignals, ResultKind } from '../../routing/health-signals.ts';
 import { nextHealth } from '../../routing/health-machine.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
@@ -80,7 +74,9 @@ export async function watchHealth(
     for (const { transition } of changes) {
       if (!transition) continue;
       transitions++;
-      report(deps, environment, route, transition);
+      const { from, to, cause, words, numbers } = transition;
+      const level = to === 'live' ? 'info' : 'warn';
+      deps.log[level]({ environment, route: route.id, from, to, cause, numbers }, `route ${route.id} is ${words}`);
     }
   }
   return transitions;
@@ -183,20 +179,8 @@ export function changesOf(
     add({ record: { ...last(), since: now, countedAt: now, version: last().version + 1 }, transition: null });
   }
   const { leasePaymentId } = last();
-  const ended = results.some(({ paymentId, result }) => paymentId === leasePaymentId && result !== 'accepted');
-  if (leasePaymentId !== null && ended) {
-    add({ record: releaseProbe(last(), leasePaymentId)!, transition: null });
-  }
+  const ended = results.find(({ paymentId, result }) => paymentId === leasePaymentId && result !== 'accepted');
+  if (ended) add({ record: releaseProbe(last(), ended.paymentId)!, transition: null });
   add(nextHealth(last(), signals, jitter));
   return changes;
-}
-
-function report(
-  { log }: Pick<WatchDeps, 'log'>,
-  environment: Environment,
-  { id }: Route,
-  { from, to, cause, words, numbers }: HealthTransition,
-): void {
-  const level = to === 'live' ? 'info' : 'warn';
-  log[level]({ environment, route: id, from, to, cause, numbers }, `route ${id} is ${words}`);
 }
