@@ -2,7 +2,7 @@ import type { Route } from '../../src/domain/route.ts';
 import type { OutcomeResult } from '../../src/domain/route-outcome.ts';
 import { changesOf, RESULTS_READ, signalsOf } from '../../src/operations/routing/health-watch.ts';
 import { decisionInput, offsetsFor } from '../../src/operations/routing/offers.ts';
-import { cleared, clearingsOf, emptyEstimates, priorsOf } from '../../src/operations/routing/read-estimates.ts';
+import { cleared, clearingsOf, NO_ESTIMATES, priorsOf } from '../../src/operations/routing/read-estimates.ts';
 import { buildView, type RoutingView } from '../../src/operations/routing/routing-view.ts';
 import { decide } from '../../src/routing/decide.ts';
 import { estimateRoutes } from '../../src/routing/estimate.ts';
@@ -53,7 +53,7 @@ function service(world: WorldBriefing): Contender {
 
   const look = (at: number): RoutingView => {
     const now = at * 1000;
-    const estimates = { ...emptyEstimates(ENVIRONMENT), ...memory.at(at) };
+    const estimates = { ...NO_ESTIMATES, ...memory.at(at) };
     const known = estimateRoutes(estimates.states, priors, now, DEFAULT_POLICY);
     for (const { id } of routes) {
       const record = health.get(id)!;

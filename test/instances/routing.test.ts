@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ROUTE_KINDS, type RouteKind } from '../../src/domain/route.ts';
 import { chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
-import { type Estimates, emptyEstimates, readEstimates } from '../../src/operations/routing/read-estimates.ts';
+import { type Estimates, NO_ESTIMATES, readEstimates } from '../../src/operations/routing/read-estimates.ts';
 import { saveRules } from '../../src/operations/routing/saved-rules.ts';
 import { startPayment } from '../../src/operations/start-payment.ts';
 import type { HealthRecord } from '../../src/routing/health-record.ts';
@@ -94,7 +94,7 @@ describe('the estimates of the routes, on two instances', () => {
     test(`the estimates are identical on both instances for any order of reads and updates (seed ${seed})`, async () => {
       await using fleet = await openFleet();
       const random = createSeededRandom(seed, 0);
-      const known = fleet.instances.map(() => emptyEstimates('sandbox'));
+      const known = fleet.instances.map(() => NO_ESTIMATES);
       let folds = 0;
       for (let step = 0; step < 60; step++) {
         await payAtRandom(fleet, random);
@@ -110,10 +110,10 @@ describe('the estimates of the routes, on two instances', () => {
       const { states } = await readEstimatesOn(one, known[0]!);
       assert.ok(states.size >= 4 && folds >= 5, `${states.size} routes, ${folds} folds`);
       assert.deepEqual((await readEstimatesOn(other, known[1]!)).states, states);
-      assert.deepEqual((await readEstimatesOn(one, emptyEstimates('sandbox'))).states, states);
+      assert.deepEqual((await readEstimatesOn(one, NO_ESTIMATES)).states, states);
 
       await runSql(one.databaseUrl, 'DELETE FROM route_estimates');
-      assert.deepEqual((await readEstimatesOn(other, emptyEstimates('sandbox'))).states, states);
+      assert.deepEqual((await readEstimatesOn(other, NO_ESTIMATES)).states, states);
       await fleet.refresh();
       await fleet.refresh();
       assert.deepEqual(snapshotRoutes(one), snapshotRoutes(other));

@@ -11,7 +11,6 @@ import type { Store } from '../../store/store.ts';
 
 /** Estimates of an environment's routes, which all instances compute from the same rows. */
 export interface Estimates {
-  environment: Environment;
   /** Outcomes before this time, in ms since 1970, are folded into the stored states; null before the first fold. */
   foldedUntil: Instant | null;
   /** JSON of the stored states, so that unchanged states are not parsed again. */
@@ -26,11 +25,8 @@ export interface Estimates {
 // Causes of a return from standby, which clears the estimates of the route.
 const CLEARING = new Set<HealthRecord['cause']>(['probes_succeeded', 'untried', 'override_ended']);
 
-interface Clearing {
-  routeId: string;
-  /** The last bucket whose outcomes no longer count. */
-  bucket: number;
-}
+/** By route id, the last bucket whose outcomes no longer count. */
+type Clearings = ReadonlyMap<string, number>;
 
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
 /** Six half-lives of the slow memory, in which older outcomes hardly weigh. The long-term rate loses them. */
@@ -44,9 +40,13 @@ const LONGEST_SLICE_MS = 60 * 60_000;
 // Minimum length of a range without outcomes that is folded into the stored states, so that it is not read again.
 const EMPTY_FOLDED_MS = 10 * 60_000;
 
-export function emptyEstimates(environment: Environment): Estimates {
-  return { environment, foldedUntil: null, storedBody: '', stored: new Map(), states: new Map(), ratios: new Map() };
-}
+export const NO_ESTIMATES: Estimates = {
+  foldedUntil: null,
+  storedBody: '',
+  stored: new Map(),
+  states: new Map(),
+  ratios: new Map(),
+};
 
 /** Priors of routes: their configured success rates, grouped by kind. */
 export function priorsOf(routes: readonly Route[]): RoutePrior[] {
@@ -63,23 +63,20 @@ export async function readEstimates(
 ): Promise<Estimates> {
   const now = store.now();
   const record = await store.routeEstimates(environment, DEFAULT_POLICY.memoryVersion);
-  const base = record && !isAhead(record, now) ? parsed(record, before) : emptyEstimates(environment);
+  // After the clock was set back, stored states lie in the future. They are then computed again from the outcomes.
+  const isAhead = record !== undefined && record.foldedUntil > now + SETTLED_MS;
+  const base = record && !isAhead ? parsed(record, before) : NO_ESTIMATES;
   const clearings = clearingsOf(health);
   const priors = [...priorsOf(routes), ...foreignRoutes(routes, health)];
+  const ids = priors.map(({ id }) => id);
   const settled = startOfBucket(now - SETTLED_MS);
   // Limits the look-back, for example after the service was stopped for a month.
   const since = Math.max(base.foldedUntil ?? 0, startOfBucket(now - LOOK_BACK_MS) + BUCKET_MS);
 
-  const old = await readBuckets(store, environment, priors, { from: since, until: settled }, true);
-  const recent = await readBuckets(
-    store,
-    environment,
-    priors,
-    { from: Math.max(since, settled), until: Infinity },
-    false,
-  );
+  const old = await readSettled(store, environment, ids, since, settled);
+  const tallies = await store.outcomeTallies(environment, ids, Math.max(since, settled), Number.MAX_SAFE_INTEGER);
   const folded = await foldAll(base.stored, old, priors, clearings);
-  const latest = await foldAll(folded, recent, priors, clearings);
+  const latest = await foldAll(folded, byBucket(ids, tallies), priors, clearings);
   const states = cleared(latest, bucketOf(now, DEFAULT_POLICY), clearings);
   if (old.length === 0 && settled - since < EMPTY_FOLDED_MS) return { ...base, states };
   const estimates: EstimateRecord = {
@@ -89,16 +86,8 @@ export async function readEstimates(
     body: JSON.stringify(Object.fromEntries(folded)),
   };
   const { done } = await store.commit([{ type: 'estimates_folded', estimates, from: record?.foldedUntil ?? null }]);
-  // Another instance has stored the same states first.
-  if (!done) return { ...base, states };
-  return {
-    environment,
-    foldedUntil: settled,
-    storedBody: estimates.body,
-    stored: folded,
-    states,
-    ratios: ratiosOf(folded),
-  };
+  // If another instance has stored the same states first, the next read finds them.
+  return { ...(done ? estimatesOf(estimates, folded) : base), states };
 }
 
 /** Routes that only the catalogue of another instance has. Their outcomes are folded too, so that the other instance does not lose them. */
@@ -108,34 +97,26 @@ function foreignRoutes(routes: readonly Route[], health: ReadonlyMap<string, Hea
   return others.map((id) => ({ id, successRate: UNKNOWN_SUCCESS_RATE, group: '' }));
 }
 
-/** True if stored states lie in the future, after the clock was set back. They are then computed again from the outcomes. */
-function isAhead({ foldedUntil }: EstimateRecord, now: Instant): boolean {
-  return foldedUntil > now + SETTLED_MS;
-}
-
 type Bucket = [number, Map<string, Tally>];
 
-/** Reads buckets in slices, the settled ones with their contexts, because a day of outcomes would be one long statement and block the event loop. */
-async function readBuckets(
+/** Reads settled buckets with their contexts, in slices, because a day of outcomes would be one long statement and block the event loop. */
+async function readSettled(
   store: Store,
   environment: Environment,
-  routes: readonly { id: string }[],
-  { from, until }: { from: Instant; until: Instant },
-  areSettled: boolean,
+  ids: readonly string[],
+  from: Instant,
+  until: Instant,
 ): Promise<Bucket[]> {
-  const ids = routes.map(({ id }) => id);
   const buckets: Bucket[] = [];
   let slice = SLICE_MS;
   for (let start = from; start < until;) {
-    const isLast = until === Infinity;
-    const end = isLast ? Number.MAX_SAFE_INTEGER : Math.min(until, start + slice);
+    const end = Math.min(until, start + slice);
     const [tallies, contexts] = await Promise.all([
       store.outcomeTallies(environment, ids, start, end),
-      areSettled ? store.outcomeContexts(environment, ids, start, end) : [],
+      store.outcomeContexts(environment, ids, start, end),
     ]);
     const found = byBucket(ids, tallies, contexts);
     buckets.push(...found);
-    if (isLast) break;
     start = end;
     // Longer slices while there are no outcomes, so that a quiet service does not send a query for every ten minutes of a day.
     slice = found.length === 0 ? Math.min(2 * slice, LONGEST_SLICE_MS) : SLICE_MS;
@@ -148,7 +129,7 @@ async function foldAll(
   stored: States,
   buckets: readonly Bucket[],
   priors: readonly RoutePrior[],
-  clearings: readonly Clearing[],
+  clearings: Clearings,
 ): Promise<States> {
   let states = stored;
   for (const [place, [bucket, tallies]] of buckets.entries()) {
@@ -162,20 +143,21 @@ function startOfBucket(ms: Instant): Instant {
   return bucketOf(ms, DEFAULT_POLICY) * BUCKET_MS;
 }
 
-function parsed({ environment, foldedUntil, body }: EstimateRecord, before: Estimates): Estimates {
-  if (body === before.storedBody) return { ...before, foldedUntil };
-  const stored = new Map(Object.entries(JSON.parse(body) as Record<string, RouteState>));
-  return { environment, foldedUntil, storedBody: body, stored, states: stored, ratios: ratiosOf(stored) };
+function parsed(record: EstimateRecord, before: Estimates): Estimates {
+  if (record.body === before.storedBody) return { ...before, foldedUntil: record.foldedUntil };
+  return estimatesOf(record, new Map(Object.entries(JSON.parse(record.body) as Record<string, RouteState>)));
 }
 
-function ratiosOf(states: States): ReadonlyMap<string, ContextRatios> {
-  return contextRatios(new Map([...states].map(([id, { contexts }]) => [id, contexts])), DEFAULT_POLICY);
+/** The estimates from the states of `record`, which are `stored`, without later outcomes. */
+function estimatesOf({ foldedUntil, body }: EstimateRecord, stored: States): Estimates {
+  const contexts = new Map([...stored].map(([id, state]) => [id, state.contexts]));
+  return { foldedUntil, storedBody: body, stored, states: stored, ratios: contextRatios(contexts, DEFAULT_POLICY) };
 }
 
 function byBucket(
   ids: readonly string[],
   tallies: Awaited<ReturnType<Store['outcomeTallies']>>,
-  contexts: Awaited<ReturnType<Store['outcomeContexts']>>,
+  contexts: Awaited<ReturnType<Store['outcomeContexts']>> = [],
 ): Bucket[] {
   const buckets = new Map<number, Map<string, Tally>>();
   for (const [index, ofRoute] of tallies.entries()) {
@@ -188,22 +170,17 @@ function byBucket(
   return [...buckets].toSorted(([a], [b]) => a - b);
 }
 
-/** Times at which routes came back from standby. At that time, the fast memory of the route is cleared. */
-export function clearingsOf(health: ReadonlyMap<string, HealthRecord>): Clearing[] {
-  return [...health].flatMap(([routeId, { cause, since }]) =>
-    CLEARING.has(cause) ? [{ routeId, bucket: bucketOf(since, DEFAULT_POLICY) }] : [],
-  );
+/** The clearings of routes that came back from standby. At that time, the fast memory of the route is cleared. */
+export function clearingsOf(health: ReadonlyMap<string, HealthRecord>): Clearings {
+  const returned = [...health].filter(([, { cause }]) => CLEARING.has(cause));
+  return new Map(returned.map(([id, { since }]) => [id, bucketOf(since, DEFAULT_POLICY)]));
 }
 
-export function cleared(states: States, bucket: number, clearings: readonly Clearing[]): States {
-  const due = clearings.filter(({ routeId, bucket: from }) => {
-    const state = states.get(routeId);
-    return state !== undefined && from <= bucket && state.bucket <= from;
-  });
-  if (due.length === 0) return states;
+export function cleared(states: States, bucket: number, clearings: Clearings): States {
   const after = new Map(states);
-  for (const { routeId } of due) {
-    after.set(routeId, withoutFastMemory(after.get(routeId)!));
+  for (const [id, last] of clearings) {
+    const state = states.get(id);
+    if (state && state.bucket <= last && last <= bucket) after.set(id, withoutFastMemory(state));
   }
   return after;
 }

@@ -6,10 +6,10 @@ import { type HealthRecord, configuredHealth } from '../../routing/health-record
 import { type MoneyDay, type RouteMoney, routeMoney } from '../../routing/route-money.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { RuleSet } from '../../routing/rule-set.ts';
-import type { Store } from '../../store/store.ts';
+import type { RulesVersion } from '../../store/tables/routing-tables.ts';
 import { type Readiness, providerReason } from '../providers/readiness.ts';
 import { createTurns } from '../in-turn.ts';
-import { type Estimates, emptyEstimates, readEstimates } from './read-estimates.ts';
+import { type Estimates, NO_ESTIMATES, readEstimates } from './read-estimates.ts';
 import { type WatchDeps, watchHealth } from './health-watch.ts';
 import { type RoutingView, buildView } from './routing-view.ts';
 
@@ -45,8 +45,7 @@ interface Known {
   estimates: Record<Environment, Estimates>;
   /** Losses and charges by route id. */
   money: ReadonlyMap<string, RouteMoney>;
-  rules: RuleSet | undefined;
-  rulesVersion: number;
+  rules: RulesVersion | undefined;
   experiments: readonly RoutingExperiment[];
 }
 
@@ -62,20 +61,20 @@ interface Built {
 export function createRouter(deps: RouterDeps): Router {
   let known: Known = {
     health: { sandbox: new Map(), production: new Map() },
-    estimates: { sandbox: emptyEstimates('sandbox'), production: emptyEstimates('production') },
+    estimates: { sandbox: NO_ESTIMATES, production: NO_ESTIMATES },
     money: new Map(),
     rules: undefined,
-    rulesVersion: 0,
     experiments: [],
   };
   let built: Built | undefined;
   let compiled: { routes: readonly Route[]; version: string; rules: CompiledRules } | undefined;
 
   function rulesFor(routes: readonly Route[]): CompiledRules {
-    const { rules = { version: 1, rules: [] }, rulesVersion, experiments } = known;
-    const version = [rulesVersion, ...experiments.map(({ id }) => id)].join(' ');
+    const { rules, experiments } = known;
+    const version = [rules?.version, ...experiments.map(({ id }) => id)].join(' ');
     if (compiled?.routes !== routes || compiled.version !== version) {
-      compiled = { routes, version, rules: compileRules(rules, routes, experiments) };
+      const ruleSet: RuleSet = rules ? (JSON.parse(rules.body) as RuleSet) : { version: 1, rules: [] };
+      compiled = { routes, version, rules: compileRules(ruleSet, routes, experiments) };
     }
     return compiled.rules;
   }
@@ -83,7 +82,7 @@ export function createRouter(deps: RouterDeps): Router {
   function build(): Built {
     const catalogue = deps.catalogue();
     const { routes, providers, readiness } = catalogue;
-    const rules = { compiled: rulesFor(routes), version: known.rulesVersion };
+    const rules = { compiled: rulesFor(routes), version: known.rules?.version ?? 0 };
     const viewOf = (environment: Environment) =>
       buildView({
         environment,
@@ -113,26 +112,15 @@ export function createRouter(deps: RouterDeps): Router {
     let transitions = 0;
     for (const environment of ENVIRONMENTS) {
       const own = routes.filter((route) => route.environment === environment);
-      const found = await readEstimates(
-        deps.store,
-        environment,
-        own,
-        health[environment],
-        known.estimates[environment],
-      );
-      estimates[environment] = found;
+      const records = health[environment];
+      estimates[environment] = await readEstimates(deps.store, environment, own, records, estimates[environment]);
       const connected = own.filter((route) => providerReason(catalogue, route) === null);
-      const isFirst = built === undefined;
-      transitions += await watchHealth(
-        deps,
-        { environment, routes: own, connected, isFirst },
-        health[environment],
-        found,
-      );
+      const watched = { environment, routes: own, connected, isFirst: built === undefined };
+      transitions += await watchHealth(deps, watched, records, estimates[environment]);
     }
-    const rules = await readRules(deps.store, known);
+    const rules = await deps.store.routingRules();
     const experiments = await deps.store.runningExperiments();
-    known = { ...known, ...rules, health, estimates, experiments };
+    known = { ...known, rules, health, estimates, experiments };
     built = build();
     return transitions;
   }
@@ -172,11 +160,4 @@ export function createRouter(deps: RouterDeps): Router {
       return built.views[environment];
     },
   };
-}
-
-async function readRules(store: Store, known: Known): Promise<Pick<Known, 'rules' | 'rulesVersion'>> {
-  const newest = await store.routingRules();
-  if (!newest) return { rules: undefined, rulesVersion: 0 };
-  if (newest.version === known.rulesVersion) return { rules: known.rules, rulesVersion: known.rulesVersion };
-  return { rules: JSON.parse(newest.body) as RuleSet, rulesVersion: newest.version };
 }
