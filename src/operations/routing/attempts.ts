@@ -11,7 +11,7 @@ import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { Change } from '../../store/store.ts';
 import type { Deps } from '../deps.ts';
 import { writesOf } from './health-watch.ts';
-import { changesOfSnapshot, decisionInput, decisionRecord, effectOf, offsetsFor, routesNotTaking } from './offers.ts';
+import { changesOfDecision, decisionInput, decisionRecord, effectOf, offsetsFor, routesNotTaking } from './offers.ts';
 import type { RouteView, RoutingView } from './routing-view.ts';
 
 /** Request for the route of an attempt: the buyer's choice, and the routes tried so far. */
@@ -69,10 +69,11 @@ export function chooseForAttempt(deps: Deps, request: AttemptRequest): ChosenRou
   if (!found) return decided(refused) ? 'fee_changed' : 'no_route';
   const { input, output, known } = found;
   const about = { sessionId: session.id, paymentId: request.paymentId };
-  const decision = decisionRecord(deps, view, input, output, about);
-  const changes: Change[] = [...changesOfSnapshot(view), { type: 'decision_recorded', decision }];
+  const changes = changesOfDecision(view, decisionRecord(deps, view, input, output, about));
   if (output.mode === 'probe') {
-    changes.push(...claimOf(deps, known, request, now));
+    const record = leaseProbe(known.health, request.paymentId, now, known.medianSeconds);
+    // If another payment has leased the probe meanwhile, the commit conflicts, and the attempt takes another route.
+    if (record) changes.push(...writesOf(deps, session.environment, known.route.id, { record, transition: null }, now));
     view.isProbed = true;
   }
   if (effect.experiment && session.attempts === 0 && refused.size === 0) {
@@ -158,15 +159,4 @@ function decideAttempt(
     if (known) return { input, output, known };
   }
   return undefined;
-}
-
-/** Change that leases a probe. If another payment has leased it meanwhile, the commit conflicts, and the attempt takes another route. */
-function claimOf(
-  deps: Deps,
-  { route, health, medianSeconds }: RouteView,
-  { paymentId }: AttemptRequest,
-  now: Instant,
-): Change[] {
-  const record = leaseProbe(health, paymentId, now, medianSeconds);
-  return record ? writesOf(deps, route.environment, route.id, { record, transition: null }, now) : [];
 }

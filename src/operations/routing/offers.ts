@@ -36,10 +36,10 @@ export interface QuoteRequest {
   amount: Cents;
   preferredKind: RouteKind | null;
   /** The payment kind that the buyer has chosen, or could choose. */
-  kind?: RouteKind | null;
+  kind?: RouteKind;
   effect: RuleEffect;
   contexts: PaymentContexts;
-  /** Routes to exclude, with the reasons. A quote with excluded routes belongs to one session and is not cached. */
+  /** Routes to exclude, with the reasons. */
   barred?: ReadonlyMap<string, string>;
 }
 
@@ -79,18 +79,21 @@ export function effectOf(deps: Pick<Deps, 'router'>, environment: Environment, f
 
 /** The quote of the best known route, without exploration. It is cached until the view of the routes changes. */
 export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
-  const view = deps.router.view(request.environment);
-  const kind = request.kind ?? null;
-  const beyond = routesNotTaking(view, request.amount);
-  const offsets = offsetsFor(view, request.contexts);
-  if (request.barred && request.barred.size > 0) {
-    return newQuote(deps, view, { ...request, kind, offsets, barred: new Map([...request.barred, ...beyond]) });
-  }
-  const rules = request.effect === NO_EFFECT ? '' : effectKey(request.effect);
-  const key = `${request.preferredKind} ${kind} ${rules} ${[...beyond.keys()].join()} ${JSON.stringify(offsets)}`;
+  const { environment, amount, preferredKind, kind = null, effect, contexts, barred = new Map() } = request;
+  const view = deps.router.view(environment);
+  const input = decisionInput({
+    purpose: 'offer',
+    at: view.snapshot.at,
+    kind,
+    preferredKind,
+    barred: Object.fromEntries([...barred, ...routesNotTaking(view, amount)]),
+    offsets: offsetsFor(view, contexts),
+    effect,
+  });
+  const key = JSON.stringify({ ...input, effect: effectKey(effect) });
   let quote = view.quotes.get(key);
   if (!quote) {
-    quote = newQuote(deps, view, { ...request, kind, offsets, barred: beyond });
+    quote = newQuote(deps, view, input);
     if (view.quotes.size >= MAX_CACHED_QUOTES) view.quotes.clear();
     view.quotes.set(key, quote);
   }
@@ -99,22 +102,19 @@ export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
 
 /** The offsets of each route for a payment with these contexts; none for a route that has none. */
 export function offsetsFor({ ratios, routes }: RoutingView, contexts: PaymentContexts): DecisionInput['offsets'] {
-  const offsets: DecisionInput['offsets'] = {};
-  for (const id of routes.keys()) {
-    const own = offsetsOf(ratios.get(id), contexts);
-    if (own.length > 0) offsets[id] = own;
-  }
-  return offsets;
+  const all = [...routes.keys()].map((id) => [id, offsetsOf(ratios.get(id), contexts)] as const);
+  return Object.fromEntries(all.filter(([, offsets]) => offsets.length > 0));
 }
 
 /** The routes of a view that do not take payments of `amount`, with the reasons. */
-export function routesNotTaking({ limited }: RoutingView, amount: Cents): ReadonlyMap<string, string> {
-  const reasons = limited.map(({ id, minAmount, maxAmount }): [string, string | undefined] => {
-    if (minAmount !== undefined && amount < minAmount) return [id, `takes ${usd(minAmount)} or more`];
-    if (maxAmount !== undefined && amount > maxAmount) return [id, `takes at most ${usd(maxAmount)}`];
-    return [id, undefined];
-  });
-  return new Map(reasons.filter((entry): entry is [string, string] => entry[1] !== undefined));
+export function routesNotTaking({ routes }: RoutingView, amount: Cents): ReadonlyMap<string, string> {
+  const reasons = new Map<string, string>();
+  for (const [id, { route }] of routes) {
+    const { minAmount = 0, maxAmount = Infinity } = route;
+    if (amount > maxAmount) reasons.set(id, `takes at most ${usd(maxAmount)}`);
+    if (amount < minAmount) reasons.set(id, `takes ${usd(minAmount)} or more`);
+  }
+  return reasons;
 }
 
 /** The route of a quote, or the error: `forbidden` if a rule refuses the checkout, or `no_eligible_route` with the reasons. */
@@ -134,7 +134,7 @@ export function routeOfQuote({ route, output }: Quote, { rejected, matched }: Ru
 
 /** Changes to commit with a session of the quote; none if they are committed already. */
 export function changesOfQuote({ view, decision, isRecorded }: Quote): Change[] {
-  return isRecorded ? [] : [...changesOfSnapshot(view), { type: 'decision_recorded', decision }];
+  return isRecorded ? [] : changesOfDecision(view, decision);
 }
 
 /** Marks the changes of {@link changesOfQuote} as committed. */
@@ -143,11 +143,13 @@ export function quoteRecorded(quote: Quote): void {
   quote.view.isRecorded = true;
 }
 
-/** Change that stores the snapshot of a view; none if it is stored already. */
-export function changesOfSnapshot({ snapshot, isRecorded }: RoutingView): Change[] {
-  if (isRecorded) return [];
+/** Changes that store a decision, after the snapshot of its view unless that is stored already. */
+export function changesOfDecision({ snapshot, isRecorded }: RoutingView, decision: RoutingDecision): Change[] {
+  const recorded: Change = { type: 'decision_recorded', decision };
+  if (isRecorded) return [recorded];
   const { id, environment, at, ...facts } = snapshot;
-  return [{ type: 'snapshot_recorded', snapshot: { id, environment, created: at, body: JSON.stringify(facts) } }];
+  const stored = { id, environment, created: at, body: JSON.stringify(facts) };
+  return [{ type: 'snapshot_recorded', snapshot: stored }, recorded];
 }
 
 /** The best route of each kind: the preferred kind first, standby last, otherwise always in the same order. */
@@ -177,25 +179,12 @@ function namedRoute(deps: Pick<Deps, 'router'>, environment: Environment, routeI
   throw invalidField('routeId', 'invalid_value', `is not a route of ${environment}`, advice);
 }
 
-function newQuote(
-  deps: RoutingDeps,
-  view: RoutingView,
-  {
-    environment,
-    preferredKind,
-    kind,
-    effect,
-    offsets,
-    barred = new Map(),
-  }: QuoteRequest & { kind: RouteKind | null } & Pick<DecisionInput, 'offsets'>,
-): Quote {
+function newQuote(deps: RoutingDeps, view: RoutingView, input: DecisionInput): Quote {
   if (view.routes.size === 0) {
     const advice = 'Use the other environment, or add routes for this one to the catalogue.';
-    const problem = `has no routes: the catalogue names none for ${environment}`;
+    const problem = `has no routes: the catalogue names none for ${view.snapshot.environment}`;
     throw invalidField('environment', 'invalid_value', problem, advice);
   }
-  const about = { at: view.snapshot.at, kind, preferredKind, offsets, barred: Object.fromEntries(barred) };
-  const input = decisionInput({ purpose: 'offer', ...about, effect });
   const output = decide(view.snapshot, input, DEFAULT_POLICY);
   const decision = decisionRecord(deps, view, input, output, { sessionId: null, paymentId: null });
   const route = output.chosen === null ? undefined : view.routes.get(output.chosen);
@@ -209,7 +198,7 @@ export function listRoutes(deps: Pick<Deps, 'router'>, environment: Environment)
 
 /** Fees of an amount on the best route, or on a named route. Writes nothing. Rules do not apply, because they need a whole checkout. */
 export function estimateFees(
-  deps: Pick<Deps, 'caller' | 'router' | 'newId' | 'now'>,
+  deps: RoutingDeps & Pick<Deps, 'caller'>,
   { environment, preferredRoute, routeId, amount }: FeesEstimateRequest,
 ): z.output<typeof feesEstimateResult> {
   assertEnvironment(deps, environment);

@@ -42,8 +42,6 @@ export interface RoutingView {
   ranked: readonly RouteView[];
   /** Failures of the routes by context. */
   ratios: Estimates['ratios'];
-  /** The routes with a minimum or a maximum amount. */
-  limited: readonly Route[];
   /** Cached quotes of this view, by the rest of their input. */
   quotes: Map<string, Quote>;
   /** True once the snapshot is stored. */
@@ -88,7 +86,7 @@ export function buildView(source: ViewSource): RoutingView {
     isYoung &&
     before.rules === rules.compiled &&
     before.ratios === estimates.ratios &&
-    sameRecords(before, known) &&
+    known.every((one) => isSameRecord(one, before.routes.get(one.route.id))) &&
     JSON.stringify(before.snapshot.routes) === JSON.stringify(facts)
   ) {
     return before;
@@ -106,7 +104,6 @@ export function buildView(source: ViewSource): RoutingView {
         (a.route.id < b.route.id ? -1 : 1),
     ),
     ratios: estimates.ratios,
-    limited: routes.filter(({ minAmount, maxAmount }) => minAmount !== undefined || maxAmount !== undefined),
     quotes: new Map(),
     isRecorded: false,
     isProbed: false,
@@ -117,12 +114,10 @@ function kindsOf(known: readonly RouteView[]): RouteKind[] {
   const { objective } = DEFAULT_POLICY;
   const configured = ({ route }: RouteView) =>
     valueOf(route.successRate / PPM, costOf(route, objective.weights), route.etaMinutes, objective);
-  const best = new Map<RouteKind, number>();
-  for (const one of known) {
-    if (one.facts.off !== null) continue;
-    best.set(one.route.kind, Math.max(configured(one), best.get(one.route.kind) ?? Number.NEGATIVE_INFINITY));
-  }
-  return ROUTE_KINDS.filter((kind) => best.has(kind)).toSorted((a, b) => best.get(b)! - best.get(a)!);
+  const available = known.filter(({ facts }) => facts.off === null);
+  const byKind = Map.groupBy(available, ({ route }) => route.kind);
+  const best = (kind: RouteKind) => Math.max(...byKind.get(kind)!.map(configured));
+  return ROUTE_KINDS.filter((kind) => byKind.has(kind)).toSorted((a, b) => best(b) - best(a));
 }
 
 /** Routes in standby come last, whatever their score. Degraded routes need no rank of their own, because their score is lower already. */
@@ -155,19 +150,9 @@ function knownRoute(source: ViewSource, route: Route, found: RouteEstimate): Rou
     triedAt: found.lastOutcomeAt,
   };
   const { weights } = DEFAULT_POLICY.objective;
-  const score = publishedScoreOf(
-    { ...facts, eligible: true, failed: false, cost: costOf(facts, weights), triedAt: null },
-    DEFAULT_POLICY,
-  );
-  const { medianSeconds } = found.latency;
-  return {
-    route,
-    health,
-    facts,
-    summary: renderRoute({ ...route, health: facts.health }, score),
-    money,
-    medianSeconds,
-  };
+  const candidate = { ...facts, eligible: true, failed: false, cost: costOf(facts, weights) };
+  const summary = renderRoute({ ...route, health: facts.health }, publishedScoreOf(candidate, DEFAULT_POLICY));
+  return { route, health, facts, summary, money, medianSeconds: found.latency.medianSeconds };
 }
 
 function offWords({ at, providerReason }: ViewSource, route: Route, health: HealthRecord): string | null {
@@ -179,10 +164,6 @@ function offWords({ at, providerReason }: ViewSource, route: Route, health: Heal
   return providerReason(route);
 }
 
-function sameRecords(before: RoutingView, known: readonly RouteView[]): boolean {
-  const isSame = ({ route, health }: RouteView) => {
-    const one = before.routes.get(route.id);
-    return one?.route === route && one.health.version === health.version;
-  };
-  return before.routes.size === known.length && known.every(isSame);
+function isSameRecord({ route, health }: RouteView, before: RouteView | undefined): boolean {
+  return before?.route === route && before.health.version === health.version;
 }
