@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import type { Environment } from '../domain/route.ts';
 import { expectedOf } from '../routing/decide.ts';
-import type { DecisionInput, DecisionOutput, RouteFacts } from '../routing/decision.ts';
+import type { DecisionInput, DecisionOutput, Snapshot } from '../routing/decision.ts';
 import { type ObjectiveName, OBJECTIVES } from '../routing/routing-policy.ts';
 import { endpoints } from './endpoint.ts';
 import { amount, email, environment, metadata, routeKind, text } from './request-fields.ts';
@@ -213,19 +212,19 @@ export const renderBacktest = rendererOf(backtestResult);
 /** A stored decision, with the state of the routes when it was made. */
 export interface StoredDecision {
   id: string;
+  sessionId: string | null;
   paymentId: string | null;
   created: number;
-  snapshot: { id: string; at: number; environment: Environment; rulesVersion: number };
-  routes: readonly RouteFacts[];
+  snapshot: Snapshot;
   input: DecisionInput;
   output: DecisionOutput;
 }
 
-type Verdict = Pick<StoredDecision, 'snapshot' | 'routes' | 'input' | 'output'>;
+type Verdict = Pick<StoredDecision, 'snapshot' | 'input' | 'output'>;
 
-function verdictOf({ snapshot, routes, input, output }: Verdict) {
+function verdictOf({ snapshot, input, output }: Verdict) {
   const facts = new Map(
-    routes.map((route) => {
+    snapshot.routes.map((route) => {
       const { p: expectedSuccess, ...expected } = expectedOf(route, input);
       return [route.id, { lostRate: 0, ...route, ...expected, expectedSuccess, outcomes: route.n }];
     }),

@@ -65,8 +65,8 @@ export const routingDecisionsApi = apiPart((serve) => {
   });
   serve(ROUTING_DECISION_ENDPOINTS.dryRunRouting, async ({ deps, body }) => {
     const supposed = dryRun(deps, body);
-    const { rejected, warnings } = supposed;
-    return { object: 'routing_dry_run', rejected, warnings, ...renderVerdict(supposed) };
+    const { input, warnings } = supposed;
+    return { object: 'routing_dry_run', rejected: input.effect.rejected, warnings, ...renderVerdict(supposed) };
   });
   serve(ROUTING_DECISION_ENDPOINTS.backtestRouting, async ({ deps, body }) => {
     const { different, ...totals } = await backtest(deps, body);

@@ -34,7 +34,7 @@ export function entriesOf(timeline: Timeline): Entry[] {
   for (const { decided } of timeline.replays) {
     // Sessions with the same offer share its decision, which can be older. The snapshot of a decision has all routes.
     const at = Math.max(decided.created, session.created);
-    add('routing', at, decided.id, { ...decided, routes: undefined, snapshot: undefined }, routingText(decided));
+    add('routing', at, decided.id, { ...decided, snapshot: undefined }, routingText(decided));
   }
   for (const one of payments) {
     add('payment', one.created, one.id, one, paymentText(one, timeline), one.status === 'failed');

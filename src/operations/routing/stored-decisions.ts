@@ -7,15 +7,9 @@ import type { RoutingDecision, RoutingSnapshot } from '../../store/tables/routin
 import type { Deps } from '../deps.ts';
 import { foundSession } from '../not-found.ts';
 
-/** A stored decision with its snapshot. */
-export interface Decided extends StoredDecision {
-  sessionId: string | null;
-  snapshot: Snapshot;
-}
-
 /** Result of replaying a decision. */
 export interface Replayed {
-  decided: Decided;
+  decided: StoredDecision;
   again: DecisionOutput;
   identical: boolean;
   /** Known reason for a difference, or null. */
@@ -23,7 +17,7 @@ export interface Replayed {
 }
 
 /** Every decision about a session: the offer, then its attempts. Throws GatewayError `not_found`. */
-export async function decisionsOf(deps: Pick<Deps, 'store'>, sessionId: string): Promise<Decided[]> {
+export async function decisionsOf(deps: Pick<Deps, 'store'>, sessionId: string): Promise<StoredDecision[]> {
   const session = foundSession(await deps.store.session(sessionId), sessionId);
   const offer = session.decisionId === null ? undefined : await deps.store.routingDecision(session.decisionId);
   const attempts = await deps.store.routingDecisionsOfSession(sessionId);
@@ -34,7 +28,7 @@ export async function decisionsOf(deps: Pick<Deps, 'store'>, sessionId: string):
 export async function readDecisions(
   { store }: Pick<Deps, 'store'>,
   records: readonly RoutingDecision[],
-): Promise<Decided[]> {
+): Promise<StoredDecision[]> {
   const ids = [...new Set(records.map(({ snapshotId }) => snapshotId))];
   const found = await Promise.all(ids.map((id) => store.routingSnapshot(id)));
   return withSnapshots(
@@ -44,22 +38,23 @@ export async function readDecisions(
 }
 
 /** The decisions of `records`, whose snapshots are `found`. */
-export function withSnapshots(records: readonly RoutingDecision[], found: readonly RoutingSnapshot[]): Decided[] {
+export function withSnapshots(
+  records: readonly RoutingDecision[],
+  found: readonly RoutingSnapshot[],
+): StoredDecision[] {
   const snapshots = new Map(
     found.map(({ id, environment, created: at, body }) => {
-      const { rulesVersion, routes } = JSON.parse(body) as Pick<Snapshot, 'rulesVersion' | 'routes'>;
-      return [id, { id, at, environment, rulesVersion, routes }];
+      const facts = JSON.parse(body) as Pick<Snapshot, 'rulesVersion' | 'routes'>;
+      return [id, { id, at, environment, ...facts }];
     }),
   );
   return records.map(({ id, snapshotId, sessionId, paymentId, body, created }) => {
-    const { input, output } = readDecision(body);
-    const snapshot = snapshots.get(snapshotId)!;
-    return { id, sessionId, paymentId, created, snapshot, routes: snapshot.routes, input, output };
+    return { id, sessionId, paymentId, created, snapshot: snapshots.get(snapshotId)!, ...readDecision(body) };
   });
 }
 
 /** Computes a stored decision again from its snapshot and input. */
-export function replay(decided: Decided): Replayed {
+export function replay(decided: StoredDecision): Replayed {
   const { snapshot, input, output } = decided;
   const again = decide(snapshot, input, DEFAULT_POLICY);
   const identical = JSON.stringify(again) === JSON.stringify(output);

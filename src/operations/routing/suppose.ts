@@ -3,7 +3,7 @@ import type { Issue } from '../../domain/gateway-error.ts';
 import { contextsOf } from '../../domain/payment-contexts.ts';
 import { checkRules } from '../../routing/check-rules.ts';
 import { decide, policyOf } from '../../routing/decide.ts';
-import type { DecisionInput, DecisionOutput, RouteFacts } from '../../routing/decision.ts';
+import type { DecisionInput, DecisionOutput } from '../../routing/decision.ts';
 import { type CompiledRules, type RuleEffect, compileRules, evaluateRules } from '../../routing/evaluate-rules.ts';
 import { costOf } from '../../routing/objective.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
@@ -12,11 +12,10 @@ import { centsOf } from '../cents-of.ts';
 import type { Deps } from '../deps.ts';
 import { factsOf } from './attempts.ts';
 import { decisionInput, offsetsFor, routesNotTaking } from './offers.ts';
-import { type Decided, readDecisions } from './stored-decisions.ts';
+import { readDecisions } from './stored-decisions.ts';
 
 /** Dry run of a quote or of an attempt, with its reasons. It writes nothing and draws no random numbers. */
-export interface Supposed extends Pick<StoredDecision, 'snapshot' | 'routes' | 'input' | 'output'> {
-  rejected: string | null;
+export interface Supposed extends Pick<StoredDecision, 'snapshot' | 'input' | 'output'> {
   /** Warnings about the rules of the request; none without rules. */
   warnings: Issue[];
 }
@@ -41,21 +40,27 @@ export function dryRun(
   const purpose = kind === null ? 'offer' : 'attempt';
   const barred = Object.fromEntries(routesNotTaking(view, amount));
   const input = decisionInput({ purpose, at, kind, preferredKind, amount, barred, offsets, effect });
-  const { snapshot } = view;
-  const output = decide(snapshot, input, DEFAULT_POLICY);
-  return { snapshot, routes: snapshot.routes, input, output, rejected: effect.rejected, warnings };
+  const output = decide(view.snapshot, input, DEFAULT_POLICY);
+  return { snapshot: view.snapshot, input, output, warnings };
 }
 
 /** Comparison of stored decisions (`was`) with the same decisions under other rules (`wouldBe`). */
 export interface Backtest {
   decisions: number;
-  was: Totals;
-  wouldBe: Totals;
+  was: Means;
+  wouldBe: Means;
   /** Newest first. */
-  different: { decided: Decided; again: DecisionOutput }[];
+  different: Repeated[];
 }
 
-interface Totals {
+/** A stored decision, the input of its repetition and the result. */
+interface Repeated {
+  decided: StoredDecision;
+  input: DecisionInput;
+  again: DecisionOutput;
+}
+
+interface Means {
   expectedSuccess: number;
   cost: number;
 }
@@ -69,50 +74,41 @@ export async function backtest(
 ): Promise<Backtest> {
   const { environment, limit } = request;
   const { rules } = supposedRules(deps, deps.router.view(environment).rules, request.rules);
-  const result: Backtest = { decisions: 0, was: noTotals(), wouldBe: noTotals(), different: [] };
+  const repeated: Repeated[] = [];
   let startingAfter: string | undefined;
-  while (result.decisions < limit) {
-    const page = { limit: Math.min(PAGE, limit - result.decisions), ...(startingAfter && { startingAfter }) };
+  while (repeated.length < limit) {
+    const page = { limit: Math.min(PAGE, limit - repeated.length), ...(startingAfter && { startingAfter }) };
     const { items, hasMore } = await deps.store.listRoutingDecisions(environment, page);
     const decided = await readDecisions(deps, items);
     const sessions = await Promise.all(decided.map(({ sessionId }) => deps.store.session(sessionId!)));
     for (const [index, one] of decided.entries()) {
       const effect = evaluateRules(rules, factsOf(sessions[index]!, one.input.at));
-      addDecision(result, one, { ...one.input, effect: withDefaults(effect, request) });
+      const input = { ...one.input, effect: withDefaults(effect, request) };
+      repeated.push({ decided: one, input, again: decide(one.snapshot, input, DEFAULT_POLICY) });
     }
     startingAfter = items.at(-1)?.id;
     if (!hasMore) break;
   }
-  return { ...result, was: meanOf(result.was, result.decisions), wouldBe: meanOf(result.wouldBe, result.decisions) };
+  return {
+    decisions: repeated.length,
+    was: meansOf(repeated, ({ decided }) => decided.output.chosen),
+    wouldBe: meansOf(repeated, ({ again }) => again.chosen),
+    different: repeated.filter(({ decided, again }) => again.chosen !== decided.output.chosen),
+  };
 }
 
-function addDecision(result: Backtest, decided: Decided, input: DecisionInput): void {
-  const again = decide(decided.snapshot, input, DEFAULT_POLICY);
-  result.decisions++;
-  addRoute(result.was, decided.routes, decided.output.chosen, input);
-  addRoute(result.wouldBe, decided.routes, again.chosen, input);
-  if (again.chosen !== decided.output.chosen) result.different.push({ decided, again });
-}
-
-function addRoute(
-  totals: Totals,
-  routes: readonly RouteFacts[],
-  id: string | null,
-  { amount, effect }: DecisionInput,
-): void {
-  const facts = routes.find((route) => route.id === id);
-  if (!facts) return;
-  totals.expectedSuccess += facts.p;
-  totals.cost += costOf(facts, policyOf(DEFAULT_POLICY, effect).objective.weights, amount);
-}
-
-function noTotals(): Totals {
-  return { expectedSuccess: 0, cost: 0 };
-}
-
-function meanOf({ expectedSuccess, cost }: Totals, count: number): Totals {
-  const mean = (sum: number) => (count === 0 ? 0 : Math.round((sum / count) * 1_000_000) / 1_000_000);
-  return { expectedSuccess: mean(expectedSuccess), cost: mean(cost) };
+/** Means over all decisions with the routes that `chosenOf` returns. A decision without a route counts as 0. */
+function meansOf(repeated: readonly Repeated[], chosenOf: (one: Repeated) => string | null): Means {
+  const totals = { expectedSuccess: 0, cost: 0 };
+  for (const one of repeated) {
+    const { decided, input } = one;
+    const facts = decided.snapshot.routes.find(({ id }) => id === chosenOf(one));
+    if (!facts) continue;
+    totals.expectedSuccess += facts.p;
+    totals.cost += costOf(facts, policyOf(DEFAULT_POLICY, input.effect).objective.weights, input.amount);
+  }
+  const mean = (sum: number) => Math.round((sum / Math.max(1, repeated.length)) * 1_000_000) / 1_000_000;
+  return { expectedSuccess: mean(totals.expectedSuccess), cost: mean(totals.cost) };
 }
 
 function supposedRules(
