@@ -27,12 +27,10 @@ export function policyOf(base: Policy, { margin, objective }: RuleEffect): Polic
 }
 
 function contestantOf(facts: RouteFacts, input: DecisionInput, policy: Policy): DecisionCandidate {
-  const { id, health, n, etaMinutes, triedAt } = facts;
-  const excluded = exclusionOf(facts, input);
-  const cost = rounded(costOf(facts, policy.objective.weights, input.amount));
   const { p } = expectedOf(facts, input);
-  const failed = input.failed.includes(id);
-  return { id, eligible: excluded === null, health, failed, p, n, cost, etaMinutes, triedAt, facts, excluded };
+  const cost = rounded(costOf(facts, policy.objective.weights, input.amount));
+  const excluded = exclusionOf(facts, input);
+  return { ...facts, p, cost, failed: input.failed.includes(facts.id), eligible: excluded === null, excluded };
 }
 
 /** Expected success of a route in the contexts of the payment, the bounds of its interval, and the offsets that they include. */
@@ -56,7 +54,7 @@ function verdictOf(contestants: DecisionCandidate[], input: DecisionInput, polic
   const probed = probeOf(contestants, input, policy);
   const standby = contestants.filter(({ eligible, health }) => eligible && health === 'standby');
   const usable = contestants.some(isWorking);
-  if (usable) for (const contestant of standby) exclude(contestant, contestant.facts.words);
+  if (usable) for (const contestant of standby) exclude(contestant, contestant.words);
   if (probed) return { mode: 'probe', chosen: probed, greedy: bestOf(contestants, policy) };
   if (usable) return ordered(contestants, input, policy);
   // A payment then takes a route in standby. If there is none, a quote takes an unavailable route, because the route is
@@ -68,17 +66,15 @@ function verdictOf(contestants: DecisionCandidate[], input: DecisionInput, polic
 
 /** Routes that are unavailable now, but not excluded for another reason. A quote takes one of them if no other route is left. */
 function allowedUnavailable(contestants: readonly DecisionCandidate[], input: DecisionInput): DecisionCandidate[] {
-  const off = contestants.filter(
-    ({ facts }) => facts.off !== null && exclusionOf({ ...facts, off: null }, input) === null,
-  );
-  const preferred = off.filter(({ facts }) => facts.kind === input.preferredKind);
+  const off = contestants.filter((one) => one.off !== null && exclusionOf({ ...one, off: null }, input) === null);
+  const preferred = off.filter(({ kind }) => kind === input.preferredKind);
   return preferred.length > 0 ? preferred : off;
 }
 
 /** Excludes routes of other kinds if the merchant's preferred kind has an eligible route that is not in standby. */
 function preferKind(contestants: DecisionCandidate[], { preferredKind, kind }: DecisionInput): void {
   if (preferredKind === null || kind !== null) return;
-  const isPreferred = ({ facts }: DecisionCandidate) => facts.kind === preferredKind;
+  const isPreferred = (one: DecisionCandidate) => one.kind === preferredKind;
   if (!contestants.some((one) => isWorking(one) && isPreferred(one))) return;
   for (const contestant of contestants) {
     if (contestant.eligible && !isPreferred(contestant)) exclude(contestant, `the merchant prefers ${preferredKind}`);
@@ -94,7 +90,7 @@ function probeOf(
   const { draw, effect, amount } = input;
   if (!draw?.mayProbe || !effect.explore || (amount ?? 0) > policy.exploration.maxAmount) return undefined;
   return byValue(contestants, policy).find(
-    (one) => one.eligible && one.facts.probe && wouldBeFirst(one, contestants, effect),
+    (one) => one.eligible && one.probe && wouldBeFirst(one, contestants, effect),
   );
 }
 

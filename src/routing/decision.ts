@@ -100,9 +100,8 @@ export interface DecisionOutput {
   tokensAfter: number | null;
 }
 
-/** A route during a decision, with its facts and the reason of its exclusion, if any. */
-export interface DecisionCandidate extends Candidate {
-  facts: RouteFacts;
+/** A route during a decision. `p` includes the offsets of the payment; `excluded` is the reason of its exclusion, if any. */
+export interface DecisionCandidate extends Candidate, RouteFacts {
   excluded: string | null;
 }
 

@@ -9,9 +9,9 @@ export function reasonOf(verdict: Verdict, second: DecisionCandidate | undefined
     case 'probe':
       return `${chosen.id} is in standby, and this payment tests whether it is back`;
     case 'panic':
-      return chosen.facts.off === null
+      return chosen.off === null
         ? `all routes are in standby, and ${chosen.id} is the best of them`
-        : `no route can take a payment now; ${chosen.id} is what is quoted (${chosen.facts.off})`;
+        : `no route can take a payment now; ${chosen.id} is what is quoted (${chosen.off})`;
     case 'rule':
       return `${chosen.id} comes first by rule ${rule}`;
     case 'floor':
@@ -34,8 +34,8 @@ function best(chosen: DecisionCandidate, second: DecisionCandidate | undefined, 
   return `${chosen.id} over ${second.id}${among}: ${terms.join(', ')}`;
 }
 
-function unavailable({ facts }: DecisionCandidate, { preferredKind, kind }: DecisionInput): string {
-  if (preferredKind === null || kind !== null || facts.kind === preferredKind) return '';
+function unavailable(chosen: DecisionCandidate, { preferredKind, kind }: DecisionInput): string {
+  if (preferredKind === null || kind !== null || chosen.kind === preferredKind) return '';
   return `; the preferred kind ${preferredKind} has no route that can take it`;
 }
 
