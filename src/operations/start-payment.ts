@@ -8,13 +8,7 @@ import { traced } from '../telemetry/tracing.ts';
 import { commitDecision } from './commit-decision.ts';
 import type { Deps } from './deps.ts';
 import { foundSession } from './not-found.ts';
-import {
-  type AttemptRequest,
-  type ChosenRoute,
-  chooseForAttempt,
-  failedRoutes,
-  refusedRoutes,
-} from './routing/attempts.ts';
+import { type AttemptRequest, type ChosenRoute, chooseForAttempt } from './routing/attempts.ts';
 import type { HandoffRequest, Provider } from '../providers/provider.ts';
 
 export type StartedPayment =
@@ -60,11 +54,9 @@ async function start(
   const ids = newAttemptIds(deps);
   const request: AttemptRequest = {
     ...choice,
-    session: before.session,
+    checkout: before,
     paymentId: ids.paymentId,
     refused: new Map(),
-    refusedBefore: refusedRoutes(before),
-    failed: failedRoutes(before),
     mayProbe,
   };
   const chosen = chooseForAttempt(deps, request);

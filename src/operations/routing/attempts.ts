@@ -16,17 +16,14 @@ import type { RouteView, RoutingView } from './routing-view.ts';
 
 /** Request for the route of an attempt: the buyer's choice, and the routes tried so far. */
 export interface AttemptRequest {
-  session: Session;
+  /** The checkout before the attempt. Routes that refused its payments are tried again only if no other route is left. */
+  checkout: Checkout;
   kind: RouteKind;
   /** Total in cents that the buyer was shown: no route may cost the buyer more. */
   acceptedTotal: Cents;
   paymentId: string;
   /** Routes that refused this attempt, with their reasons. */
   refused: ReadonlyMap<string, string>;
-  /** Routes that refused earlier attempts of the session: they are tried again if no other route is left. */
-  refusedBefore: ReadonlyMap<string, string>;
-  /** Routes on which earlier payments of the session failed. */
-  failed: readonly string[];
   /** True if the attempt may probe a route in standby. */
   mayProbe: boolean;
 }
@@ -47,7 +44,9 @@ const TOO_EXPENSIVE = 'would cost the buyer more than was shown';
 
 /** Route of this attempt, or the reason why there is none: `fee_changed` if only the price that the buyer saw excludes routes. */
 export function chooseForAttempt(deps: Deps, request: AttemptRequest): ChosenRoute | 'no_route' | 'fee_changed' {
-  const { session, refused, refusedBefore } = request;
+  const { checkout, refused } = request;
+  const { session } = checkout;
+  const refusedBefore = refusedRoutes(checkout);
   const view = deps.router.view(session.environment);
   const now = deps.now();
   const effect = effectOf(deps, session.environment, () => factsOf(session, now));
@@ -95,7 +94,7 @@ export function refusedRoutes({ payments }: Checkout): ReadonlyMap<string, strin
 }
 
 /** The routes on which payments of this checkout failed for a reason other than the buyer. */
-export function failedRoutes({ payments }: Checkout): string[] {
+function failedRoutes({ payments }: Checkout): string[] {
   const failed = payments.filter(({ failureSource }) => countsAgainstRoute(failureSource));
   return [...new Set(failed.map(({ route }) => route.id))].toSorted();
 }
@@ -133,7 +132,8 @@ function decideAttempt(
   barred: ReadonlyMap<string, string>,
   at: Instant,
 ) {
-  const { session, refused } = request;
+  const { checkout, refused } = request;
+  const { session } = checkout;
   const kinds = refused.size > 0 && effect.failover === 'any' ? [request.kind, null] : [request.kind];
   for (const kind of kinds) {
     const input = decisionInput({
@@ -151,7 +151,7 @@ function decideAttempt(
       amount: session.amount,
       barred: Object.fromEntries([...barred].toSorted(([a], [b]) => (a < b ? -1 : 1))),
       offsets: offsetsFor(view, contextsOf(session, at, deps.routingMetadataKey)),
-      failed: [...request.failed],
+      failed: failedRoutes(checkout),
       effect,
     });
     const output = decide(view.snapshot, input, DEFAULT_POLICY);

@@ -91,15 +91,11 @@ export function writesOf(
   now: Instant,
 ): Change[] {
   const { version, state } = record;
-  const changed: Change = {
-    type: 'route_health_changed',
-    health: { environment, routeId, version, state, body: JSON.stringify(record) },
-  };
+  const health = { environment, routeId, version, state, body: JSON.stringify(record) };
+  const changed: Change = { type: 'route_health_changed', health };
   if (!transition) return [changed];
-  const { from, to, cause, words, numbers } = transition;
-  const id = newId('rtr');
-  const transitionRow = { id, environment, routeId, version, from, to, cause, words, numbers, created: now };
-  return [changed, { type: 'transition_recorded', transition: transitionRow }];
+  const row = { id: newId('rtr'), environment, routeId, version, ...transition, created: now };
+  return [changed, { type: 'transition_recorded', transition: row }];
 }
 
 /** Initial health of new routes, from the catalogue. */
