@@ -5,7 +5,7 @@ import type { Route } from '../domain/route.ts';
 const THIRTY_DAYS_MINUTES = 30 * 24 * 60;
 const WEEK_SECONDS = 7 * 86_400;
 const name = z.string().min(1).max(120);
-const rate = z.number().min(0).max(0.5);
+const rate = z.number().min(0).max(0.5).transform(ppmFromFraction);
 const amount = z
   .number()
   .min(0)
@@ -37,7 +37,7 @@ const catalogueSchema = z.strictObject({
           minAmount: amount.exactOptional(),
           maxAmount: amount.exactOptional(),
           kycPolicy: z.enum(['none', 'light', 'full', 'provider']),
-          successRate: z.number().min(0).max(1),
+          successRate: z.number().min(0).max(1).transform(ppmFromFraction),
           paymentTimeoutSeconds: z.int().min(60).max(WEEK_SECONDS),
           options: z.record(z.string(), z.unknown()).exactOptional(),
         })
@@ -60,11 +60,5 @@ export function parseCatalogue(json: unknown): Route[] {
   if (!result.success) {
     throw new Error(result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
   }
-  return result.data.routes.map((route) => ({
-    ...route,
-    buyerFeeRate: ppmFromFraction(route.buyerFeeRate),
-    gatewayFeeRate: ppmFromFraction(route.gatewayFeeRate),
-    providerCostRate: ppmFromFraction(route.providerCostRate),
-    successRate: ppmFromFraction(route.successRate),
-  }));
+  return result.data.routes;
 }
