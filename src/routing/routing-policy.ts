@@ -1,35 +1,19 @@
-/** Weights of fees and costs in the cost of a route. */
-export interface ObjectiveWeights {
-  buyerFee: number;
-  gatewayFee: number;
-  providerCost: number;
-}
-
 /** Weights from the point of view of the merchant, of all parties together, and of the gateway's operator. */
 export const OBJECTIVES = deepFrozen({
   merchant: { buyerFee: 1, gatewayFee: 1, providerCost: 0 },
   total: { buyerFee: 0, gatewayFee: 0, providerCost: 1 },
   operator: { buyerFee: -1, gatewayFee: -1, providerCost: 1 },
-} satisfies Record<string, ObjectiveWeights>);
+});
 
 export type ObjectiveName = keyof typeof OBJECTIVES;
+/** Weights of fees and costs in the cost of a route. */
+export type ObjectiveWeights = (typeof OBJECTIVES)[ObjectiveName];
 
 /**
  * Parameters of the choice of a route, deeply frozen. The algorithm is Thompson sampling with four additions: two memories of
  * outcomes decay towards a long-term rate, a filter separates disturbances from the usual level of a route, a route is compared with itself in the
- * contexts of payments, and a budget limits the cost of exploring. The values were chosen in `bench/routing` on seeds 101 to 130, where the
- * optimum is flat. The list shows the mean regret in the scenarios PAY (12 seeds), PAYLOW (30) and SWITCH (20), in percentage points, of
- * the first version (sdts/1: two speeds, no contexts) and of variants of it without one part:
- *
- * - sdts/1: 0.64, 3.87, 1.65
- * - without a prior for disturbances: 1.01, 3.85, 2.37; with it, but with full weight for their outcomes: 0.78, 3.83, 1.86
- * - with two fast memories: 0.78, 4.67, 1.50; the slow memory serves merchants with little traffic
- * - without an exploration budget: 0.67, 4.03, 1.55; without `floorEvery`: 0.75, 3.76, 1.78
- * - with the textbook variance (sharpening 1): 0.75, 3.76, 1.91
- *
- * The long-term rate of sdts/3 lowers the regret in SMALL from 3.6 to 3.1, and the contexts of sdts/2 lowered it in BAND and COUNTRY (6 seeds)
- * from 4.9 and 4.8 to 0.4 and 0.3. The prior of named contexts of sdts/4 lowers it in GROUPS from 0.87 to 0.74, and the steadiness of sdts/5 in ISSUERS
- * from 0.41 to 0.32; they and `floorAfterSeconds` were chosen on seeds 201 to 256. Differences below 0.1 are within the noise of 30 seeds.
+ * contexts of payments, and a budget limits the cost of exploring. The values were chosen in `bench/routing`, where the optimum is flat;
+ * `docs/decisions/routing.md` gives the seeds, and the regret without each part.
  */
 export const DEFAULT_POLICY = deepFrozen({
   /** Version, stored with each decision; it changes whenever the same outcomes or numbers would give another choice. */
