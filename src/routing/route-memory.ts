@@ -86,13 +86,8 @@ const NO_OUTCOMES: Omit<Tally, 'bucket' | 'contexts'> = {
   logMsSquared: 0,
 };
 const SUMS = Object.keys(NO_OUTCOMES) as (keyof typeof NO_OUTCOMES)[];
-const NO_FAST_OUTCOMES = {
-  fastSuccesses: 0,
-  fastFailures: 0,
-  fastNeutrals: 0,
-  disturbedSuccesses: 0,
-  disturbedFailures: 0,
-};
+const FAST_SUMS = ['fastSuccesses', 'fastFailures', 'fastNeutrals', 'disturbedSuccesses', 'disturbedFailures'] as const;
+const SLOW_SUMS = ['slowSuccesses', 'slowFailures', 'slowNeutrals'] as const;
 
 /** The tally of a bucket without outcomes. */
 export function emptyTally(bucket: number): Tally {
@@ -116,29 +111,23 @@ export function bucketOf(ms: number, { bucketSeconds }: Policy): number {
 export function fadedTo(state: RouteState | undefined, bucket: number, policy: Policy): RouteState {
   if (!state) return freshState(bucket, policy);
   const age = bucket - state.bucket;
-  const { fastHalfLifeSeconds, slowHalfLifeSeconds } = policy.estimate;
+  const { bucketSeconds } = policy;
+  const { fastHalfLifeSeconds, slowHalfLifeSeconds, changesEverySeconds } = policy.estimate;
+  const { everySeconds, lastsSeconds } = policy.disturbance;
   const slowness = slownessOf(state, policy);
-  const fast = power(halvingPerBucket(slowness * fastHalfLifeSeconds, policy), age);
-  const slow = power(halvingPerBucket(slowness * slowHalfLifeSeconds, policy), age);
-  const unchanged = Math.exp((-age * policy.bucketSeconds) / policy.estimate.changesEverySeconds);
+  // Avoids Math.pow, because instances must agree to the last bit: V8 has its own exp and log (src/base/ieee754.cc), but may use pow of libc.
+  const fast = power(Math.exp((-Math.LN2 * bucketSeconds) / (slowness * fastHalfLifeSeconds)), age);
+  const slow = power(Math.exp((-Math.LN2 * bucketSeconds) / (slowness * slowHalfLifeSeconds)), age);
+  const forgotten = power(Math.exp((-bucketSeconds / slowness) * (1 / everySeconds + 1 / lastsSeconds)), age);
+  const unchanged = Math.exp((-age * bucketSeconds) / changesEverySeconds);
   const share = disturbedShareOfTime(policy);
-  const disturbance = share + (state.disturbance - share) * power(forgettingPerBucket(slowness, policy), age);
+  const disturbance = share + (state.disturbance - share) * forgotten;
   return {
-    ...state,
+    ...decayed(state, fast, slow),
     bucket,
-    fastSuccesses: state.fastSuccesses * fast,
-    fastFailures: state.fastFailures * fast,
-    fastNeutrals: state.fastNeutrals * fast,
-    disturbedSuccesses: state.disturbedSuccesses * fast,
-    disturbedFailures: state.disturbedFailures * fast,
-    slowSuccesses: state.slowSuccesses * slow,
-    slowFailures: state.slowFailures * slow,
-    slowNeutrals: state.slowNeutrals * slow,
     steadiness: state.steadiness * unchanged,
     disturbance,
     isDisturbed: state.isDisturbed && disturbance >= policy.disturbance.overBelow,
-    fastLatency: scaled(state.fastLatency, fast),
-    slowLatency: scaled(state.slowLatency, slow),
   };
 }
 
@@ -150,26 +139,28 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
   const { fastMemoryOutcomes, slowMemoryOutcomes } = policy.estimate;
   const successes = tally.successes + tally.probeSuccesses;
   const failures = tally.failures + tally.probeFailures;
-  const fast = power(1 - 1 / fastMemoryOutcomes, wholeCount(successes + failures));
-  const slow = power(1 - 1 / slowMemoryOutcomes, wholeCount(tally.successes + tally.failures));
+  const before = decayed(
+    state,
+    power(1 - 1 / fastMemoryOutcomes, wholeCount(successes + failures)),
+    power(1 - 1 / slowMemoryOutcomes, wholeCount(tally.successes + tally.failures)),
+  );
   const disturbed = disturbanceAfter(
     state.disturbance,
     logLikelihoodRatio(expected.disturbed, expected.usual, successes, failures),
   );
   const usual = 1 - disturbed;
   const lasting = usual + disturbed * policy.disturbance.lastingShare;
-  const latency = { count: tally.timed, logMs: tally.logMs, logMsSquared: tally.logMsSquared };
   const after: RouteState = {
-    ...state,
+    ...before,
     bucket: tally.bucket,
-    fastSuccesses: state.fastSuccesses * fast + successes * usual,
-    fastFailures: Math.max(0, state.fastFailures * fast + failures * usual),
-    fastNeutrals: state.fastNeutrals * fast + tally.neutrals,
-    disturbedSuccesses: state.disturbedSuccesses * fast + successes * disturbed,
-    disturbedFailures: Math.max(0, state.disturbedFailures * fast + failures * disturbed),
-    slowSuccesses: state.slowSuccesses * slow + tally.successes * lasting,
-    slowFailures: Math.max(0, state.slowFailures * slow + tally.failures * lasting),
-    slowNeutrals: state.slowNeutrals * slow + tally.neutrals * lasting,
+    fastSuccesses: before.fastSuccesses + successes * usual,
+    fastFailures: Math.max(0, before.fastFailures + failures * usual),
+    fastNeutrals: before.fastNeutrals + tally.neutrals,
+    disturbedSuccesses: before.disturbedSuccesses + successes * disturbed,
+    disturbedFailures: Math.max(0, before.disturbedFailures + failures * disturbed),
+    slowSuccesses: before.slowSuccesses + tally.successes * lasting,
+    slowFailures: Math.max(0, before.slowFailures + tally.failures * lasting),
+    slowNeutrals: before.slowNeutrals + tally.neutrals * lasting,
     longTerm: withOutcomes(state.longTerm, tally.successes * lasting, tally.failures * lasting),
     steadiness: steadinessAfter(
       state,
@@ -178,8 +169,8 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
       policy,
     ),
     disturbance: disturbed,
-    fastLatency: plus(scaled(state.fastLatency, fast), latency),
-    slowLatency: plus(scaled(state.slowLatency, slow), latency),
+    fastLatency: withTimes(before.fastLatency, tally),
+    slowLatency: withTimes(before.slowLatency, tally),
     contexts: withContexts(
       state.contexts,
       tally.contexts,
@@ -193,18 +184,20 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
 /** The state of a route that is known to have recovered. Its fast memory is empty; its slow memory stays. */
 export function withoutFastMemory(state: RouteState): RouteState {
   return {
-    ...state,
-    ...NO_FAST_OUTCOMES,
+    ...decayed(state, 0, 1),
     disturbance: LEAST_DISTURBANCE,
     isDisturbed: false,
-    fastLatency: NO_LATENCY,
   };
 }
 
 function freshState(bucket: number, policy: Policy): RouteState {
   return {
     bucket,
-    ...NO_FAST_OUTCOMES,
+    fastSuccesses: 0,
+    fastFailures: 0,
+    fastNeutrals: 0,
+    disturbedSuccesses: 0,
+    disturbedFailures: 0,
     slowSuccesses: 0,
     slowFailures: 0,
     slowNeutrals: 0,
@@ -243,13 +236,6 @@ export function disturbedShareOfTime({ disturbance: { everySeconds, lastsSeconds
   return lastsSeconds / (lastsSeconds + everySeconds);
 }
 
-function forgettingPerBucket(
-  slowness: number,
-  { bucketSeconds, disturbance: { everySeconds, lastsSeconds } }: Policy,
-): number {
-  return Math.exp((-bucketSeconds / slowness) * (1 / everySeconds + 1 / lastsSeconds));
-}
-
 /**
  * Factor of the half-lives of a route: 1, or more if its payments take so long to be paid that the outcomes of a short memory would
  * be forgotten before they are many. The median of a log-normal time is the exponential of the mean logarithm.
@@ -257,11 +243,6 @@ function forgettingPerBucket(
 function slownessOf({ slowLatency: { count, logMs } }: RouteState, { estimate }: Policy): number {
   if (count < LEAST_TIMED) return 1;
   return Math.max(1, Math.exp(logMs / count) / (1000 * estimate.usualSeconds));
-}
-
-// Avoids Math.pow, because instances must agree to the last bit: V8 has its own exp and log (src/base/ieee754.cc), but may use pow of libc.
-function halvingPerBucket(halfLifeSeconds: number, { bucketSeconds }: Policy): number {
-  return Math.exp((-Math.LN2 * bucketSeconds) / halfLifeSeconds);
 }
 
 /** `base` to a whole power of 0 or more, by multiplication alone. */
@@ -280,12 +261,21 @@ function wholeCount(outcomes: number): number {
   return Math.max(0, Math.round(outcomes));
 }
 
+/** The state with the shares `fast` and `slow` of its fast and its slow memory. */
+function decayed(state: RouteState, fast: number, slow: number): RouteState {
+  const [fastLatency, slowLatency] = [scaled(state.fastLatency, fast), scaled(state.slowLatency, slow)];
+  const after = { ...state, fastLatency, slowLatency };
+  for (const name of FAST_SUMS) after[name] *= fast;
+  for (const name of SLOW_SUMS) after[name] *= slow;
+  return after;
+}
+
 function scaled({ count, logMs, logMsSquared }: LatencySums, share: number): LatencySums {
   return { count: count * share, logMs: logMs * share, logMsSquared: logMsSquared * share };
 }
 
-function plus(a: LatencySums, b: LatencySums): LatencySums {
-  return { count: a.count + b.count, logMs: a.logMs + b.logMs, logMsSquared: a.logMsSquared + b.logMsSquared };
+function withTimes({ count, logMs, logMsSquared }: LatencySums, tally: Tally): LatencySums {
+  return { count: count + tally.timed, logMs: logMs + tally.logMs, logMsSquared: logMsSquared + tally.logMsSquared };
 }
 
 function bounded(rate: number): number {
