@@ -1,7 +1,8 @@
 import { type PaymentContexts, bandOf } from '../../src/domain/payment-contexts.ts';
 import { REFUSAL_WEIGHT } from '../../src/domain/route-outcome.ts';
 import { type ContextRatios, contextRatios } from '../../src/routing/context-offsets.ts';
-import { fold, type RoutePrior } from '../../src/routing/estimate.ts';
+import { fold } from '../../src/routing/estimate.ts';
+import type { RoutePrior } from '../../src/routing/pooled-prior.ts';
 import { addTallies, bucketOf, emptyTally, type States, type Tally } from '../../src/routing/route-memory.ts';
 import type { Policy } from '../../src/routing/routing-policy.ts';
 import type { BenchOutcome, BenchPayment } from './contender.ts';

@@ -1,7 +1,8 @@
 import { type Candidate, choose } from '../../src/routing/choose.ts';
 import { offsetsOf, withOffsets } from '../../src/routing/context-offsets.ts';
 import { drawsOf } from '../../src/routing/draw.ts';
-import { estimateRoutes, type RoutePrior } from '../../src/routing/estimate.ts';
+import { estimateRoutes } from '../../src/routing/estimate.ts';
+import type { RoutePrior } from '../../src/routing/pooled-prior.ts';
 import { DEFAULT_POLICY, type Policy } from '../../src/routing/routing-policy.ts';
 import type { BenchOutcome, BenchPayment, Contender, ContenderType, WorldBriefing } from './contender.ts';
 import { contextsOf, outcomeMemory } from './outcome-memory.ts';

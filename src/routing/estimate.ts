@@ -1,5 +1,4 @@
 import {
-  type Expectation,
   LEAST_TIMED,
   type LatencySums,
   type RouteState,
@@ -12,18 +11,9 @@ import {
 import { publishedRate } from './context-offsets.ts';
 import { type Suspected, suspectedNeutrals } from './neutral-guard.ts';
 import type { Policy } from './routing-policy.ts';
-import { type RouteMemory, pooledRates } from './pooled-prior.ts';
+import { type RouteMemory, type RoutePrior, pooledRates } from './pooled-prior.ts';
 import { laterMemory, longTermRate, priorAround } from './long-term-rate.ts';
 import { slowWeightOf } from './steadiness.ts';
-
-/** Configured expectation for a route: the prior of its estimate. */
-export interface RoutePrior {
-  id: string;
-  /** Share of attempts expected to succeed, 0 to 1. */
-  successRate: number;
-  /** Name of the group of routes that are compared by their share of neutral outcomes, for example the route kind. */
-  group: string;
-}
 
 /** Estimate of a route at one time. Its numbers are rounded, because decisions store them and are replayed from them. */
 export interface RouteEstimate {
@@ -57,8 +47,9 @@ export interface RouteEstimate {
   lastOutcomeAt: number | null;
 }
 
-/** Quantiles of a Gaussian in standard deviations: of the central 80 %, and of the lower 95 %. */
+/** Quantiles of a Gaussian in standard deviations: of the central 80 %, of the lower half and of the lower 95 %. */
 const EIGHTY_PERCENT = 1.2816;
+const MEDIAN = 0;
 const NINETY_FIFTH = 1.6449;
 
 /**
@@ -95,16 +86,7 @@ export function estimateRoutes(
 }
 
 /** A route's memory at one time and the estimates from it, not rounded. */
-interface Level {
-  id: string;
-  faded: RouteState;
-  slowMean: number;
-  slowOutcomes: number;
-  expected: Expectation;
-  p: number;
-  n: number;
-  neutralsCounted: boolean;
-}
+type Level = ReturnType<typeof levelOf>;
 
 /** The levels of the routes that `isWanted` accepts; the others only contribute to what is learned from all routes together. */
 function levelsAt(
@@ -135,7 +117,7 @@ function levelOf(
   suspected: Suspected,
   slowWeight: number,
   { estimate, disturbance }: Policy,
-): Level {
+) {
   const slowOutcomes = faded.slowSuccesses + faded.slowFailures + suspected.slow + estimate.slowPriorWeight;
   const slowMean = (faded.slowSuccesses + estimate.slowPriorWeight * longTerm.rate) / slowOutcomes;
   const usualOutcomes = faded.fastSuccesses + faded.fastFailures + suspected.fast + slowWeight;
@@ -148,12 +130,8 @@ function levelOf(
   const share = faded.disturbance;
   const p = (1 - share) * usual + share * disturbed;
   // The variance of a mean includes that of its prior.
-  const shareOfPrior = {
-    slow: estimate.slowPriorWeight / slowOutcomes,
-    usual: slowWeight / usualOutcomes,
-  };
-  const slowVariance = 1 / slowOutcomes + shareOfPrior.slow ** 2 / longTerm.outcomes;
-  const usualVariance = 1 / usualOutcomes + shareOfPrior.usual ** 2 * slowVariance;
+  const slowVariance = 1 / slowOutcomes + (estimate.slowPriorWeight / slowOutcomes) ** 2 / longTerm.outcomes;
+  const usualVariance = 1 / usualOutcomes + (slowWeight / usualOutcomes) ** 2 * slowVariance;
   const variance =
     (1 - share) * usual * (1 - usual) * usualVariance + (share * disturbed * (1 - disturbed)) / disturbedOutcomes;
   return {
@@ -187,9 +165,9 @@ function published(level: Level, state: RouteState | undefined, policy: Policy):
     disturbance: rounded(faded.disturbance, 4),
     shiftedAt: faded.shiftedBucket === null ? null : endOf(faded.shiftedBucket),
     latency: {
-      p95SecondsFast: ninetyFifthSeconds(faded.fastLatency),
-      p95SecondsSlow: ninetyFifthSeconds(faded.slowLatency),
-      medianSeconds: medianSeconds(faded.slowLatency),
+      p95SecondsFast: secondsToPaid(faded.fastLatency, NINETY_FIFTH),
+      p95SecondsSlow: secondsToPaid(faded.slowLatency, NINETY_FIFTH),
+      medianSeconds: secondsToPaid(faded.slowLatency, MEDIAN),
       nFast: rounded(faded.fastLatency.count, 1),
       nSlow: rounded(faded.slowLatency.count, 1),
     },
@@ -198,15 +176,12 @@ function published(level: Level, state: RouteState | undefined, policy: Policy):
   };
 }
 
-function medianSeconds({ count, logMs }: LatencySums): number | null {
-  return count < LEAST_TIMED ? null : rounded(Math.exp(logMs / count) / 1000, 1);
-}
-
-function ninetyFifthSeconds({ count, logMs, logMsSquared }: LatencySums): number | null {
+/** A quantile of a log-normal time to paid; null with too few times. */
+function secondsToPaid({ count, logMs, logMsSquared }: LatencySums, quantile: number): number | null {
   if (count < LEAST_TIMED) return null;
   const mean = logMs / count;
   const variance = Math.max(0, logMsSquared / count - mean * mean);
-  return rounded(Math.exp(mean + NINETY_FIFTH * Math.sqrt(variance)) / 1000, 1);
+  return rounded(Math.exp(mean + quantile * Math.sqrt(variance)) / 1000, 1);
 }
 
 function rounded(value: number, decimals: number): number {

@@ -1,11 +1,17 @@
 import { type RouteState, disturbedShareOfTime } from './route-memory.ts';
 import type { Policy } from './routing-policy.ts';
 
-/** Configuration of a route (see `RoutePrior`), and its memory: `faded` is decayed to the time of the estimate. */
-export interface RouteMemory {
+/** Configured expectation for a route: the prior of its estimate. */
+export interface RoutePrior {
   id: string;
+  /** Share of attempts expected to succeed, 0 to 1. */
   successRate: number;
+  /** Name of the group of routes that are compared by their share of neutral outcomes, for example the route kind. */
   group: string;
+}
+
+/** Configuration of a route, and its memory decayed to the time of the estimate. */
+export interface RouteMemory extends RoutePrior {
   faded: RouteState;
 }
 
@@ -16,14 +22,11 @@ const PRECISE_LOGIT = 1e-9;
 
 /** Prior success rates in the order of `memories`: the configured rates, shifted by the performance of all routes together. */
 export function pooledRates(memories: readonly RouteMemory[], policy: Policy): number[] {
-  const usualRates = memories.map(({ successRate }) => usualRateOf(successRate, policy));
-  const shift = pooledShiftOf(usualRates, memories, policy);
-  return usualRates.map((rate) => logistic(logit(rate) + shift));
-}
-
-/** Success rate outside of disturbances. With it, the average over all time is the configured rate. */
-function usualRateOf(successRate: number, policy: Policy): number {
-  return bounded(successRate / (1 - disturbedShareOfTime(policy) * (1 - policy.disturbance.levelShare)));
+  // Outside of disturbances, routes are better than the configured rate, which is their average over all time.
+  const usualShare = 1 - disturbedShareOfTime(policy) * (1 - policy.disturbance.levelShare);
+  const logits = memories.map(({ successRate }) => logit(successRate / usualShare));
+  const shift = pooledShiftOf(logits, memories, policy);
+  return logits.map((each) => logistic(each + shift));
 }
 
 /**
@@ -32,16 +35,15 @@ function usualRateOf(successRate: number, policy: Policy): number {
  * the estimates of the other routes.
  */
 function pooledShiftOf(
-  usualRates: readonly number[],
+  configured: readonly number[],
   memories: readonly RouteMemory[],
   { estimate: { pooledPriorWeight } }: Policy,
 ): number {
-  const logits = usualRates.map(logit);
-  const counts = memories.map(({ faded }) => faded.slowSuccesses + faded.slowFailures);
   // The prior: outcomes of an average route that performs as configured.
-  logits.push(sum(logits) / Math.max(1, logits.length));
-  counts.push(pooledPriorWeight);
-  const seen = sum(memories.map(({ faded }) => faded.slowSuccesses)) + pooledPriorWeight * logistic(logits.at(-1)!);
+  const average = sum(configured) / Math.max(1, configured.length);
+  const logits = [...configured, average];
+  const counts = [...memories.map(({ faded }) => faded.slowSuccesses + faded.slowFailures), pooledPriorWeight];
+  const seen = sum(memories.map(({ faded }) => faded.slowSuccesses)) + pooledPriorWeight * logistic(average);
   const outcomes = sum(counts);
   // Exact if all routes have the same configuration; otherwise Newton's method refines it.
   let shift = logit(seen / outcomes) - logit(sum(counts.map((count, i) => count * logistic(logits[i]!))) / outcomes);
@@ -64,12 +66,9 @@ function sum(values: readonly number[]): number {
 }
 
 // Bounds a rate, because no outcome could change the estimate at a configured rate of 0 or 1.
-function bounded(rate: number): number {
-  return Math.min(HIGHEST_RATE, Math.max(LOWEST_RATE, rate));
-}
-
 function logit(rate: number): number {
-  return Math.log(bounded(rate) / (1 - bounded(rate)));
+  const bounded = Math.min(HIGHEST_RATE, Math.max(LOWEST_RATE, rate));
+  return Math.log(bounded / (1 - bounded));
 }
 
 function logistic(logits: number): number {

@@ -1,4 +1,5 @@
-import { type RoutePrior, fold } from '../../src/routing/estimate.ts';
+import { fold } from '../../src/routing/estimate.ts';
+import type { RoutePrior } from '../../src/routing/pooled-prior.ts';
 import { type States, type Tally, emptyTally } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 

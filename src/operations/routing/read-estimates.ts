@@ -1,7 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Instant } from '../../domain/records.ts';
 import type { Environment, Route } from '../../domain/route.ts';
-import { type RoutePrior, fold } from '../../routing/estimate.ts';
+import { fold } from '../../routing/estimate.ts';
+import type { RoutePrior } from '../../routing/pooled-prior.ts';
 import { type RouteState, type States, type Tally, bucketOf, withoutFastMemory } from '../../routing/route-memory.ts';
 import { type ContextRatios, contextRatios } from '../../routing/context-offsets.ts';
 import type { HealthRecord } from '../../routing/health-record.ts';
