@@ -8,7 +8,7 @@ export interface Suspected {
   slow: number;
 }
 
-/** Outcomes of one or several routes, and the neutral ones among them. */
+/** Outcomes of one or several routes in one memory, and the neutral ones among them. */
 interface Counts {
   neutrals: number;
   outcomes: number;
@@ -16,44 +16,37 @@ interface Counts {
 
 /** Neutral outcomes of each route that its adapter may wrongly attribute to buyers. A route without peers has none. */
 export function suspectedNeutrals(memories: readonly RouteMemory[], policy: Policy): Suspected[] {
-  const groups = groupCountsOf(memories);
-  return memories.map(({ group, faded }) => {
-    const own = countsOf(faded);
-    const all = groups.get(group)!;
-    return { fast: suspectedOf(own.fast, all.fast, policy), slow: suspectedOf(own.slow, all.slow, policy) };
-  });
+  const fast = suspectedIn(memories, fastCounts, policy);
+  const slow = suspectedIn(memories, slowCounts, policy);
+  return memories.map((_, i) => ({ fast: fast[i]!, slow: slow[i]! }));
 }
 
-function countsOf(state: RouteState): { fast: Counts; slow: Counts } {
-  const { fastNeutrals, slowNeutrals } = state;
-  const fastOutcomes =
-    state.fastSuccesses + state.fastFailures + state.disturbedSuccesses + state.disturbedFailures + fastNeutrals;
-  const slowOutcomes = state.slowSuccesses + state.slowFailures + slowNeutrals;
-  return {
-    fast: { neutrals: fastNeutrals, outcomes: fastOutcomes },
-    slow: { neutrals: slowNeutrals, outcomes: slowOutcomes },
-  };
+function fastCounts(state: RouteState): Counts {
+  const usual = state.fastSuccesses + state.fastFailures;
+  const outcomes = usual + state.disturbedSuccesses + state.disturbedFailures + state.fastNeutrals;
+  return { neutrals: state.fastNeutrals, outcomes };
 }
 
-function groupCountsOf(memories: readonly RouteMemory[]): Map<string, { fast: Counts; slow: Counts }> {
-  const groups = new Map<string, { fast: Counts; slow: Counts }>();
-  for (const { group, faded } of memories) {
-    const { fast, slow } = countsOf(faded);
-    const others = groups.get(group);
-    const sums = others && { fast: together(fast, others.fast), slow: together(slow, others.slow) };
-    groups.set(group, sums ?? { fast, slow });
-  }
-  return groups;
-}
-
-function together(a: Counts, b: Counts): Counts {
-  return { neutrals: a.neutrals + b.neutrals, outcomes: a.outcomes + b.outcomes };
+function slowCounts({ slowSuccesses, slowFailures, slowNeutrals }: RouteState): Counts {
+  return { neutrals: slowNeutrals, outcomes: slowSuccesses + slowFailures + slowNeutrals };
 }
 
 /** Neutral outcomes beyond the usual share of the peers, if a route has far more. Buyers fail about equally often on all routes. */
-function suspectedOf(own: Counts, group: Counts, { neutralGuard: { ratio, leastOutcomes } }: Policy): number {
-  const peers = { neutrals: group.neutrals - own.neutrals, outcomes: group.outcomes - own.outcomes };
-  if (Math.min(own.outcomes, peers.outcomes) < leastOutcomes) return 0;
-  const usual = own.outcomes * (Math.max(0, peers.neutrals) / peers.outcomes);
-  return own.neutrals > ratio * usual ? own.neutrals - usual : 0;
+function suspectedIn(
+  memories: readonly RouteMemory[],
+  countsOf: (state: RouteState) => Counts,
+  { neutralGuard: { ratio, leastOutcomes } }: Policy,
+): number[] {
+  const groups = new Map<string, Counts>();
+  for (const { group, faded } of memories) {
+    const [own, others] = [countsOf(faded), groups.get(group) ?? { neutrals: 0, outcomes: 0 }];
+    groups.set(group, { neutrals: own.neutrals + others.neutrals, outcomes: own.outcomes + others.outcomes });
+  }
+  return memories.map(({ group, faded }) => {
+    const [own, all] = [countsOf(faded), groups.get(group)!];
+    const peers = { neutrals: all.neutrals - own.neutrals, outcomes: all.outcomes - own.outcomes };
+    if (Math.min(own.outcomes, peers.outcomes) < leastOutcomes) return 0;
+    const usual = own.outcomes * (Math.max(0, peers.neutrals) / peers.outcomes);
+    return own.neutrals > ratio * usual ? own.neutrals - usual : 0;
+  });
 }
