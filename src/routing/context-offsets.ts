@@ -52,21 +52,22 @@ export function withContexts(
   const after = new Map(
     Object.entries(memory.failures).map(([name, values]) => [
       name,
-      new Map(
-        Object.entries(values).map(([value, { seen, expected }]): [string, Failures] => [
-          value,
-          { seen: seen * kept, expected: expected * kept },
-        ]),
-      ),
+      new Map(Object.entries(values).map(([value, failures]) => [value, scaled(failures, kept)])),
     ]),
   );
-  for (const [name, sums] of sumsOf(added)) {
+  const outcomes = added.flatMap(({ contexts, successes, failures }) =>
+    Object.entries(contexts).map(([name, value]) => ({ name, value, failures, all: successes + failures })),
+  );
+  for (const [name, ofName] of Map.groupBy(outcomes, (each) => each.name)) {
     const values = after.get(name) ?? new Map<string, Failures>();
-    for (const [value, { successes, failures }] of sums) {
+    for (const [value, ofValue] of Map.groupBy(ofName, (each) => each.value)) {
       const { seen, expected } = values.get(value) ?? { seen: 0, expected: 0 };
+      // Whole numbers are added first, so that the order of the outcomes does not matter.
+      const failures = ofValue.reduce((sum, each) => sum + each.failures, 0);
+      const all = ofValue.reduce((sum, each) => sum + each.all, 0);
       values.set(value, {
         seen: Math.max(0, seen + weight * failures),
-        expected: Math.max(0, expected + weight * (successes + failures) * failureRate),
+        expected: Math.max(0, expected + weight * all * failureRate),
       });
     }
     while (values.size > mostValues) values.delete(rarestOf(values));
@@ -74,20 +75,6 @@ export function withContexts(
   }
   const failures = Object.fromEntries([...after].map(([name, values]) => [name, Object.fromEntries(values)]));
   return { bucket, failures };
-}
-
-/** Whole numbers of outcomes by the name and the value of a context, so that the order of the outcomes does not matter. */
-function sumsOf(added: readonly ContextOutcomes[]) {
-  const sums = new Map<string, Map<string, { successes: number; failures: number }>>();
-  for (const { contexts, successes, failures } of added) {
-    for (const [name, value] of Object.entries(contexts)) {
-      const values = sums.get(name) ?? new Map<string, { successes: number; failures: number }>();
-      const before = values.get(value) ?? { successes: 0, failures: 0 };
-      values.set(value, { successes: before.successes + successes, failures: before.failures + failures });
-      sums.set(name, values);
-    }
-  }
-  return sums;
 }
 
 function rarestOf(values: ReadonlyMap<string, Failures>): string {
@@ -120,10 +107,9 @@ export function contextRatios(
 }
 
 function cellsOf(values: Readonly<Record<string, Failures>>, { context }: Policy): Cell[] {
-  const all = Object.entries(values);
-  const total = sumOf(all.map(([, failures]) => failures));
+  const total = sumOf(Object.values(values));
   const level = total.expected > 0 ? total.seen / total.expected : 1;
-  return all.map(([value, { seen, expected }]) => {
+  return Object.entries(values).map(([value, { seen, expected }]) => {
     const usual = expected * level;
     return { value, seen, expected: usual, exception: exceptionOf(seen, usual, context.evidence) };
   });
@@ -157,12 +143,8 @@ function shrinkageOf(cells: readonly Cell[], isCommon: boolean, { context }: Pol
 }
 
 function ratiosOf(cells: readonly Cell[], shrinkage: number, { context }: Policy): ReadonlyMap<string, number> {
-  const others = cells.map(({ seen, expected, exception }) => ({
-    seen: (1 - exception) * seen,
-    expected: (1 - exception) * expected,
-  }));
-  const sums = sumOf(others);
-  const rest = (sums.seen + context.restWeight) / (sums.expected + context.restWeight);
+  const others = sumOf(cells.map((cell) => scaled(cell, 1 - cell.exception)));
+  const rest = (others.seen + context.restWeight) / (others.expected + context.restWeight);
   return new Map(
     cells.map(({ value, seen, expected, exception }) => {
       const shrunk = (seen + shrinkage * rest) / (expected + shrinkage);
@@ -170,6 +152,10 @@ function ratiosOf(cells: readonly Cell[], shrinkage: number, { context }: Policy
       return [value, exception * own + (1 - exception) * shrunk];
     }),
   );
+}
+
+function scaled({ seen, expected }: Failures, share: number): Failures {
+  return { seen: seen * share, expected: expected * share };
 }
 
 function sumOf(failures: readonly Failures[]): Failures {
