@@ -65,7 +65,7 @@ export function toDegraded(record: HealthRecord, signals: HealthSignals): Health
 
 /** Transition from degraded to live, if the route has recovered. */
 export function toLive(record: HealthRecord, signals: HealthSignals): HealthMove | undefined {
-  const { now, fast, slow, recent } = signals;
+  const { now, fast, slow, recent, medianSeconds } = signals;
   const { successes, failures } = record;
   const outcomes = successes + failures;
   const inStateMs = now - record.since;
@@ -74,15 +74,13 @@ export function toLive(record: HealthRecord, signals: HealthSignals): HealthMove
     const because = `no payment for ${untriedHours(signals)} hours, and no sign of a problem`;
     return { to: 'live', cause: 'recovered_quietly', because, numbers: { successes, failures } };
   }
-  const [minimumMs, quietMs] = [policy.minimumStateSeconds, policy.quietRecoverySeconds].map((each) =>
-    windowMs(each, signals.medianSeconds),
-  ) as [number, number];
-  if (outcomes < policy.quietRecoveryMinimumOutcomes || inStateMs < minimumMs) return undefined;
+  if (outcomes < policy.quietRecoveryMinimumOutcomes) return undefined;
+  if (inStateMs < windowMs(policy.minimumStateSeconds, medianSeconds)) return undefined;
   // A condition that degrades a live route must not hold, or the route would oscillate.
   if (isSuspect(signals)) return undefined;
   const numbers = { successes, failures, successShare: fast.mean, usualSuccessShare: slow.mean };
   if (outcomes < policy.recoveryMinimumOutcomes) {
-    if (failures > 0 || inStateMs < quietMs) return undefined;
+    if (failures > 0 || inStateMs < windowMs(policy.quietRecoverySeconds, medianSeconds)) return undefined;
     const because = `all ${successes} payments since ${timeInWords(record.since, now)} succeeded`;
     return { to: 'live', cause: 'recovered_quietly', because, numbers };
   }
