@@ -1,14 +1,10 @@
-import type { RouteHealth } from '../domain/route.ts';
 import { HEALTH_POLICY as policy, windowMs } from './health-policy.ts';
-import { type HealthCause, type HealthRecord, timeInWords } from './health-record.ts';
+import { type HealthRecord, type HealthTransition, timeInWords } from './health-record.ts';
 import { type HealthSignals, trailingCount, hasNoRecentResult, resultsSince } from './health-signals.ts';
 
-/** A transition that the signals cause, with its reason in words and the numbers behind it. */
-export interface HealthMove {
-  to: RouteHealth;
-  cause: HealthCause;
+/** A transition that the signals cause, with its reason in words. */
+export interface HealthMove extends Pick<HealthTransition, 'to' | 'cause' | 'numbers'> {
   because: string;
-  numbers: Record<string, number>;
 }
 
 /** Transition to standby after too many handoff errors, if it is due. */
@@ -47,7 +43,7 @@ export function toStandbyBySuccess(signals: HealthSignals): HealthMove | undefin
 /** Transition to degraded for a fallen success rate or slow payments, if it is due. */
 export function toDegraded(record: HealthRecord, signals: HealthSignals): HealthMove | undefined {
   const { now, shiftedAt, fast, slow, latency } = signals;
-  if (now - record.since < windowMs(policy.minimumStateSeconds, signals.medianSeconds)) return undefined;
+  if (now - record.since < windowMs(policy.minimumStateSeconds, latency.medianSeconds)) return undefined;
   const numbers = { successShare: fast.mean, usualSuccessShare: slow.mean, outcomes: fast.n };
   const rates = `${percent(fast.mean)} recently, ${percent(slow.mean)} usually`;
   if (shiftedAt !== null && shiftedAt > record.since) {
@@ -57,15 +53,15 @@ export function toDegraded(record: HealthRecord, signals: HealthSignals): Health
   if (hasDropped(signals)) {
     return { to: 'degraded', cause: 'success_drop', because: `the success rate is down (${rates})`, numbers };
   }
-  if (!latency || !isSlow(signals, policy.slowFactor)) return undefined;
-  const { fastP95Seconds, slowP95Seconds } = latency;
-  const because = `1 payment in 20 takes over ${seconds(fastP95Seconds)}, usually ${seconds(slowP95Seconds)}`;
+  if (!isSlow(signals, policy.slowFactor)) return undefined;
+  const [fastP95Seconds, slowP95Seconds] = [latency.p95SecondsFast!, latency.p95SecondsSlow!];
+  const because = `1 payment in 20 takes over ${Math.round(fastP95Seconds)} s, usually ${Math.round(slowP95Seconds)} s`;
   return { to: 'degraded', cause: 'latency', because, numbers: { fastP95Seconds, slowP95Seconds } };
 }
 
 /** Transition from degraded to live, if the route has recovered. */
 export function toLive(record: HealthRecord, signals: HealthSignals): HealthMove | undefined {
-  const { now, fast, slow, recent, medianSeconds } = signals;
+  const { now, fast, slow, recent, latency } = signals;
   const { successes, failures } = record;
   const outcomes = successes + failures;
   const inStateMs = now - record.since;
@@ -75,12 +71,12 @@ export function toLive(record: HealthRecord, signals: HealthSignals): HealthMove
     return { to: 'live', cause: 'recovered_quietly', because, numbers: { successes, failures } };
   }
   if (outcomes < policy.quietRecoveryMinimumOutcomes) return undefined;
-  if (inStateMs < windowMs(policy.minimumStateSeconds, medianSeconds)) return undefined;
+  if (inStateMs < windowMs(policy.minimumStateSeconds, latency.medianSeconds)) return undefined;
   // A condition that degrades a live route must not hold, or the route would oscillate.
   if (isSuspect(signals)) return undefined;
   const numbers = { successes, failures, successShare: fast.mean, usualSuccessShare: slow.mean };
   if (outcomes < policy.recoveryMinimumOutcomes) {
-    if (failures > 0 || inStateMs < windowMs(policy.quietRecoverySeconds, medianSeconds)) return undefined;
+    if (failures > 0 || inStateMs < windowMs(policy.quietRecoverySeconds, latency.medianSeconds)) return undefined;
     const because = `all ${successes} payments since ${timeInWords(record.since, now)} succeeded`;
     return { to: 'live', cause: 'recovered_quietly', because, numbers };
   }
@@ -92,8 +88,8 @@ export function toLive(record: HealthRecord, signals: HealthSignals): HealthMove
 }
 
 /** The time without results after which a route is used again, in hours. */
-export function untriedHours({ medianSeconds }: HealthSignals): number {
-  return Math.round(windowMs(policy.untriedSeconds, medianSeconds) / 3_600_000);
+export function untriedHours({ latency }: HealthSignals): number {
+  return Math.round(windowMs(policy.untriedSeconds, latency.medianSeconds) / 3_600_000);
 }
 
 function isSuspect(signals: HealthSignals): boolean {
@@ -110,13 +106,9 @@ function hasDropped({ fast, slow }: HealthSignals): boolean {
   return fast.mean < slow.mean - Math.max(policy.dropShare, policy.dropSigmas * standardError);
 }
 
-function isSlow({ latency }: HealthSignals, factor: number): boolean {
-  if (!latency || latency.n < policy.slowMinimumOutcomes) return false;
-  return latency.fastP95Seconds > factor * latency.slowP95Seconds;
-}
-
-function seconds(count: number): string {
-  return `${Math.round(count)} s`;
+function isSlow({ latency: { p95SecondsFast, p95SecondsSlow, nFast } }: HealthSignals, factor: number): boolean {
+  if (p95SecondsFast === null || p95SecondsSlow === null) return false;
+  return nFast >= policy.slowMinimumOutcomes && p95SecondsFast > factor * p95SecondsSlow;
 }
 
 /** A share of 0 to 1 as a percentage, such as `91.2 %`. */

@@ -1,4 +1,5 @@
 import type { Instant } from '../domain/records.ts';
+import type { RouteEstimate } from './estimate.ts';
 import { HEALTH_POLICY, windowMs } from './health-policy.ts';
 import type { HealthPeers, HealthRecord } from './health-record.ts';
 
@@ -11,23 +12,9 @@ export interface HealthResult {
   kind: ResultKind;
 }
 
-/** Share of successes, and the (decayed) number of outcomes behind it. */
-interface SuccessEstimate {
-  mean: number;
-  n: number;
-}
-
 /** Input of a health evaluation of a route. */
-export interface HealthSignals {
+export interface HealthSignals extends Pick<RouteEstimate, 'shiftedAt' | 'fast' | 'slow' | 'latency'> {
   now: Instant;
-  /** Time of the last sudden fall of the success rate. */
-  shiftedAt: Instant | null;
-  fast: SuccessEstimate;
-  slow: SuccessEstimate;
-  /** Recent and usual 95th percentile of the time to paid. `n` is the number of recent payments. */
-  latency: { fastP95Seconds: number; slowP95Seconds: number; n: number } | null;
-  /** Usual median of the time to paid; null if it is unknown. */
-  medianSeconds: number | null;
   /** At most 20 results, newest first, with times of the same clock as `now`. */
   recent: readonly HealthResult[];
   peers: HealthPeers;
@@ -41,7 +28,7 @@ export function resultsSince({ since }: HealthRecord, { recent }: HealthSignals)
 /** True if the route has no result that is recent enough to judge it by. */
 export function hasNoRecentResult(record: HealthRecord, signals: HealthSignals): boolean {
   const latest = resultsSince(record, signals)[0]?.at ?? record.since;
-  return signals.now - latest >= windowMs(HEALTH_POLICY.untriedSeconds, signals.medianSeconds);
+  return signals.now - latest >= windowMs(HEALTH_POLICY.untriedSeconds, signals.latency.medianSeconds);
 }
 
 /** Length of the latest run of results of `kinds`. `breaking` kinds end the run; other kinds are ignored. */

@@ -16,6 +16,7 @@ import {
 import type { HealthResult, HealthSignals, ResultKind } from '../../src/routing/health-signals.ts';
 import { nextHealth } from '../../src/routing/health-machine.ts';
 import { SECOND } from '../fixtures/checkout-records.ts';
+import { NO_TIMES } from '../fixtures/health-records.ts';
 import { forAll } from '../support/for-all.ts';
 
 const START = Date.UTC(2026, 0, 15, 23, 50);
@@ -36,7 +37,7 @@ const HEALTHY: Estimates = {
   shifted: false,
   fast: { mean: 0.9, n: 50 },
   slow: { mean: 0.9, n: 500 },
-  latency: { fastP95Seconds: 20, slowP95Seconds: 20, n: 50 },
+  latency: { ...NO_TIMES, p95SecondsFast: 20, p95SecondsSlow: 20, nFast: 50 },
 };
 
 const route = fc.nat(3);
@@ -48,10 +49,13 @@ const anyEstimates: fc.Arbitrary<Estimates> = fc.record({
   slow: fc.record({ mean: share, n: fc.constantFrom(0, 500) }),
   latency: fc.option(
     fc.record({
-      fastP95Seconds: fc.constantFrom(5, 20, 45, 61, 300),
-      slowP95Seconds: fc.constant(20),
-      n: fc.constantFrom(19, 20, 100),
+      p95SecondsFast: fc.constantFrom(5, 20, 45, 61, 300),
+      p95SecondsSlow: fc.constant(20),
+      medianSeconds: fc.constant(null),
+      nFast: fc.constantFrom(19, 20, 100),
+      nSlow: fc.constant(100),
     }),
+    { nil: NO_TIMES },
   ),
 });
 const kinds = fc.oneof(
@@ -119,7 +123,7 @@ function evaluate(
 ): void {
   const before = watched.record;
   const shiftedAt = shifted ? now - SECOND : null;
-  const signals = { ...known, now, shiftedAt, medianSeconds: null, recent: watched.recent, peers: peersOf(kind, now) };
+  const signals = { ...known, now, shiftedAt, recent: watched.recent, peers: peersOf(kind, now) };
   const change = nextHealth(before, signals, jitter);
   if (!change) return;
   const { record, transition } = change;

@@ -5,7 +5,7 @@ import { canProbe, leaseProbe } from '../../src/routing/health-probe.ts';
 import { type HealthRecord, entered } from '../../src/routing/health-record.ts';
 import type { HealthSignals } from '../../src/routing/health-signals.ts';
 import { MINUTE, SECOND, idOf } from '../fixtures/checkout-records.ts';
-import { NOON, degraded, evaluate, live, results, standby } from '../fixtures/health-records.ts';
+import { NOON, NO_TIMES, degraded, evaluate, live, results, standby } from '../fixtures/health-records.ts';
 
 type Evaluated = [record: HealthRecord, signals?: Partial<HealthSignals>];
 type Case = [title: string, moves: Evaluated[], stays: Evaluated[]];
@@ -26,7 +26,9 @@ function testMoves(subject: string, to: RouteHealth, cases: Case[]): void {
 
 const at = (now: number, recent = '', end = now) => ({ now, recent: results(recent, end) });
 const fast = (mean: number, n = 30) => ({ fast: { mean, n } });
-const latency = (fastP95Seconds: number, n = 20) => ({ latency: { fastP95Seconds, slowP95Seconds: 20, n } });
+const latency = (p95SecondsFast: number, nFast = 20) => ({
+  latency: { ...NO_TIMES, p95SecondsFast, p95SecondsSlow: 20, nFast },
+});
 const peers = (routesOfKind: number, inAutomaticStandby: number, usable: number) => ({
   peers: { routesOfKind, inAutomaticStandby, usable },
 });
@@ -233,7 +235,8 @@ describe('a route without results for 2 hours', () => {
   });
 
   test('a route of a slow method, whose payments take 12 hours, is not used again before 48 hours', () => {
-    const slow = (hours: number) => ({ now: NOON + hours * 60 * MINUTE, medianSeconds: 12 * 3600 });
+    const latency = { ...NO_TIMES, medianSeconds: 12 * 3600 };
+    const slow = (hours: number) => ({ now: NOON + hours * 60 * MINUTE, latency });
     assert.equal(evaluate(standby, slow(47)), undefined);
     const words = evaluate(standby, slow(48))?.transition?.words;
     assert.equal(words, 'degraded: no payment was tried for 48 hours, so the route is used again');

@@ -25,6 +25,7 @@ import { nextHealth } from '../../src/routing/health-machine.ts';
 import { INVARIANTS } from '../../src/store/invariants.ts';
 import { forPostgres } from '../../src/store/postgres-sql.ts';
 import { checkoutDeps, fillWithEveryState } from '../fixtures/every-state.ts';
+import { NO_TIMES } from '../fixtures/health-records.ts';
 import {
   type Decisions,
   type History,
@@ -365,8 +366,7 @@ function signalsOf(kind: ResultKind, now: number): HealthSignals {
     shiftedAt: null,
     fast: { mean, n: 30 },
     slow: { mean: 0.9, n: 900 },
-    latency: null,
-    medianSeconds: null,
+    latency: NO_TIMES,
     recent,
     peers,
   };

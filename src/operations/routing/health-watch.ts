@@ -140,22 +140,10 @@ export function signalsOf(
   peers: HealthSignals['peers'],
   now: Instant,
 ): HealthSignals {
-  const { p95SecondsFast, p95SecondsSlow, medianSeconds, nFast } = latency;
-  return {
-    now,
-    shiftedAt,
-    fast,
-    slow,
-    latency:
-      p95SecondsFast === null || p95SecondsSlow === null
-        ? null
-        : { fastP95Seconds: p95SecondsFast, slowP95Seconds: p95SecondsSlow, n: nFast },
-    medianSeconds,
-    recent: tellingResults(record, results)
-      .slice(0, RESULTS_JUDGED)
-      .map(({ at, result }) => ({ at, kind: KINDS[result] })),
-    peers,
-  };
+  const recent = tellingResults(record, results)
+    .slice(0, RESULTS_JUDGED)
+    .map(({ at, result }) => ({ at, kind: KINDS[result] }));
+  return { now, shiftedAt, fast, slow, latency, recent, peers };
 }
 
 /** Changes of a route's health: by the catalogue, then by a finished probe, then by the results. */
