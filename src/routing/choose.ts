@@ -45,12 +45,10 @@ interface Standing {
   index: number;
 }
 
-/** `exploit`: best expected value. `explore`: highest drawn index. `floor`: least recently tried candidate, in a small share of decisions. */
-type ChoiceMode = 'exploit' | 'explore' | 'floor';
-
 /** Result of a choice among candidates. */
 export interface Choice {
-  mode: ChoiceMode;
+  /** `exploit`: best expected value. `explore`: highest drawn index. `floor`: least recently tried candidate, in a small share of decisions. */
+  mode: 'exploit' | 'explore' | 'floor';
   chosen: string;
   /** The candidate with the best expected value. */
   greedy: string;

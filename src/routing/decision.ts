@@ -65,7 +65,7 @@ export interface DecisionInput {
 }
 
 /**
- * `exploit`, `explore`, `floor`: see `ChoiceMode`. `probe`: the payment tests a route in standby. `rule`: an ordering rule chose the
+ * `exploit`, `explore`, `floor`: see `Choice`. `probe`: the payment tests a route in standby. `rule`: an ordering rule chose the
  * route. `panic`: no route is usable, so a route in standby or an unavailable one is taken. `none`: no route was chosen.
  */
 type DecisionMode = 'exploit' | 'explore' | 'floor' | 'probe' | 'rule' | 'panic' | 'none';

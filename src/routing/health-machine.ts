@@ -8,7 +8,7 @@ import {
   toStandbyBySuccess,
   untriedHours,
 } from './health-guards.ts';
-import { endOverride } from './health-override.ts';
+import { changed, endOverride } from './health-override.ts';
 import { HEALTH_POLICY as policy } from './health-policy.ts';
 import {
   type HealthCause,
@@ -99,8 +99,7 @@ function moved(record: HealthRecord, move: HealthMove, now: Instant, jitter: num
     entry.retryAt = retryTime(record.backoffs, now, jitter);
     entry.words += `, next try at ${timeInWords(entry.retryAt, now)}`;
   }
-  const next = entered(record.version + 1, entry, now);
-  return { record: next, transition: { from: record.state, to, cause, words: next.words, numbers } };
+  return changed(record.state, entered(record.version + 1, entry, now), numbers);
 }
 
 /** A route that returns to standby before it was live backs off longer each time. */

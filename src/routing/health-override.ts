@@ -37,7 +37,8 @@ export function reconfigureHealth(record: HealthRecord, configured: RouteHealth,
   return changed(effectiveState(record, now), configuredHealth(configured, now, record.version + 1), {});
 }
 
-function changed(from: RouteHealth, record: HealthRecord, numbers: Record<string, number>): HealthChange {
+/** The change from a state to that of a new record. */
+export function changed(from: RouteHealth, record: HealthRecord, numbers: Record<string, number>): HealthChange {
   const { state: to, cause, words } = record;
   return { record, transition: { from, to, cause, words, numbers } };
 }

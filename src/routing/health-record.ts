@@ -53,7 +53,7 @@ export interface HealthRecord {
 }
 
 /** Change of a route's state, as it is stored and logged. */
-interface HealthTransition {
+export interface HealthTransition {
   from: RouteHealth;
   /** The same as `from` if only the reason or the end of an override changed. */
   to: RouteHealth;
