@@ -3,7 +3,8 @@ import { ARMS, type Arm } from '../domain/experiment.ts';
 import { ENVIRONMENTS, type Environment, type Route } from '../domain/route.ts';
 import { uniformOf } from './draw.ts';
 import { type ObjectiveName, deepFrozen } from './routing-policy.ts';
-import { type RuleMatcher, type RuleFacts, matcherOf } from './rule-matching.ts';
+import type { RuleFacts } from './rule-fields.ts';
+import { matcherOf } from './rule-matching.ts';
 import { type RouteSelector, firstFew, routesOf, selectorInWords } from './rule-selectors.ts';
 import type { Failover, Rule, RuleActions, RuleSet } from './rule-set.ts';
 
@@ -60,8 +61,7 @@ interface CompiledEnvironment {
 
 interface CompiledRule {
   id: string;
-  /** Undefined: the rule always applies. */
-  matches: RuleMatcher | undefined;
+  matches: (facts: RuleFacts) => boolean;
   actions: RuleActions;
   excluded: readonly string[];
   ordering: CompiledOrdering | undefined;
@@ -127,7 +127,7 @@ export function evaluateRules({ environments }: CompiledRules, facts: RuleFacts)
     const setsOrder = ordering !== undefined && (orderedBy < 0 || experiment !== undefined);
     // Only the first ordering and that of an experiment have an effect; other conditions need not be evaluated.
     if (words === '' && !setsOrder) continue;
-    if (matches && !matches(facts)) continue;
+    if (!matches(facts)) continue;
     applied += `${index} `;
     if (setsOrder) {
       orderedBy = index;
@@ -189,7 +189,7 @@ function effectOf(rules: readonly CompiledRule[], applied: number[], orderedBy: 
 function compileRule(id: string, when: Rule['when'], then: RuleActions, routes: readonly Route[]): CompiledRule {
   return {
     id,
-    matches: when && matcherOf(when),
+    matches: matcherOf(when),
     actions: then,
     excluded: exclusionsOf(then, routes).map((route) => route.id),
     ordering: orderingOf(id, then, routes),

@@ -1,7 +1,7 @@
 import { ENVIRONMENTS } from '../domain/route.ts';
-import type { Condition, RuleTest, RuleValue } from './rule-conditions.ts';
-import { fieldNamed } from './rule-fields.ts';
-import { type Comparable, type KnownValues, comparisonOf, operationsOf, readingOf } from './rule-matching.ts';
+import type { Condition, RuleTest } from './rule-conditions.ts';
+import { type Comparable, type RuleField, type RuleValue, fieldNamed } from './rule-fields.ts';
+import { type KnownValues, comparisonOf, operationsOf } from './rule-matching.ts';
 
 // Rules are checked whenever they are read, so the work is bounded: the comparisons that find the cases, and those of all cases.
 const MAX_COMPARISONS = 100_000;
@@ -17,15 +17,17 @@ export function casesOf(conditions: readonly Condition[]): KnownValues[] {
   tests.delete('environment');
   let cases = ENVIRONMENTS.map((environment): KnownValues => new Map([['environment', environment]]));
   let comparisonsLeft = MAX_COMPARISONS;
-  for (const [field, own] of tests) {
+  for (const [name, entries] of tests) {
+    const field = fieldNamed(name)!;
+    const own = entries.map(([, test]) => test);
     const possible = candidates(field, own);
     if (possible.length * own.length > comparisonsLeft) continue;
     comparisonsLeft -= possible.length * own.length;
-    const comparisons = own.map(([, test]) => comparisonOf(test, readingOf(field)));
+    const comparisons = own.map((test) => comparisonOf(test, field));
     const outcomes = (value: Comparable) => comparisons.map((holds) => Number(holds(value))).join('');
     const values = Map.groupBy(possible, outcomes);
     if (values.size === 0 || cases.length * values.size * all.length > MAX_COMPARISONS) continue;
-    cases = cases.flatMap((known) => [...values.values()].map(([value]) => new Map(known).set(field, value!)));
+    cases = cases.flatMap((known) => [...values.values()].map(([value]) => new Map(known).set(name, value!)));
   }
   return cases;
 }
@@ -38,10 +40,8 @@ function testsIn(condition: Condition): [field: string, test: RuleTest][] {
 }
 
 /** Values of a field that together have all possible outcomes of its tests; none if there are too many. */
-function candidates(field: string, tests: readonly [string, RuleTest][]): Comparable[] {
-  const { accepts, choices, operators } = fieldNamed(field)!;
-  const { normalised } = readingOf(field);
-  const operations = tests.flatMap(([, test]) => operationsOf(test));
+function candidates({ accepts, choices, operators, normalised }: RuleField, tests: readonly RuleTest[]): Comparable[] {
+  const operations = tests.flatMap(operationsOf);
   const operands = operations.flatMap(([, operand]) => operand as RuleValue[]);
   if (operators.includes('gt')) {
     // The neighbours of an amount are a cent away, those of an hour an hour.

@@ -1,23 +1,16 @@
-import { FIELD_NAMES, type Operator, type RuleFault, type RuleField, fieldNamed, isRuleText } from './rule-fields.ts';
+import {
+  FIELD_NAMES,
+  type Operator,
+  type RuleFault,
+  type RuleField,
+  type RuleOperators,
+  type RuleValue,
+  fieldNamed,
+  isRuleText,
+} from './rule-fields.ts';
 
-export type RuleValue = string | number;
 /** Test of one field: an equal value, an array of allowed values, or operators. */
 export type RuleTest = RuleValue | readonly RuleValue[] | RuleOperators;
-
-/** Operators of a field, all of which must hold. Amounts are in dollars, as in the API. */
-export interface RuleOperators {
-  eq?: RuleValue;
-  ne?: RuleValue;
-  in?: readonly RuleValue[];
-  nin?: readonly RuleValue[];
-  gt?: number;
-  gte?: number;
-  lt?: number;
-  lte?: number;
-  prefix?: string;
-  suffix?: string;
-  exists?: boolean;
-}
 
 /** Condition of a rule: every field and every connective in it must hold. */
 export interface Condition {

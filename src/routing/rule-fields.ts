@@ -1,5 +1,26 @@
-import { MAX_AMOUNT, centsFromAmount } from '../domain/money.ts';
-import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
+import { type Cents, MAX_AMOUNT, centsFromAmount } from '../domain/money.ts';
+import type { Instant, Metadata } from '../domain/records.ts';
+import { ENVIRONMENTS, type Environment, ROUTE_KINDS, type RouteKind } from '../domain/route.ts';
+
+/** Facts of a session that rules can compare. */
+export interface RuleFacts {
+  amount: Cents;
+  currency: string;
+  environment: Environment;
+  preferredKind: RouteKind | null;
+  product: string;
+  /** The buyer's email address. */
+  customer: string;
+  clientReferenceId: string | null;
+  metadata: Metadata;
+  /** Time of the session, from which rules take the hour and the weekday in UTC. */
+  at: Instant;
+  sessionId: string;
+}
+
+export type RuleValue = string | number;
+/** A value in comparable form; null if the session does not have it. */
+export type Comparable = RuleValue | null;
 
 /** A fault in a part of a rule set; `path` is relative to that part. */
 export interface RuleFault {
@@ -10,7 +31,21 @@ export interface RuleFault {
   remedy?: string;
 }
 
-export type Operator = 'eq' | 'ne' | 'in' | 'nin' | 'gt' | 'gte' | 'lt' | 'lte' | 'prefix' | 'suffix' | 'exists';
+/** Operators of a field, all of which must hold. Amounts are in dollars, as in the API. */
+export interface RuleOperators {
+  eq?: RuleValue;
+  ne?: RuleValue;
+  in?: readonly RuleValue[];
+  nin?: readonly RuleValue[];
+  gt?: number;
+  gte?: number;
+  lt?: number;
+  lte?: number;
+  prefix?: string;
+  suffix?: string;
+  exists?: boolean;
+}
+export type Operator = keyof RuleOperators;
 
 /** A field that conditions can compare. */
 export interface RuleField {
@@ -20,10 +55,13 @@ export interface RuleField {
   /** All values, if they are few. */
   choices?: readonly string[];
   accepts(value: unknown): boolean;
+  read(facts: RuleFacts): Comparable;
+  /** A value of a rule in the form in which `read` returns the value of a session. */
+  normalised(value: RuleValue): RuleValue;
 }
 
 export const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
-export const METADATA_PREFIX = 'metadata.';
+const METADATA_PREFIX = 'metadata.';
 /** The longest text of a rule set, in characters. */
 export const MAX_TEXT = 500;
 
@@ -32,18 +70,24 @@ const ORDERED: readonly Operator[] = [...CHOICE, 'gt', 'gte', 'lt', 'lte'];
 const TEXT: readonly Operator[] = [...CHOICE, 'prefix', 'suffix'];
 const CURRENCY_CODE = /^[A-Z]{3}$/;
 
-const oneOf = (values: readonly string[]): RuleField => ({
+const unchanged = (value: RuleValue): RuleValue => value;
+
+const oneOf = (values: readonly string[], read: RuleField['read']): RuleField => ({
   wanted: `one of ${values.join(', ')}`,
   operators: CHOICE,
   choices: values,
   accepts: (value) => typeof value === 'string' && values.includes(value),
+  read,
+  normalised: unchanged,
 });
 
-const freeText: RuleField = {
+const freeText = (read: RuleField['read']): RuleField => ({
   wanted: `a string of at most ${MAX_TEXT} characters`,
   operators: TEXT,
   accepts: (value) => typeof value === 'string' && isRuleText(value, 0),
-};
+  read,
+  normalised: unchanged,
+});
 
 const optional = (field: RuleField): RuleField => ({ ...field, operators: [...field.operators, 'exists'] });
 
@@ -53,25 +97,34 @@ const FIELDS: Readonly<Record<string, RuleField>> = {
     operators: ORDERED,
     accepts: (value) =>
       typeof value === 'number' && value >= 0 && value <= MAX_AMOUNT && centsFromAmount(value) !== undefined,
+    read: ({ amount }) => amount,
+    normalised: (value) => centsFromAmount(Number(value)) ?? Number.NaN,
   },
   currency: {
     wanted: 'a currency of three capital letters',
     operators: CHOICE,
     accepts: (value) => typeof value === 'string' && CURRENCY_CODE.test(value),
+    read: ({ currency }) => currency,
+    normalised: unchanged,
   },
-  environment: oneOf(ENVIRONMENTS),
-  preferredKind: optional(oneOf(ROUTE_KINDS)),
-  product: freeText,
-  customer: freeText,
-  clientReferenceId: optional(freeText),
+  environment: oneOf(ENVIRONMENTS, ({ environment }) => environment),
+  preferredKind: optional(oneOf(ROUTE_KINDS, ({ preferredKind }) => preferredKind)),
+  product: freeText(({ product }) => product),
+  customer: {
+    ...freeText(({ customer }) => customer.toLowerCase()),
+    normalised: (value) => String(value).toLowerCase(),
+  },
+  clientReferenceId: optional(freeText(({ clientReferenceId }) => clientReferenceId)),
   hour: {
     wanted: 'a whole number of 0 to 23',
     operators: ORDERED,
     accepts: (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 23,
+    read: ({ at }) => new Date(at).getUTCHours(),
+    normalised: unchanged,
   },
-  weekday: oneOf(WEEKDAYS),
+  // `getUTCDay` counts from Sunday, which is the last of the weekdays here: index -1.
+  weekday: oneOf(WEEKDAYS, ({ at }) => WEEKDAYS.at(new Date(at).getUTCDay() - 1) ?? null),
 };
-const METADATA = optional(freeText);
 
 /** The fields with a fixed name. Conditions can also use `metadata.<key>`. */
 export const FIELD_NAMES: readonly string[] = Object.keys(FIELDS);
@@ -79,8 +132,9 @@ export const FIELD_NAMES: readonly string[] = Object.keys(FIELDS);
 /** The condition field called `name`, such as `amount` or `metadata.country`; undefined if there is no such field. */
 export function fieldNamed(name: string): RuleField | undefined {
   if (Object.hasOwn(FIELDS, name)) return FIELDS[name];
-  const isMetadata = name.startsWith(METADATA_PREFIX) && isRuleText(name.slice(METADATA_PREFIX.length), 1);
-  return isMetadata ? METADATA : undefined;
+  const key = name.slice(METADATA_PREFIX.length);
+  if (!name.startsWith(METADATA_PREFIX) || !isRuleText(key, 1)) return undefined;
+  return optional(freeText(({ metadata }) => (Object.hasOwn(metadata, key) ? (metadata[key] ?? null) : null)));
 }
 
 /** True if a text has `min` to 500 characters, and a session can contain all of them. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { type RoutingExperiment, NO_RULES, compileRules, evaluateRules } from '../../src/routing/evaluate-rules.ts';
-import type { RuleFacts } from '../../src/routing/rule-matching.ts';
+import type { RuleFacts } from '../../src/routing/rule-fields.ts';
 import type { Rule } from '../../src/routing/rule-set.ts';
 import { aRoute } from '../fixtures/checkout-records.ts';
 import { forAll } from '../support/for-all.ts';
