@@ -2,7 +2,7 @@ import type { Issue } from '../domain/gateway-error.ts';
 import { ENVIRONMENTS, type Environment, type Route } from '../domain/route.ts';
 import { compileRules } from './evaluate-rules.ts';
 import { casesOf } from './rule-cases.ts';
-import type { RuleFault } from './rule-fields.ts';
+import { type RuleFault, within } from './rule-faults.ts';
 import { type KnownValues, certaintyOf } from './rule-matching.ts';
 import { faultsOf, issueOf, refusalOf } from './rule-problems.ts';
 import { firstFew, idFaults, selectorCatalogueFaults } from './rule-selectors.ts';
@@ -25,7 +25,7 @@ export function checkRules(input: unknown, routes: readonly Route[]): CheckedRul
     ...duplicateIds(rules),
     ...rules.flatMap((rule, index) => {
       const { data: valid } = ruleSchema.safeParse(rule);
-      return valid ? catalogueFaults(valid.then, routes).map((fault) => within(index, fault)) : [];
+      return valid ? within(['rules', index, 'then'], catalogueFaults(valid.then, routes)) : [];
     }),
   ];
   if (!result.success || faults.length > 0) throw refusalOf(faults.toSorted(byRule), input);
@@ -54,35 +54,30 @@ function duplicateIds(rules: readonly unknown[]): RuleFault[] {
   });
 }
 
-/** Faults for names in the effects of a rule that the catalogue does not have. Paths are relative to the rule. */
+/** Faults for names in the effects of a rule that the catalogue does not have. */
 export function catalogueFaults(then: Rule['then'], routes: readonly Route[]): RuleFault[] {
   const selected = (['exclude', 'only', 'priority', 'prefer'] as const).flatMap((name) => {
     const selector = then[name];
-    if (selector === undefined) return [];
-    return selectorCatalogueFaults(selector, routes).map((fault) => ({
-      ...fault,
-      path: ['then', name, ...fault.path],
-    }));
+    return selector === undefined ? [] : within([name], selectorCatalogueFaults(selector, routes));
   });
-  return then.split ? [...selected, ...splitFaults(then.split, routes)] : selected;
+  return then.split ? [...selected, ...within(['split'], splitFaults(then.split, routes))] : selected;
 }
 
 function splitFaults(split: NonNullable<Rule['then']['split']>, routes: readonly Route[]): RuleFault[] {
-  const path = ['then', 'split'];
   const faults = split.flatMap(({ route }, index): RuleFault[] => {
-    const place = [...path, index, 'route'];
-    if (split.findIndex((share) => share.route === route) === index) return idFaults(route, place, routes);
-    return [{ path: place, code: 'duplicate_route', message: 'is a duplicate', remedy: 'give each route one share' }];
+    const path = [index, 'route'];
+    if (split.findIndex((share) => share.route === route) === index) return within(path, idFaults(route, routes));
+    return [{ path, code: 'duplicate_route', message: 'is a duplicate', remedy: 'give each route one share' }];
   });
   const sum = split.reduce((total, { pct }) => total + pct, 0);
   if (sum !== 100) {
     const message = `adds up to ${sum}, not to 100`;
-    faults.push({ path, code: 'not_100_percent', message, remedy: 'let pct add up to 100' });
+    faults.push({ path: [], code: 'not_100_percent', message, remedy: 'let pct add up to 100' });
   }
   const named = routes.filter(({ id }) => split.some(({ route }) => route === id));
   if (new Set(named.map(({ environment }) => environment)).size > 1) {
     const message = 'has routes of both environments, but a session can use only one environment';
-    faults.push({ path, code: 'mixed_environments', message, remedy: 'make a rule for each environment' });
+    faults.push({ path: [], code: 'mixed_environments', message, remedy: 'make a rule for each environment' });
   }
   return faults;
 }
@@ -166,13 +161,8 @@ function warningsOf(rule: Rule, index: number, surveys: readonly Survey[]): Rule
   }
   const rejectedBy = superseding(own.map(({ rules }) => rules.get(index)));
   if (rejectedBy !== undefined) {
-    return [
-      {
-        path,
-        code: 'dead_rule',
-        message: `is never reached: rule ${rejectedBy} rejects all of its sessions first`,
-      },
-    ];
+    const message = `is never reached: rule ${rejectedBy} rejects all of its sessions first`;
+    return [{ path, code: 'dead_rule', message }];
   }
   const emptied = new Set(own.filter(({ emptying }) => emptying.has(index)).map(({ environment }) => environment));
   if (emptied.size > 0) {
@@ -197,10 +187,6 @@ function warningsOf(rule: Rule, index: number, surveys: readonly Survey[]): Rule
 function superseding(earlier: readonly (string | undefined)[]): string | undefined {
   const ids = [...new Set(earlier)].filter((id) => id !== undefined);
   return earlier.includes(undefined) || ids.length === 0 ? undefined : firstFew(ids, ' or ');
-}
-
-function within(index: number, fault: RuleFault): RuleFault {
-  return { ...fault, path: ['rules', index, ...fault.path] };
 }
 
 function byRule(a: RuleFault, b: RuleFault): number {

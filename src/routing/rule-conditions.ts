@@ -1,12 +1,11 @@
+import { type RuleFault, MAX_VALUES, arrayFaults, codeOf, textFaults, within } from './rule-faults.ts';
 import {
-  FIELD_NAMES,
   type Operator,
-  type RuleFault,
   type RuleField,
   type RuleOperators,
   type RuleValue,
+  FIELD_NAMES,
   fieldNamed,
-  isRuleText,
 } from './rule-fields.ts';
 
 /** Test of one field: an equal value, an array of allowed values, or operators. */
@@ -20,119 +19,76 @@ export interface Condition {
   [field: string]: RuleTest | readonly Condition[] | Condition | undefined;
 }
 
-type Path = (string | number)[];
-
 const MAX_NESTING = 8;
-/** Maximum number of values of an array, and of fields of a condition. */
-export const MAX_VALUES = 100;
 
 /** All faults of a condition, in the order of its fields; none for a valid `Condition`. */
-export function conditionFaults(value: unknown): RuleFault[] {
-  const faults: RuleFault[] = [];
-  inspectCondition(value, [], 0, faults);
-  return faults;
-}
-
-function inspectCondition(value: unknown, path: Path, depth: number, faults: RuleFault[]): void {
-  if (!isObject(value)) {
-    faults.push({ path, code: 'invalid_type', message: 'must be an object of fields to compare' });
-    return;
-  }
+export function conditionFaults(value: unknown, depth = 0): RuleFault[] {
+  if (!isObject(value)) return [{ path: [], code: 'invalid_type', message: 'must be an object of fields to compare' }];
   const keys = Object.keys(value);
   if (keys.length === 0) {
     const remedy = 'compare at least one field (a rule without "when" always applies)';
-    faults.push({ path, code: 'too_small', message: 'compares nothing', remedy });
+    return [{ path: [], code: 'too_small', message: 'compares nothing', remedy }];
   }
-  if (keys.length > MAX_VALUES) {
-    faults.push({ path, code: 'too_big', message: `must be an object of at most ${MAX_VALUES} fields` });
-  }
-  for (const key of keys.slice(0, MAX_VALUES)) inspectPart(key, value[key], [...path, key], depth, faults);
+  const faults = keys.slice(0, MAX_VALUES).flatMap((key) => within([key], partFaults(key, value[key], depth)));
+  if (keys.length <= MAX_VALUES) return faults;
+  return [{ path: [], code: 'too_big', message: `must be an object of at most ${MAX_VALUES} fields` }, ...faults];
 }
 
-function inspectPart(key: string, part: unknown, path: Path, depth: number, faults: RuleFault[]): void {
+function partFaults(key: string, part: unknown, depth: number): RuleFault[] {
   if (key === 'all' || key === 'any' || key === 'not') {
     if (depth >= MAX_NESTING) {
       const message = `is nested too deep: all, any and not may be nested ${MAX_NESTING} deep`;
-      faults.push({ path, code: 'too_big', message, remedy: 'use less nesting, or several rules' });
-    } else if (key === 'not') {
-      inspectCondition(part, path, depth + 1, faults);
-    } else {
-      for (const [index, each] of arrayOf(part, 'conditions', path, faults)) {
-        inspectCondition(each, [...path, index], depth + 1, faults);
-      }
+      return [{ path: [], code: 'too_big', message, remedy: 'use less nesting, or several rules' }];
     }
-    return;
+    if (key === 'not') return conditionFaults(part, depth + 1);
+    return listFaults(part, 'conditions', (each) => conditionFaults(each, depth + 1));
   }
   const field = fieldNamed(key);
-  if (field) inspectTest(key, field, part, path, faults);
-  else {
-    const remedy = `use ${FIELD_NAMES.join(', ')}, metadata.<key>, all, any or not`;
-    faults.push({ path, code: 'unrecognized_keys', message: 'is not a field that a rule can compare', remedy });
+  if (field) return testFaults(key, field, part);
+  const remedy = `use ${FIELD_NAMES.join(', ')}, metadata.<key>, all, any or not`;
+  return [{ path: [], code: 'unrecognized_keys', message: 'is not a field that a rule can compare', remedy }];
+}
+
+function testFaults(name: string, field: RuleField, test: unknown): RuleFault[] {
+  if (Array.isArray(test)) return operandFaults(field, 'in', test);
+  if (!isObject(test)) return operandFaults(field, 'eq', test);
+  const keys = Object.keys(test);
+  const remedy = `use ${field.operators.join(', ')}`;
+  if (keys.length === 0) return [{ path: [], code: 'too_small', message: 'compares nothing', remedy }];
+  return keys.slice(0, MAX_VALUES).flatMap((key) => {
+    const operator = field.operators.find((each) => each === key);
+    if (operator) return within([key], operandFaults(field, operator, test[key]));
+    const message = `is not an operator of ${name.startsWith('metadata.') ? 'metadata' : name}`;
+    return [{ path: [key], code: 'unrecognized_keys', message, remedy }];
+  });
+}
+
+function operandFaults(field: RuleField, operator: Operator, value: unknown): RuleFault[] {
+  switch (operator) {
+    case 'in':
+    case 'nin':
+      return listFaults(value, 'values', (each) => valueFaults(field, each));
+    case 'exists':
+      return typeof value === 'boolean' ? [] : [{ path: [], code: 'invalid_type', message: 'must be true or false' }];
+    case 'prefix':
+    case 'suffix':
+      return textFaults(value);
+    default:
+      return valueFaults(field, value);
   }
 }
 
-function inspectTest(name: string, field: RuleField, test: unknown, path: Path, faults: RuleFault[]): void {
-  if (Array.isArray(test)) inspectValues(field, test, path, faults);
-  else if (!isObject(test)) inspectValue(field, test, path, faults);
-  else {
-    const operators = Object.keys(test);
-    if (operators.length === 0) {
-      const remedy = `use ${field.operators.join(', ')}`;
-      faults.push({ path, code: 'too_small', message: 'compares nothing', remedy });
-    }
-    for (const operator of operators.slice(0, MAX_VALUES)) {
-      const place = [...path, operator];
-      if (isOperatorOf(field, operator)) inspectOperand(field, operator, test[operator], place, faults);
-      else {
-        const remedy = `use ${field.operators.join(', ')}`;
-        const message = `is not an operator of ${name.startsWith('metadata.') ? 'metadata' : name}`;
-        faults.push({ path: place, code: 'unrecognized_keys', message, remedy });
-      }
-    }
-  }
-}
-
-function isOperatorOf(field: RuleField, name: string): name is Operator {
-  return (field.operators as readonly string[]).includes(name);
-}
-
-function inspectOperand(field: RuleField, operator: Operator, value: unknown, path: Path, faults: RuleFault[]): void {
-  if (operator === 'in' || operator === 'nin') inspectValues(field, value, path, faults);
-  else if (operator === 'exists') {
-    if (typeof value !== 'boolean') faults.push({ path, code: 'invalid_type', message: 'must be true or false' });
-  } else if (operator === 'prefix' || operator === 'suffix') {
-    if (typeof value === 'string' && isRuleText(value, 1)) return;
-    faults.push({ path, code: codeOf(value, 'string'), message: 'must be a string of 1 to 500 characters' });
-  } else inspectValue(field, value, path, faults);
-}
-
-function inspectValues(field: RuleField, values: unknown, path: Path, faults: RuleFault[]): void {
-  for (const [index, value] of arrayOf(values, 'values', path, faults)) {
-    inspectValue(field, value, [...path, index], faults);
-  }
-}
-
-function inspectValue(field: RuleField, value: unknown, path: Path, faults: RuleFault[]): void {
-  if (field.accepts(value)) return;
+function valueFaults(field: RuleField, value: unknown): RuleFault[] {
+  if (field.accepts(value)) return [];
   const type = field.operators.includes('gt') ? 'number' : 'string';
   const remedy = value === null && field.operators.includes('exists') ? { remedy: 'use {"exists":false}' } : {};
-  faults.push({ path, code: codeOf(value, type), message: `must be ${field.wanted}`, ...remedy });
+  return [{ path: [], code: codeOf(value, type), message: `must be ${field.wanted}`, ...remedy }];
 }
 
-function codeOf(value: unknown, type: 'string' | 'number'): string {
-  return typeof value === type ? 'invalid_value' : 'invalid_type';
-}
-
-/** The first 100 entries of an array, so that their faults are reported even if the array is too long. */
-function arrayOf(value: unknown, what: string, path: Path, faults: RuleFault[]): [index: number, each: unknown][] {
-  const message = `must be an array of 1 to ${MAX_VALUES} ${what}`;
-  if (!Array.isArray(value)) {
-    faults.push({ path, code: 'invalid_type', message });
-    return [];
-  }
-  if (value.length === 0) faults.push({ path, code: 'too_small', message });
-  if (value.length > MAX_VALUES) faults.push({ path, code: 'too_big', message });
-  return [...value.slice(0, MAX_VALUES).entries()];
+/** Faults of an array and of its first 100 entries, which are reported even if the array is too long. */
+function listFaults(value: unknown, entries: string, faultsOf: (entry: unknown) => RuleFault[]): RuleFault[] {
+  const first: unknown[] = Array.isArray(value) ? value.slice(0, MAX_VALUES) : [];
+  return [...arrayFaults(value, entries), ...first.flatMap((entry, index) => within([index], faultsOf(entry)))];
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -22,15 +22,6 @@ export type RuleValue = string | number;
 /** A value in comparable form; null if the session does not have it. */
 export type Comparable = RuleValue | null;
 
-/** A fault in a part of a rule set; `path` is relative to that part. */
-export interface RuleFault {
-  path: (string | number)[];
-  code: string;
-  message: string;
-  /** Remedy, such as `remove it`. Default: set the field to the text that follows `must be` in the message. */
-  remedy?: string;
-}
-
 /** Operators of a field, all of which must hold. Amounts are in dollars, as in the API. */
 export interface RuleOperators {
   eq?: RuleValue;
@@ -84,7 +75,7 @@ const oneOf = (values: readonly string[], read: RuleField['read']): RuleField =>
 const freeText = (read: RuleField['read']): RuleField => ({
   wanted: `a string of at most ${MAX_TEXT} characters`,
   operators: TEXT,
-  accepts: (value) => typeof value === 'string' && isRuleText(value, 0),
+  accepts: (value) => isRuleText(value, 0),
   read,
   normalised: unchanged,
 });
@@ -137,9 +128,9 @@ export function fieldNamed(name: string): RuleField | undefined {
   return optional(freeText(({ metadata }) => (Object.hasOwn(metadata, key) ? (metadata[key] ?? null) : null)));
 }
 
-/** True if a text has `min` to 500 characters, and a session can contain all of them. */
-export function isRuleText(value: string, min: number): boolean {
+/** True for a string of `min` to 500 characters, all of which a session can contain. */
+export function isRuleText(value: unknown, min: number): boolean {
   // A character has at most two UTF-16 units, so a text of more than twice the limit is too long.
-  if (value.length < min || value.length > MAX_TEXT * 2) return false;
+  if (typeof value !== 'string' || value.length < min || value.length > MAX_TEXT * 2) return false;
   return value.isWellFormed() && !value.includes('\0') && Array.from(value).length <= MAX_TEXT;
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { GatewayError, type Issue } from '../domain/gateway-error.ts';
-import type { RuleFault } from './rule-fields.ts';
+import type { RuleFault } from './rule-faults.ts';
 
 // Maximum number of faults in an answer, the same as for other request bodies.
 const MAX_NAMED = 50;

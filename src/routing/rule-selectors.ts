@@ -1,6 +1,5 @@
 import { type KycPolicy, ROUTE_KINDS, type Route, type RouteKind } from '../domain/route.ts';
-import { MAX_VALUES } from './rule-conditions.ts';
-import { MAX_TEXT, type RuleFault, isRuleText } from './rule-fields.ts';
+import { MAX_VALUES, type RuleFault, arrayFaults, textFaults, within } from './rule-faults.ts';
 
 /** Selection of routes by id or by attributes. A route must have one of the given values of every attribute. */
 export type RouteSelector = string | readonly string[] | RouteAttributes;
@@ -22,8 +21,9 @@ const MAX_NAMED = 5;
 
 /** Faults in the structure of a selector, whatever the catalogue contains; none for a valid `RouteSelector`. */
 export function selectorShapeFaults(value: unknown): RuleFault[] {
-  if (typeof value === 'string') return textFaults(value, [], 'the id of a route');
-  if (Array.isArray(value)) return listFaults(value, [], (each, path) => textFaults(each, path, 'the id of a route'));
+  if (typeof value === 'string' || Array.isArray(value)) {
+    return oneOrMoreFaults(value, (each) => textFaults(each, 'the id of a route, '));
+  }
   if (typeof value !== 'object' || value === null) {
     const message = `must be a route id, an array of route ids, or an object with ${ATTRIBUTES.join(', ')}`;
     return [{ path: [], code: 'invalid_type', message }];
@@ -33,19 +33,38 @@ export function selectorShapeFaults(value: unknown): RuleFault[] {
     const message = `must be an object with at least one of ${ATTRIBUTES.join(', ')}`;
     return [{ path: [], code: 'too_small', message }];
   }
-  return entries.slice(0, MAX_VALUES).flatMap(([name, wanted]) => {
-    if (isAttribute(name)) return attributeFaults(name, wanted);
+  return entries.slice(0, MAX_VALUES).flatMap(([key, wanted]) => {
+    const name = ATTRIBUTES.find((each) => each === key);
+    if (name)
+      return within(
+        [name],
+        oneOrMoreFaults(wanted, (each) => attributeFaults(name, each)),
+      );
     const remedy = `use ${ATTRIBUTES.join(', ')}`;
-    return [{ path: [name], code: 'unrecognized_keys', message: 'is not an attribute of routes', remedy }];
+    return [{ path: [key], code: 'unrecognized_keys', message: 'is not an attribute of routes', remedy }];
   });
+}
+
+/** Faults of one value, or of an array of values. */
+function oneOrMoreFaults(value: unknown, faultsOf: (value: unknown) => RuleFault[]): RuleFault[] {
+  if (!Array.isArray(value)) return faultsOf(value);
+  const faults = arrayFaults(value, 'values');
+  return faults.length > 0 ? faults : value.flatMap((each, index) => within([index], faultsOf(each)));
+}
+
+function attributeFaults(name: Attribute, value: unknown): RuleFault[] {
+  const choices = CHOICES[name];
+  if (!choices) return textFaults(value, `the ${name} of a route, `);
+  if (choices.some((each) => each === value)) return [];
+  return [{ path: [], code: 'invalid_value', message: `must be one of ${choices.join(', ')}` }];
 }
 
 /** Faults of the parts of a selector that match no route of the catalogue, or are repeated. */
 export function selectorCatalogueFaults(selector: RouteSelector, routes: readonly Route[]): RuleFault[] {
-  if (typeof selector === 'string') return idFaults(selector, [], routes);
+  if (typeof selector === 'string') return idFaults(selector, routes);
   if (isIdList(selector)) {
     return selector.flatMap((id, index) => {
-      if (selector.indexOf(id) === index) return idFaults(id, [index], routes);
+      if (selector.indexOf(id) === index) return within([index], idFaults(id, routes));
       return [{ path: [index], code: 'duplicate_route', message: 'is a duplicate', remedy: 'remove it' }];
     });
   }
@@ -63,10 +82,10 @@ export function selectorCatalogueFaults(selector: RouteSelector, routes: readonl
   return [{ path: [], code: 'no_such_route', message: 'matches no route: no route has all attributes', remedy }];
 }
 
-export function idFaults(id: string, path: (string | number)[], routes: readonly Route[]): RuleFault[] {
+export function idFaults(id: string, routes: readonly Route[]): RuleFault[] {
   if (routes.some((route) => route.id === id)) return [];
   const remedy = `set it to one of ${firstFew(routes.map((route) => route.id))}`;
-  return [{ path, code: 'unknown_route', message: 'is not a route of the catalogue', remedy }];
+  return [{ path: [], code: 'unknown_route', message: 'is not a route of the catalogue', remedy }];
 }
 
 /** The selected routes among `routes`: by id in the order of the selector, by attributes in the order of `routes`. */
@@ -94,37 +113,6 @@ export function firstFew(values: readonly string[], separator = ', '): string {
   const rest = values.length - MAX_NAMED;
   const named = values.slice(0, MAX_NAMED).join(separator);
   return rest > 0 ? `${named} and ${rest} more` : named;
-}
-
-function attributeFaults(name: Attribute, wanted: unknown): RuleFault[] {
-  const choices: readonly string[] | undefined = CHOICES[name];
-  const one = (value: unknown, path: (string | number)[]): RuleFault[] => {
-    if (!choices) return textFaults(value, path, `the ${name} of a route`);
-    if (typeof value === 'string' && choices.includes(value)) return [];
-    return [{ path, code: 'invalid_value', message: `must be one of ${choices.join(', ')}` }];
-  };
-  return Array.isArray(wanted) ? listFaults(wanted, [name], one) : one(wanted, [name]);
-}
-
-function listFaults(
-  values: readonly unknown[],
-  path: (string | number)[],
-  faultsOf: (value: unknown, path: (string | number)[]) => RuleFault[],
-): RuleFault[] {
-  const message = `must be an array of 1 to ${MAX_VALUES} values`;
-  if (values.length === 0) return [{ path, code: 'too_small', message }];
-  if (values.length > MAX_VALUES) return [{ path, code: 'too_big', message }];
-  return values.flatMap((value, index) => faultsOf(value, [...path, index]));
-}
-
-function textFaults(value: unknown, path: (string | number)[], what: string): RuleFault[] {
-  if (typeof value === 'string' && isRuleText(value, 1)) return [];
-  const code = typeof value === 'string' ? 'invalid_value' : 'invalid_type';
-  return [{ path, code, message: `must be ${what}, a string of 1 to ${MAX_TEXT} characters` }];
-}
-
-function isAttribute(name: string): name is Attribute {
-  return (ATTRIBUTES as readonly string[]).includes(name);
 }
 
 // Array.isArray does not narrow a readonly array out of a union.

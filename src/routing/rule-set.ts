@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { ROUTE_KINDS } from '../domain/route.ts';
 import { type Condition, conditionFaults } from './rule-conditions.ts';
-import { FIELD_NAMES, type RuleFault, fieldNamed } from './rule-fields.ts';
+import type { RuleFault } from './rule-faults.ts';
+import { FIELD_NAMES, fieldNamed } from './rule-fields.ts';
 import { KYC_POLICIES, type RouteSelector, selectorShapeFaults } from './rule-selectors.ts';
 
 /** Maximum number of rules in a set. */

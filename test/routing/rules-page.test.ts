@@ -62,7 +62,7 @@ describe('the page about routing rules', () => {
   });
 
   test('the page about routing rules explains every issue code', () => {
-    const sources = ['check-rules', 'rule-conditions', 'rule-selectors', 'rule-set'].map((name) =>
+    const sources = ['check-rules', 'rule-conditions', 'rule-faults', 'rule-selectors', 'rule-set'].map((name) =>
       read(`src/routing/${name}.ts`),
     );
     const codes = sources.flatMap((text) => Array.from(text.matchAll(/code: '(\w+)'/g), ([, code]) => code!));

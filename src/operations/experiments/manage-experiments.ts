@@ -2,6 +2,7 @@ import type { ExperimentRequest } from '../../contract/experiment-contract.ts';
 import { type ExperimentResult, resultOf } from '../../domain/experiment.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
 import { catalogueFaults } from '../../routing/check-rules.ts';
+import { within } from '../../routing/rule-faults.ts';
 import { refusalOf } from '../../routing/rule-problems.ts';
 import type { Page, PageResult } from '../../store/list-page.ts';
 import type { Experiment } from '../../store/tables/experiments-table.ts';
@@ -87,8 +88,7 @@ function end(
 /** Throws GatewayError `invalid_input` for names in the variant that the catalogue of the environment does not have. */
 function assertKnownRoutes({ routes }: Pick<Deps, 'routes'>, request: ExperimentRequest): void {
   const own = routes.filter(({ environment }) => environment === request.environment);
-  const unknown = catalogueFaults(request.variant, own);
-  const faults = unknown.map((fault) => ({ ...fault, path: ['variant', ...fault.path.slice(1)] }));
+  const faults = within(['variant'], catalogueFaults(request.variant, own));
   if (faults.length > 0) throw refusalOf(faults, request);
 }
 
