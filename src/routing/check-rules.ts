@@ -4,7 +4,7 @@ import { compileRules } from './evaluate-rules.ts';
 import { casesOf } from './rule-cases.ts';
 import { type RuleFault, within } from './rule-faults.ts';
 import { type KnownValues, certaintyOf } from './rule-matching.ts';
-import { faultsOf, issueOf, refusalOf } from './rule-problems.ts';
+import { faultsOf, issueOf, refusalOf, valueAt } from './rule-problems.ts';
 import { firstFew, idFaults, selectorCatalogueFaults } from './rule-selectors.ts';
 import { MAX_RULES, ORDERINGS, type Rule, type RuleSet, ruleSchema, ruleSetSchema } from './rule-set.ts';
 
@@ -20,14 +20,11 @@ export function checkRules(input: unknown, routes: readonly Route[]): CheckedRul
   const result = ruleSetSchema.safeParse(input);
   const shapeFaults = result.success ? [] : faultsOf(result.error.issues);
   const rules = rulesIn(input);
-  const faults = [
-    ...shapeFaults,
-    ...duplicateIds(rules),
-    ...rules.flatMap((rule, index) => {
-      const { data: valid } = ruleSchema.safeParse(rule);
-      return valid ? within(['rules', index, 'then'], catalogueFaults(valid.then, routes)) : [];
-    }),
-  ];
+  const effectFaults = rules.flatMap((rule, index) => {
+    const { data: valid } = ruleSchema.safeParse(rule);
+    return valid ? within(['rules', index, 'then'], catalogueFaults(valid.then, routes)) : [];
+  });
+  const faults = [...shapeFaults, ...duplicateIds(rules), ...effectFaults];
   if (!result.success || faults.length > 0) throw refusalOf(faults.toSorted(byRule), input);
   const ruleSet = result.data;
   const survey = surveyorOf(ruleSet, routes);
@@ -41,12 +38,12 @@ export function checkRules(input: unknown, routes: readonly Route[]): CheckedRul
 }
 
 function rulesIn(input: unknown): unknown[] {
-  if (typeof input !== 'object' || input === null || !('rules' in input)) return [];
-  return Array.isArray(input.rules) ? input.rules.slice(0, MAX_RULES) : [];
+  const rules = valueAt(input, ['rules']);
+  return Array.isArray(rules) ? rules.slice(0, MAX_RULES) : [];
 }
 
 function duplicateIds(rules: readonly unknown[]): RuleFault[] {
-  const ids = rules.map((rule) => (typeof rule === 'object' && rule !== null && 'id' in rule ? rule.id : undefined));
+  const ids = rules.map((rule) => valueAt(rule, ['id']));
   return ids.flatMap((id, index): RuleFault[] => {
     if (typeof id !== 'string' || ids.indexOf(id) === index) return [];
     const remedy = 'give each rule an id of its own';
@@ -91,29 +88,23 @@ interface Survey {
   /** Rules that leave no route. */
   emptying: Set<number>;
   /** The rule that rejects every session, or leaves none of them a route. */
-  refusedBy: number | undefined;
+  refusedBy?: number;
   rules: Standing;
   orderings: Standing;
 }
 
 function surveyorOf(ruleSet: RuleSet, routes: readonly Route[]): (known: KnownValues) => Survey {
-  const { environments } = compileRules(ruleSet, routes);
+  const compiled = compileRules(ruleSet, routes);
   const certainties = ruleSet.rules.map(({ when }) => certaintyOf(when));
   return (known) => {
     const environment = known.get('environment') as Environment;
     // An environment without routes has none that the rules could take away.
     const routeCount = routes.filter((route) => route.environment === environment).length || Infinity;
-    const survey: Survey = {
-      environment,
-      emptying: new Set(),
-      refusedBy: undefined,
-      rules: new Map(),
-      orderings: new Map(),
-    };
+    const survey: Survey = { environment, emptying: new Set(), rules: new Map(), orderings: new Map() };
     const excluded = new Set<string>();
     let rejectedBy: string | undefined;
     let orderedBy: string | undefined;
-    for (const [index, rule] of (environments?.[environment].rules ?? []).entries()) {
+    for (const [index, rule] of compiled[environment].rules.entries()) {
       const certain = certainties[index]!(known);
       if (certain === false) continue;
       survey.rules.set(index, rejectedBy);

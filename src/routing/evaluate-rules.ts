@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { ARMS, type Arm } from '../domain/experiment.ts';
-import { ENVIRONMENTS, type Environment, type Route } from '../domain/route.ts';
+import type { Environment, Route } from '../domain/route.ts';
 import { uniformOf } from './draw.ts';
 import { type ObjectiveName, deepFrozen } from './routing-policy.ts';
 import type { RuleFacts } from './rule-fields.ts';
@@ -49,9 +49,7 @@ export interface RoutingExperiment {
 }
 
 /** A rule set with its routes resolved for each environment. */
-export interface CompiledRules {
-  readonly environments: Readonly<Record<Environment, CompiledEnvironment>> | undefined;
-}
+export type CompiledRules = Readonly<Record<Environment, CompiledEnvironment>>;
 
 interface CompiledEnvironment {
   rules: readonly CompiledRule[];
@@ -68,18 +66,19 @@ interface CompiledRule {
   /** Description of the effects other than ordering; empty for none. */
   words: string;
   /** Arm of an experiment. Its ordering, objective and margin replace those of the rules. */
-  experiment: RuleEffect['experiment'];
+  experiment?: RuleEffect['experiment'];
 }
 
 interface CompiledOrdering {
   words: string;
   /** One ordering for each share of a split; otherwise a single one. */
   outcomes: readonly RuleOrdering[];
-  /** Selects the index in `outcomes` for a session; undefined if there is only one. */
-  draw: ((facts: RuleFacts) => number) | undefined;
+  /** Selects the index in `outcomes` for a session; missing if there is only one. */
+  draw?: (facts: RuleFacts) => number;
 }
 
-export const NO_RULES: CompiledRules = deepFrozen({ environments: undefined });
+const NOTHING: CompiledEnvironment = { rules: [], effects: new Map() };
+export const NO_RULES: CompiledRules = deepFrozen({ sandbox: NOTHING, production: NOTHING });
 
 /** The effect without rules: the router orders, may explore, and tries at most three routes of the same kind. */
 export const NO_EFFECT = deepFrozen<RuleEffect>({
@@ -105,20 +104,19 @@ export function compileRules(
   experiments: readonly RoutingExperiment[] = [],
 ): CompiledRules {
   if (ruleSet.rules.length === 0 && experiments.length === 0) return NO_RULES;
-  const [sandbox, production] = ENVIRONMENTS.map((environment): CompiledEnvironment => {
+  const compileFor = (environment: Environment): CompiledEnvironment => {
     const own = routes.filter((route) => route.environment === environment);
     const rules = ruleSet.rules.map(({ id, when, then }) => compileRule(id, when, then, own));
     const running = experiments.filter((experiment) => experiment.environment === environment);
     const arms = running.flatMap((experiment) => ARMS.map((arm) => compileArm(experiment, arm, own)));
     return { rules: [...rules, ...arms], effects: new Map() };
-  });
-  return { environments: { sandbox: sandbox!, production: production! } };
+  };
+  return { sandbox: compileFor('sandbox'), production: compileFor('production') };
 }
 
 /** The effect of the rules on a session: a frozen object, which is cached for sessions to which the same rules apply. */
-export function evaluateRules({ environments }: CompiledRules, facts: RuleFacts): RuleEffect {
-  if (!environments) return NO_EFFECT;
-  const { rules, effects } = environments[facts.environment];
+export function evaluateRules(compiled: CompiledRules, facts: RuleFacts): RuleEffect {
+  const { rules, effects } = compiled[facts.environment];
   let applied = '';
   let orderedBy = -1;
   let outcome = 0;
@@ -187,14 +185,16 @@ function effectOf(rules: readonly CompiledRule[], applied: number[], orderedBy: 
 }
 
 function compileRule(id: string, when: Rule['when'], then: RuleActions, routes: readonly Route[]): CompiledRule {
+  const allowed = then.only === undefined ? routes : routesOf(then.only, routes);
+  const barred = then.exclude === undefined ? [] : routesOf(then.exclude, routes);
+  const excluded = routes.filter((route) => !allowed.includes(route) || barred.includes(route));
   return {
     id,
     matches: matcherOf(when),
     actions: then,
-    excluded: exclusionsOf(then, routes).map((route) => route.id),
+    excluded: excluded.map((route) => route.id),
     ordering: orderingOf(id, then, routes),
     words: modifiersInWords(then),
-    experiment: undefined,
   };
 }
 
@@ -213,27 +213,16 @@ function compileArm(
   };
 }
 
-/** Routes that the effects of a rule exclude. */
-function exclusionsOf({ exclude, only }: RuleActions, routes: readonly Route[]): Route[] {
-  const allowed = only === undefined ? routes : routesOf(only, routes);
-  const excluded = exclude === undefined ? [] : routesOf(exclude, routes);
-  return routes.filter((route) => !allowed.includes(route) || excluded.includes(route));
-}
-
 /** The ordering of `routes` by a rule; undefined if the rule has no ordering or names none of them. */
 function orderingOf(id: string, then: RuleActions, routes: readonly Route[]): CompiledOrdering | undefined {
-  if (then.smart) return { words: 'smart', outcomes: [{ type: 'smart' }], draw: undefined };
+  if (then.smart) return { words: 'smart', outcomes: [{ type: 'smart' }] };
   if (then.split) return splitOf(id, then, routes);
   const type = then.priority === undefined ? 'prefer' : 'priority';
   const selector: RouteSelector | undefined = then[type];
   if (selector === undefined) return undefined;
   const ids = routesOf(selector, routes).map((route) => route.id);
   if (ids.length === 0) return undefined;
-  return {
-    words: `${type} ${selectorInWords(selector)}`,
-    outcomes: [{ type, routes: ids, rule: id }],
-    draw: undefined,
-  };
+  return { words: `${type} ${selectorInWords(selector)}`, outcomes: [{ type, routes: ids, rule: id }] };
 }
 
 function splitOf(id: string, { split = [], by }: RuleActions, routes: readonly Route[]): CompiledOrdering | undefined {

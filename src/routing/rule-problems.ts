@@ -52,7 +52,8 @@ export function issueOf({ path, code, message }: RuleFault, input: unknown): Iss
   return { path: dotted(path), code, message: NAME_CODES.has(code) ? `${message}${quoted(value, ': ')}` : message };
 }
 
-function valueAt(input: unknown, path: RuleFault['path']): unknown {
+/** The value at a path of the input; undefined if there is none. */
+export function valueAt(input: unknown, path: RuleFault['path']): unknown {
   let current = input;
   for (const key of path) {
     if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return undefined;
