@@ -1,21 +1,14 @@
-import { type KycPolicy, ROUTE_KINDS, type Route, type RouteKind } from '../domain/route.ts';
+import { type KycPolicy, ROUTE_KINDS, type Route } from '../domain/route.ts';
 import { MAX_VALUES, type RuleFault, arrayFaults, textFaults, within } from './rule-faults.ts';
 
 /** Selection of routes by id or by attributes. A route must have one of the given values of every attribute. */
-export type RouteSelector = string | readonly string[] | RouteAttributes;
-
-interface RouteAttributes {
-  kind?: RouteKind | readonly RouteKind[];
-  integrationId?: string | readonly string[];
-  network?: string | readonly string[];
-  asset?: string | readonly string[];
-  kycPolicy?: KycPolicy | readonly KycPolicy[];
-}
+export type RouteSelector = string | string[] | RouteAttributes;
 
 export const KYC_POLICIES: readonly KycPolicy[] = ['none', 'light', 'full', 'provider'];
 const ATTRIBUTES = ['kind', 'integrationId', 'network', 'asset', 'kycPolicy'] as const;
 type Attribute = (typeof ATTRIBUTES)[number];
-const CHOICES: Partial<Record<Attribute, readonly string[]>> = { kind: ROUTE_KINDS, kycPolicy: KYC_POLICIES };
+type RouteAttributes = { [Name in Attribute]?: Route[Name] | Route[Name][] };
+const CHOICES: Partial<Record<Attribute, readonly unknown[]>> = { kind: ROUTE_KINDS, kycPolicy: KYC_POLICIES };
 // Maximum number of named values in the one-line description of a selector.
 const MAX_NAMED = 5;
 
@@ -33,15 +26,20 @@ export function selectorShapeFaults(value: unknown): RuleFault[] {
     const message = `must be an object with at least one of ${ATTRIBUTES.join(', ')}`;
     return [{ path: [], code: 'too_small', message }];
   }
-  return entries.slice(0, MAX_VALUES).flatMap(([key, wanted]) => {
-    const name = ATTRIBUTES.find((each) => each === key);
-    if (name)
-      return within(
-        [name],
-        oneOrMoreFaults(wanted, (each) => attributeFaults(name, each)),
-      );
+  return entries.slice(0, MAX_VALUES).flatMap(([key, wanted]) => within([key], attributeFaults(key, wanted)));
+}
+
+function attributeFaults(key: string, wanted: unknown): RuleFault[] {
+  const name = ATTRIBUTES.find((each) => each === key);
+  if (!name) {
     const remedy = `use ${ATTRIBUTES.join(', ')}`;
-    return [{ path: [key], code: 'unrecognized_keys', message: 'is not an attribute of routes', remedy }];
+    return [{ path: [], code: 'unrecognized_keys', message: 'is not an attribute of routes', remedy }];
+  }
+  const choices = CHOICES[name];
+  return oneOrMoreFaults(wanted, (value) => {
+    if (!choices) return textFaults(value, `the ${name} of a route, `);
+    if (choices.includes(value)) return [];
+    return [{ path: [], code: 'invalid_value', message: `must be one of ${choices.join(', ')}` }];
   });
 }
 
@@ -52,23 +50,16 @@ function oneOrMoreFaults(value: unknown, faultsOf: (value: unknown) => RuleFault
   return faults.length > 0 ? faults : value.flatMap((each, index) => within([index], faultsOf(each)));
 }
 
-function attributeFaults(name: Attribute, value: unknown): RuleFault[] {
-  const choices = CHOICES[name];
-  if (!choices) return textFaults(value, `the ${name} of a route, `);
-  if (choices.some((each) => each === value)) return [];
-  return [{ path: [], code: 'invalid_value', message: `must be one of ${choices.join(', ')}` }];
-}
-
 /** Faults of the parts of a selector that match no route of the catalogue, or are repeated. */
 export function selectorCatalogueFaults(selector: RouteSelector, routes: readonly Route[]): RuleFault[] {
   if (typeof selector === 'string') return idFaults(selector, routes);
-  if (isIdList(selector)) {
+  if (Array.isArray(selector)) {
     return selector.flatMap((id, index) => {
       if (selector.indexOf(id) === index) return within([index], idFaults(id, routes));
       return [{ path: [index], code: 'duplicate_route', message: 'is a duplicate', remedy: 'remove it' }];
     });
   }
-  const faults = Object.entries(selector).flatMap(([name, wanted]: [string, string | readonly string[]]) => {
+  const faults = Object.entries(selector).flatMap(([name, wanted]: [string, string | string[]]) => {
     const known = [...new Set(routes.map((route) => route[name as Attribute]))];
     return [wanted].flat().flatMap((value, index): RuleFault[] => {
       if (known.some((each) => each === value)) return [];
@@ -91,20 +82,17 @@ export function idFaults(id: string, routes: readonly Route[]): RuleFault[] {
 /** The selected routes among `routes`: by id in the order of the selector, by attributes in the order of `routes`. */
 export function routesOf(selector: RouteSelector, routes: readonly Route[]): Route[] {
   if (typeof selector === 'string') return routes.filter(({ id }) => id === selector);
-  if (isIdList(selector)) return selector.flatMap((id) => routes.filter((route) => route.id === id));
-  const wanted = Object.entries(selector).map(([name, values]) => ({
-    name: name as Attribute,
-    values: [values].flat(),
-  }));
-  return routes.filter((route) => wanted.every(({ name, values }) => values.includes(route[name])));
+  if (Array.isArray(selector)) return selector.flatMap((id) => routes.filter((route) => route.id === id));
+  const wanted = Object.entries(selector) as [Attribute, string | string[]][];
+  return routes.filter((route) => wanted.every(([name, values]) => [values].flat().includes(route[name])));
 }
 
 /** A selector in words, such as "rt_a, rt_b" or "kind card or wallet, network sepa". */
 export function selectorInWords(selector: RouteSelector): string {
   if (typeof selector === 'string') return selector;
-  if (isIdList(selector)) return firstFew(selector);
+  if (Array.isArray(selector)) return firstFew(selector);
   return Object.entries(selector)
-    .map(([name, values]: [string, string | readonly string[]]) => `${name} ${firstFew([values].flat(), ' or ')}`)
+    .map(([name, values]: [string, string | string[]]) => `${name} ${firstFew([values].flat(), ' or ')}`)
     .join(', ');
 }
 
@@ -113,9 +101,4 @@ export function firstFew(values: readonly string[], separator = ', '): string {
   const rest = values.length - MAX_NAMED;
   const named = values.slice(0, MAX_NAMED).join(separator);
   return rest > 0 ? `${named} and ${rest} more` : named;
-}
-
-// Array.isArray does not narrow a readonly array out of a union.
-function isIdList(selector: Exclude<RouteSelector, string>): selector is readonly string[] {
-  return Array.isArray(selector);
 }

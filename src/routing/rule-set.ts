@@ -48,8 +48,7 @@ export const routeSelector = z
   .describe('A route id, an array of route ids, or route attributes.')
   .meta({
     anyOf: [
-      { type: 'string' },
-      { type: 'array', minItems: 1, maxItems: 100, items: { type: 'string' } },
+      ...oneOrMore({ type: 'string' }).anyOf,
       {
         type: 'object',
         minProperties: 1,
@@ -65,8 +64,6 @@ export const routeSelector = z
     ],
     examples: [{ kind: 'card' }],
   });
-
-const selector = (what: string) => routeSelector.describe(what);
 
 const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` });
@@ -116,8 +113,8 @@ function together(error: string, issueCode: string, remedy: string) {
 const actions = z
   .strictObject(
     {
-      exclude: selector('Routes that must not be used.').optional(),
-      only: selector('The only routes that may be used.').optional(),
+      exclude: routeSelector.describe('Routes that must not be used.').optional(),
+      only: routeSelector.describe('The only routes that may be used.').optional(),
       explore: flag.optional().describe('false: no exploration, always the best known route.'),
       maxAttempts: whole(1, 3).optional().describe('Maximum number of routes for one start of a payment, 1 to 3.'),
       failover: choice(['same_kind', 'any', 'none'])
@@ -129,8 +126,8 @@ const actions = z
       objective: choice(['merchant', 'total', 'operator'])
         .optional()
         .describe('Cost to minimise: of buyer and merchant, of the provider, or of the gateway operator.'),
-      priority: selector('Strict order of the routes.').optional(),
-      prefer: selector('Routes that come before all others.').optional(),
+      priority: routeSelector.describe('Strict order of the routes.').optional(),
+      prefer: routeSelector.describe('Routes that come before all others.').optional(),
       split: split.optional().describe('Shares of sessions that go to a route first; they add up to 100.'),
       by: choice(['session', 'customer'])
         .optional()
