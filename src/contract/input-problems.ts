@@ -1,17 +1,10 @@
 import type { z } from 'zod';
-import { GatewayError, type Issue } from '../domain/gateway-error.ts';
+import { type Problem, invalidInput, valueAt } from '../domain/invalid-input.ts';
 import { type JsonSchema, jsonSchemaOf } from './json-schema.ts';
 import { faultOfPair, fieldAt, isFraction, remedyOf } from './input-remedies.ts';
 
 const MAX_QUOTED_LENGTH = 80;
-// Larger than the number of fields of any request. Limits the size of the response to a body with very many problems.
-const MAX_NAMED = 50;
 const PLAIN_KEY = /^[A-Za-z0-9_-]{1,80}$/;
-
-interface Problem extends Issue {
-  /** Instruction to fix the problem, such as `set amount to ..., for example 49.99`. */
-  remedy: string;
-}
 
 /** Parser of input by one schema. */
 export interface InputReader<Output> {
@@ -31,18 +24,6 @@ export function inputReader<Schema extends z.ZodType>(schema: Schema): InputRead
       throw invalidInput(problemsOf(result.error.issues, described, input), hint);
     },
   };
-}
-
-function invalidInput(all: Problem[], hint: string): GatewayError {
-  const problems = all.slice(0, MAX_NAMED);
-  const remedies = problems.map(({ remedy }) => remedy).join('; ');
-  const instruction = `${remedies.charAt(0).toUpperCase()}${remedies.slice(1)}; then resend.`;
-  const count = all.length === 1 ? '' : ` (${all.length} problems in all)`;
-  return new GatewayError('invalid_input', `${problems[0]!.path}: ${problems[0]!.message}${count}.`, {
-    field: problems[0]!.path,
-    suggestion: hint === '' ? instruction : `${instruction} ${hint}`,
-    issues: problems.map(({ path, code, message }) => ({ path, code, message })),
-  });
 }
 
 function problemsOf(issues: z.core.$ZodIssue[], schema: JsonSchema, input: unknown): Problem[] {
@@ -154,15 +135,6 @@ function typeInWords(type: string | undefined, schema: JsonSchema): string {
     default:
       return 'one JSON object';
   }
-}
-
-function valueAt(input: unknown, path: PropertyKey[]): unknown {
-  let current = input;
-  for (const key of path) {
-    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return undefined;
-    current = (current as Record<PropertyKey, unknown>)[key];
-  }
-  return current;
 }
 
 // Quotes only short simple values, because a longer value could put third-party text into instructions for a program.

@@ -1,10 +1,11 @@
 import type { Issue } from '../domain/gateway-error.ts';
+import { valueAt } from '../domain/invalid-input.ts';
 import { ENVIRONMENTS, type Environment, type Route } from '../domain/route.ts';
 import { compileRules } from './evaluate-rules.ts';
 import { casesOf } from './rule-cases.ts';
 import { type RuleFault, within } from './rule-faults.ts';
 import { type KnownValues, certaintyOf } from './rule-matching.ts';
-import { faultsOf, issueOf, refusalOf, valueAt } from './rule-problems.ts';
+import { faultsOf, issueOf, refusalOf } from './rule-problems.ts';
 import { firstFew, idFaults, selectorCatalogueFaults } from './rule-selectors.ts';
 import { MAX_RULES, ORDERINGS, type Rule, type RuleSet, ruleSchema, ruleSetSchema } from './rule-set.ts';
 

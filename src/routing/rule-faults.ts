@@ -2,7 +2,7 @@ import { MAX_TEXT, isRuleText } from './rule-fields.ts';
 
 /** A fault in a part of a rule set; `path` is relative to that part. */
 export interface RuleFault {
-  path: (string | number)[];
+  path: PropertyKey[];
   code: string;
   message: string;
   /** Remedy, such as `remove it`. Default: set the field to the text that follows `must be` in the message. */

@@ -1,9 +1,8 @@
 import type { z } from 'zod';
-import { GatewayError, type Issue } from '../domain/gateway-error.ts';
+import type { GatewayError, Issue } from '../domain/gateway-error.ts';
+import { invalidInput, valueAt } from '../domain/invalid-input.ts';
 import type { RuleFault } from './rule-faults.ts';
 
-// Maximum number of faults in an answer, the same as for other request bodies.
-const MAX_NAMED = 50;
 const MAX_QUOTED_LENGTH = 80;
 const PLAIN_KEY = /^[A-Za-z0-9_-]{1,80}$/;
 
@@ -14,7 +13,7 @@ const NAME_CODES = new Set(['unknown_route', 'unknown_attribute', 'duplicate_rou
 /** Faults that Zod found in a rule set. */
 export function faultsOf(issues: readonly z.core.$ZodIssue[]): RuleFault[] {
   return issues.flatMap((issue): RuleFault[] => {
-    const path = issue.path.map((key) => (typeof key === 'number' ? key : String(key)));
+    const { path } = issue;
     if (issue.code === 'unrecognized_keys') {
       const message = 'is not a property of this object';
       return issue.keys.map((key) => ({ path: [...path, key], code: issue.code, message, remedy: 'remove it' }));
@@ -28,16 +27,7 @@ export function faultsOf(issues: readonly z.core.$ZodIssue[]): RuleFault[] {
 
 /** A GatewayError `invalid_input` that lists the faults in the order of the rule set, each with its remedy. */
 export function refusalOf(faults: readonly RuleFault[], input: unknown): GatewayError {
-  const named = faults.slice(0, MAX_NAMED);
-  const issues = named.map((fault) => issueOf(fault, input));
-  const [first] = issues;
-  const remedies = named.map(remedyOf).join('; ');
-  const count = faults.length === 1 ? '' : ` (${faults.length} problems in all)`;
-  return new GatewayError('invalid_input', `${first!.path}: ${first!.message}${count}.`, {
-    field: first!.path,
-    suggestion: `${remedies.charAt(0).toUpperCase()}${remedies.slice(1)}; then resend.`,
-    issues,
-  });
+  return invalidInput(faults.map((fault) => ({ ...issueOf(fault, input), remedy: remedyOf(fault) })));
 }
 
 function remedyOf({ path, message, remedy }: RuleFault): string {
@@ -50,16 +40,6 @@ export function issueOf({ path, code, message }: RuleFault, input: unknown): Iss
   const value = valueAt(input, path);
   if (MUST_BE.test(message)) return { path: dotted(path), code, message: `${message}${quoted(value, ', not ')}` };
   return { path: dotted(path), code, message: NAME_CODES.has(code) ? `${message}${quoted(value, ': ')}` : message };
-}
-
-/** The value at a path of the input; undefined if there is none. */
-export function valueAt(input: unknown, path: RuleFault['path']): unknown {
-  let current = input;
-  for (const key of path) {
-    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return undefined;
-    current = (current as Record<PropertyKey, unknown>)[key];
-  }
-  return current;
 }
 
 // Quotes only short values: a long or nested value could carry instructions to an agent that reads the message.
