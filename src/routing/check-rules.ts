@@ -10,7 +10,7 @@ import { firstFew, idFaults, selectorCatalogueFaults } from './rule-selectors.ts
 import { MAX_RULES, ORDERINGS, type Rule, type RuleSet, ruleSchema, ruleSetSchema } from './rule-set.ts';
 
 /** A valid rule set, with warnings. */
-export interface CheckedRules {
+interface CheckedRules {
   ruleSet: RuleSet;
   /** Issues of rules that are valid but probably not intended, in the order of the rules. */
   warnings: Issue[];
@@ -136,10 +136,9 @@ function refusals(rules: readonly Rule[], surveys: readonly Survey[]): RuleFault
     if (effect === 'reject') {
       return [{ path, code: 'rejects_all', message: `rejects every session of ${environment}${sessions}` }];
     }
+    const message = `leaves no route of ${environment}, for any session${sessions}`;
     const remedy = `leave a route of ${environment}, or limit the rule to some sessions with "when"`;
-    return [
-      { path, code: 'no_route_left', message: `leaves no route of ${environment}, for any session${sessions}`, remedy },
-    ];
+    return [{ path, code: 'no_route_left', message, remedy }];
   });
 }
 
@@ -148,8 +147,7 @@ function warningsOf(rule: Rule, index: number, surveys: readonly Survey[]): Rule
   const path = ['rules', index];
   const own = surveys.filter(({ rules }) => rules.has(index));
   if (own.length === 0) {
-    const message = 'holds for no session';
-    return [{ path: [...path, 'when'], code: 'never_applies', message }];
+    return [{ path: [...path, 'when'], code: 'never_applies', message: 'holds for no session' }];
   }
   const rejectedBy = superseding(own.map(({ rules }) => rules.get(index)));
   if (rejectedBy !== undefined) {

@@ -1,6 +1,6 @@
 import { ENVIRONMENTS } from '../domain/route.ts';
-import type { Condition, RuleTest } from './rule-conditions.ts';
-import { type Comparable, type RuleField, type RuleValue, fieldNamed } from './rule-fields.ts';
+import type { Condition } from './rule-conditions.ts';
+import { type Comparable, type RuleField, type RuleTest, type RuleValue, fieldNamed } from './rule-fields.ts';
 import { type KnownValues, comparisonOf, operationsOf } from './rule-matching.ts';
 
 // Rules are checked whenever they are read, so the work is bounded: the comparisons that find the cases, and those of all cases.
@@ -51,12 +51,8 @@ function candidates({ accepts, choices, operators, normalised }: RuleField, test
       .map(normalised);
   }
   if (choices) return operators.includes('exists') ? [null, ...choices] : [...choices];
-  const parts = new Set([
-    '',
-    ...operations.flatMap(([operator, part]) =>
-      operator === 'prefix' || operator === 'suffix' ? String(normalised(String(part))) : [],
-    ),
-  ]);
+  const affixes = operations.filter(([operator]) => operator === 'prefix' || operator === 'suffix');
+  const parts = new Set(['', ...affixes.map(([, affix]) => normalised(affix as string))]);
   if (parts.size > MAX_PARTS) return [];
   // No rule contains a NUL character, so any other text has the outcomes of its longest prefix and its longest suffix.
   const others = [...parts].flatMap((prefix) => [...parts].map((suffix) => `${prefix}\0${suffix}`));

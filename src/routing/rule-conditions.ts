@@ -1,15 +1,5 @@
 import { type RuleFault, MAX_VALUES, arrayFaults, codeOf, textFaults, within } from './rule-faults.ts';
-import {
-  type Operator,
-  type RuleField,
-  type RuleOperators,
-  type RuleValue,
-  FIELD_NAMES,
-  fieldNamed,
-} from './rule-fields.ts';
-
-/** Test of one field: an equal value, an array of allowed values, or operators. */
-export type RuleTest = RuleValue | readonly RuleValue[] | RuleOperators;
+import { type Operator, type RuleField, type RuleTest, FIELD_NAMES, fieldNamed } from './rule-fields.ts';
 
 /** Condition of a rule: every field and every connective in it must hold. */
 export interface Condition {

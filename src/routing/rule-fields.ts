@@ -23,7 +23,7 @@ export type RuleValue = string | number;
 export type Comparable = RuleValue | null;
 
 /** Operators of a field, all of which must hold. Amounts are in dollars, as in the API. */
-export interface RuleOperators {
+interface RuleOperators {
   eq?: RuleValue;
   ne?: RuleValue;
   in?: readonly RuleValue[];
@@ -37,6 +37,8 @@ export interface RuleOperators {
   exists?: boolean;
 }
 export type Operator = keyof RuleOperators;
+/** Test of one field: an equal value, an array of allowed values, or operators. */
+export type RuleTest = RuleValue | readonly RuleValue[] | RuleOperators;
 
 /** A field that conditions can compare. */
 export interface RuleField {

@@ -1,9 +1,10 @@
-import type { Condition, RuleTest } from './rule-conditions.ts';
+import type { Condition } from './rule-conditions.ts';
 import {
   type Comparable,
   type Operator,
   type RuleFacts,
   type RuleField,
+  type RuleTest,
   type RuleValue,
   fieldNamed,
 } from './rule-fields.ts';

@@ -66,43 +66,38 @@ export const routeSelector = z
   });
 
 const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
-  z.enum(values, { error: `must be one of ${values.join(', ')}` });
+  z.enum(values, `must be one of ${values.join(', ')}`);
 
 function whole(min: number, max: number) {
   const error = `must be a whole number of ${min} to ${max}`;
-  return z.int({ error }).min(min, { error }).max(max, { error });
+  return z.int(error).min(min, error).max(max, error);
 }
 
-const flag = z.boolean({ error: 'must be true or false' });
+const flag = z.boolean('must be true or false');
 
 const MARGIN = 'must be a number greater than 0 and at most 1';
-const margin = z.number({ error: MARGIN }).gt(0, { error: MARGIN }).max(1, { error: MARGIN });
+const margin = z.number(MARGIN).gt(0, MARGIN).max(1, MARGIN);
 
 const REASON = `must be lower-case words joined by underscores, at most ${MAX_REASON_LENGTH} characters`;
 const reason = z
-  .string({ error: REASON })
-  .max(MAX_REASON_LENGTH, { error: REASON })
-  .regex(/^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/, { error: REASON });
+  .string(REASON)
+  .max(MAX_REASON_LENGTH, REASON)
+  .regex(/^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/, REASON);
 
+const share = z.strictObject(
+  {
+    route: z
+      .string('must be the id of a route')
+      .describe('The id of a route.')
+      .meta({ examples: ['sandbox_card_acquirer'] }),
+    pct: whole(1, 100)
+      .describe('Its share of the sessions, in whole percent.')
+      .meta({ examples: [100] }),
+  },
+  'must be an object with route and pct',
+);
 const SHARES = `must be an array of 1 to ${MAX_SHARES} objects with route and pct`;
-const split = z
-  .array(
-    z.strictObject(
-      {
-        route: z
-          .string({ error: 'must be the id of a route' })
-          .describe('The id of a route.')
-          .meta({ examples: ['sandbox_card_acquirer'] }),
-        pct: whole(1, 100)
-          .describe('Its share of the sessions, in whole percent.')
-          .meta({ examples: [100] }),
-      },
-      { error: 'must be an object with route and pct' },
-    ),
-    { error: SHARES },
-  )
-  .min(1, { error: SHARES })
-  .max(MAX_SHARES, { error: SHARES });
+const split = z.array(share, SHARES).min(1, SHARES).max(MAX_SHARES, SHARES);
 
 /** Options of a check of all effects together, which runs even if the check of a single effect has failed. */
 function together(error: string, issueCode: string, remedy: string) {
@@ -133,7 +128,7 @@ const actions = z
         .optional()
         .describe('Unit of the split: each session (the default), or each customer.'),
       smart: z
-        .literal(true, { error: 'must be true' })
+        .literal(true, 'must be true')
         .optional()
         .describe('Lets the router order the routes, as without any ordering rule.'),
       reject: reason
@@ -141,7 +136,7 @@ const actions = z
         .describe('Refuses the session with this code.')
         .meta({ examples: ['blocked_customer'] }),
     },
-    { error: 'must be an object of effects' },
+    'must be an object of effects',
   )
   .refine(
     (then) => Object.keys(then).some((name) => name !== 'by'),
@@ -165,8 +160,8 @@ const ID = 'must be 1 to 64 of a-z, 0-9, hyphen and underscore, the first a lett
 export const ruleSchema = z.strictObject(
   {
     id: z
-      .string({ error: ID })
-      .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, { error: ID })
+      .string(ID)
+      .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, ID)
       .describe('Unique name of the rule, shown in explanations.')
       .meta({ examples: ['cards-first'] }),
     when: condition.optional(),
@@ -177,7 +172,7 @@ export const ruleSchema = z.strictObject(
         examples: [{ prefer: { kind: 'card' } }],
       }),
   },
-  { error: 'must be an object with id, when and then' },
+  'must be an object with id, when and then',
 );
 
 const RULES = `must be an array of at most ${MAX_RULES} rules`;
@@ -185,13 +180,10 @@ const RULES = `must be an array of at most ${MAX_RULES} rules`;
 /** Schema of an operator's routing rules. `checkRules` also checks them against the catalogue. */
 export const ruleSetSchema = z.strictObject(
   {
-    version: z.literal(1, { error: 'must be 1' }).describe('Version of the rule language: 1.'),
-    rules: z
-      .array(ruleSchema, { error: RULES })
-      .max(MAX_RULES, { error: RULES })
-      .describe('Rules in the order of evaluation, at most 200.'),
+    version: z.literal(1, 'must be 1').describe('Version of the rule language: 1.'),
+    rules: z.array(ruleSchema, RULES).max(MAX_RULES, RULES).describe('Rules in the order of evaluation, at most 200.'),
   },
-  { error: 'must be an object with version and rules' },
+  'must be an object with version and rules',
 );
 
 export type RuleSet = z.output<typeof ruleSetSchema>;

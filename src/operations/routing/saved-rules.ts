@@ -1,5 +1,5 @@
 import { GatewayError, type Issue } from '../../domain/gateway-error.ts';
-import { type CheckedRules, checkRules } from '../../routing/check-rules.ts';
+import { checkRules } from '../../routing/check-rules.ts';
 import { certaintyOf } from '../../routing/rule-matching.ts';
 import type { RuleSet } from '../../routing/rule-set.ts';
 import type { RulesVersion } from '../../store/tables/routing-tables.ts';
@@ -41,7 +41,7 @@ export async function saveRules(deps: RulesDeps, input: unknown): Promise<SavedR
       suggestion: 'Change the file that ROUTING_RULES_FILE names, and restart; or unset it.',
     });
   }
-  const saved = await store(deps, checkRules(input, deps.routes), 'api');
+  const saved = await store(deps, input, 'api');
   await deps.router.refresh();
   return saved;
 }
@@ -50,7 +50,7 @@ export async function saveRules(deps: RulesDeps, input: unknown): Promise<SavedR
 export async function loadRules(deps: RulesDeps, file: string, read: () => unknown): Promise<void> {
   const before = await deps.store.routingRules();
   try {
-    const { version } = await store(deps, checkRules(read(), deps.routes), 'file');
+    const { version } = await store(deps, read(), 'file');
     if (version !== before?.version) deps.log.info({ file, version }, 'routing rules read');
   } catch (error) {
     const problem = problemOf(error);
@@ -72,8 +72,8 @@ function problemOf(error: unknown): string | undefined {
   return isOfFile ? error.message : undefined;
 }
 
-function store(deps: RulesDeps, { ruleSet }: CheckedRules, source: RulesVersion['source']): Promise<SavedRules> {
-  const body = JSON.stringify(ruleSet);
+async function store(deps: RulesDeps, input: unknown, source: RulesVersion['source']): Promise<SavedRules> {
+  const body = JSON.stringify(checkRules(input, deps.routes).ruleSet);
   return retryOnConflict(deps, 'the routing rules', async () => {
     const newest = await deps.store.routingRules();
     if (newest?.body === body) return { changes: [], result: savedRules(deps, newest) };
