@@ -8,8 +8,6 @@ import { matcherOf } from './rule-matching.ts';
 import { type RouteSelector, firstFew, routesOf, selectorInWords } from './rule-selectors.ts';
 import type { Failover, Rule, RuleActions, RuleSet } from './rule-set.ts';
 
-export type { RuleFacts };
-
 /** Order in which a session tries routes, with the rule that sets the order. `smart`: by expected value. */
 export type RuleOrdering =
   | { type: 'smart' }

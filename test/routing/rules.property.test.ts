@@ -9,13 +9,12 @@ import { checkRules } from '../../src/routing/check-rules.ts';
 import {
   NO_EFFECT,
   type RuleEffect,
-  type RuleFacts,
   compileRules,
   effectKey,
   evaluateRules,
 } from '../../src/routing/evaluate-rules.ts';
 import { type Condition, conditionFaults } from '../../src/routing/rule-conditions.ts';
-import { WEEKDAYS, fieldNamed } from '../../src/routing/rule-fields.ts';
+import { type RuleFacts, WEEKDAYS, fieldNamed } from '../../src/routing/rule-fields.ts';
 import { matcherOf } from '../../src/routing/rule-matching.ts';
 import { type Rule, ruleSetSchema } from '../../src/routing/rule-set.ts';
 import { aRoute } from '../fixtures/checkout-records.ts';

@@ -8,11 +8,11 @@ import {
   NO_EFFECT,
   NO_RULES,
   type RuleEffect,
-  type RuleFacts,
   compileRules,
   effectKey,
   evaluateRules,
 } from '../../src/routing/evaluate-rules.ts';
+import type { RuleFacts } from '../../src/routing/rule-fields.ts';
 import { uniformOf } from '../../src/routing/draw.ts';
 import { aRoute } from '../fixtures/checkout-records.ts';
 

@@ -5,7 +5,8 @@ import { CURRENCY, type Checkout, type Instant, type Session } from '../../domai
 import { countsAgainstRoute } from '../../domain/route-outcome.ts';
 import type { RouteKind } from '../../domain/route.ts';
 import { decide } from '../../routing/decide.ts';
-import type { RuleEffect, RuleFacts } from '../../routing/evaluate-rules.ts';
+import type { RuleEffect } from '../../routing/evaluate-rules.ts';
+import type { RuleFacts } from '../../routing/rule-fields.ts';
 import { leaseProbe } from '../../routing/health-probe.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { Change } from '../../store/store.ts';

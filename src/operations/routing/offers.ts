@@ -6,14 +6,8 @@ import { decide } from '../../routing/decide.ts';
 import { writeDecision } from '../../routing/decision-record.ts';
 import { offsetsOf } from '../../routing/context-offsets.ts';
 import type { DecisionInput, DecisionOutput } from '../../routing/decision.ts';
-import {
-  NO_EFFECT,
-  NO_RULES,
-  type RuleEffect,
-  type RuleFacts,
-  effectKey,
-  evaluateRules,
-} from '../../routing/evaluate-rules.ts';
+import { NO_EFFECT, NO_RULES, type RuleEffect, effectKey, evaluateRules } from '../../routing/evaluate-rules.ts';
+import type { RuleFacts } from '../../routing/rule-fields.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import type { RoutingDecision } from '../../store/tables/routing-tables.ts';
 import type { Change } from '../../store/store.ts';
