@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { isRecord } from '../domain/is-record.ts';
 import { ENVIRONMENTS } from '../domain/route.ts';
 import { ADAPTERS, type ProviderInstance, SIMULATOR_ID } from '../providers/all.ts';
 import { type Draft, PROVIDER_VARIABLES, type Variables, draftsOfVariables } from './provider-variables.ts';
@@ -112,6 +113,6 @@ function textOfFile(path: string, place: string): string {
 }
 
 function objectOf(value: unknown, place: string): Record<string, unknown> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  if (isRecord(value)) return value;
   throw new ConfigError(`${place} must be an object`);
 }

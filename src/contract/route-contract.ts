@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Route } from '../domain/route.ts';
+import { KYC_POLICIES, type Route } from '../domain/route.ts';
 import * as field from './resource-fields.ts';
 import { kind } from './resource-fields.ts';
 import { named, rendererFrom } from './resource.ts';
@@ -28,10 +28,7 @@ export const routeSummary = named(
       buyerFeeRate: field.rate('Fee that the buyer pays on top of the amount.', 0),
       gatewayFeeRate: field.rate('Fee that the gateway deducts from the amount.', 0.029),
       providerCostRate: field.rate("The provider's charge to the gateway.", 0.019),
-      kycPolicy: field.choice(
-        ['none', 'light', 'full', 'provider'],
-        'Identity check of the buyer: none, light, full, or left to the provider.',
-      ),
+      kycPolicy: field.choice(KYC_POLICIES, 'Identity check of the buyer: none, light, full, or left to the provider.'),
     })
     .describe('A connection over which a payment can be made.'),
 );

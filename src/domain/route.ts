@@ -5,7 +5,8 @@ export type Environment = (typeof ENVIRONMENTS)[number];
 export const ROUTE_KINDS = ['card', 'wallet', 'local'] as const;
 export type RouteKind = (typeof ROUTE_KINDS)[number];
 export type RouteHealth = 'live' | 'degraded' | 'standby';
-export type KycPolicy = 'none' | 'light' | 'full' | 'provider';
+export const KYC_POLICIES = ['none', 'light', 'full', 'provider'] as const;
+type KycPolicy = (typeof KYC_POLICIES)[number];
 
 /** Entry of the route catalogue, with its current health. */
 export interface Route {

@@ -1,4 +1,5 @@
 import type { JsonSchema } from '../contract/json-schema.ts';
+import { isRecord } from '../domain/is-record.ts';
 
 const SENT = 'sent';
 
@@ -30,8 +31,4 @@ export function withoutNulls(input: unknown, { properties, additionalProperties 
 
 function takesNull({ type }: JsonSchema): boolean {
   return [type].flat().includes('null');
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

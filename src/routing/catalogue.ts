@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_AMOUNT, centsFromAmount, ppmFromFraction } from '../domain/money.ts';
-import type { Route } from '../domain/route.ts';
+import { ENVIRONMENTS, KYC_POLICIES, ROUTE_KINDS, type Route } from '../domain/route.ts';
 
 const THIRTY_DAYS_MINUTES = 30 * 24 * 60;
 const WEEK_SECONDS = 7 * 86_400;
@@ -20,10 +20,10 @@ const catalogueSchema = z.strictObject({
         .strictObject({
           id: z.string().regex(/^[a-z0-9_]{3,120}$/),
           label: name,
-          environment: z.enum(['sandbox', 'production']),
+          environment: z.enum(ENVIRONMENTS),
           integrationId: name,
           integrationLabel: name,
-          kind: z.enum(['card', 'wallet', 'local']),
+          kind: z.enum(ROUTE_KINDS),
           network: name,
           asset: name,
           health: z.enum(['live', 'degraded', 'standby']),
@@ -36,7 +36,7 @@ const catalogueSchema = z.strictObject({
           providerCostFixed: amount.exactOptional(),
           minAmount: amount.exactOptional(),
           maxAmount: amount.exactOptional(),
-          kycPolicy: z.enum(['none', 'light', 'full', 'provider']),
+          kycPolicy: z.enum(KYC_POLICIES),
           successRate: z.number().min(0).max(1).transform(ppmFromFraction),
           paymentTimeoutSeconds: z.int().min(60).max(WEEK_SECONDS),
           options: z.record(z.string(), z.unknown()).exactOptional(),

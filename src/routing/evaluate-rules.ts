@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { ARMS, type Arm } from '../domain/experiment.ts';
+import { isRecord } from '../domain/is-record.ts';
 import type { Environment, Route } from '../domain/route.ts';
 import { uniformOf } from './draw.ts';
 import { type ObjectiveName, deepFrozen } from './routing-policy.ts';
@@ -153,7 +154,7 @@ const keys = new WeakMap<RuleEffect, string>();
 
 // An effect from the database may have its properties in another order.
 function sorted(_name: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (!isRecord(value)) return value;
   return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 

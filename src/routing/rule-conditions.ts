@@ -1,3 +1,4 @@
+import { isRecord } from '../domain/is-record.ts';
 import { type RuleFault, MAX_VALUES, arrayFaults, codeOf, textFaults, within } from './rule-faults.ts';
 import { type Operator, type RuleField, type RuleTest, FIELD_NAMES, fieldNamed } from './rule-fields.ts';
 
@@ -13,7 +14,7 @@ const MAX_NESTING = 8;
 
 /** All faults of a condition, in the order of its fields; none for a valid `Condition`. */
 export function conditionFaults(value: unknown, depth = 0): RuleFault[] {
-  if (!isObject(value)) return [{ path: [], code: 'invalid_type', message: 'must be an object of fields to compare' }];
+  if (!isRecord(value)) return [{ path: [], code: 'invalid_type', message: 'must be an object of fields to compare' }];
   const keys = Object.keys(value);
   if (keys.length === 0) {
     const remedy = 'compare at least one field (a rule without "when" always applies)';
@@ -41,7 +42,7 @@ function partFaults(key: string, part: unknown, depth: number): RuleFault[] {
 
 function testFaults(name: string, field: RuleField, test: unknown): RuleFault[] {
   if (Array.isArray(test)) return operandFaults(field, 'in', test);
-  if (!isObject(test)) return operandFaults(field, 'eq', test);
+  if (!isRecord(test)) return operandFaults(field, 'eq', test);
   const keys = Object.keys(test);
   const remedy = `use ${field.operators.join(', ')}`;
   if (keys.length === 0) return [{ path: [], code: 'too_small', message: 'compares nothing', remedy }];
@@ -79,8 +80,4 @@ function valueFaults(field: RuleField, value: unknown): RuleFault[] {
 function listFaults(value: unknown, entries: string, faultsOf: (entry: unknown) => RuleFault[]): RuleFault[] {
   const first: unknown[] = Array.isArray(value) ? value.slice(0, MAX_VALUES) : [];
   return [...arrayFaults(value, entries), ...first.flatMap((entry, index) => within([index], faultsOf(entry)))];
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

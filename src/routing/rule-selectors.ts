@@ -1,10 +1,9 @@
-import { type KycPolicy, ROUTE_KINDS, type Route } from '../domain/route.ts';
+import { KYC_POLICIES, ROUTE_KINDS, type Route } from '../domain/route.ts';
 import { MAX_VALUES, type RuleFault, arrayFaults, textFaults, within } from './rule-faults.ts';
 
 /** Selection of routes by id or by attributes. A route must have one of the given values of every attribute. */
 export type RouteSelector = string | string[] | RouteAttributes;
 
-export const KYC_POLICIES: readonly KycPolicy[] = ['none', 'light', 'full', 'provider'];
 const ATTRIBUTES = ['kind', 'integrationId', 'network', 'asset', 'kycPolicy'] as const;
 type Attribute = (typeof ATTRIBUTES)[number];
 type RouteAttributes = { [Name in Attribute]?: Route[Name] | Route[Name][] };

@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { ROUTE_KINDS } from '../domain/route.ts';
+import { isRecord } from '../domain/is-record.ts';
+import { KYC_POLICIES, ROUTE_KINDS } from '../domain/route.ts';
 import { type Condition, conditionFaults } from './rule-conditions.ts';
 import type { RuleFault } from './rule-faults.ts';
 import { FIELD_NAMES, fieldNamed } from './rule-fields.ts';
-import { KYC_POLICIES, type RouteSelector, selectorShapeFaults } from './rule-selectors.ts';
+import { type RouteSelector, selectorShapeFaults } from './rule-selectors.ts';
 
 /** Maximum number of rules in a set. */
 export const MAX_RULES = 200;
@@ -101,8 +102,7 @@ const split = z.array(share, SHARES).min(1, SHARES).max(MAX_SHARES, SHARES);
 
 /** Options of a check of all effects together, which runs even if the check of a single effect has failed. */
 function together(error: string, issueCode: string, remedy: string) {
-  const when = ({ value }: { value: unknown }) => typeof value === 'object' && value !== null && !Array.isArray(value);
-  return { error, params: { issueCode, remedy }, when };
+  return { error, params: { issueCode, remedy }, when: ({ value }: { value: unknown }) => isRecord(value) };
 }
 
 const actions = z

@@ -93,11 +93,8 @@ function shownTo({ caller }: Pick<Deps, 'caller'>, saved: SavedRules): SavedRule
   const { ruleSet } = saved;
   const rules = ruleSet.rules.filter(({ when }) => certaintyOf(when)(SANDBOX) !== false);
   // Warnings name rules by their index, which changes if rules are left out.
-  return {
-    ...saved,
-    ruleSet: { ...ruleSet, rules },
-    warnings: rules.length < ruleSet.rules.length ? [] : saved.warnings,
-  };
+  const warnings = rules.length < ruleSet.rules.length ? [] : saved.warnings;
+  return { ...saved, ruleSet: { ...ruleSet, rules }, warnings };
 }
 
 /** Warnings about saved rules. A route that the rules name and the catalogue no longer has is not an error. */
