@@ -75,19 +75,16 @@ export function effectOf(deps: Pick<Deps, 'router'>, environment: Environment, f
 export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
   const { environment, amount, preferredKind, kind = null, effect, contexts, barred = new Map() } = request;
   const view = deps.router.view(environment);
-  const input = decisionInput({
-    purpose: 'offer',
-    at: view.snapshot.at,
+  const about = {
     kind,
     preferredKind,
     barred: Object.fromEntries([...barred, ...routesNotTaking(view, amount)]),
     offsets: offsetsFor(view, contexts),
-    effect,
-  });
-  const key = JSON.stringify({ ...input, effect: effectKey(effect) });
+  };
+  const key = effectKey(effect) + JSON.stringify(about);
   let quote = view.quotes.get(key);
   if (!quote) {
-    quote = newQuote(deps, view, input);
+    quote = newQuote(deps, view, decisionInput({ purpose: 'offer', at: view.snapshot.at, ...about, effect }));
     if (view.quotes.size >= MAX_CACHED_QUOTES) view.quotes.clear();
     view.quotes.set(key, quote);
   }
@@ -96,8 +93,12 @@ export function quoteFor(deps: RoutingDeps, request: QuoteRequest): Quote {
 
 /** The offsets of each route for a payment with these contexts; none for a route that has none. */
 export function offsetsFor({ ratios, routes }: RoutingView, contexts: PaymentContexts): DecisionInput['offsets'] {
-  const all = [...routes.keys()].map((id) => [id, offsetsOf(ratios.get(id), contexts)] as const);
-  return Object.fromEntries(all.filter(([, offsets]) => offsets.length > 0));
+  const offsets: DecisionInput['offsets'] = {};
+  for (const id of routes.keys()) {
+    const own = offsetsOf(ratios.get(id), contexts);
+    if (own.length > 0) offsets[id] = own;
+  }
+  return offsets;
 }
 
 /** The routes of a view that do not take payments of `amount`, with the reasons. */
