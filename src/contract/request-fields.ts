@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { MAX_AMOUNT, amountFromCents, centsFromAmount } from '../domain/money.ts';
+import { isRecord } from '../domain/is-record.ts';
 import { ENVIRONMENTS, ROUTE_KINDS } from '../domain/route.ts';
 import { described } from './resource-fields.ts';
 import { SAMPLE_TIME } from './sample-ids.ts';
@@ -115,7 +116,7 @@ function metadataField(maxPairs: number) {
     .custom<Record<string, string>>()
     .check((context) => {
       const { value } = context;
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      if (!isRecord(value)) {
         context.issues.push({ code: 'invalid_type', expected: 'object', input: value });
         return;
       }

@@ -7,6 +7,7 @@ import {
   inputRequired,
 } from '@modelcontextprotocol/server';
 import type { CheckoutResult } from '../contract/action-contract.ts';
+import { isRecord } from '../domain/is-record.ts';
 import type { Envelope } from './tools.ts';
 
 const PAYMENT = 'payment';
@@ -34,9 +35,9 @@ export function payableCall(
 ): PayableCall | undefined {
   const envelope: { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined = mcpReq.envelope;
   const declared = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
-  if (!declared?.elicitation?.url || typeof sent !== 'object' || sent === null || Array.isArray(sent)) return undefined;
+  if (!declared?.elicitation?.url || !isRecord(sent)) return undefined;
   const requestState = mcpReq.requestState<string>() ?? newKey();
-  const { idempotencyKey } = sent as { idempotencyKey?: unknown };
+  const { idempotencyKey } = sent;
   return {
     input: { ...sent, idempotencyKey: idempotencyKey ?? requestState },
     request(envelope) {

@@ -133,6 +133,7 @@ function ordered(contestants: DecisionCandidate[], input: DecisionInput, policy:
   return smart(contestants, input, policy);
 }
 
+/** The choice by expected value and random draws. At least one route works. */
 function smart(contestants: DecisionCandidate[], input: DecisionInput, policy: Policy): Verdict {
   const { draw, effect, amount } = input;
   const best = bestOf(contestants, policy);

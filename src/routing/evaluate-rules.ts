@@ -76,8 +76,9 @@ interface CompiledOrdering {
   draw?: (facts: RuleFacts) => number;
 }
 
-const NOTHING: CompiledEnvironment = { rules: [], effects: new Map() };
-export const NO_RULES: CompiledRules = deepFrozen({ sandbox: NOTHING, production: NOTHING });
+// Shared by both environments, because sessions without rules cache no effect.
+const NO_COMPILED_RULES: CompiledEnvironment = { rules: [], effects: new Map() };
+export const NO_RULES: CompiledRules = deepFrozen({ sandbox: NO_COMPILED_RULES, production: NO_COMPILED_RULES });
 
 /** The effect without rules: the router orders, may explore, and tries at most three routes of the same kind. */
 export const NO_EFFECT = deepFrozen<RuleEffect>({

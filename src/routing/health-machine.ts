@@ -8,9 +8,10 @@ import {
   toStandbyBySuccess,
   untriedHours,
 } from './health-guards.ts';
-import { changed, endOverride } from './health-override.ts';
+import { endOverride } from './health-override.ts';
 import { HEALTH_POLICY as policy } from './health-policy.ts';
 import {
+  changeTo,
   type HealthCause,
   type HealthChange,
   type HealthEntry,
@@ -99,7 +100,7 @@ function moved(record: HealthRecord, move: HealthMove, now: Instant, jitter: num
     entry.retryAt = retryTime(record.backoffs, now, jitter);
     entry.words += `, next try at ${timeInWords(entry.retryAt, now)}`;
   }
-  return changed(record.state, entered(record.version + 1, entry, now), numbers);
+  return changeTo(entered(record.version + 1, entry, now), record.state, numbers);
 }
 
 /** A route that returns to standby before it was live backs off longer each time. */

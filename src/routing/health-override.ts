@@ -4,6 +4,7 @@ import {
   type HealthChange,
   type HealthOverride,
   type HealthRecord,
+  changeTo,
   configuredHealth,
   effectiveState,
   entered,
@@ -19,7 +20,7 @@ export function setOverride(record: HealthRecord, manual: HealthOverride | null,
   const end = until === null ? '' : `, until ${timeInWords(until, now)}`;
   const words = `${state}: set by the operator (${reason})${end}`;
   const next = entered(record.version + 1, { state, cause: 'override', words, manual }, now);
-  return changed(effectiveState(record, now), next, until === null ? {} : { untilMs: until });
+  return changeTo(next, effectiveState(record, now), until === null ? {} : { untilMs: until });
 }
 
 /** Ends an override; the automatic states apply again. */
@@ -27,18 +28,12 @@ export function endOverride(record: HealthRecord, now: Instant): HealthChange {
   const state = stateAfterOverride(record);
   const words = `${state}: the operator's override (${record.state}) has ended`;
   const next = entered(record.version + 1, { state, cause: 'override_ended', words }, now);
-  return changed(record.state, next, {});
+  return changeTo(next, record.state, {});
 }
 
 /** Applies the catalogue: `standby` disables a route, and any other state enables a disabled route. Otherwise nothing changes (undefined). */
 export function reconfigureHealth(record: HealthRecord, configured: RouteHealth, now: Instant) {
   const isDisabledThere = record.cause === 'disabled_in_catalogue';
   if (isDisabledThere === (configured === 'standby')) return undefined;
-  return changed(effectiveState(record, now), configuredHealth(configured, now, record.version + 1), {});
-}
-
-/** The change from a state to that of a new record. */
-export function changed(from: RouteHealth, record: HealthRecord, numbers: Record<string, number>): HealthChange {
-  const { state: to, cause, words } = record;
-  return { record, transition: { from, to, cause, words, numbers } };
+  return changeTo(configuredHealth(configured, now, record.version + 1), effectiveState(record, now), {});
 }

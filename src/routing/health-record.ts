@@ -101,6 +101,12 @@ export function entered(version: number, entry: HealthEntry, now: Instant): Heal
   };
 }
 
+/** The change to a new record, from the state before it. */
+export function changeTo(record: HealthRecord, from: RouteHealth, numbers: Record<string, number>): HealthChange {
+  const { state: to, cause, words } = record;
+  return { record, transition: { from, to, cause, words, numbers } };
+}
+
 /** The record of a route whose state comes from its catalogue entry; `standby` there disables the route and is not an automatic standby. */
 export function configuredHealth(configured: RouteHealth, now: Instant, version = 1): HealthRecord {
   const words = `${configured}: ${configured === 'standby' ? 'disabled' : 'as configured'} in the catalogue`;

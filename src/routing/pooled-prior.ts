@@ -23,8 +23,8 @@ const PRECISE_LOGIT = 1e-9;
 /** Prior success rates in the order of `memories`: the configured rates, shifted by the performance of all routes together. */
 export function pooledRates(memories: readonly RouteMemory[], policy: Policy): number[] {
   // Outside of disturbances, routes are better than the configured rate, which is their average over all time.
-  const usualShare = 1 - disturbedShareOfTime(policy) * (1 - policy.disturbance.levelShare);
-  const logits = memories.map(({ successRate }) => logit(successRate / usualShare));
+  const averageToUsual = 1 - disturbedShareOfTime(policy) * (1 - policy.disturbance.levelShare);
+  const logits = memories.map(({ successRate }) => logit(successRate / averageToUsual));
   const shift = pooledShiftOf(logits, memories, policy);
   return logits.map((each) => logistic(each + shift));
 }
@@ -35,13 +35,13 @@ export function pooledRates(memories: readonly RouteMemory[], policy: Policy): n
  * the estimates of the other routes.
  */
 function pooledShiftOf(
-  configured: readonly number[],
+  configuredLogits: readonly number[],
   memories: readonly RouteMemory[],
   { estimate: { pooledPriorWeight } }: Policy,
 ): number {
   // The prior: outcomes of an average route that performs as configured.
-  const average = sum(configured) / Math.max(1, configured.length);
-  const logits = [...configured, average];
+  const average = sum(configuredLogits) / Math.max(1, configuredLogits.length);
+  const logits = [...configuredLogits, average];
   const counts = [...memories.map(({ faded }) => faded.slowSuccesses + faded.slowFailures), pooledPriorWeight];
   const seen = sum(memories.map(({ faded }) => faded.slowSuccesses)) + pooledPriorWeight * logistic(average);
   const outcomes = sum(counts);
@@ -65,7 +65,7 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-// Bounds a rate, because no outcome could change the estimate at a configured rate of 0 or 1.
+// The rate is bounded, because no outcome could change an estimate of 0 or 1, and the usual rate can be computed as more than 1.
 function logit(rate: number): number {
   const bounded = Math.min(HIGHEST_RATE, Math.max(LOWEST_RATE, rate));
   return Math.log(bounded / (1 - bounded));

@@ -44,7 +44,7 @@ export interface RouteState {
   slowFailures: number;
   slowNeutrals: number;
   longTerm: LongTermMemory;
-  /** Log-likelihood ratio, within bounds, of the outcomes at the slow and at the fast estimate: positive if the rate rarely changes. */
+  /** Evidence that the usual rate rarely changes: the logarithm of how much better the slow estimate predicts outcomes than the fast one. */
   steadiness: number;
   /** Probability that the route is temporarily degraded or down. */
   disturbance: number;
@@ -148,13 +148,13 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
     state.disturbance,
     logLikelihoodRatio(expected.disturbed, expected.usual, successes, failures),
   );
-  const usual = 1 - disturbed;
-  const lasting = usual + disturbed * policy.disturbance.lastingShare;
+  const undisturbed = 1 - disturbed;
+  const lasting = undisturbed + disturbed * policy.disturbance.lastingShare;
   const after: RouteState = {
     ...before,
     bucket: tally.bucket,
-    fastSuccesses: before.fastSuccesses + successes * usual,
-    fastFailures: Math.max(0, before.fastFailures + failures * usual),
+    fastSuccesses: before.fastSuccesses + successes * undisturbed,
+    fastFailures: Math.max(0, before.fastFailures + failures * undisturbed),
     fastNeutrals: before.fastNeutrals + tally.neutrals,
     disturbedSuccesses: before.disturbedSuccesses + successes * disturbed,
     disturbedFailures: Math.max(0, before.disturbedFailures + failures * disturbed),
@@ -165,7 +165,7 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
     steadiness: steadinessAfter(
       state,
       tally,
-      usual * logLikelihoodRatio(expected.steady, expected.usual, tally.successes, tally.failures),
+      undisturbed * logLikelihoodRatio(expected.steady, expected.usual, tally.successes, tally.failures),
       policy,
     ),
     disturbance: disturbed,
@@ -174,7 +174,7 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
     contexts: withContexts(
       state.contexts,
       tally.contexts,
-      { bucket: tally.bucket, failureRate: 1 - expected.usual, weight: usual },
+      { bucket: tally.bucket, failureRate: 1 - expected.usual, weight: undisturbed },
       policy,
     ),
   };

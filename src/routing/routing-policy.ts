@@ -10,8 +10,8 @@ export type ObjectiveName = keyof typeof OBJECTIVES;
 export type ObjectiveWeights = (typeof OBJECTIVES)[ObjectiveName];
 
 /**
- * Parameters of the choice of a route, deeply frozen. The algorithm is Thompson sampling with four additions: two memories of
- * outcomes decay towards a long-term rate, a filter separates disturbances from the usual level of a route, a route is compared with itself in the
+ * Parameters of the choice of a route, deeply frozen. The algorithm is Thompson sampling with five additions: two memories of
+ * outcomes decay towards a long-term rate, the weight of the slow memory follows the steadiness of the routes, a filter separates disturbances from the usual level of a route, a route is compared with itself in the
  * contexts of payments, and a budget limits the cost of exploring. The values were chosen in `bench/routing`, where the optimum is flat;
  * `docs/decisions/routing.md` gives the seeds, and the regret without each part.
  */
@@ -43,7 +43,7 @@ export const DEFAULT_POLICY = deepFrozen({
     slowPriorWeight: 12,
     /** Prior weight, in outcomes, of the slow estimate of a route in its fast estimate; `most` if the rates of the routes rarely change. */
     fastPriorWeight: { least: 30, most: 200 },
-    /** Steadiness of all routes together above which the weight is more than `least`, and the largest steadiness of one route or of all. */
+    /** Steadiness of all routes together above which the weight is more than `least`; the largest steadiness of one route or of all, and -`most` the least of one. */
     steadiness: { above: 2, most: 6 },
   },
   /** Estimates of lost money and of the providers' charges, from payments of the last `memoryDays`. */

@@ -25,10 +25,10 @@ export function arrayFaults(value: unknown, entries: string): RuleFault[] {
   return value.length > MAX_VALUES ? [{ path: [], code: 'too_big', message }] : [];
 }
 
-/** Fault of a value that is not a string of 1 to 500 characters. `name` precedes that description in the message. */
-export function textFaults(value: unknown, name = ''): RuleFault[] {
+/** Fault of a value that is not a string of 1 to 500 characters. `prefix` precedes that description in the message. */
+export function textFaults(value: unknown, prefix = ''): RuleFault[] {
   if (isRuleText(value, 1)) return [];
-  const message = `must be ${name}a string of 1 to ${MAX_TEXT} characters`;
+  const message = `must be ${prefix}a string of 1 to ${MAX_TEXT} characters`;
   return [{ path: [], code: codeOf(value, 'string'), message }];
 }
 

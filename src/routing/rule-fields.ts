@@ -115,7 +115,7 @@ const FIELDS: Readonly<Record<string, RuleField>> = {
     read: ({ at }) => new Date(at).getUTCHours(),
     normalised: unchanged,
   },
-  // `getUTCDay` counts from Sunday, which is the last of the weekdays here: index -1.
+  // `getUTCDay` is 0 on Sunday, and `at(-1)` is the last weekday: Sunday.
   weekday: oneOf(WEEKDAYS, ({ at }) => WEEKDAYS.at(new Date(at).getUTCDay() - 1) ?? null),
 };
 

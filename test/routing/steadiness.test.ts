@@ -65,7 +65,7 @@ describe('the steadiness of the routes', () => {
     assert.ok(steadinessOf(randomHours(96, () => 0.9)).every((each) => each <= most));
   });
 
-  test('a route whose rate changes every hour becomes restless, and steady again when it stops to change', () => {
+  test('a route whose rate changes every hour becomes restless, and steady again when it stops changing', () => {
     const restless = randomHours(48, (id, hour) => (id === 'rt_a' && hour % 2 === 0 ? 0.75 : 0.95));
     const [changing, ...others] = steadinessOf(restless);
     assert.ok(changing! < -most / 2 && others.every((each) => each > above), `${changing} ${String(others)}`);

@@ -71,8 +71,8 @@ export function chooseForAttempt(deps: Deps, request: AttemptRequest): ChosenRou
   const about = { sessionId: session.id, paymentId: request.paymentId };
   const changes = changesOfDecision(view, decisionRecord(deps, view, input, output, about));
   if (output.mode === 'probe') {
+    // If another payment leases the probe first, the commit conflicts, and the attempt takes another route.
     const record = leaseProbe(known.health, request.paymentId, now, known.medianSeconds);
-    // If another payment has leased the probe meanwhile, the commit conflicts, and the attempt takes another route.
     if (record) changes.push(...writesOf(deps, session.environment, known.route.id, { record, transition: null }, now));
     view.isProbed = true;
   }

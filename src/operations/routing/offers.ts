@@ -21,7 +21,7 @@ import { splitFees } from '../../domain/fees.ts';
 import { assertEnvironment } from '../access/caller.ts';
 import { centsOf } from '../cents-of.ts';
 
-// Limit of cached quotes, because rules with many conditions give many different effects.
+// Limit of cached quotes, because rules with many conditions give many different effects, and sessions bar different routes.
 const MAX_CACHED_QUOTES = 1000;
 
 /** Input of a quote in addition to the routes. */

@@ -26,7 +26,7 @@ export interface Estimates {
 // Causes of a return from standby, which clears the estimates of the route.
 const CLEARING = new Set<HealthRecord['cause']>(['probes_succeeded', 'untried', 'override_ended']);
 
-/** By route id, the last bucket whose outcomes no longer count. */
+/** For each route that came back from standby, the last bucket that its fast memory forgets. */
 type Clearings = ReadonlyMap<string, number>;
 
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
@@ -171,7 +171,6 @@ function byBucket(
   return [...buckets].toSorted(([a], [b]) => a - b);
 }
 
-/** The clearings of routes that came back from standby. At that time, the fast memory of the route is cleared. */
 export function clearingsOf(health: ReadonlyMap<string, HealthRecord>): Clearings {
   const returned = [...health].filter(([, { cause }]) => CLEARING.has(cause));
   return new Map(returned.map(([id, { since }]) => [id, bucketOf(since, DEFAULT_POLICY)]));
