@@ -99,7 +99,10 @@ function levelsAt(
   const memories = priors.map((prior) => ({ ...prior, faded: fadedTo(states.get(prior.id), bucket, policy) }));
   const pooled = pooledRates(memories, policy);
   const suspected = suspectedNeutrals(memories, policy);
-  const slowWeight = slowWeightOf(memories, policy);
+  const slowWeight = slowWeightOf(
+    memories.map(({ faded }) => faded.steadiness),
+    policy,
+  );
   return memories.flatMap((memory, i) => {
     if (!isWanted(memory.id)) return [];
     const prior = priorAround(pooled[i]!, policy);

@@ -163,9 +163,12 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
     slowNeutrals: before.slowNeutrals + tally.neutrals * lasting,
     longTerm: withOutcomes(state.longTerm, tally.successes * lasting, tally.failures * lasting),
     steadiness: steadinessAfter(
-      state,
-      tally,
-      undisturbed * logLikelihoodRatio(expected.steady, expected.usual, tally.successes, tally.failures),
+      state.steadiness,
+      {
+        forSlow: undisturbed * logLikelihoodRatio(expected.steady, expected.usual, tally.successes, tally.failures),
+        fastOutcomes: state.fastSuccesses + state.fastFailures,
+        isReversal: tally.failures < 0,
+      },
       policy,
     ),
     disturbance: disturbed,

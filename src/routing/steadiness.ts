@@ -1,32 +1,35 @@
-import type { RouteMemory } from './pooled-prior.ts';
-import type { RouteState, Tally } from './route-memory.ts';
 import type { Policy } from './routing-policy.ts';
 
-/**
- * The steadiness of a route after outcomes. `evidence` is their log-likelihood ratio at the slow and at the fast estimate. A fast estimate
- * from few outcomes says little about changes. Reversed failures can look like a change, so they never lower the steadiness.
- */
+/** The outcomes of one bucket as evidence about the steadiness of their route. */
+interface Evidence {
+  /** Logarithm of how much more probable they are at the slow estimate than at the fast one. */
+  forSlow: number;
+  /** Outcomes in the fast memory. A fast estimate from few outcomes says little about changes. */
+  fastOutcomes: number;
+  /** True if failures were reversed. That can look like a change, so it never lowers the steadiness. */
+  isReversal: boolean;
+}
+
+/** The steadiness of a route after a bucket of outcomes. */
 export function steadinessAfter(
-  { steadiness, fastSuccesses, fastFailures }: RouteState,
-  { failures }: Tally,
-  evidence: number,
-  { estimate }: Policy,
+  before: number,
+  { forSlow, fastOutcomes, isReversal }: Evidence,
+  { estimate: { fastPriorWeight, steadiness } }: Policy,
 ): number {
-  const outcomes = fastSuccesses + fastFailures;
-  const weight = outcomes / (outcomes + estimate.fastPriorWeight.least);
-  const after = steadiness + weight * (failures < 0 ? Math.max(0, evidence) : evidence);
-  return Math.min(estimate.steadiness.most, Math.max(-estimate.steadiness.most, after));
+  const weight = fastOutcomes / (fastOutcomes + fastPriorWeight.least);
+  const after = before + weight * (isReversal ? Math.max(0, forSlow) : forSlow);
+  return Math.min(steadiness.most, Math.max(-steadiness.most, after));
 }
 
 /** Prior weight of the slow estimates in the fast ones. Steady routes do not outweigh a restless one, however many they are. */
 export function slowWeightOf(
-  memories: readonly RouteMemory[],
+  ofRoutes: readonly number[],
   { estimate: { fastPriorWeight, steadiness } }: Policy,
 ): number {
   let [steady, restless] = [0, 0];
-  for (const { faded } of memories) {
-    if (faded.steadiness > 0) steady += faded.steadiness;
-    else restless -= faded.steadiness;
+  for (const each of ofRoutes) {
+    if (each > 0) steady += each;
+    else restless -= each;
   }
   const surplus = Math.min(steadiness.most, steady) - restless - steadiness.above;
   const share = Math.max(0, surplus) / (steadiness.most - steadiness.above);
