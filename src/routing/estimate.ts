@@ -142,7 +142,7 @@ function levelOf(
     faded,
     slowMean,
     slowOutcomes,
-    // Neutral outcomes that count lower both estimates, but are not in the tallies, so the tallies are no evidence then.
+    // If neutral outcomes count, they lower both estimates, but tallies do not have them as failures. So tallies are no evidence then.
     expected: { usual, disturbed, steady: neutralsCounted ? usual : slowMean },
     p,
     n: (p * (1 - p)) / variance,

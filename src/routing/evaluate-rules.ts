@@ -145,9 +145,10 @@ export function evaluateRules(compiled: CompiledRules, facts: RuleFacts): RuleEf
 
 /** A key of 22 characters for an effect: equal effects have equal keys, and different effects have different keys. */
 export function effectKey(effect: RuleEffect): string {
-  let key = keys.get(effect);
-  if (key === undefined)
-    keys.set(effect, (key = hash('sha256', JSON.stringify(effect, sorted), 'base64url').slice(0, 22)));
+  const known = keys.get(effect);
+  if (known !== undefined) return known;
+  const key = hash('sha256', JSON.stringify(effect, sorted), 'base64url').slice(0, 22);
+  keys.set(effect, key);
   return key;
 }
 

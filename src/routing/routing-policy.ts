@@ -43,7 +43,7 @@ export const DEFAULT_POLICY = deepFrozen({
     slowPriorWeight: 12,
     /** Prior weight, in outcomes, of the slow estimate of a route in its fast estimate; `most` if the rates of the routes rarely change. */
     fastPriorWeight: { least: 30, most: 200 },
-    /** Steadiness of all routes together above which the weight is more than `least`; the largest steadiness of one route or of all, and -`most` the least of one. */
+    /** The weight rises with the steadiness of all routes together, from `above` to `most`. That of one route is between -`most` and `most`. */
     steadiness: { above: 2, most: 6 },
   },
   /** Estimates of lost money and of the providers' charges, from payments of the last `memoryDays`. */
