@@ -3,9 +3,11 @@ import { REFUSAL_WEIGHT } from '../../src/domain/route-outcome.ts';
 import { type ContextRatios, contextRatios } from '../../src/routing/context-offsets.ts';
 import { fold } from '../../src/routing/estimate.ts';
 import type { RoutePrior } from '../../src/routing/pooled-prior.ts';
-import { addTallies, bucketOf, emptyTally, type States, type Tally } from '../../src/routing/route-memory.ts';
+import { bucketOf, type States, type Tally } from '../../src/routing/route-memory.ts';
 import type { Policy } from '../../src/routing/routing-policy.ts';
+import { addTallies } from '../../src/store/tables/tally-sums.ts';
 import type { BenchOutcome, BenchPayment } from './contender.ts';
+import { tallyOf } from './tallies.ts';
 
 /** Outcomes of the routes, summed in buckets of time as the service does. */
 export interface OutcomeMemory {
@@ -44,7 +46,9 @@ export function outcomeMemory(
   return {
     add(id, outcome, isProbe) {
       const bucket = moveTo(outcome.at);
-      open.set(id, addTallies(open.get(id) ?? emptyTally(bucket), tallyOf(outcome, bucket, isProbe)));
+      const tally = tallyOfOutcome(outcome, bucket, isProbe);
+      const before = open.get(id);
+      open.set(id, before ? addTallies(before, tally) : tally);
     },
     at(seconds) {
       const bucket = moveTo(seconds);
@@ -57,16 +61,17 @@ export function outcomeMemory(
   };
 }
 
-function tallyOf({ result, handoffError, at, payment }: BenchOutcome, bucket: number, isProbe: boolean): Tally {
-  const none = emptyTally(bucket);
-  if (result === 'buyer_failure') return { ...none, neutrals: 1 };
+function tallyOfOutcome(outcome: BenchOutcome, bucket: number, isProbe: boolean): Tally {
+  const { result, handoffError, at, payment } = outcome;
+  const hour = Math.floor(payment.at / 3600);
+  if (result === 'buyer_failure') return tallyOf(bucket, hour, { neutrals: 1 });
   const isPaid = result === 'paid';
   const [successes, failures] = isPaid ? [1, 0] : [0, handoffError ? REFUSAL_WEIGHT : 1];
   const counts = isProbe ? { probeSuccesses: successes, probeFailures: failures } : { successes, failures };
   const contexts = [{ contexts: contextsOf(payment), successes, failures }];
-  if (!isPaid) return { ...none, ...counts, contexts };
+  if (!isPaid) return tallyOf(bucket, hour, { ...counts, contexts });
   const logMs = Math.log(Math.max(1, (at - payment.at) * 1000));
-  return { ...none, ...counts, contexts, timed: 1, logMs, logMsSquared: logMs * logMs };
+  return tallyOf(bucket, hour, { ...counts, contexts, timed: 1, logMs, logMsSquared: logMs * logMs });
 }
 
 /** The contexts of a payment that the service knows, and those of the world. */

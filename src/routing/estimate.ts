@@ -6,13 +6,15 @@ import {
   type Tally,
   bucketOf,
   fadedTo,
+  hourOf,
+  openHoursOf,
   withTally,
 } from './route-memory.ts';
 import { publishedRate } from './context-offsets.ts';
 import { type Suspected, suspectedNeutrals } from './neutral-guard.ts';
 import type { Policy } from './routing-policy.ts';
 import { type RouteMemory, type RoutePrior, pooledRates } from './pooled-prior.ts';
-import { laterMemory, longTermRate, priorAround } from './long-term-rate.ts';
+import { intervalShares, evidenceUntil, longTermRate, priorAround } from './long-term-rate.ts';
 import { slowWeightOf } from './steadiness.ts';
 
 /** Estimate of a route at one time. Its numbers are rounded, because decisions store them and are replayed from them. */
@@ -103,13 +105,17 @@ function levelsAt(
     memories.map(({ faded }) => faded.steadiness),
     policy,
   );
+  const hour = hourOf(bucket, policy);
+  const beliefs = memories.map(({ faded }, i) => {
+    const prior = priorAround(pooled[i]!, policy);
+    const longTerm = evidenceUntil(faded.longTerm, prior, hour - openHoursOf(faded, policy), policy);
+    return { prior, longTerm, evidence: evidenceUntil(longTerm, prior, hour + 1, policy).evidence };
+  });
+  const shares = intervalShares(beliefs, policy);
   return memories.flatMap((memory, i) => {
     if (!isWanted(memory.id)) return [];
-    const prior = priorAround(pooled[i]!, policy);
-    const age = bucket - (states.get(memory.id)?.bucket ?? bucket);
-    const longTerm = laterMemory(memory.faded.longTerm, prior, age * policy.bucketSeconds, policy);
-    const faded = { ...memory.faded, longTerm };
-    return levelOf({ ...memory, faded }, longTermRate(longTerm, prior), suspected[i]!, slowWeight, policy);
+    const faded = { ...memory.faded, longTerm: beliefs[i]!.longTerm };
+    return levelOf({ ...memory, faded }, longTermRate(beliefs[i]!, shares), suspected[i]!, slowWeight, policy);
   });
 }
 

@@ -1,5 +1,5 @@
 import { type ContextMemory, type ContextOutcomes, NO_CONTEXTS, withContexts } from './context-offsets.ts';
-import { type LongTermMemory, NO_LONG_TERM_MEMORY, withOutcomes } from './long-term-rate.ts';
+import { type HourlyOutcomes, type LongTermMemory, noLongTermMemory, withOutcomes } from './long-term-rate.ts';
 import type { Policy } from './routing-policy.ts';
 import { steadinessAfter } from './steadiness.ts';
 
@@ -20,6 +20,13 @@ export interface Tally {
   logMs: number;
   logMsSquared: number;
   contexts: readonly ContextOutcomes[];
+  /** The outcomes without those of probes, by the hour in which their payments started, oldest first. */
+  starts: readonly StartedOutcomes[];
+}
+
+/** Outcomes of the payments that started in one hour. */
+export interface StartedOutcomes extends HourlyOutcomes {
+  neutrals: number;
 }
 
 /** Time to paid of the remembered payments: count, and sums as in `Tally`. */
@@ -70,41 +77,23 @@ export type States = ReadonlyMap<string, RouteState>;
 // Bounds of success rates, so that no single outcome is conclusive and every estimate can change back.
 const LOWEST_RATE = 0.02;
 const HIGHEST_RATE = 0.98;
+const HOUR_SECONDS = 3600;
 const LEAST_DISTURBANCE = 1e-6;
 const MOST_DISTURBANCE = 0.999;
 /** The smallest number of payment times that describes their distribution. */
 export const LEAST_TIMED = 2;
 const NO_LATENCY: LatencySums = { count: 0, logMs: 0, logMsSquared: 0 };
-const NO_OUTCOMES: Omit<Tally, 'bucket' | 'contexts'> = {
-  successes: 0,
-  failures: 0,
-  neutrals: 0,
-  probeSuccesses: 0,
-  probeFailures: 0,
-  timed: 0,
-  logMs: 0,
-  logMsSquared: 0,
-};
-const SUMS = Object.keys(NO_OUTCOMES) as (keyof typeof NO_OUTCOMES)[];
 const FAST_SUMS = ['fastSuccesses', 'fastFailures', 'fastNeutrals', 'disturbedSuccesses', 'disturbedFailures'] as const;
 const SLOW_SUMS = ['slowSuccesses', 'slowFailures', 'slowNeutrals'] as const;
-
-/** The tally of a bucket without outcomes. */
-export function emptyTally(bucket: number): Tally {
-  return { bucket, ...NO_OUTCOMES, contexts: [] };
-}
-
-/** The sum of two tallies of the same bucket. */
-export function addTallies(a: Tally, b: Tally): Tally {
-  const sums = { ...a };
-  for (const name of SUMS) sums[name] += b[name];
-  sums.contexts = [...a.contexts, ...b.contexts];
-  return sums;
-}
 
 /** The bucket of a time in ms since 1970. */
 export function bucketOf(ms: number, { bucketSeconds }: Policy): number {
   return Math.floor(ms / (bucketSeconds * 1000));
+}
+
+/** The hour of a bucket, in hours since 1970. */
+export function hourOf(bucket: number, { bucketSeconds }: Policy): number {
+  return Math.floor((bucket * bucketSeconds) / HOUR_SECONDS);
 }
 
 /** The state decayed to a later bucket, without outcomes in between; without a state, the state of a new route. */
@@ -112,20 +101,18 @@ export function fadedTo(state: RouteState | undefined, bucket: number, policy: P
   if (!state) return freshState(bucket, policy);
   const age = bucket - state.bucket;
   const { bucketSeconds } = policy;
-  const { fastHalfLifeSeconds, slowHalfLifeSeconds, changesEverySeconds } = policy.estimate;
+  const { fastHalfLifeSeconds, slowHalfLifeSeconds, steadiness } = policy.estimate;
   const { everySeconds, lastsSeconds } = policy.disturbance;
-  const slowness = slownessOf(state, policy);
   // Avoids Math.pow, because instances must agree to the last bit: V8 has its own exp and log (src/base/ieee754.cc), but may use pow of libc.
-  const fast = power(Math.exp((-Math.LN2 * bucketSeconds) / (slowness * fastHalfLifeSeconds)), age);
-  const slow = power(Math.exp((-Math.LN2 * bucketSeconds) / (slowness * slowHalfLifeSeconds)), age);
-  const forgotten = power(Math.exp((-bucketSeconds / slowness) * (1 / everySeconds + 1 / lastsSeconds)), age);
-  const unchanged = Math.exp((-age * bucketSeconds) / changesEverySeconds);
+  const fast = power(Math.exp((-Math.LN2 * bucketSeconds) / fastHalfLifeSeconds), age);
+  const slow = power(Math.exp((-Math.LN2 * bucketSeconds) / slowHalfLifeSeconds), age);
+  const forgotten = power(Math.exp(-bucketSeconds * (1 / everySeconds + 1 / lastsSeconds)), age);
   const share = disturbedShareOfTime(policy);
   const disturbance = share + (state.disturbance - share) * forgotten;
   return {
     ...decayed(state, fast, slow),
     bucket,
-    steadiness: state.steadiness * unchanged,
+    steadiness: state.steadiness * Math.exp((-age * bucketSeconds) / steadiness.lastsSeconds),
     disturbance,
     isDisturbed: state.isDisturbed && disturbance >= policy.disturbance.overBelow,
   };
@@ -136,7 +123,7 @@ export function fadedTo(state: RouteState | undefined, bucket: number, policy: P
  * the usual and the disturbed state. The order of outcomes within a bucket is unknown, so all are added at once.
  */
 export function withTally(state: RouteState, tally: Tally, expected: Expectation, policy: Policy): RouteState {
-  const { fastMemoryOutcomes, slowMemoryOutcomes } = policy.estimate;
+  const { fastMemoryOutcomes, slowMemoryOutcomes, slowHalfLifeSeconds } = policy.estimate;
   const successes = tally.successes + tally.probeSuccesses;
   const failures = tally.failures + tally.probeFailures;
   const before = decayed(
@@ -150,6 +137,17 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
   );
   const undisturbed = 1 - disturbed;
   const lasting = undisturbed + disturbed * policy.disturbance.lastingShare;
+  let { slowSuccesses, slowFailures, slowNeutrals } = before;
+  let { longTerm } = state;
+  for (const start of tally.starts) {
+    // The slow memory decays an outcome from the start of its payment, so that outcomes which are known late count less.
+    const lateSeconds = Math.max(0, tally.bucket * policy.bucketSeconds - (start.hour + 1) * HOUR_SECONDS);
+    const share = lasting * Math.exp((-Math.LN2 * lateSeconds) / slowHalfLifeSeconds);
+    slowSuccesses += start.successes * share;
+    slowFailures += start.failures * share;
+    slowNeutrals += start.neutrals * share;
+    longTerm = withOutcomes(longTerm, start, lasting);
+  }
   const after: RouteState = {
     ...before,
     bucket: tally.bucket,
@@ -158,10 +156,10 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
     fastNeutrals: before.fastNeutrals + tally.neutrals,
     disturbedSuccesses: before.disturbedSuccesses + successes * disturbed,
     disturbedFailures: Math.max(0, before.disturbedFailures + failures * disturbed),
-    slowSuccesses: before.slowSuccesses + tally.successes * lasting,
-    slowFailures: Math.max(0, before.slowFailures + tally.failures * lasting),
-    slowNeutrals: before.slowNeutrals + tally.neutrals * lasting,
-    longTerm: withOutcomes(state.longTerm, tally.successes * lasting, tally.failures * lasting),
+    slowSuccesses,
+    slowFailures: Math.max(0, slowFailures),
+    slowNeutrals,
+    longTerm,
     steadiness: steadinessAfter(
       state.steadiness,
       {
@@ -204,7 +202,7 @@ function freshState(bucket: number, policy: Policy): RouteState {
     slowSuccesses: 0,
     slowFailures: 0,
     slowNeutrals: 0,
-    longTerm: NO_LONG_TERM_MEMORY,
+    longTerm: noLongTermMemory(policy),
     steadiness: 0,
     disturbance: disturbedShareOfTime(policy),
     isDisturbed: false,
@@ -239,13 +237,12 @@ export function disturbedShareOfTime({ disturbance: { everySeconds, lastsSeconds
   return lastsSeconds / (lastsSeconds + everySeconds);
 }
 
-/**
- * Factor of the half-lives of a route: 1, or more if its payments take so long to be paid that the outcomes of a short memory would
- * be forgotten before they are many. The median of a log-normal time is the exponential of the mean logarithm.
- */
-function slownessOf({ slowLatency: { count, logMs } }: RouteState, { estimate }: Policy): number {
-  if (count < LEAST_TIMED) return 1;
-  return Math.max(1, Math.exp(logMs / count) / (1000 * estimate.usualSeconds));
+/** Number of hours after which most payments that started in one hour are paid; the maximum before the first one is paid. */
+export function openHoursOf({ slowLatency: { count, logMs } }: RouteState, { estimate }: Policy): number {
+  if (count === 0) return estimate.mostOpenHours;
+  // The median of a log-normal time is the exponential of the mean logarithm.
+  const medianHours = Math.exp(logMs / count) / (1000 * HOUR_SECONDS);
+  return Math.min(estimate.mostOpenHours, Math.ceil(estimate.openMedians * medianHours));
 }
 
 /** `base` to a whole power of 0 or more, by multiplication alone. */

@@ -17,24 +17,29 @@ export type ObjectiveWeights = (typeof OBJECTIVES)[ObjectiveName];
  */
 export const DEFAULT_POLICY = deepFrozen({
   /** Version, stored with each decision; it changes whenever the same outcomes or numbers would give another choice. */
-  algorithm: 'sdts/5',
+  algorithm: 'sdts/6',
   /** Version of the stored memory of outcomes; it changes, with `algorithm`, whenever the same outcomes would give another memory. */
-  memoryVersion: 'sdts/5',
+  memoryVersion: 'sdts/6',
   /** Length of the buckets in which outcomes are summed, so that all instances compute with the same sums. */
   bucketSeconds: 10,
   estimate: {
-    /** Median time to an outcome up to which the half-lives apply; slower routes have proportionally longer ones. */
-    usualSeconds: 4 * 3600,
     fastHalfLifeSeconds: 900,
     slowHalfLifeSeconds: 4 * 3600,
-    /** Mean time until the long-term success rate of a route changes. */
-    changesEverySeconds: 30 * 86_400,
-    /** Mean time until an outcome counts for the long-term rate. By then, most failures that will be reversed have been. */
-    pendingSeconds: 3600,
+    /** Mean intervals between changes of the long-term success rate of a route, each with its prior probability. */
+    intervals: [
+      { seconds: 3 * 86_400, share: 0.02 },
+      { seconds: 30 * 86_400, share: 0.98 },
+    ],
+    /** Mean time until the interval of a route changes. */
+    intervalLastsSeconds: 300 * 86_400,
+    /** Largest weight, in outcomes, of the payments of one hour in the long-term rate. */
+    mostInAnHour: 120,
+    /** An hour becomes evidence for the long-term rate after this multiple of the median time to paid, and at the latest after `mostOpenHours`. */
+    openMedians: 3,
+    mostOpenHours: 72,
     /** Each outcome decays the memory by 1 divided by this number, which limits the memory of busy routes. */
     fastMemoryOutcomes: 1000,
     slowMemoryOutcomes: 20_000,
-    longTermMemoryOutcomes: 1000,
     /** Weight, in outcomes, of the configured success rates against the outcomes of all routes of the environment. */
     pooledPriorWeight: 20,
     /** Prior weight, in outcomes, of the average of all routes in the long-term rate of one route. */
@@ -43,8 +48,11 @@ export const DEFAULT_POLICY = deepFrozen({
     slowPriorWeight: 12,
     /** Prior weight, in outcomes, of the slow estimate of a route in its fast estimate; `most` if the rates of the routes rarely change. */
     fastPriorWeight: { least: 30, most: 200 },
-    /** The weight rises with the steadiness of all routes together, from `above` to `most`. That of one route is between -`most` and `most`. */
-    steadiness: { above: 2, most: 6 },
+    /**
+     * The weight rises with the steadiness of all routes together, from `above` to `most`. That of one route is between -`most` and `most`,
+     * and fades in about `lastsSeconds`.
+     */
+    steadiness: { above: 2, most: 6, lastsSeconds: 30 * 86_400 },
   },
   /** Estimates of lost money and of the providers' charges, from payments of the last `memoryDays`. */
   money: {

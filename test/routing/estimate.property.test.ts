@@ -4,12 +4,14 @@ import * as fc from 'fast-check';
 import type { ContextOutcomes } from '../../src/routing/context-offsets.ts';
 import { estimateRoutes, fold } from '../../src/routing/estimate.ts';
 import type { RoutePrior } from '../../src/routing/pooled-prior.ts';
-import { type States, type Tally, addTallies, emptyTally } from '../../src/routing/route-memory.ts';
+import { type States, type Tally } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
+import { tallyOf } from '../../bench/routing/tallies.ts';
 import { forAll } from '../support/for-all.ts';
+import { addTallies } from '../../src/store/tables/tally-sums.ts';
+import { BUCKET_MS, HOUR } from '../support/route-states.ts';
 
 const ROUTES = ['rt_a', 'rt_b', 'rt_c'];
-const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
 const RUNS = 200;
 
 const few = fc.nat({ max: 5 });
@@ -25,6 +27,7 @@ const anyPart = fc.record({
   timed: few,
   logMs: few,
   logMsSquared: few,
+  hoursLate: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(100)),
   contexts: fc.array<ContextOutcomes>(
     fc.record({
       contexts: fc.record({ amount: fc.constantFrom('20-50', '50-100'), hour: fc.constantFrom('1', '2') }),
@@ -34,13 +37,20 @@ const anyPart = fc.record({
     { maxLength: 2 },
   ),
 });
+interface Part extends Omit<Tally, 'bucket' | 'starts'> {
+  route: string;
+  /** Hours from the start of the payments to the bucket. */
+  hoursLate: number;
+}
 interface Bucket {
   bucket: number;
-  parts: readonly (Omit<Tally, 'bucket'> & { route: string })[];
+  parts: readonly Part[];
 }
 const anyGap = fc.oneof({ weight: 5, arbitrary: fc.integer({ min: 1, max: 3 }) }, fc.integer({ min: 1, max: 20_000 }));
 const anyHistory: fc.Arbitrary<Bucket[]> = fc
-  .array(fc.record({ gap: anyGap, parts: fc.array(anyPart, { minLength: 1, maxLength: 5 }) }), { maxLength: 25 })
+  .array(fc.record({ gap: anyGap, parts: fc.array(anyPart, { minLength: 1, maxLength: 5 }) }), {
+    maxLength: 25,
+  })
   .map((steps) => {
     let bucket = 0;
     return steps.map(({ gap, parts }) => ({ bucket: (bucket += gap), parts }));
@@ -55,14 +65,16 @@ const anyPriors: fc.Arbitrary<RoutePrior[]> = fc.tuple(
   ),
 );
 
-function plain({ route, successes, failures }: Bucket['parts'][number]): Bucket['parts'][number] {
-  return { ...emptyTally(0), route, successes, failures: Math.max(0, failures) };
+function plain({ route, hoursLate, successes, failures }: Part): Part {
+  return { ...tallyOf(0, 0, { successes, failures: Math.max(0, failures) }), route, hoursLate };
 }
 
 function talliesOf({ bucket, parts }: Bucket): Map<string, Tally> {
   const tallies = new Map<string, Tally>();
-  for (const { route, ...part } of parts) {
-    tallies.set(route, addTallies(tallies.get(route) ?? emptyTally(bucket), { ...part, bucket }));
+  for (const { route, hoursLate, ...part } of parts) {
+    const tally = tallyOf(bucket, Math.floor(bucket / HOUR) - hoursLate, part);
+    const before = tallies.get(route);
+    tallies.set(route, before ? addTallies(before, tally) : tally);
   }
   return tallies;
 }
@@ -102,7 +114,7 @@ test('every estimate is a probability strictly between 0 and 1, within its bound
 
 test('the order of outcomes within a bucket does not matter', () => {
   holds((history, priors) => {
-    const turned = history.map(({ bucket, parts }) => ({ bucket, parts: parts.toReversed() }));
+    const turned = history.map((each) => ({ ...each, parts: each.parts.toReversed() }));
     assert.deepEqual(folded(turned, priors), folded(history, priors));
   });
 });
@@ -143,11 +155,11 @@ test('buckets without outcomes change nothing, and an estimate is the same throu
 // `plain` removes neutral outcomes, probes and corrections, because they count in one memory only or are negative.
 test('a success never lowers the estimate of a route, and a failure never raises it', () => {
   forAll(800, anyHistory, anyPriors, fc.constantFrom(...ROUTES), few, (any, priors, route, more) => {
-    const history = any.map(({ bucket, parts }) => ({ bucket, parts: parts.map(plain) }));
+    const history = any.map((each) => ({ ...each, parts: each.parts.map(plain) }));
     const last = history.at(-1);
     if (!last) return;
     const pWith = (extra: Partial<Tally>) => {
-      const part = { ...emptyTally(last.bucket), ...extra, route };
+      const part = { ...tallyOf(0, 0, extra), route, hoursLate: 0 };
       const changed = [...history.slice(0, -1), { ...last, parts: [...last.parts, part] }];
       return estimates(folded(changed, priors), priors, endOf(history)).get(route)!.p;
     };
@@ -172,7 +184,7 @@ test('after a long time without outcomes the estimate returns to the configured 
 test('the states of routes that are no longer configured do not change', () => {
   holds((history, priors) => {
     const states = folded(history, priors);
-    const fewer = fold(states, new Map([['rt_a', emptyTally(1e6)]]), 1e6, priors.slice(1), DEFAULT_POLICY);
+    const fewer = fold(states, new Map([['rt_a', tallyOf(1e6, 2777, {})]]), 1e6, priors.slice(1), DEFAULT_POLICY);
     assert.equal(fewer.get('rt_a'), states.get('rt_a'));
   });
 });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { estimateRoutes, fold } from '../../src/routing/estimate.ts';
-import { type States, emptyTally, withoutFastMemory } from '../../src/routing/route-memory.ts';
+import { type States, withoutFastMemory } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
-import { BUCKET_MS, HOUR, type Period, THREE, pseudoRandom, statesAfter } from '../support/route-states.ts';
+import { BUCKET_MS, HOUR, type Period, THREE, pseudoRandom, statesAfter, tallyAt } from '../support/route-states.ts';
 
 describe('the steadiness of the routes', () => {
   const { above, most } = DEFAULT_POLICY.estimate.steadiness;
@@ -27,7 +27,7 @@ describe('the steadiness of the routes', () => {
     for (let bucket = 0; bucket < hours * HOUR; bucket += every) {
       const tallies = THREE.map(({ id }) => {
         const successes = Number(random() < rateOf(id, Math.floor(bucket / HOUR)));
-        return [id, { ...emptyTally(bucket), successes, failures: 1 - successes }] as const;
+        return [id, tallyAt(bucket, { successes, failures: 1 - successes })] as const;
       });
       states = fold(states, new Map(tallies), bucket, THREE, DEFAULT_POLICY);
     }

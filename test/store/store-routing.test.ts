@@ -3,17 +3,22 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import { tallyOf } from '../../bench/routing/tallies.ts';
 import type { RouteOutcome } from '../../src/domain/route-outcome.ts';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
-import { type Tally, addTallies, bucketOf, emptyTally } from '../../src/routing/route-memory.ts';
+import { type Tally, bucketOf } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 import { outcomeContexts } from '../../src/store/schema/routing-schema.ts';
+import { addTallies } from '../../src/store/tables/tally-sums.ts';
 import type { RouteHealthRow } from '../../src/store/tables/routing-tables.ts';
 import type { Store } from '../../src/store/store.ts';
 import { NOW, aCustomer, aPayment, aSession, idOf } from '../fixtures/checkout-records.ts';
 import { withStore, write } from '../fixtures/store-records.ts';
 
 const ROUTE = 'sandbox_card';
+
+/** Start of the payment with a number: every third payment starts in the same hour. */
+const startOf = (number: number) => NOW - (number % 3) * 3600_000;
 
 /** Writes a session with a payment, to which outcomes can refer. Returns the id of the payment. */
 async function writePayment(store: Store, number: number): Promise<string> {
@@ -22,7 +27,7 @@ async function writePayment(store: Store, number: number): Promise<string> {
   await write(
     store,
     { type: 'session_created', session: aSession({ id: sessionId }) },
-    { type: 'payment_created', payment: aPayment(ids) },
+    { type: 'payment_created', payment: aPayment({ ...ids, created: startOf(number) }) },
   );
   return ids.id;
 }
@@ -38,7 +43,7 @@ const anyOutcome = fc.record({
 });
 
 describe('stored route outcomes', () => {
-  test('stored route outcomes are summed by route and time bucket', () =>
+  test('stored route outcomes are summed by route, time bucket and hour of start', () =>
     withStore(async (store) => {
       await write(store, { type: 'customer_created', customer: aCustomer() });
       const ids: string[] = [];
@@ -54,18 +59,24 @@ describe('stored route outcomes', () => {
         routeId: ROUTE,
       }));
       for (const outcome of outcomes) await write(store, { type: 'outcome_recorded', outcome });
-      const expected = expectedTallies(outcomes);
-      assert.deepEqual(await store.outcomeTallies('sandbox', [ROUTE, 'other'], NOW, NOW + 70_000), [expected, []]);
+      const expected = expectedTallies(outcomes.map((each, index) => ({ ...each, started: startOf(index + 1) })));
+      const [own, ofOther] = await store.outcomeTallies('sandbox', [ROUTE, 'other'], NOW, NOW + 70_000);
+      const rounded = own!.map(({ logMs, logMsSquared, ...tally }) => ({
+        ...tally,
+        logMs: Number(logMs.toFixed(6)),
+        logMsSquared: Number(logMsSquared.toFixed(6)),
+      }));
+      assert.deepEqual([rounded, ofOther], [expected, []]);
       assert.deepEqual(await store.outcomeTallies('production', [ROUTE], NOW, NOW + 70_000), [[]]);
       const [contexts] = await store.outcomeContexts('sandbox', [ROUTE], NOW, NOW + 70_000);
       const told = outcomes.filter((outcome) => outcome.contexts !== null && !outcome.probe);
       for (const amount of ['20-50', '50-100']) {
-        const [own, all] = [contexts!, told].map((list) =>
+        const [some, all] = [contexts!, told].map((list) =>
           list
             .filter((each) => each.contexts!['amount'] === amount)
             .map(({ successes, failures }) => [successes, failures]),
         );
-        for (const column of [0, 1]) assert.equal(sumOf(own!, column), sumOf(all!, column), amount);
+        for (const column of [0, 1]) assert.equal(sumOf(some!, column), sumOf(all!, column), amount);
       }
     }));
 });
@@ -103,28 +114,38 @@ describe('stored estimates and health of routes', () => {
     }));
 });
 
-function expectedTallies(outcomes: readonly RouteOutcome[]): Omit<Tally, 'contexts'>[] {
-  const buckets = new Map<number, Tally>();
-  for (const { created, probe, paidAfterMs, successes, failures, neutrals } of outcomes) {
-    const bucket = bucketOf(created, DEFAULT_POLICY);
+function expectedTallies(outcomes: readonly (RouteOutcome & { started: number })[]): Tally[] {
+  const tallies = outcomes.map(({ created, started, probe, paidAfterMs, successes, failures, neutrals }) => {
     const log = paidAfterMs === null ? 0 : Math.round(Math.log(paidAfterMs) * 1000);
-    const one: Tally = {
-      ...emptyTally(bucket),
+    return tallyOf(bucketOf(created, DEFAULT_POLICY), Math.floor(started / 3600_000), {
       ...(probe ? { probeSuccesses: successes, probeFailures: failures } : { successes, failures, neutrals }),
       timed: paidAfterMs === null ? 0 : 1,
       logMs: log,
       logMsSquared: log * log,
-    };
-    const sum = buckets.get(bucket);
-    buckets.set(bucket, sum ? addTallies(sum, one) : one);
-  }
-  // The store sums integer thousandths and divides the sum once.
-  const scaled = [...buckets.values()].map(({ contexts: _none, ...tally }) => ({
-    ...tally,
-    logMs: tally.logMs / 1000,
-    logMsSquared: tally.logMsSquared / 1_000_000,
-  }));
-  return scaled.toSorted((a, b) => a.bucket - b.bucket);
+    });
+  });
+  const sums = [...Map.groupBy(tallies, ({ bucket }) => bucket).values()].map((ofBucket) =>
+    ofBucket.reduce(addTallies),
+  );
+  return sums
+    .map(({ starts, logMs, logMsSquared, ...tally }) => ({
+      ...tally,
+      logMs: Number((logMs / 1000).toFixed(6)),
+      logMsSquared: Number((logMsSquared / 1_000_000).toFixed(6)),
+      starts: [...Map.groupBy(starts, ({ hour }) => hour)]
+        .map(([hour, list]) => ({
+          hour,
+          successes: sumBy(list, 'successes'),
+          failures: sumBy(list, 'failures'),
+          neutrals: sumBy(list, 'neutrals'),
+        }))
+        .toSorted((a, b) => a.hour - b.hour),
+    }))
+    .toSorted((a, b) => a.bucket - b.bucket);
+}
+
+function sumBy<Key extends string>(list: readonly Record<Key, number>[], key: Key): number {
+  return list.reduce((sum, each) => sum + each[key], 0);
 }
 
 function healthRow(version: number, environment: RouteHealthRow['environment'] = 'sandbox'): RouteHealthRow {

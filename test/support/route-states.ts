@@ -1,6 +1,7 @@
+import { tallyOf } from '../../bench/routing/tallies.ts';
 import { fold } from '../../src/routing/estimate.ts';
 import type { RoutePrior } from '../../src/routing/pooled-prior.ts';
-import { type States, type Tally, emptyTally } from '../../src/routing/route-memory.ts';
+import type { States, Tally } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 
 export const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
@@ -21,13 +22,18 @@ export function pseudoRandom(): () => number {
   return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
 }
 
+/** A tally of payments that started in the hour of their outcome. */
+export function tallyAt(bucket: number, part: Partial<Tally> = {}): Tally {
+  return tallyOf(bucket, Math.floor(bucket / HOUR), part);
+}
+
 /** States after consecutive periods, the first of which begins at bucket `from`. */
 export function statesAfter(periods: Period[], priors = THREE, states: States = new Map(), from = 0): States {
   let result = states;
   let bucket = from;
   for (const [buckets, outcomes] of periods) {
     for (const end = bucket + buckets; bucket < end; bucket += 1) {
-      const tallies = Object.entries(outcomes).map(([id, part]) => [id, { ...emptyTally(bucket), ...part }] as const);
+      const tallies = Object.entries(outcomes).map(([id, part]) => [id, tallyAt(bucket, part)] as const);
       result = fold(result, new Map(tallies), bucket, priors, DEFAULT_POLICY);
     }
   }

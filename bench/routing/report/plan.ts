@@ -35,6 +35,7 @@ const WITH_SERVICE: ReadonlySet<string> = new Set<ScenarioName>([
   'STATIC',
   'SMALL',
   'TRANSFERS',
+  'RESTLESS',
 ]);
 
 /** The contenders of a scenario. In PAYATTR, where buyers cause failures, each learning algorithm runs with and without attribution. */

@@ -19,6 +19,7 @@ export const REGRET_TARGETS: Partial<Record<ScenarioName, number>> = {
   BAND: 0.006,
   COUNTRY: 0.006,
   GROUPS: 0.008,
+  RESTLESS: 0.07,
   UNSETTLED: 0.03,
 };
 /** Lower limits: captured gap between random choice and oracle in PAY, and captured value of the oracle at a margin of 15 %. */

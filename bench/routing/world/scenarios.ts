@@ -82,6 +82,17 @@ const SWITCH: Scenario = {
   rates: switchingRates(2000),
 };
 
+const TRANSFERS: Scenario = {
+  ...PAY,
+  name: 'TRANSFERS',
+  about:
+    'five routes whose rates (60 to 95 %) are drawn again about every 5 days, under one payment in two minutes for two weeks; outcomes are known after 1 to 24 hours',
+  payments: 10_000,
+  secondsBetween: 120,
+  delays: 'transfer',
+  rates: redrawnRates(0.6, 0.95, 5 * DAY_SECONDS),
+};
+
 /** The scenarios of the routing benchmark, by name. */
 export const SCENARIOS = {
   PAY,
@@ -176,15 +187,12 @@ export const SCENARIOS = {
     contexts: { group: CARD_GROUPS },
     rates: withOffsets(STATIC.rates, 'group', 0.6),
   },
-  TRANSFERS: {
-    ...PAY,
-    name: 'TRANSFERS',
-    about:
-      'five routes whose rates (60 to 95 %) are drawn again about every 5 days, under one payment in two minutes for two weeks; outcomes are known after 1 to 24 hours',
-    payments: 10_000,
-    secondsBetween: 120,
-    delays: 'transfer',
-    rates: redrawnRates(0.6, 0.95, 5 * DAY_SECONDS),
+  TRANSFERS,
+  RESTLESS: {
+    ...TRANSFERS,
+    name: 'RESTLESS',
+    about: 'TRANSFERS with rates of 30 to 95 % that are drawn again about every 2 days',
+    rates: redrawnRates(0.3, 0.95, 2 * DAY_SECONDS),
   },
   UNSETTLED: {
     ...STATIC,

@@ -125,7 +125,7 @@ async function readSettled(
   return buckets;
 }
 
-/** Folds in turns with other work, because the outcomes of a day can take a second. */
+/** Folds in turns with other work, because the outcomes of a day can take some seconds. */
 async function foldAll(
   stored: States,
   buckets: readonly Bucket[],

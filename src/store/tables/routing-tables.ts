@@ -22,8 +22,10 @@ import {
   textOf,
 } from '../table-description.ts';
 import { statement } from '../write-statement.ts';
+import { addTallies } from './tally-sums.ts';
 
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
+const HOUR_MS = 3600_000;
 // Logarithms are stored as integer thousandths, because a sum of integers does not depend on the order of addition.
 const LOG_SCALE = 1000;
 
@@ -127,19 +129,23 @@ const UPDATE_ESTIMATES =
   'UPDATE route_estimates SET folded_until = ?3, body = ?4 WHERE environment = ?1 AND algorithm = ?2 AND folded_until = ?5';
 
 const sum = (value: string, name: string) => `CAST(SUM(${value}) AS BIGINT) AS ${name}`;
-const ofProbes = (column: string) => `CASE WHEN probe = 1 THEN ${column} ELSE 0 END`;
-const ofOthers = (column: string) => `CASE WHEN probe = 0 THEN ${column} ELSE 0 END`;
+const ofProbes = (column: string) => `CASE WHEN outcome.probe = 1 THEN ${column} ELSE 0 END`;
+const ofOthers = (column: string) => `CASE WHEN outcome.probe = 0 THEN ${column} ELSE 0 END`;
 
-const SELECT_TALLIES = `SELECT created / ${BUCKET_MS} AS bucket,
+const SELECT_TALLIES = `SELECT outcome.created / ${BUCKET_MS} AS bucket, payment.created / ${HOUR_MS} AS start_hour,
     ${sum(ofOthers('successes'), 'successes')}, ${sum(ofOthers('failures'), 'failures')},
     ${sum(ofOthers('neutrals'), 'neutrals')},
     ${sum(ofProbes('successes'), 'probe_successes')}, ${sum(ofProbes('failures'), 'probe_failures')},
     COUNT(log_ms) AS timed, CAST(COALESCE(SUM(log_ms), 0) AS BIGINT) AS log_ms,
     CAST(COALESCE(SUM(log_ms * log_ms), 0) AS BIGINT) AS log_ms_squared
-  FROM route_outcomes WHERE environment = ?1 AND route_id = ?2 AND created >= ?3 AND created < ?4
-  GROUP BY created / ${BUCKET_MS} ORDER BY 1`;
-const TALLIES = describeTable<Omit<Tally, 'contexts'>>('route_outcomes', {
+  FROM route_outcomes AS outcome JOIN payments AS payment ON payment.id = outcome.payment_id
+  WHERE outcome.environment = ?1 AND outcome.route_id = ?2 AND outcome.created >= ?3 AND outcome.created < ?4
+  GROUP BY outcome.created / ${BUCKET_MS}, payment.created / ${HOUR_MS} ORDER BY 1, 2`;
+/** A tally of the payments that started in one hour. */
+type HourlyTally = Omit<Tally, 'contexts' | 'starts'> & { startHour: number };
+const TALLIES = describeTable<HourlyTally>('route_outcomes', {
   bucket: integer,
+  startHour: integer,
   successes: integer,
   failures: integer,
   neutrals: integer,
@@ -220,9 +226,9 @@ export function createRoutingReads(select: Select, selectEach: SelectEach) {
   }
   return {
     /** Sums of the outcomes of each route between `from` and `until`, one per time bucket, oldest first. */
-    outcomeTallies(environment: Environment, routeIds: readonly string[], from: Instant, until: Instant) {
+    async outcomeTallies(environment: Environment, routeIds: readonly string[], from: Instant, until: Instant) {
       const params = routeIds.map((id) => [environment, id, from, until]);
-      return each(TALLIES.fromRow, SELECT_TALLIES, params);
+      return (await each(TALLIES.fromRow, SELECT_TALLIES, params)).map(byBucket);
     },
     /** Successes and failures of each route between `from` and `until`, by time bucket and contexts, oldest first. */
     outcomeContexts(environment: Environment, routeIds: readonly string[], from: Instant, until: Instant) {
@@ -254,6 +260,18 @@ export function createRoutingReads(select: Select, selectEach: SelectEach) {
       return list(keyset, page, DECISIONS.fromRow);
     },
   };
+}
+
+/** One tally for each bucket, without contexts, in the order of the buckets. */
+function byBucket(hourly: readonly HourlyTally[]): Tally[] {
+  const tallies = new Map<number, Tally>();
+  for (const { startHour: hour, ...sums } of hourly) {
+    const { bucket, successes, failures, neutrals } = sums;
+    const tally = { ...sums, contexts: [], starts: [{ hour, successes, failures, neutrals }] };
+    const before = tallies.get(bucket);
+    tallies.set(bucket, before ? addTallies(before, tally) : tally);
+  }
+  return [...tallies.values()];
 }
 
 interface TransitionFilter {
