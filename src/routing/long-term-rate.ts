@@ -1,6 +1,6 @@
 import type { Policy } from './routing-policy.ts';
 
-/** Outcomes of the payments of a route that started in the same hour. */
+/** Outcomes of the payments of a route that started in one hour. */
 export interface HourlyOutcomes {
   /** Start of the hour, in hours since 1970. */
   hour: number;
@@ -35,7 +35,8 @@ const STEP = 1 / 4;
 const RATES = Array.from({ length: 65 }, (_, i) => 1 / (1 + Math.exp(8 - i * STEP)));
 const SUCCESS_LOGS = RATES.map((rate) => Math.log(rate));
 const FAILURE_LOGS = RATES.map((rate) => Math.log(1 - rate));
-const HOUR_SECONDS = 3600;
+/** Length of the hours of `HourlyOutcomes`. */
+export const HOUR_SECONDS = 3600;
 
 /** The memory of a route without outcomes. */
 export function noLongTermMemory({ estimate: { intervals } }: Policy): LongTermMemory {
@@ -79,7 +80,7 @@ export function evidenceUntil(memory: LongTermMemory, prior: Shares, until: numb
   for (const { hour: next, successes, failures } of passed) {
     const counted = Math.max(0, failures + reversed);
     fade(evidence, prior, next - hour, policy);
-    // Without a limit, the small differences between the rates of busy hours would look like changes.
+    // Without a limit, the small differences between busy hours would look like changes of the rate.
     const share = Math.min(1, policy.estimate.mostInAnHour / (successes + counted));
     applyBayes(evidence, likelihoods(share * successes, share * counted));
     reversed += failures - counted;

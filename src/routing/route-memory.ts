@@ -1,5 +1,11 @@
 import { type ContextMemory, type ContextOutcomes, NO_CONTEXTS, withContexts } from './context-offsets.ts';
-import { type HourlyOutcomes, type LongTermMemory, noLongTermMemory, withOutcomes } from './long-term-rate.ts';
+import {
+  HOUR_SECONDS,
+  type HourlyOutcomes,
+  type LongTermMemory,
+  noLongTermMemory,
+  withOutcomes,
+} from './long-term-rate.ts';
 import type { Policy } from './routing-policy.ts';
 import { steadinessAfter } from './steadiness.ts';
 
@@ -20,11 +26,11 @@ export interface Tally {
   logMs: number;
   logMsSquared: number;
   contexts: readonly ContextOutcomes[];
-  /** The outcomes without those of probes, by the hour in which their payments started, oldest first. */
+  /** `successes`, `failures` and `neutrals` by the hour in which their payments started, oldest first. */
   starts: readonly StartedOutcomes[];
 }
 
-/** Outcomes of the payments that started in one hour. */
+/** The outcomes of one hour with those that are neutral. */
 export interface StartedOutcomes extends HourlyOutcomes {
   neutrals: number;
 }
@@ -77,7 +83,6 @@ export type States = ReadonlyMap<string, RouteState>;
 // Bounds of success rates, so that no single outcome is conclusive and every estimate can change back.
 const LOWEST_RATE = 0.02;
 const HIGHEST_RATE = 0.98;
-const HOUR_SECONDS = 3600;
 const LEAST_DISTURBANCE = 1e-6;
 const MOST_DISTURBANCE = 0.999;
 /** The smallest number of payment times that describes their distribution. */
@@ -140,7 +145,7 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
   let { slowSuccesses, slowFailures, slowNeutrals } = before;
   let { longTerm } = state;
   for (const start of tally.starts) {
-    // The slow memory decays an outcome from the start of its payment, so that outcomes which are known late count less.
+    // The slow memory decays an outcome from the start of its payment, so outcomes that are known late count less.
     const lateSeconds = Math.max(0, tally.bucket * policy.bucketSeconds - (start.hour + 1) * HOUR_SECONDS);
     const share = lasting * Math.exp((-Math.LN2 * lateSeconds) / slowHalfLifeSeconds);
     slowSuccesses += start.successes * share;

@@ -10,10 +10,11 @@ export type ObjectiveName = keyof typeof OBJECTIVES;
 export type ObjectiveWeights = (typeof OBJECTIVES)[ObjectiveName];
 
 /**
- * Parameters of the choice of a route, deeply frozen. The algorithm is Thompson sampling with five additions: two memories of
- * outcomes decay towards a long-term rate, the weight of the slow memory follows the steadiness of the routes, a filter separates disturbances from the usual level of a route, a route is compared with itself in the
- * contexts of payments, and a budget limits the cost of exploring. The values were chosen in `bench/routing`, where the optimum is flat;
- * `docs/decisions/routing.md` gives the seeds, and the regret without each part.
+ * Parameters of the choice of a route, deeply frozen. The algorithm is Thompson sampling with five additions: two memories of outcomes
+ * decay towards a long-term rate, the weight of the slow memory follows the steadiness of the routes, a filter separates disturbances
+ * from the usual level of a route, a route is compared with itself in the contexts of payments, and a budget limits the cost of
+ * exploring. The values were chosen in `bench/routing`, where the optimum is flat; `docs/decisions/routing.md` gives the seeds, and the
+ * regret without each part.
  */
 export const DEFAULT_POLICY = deepFrozen({
   /** Version, stored with each decision; it changes whenever the same outcomes or numbers would give another choice. */
@@ -32,9 +33,9 @@ export const DEFAULT_POLICY = deepFrozen({
     ],
     /** Mean time until the interval of a route changes. */
     intervalLastsSeconds: 300 * 86_400,
-    /** Largest weight, in outcomes, of the payments of one hour in the long-term rate. */
+    /** An hour counts as at most this number of outcomes in the long-term rate. */
     mostInAnHour: 120,
-    /** An hour becomes evidence for the long-term rate after this multiple of the median time to paid, and at the latest after `mostOpenHours`. */
+    /** An hour becomes evidence for the long-term rate after this multiple of the median time to paid, but at the latest after `mostOpenHours`. */
     openMedians: 3,
     mostOpenHours: 72,
     /** Each outcome decays the memory by 1 divided by this number, which limits the memory of busy routes. */

@@ -3,13 +3,11 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { tallyOf } from '../../bench/routing/tallies.ts';
 import type { RouteOutcome } from '../../src/domain/route-outcome.ts';
 import { ENVIRONMENTS } from '../../src/domain/route.ts';
 import { type Tally, bucketOf } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 import { outcomeContexts } from '../../src/store/schema/routing-schema.ts';
-import { addTallies } from '../../src/store/tables/tally-sums.ts';
 import type { RouteHealthRow } from '../../src/store/tables/routing-tables.ts';
 import type { Store } from '../../src/store/store.ts';
 import { NOW, aCustomer, aPayment, aSession, idOf } from '../fixtures/checkout-records.ts';
@@ -76,7 +74,10 @@ describe('stored route outcomes', () => {
             .filter((each) => each.contexts!['amount'] === amount)
             .map(({ successes, failures }) => [successes, failures]),
         );
-        for (const column of [0, 1]) assert.equal(sumOf(some!, column), sumOf(all!, column), amount);
+        for (const column of [0, 1]) {
+          const [found, expectedSum] = [some!, all!].map((rows) => sum(rows.map((row) => row[column]!)));
+          assert.equal(found, expectedSum, amount);
+        }
       }
     }));
 });
@@ -115,37 +116,41 @@ describe('stored estimates and health of routes', () => {
 });
 
 function expectedTallies(outcomes: readonly (RouteOutcome & { started: number })[]): Tally[] {
-  const tallies = outcomes.map(({ created, started, probe, paidAfterMs, successes, failures, neutrals }) => {
-    const log = paidAfterMs === null ? 0 : Math.round(Math.log(paidAfterMs) * 1000);
-    return tallyOf(bucketOf(created, DEFAULT_POLICY), Math.floor(started / 3600_000), {
-      ...(probe ? { probeSuccesses: successes, probeFailures: failures } : { successes, failures, neutrals }),
-      timed: paidAfterMs === null ? 0 : 1,
-      logMs: log,
-      logMsSquared: log * log,
-    });
-  });
-  const sums = [...Map.groupBy(tallies, ({ bucket }) => bucket).values()].map((ofBucket) =>
-    ofBucket.reduce(addTallies),
-  );
-  return sums
-    .map(({ starts, logMs, logMsSquared, ...tally }) => ({
-      ...tally,
-      logMs: Number((logMs / 1000).toFixed(6)),
-      logMsSquared: Number((logMsSquared / 1_000_000).toFixed(6)),
-      starts: [...Map.groupBy(starts, ({ hour }) => hour)]
-        .map(([hour, list]) => ({
-          hour,
-          successes: sumBy(list, 'successes'),
-          failures: sumBy(list, 'failures'),
-          neutrals: sumBy(list, 'neutrals'),
-        }))
-        .toSorted((a, b) => a.hour - b.hour),
-    }))
-    .toSorted((a, b) => a.bucket - b.bucket);
+  const buckets = Map.groupBy(outcomes, ({ created }) => bucketOf(created, DEFAULT_POLICY));
+  return [...buckets]
+    .map(([bucket, list]) => {
+      const [probes, others] = [true, false].map((probe) => list.filter((each) => each.probe === probe));
+      const logs = list.flatMap(({ paidAfterMs }) =>
+        paidAfterMs === null ? [] : [Math.round(Math.log(paidAfterMs) * 1000)],
+      );
+      const hours = Map.groupBy(list, ({ started }) => Math.floor(started / 3600_000));
+      return {
+        bucket,
+        ...countsOf(others!),
+        probeSuccesses: countsOf(probes!).successes,
+        probeFailures: countsOf(probes!).failures,
+        timed: logs.length,
+        logMs: Number((sum(logs) / 1000).toFixed(6)),
+        logMsSquared: Number((sum(logs.map((log) => log * log)) / 1_000_000).toFixed(6)),
+        contexts: [],
+        starts: [...hours]
+          .map(([hour, ofHour]) => ({ hour, ...countsOf(ofHour.filter(({ probe }) => !probe)) }))
+          .toSorted((one, other) => one.hour - other.hour),
+      };
+    })
+    .toSorted((one, other) => one.bucket - other.bucket);
 }
 
-function sumBy<Key extends string>(list: readonly Record<Key, number>[], key: Key): number {
-  return list.reduce((sum, each) => sum + each[key], 0);
+function countsOf(list: readonly RouteOutcome[]): Pick<Tally, 'successes' | 'failures' | 'neutrals'> {
+  return {
+    successes: sum(list.map(({ successes }) => successes)),
+    failures: sum(list.map(({ failures }) => failures)),
+    neutrals: sum(list.map(({ neutrals }) => neutrals)),
+  };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
 }
 
 function healthRow(version: number, environment: RouteHealthRow['environment'] = 'sandbox'): RouteHealthRow {
@@ -181,7 +186,3 @@ test('the migration to contexts turns neutral outcomes of issuers into failures,
     ],
   );
 });
-
-function sumOf(rows: readonly number[][], column: number): number {
-  return rows.reduce((sum, row) => sum + row[column]!, 0);
-}

@@ -3,6 +3,7 @@ import type { OutcomeResult, RouteOutcome } from '../../domain/route-outcome.ts'
 import type { Instant } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment, type RouteHealth } from '../../domain/route.ts';
 import type { ContextOutcomes } from '../../routing/context-offsets.ts';
+import { HOUR_SECONDS } from '../../routing/long-term-rate.ts';
 import type { Tally } from '../../routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../routing/routing-policy.ts';
 import { type Row, type Select, type SelectEach, type SqlValue, filterKeyset } from '../keyset.ts';
@@ -25,7 +26,7 @@ import { statement } from '../write-statement.ts';
 import { addTallies } from './tally-sums.ts';
 
 const BUCKET_MS = DEFAULT_POLICY.bucketSeconds * 1000;
-const HOUR_MS = 3600_000;
+const HOUR_MS = HOUR_SECONDS * 1000;
 // Logarithms are stored as integer thousandths, because a sum of integers does not depend on the order of addition.
 const LOG_SCALE = 1000;
 
