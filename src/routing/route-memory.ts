@@ -104,20 +104,20 @@ export function hourOf(bucket: number, { bucketSeconds }: Policy): number {
 /** The state decayed to a later bucket, without outcomes in between; without a state, the state of a new route. */
 export function fadedTo(state: RouteState | undefined, bucket: number, policy: Policy): RouteState {
   if (!state) return freshState(bucket, policy);
-  const age = bucket - state.bucket;
-  const { bucketSeconds } = policy;
   const { fastHalfLifeSeconds, slowHalfLifeSeconds, steadiness } = policy.estimate;
   const { everySeconds, lastsSeconds } = policy.disturbance;
-  // Avoids Math.pow, because instances must agree to the last bit: V8 has its own exp and log (src/base/ieee754.cc), but may use pow of libc.
-  const fast = power(Math.exp((-Math.LN2 * bucketSeconds) / fastHalfLifeSeconds), age);
-  const slow = power(Math.exp((-Math.LN2 * bucketSeconds) / slowHalfLifeSeconds), age);
-  const forgotten = power(Math.exp(-bucketSeconds * (1 / everySeconds + 1 / lastsSeconds)), age);
+  // A state can be ahead of a clock that was set back.
+  const ageSeconds = Math.max(0, bucket - state.bucket) * policy.bucketSeconds;
+  // No Math.pow, because instances must agree to the last bit: V8 has its own exp and log (src/base/ieee754.cc), but may use pow of libc.
+  const fast = Math.exp((-Math.LN2 * ageSeconds) / fastHalfLifeSeconds);
+  const slow = Math.exp((-Math.LN2 * ageSeconds) / slowHalfLifeSeconds);
+  const forgotten = Math.exp(-ageSeconds * (1 / everySeconds + 1 / lastsSeconds));
   const share = disturbedShareOfTime(policy);
   const disturbance = share + (state.disturbance - share) * forgotten;
   return {
     ...decayed(state, fast, slow),
     bucket,
-    steadiness: state.steadiness * Math.exp((-age * bucketSeconds) / steadiness.lastsSeconds),
+    steadiness: state.steadiness * Math.exp(-ageSeconds / steadiness.lastsSeconds),
     disturbance,
     isDisturbed: state.isDisturbed && disturbance >= policy.disturbance.overBelow,
   };
@@ -133,8 +133,8 @@ export function withTally(state: RouteState, tally: Tally, expected: Expectation
   const failures = tally.failures + tally.probeFailures;
   const before = decayed(
     state,
-    power(1 - 1 / fastMemoryOutcomes, wholeCount(successes + failures)),
-    power(1 - 1 / slowMemoryOutcomes, wholeCount(tally.successes + tally.failures)),
+    keptAfter(successes + failures, fastMemoryOutcomes),
+    keptAfter(tally.successes + tally.failures, slowMemoryOutcomes),
   );
   const disturbed = disturbanceAfter(
     state.disturbance,
@@ -250,20 +250,9 @@ export function openHoursOf({ slowLatency: { count, logMs } }: RouteState, { est
   return Math.min(estimate.mostOpenHours, Math.ceil(estimate.openMedians * medianHours));
 }
 
-/** `base` to a whole power of 0 or more, by multiplication alone. */
-function power(base: number, exponent: number): number {
-  let result = 1;
-  let square = base;
-  for (let left = exponent; left > 0; left = Math.floor(left / 2)) {
-    if (left % 2 === 1) result *= square;
-    square *= square;
-  }
-  return result;
-}
-
-// Negative outcomes are corrections, which do not decay the memory.
-function wholeCount(outcomes: number): number {
-  return Math.max(0, Math.round(outcomes));
+/** Share of a memory of about `length` outcomes that remains after more outcomes. Negative outcomes are corrections, which remove nothing. */
+function keptAfter(outcomes: number, length: number): number {
+  return Math.exp(Math.max(0, outcomes) * Math.log(1 - 1 / length));
 }
 
 /** The state with the shares `fast` and `slow` of its fast and its slow memory. */

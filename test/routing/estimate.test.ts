@@ -68,6 +68,16 @@ describe('the fast and slow memory of an estimate', () => {
     near(later.slow.n, now.slow.n * 2 ** (-1 / 16), 1);
     assert.ok(later.n < now.n);
   });
+
+  test('a clock that was set back neither adds to the memory nor changes the probability of a disturbance', () => {
+    const failing = statesAfter([[3, { rt_a: { failures: 4 } }]], THREE, good, HOUR);
+    const [now, before] = [HOUR + 2, HOUR - 60].map((bucket) => at(bucket, failing)['rt_a']!);
+    assert.ok(now!.disturbance > 0.5);
+    assert.deepEqual(
+      [before!.disturbance, before!.fast, before!.slow.n, before!.latency],
+      [now!.disturbance, now!.fast, now!.slow.n, now!.latency],
+    );
+  });
 });
 
 describe('a disturbance', () => {
