@@ -111,7 +111,7 @@ const routingDecision = resource('RoutingDecision', 'routing_decision', {
     .label('Seed of the draws, combined with session and attempt; null without draws.', '9f86d081884c7d65')
     .nullable(),
   tokensBefore: fraction(
-    'Exploration budget before the decision; 1 allows one exploration. null for an offer.',
+    'Exploration budget before the decision, in multiples of the amount. null for an offer.',
     1,
   ).nullable(),
   tokensAfter: fraction('Exploration budget after the decision; null for an offer.', 1).nullable(),

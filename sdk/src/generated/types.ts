@@ -1233,7 +1233,7 @@ export type RoutingDecision = RoutingVerdict & {
   snapshotAt: Timestamp;
   /** Seed of the draws, combined with session and attempt; null without draws. */
   seed: string | null;
-  /** Exploration budget before the decision; 1 allows one exploration. null for an offer. A fraction: 0.93 is 93 %. */
+  /** Exploration budget before the decision, in multiples of the amount. null for an offer. A fraction: 0.93 is 93 %. */
   tokensBefore: number | null;
   /** Exploration budget after the decision; null for an offer. A fraction: 0.93 is 93 %. */
   tokensAfter: number | null;
