@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { tellDecision } from '../../src/cli/routes/routing-text.ts';
 import { instrumentById } from '../../src/simulator/test-instruments.ts';
 import { attempt, createSession, fieldsOf, startAt, submit } from '../simulator/buyer.ts';
 import { paymentsOf } from '../support/gateway.ts';
@@ -55,6 +56,10 @@ describe('contexts of payments', () => {
     for (const decision of [offer!, started!]) {
       assert.ok(decision.candidates.some(({ offsets }) => offsets.some(({ value }) => value === 'DE')));
     }
+    assert.match(
+      tellDecision(started!, (_style, words) => words),
+      /metadata DE: fails [\d.]+ times as often/,
+    );
     assert.equal((await replayOf(on, sessionId)).identical, true);
   });
 });
@@ -62,6 +67,7 @@ describe('contexts of payments', () => {
 describe('the retry of a buyer', () => {
   for (const [reason, outcome, isElsewhere] of [
     ['the bank declined', 'declined', true],
+    ['the provider had an error', 'provider_error', true],
     ['the account was empty', 'decline_then_paid', false],
   ] as const) {
     it(`after ${reason}, the next payment of a session ${isElsewhere ? 'takes another route' : 'may take the same route'}`, async () => {

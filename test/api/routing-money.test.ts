@@ -75,7 +75,7 @@ describe('the money of a route', () => {
     assert.equal((await replayOf(on, sessionId)).identical, true);
   });
 
-  it('the charges that the provider reports replace the configured charge of a route, and their coverage is shown', async () => {
+  it('the charges that the provider reports replace the configured charge of a route, with their coverage shown, and change the choice by total cost', async () => {
     using routes = twinRoutes();
     await using on = await startTestService({ variables: { ROUTES_FILE: routes.path } });
     await on.service.deps.router.refresh();
@@ -83,15 +83,23 @@ describe('the money of a route', () => {
     await saveRules(on, { id: 'one', when: { environment: 'sandbox' }, then: { only: ROUTES[0] } });
     for (let order = 0; order < 40; order += 1) {
       const paid = await payOn(on, ROUTES[0], order);
-      // The provider charges 5 % of each second payment, and reports no charge of the others.
+      // The provider charges 50 % of each second payment, and reports no charge of the others.
       if (order % 2 === 0)
-        await reportPayment(on.service.deps, { ...paid, status: 'paid', cost: totalOf(Math.round(paid.amount / 20)) });
+        await reportPayment(on.service.deps, { ...paid, status: 'paid', cost: totalOf(Math.round(paid.amount / 2)) });
     }
     await on.service.deps.router.refreshMoney();
     await on.service.deps.router.refresh();
     const { providerCostRate, costCoverage } = (await standings(on)).get(ROUTES[0])!;
     assert.equal(configured.costCoverage, 0);
     assert.equal(costCoverage, 0.5);
-    assert.ok(Math.abs(providerCostRate - (configured.providerCostRate + 0.05) / 2) < 0.001, String(providerCostRate));
+    assert.ok(Math.abs(providerCostRate - (configured.providerCostRate + 0.5) / 2) < 0.001, String(providerCostRate));
+    for (const [objective, chosen] of [
+      ['merchant', ROUTES[0]],
+      ['total', ROUTES[1]],
+    ] as const) {
+      await saveRules(on, { id: 'aim', then: { objective } });
+      const decision = await ask<DryRun>('POST', on, 'dry-run', { amount: 49.99, kind: 'card' });
+      assert.equal(decision.chosen, chosen, objective);
+    }
   });
 });

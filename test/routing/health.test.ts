@@ -29,6 +29,9 @@ const fast = (mean: number, n = 30) => ({ fast: { mean, n } });
 const latency = (p95SecondsFast: number, nFast = 20) => ({
   latency: { ...NO_TIMES, p95SecondsFast, p95SecondsSlow: 20, nFast },
 });
+/** A route whose payments take 12 hours: every window is then at least 48 hours. */
+const slowAt = (now: number) => ({ ...at(now), latency: { ...NO_TIMES, medianSeconds: 12 * 3600 } });
+const TWO_DAYS = 48 * 60 * MINUTE;
 const peers = (routesOfKind: number, inAutomaticStandby: number, usable: number) => ({
   peers: { routesOfKind, inAutomaticStandby, usable },
 });
@@ -45,6 +48,11 @@ describe('a live route becomes degraded', () => {
     ['when payments take more than three times as long as usual', latency(61), latency(60)],
     ['when at least 20 payments take too long', latency(61), latency(61, 19)],
     ['after 120 seconds', { ...fallen, now: NOON + 120 * SECOND }, { ...fallen, now: NOON + 120 * SECOND - 1 }],
+    [
+      'after four median times of a slow route',
+      { ...fallen, ...slowAt(NOON + TWO_DAYS) },
+      { ...fallen, ...slowAt(NOON + TWO_DAYS - 1) },
+    ],
   ];
   testMoves(
     'a live route becomes degraded',
@@ -79,6 +87,11 @@ describe('a degraded route becomes live', () => {
     ['with little traffic, after 30 minutes', [[few, halfHour]], [[few, at(halfHour.now - 1)]]],
     ['with little traffic, after at least 3 outcomes', [[few, halfHour]], [[counted(2, 0), halfHour]]],
     ['with little traffic, without failures', [[few, halfHour]], [[counted(18, 1), halfHour]]],
+    [
+      'after four median times of a slow route',
+      [full, few].map((record): Evaluated => [record, slowAt(NOON + TWO_DAYS)]),
+      [full, few].map((record): Evaluated => [record, slowAt(NOON + TWO_DAYS - 1)]),
+    ],
     ['unless its success rate is still below usual', [[few, halfHour]], [[few, { ...halfHour, ...fast(0.7) }]]],
     ['unless it would go into standby', [[few, halfHour]], [[few, low]]],
   ]);
