@@ -1,16 +1,17 @@
 import { COMMON_CONTEXTS, type PaymentContexts } from '../domain/payment-contexts.ts';
 import type { Policy } from './routing-policy.ts';
 
-/** Failures of one route in payments of one context: the number `seen`, and the number `expected` from the estimate of the route. */
-interface Failures {
+/** Outcomes of one route in payments of one context: failures `seen`, failures `expected` from the estimate of the route, and successes. */
+interface Outcomes {
   seen: number;
   expected: number;
+  successes: number;
 }
 
-/** Failures of a route by the name and the value of a context. The sums decay; they are stored with the weight that they have at `bucket`. */
+/** Outcomes of a route by the name and the value of a context. The sums decay; they are stored with the weight that they have at `bucket`. */
 export interface ContextMemory {
   bucket: number;
-  failures: Readonly<Record<string, Readonly<Record<string, Failures>>>>;
+  outcomes: Readonly<Record<string, Readonly<Record<string, Outcomes>>>>;
 }
 
 /** Outcomes of one bucket whose payments had the same contexts. */
@@ -23,7 +24,7 @@ export interface ContextOutcomes {
 /** Failures of a route in a context in relation to its usual failures, by the name and the value of the context: 2 is twice as many. */
 export type ContextRatios = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
-export const NO_CONTEXTS: ContextMemory = { bucket: 0, failures: {} };
+export const NO_CONTEXTS: ContextMemory = { bucket: 0, outcomes: {} };
 
 // Bounds of the ratio of all contexts of a payment together.
 const LOWEST_RATIO = 1 / 8;
@@ -35,8 +36,8 @@ const HIGHEST_RATE = 0.9999;
 const LEAST_DIFFERENCE = 0.05;
 /** The weights of the values of a named context are optimal if its ratios need this shrinkage. The prior assumes less. */
 const USUAL_SHRINKAGE = 10;
-// A logarithm of a number of failures needs at least this number.
-const LEAST_FAILURES = 0.01;
+// Added to each number of outcomes whose logarithm is needed.
+const SMOOTHING = 0.01;
 
 /** The memory with the outcomes of a later bucket. `failureRate` is the share of failures that the estimate of the route expects. */
 export function withContexts(
@@ -50,39 +51,40 @@ export function withContexts(
   const kept = Math.exp((-Math.LN2 * policy.bucketSeconds * (bucket - memory.bucket)) / halfLifeSeconds);
   // Maps, because a value is any text, such as the name of a property of every object.
   const after = new Map(
-    Object.entries(memory.failures).map(([name, values]) => [
+    Object.entries(memory.outcomes).map(([name, values]) => [
       name,
-      new Map(Object.entries(values).map(([value, failures]) => [value, scaled(failures, kept)])),
+      new Map(Object.entries(values).map(([value, outcomes]) => [value, scaled(outcomes, kept)])),
     ]),
   );
-  const outcomes = added.flatMap(({ contexts, successes, failures }) =>
-    Object.entries(contexts).map(([name, value]) => ({ name, value, failures, all: successes + failures })),
+  const newOutcomes = added.flatMap(({ contexts, successes, failures }) =>
+    Object.entries(contexts).map(([name, value]) => ({ name, value, failures, successes })),
   );
-  for (const [name, ofName] of Map.groupBy(outcomes, (each) => each.name)) {
-    const values = after.get(name) ?? new Map<string, Failures>();
+  for (const [name, ofName] of Map.groupBy(newOutcomes, (each) => each.name)) {
+    const values = after.get(name) ?? new Map<string, Outcomes>();
     for (const [value, ofValue] of Map.groupBy(ofName, (each) => each.value)) {
-      const { seen, expected } = values.get(value) ?? { seen: 0, expected: 0 };
+      const before = values.get(value) ?? { seen: 0, expected: 0, successes: 0 };
       // Whole numbers are added first, so that the order of the outcomes does not matter.
       const failures = ofValue.reduce((sum, each) => sum + each.failures, 0);
-      const all = ofValue.reduce((sum, each) => sum + each.all, 0);
+      const successes = ofValue.reduce((sum, each) => sum + each.successes, 0);
       values.set(value, {
-        seen: Math.max(0, seen + weight * failures),
-        expected: Math.max(0, expected + weight * all * failureRate),
+        seen: Math.max(0, before.seen + weight * failures),
+        expected: Math.max(0, before.expected + weight * (failures + successes) * failureRate),
+        successes: Math.max(0, before.successes + weight * successes),
       });
     }
     while (values.size > mostValues) values.delete(rarestOf(values));
     after.set(name, values);
   }
-  const failures = Object.fromEntries([...after].map(([name, values]) => [name, Object.fromEntries(values)]));
-  return { bucket, failures };
+  const outcomes = Object.fromEntries([...after].map(([name, values]) => [name, Object.fromEntries(values)]));
+  return { bucket, outcomes };
 }
 
-function rarestOf(values: ReadonlyMap<string, Failures>): string {
+function rarestOf(values: ReadonlyMap<string, Outcomes>): string {
   return [...values].reduce((least, each) => (each[1].expected < least[1].expected ? each : least))[0];
 }
 
-/** Failures of one route in one context. `expected` is scaled, so that over all values of the context as many are expected as seen. */
-interface Cell extends Failures {
+/** Outcomes of one route in one context. `expected` is scaled, so that over all values of the context as many are expected as seen. */
+interface Cell extends Outcomes {
   value: string;
   /** Probability that the route treats this value unlike all others, for example that it refuses a country. */
   exception: number;
@@ -97,28 +99,33 @@ export function contextRatios(
   policy: Policy,
 ): ReadonlyMap<string, ContextRatios> {
   const ratios = new Map([...memories.keys()].map((id) => [id, new Map<string, ReadonlyMap<string, number>>()]));
-  const names = new Set([...memories.values()].flatMap(({ failures }) => Object.keys(failures)));
+  const names = new Set([...memories.values()].flatMap(({ outcomes }) => Object.keys(outcomes)));
   for (const name of names) {
-    const cells = new Map([...memories].map(([id, { failures }]) => [id, cellsOf(failures[name] ?? {}, policy)]));
+    const cells = new Map([...memories].map(([id, { outcomes }]) => [id, cellsOf(outcomes[name] ?? {}, policy)]));
     const shrinkage = shrinkageOf([...cells.values()].flat(), COMMON_CONTEXTS.has(name), policy);
     for (const [id, own] of cells) ratios.get(id)!.set(name, ratiosOf(own, shrinkage, policy));
   }
   return ratios;
 }
 
-function cellsOf(values: Readonly<Record<string, Failures>>, { context }: Policy): Cell[] {
+function cellsOf(values: Readonly<Record<string, Outcomes>>, { context }: Policy): Cell[] {
   const total = sumOf(Object.values(values));
   const level = total.expected > 0 ? total.seen / total.expected : 1;
-  return Object.entries(values).map(([value, { seen, expected }]) => {
-    const usual = expected * level;
-    return { value, seen, expected: usual, exception: exceptionOf(seen, usual, context.evidence) };
+  return Object.entries(values).map(([value, each]) => {
+    const outcomes = { ...each, expected: each.expected * level };
+    return { ...outcomes, value, exception: exceptionOf(outcomes, context.evidence) };
   });
 }
 
-/** Probability from the log-likelihood of the seen failures under their own rate, against the usual rate and a prior. */
-function exceptionOf(seen: number, usual: number, prior: number): number {
-  const [counted, expected] = [Math.max(LEAST_FAILURES, seen), Math.max(LEAST_FAILURES, usual)];
-  return 1 / (1 + Math.exp(prior - (counted * Math.log(counted / expected) - (counted - expected))));
+/**
+ * Probability of an exception. The evidence is the log-likelihood of the outcomes at their own share of failures, less that at the
+ * usual share; `prior` is subtracted from it.
+ */
+function exceptionOf({ seen, expected, successes }: Outcomes, prior: number): number {
+  const [failed, succeeded] = [seen + SMOOTHING, successes + SMOOTHING];
+  const usual = Math.min(expected, seen + successes) + SMOOTHING;
+  const evidence = failed * Math.log(failed / usual) + succeeded * Math.log(succeeded / (failed + succeeded - usual));
+  return 1 / (1 + Math.exp(prior - evidence));
 }
 
 /**
@@ -154,12 +161,12 @@ function ratiosOf(cells: readonly Cell[], shrinkage: number, { context }: Policy
   );
 }
 
-function scaled({ seen, expected }: Failures, share: number): Failures {
-  return { seen: seen * share, expected: expected * share };
+function scaled({ seen, expected, successes }: Outcomes, share: number): Outcomes {
+  return { seen: seen * share, expected: expected * share, successes: successes * share };
 }
 
-function sumOf(failures: readonly Failures[]): Failures {
-  return failures.reduce(
+function sumOf(outcomes: readonly Outcomes[]): Pick<Outcomes, 'seen' | 'expected'> {
+  return outcomes.reduce(
     (total, { seen, expected }) => ({ seen: total.seen + seen, expected: total.expected + expected }),
     { seen: 0, expected: 0 },
   );

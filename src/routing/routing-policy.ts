@@ -18,9 +18,9 @@ export type ObjectiveWeights = (typeof OBJECTIVES)[ObjectiveName];
  */
 export const DEFAULT_POLICY = deepFrozen({
   /** Version, stored with each decision; it changes whenever the same outcomes or numbers would give another choice. */
-  algorithm: 'sdts/6',
+  algorithm: 'sdts/7',
   /** Version of the stored memory of outcomes; it changes, with `algorithm`, whenever the same outcomes would give another memory. */
-  memoryVersion: 'sdts/6',
+  memoryVersion: 'sdts/7',
   /** Length of the buckets in which outcomes are summed, so that all instances compute with the same sums. */
   bucketSeconds: 10,
   estimate: {
@@ -93,7 +93,7 @@ export const DEFAULT_POLICY = deepFrozen({
     named: { priorWeight: 4, priorShrinkage: 5 },
     leastShrinkage: 5,
     /** Log-likelihood ratio at which a value is as likely as not an exception. */
-    evidence: 4,
+    evidence: 7,
     /** Prior weight, in failures, of the usual level for all values but the exceptions. */
     restWeight: 3,
   },

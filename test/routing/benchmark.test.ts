@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { DECISION_ENGINE } from '../../bench/routing/baselines/all.ts';
 import { ORACLE, ORACLE_BY_VALUE, RANDOM } from '../../bench/routing/baselines/fixed.ts';
 import { type RouterFigures, figuresOf, measure, type ScenarioResult } from '../../bench/routing/report/measure.ts';
 import { entriesOf, TILLWAY, TILLWAY_UNATTRIBUTED, type BenchmarkResults } from '../../bench/routing/report/plan.ts';
 import { TILLWAY_SERVICE } from '../../bench/routing/tillway-service.ts';
 import {
   gapVerdict,
+  meaninglessVerdict,
   REGRET_TARGETS,
   regretVerdict,
   VALUE_TARGET_MARGIN,
@@ -43,6 +45,13 @@ describe('the published results of our router', () => {
       if (name === 'PAYATTR') assert.ok(regretOf(TILLWAY_UNATTRIBUTED.name).measured > regretOf(TILLWAY.name).measured);
     });
   }
+
+  test('scenario MEANINGLESS: contexts that mean nothing cost our router at most its target, and choosing by group costs decision-engine more', () => {
+    const verdictOf = (name: string, byContext = name) =>
+      meaninglessVerdict(figuresOf(publishedOf('PAY'), name), figuresOf(publishedOf('MEANINGLESS'), byContext));
+    assert.partialDeepStrictEqual(verdictOf(TILLWAY.name), { isMet: true });
+    assert.equal(verdictOf(DECISION_ENGINE.name, `${DECISION_ENGINE.name}, by group`).isMet, false);
+  });
 
   test('scenario PAY: our router captures its target share of the gap between random choice and oracle', () => {
     const gapOf = (contender: string) => gapVerdict(publishedOf('PAY'), figuresOf(publishedOf('PAY'), contender));

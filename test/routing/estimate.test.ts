@@ -43,6 +43,12 @@ describe('the level of all routes', () => {
     near(after([[100, { rt_a: six, rt_b: six }]])['rt_c']!.slow.mean, 0.62, 0.04);
   });
 
+  test('the failures of the present hour lower the long-term rate of a new route, although the hour is still open', () => {
+    const { slow } = after([[5, { rt_a: { failures: 4 } }]], priorsOf({ rt_a: 0.85 }))['rt_a']!;
+    // The slow memory alone, with an unchanged prior, would give 0.64.
+    assert.ok(slow.mean < 0.6, String(slow.mean));
+  });
+
   test('the common level of all routes shifts each route from its configured rate', () => {
     const priors = priorsOf({ rt_a: 0.8, rt_b: 0.9, rt_c: 0.7 });
     const { rt_b, rt_c } = after([[100, { rt_a: { successes: 7, failures: 3 } }]], priors);

@@ -12,16 +12,18 @@ export const REGRET_TARGETS: Partial<Record<ScenarioName, number>> = {
   PAYATTR: 0.0085,
   SWITCH: 0.018,
   STATIC: 0.005,
-  MEANINGLESS: 0.0095,
   ISSUERS: 0.0045,
   ISSUERBURSTS: 0.006,
   SMALL: 0.032,
   BAND: 0.006,
   COUNTRY: 0.006,
   GROUPS: 0.008,
+  TRANSFERS: 0.07,
   RESTLESS: 0.07,
   UNSETTLED: 0.03,
 };
+/** Upper limit of the regret in MEANINGLESS less that in PAY: the cost of contexts that mean nothing. */
+const MEANINGLESS_TARGET = 0.0005;
 /** Lower limits: captured gap between random choice and oracle in PAY, and captured value of the oracle at a margin of 15 %. */
 const GAP_TARGET = 0.88;
 const VALUE_TARGET = 0.99;
@@ -43,6 +45,13 @@ export function regretVerdict(measured: ScenarioResult, figures: RouterFigures, 
   const { mean } = meanWithError(figures.regret);
   const limit = target * (1 + slack);
   return { what: `${measured.scenario} regret`, measured: mean, limit, isMet: mean <= limit };
+}
+
+/** Compares the additional regret of a contender in MEANINGLESS with its target. */
+export function meaninglessVerdict(pay: RouterFigures, meaningless: RouterFigures): TargetVerdict {
+  const added = meanWithError(meaningless.regret).mean - meanWithError(pay.regret).mean;
+  const limit = MEANINGLESS_TARGET;
+  return { what: 'MEANINGLESS regret less that of PAY', measured: added, limit, isMet: added <= limit };
 }
 
 /** Compares the captured gap with its target; `slack` 0.2 allows a difference to 1 that is 20 % larger than that of the target. */
