@@ -118,8 +118,8 @@ function cellsOf(values: Readonly<Record<string, Outcomes>>, { context }: Policy
 }
 
 /**
- * Probability of an exception. The evidence is the log-likelihood of the outcomes at their own share of failures, less that at the
- * usual share; `prior` is subtracted from it.
+ * Probability of an exception: 50 % if the evidence equals `prior`. The evidence is the log-likelihood of the outcomes at their own
+ * share of failures, less that at the usual share.
  */
 function exceptionOf({ seen, expected, successes }: Outcomes, prior: number): number {
   const [failed, succeeded] = [seen + SMOOTHING, successes + SMOOTHING];

@@ -80,7 +80,7 @@ describe('offsets of routes in contexts', () => {
     }
   });
 
-  test('six failures in a row are an exception; half as many failures again among hundreds are not, nor are those of a route that rarely fails', () => {
+  test('six failures without a success are an exception; a third more failures than usual among hundreds of payments are not, nor are the few failures of a reliable route', () => {
     const ratioOf = (
       failureRate: number,
       payments: number,

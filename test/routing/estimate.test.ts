@@ -75,6 +75,12 @@ describe('the fast and slow memory of an estimate', () => {
     assert.ok(later.n < now.n);
   });
 
+  test('a correction of a failure takes one outcome from the memory and changes no other', () => {
+    const corrected = statesAfter([[1, { rt_a: { failures: -1 } }]], THREE, good, HOUR);
+    const [before, after] = [good, corrected].map((states) => at(HOUR, states)['rt_a']!.fast.n);
+    near(after!, before! - 1, 0.2);
+  });
+
   test('a clock that was set back neither adds to the memory nor changes the probability of a disturbance', () => {
     const failing = statesAfter([[3, { rt_a: { failures: 4 } }]], THREE, good, HOUR);
     const [now, before] = [HOUR + 2, HOUR - 60].map((bucket) => at(bucket, failing)['rt_a']!);
