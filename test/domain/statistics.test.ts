@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { differenceSequence, wilsonInterval } from '../../src/domain/statistics.ts';
 import { type SeededRandom, createSeededRandom } from '../faults/random.ts';
-import { forAll, runs } from '../support/for-all.ts';
+import { forAll } from '../support/for-all.ts';
 
 const trialsAndSuccesses = fc
   .integer({ min: 0, max: 5000 })
@@ -62,7 +62,7 @@ describe('the confidence sequence of a difference', () => {
     test(`excludes 0 in fewer than 5 % of experiments without a difference: share ${share}, success rate ${rate}`, () => {
       const random = createSeededRandom(20, 0);
       const experiment = { share, rates: [rate, rate] as [number, number], narrowestAt: 100 / share };
-      const count = runs(600);
+      const count = 600;
       const wrong = Array.from({ length: count }, () =>
         firstExclusion(random, { ...experiment, sessions: 1000 / share }),
       ).filter((found) => found !== undefined);
