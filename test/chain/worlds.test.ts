@@ -6,7 +6,7 @@ import { ONLY_IN_FULL_RUN } from '../support/for-all.ts';
 import { MUTANTS, type Played, WORLDS, type WorldName } from './worlds.ts';
 
 /** Random histories of each world. `npm run test:faults -- --cycles 10 chain-worlds` plays 10,000. */
-const HISTORIES = process.env['TEST_UNIT'] === undefined ? 2000 : 200;
+const HISTORIES = process.env['TEST_UNIT'] === undefined ? 1000 : 200;
 /** Histories in which each mutant fails, with the same seed in every run. */
 const MUTANT_HISTORIES = 6000;
 

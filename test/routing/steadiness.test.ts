@@ -20,14 +20,19 @@ describe('the steadiness of the routes', () => {
     return [...states.values()].map(({ steadiness }) => steadiness);
   }
 
-  /** States after hours of pseudo-random outcomes at the rates of `rateOf`: for each route, one outcome in `every` buckets. */
-  function randomHours(hours: number, rateOf: (id: string, hour: number) => number, every = 1): States {
+  /** States after hours of pseudo-random outcomes at the rates of `rateOf`: for each route, `count` outcomes in one of `every` buckets. */
+  function randomHours(
+    hours: number,
+    rateOf: (id: string, hour: number) => number,
+    { every, count } = { every: 10, count: 10 },
+  ): States {
     const random = pseudoRandom();
     let states: States = new Map();
     for (let bucket = 0; bucket < hours * HOUR; bucket += every) {
       const tallies = THREE.map(({ id }) => {
-        const successes = Number(random() < rateOf(id, Math.floor(bucket / HOUR)));
-        return [id, tallyAt(bucket, { successes, failures: 1 - successes })] as const;
+        const rate = rateOf(id, Math.floor(bucket / HOUR));
+        const successes = Array.from({ length: count }, random).filter((value) => value < rate).length;
+        return [id, tallyAt(bucket, { successes, failures: count - successes })] as const;
       });
       states = fold(states, new Map(tallies), bucket, THREE, DEFAULT_POLICY);
     }
@@ -76,7 +81,7 @@ describe('the steadiness of the routes', () => {
   });
 
   test('few outcomes show little about the steadiness of a route', () => {
-    const [few, ...others] = steadinessOf(randomHours(240, () => 0.9, 48));
+    const [few, ...others] = steadinessOf(randomHours(240, () => 0.9, { every: 48, count: 1 }));
     assert.ok(
       [few!, ...others].every((each) => Math.abs(each) < above / 3),
       `${few} ${String(others)}`,
