@@ -9,8 +9,8 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 /** Accessibility violations that axe-core finds on a page, each with the markup of its elements. */
 export async function axeFaults(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  const results = await page.evaluate<AxeResults>('axe.run()');
+  if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(AXE);
+  const results = await page.evaluate<AxeResults>("axe.run({ resultTypes: ['violations'] })");
   return results.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
 }
 
