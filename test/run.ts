@@ -36,7 +36,7 @@ interface Group {
 const TEST_TIMEOUT_MS = 5 * 60_000;
 /** Time limit for a file whose tests have ended but left a resource open. */
 const FILE_TIMEOUT_MS = 10 * 60_000;
-/** Free space that the files of a unit run need in memory. */
+/** Free space in memory that the files of tests without other processes need. */
 const LEAST_MEMORY_BYTES = 1 << 29;
 const MEMORY = '/dev/shm';
 const TEST_PROCESS = fileURLToPath(new URL('support/test-process.ts', import.meta.url));
@@ -44,8 +44,8 @@ const NO_PROCESSES = `--import=${new URL('support/no-processes.ts', import.meta.
 
 const { values, positionals } = parseArgs({ options: { unit: { type: 'boolean' } }, allowPositionals: true });
 const isUnitRun = values.unit === true;
-// There is one worker more than processors, because tests wait for the disk, for processes and for time.
-const workers = availableParallelism() + 1;
+// There are two workers more than processors, because tests wait for the disk, for processes and for time.
+const workers = availableParallelism() + 2;
 const onlyDatabase =
   process.env['TEST_DATABASE'] === undefined ? undefined : databaseNamed(process.env['TEST_DATABASE']);
 const patterns = positionals.length > 0 ? positionals : ['test/**/*.test.ts'];
@@ -54,11 +54,10 @@ const groups = DATABASES.flatMap((database) => groupsOn(database));
 
 if (!isUnitRun) await installTools();
 await using postgres = isUnitRun ? undefined : await startPostgres();
-const folder = isUnitRun ? folderInMemory() : undefined;
+const memory = folderInMemory();
 const environment = {
   ...process.env,
   ...(isUnitRun && { TEST_UNIT: 'true' }),
-  ...(folder !== undefined && { TMPDIR: folder }),
   // The next run reuses the compiled modules in this folder.
   NODE_COMPILE_CACHE: fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)),
   ...(postgres && { TEST_POSTGRES: postgres.adminUrl, TEST_TEMPLATE: await templateIn(postgres) }),
@@ -74,7 +73,7 @@ await Promise.all(
     }
   }),
 );
-if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+if (memory !== undefined) rmSync(memory, { recursive: true, force: true });
 const seconds = Math.round(performance.now() / 1000);
 process.stdout.write(`\n${tests} tests of ${files.length} files in ${seconds} s\n`);
 if (tests === 0) process.stdout.write('There were no tests\n');
@@ -130,7 +129,11 @@ async function runFiles({ database, waiting, startsProcesses }: Group): Promise<
   ];
   const child = spawn(process.execPath, startsProcesses ? options : [NO_PROCESSES, ...options], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    env: { ...environment, TEST_DATABASE: database },
+    env: {
+      ...environment,
+      TEST_DATABASE: database,
+      ...(!startsProcesses && memory !== undefined && { TMPDIR: memory }),
+    },
   });
   const timeout = setTimeout(() => child.kill('SIGKILL'), FILE_TIMEOUT_MS);
   const paths: string[] = [];
