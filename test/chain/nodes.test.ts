@@ -1,4 +1,4 @@
-// @run on=sqlite,postgres needs=process
+// @run needs=process
 import assert from 'node:assert/strict';
 import { after, afterEach, describe, test } from 'node:test';
 import type { Address } from 'viem';

@@ -1,4 +1,3 @@
-// @run on=sqlite,postgres
 import { after, before, describe, test } from 'node:test';
 import { ONLY_IN_FULL_RUN } from '../support/for-all.ts';
 import { startServer } from '../support/http-server.ts';
