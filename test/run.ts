@@ -50,7 +50,10 @@ const onlyDatabase =
   process.env['TEST_DATABASE'] === undefined ? undefined : databaseNamed(process.env['TEST_DATABASE']);
 const patterns = positionals.length > 0 ? positionals : ['test/**/*.test.ts'];
 const files = globSync(patterns, { exclude: ['**/node_modules/**'] }).map(readTestFile);
-const groups = DATABASES.flatMap((database) => groupsOn(database));
+// The groups whose files start processes are first, because a long file at the end would leave the other workers without work.
+const groups = DATABASES.flatMap((database) => groupsOn(database)).toSorted(
+  (a, b) => Number(b.startsProcesses) - Number(a.startsProcesses),
+);
 
 if (!isUnitRun) await installTools();
 await using postgres = isUnitRun ? undefined : await startPostgres();
@@ -91,7 +94,7 @@ function readTestFile(path: string): TestFile {
   return { path, databases: on.split(',').map(databaseNamed), startsProcesses: needs.length > 0 };
 }
 
-/** The groups of one database. The slow group, whose files start processes, is first. */
+/** The groups of one database. */
 function groupsOn(database: DatabaseKind): Group[] {
   if (onlyDatabase && onlyDatabase !== database) return [];
   if (isUnitRun && database !== 'sqlite') return [];
