@@ -36,7 +36,7 @@ interface Group {
 const TEST_TIMEOUT_MS = 5 * 60_000;
 /** Time limit for a file whose tests have ended but left a resource open. */
 const FILE_TIMEOUT_MS = 10 * 60_000;
-/** Free space in memory that the files of tests without other processes need. */
+/** Free space in memory for the databases of test files that start no process. */
 const LEAST_MEMORY_BYTES = 1 << 29;
 const MEMORY = '/dev/shm';
 const TEST_PROCESS = fileURLToPath(new URL('support/test-process.ts', import.meta.url));

@@ -8,7 +8,8 @@ const EXIT_TIMEOUT_MS = 10_000;
 const REPORT_MS = 1000;
 
 // Node's test runner tracks every promise, to know the suite of a new test and the test of a late error. This makes `await` 20 times
-// slower. Here it tracks promises only while a file declares its tests; a late error still fails the run, but may name no test.
+// slower. Here it tracks promises only while a file declares its tests. A late error still fails the run, but the output may not name
+// its test; `node --test FILE` does.
 const { createHook } = hooks;
 const tracking: { all: AsyncHook; allButPromises: AsyncHook }[] = [];
 hooks.createHook = (callbacks) => {
