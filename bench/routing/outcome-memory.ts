@@ -2,6 +2,7 @@ import { type PaymentContexts, bandOf } from '../../src/domain/payment-contexts.
 import { REFUSAL_WEIGHT } from '../../src/domain/route-outcome.ts';
 import { type ContextRatios, contextRatios } from '../../src/routing/context-offsets.ts';
 import { fold } from '../../src/routing/estimate.ts';
+import { HOUR_SECONDS } from '../../src/routing/long-term-rate.ts';
 import type { RoutePrior } from '../../src/routing/pooled-prior.ts';
 import { bucketOf, type States, type Tally } from '../../src/routing/route-memory.ts';
 import type { Policy } from '../../src/routing/routing-policy.ts';
@@ -63,7 +64,7 @@ export function outcomeMemory(
 
 function tallyOfOutcome(outcome: BenchOutcome, bucket: number, isProbe: boolean): Tally {
   const { result, handoffError, at, payment } = outcome;
-  const hour = Math.floor(payment.at / 3600);
+  const hour = Math.floor(payment.at / HOUR_SECONDS);
   if (result === 'buyer_failure') return tallyOf(bucket, hour, { neutrals: 1 });
   const isPaid = result === 'paid';
   const [successes, failures] = isPaid ? [1, 0] : [0, handoffError ? REFUSAL_WEIGHT : 1];
@@ -76,5 +77,5 @@ function tallyOfOutcome(outcome: BenchOutcome, bucket: number, isProbe: boolean)
 
 /** The contexts of a payment that the service knows, and those of the world. */
 export function contextsOf({ amount, at, contexts }: BenchPayment): PaymentContexts {
-  return { amount: bandOf(amount), hour: String(Math.floor(at / 3600) % 24), ...contexts };
+  return { amount: bandOf(amount), hour: String(Math.floor(at / HOUR_SECONDS) % 24), ...contexts };
 }

@@ -110,11 +110,10 @@ const routingDecision = resource('RoutingDecision', 'routing_decision', {
   seed: field
     .label('Seed of the draws, combined with session and attempt; null without draws.', '9f86d081884c7d65')
     .nullable(),
-  tokensBefore: fraction(
-    'Exploration budget before the decision, in multiples of the amount. null for an offer.',
-    1,
-  ).nullable(),
-  tokensAfter: fraction('Exploration budget after the decision; null for an offer.', 1).nullable(),
+  tokensBefore: field
+    .count('Exploration budget before the decision, in multiples of the amount; null for an offer.', 1)
+    .nullable(),
+  tokensAfter: field.count('Exploration budget after the decision; null for an offer.', 1).nullable(),
   ...decisionFields,
 });
 export type RoutingDecisionResource = z.output<typeof routingDecision>;

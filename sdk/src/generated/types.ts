@@ -1233,9 +1233,9 @@ export type RoutingDecision = RoutingVerdict & {
   snapshotAt: Timestamp;
   /** Seed of the draws, combined with session and attempt; null without draws. */
   seed: string | null;
-  /** Exploration budget before the decision, in multiples of the amount. null for an offer. A fraction: 0.93 is 93 %. */
+  /** Exploration budget before the decision, in multiples of the amount; null for an offer. */
   tokensBefore: number | null;
-  /** Exploration budget after the decision; null for an offer. A fraction: 0.93 is 93 %. */
+  /** Exploration budget after the decision; null for an offer. */
   tokensAfter: number | null;
 };
 
