@@ -1,7 +1,7 @@
 import type { Issue } from '../domain/gateway-error.ts';
 import { valueAt } from '../domain/invalid-input.ts';
 import { ENVIRONMENTS, type Environment, type Route } from '../domain/route.ts';
-import { compileRules } from './evaluate-rules.ts';
+import { compileRules, routesIn } from './evaluate-rules.ts';
 import { casesOf } from './rule-cases.ts';
 import { type RuleFault, within } from './rule-faults.ts';
 import { type KnownValues, certaintyOf } from './rule-matching.ts';
@@ -90,6 +90,8 @@ interface Survey {
   emptying: Set<number>;
   /** The rule that rejects every session, or leaves none of them a route. */
   refusedBy?: number;
+  /** Rules whose ordering names only excluded routes. */
+  idle: Set<number>;
   rules: Standing;
   orderings: Standing;
 }
@@ -101,7 +103,8 @@ function surveyorOf(ruleSet: RuleSet, routes: readonly Route[]): (known: KnownVa
     const environment = known.get('environment') as Environment;
     // An environment without routes has none that the rules could take away.
     const routeCount = routes.filter((route) => route.environment === environment).length || Infinity;
-    const survey: Survey = { environment, emptying: new Set(), rules: new Map(), orderings: new Map() };
+    const idle = new Set<number>();
+    const survey: Survey = { environment, emptying: new Set(), idle, rules: new Map(), orderings: new Map() };
     const excluded = new Set<string>();
     let rejectedBy: string | undefined;
     let orderedBy: string | undefined;
@@ -117,6 +120,11 @@ function surveyorOf(ruleSet: RuleSet, routes: readonly Route[]): (known: KnownVa
       if (rule.actions.reject !== undefined) rejectedBy = rule.id;
       for (const route of rule.excluded) excluded.add(route);
       if (rejectedBy !== undefined || excluded.size === routeCount) survey.refusedBy ??= index;
+    }
+    for (const index of survey.orderings.keys()) {
+      const { ordering, excluded: own } = compiled[environment].rules[index]!;
+      const isLeft = (route: string) => !excluded.has(route) && !own.includes(route);
+      if (!ordering!.outcomes.some((each) => routesIn(each)?.some(isLeft) ?? true)) idle.add(index);
     }
     return survey;
   };
@@ -165,7 +173,11 @@ function warningsOf(rule: Rule, index: number, surveys: readonly Survey[]): Rule
   if (!name) return [];
   const ordered = own.filter(({ orderings }) => orderings.has(index));
   const orderedBy = superseding(ordered.map(({ orderings }) => orderings.get(index)));
-  if (ordered.length > 0 && orderedBy === undefined) return [];
+  if (ordered.length > 0 && orderedBy === undefined) {
+    const message = 'names only routes that the rules exclude whenever it applies';
+    const isIdle = ordered.every(({ idle }) => idle.has(index));
+    return isIdle ? [{ path: [...path, 'then', name], code: 'excluded_ordering', message }] : [];
+  }
   const reason =
     orderedBy === undefined
       ? 'none of its routes is available when the rule applies'

@@ -2,7 +2,7 @@ import { byValue, choose, isWorking, meanIndexOf, publishedScoreOf } from './cho
 import type { DecisionCandidate, DecisionInput, DecisionOutput, RouteFacts, Snapshot, Verdict } from './decision.ts';
 import { withOffsets } from './context-offsets.ts';
 import { drawsOf } from './draw.ts';
-import type { RuleEffect } from './evaluate-rules.ts';
+import { type RuleEffect, routesIn } from './evaluate-rules.ts';
 import { costOf } from './objective.ts';
 import { OBJECTIVES, type Policy } from './routing-policy.ts';
 import { reasonOf } from './reasons.ts';
@@ -100,18 +100,9 @@ function wouldBeFirst(
   contestants: readonly DecisionCandidate[],
   { ordering }: RuleEffect,
 ): boolean {
-  switch (ordering.type) {
-    case 'smart':
-      return true;
-    case 'split':
-      return ordering.head === id;
-    case 'prefer':
-      return ordering.routes.includes(id);
-    case 'priority': {
-      const working = contestants.filter(isWorking).map((one) => one.id);
-      return ordering.routes.find((route) => route === id || working.includes(route)) === id;
-    }
-  }
+  if (ordering.type !== 'priority') return routesIn(ordering)?.includes(id) ?? true;
+  const working = contestants.filter(isWorking).map((one) => one.id);
+  return ordering.routes.find((route) => route === id || working.includes(route)) === id;
 }
 
 /** The choice by the rules, or without an ordering by rules the smart choice. At least one route works. */
@@ -119,15 +110,12 @@ function ordered(contestants: DecisionCandidate[], input: DecisionInput, policy:
   const { ordering } = input.effect;
   const eligible = contestants.filter((contestant) => contestant.eligible);
   if (ordering.type === 'priority' || ordering.type === 'split') {
-    const names = ordering.type === 'priority' ? ordering.routes : [ordering.head];
-    const [chosen] = names.flatMap((name) => eligible.filter(({ id }) => id === name));
+    const [chosen] = routesIn(ordering)!.flatMap((name) => eligible.filter(({ id }) => id === name));
     if (chosen) return { mode: 'rule', chosen, greedy: bestOf(eligible, policy), rule: ordering.rule };
   }
   if (ordering.type === 'prefer' && eligible.some(({ id }) => ordering.routes.includes(id))) {
     const { routes, rule } = ordering;
-    for (const contestant of eligible) {
-      if (!routes.includes(contestant.id)) exclude(contestant, `rule ${rule} prefers other routes`);
-    }
+    for (const one of eligible) if (!routes.includes(one.id)) exclude(one, `rule ${rule} prefers other routes`);
     return { ...smart(contestants, input, policy), rule };
   }
   return smart(contestants, input, policy);

@@ -19,6 +19,10 @@ export type RuleOrdering =
   /** `head` first: the route of the share that the split assigned to the session. */
   | { type: 'split'; head: string; rule: string };
 
+/** The routes of an ordering; undefined for `smart`. */
+export const routesIn = (ordering: RuleOrdering): readonly string[] | undefined =>
+  ordering.type === 'smart' ? undefined : ordering.type === 'split' ? [ordering.head] : ordering.routes;
+
 /** Effect of the rules on a session: plain JSON without data of the session. */
 export interface RuleEffect {
   /** The code of the rule that refuses the session. */

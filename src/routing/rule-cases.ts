@@ -40,7 +40,8 @@ function testsIn(condition: Condition): [field: string, test: RuleTest][] {
 }
 
 /** Values of a field that together have all possible outcomes of its tests; none if there are too many. */
-function candidates({ accepts, choices, operators, normalised }: RuleField, tests: readonly RuleTest[]): Comparable[] {
+function candidates(field: RuleField, tests: readonly RuleTest[]): Comparable[] {
+  const { accepts, choices, operators, normalised, least = 0 } = field;
   const operations = tests.flatMap(operationsOf);
   const operands = operations.flatMap(([, operand]) => operand as RuleValue[]);
   if (operators.includes('gt')) {
@@ -48,7 +49,8 @@ function candidates({ accepts, choices, operators, normalised }: RuleField, test
     return operands
       .flatMap((value) => [-1, -0.01, 0, 0.01, 1].map((step) => Number(value) + step))
       .filter(accepts)
-      .map(normalised);
+      .map(normalised)
+      .filter((value) => Number(value) >= least);
   }
   if (choices) return operators.includes('exists') ? [null, ...choices] : [...choices];
   const affixes = operations.filter(([operator]) => operator === 'prefix' || operator === 'suffix');

@@ -47,6 +47,8 @@ export interface RuleField {
   operators: readonly Operator[];
   /** All values, if they are few. */
   choices?: readonly string[];
+  /** The lowest value of a session, in the form of `read`. Default: the lowest accepted one. */
+  least?: number;
   accepts(value: unknown): boolean;
   read(facts: RuleFacts): Comparable;
   /** A value of a rule in the form in which `read` returns the value of a session. */
@@ -90,12 +92,14 @@ const FIELDS: Readonly<Record<string, RuleField>> = {
     operators: ORDERED,
     accepts: (value) =>
       typeof value === 'number' && value >= 0 && value <= MAX_AMOUNT && centsFromAmount(value) !== undefined,
+    least: 1,
     read: ({ amount }) => amount,
     normalised: (value) => centsFromAmount(Number(value)) ?? Number.NaN,
   },
   currency: {
     wanted: 'a currency of three capital letters',
     operators: CHOICE,
+    choices: ['USD'],
     accepts: (value) => typeof value === 'string' && CURRENCY_CODE.test(value),
     read: ({ currency }) => currency,
     normalised: unchanged,

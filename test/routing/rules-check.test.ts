@@ -338,6 +338,11 @@ describe('a warning', () => {
     [{ amount: { gt: 100, lt: 100.01 } }, true],
     [{ amount: { gt: 100, lt: 100.02 } }, false],
     [{ amount: { lt: 0 } }, true],
+    [{ amount: { lt: 0.01 } }, true],
+    [{ amount: 0 }, true],
+    [{ amount: 0.01 }, false],
+    [{ hour: 0 }, false],
+    [{ currency: 'EUR' }, true],
     [{ amount: { gt: 10_000 } }, true],
     [{ hour: { gt: 22, lt: 23 } }, true],
     [{ hour: { gt: 21, lt: 23 } }, false],
@@ -391,6 +396,32 @@ describe('a warning', () => {
     });
   }
 
+  const noB = { then: { exclude: 'rt_b' } };
+  const firstB = { then: { priority: ['rt_b'] } };
+  const withoutRoutes: [rules: object[], isExcluded: boolean][] = [
+    [[noB, firstB], true],
+    [[firstB, noB], true],
+    [[noB, { then: { split: [{ route: 'rt_b', pct: 100 }] } }], true],
+    [[{ then: { exclude: 'rt_b', prefer: ['rt_b'] } }], true],
+    [
+      [
+        { when: { hour: { lt: 12 } }, ...noB },
+        { when: { hour: 3 }, ...firstB },
+      ],
+      true,
+    ],
+    [[{ when: { hour: { lt: 12 } }, ...noB }, firstB], false],
+    [[noB, { then: { priority: ['rt_b', 'rt_a'] } }], false],
+    [[noB, { then: { smart: true } }], false],
+  ];
+  for (const [rules, isExcluded] of withoutRoutes) {
+    test(`a warning that rules exclude all routes of an ordering is ${isExcluded ? '' : 'not '}given for ${JSON.stringify(rules)}`, () =>
+      assert.deepEqual(
+        warned(...rules).map((each) => each.split(' ')[1]),
+        isExcluded ? ['excluded_ordering'] : [],
+      ));
+  }
+
   test('a warning about a superseded ordering names each rule that supersedes it', () => {
     const rules = [{ hour: { lt: 12 } }, { hour: { gte: 12 } }, { weekday: 'mon' }].map(ordered);
     const withIds = rules.map((rule, index) => ({ id: `r${index}`, ...rule }));
@@ -402,6 +433,9 @@ describe('a warning', () => {
     const both = ['rules.1.then.reject rejects_all', 'rules.1.then.reject rejects_all'];
     assert.deepEqual(warned(rejected({ amount: { lt: 100 } }), rejected({ amount: { gte: 100 } })), both);
     assert.deepEqual(warned(rejected({ amount: { lt: 100 } }), rejected({ amount: { gt: 100 } })), []);
+    const everySession = ['rules.0.then.reject rejects_all', 'rules.0.then.reject rejects_all'];
+    assert.deepEqual(warned(rejected({ amount: { gt: 0 } })), everySession);
+    assert.deepEqual(warned(rejected({ currency: { ne: 'EUR' } })), everySession);
     const environments = [rejected({ environment: 'sandbox' }), rejected({ environment: 'production' })];
     assert.deepEqual(warned(...environments), ['rules.0.then.reject rejects_all', 'rules.1.then.reject rejects_all']);
     const card = { when: { environment: 'sandbox', hour: { lt: 12 } }, then: { exclude: { kind: 'card' } } };

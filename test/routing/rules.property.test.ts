@@ -12,6 +12,7 @@ import {
   compileRules,
   effectKey,
   evaluateRules,
+  routesIn,
 } from '../../src/routing/evaluate-rules.ts';
 import { type Condition, conditionFaults } from '../../src/routing/rule-conditions.ts';
 import { type RuleFacts, WEEKDAYS, fieldNamed } from '../../src/routing/rule-fields.ts';
@@ -254,7 +255,10 @@ describe('the evaluation of rules', () => {
 describe('warnings about rules', () => {
   test('the removal of a rule or ordering without effect changes nothing, and rules that `rejects_all` names reject every session', () => {
     const seen: Record<string, number> = {};
-    holdsForEffects(400, (effect, rules, facts) => {
+    holdsForEffects(400, (_, rules, drawn) => {
+      // Only such values reach the rules of a running service.
+      const facts = { ...drawn, currency: 'USD', amount: Math.max(1, drawn.amount) };
+      const effect = evaluate(rules, facts);
       for (const { code, path, message } of checkRules({ version: 1, rules }, routes).warnings) {
         seen[code] = (seen[code] ?? 0) + 1;
         const index = Number(path.split('.')[1]);
@@ -265,13 +269,20 @@ describe('warnings about rules', () => {
           const unordered = { ...rules[index]!, then: modifiers };
           const isEmpty = Object.keys(modifiers).length === 0;
           assert.deepEqual(evaluate(rules.toSpliced(index, 1, ...(isEmpty ? [] : [unordered])), facts), effect, path);
+        } else if (code === 'excluded_ordering' && effect.ordering.type !== 'smart') {
+          if (effect.ordering.rule !== rules[index]!.id) continue;
+          const excluded = new Set(effect.excluded.map(({ route }) => route));
+          assert.ok(
+            routesIn(effect.ordering)!.every((route) => excluded.has(route)),
+            path,
+          );
         } else if (code === 'rejects_all' && message.includes(facts.environment)) {
           const own = routes.filter(({ environment }) => environment === facts.environment);
           assert.ok(effect.rejected !== null || effect.excluded.length === own.length, path);
         }
       }
     });
-    const codes = ['dead_ordering', 'dead_rule', 'never_applies', 'no_route_left', 'rejects_all'];
+    const codes = ['dead_ordering', 'dead_rule', 'excluded_ordering', 'never_applies', 'no_route_left', 'rejects_all'];
     assert.deepEqual(Object.keys(seen).toSorted(), codes);
   });
 });
