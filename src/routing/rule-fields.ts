@@ -45,7 +45,7 @@ export interface RuleField {
   /** Description of the accepted values. */
   wanted: string;
   operators: readonly Operator[];
-  /** All values, if they are few. */
+  /** All values that sessions have, if they are few. */
   choices?: readonly string[];
   /** The lowest value of a session, in the form of `read`. Default: the lowest accepted one. */
   least?: number;
