@@ -123,8 +123,8 @@ function surveyorOf(ruleSet: RuleSet, routes: readonly Route[]): (known: KnownVa
     }
     for (const index of survey.orderings.keys()) {
       const { ordering, excluded: own } = compiled[environment].rules[index]!;
-      const isLeft = (route: string) => !excluded.has(route) && !own.includes(route);
-      if (!ordering!.outcomes.some((each) => routesIn(each)?.some(isLeft) ?? true)) idle.add(index);
+      const isExcluded = (route: string) => excluded.has(route) || own.includes(route);
+      if (ordering!.outcomes.every((each) => routesIn(each)?.every(isExcluded))) idle.add(index);
     }
     return survey;
   };
@@ -174,7 +174,7 @@ function warningsOf(rule: Rule, index: number, surveys: readonly Survey[]): Rule
   const ordered = own.filter(({ orderings }) => orderings.has(index));
   const orderedBy = superseding(ordered.map(({ orderings }) => orderings.get(index)));
   if (ordered.length > 0 && orderedBy === undefined) {
-    const message = 'names only routes that the rules exclude whenever it applies';
+    const message = 'names only routes that are excluded whenever the rule applies';
     const isIdle = ordered.every(({ idle }) => idle.has(index));
     return isIdle ? [{ path: [...path, 'then', name], code: 'excluded_ordering', message }] : [];
   }
