@@ -11,7 +11,7 @@ import { plain } from './cells.ts';
 export function settlementsCommand(context: CommandContext): Command {
   const importFile = serviceCommand(context, 'import <file>', {
     summary: 'Import settlements from a CSV file',
-    details: `Columns: payment_id or reference (the provider's payment id), amount, currency, and optionally settled_at. Importing a file again changes nothing. The file name - reads standard input. Exit code 1 if a line did not match a payment.`,
+    details: `Columns: payment_id or reference (the provider's payment id), amount, currency, and optionally settled_at and cost (the provider's charge). Importing a file again changes nothing. The file name - reads standard input. Exit code 1 if a line did not match a payment.`,
     examples: ['tillway settlements import payouts.csv --dry-run', 'tillway settlements import payouts.csv'],
     options: [
       option('--dry-run', 'report the matches, but record nothing'),

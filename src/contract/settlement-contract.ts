@@ -53,7 +53,7 @@ export const renderSettlement = rendererOf(settlement);
 const settlementFile = z
   .string()
   .describe(
-    'CSV with a header: payment_id or reference, amount, currency, and optionally settled_at. At most 1 MiB, 10000 lines and 100 columns.',
+    'CSV with a header: payment_id or reference, amount, currency, and optionally settled_at and cost (the charge of the provider). At most 1 MiB, 10000 lines and 100 columns.',
   )
   .meta({ examples: [`payment_id,amount,currency\r\n${SAMPLE_IDS.pay},48.54,USD\r\n`] });
 

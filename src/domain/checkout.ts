@@ -17,7 +17,8 @@ import {
   withSession,
 } from './checkout-state.ts';
 import { type Failure, TIMED_OUT } from './failure.ts';
-import { settledPosting } from './ledger.ts';
+import { costPosting, settledPosting } from './ledger.ts';
+import type { Cents } from './money.ts';
 import type { Checkout, Instant, Payment } from './records.ts';
 import { ledgerStatusOf } from './refund-record.ts';
 import { type PayoutOutcome, type PayoutReport, judgePayout, payoutOf } from './settlement.ts';
@@ -164,11 +165,19 @@ export function applyElapsedTime(
   return changed(checkout, withPayment(checkout, withInquiry(payment, now)), 'inquired');
 }
 
+/** The payment with the charge that its provider reported, and the correction of the estimate. The first reported charge counts. */
+export function withCost(payment: Payment, cost: Cents | null, now: Instant): { charged: Payment; booked: Effect[] } {
+  if (cost === null || payment.actualCost !== null) return { charged: payment, booked: [] };
+  const posting = costPosting(payment, cost, now);
+  const booked: Effect[] = posting.entries.length > 0 ? [{ type: 'post', posting }] : [];
+  return { charged: { ...payment, actualCost: cost }, booked };
+}
+
 /** Records that the merchant's share of a payment, less refunds, was paid out. */
 export function recordSettlement(
   checkout: Checkout,
   paymentId: string,
-  { amount: reported, source, reference, settledAt, isFromOperator = false }: PayoutReport,
+  { amount: reported, source, reference, settledAt, cost = null, isFromOperator = false }: PayoutReport,
   now: Instant,
 ): Decision<PayoutOutcome> {
   const payment = checkout.payments.find(({ id }) => id === paymentId);
@@ -178,9 +187,11 @@ export function recordSettlement(
   const amount = payoutOf(payment);
   const about = { paymentId, sessionId, environment, amount, source, reference };
   const from = isFromOperator ? 'operator_cash' : 'provider_clearing';
-  const settled: Payment = { ...payment, settled: true };
+  const { charged, booked } = withCost(payment, cost, now);
+  const settled: Payment = { ...charged, settled: true };
   const next = withPayment(checkout, { ...settled, ledgerStatus: ledgerStatusOf(settled) });
   return changed(checkout, next, outcome, [
+    ...booked,
     { type: 'post', posting: settledPosting(payment, amount, now, from) },
     { type: 'settlement_recorded', settlement: { ...about, settledAt: settledAt ?? now, created: now } },
   ]);

@@ -1,7 +1,6 @@
-import { recordSettlement } from './checkout.ts';
+import { recordSettlement, withCost } from './checkout.ts';
 import {
   type Decision,
-  type Effect,
   type NewAttempt,
   announcePending,
   changed,
@@ -17,7 +16,6 @@ import {
   withSession,
 } from './checkout-state.ts';
 import type { Failure, ProviderFailure } from './failure.ts';
-import { costPosting } from './ledger.ts';
 import type { Cents } from './money.ts';
 import { type OriginMismatch, type SignalOrigin, originMismatch } from './provider-message.ts';
 import { type SurplusIds, receiveReport } from './receipts.ts';
@@ -161,16 +159,11 @@ function withChargeDetails<Outcome extends string>(
   now: Instant,
 ): Decision<Outcome | 'applied'> {
   const payment = next.payments.find(({ id }) => id === paymentId);
-  const isFirstCost = cost !== null && payment?.actualCost === null;
-  const isNamed = chargeReference !== null && payment?.chargeReference === null;
-  if (payment?.status !== 'paid' || !(isFirstCost || isNamed)) return { outcome, next, effects };
-  const detailed: Payment = {
-    ...payment,
-    chargeReference: payment.chargeReference ?? chargeReference,
-    actualCost: payment.actualCost ?? cost,
-  };
-  const correction = isFirstCost ? costPosting(payment, cost, now) : undefined;
-  const booked: Effect[] = correction?.entries.length ? [{ type: 'post', posting: correction }] : [];
+  if (payment?.status !== 'paid') return { outcome, next, effects };
+  const { charged, booked } = withCost(payment, cost, now);
+  const isNamed = chargeReference !== null && payment.chargeReference === null;
+  if (charged === payment && !isNamed) return { outcome, next, effects };
+  const detailed: Payment = { ...charged, chargeReference: payment.chargeReference ?? chargeReference };
   const applied = outcome === 'ignored' ? 'applied' : outcome;
   return changed(before, withPayment(next, detailed), applied, [...effects, ...booked]);
 }

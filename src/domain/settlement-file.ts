@@ -3,7 +3,7 @@ import type { Instant } from './records.ts';
 import { EARLIEST_SETTLEMENT } from './settlement.ts';
 
 /** Columns of a settlement file. Other columns are ignored. */
-export const SETTLEMENT_COLUMNS = ['payment_id', 'reference', 'amount', 'currency', 'settled_at'] as const;
+export const SETTLEMENT_COLUMNS = ['payment_id', 'reference', 'amount', 'currency', 'settled_at', 'cost'] as const;
 export type SettlementColumn = (typeof SETTLEMENT_COLUMNS)[number];
 
 /** Cells of one line, by column. A missing or empty cell is null. */
@@ -18,6 +18,8 @@ export interface SettlementLine {
   /** Currency code in upper case. */
   currency: string;
   settledAt: Instant | null;
+  /** The provider's charge for the payment. */
+  cost: Cents | null;
 }
 
 /** Problem of a cell; `message` follows the name of its column. */
@@ -36,6 +38,7 @@ export const MISMATCH_CODES = [
   'currency_differs',
   'duplicate_line',
   'amount_differs',
+  'cost_too_high',
   'not_paid',
   'surplus',
   'refunded',
@@ -65,6 +68,7 @@ export interface ImportReport {
 }
 
 const AMOUNT = /^(\d{1,9})(?:\.(\d{1,2}))?$/;
+const NOT_DOLLARS = 'must be dollars such as 95.10, without a sign or separators';
 const CURRENCY_CODE = /^[A-Za-z]{3}$/;
 const TIME = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 const MAX_NAME = 200;
@@ -86,25 +90,27 @@ export function isKnown(name: string): name is SettlementColumn {
 }
 
 export function readLine(cells: SettlementCells, now: Instant): SettlementLine | { fault: CellFault } {
-  const { payment_id: paymentId, reference, amount, currency, settled_at: time } = cells;
+  const { payment_id: paymentId, reference, currency, settled_at: time } = cells;
   if (paymentId === null && reference === null)
     return fault('payment_id', 'is empty, and so is reference: one of them names the payment');
   if (reference !== null && reference.length > MAX_NAME)
     return fault('reference', `is longer than ${MAX_NAME} characters`);
-  const [, dollars, cents = ''] = AMOUNT.exec(amount ?? '') ?? [];
-  if (dollars === undefined) return fault('amount', 'must be dollars such as 95.10, without a sign or separators');
+  const amount = centsIn(cells.amount ?? '');
+  if (amount === undefined) return fault('amount', NOT_DOLLARS);
+  const cost = cells.cost === null ? null : centsIn(cells.cost);
+  if (cost === undefined) return fault('cost', NOT_DOLLARS);
   if (currency === null || !CURRENCY_CODE.test(currency)) return fault('currency', 'must be a code such as USD');
   const settledAt = time === null ? null : instantOf(time);
   if (settledAt === undefined) return fault('settled_at', 'must be a time such as 2026-03-01T12:00:00Z, or a date');
   if (settledAt !== null && settledAt > now + CLOCKS_DIFFER_MS) return fault('settled_at', 'is in the future');
   if (settledAt !== null && settledAt < EARLIEST_SETTLEMENT) return fault('settled_at', 'is before the year 2000');
-  return {
-    paymentId,
-    reference,
-    amount: Number(dollars) * 100 + Number(cents.padEnd(2, '0')),
-    currency: currency.toUpperCase(),
-    settledAt,
-  };
+  return { paymentId, reference, amount, currency: currency.toUpperCase(), settledAt, cost };
+}
+
+/** Cents of an amount in dollars; undefined for other texts. */
+function centsIn(text: string): Cents | undefined {
+  const [, dollars, cents = ''] = AMOUNT.exec(text) ?? [];
+  return dollars === undefined ? undefined : Number(dollars) * 100 + Number(cents.padEnd(2, '0'));
 }
 
 /** Instant of an ISO 8601 date or time; undefined for other texts, such as the 31st of February. */

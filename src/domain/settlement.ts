@@ -31,6 +31,8 @@ export interface PayoutReport {
   reference: string | null;
   /** Time of the payout; null: now. */
   settledAt: Instant | null;
+  /** The provider's charge for the payment. It counts unless an earlier report named the charge. */
+  cost?: Cents | null;
   /** True if the ledger books each payout to the operator's bank account, so that the merchant is paid from that account. */
   isFromOperator?: boolean;
 }

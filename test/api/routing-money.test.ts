@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { SettlementImport } from '../../sdk/src/index.ts';
 import { reportPayment, totalOf } from '../fixtures/provider-reports.ts';
 import { attempt, createSession, startAt } from '../simulator/buyer.ts';
 import { paymentsOf } from '../support/gateway.ts';
@@ -75,31 +76,41 @@ describe('the money of a route', () => {
     assert.equal((await replayOf(on, sessionId)).identical, true);
   });
 
-  it('the charges that the provider reports replace the configured charge of a route, with their coverage shown, and change the choice by total cost', async () => {
-    using routes = twinRoutes();
-    await using on = await startTestService({ variables: { ROUTES_FILE: routes.path } });
-    await on.service.deps.router.refresh();
-    const configured = (await standings(on)).get(ROUTES[0])!;
-    await saveRules(on, { id: 'one', when: { environment: 'sandbox' }, then: { only: ROUTES[0] } });
-    for (let order = 0; order < 40; order += 1) {
-      const paid = await payOn(on, ROUTES[0], order);
-      // The provider charges 50 % of each second payment, and reports no charge of the others.
-      if (order % 2 === 0)
-        await reportPayment(on.service.deps, { ...paid, status: 'paid', cost: totalOf(Math.round(paid.amount / 2)) });
-    }
-    await on.service.deps.router.refreshMoney();
-    await on.service.deps.router.refresh();
-    const { providerCostRate, costCoverage } = (await standings(on)).get(ROUTES[0])!;
-    assert.equal(configured.costCoverage, 0);
-    assert.equal(costCoverage, 0.5);
-    assert.ok(Math.abs(providerCostRate - (configured.providerCostRate + 0.5) / 2) < 0.001, String(providerCostRate));
-    for (const [objective, chosen] of [
-      ['merchant', ROUTES[0]],
-      ['total', ROUTES[1]],
-    ] as const) {
-      await saveRules(on, { id: 'aim', then: { objective } });
-      const decision = await ask<DryRun>('POST', on, 'dry-run', { amount: 49.99, kind: 'card' });
-      assert.equal(decision.chosen, chosen, objective);
-    }
-  });
+  for (const source of ['reports of the provider', 'a settlement file']) {
+    it(`the charges from ${source} replace the configured charge of a route, with their coverage shown, and change the choice by total cost`, async () => {
+      using routes = twinRoutes();
+      await using on = await startTestService({ variables: { ROUTES_FILE: routes.path } });
+      await on.service.deps.router.refresh();
+      const configured = (await standings(on)).get(ROUTES[0])!;
+      await saveRules(on, { id: 'one', when: { environment: 'sandbox' }, then: { only: ROUTES[0] } });
+      let file = 'payment_id,amount,currency,cost\n';
+      for (let order = 0; order < 40; order += 1) {
+        const paid = await payOn(on, ROUTES[0], order);
+        // The provider charges 50 % of each second payment, and nobody reports the charge of the others.
+        const cost = order % 2 === 0 ? Math.round(paid.amount / 2) : undefined;
+        file += `${paid.paymentId},48.54,USD,${cost === undefined ? '' : cost / 100}\n`;
+        if (source !== 'a settlement file' && cost !== undefined)
+          await reportPayment(on.service.deps, { ...paid, status: 'paid', cost: totalOf(cost) });
+      }
+      if (source === 'a settlement file') {
+        const url = `${on.url}/api/gateway/settlements/import`;
+        const { body } = await call<SettlementImport>('POST', url, file, { 'content-type': 'text/csv' });
+        assert.equal(body.matched.lines, 40);
+      }
+      await on.service.deps.router.refreshMoney();
+      await on.service.deps.router.refresh();
+      const { providerCostRate, costCoverage } = (await standings(on)).get(ROUTES[0])!;
+      assert.equal(configured.costCoverage, 0);
+      assert.equal(costCoverage, 0.5);
+      assert.ok(Math.abs(providerCostRate - (configured.providerCostRate + 0.5) / 2) < 0.001, String(providerCostRate));
+      for (const [objective, chosen] of [
+        ['merchant', ROUTES[0]],
+        ['total', ROUTES[1]],
+      ] as const) {
+        await saveRules(on, { id: 'aim', then: { objective } });
+        const decision = await ask<DryRun>('POST', on, 'dry-run', { amount: 49.99, kind: 'card' });
+        assert.equal(decision.chosen, chosen, objective);
+      }
+    });
+  }
 });

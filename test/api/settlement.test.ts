@@ -254,6 +254,32 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
     assert.equal((await importFile(file(line(paymentId)))).message, '1 of 1 lines settled.');
   });
 
+  test("the cost in a settlement file replaces the estimate of the provider's charge, unless it is more than the buyer paid", async () => {
+    const ids = await Promise.all(Array.from({ length: 4 }, async () => (await pay()).paymentId));
+    const lines = ids.map((id, index) => `${id},48.54,USD,${['2.5', '0', '50.00', '-1'][index]}\n`);
+    const { entries } = await importFile(`${HEADER},cost\n${lines.join('')}`);
+    assert.deepEqual(pick(entries, 'code', 'message'), [
+      [null, 'Settled.'],
+      [null, 'Settled.'],
+      ['cost_too_high', 'The cost is 50.00 USD, and the buyer paid only 49.99 USD.'],
+      ['invalid_line', 'cost must be dollars such as 95.10, without a sign or separators.'],
+    ]);
+    const { providerCost: estimate } = (await on.service.deps.store.payment(ids[0]!))!;
+    const costs = ids.map(async (id) => [(await on.service.deps.store.payment(id))!.actualCost, await booksOf(on, id)]);
+    assert.deepEqual(
+      (await Promise.all(costs)).map(([actual, books]) => [
+        actual,
+        (books as Record<string, number>)['provider_cost'] ?? 0,
+      ]),
+      [
+        [250, 250],
+        [0, 0],
+        [null, estimate],
+        [null, estimate],
+      ],
+    );
+  });
+
   test('the import of a settlement file finds payments by their provider reference', async () => {
     const { id, providerReference } = await payAtProvider();
     const find = async (reference: string) =>

@@ -27,6 +27,7 @@ const SEEDS = 20;
 const somePayment = fc.integer({ min: 0, max: 5 });
 const payment = fc.oneof({ weight: 6, arbitrary: somePayment }, { weight: 1, arbitrary: fc.constantFrom(-1, -2) });
 const wrongs = ['amount', 'currency', 'environment', 'provider'];
+const anyCost = fc.constantFrom(null, null, 0, 30, 95);
 const anyStep = anyOf(
   [5, step('start', { route: fc.integer({ min: 0, max: 2 }) })],
   [3, step('accept', { payment })],
@@ -42,7 +43,7 @@ const anyStep = anyOf(
       failure: anyFailure,
       endsCheckout: fc.constantFrom(false, false, false, true),
       expectedIn: fc.constantFrom(...Array.from({ length: 16 }, () => null), -HOUR, HOUR, 48 * HOUR, 1000 * HOUR),
-      cost: fc.constantFrom(null, null, 0, 30, 95),
+      cost: anyCost,
     }),
   ],
   [2, step('repeat', { event: fc.nat(9) })],
@@ -55,7 +56,7 @@ const anyStep = anyOf(
     }),
   ],
   [2, step('sleep', { ms: fc.integer({ min: 0, max: HOUR }) })],
-  [1, step('settle', { payment })],
+  [1, step('settle', { payment, cost: anyCost })],
   [1, step('refund', { payment, share: fc.integer({ min: 0, max: 17 }) })],
   [1, step('refundReport', { refund: fc.nat(5), status: fc.constantFrom(...REFUND_REPORTS) })],
   [1, step('foreignRefund', { payment, share: fc.integer({ min: 0, max: 17 }) })],

@@ -1511,6 +1511,7 @@ export interface SettlementImport {
       | 'currency_differs'
       | 'duplicate_line'
       | 'amount_differs'
+      | 'cost_too_high'
       | 'not_paid'
       | 'surplus'
       | 'refunded'

@@ -83,6 +83,9 @@ async function find({ store }: Deps, { read }: FileLine, { environment }: Import
     return mismatch('other_environment', `The payment is of ${payment.environment}, and the file of ${environment}.`);
   if (read.currency !== CURRENCY)
     return mismatch('currency_differs', `The line is in ${read.currency}, and the payment in ${CURRENCY}.`);
+  const paid = payment.fees.total - payment.shortfall;
+  if (read.cost !== null && read.cost > paid)
+    return mismatch('cost_too_high', `The cost is ${usd(read.cost)}, and the buyer paid only ${usd(paid)}.`);
   return { payment };
 }
 
@@ -110,8 +113,8 @@ async function settle(deps: Deps, line: FileLine, found: Found, { dryRun }: Impo
   const paymentId = 'payment' in found ? found.payment.id : cells.payment_id;
   const about = { line: number, paymentId, reference: cells.reference, amount };
   if ('code' in found) return { ...about, status: 'not_matched', ...found };
-  const { reference, settledAt } = read as SettlementLine;
-  const report = { source: 'file', amount: amount!, reference, settledAt } as const;
+  const { reference, settledAt, cost } = read as SettlementLine;
+  const report = { source: 'file', amount: amount!, reference, settledAt, cost } as const;
   const settled = dryRun
     ? { outcome: judgePayout(found.payment, amount), payment: found.payment }
     : await settlePayment(deps, found.payment, report);

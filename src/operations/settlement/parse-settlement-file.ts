@@ -30,7 +30,7 @@ interface Row {
   line: number;
 }
 
-const SUGGESTION = `Send CSV with a header line: payment_id or reference, amount, currency, and settled_at if you have it; at most ${MAX_LINES} lines.`;
+const SUGGESTION = `Send CSV with a header line: payment_id or reference, amount, currency, and settled_at and cost if you have them; at most ${MAX_LINES} lines.`;
 
 /** Cells of a CSV file. */
 export interface Table {
