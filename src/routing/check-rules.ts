@@ -174,8 +174,8 @@ function warningsOf(rule: Rule, index: number, surveys: readonly Survey[]): Rule
   const ordered = own.filter(({ orderings }) => orderings.has(index));
   const orderedBy = superseding(ordered.map(({ orderings }) => orderings.get(index)));
   if (ordered.length > 0 && orderedBy === undefined) {
-    const message = 'names only routes that are excluded whenever the rule applies';
-    const isIdle = ordered.every(({ idle }) => idle.has(index));
+    const message = 'names only excluded routes whenever the rule orders the routes';
+    const isIdle = ordered.every(({ idle, orderings }) => idle.has(index) || orderings.get(index) !== undefined);
     return isIdle ? [{ path: [...path, 'then', name], code: 'excluded_ordering', message }] : [];
   }
   const reason =

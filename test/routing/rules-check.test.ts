@@ -410,6 +410,9 @@ describe('a warning', () => {
       ],
       true,
     ],
+    // Where the routes are not excluded, an earlier rule orders them.
+    [[{ when: { hour: { lt: 12 } }, then: { smart: true } }, { when: { hour: { gte: 12 } }, ...noB }, firstB], true],
+    [[{ when: { hour: { lt: 12 } }, then: { smart: true } }, { when: { hour: { gte: 13 } }, ...noB }, firstB], false],
     [[{ when: { hour: { lt: 12 } }, ...noB }, firstB], false],
     [[noB, { then: { priority: ['rt_b', 'rt_a'] } }], false],
     [[noB, { then: { smart: true } }], false],
