@@ -72,7 +72,8 @@ export function publishedScoreOf(candidate: Candidate, policy: Policy): number {
 /**
  * Chooses one of the eligible candidates; undefined if there is none. The choice is the candidate with the best expected value,
  * unless the random draws favour another one and the exploration budget covers the expected loss. One decision in `floorEvery`
- * takes the least recently tried candidate, unless every candidate was tried in the last `floorAfterSeconds`.
+ * takes the least recently tried candidate, unless every candidate was tried in the last `floorAfterSeconds`. There is no
+ * exploration if no candidate was tried in the last `busyWithinSeconds`.
  */
 export function choose(candidates: readonly Candidate[], options: ChooseOptions): Choice | undefined {
   const { policy, draws, tokens, now } = options;
@@ -84,15 +85,12 @@ export function choose(candidates: readonly Candidate[], options: ChooseOptions)
   if (!best) return undefined;
   const earned = Math.min(exploration.budgetCap, tokens + exploration.budgetPerDecision);
   const mayExplore = options.explore && options.amount <= exploration.maxAmount;
-  const exploit: Choice = {
-    mode: 'exploit',
-    chosen: best.id,
-    greedy: best.id,
-    loss: 0,
-    tokensAfter: earned,
-    standings,
-  };
-  if (!mayExplore) return exploit;
+  const greedy = best.id;
+  const exploit: Choice = { mode: 'exploit', chosen: greedy, greedy, loss: 0, tokensAfter: earned, standings };
+  const lastTried = Math.max(...candidates.map(({ triedAt }) => triedAt ?? 0));
+  // Before the first payment, all routes are equally good guesses.
+  const isBusy = lastTried === 0 || now - lastTried <= exploration.busyWithinSeconds * 1000;
+  if (!mayExplore || !isBusy) return exploit;
   const lossOf = ({ value }: Standing) => Math.max(0, best.value - value);
   if (draws.uniform < 1 / exploration.floorEvery) {
     const oldest = firstOf(candidates.filter(isWorking), (a, b) => (a.triedAt ?? 0) - (b.triedAt ?? 0));

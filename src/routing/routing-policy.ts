@@ -18,7 +18,7 @@ export type ObjectiveWeights = (typeof OBJECTIVES)[ObjectiveName];
  */
 export const DEFAULT_POLICY = deepFrozen({
   /** Version, stored with each decision; it changes whenever the same outcomes or numbers would give another choice. */
-  algorithm: 'sdts/7',
+  algorithm: 'sdts/8',
   /** Version of the stored memory of outcomes; it changes, with `algorithm`, whenever the same outcomes would give another memory. */
   memoryVersion: 'sdts/7',
   /** Length of the buckets in which outcomes are summed, so that all instances compute with the same sums. */
@@ -108,6 +108,8 @@ export const DEFAULT_POLICY = deepFrozen({
     /** One of this many decisions takes the route that was tried least recently, if that was at least `floorAfterSeconds` ago. */
     floorEvery: 100,
     floorAfterSeconds: 300,
+    /** Exploration needs a payment in this time before: without frequent payments, its result comes too late to pay for its loss. */
+    busyWithinSeconds: 900,
   },
   objective: {
     /** Value of a paid payment to the merchant, as a share of its amount. */

@@ -38,7 +38,9 @@ const anyOptions: fc.Arbitrary<ChooseOptions> = fc.record({
   draws: fc.nat(100_000).map((session) => drawsOf('seed', `chk_${session}`, 1)),
   amount: fc.constantFrom(100, exploration.maxAmount, exploration.maxAmount + 1),
   explore: fc.constantFrom(true, true, true, true, true, false),
-  now: fc.constantFrom(0, 500, 1500).map((ms) => exploration.floorAfterSeconds * 1000 + ms),
+  now: fc
+    .tuple(fc.constantFrom('floorAfterSeconds', 'busyWithinSeconds'), fc.constantFrom(0, 500, 1500, 2500))
+    .map(([limit, ms]) => exploration[limit] * 1000 + ms),
   // fc.double would give mostly values near 0.
   tokens: fc.nat(100).map((percent) => (percent / 100) * exploration.budgetCap),
 });
@@ -81,7 +83,9 @@ test('the exploration floor chooses the least recently tried candidate if that w
     const lossOf = (id: string) => Math.max(0, valueOf(choice.greedy) - valueOf(id));
     const earned = Math.min(exploration.budgetCap, tokens + exploration.budgetPerDecision);
 
-    const mayExplore = explore && amount <= exploration.maxAmount;
+    const lastTried = Math.max(...candidates.map(({ triedAt }) => triedAt ?? 0));
+    const isBusy = lastTried === 0 || now - lastTried <= exploration.busyWithinSeconds * 1000;
+    const mayExplore = explore && amount <= exploration.maxAmount && isBusy;
     const isDue = oldest !== undefined && Math.abs(now - (oldest.triedAt ?? 0)) >= exploration.floorAfterSeconds * 1000;
     const isFloor = mayExplore && draws.uniform < 1 / policy.exploration.floorEvery && isDue;
     const isExploring = mayExplore && !isFloor && winner!.id !== choice.greedy && lossOf(winner!.id) <= earned;

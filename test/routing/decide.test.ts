@@ -179,6 +179,18 @@ describe('an attempt', () => {
     const later = [recent, forgotten].map((route) => ({ ...route, triedAt: NOW + 3_600_000 }));
     assert.equal(decided(later, anAttemptAt(), ONLY_FLOOR).mode, 'floor', 'the clock was set back');
   });
+
+  test('an attempt explores only if there was a payment in the last 15 minutes, or none ever', () => {
+    const modeAfter = (ms: number | null) => {
+      const triedAt = ms === null ? null : NOW - ms;
+      return decided(
+        [GOOD, POOR].map((route) => ({ ...route, triedAt })),
+        anAttemptAt(),
+        ONLY_FLOOR,
+      ).mode;
+    };
+    assert.deepEqual([900_000, 900_001, null].map(modeAfter), ['floor', 'exploit', 'floor']);
+  });
 });
 
 describe('a route in standby', () => {
