@@ -52,10 +52,9 @@ function depsOf(store: Store, now: number, reportingZone = 'UTC'): Deps {
 
 async function countsOf(deps: Deps, from: string, until: string, step: SalesStep = 'day') {
   const report = await readSales(deps, { environment: 'sandbox', from: at(from), until: at(until), step });
-  const counts = addUp(report.sums, (time) => time).map(({ time, count }) => [
-    new Date(time).toISOString().slice(0, 16),
-    count,
-  ]);
+  // PostgreSQL returns the groups of a sum in any order.
+  const sums = addUp(report.sums, (time) => time).toSorted((a, b) => a.time - b.time);
+  const counts = sums.map(({ time, count }) => [new Date(time).toISOString().slice(0, 16), count]);
   return { counts: Object.fromEntries(counts) as Record<string, number>, countedUntil: report.countedUntil };
 }
 
