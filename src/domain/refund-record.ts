@@ -88,10 +88,15 @@ export interface RefundProof {
   units: number;
 }
 
+/** Money that the buyer paid for a paid payment. */
+export function paidAmount({ fees, shortfall }: Pick<Payment, 'fees' | 'shortfall'>): Cents {
+  return fees.total - shortfall;
+}
+
 /** Rest of a payment that was neither refunded nor taken back by the provider, and its shares. */
 export function leftOf(payment: Payment): RefundShares & { total: Cents } {
-  const { fees, surplus, surplusAccepted, shortfall, refunded, refundPending, refundShares } = payment;
-  const total = fees.total - shortfall - refunded - refundPending - payment.reversed;
+  const { fees, surplus, surplusAccepted, refunded, refundPending, refundShares } = payment;
+  const total = paidAmount(payment) - refunded - refundPending - payment.reversed;
   // No fee is earned on surplus money: it is owed to the buyer unless an operator accepted it for the merchant.
   const gateway = surplus ? 0 : fees.buyerFee + fees.gatewayFee - refundShares.gateway;
   const merchant = surplus && !surplusAccepted ? 0 : total - gateway;
@@ -100,7 +105,7 @@ export function leftOf(payment: Payment): RefundShares & { total: Cents } {
 }
 
 /** Ledger status of a paid payment: `refunded` only once the whole payment is refunded. */
-export function ledgerStatusOf({ fees, shortfall, refunded, settled }: Payment): LedgerStatus {
-  if (refunded === fees.total - shortfall) return 'refunded';
-  return settled ? 'settled' : 'pending';
+export function ledgerStatusOf(payment: Payment): LedgerStatus {
+  if (payment.refunded === paidAmount(payment)) return 'refunded';
+  return payment.settled ? 'settled' : 'pending';
 }

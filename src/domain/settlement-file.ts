@@ -1,4 +1,4 @@
-import type { Cents } from './money.ts';
+import { type Cents, centsFromText } from './money.ts';
 import type { Instant } from './records.ts';
 import { EARLIEST_SETTLEMENT } from './settlement.ts';
 
@@ -67,7 +67,7 @@ export interface ImportReport {
   ignoredColumns: string[];
 }
 
-const AMOUNT = /^(\d{1,9})(?:\.(\d{1,2}))?$/;
+const AMOUNT = /^\d{1,9}(?:\.\d{1,2})?$/;
 const NOT_DOLLARS = 'must be dollars such as 95.10, without a sign or separators';
 const CURRENCY_CODE = /^[A-Za-z]{3}$/;
 const TIME = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
@@ -107,10 +107,9 @@ export function readLine(cells: SettlementCells, now: Instant): SettlementLine |
   return { paymentId, reference, amount, currency: currency.toUpperCase(), settledAt, cost };
 }
 
-/** Cents of an amount in dollars; undefined for other texts. */
+/** Cents of an amount in dollars, without a sign or separators; undefined for other texts. */
 function centsIn(text: string): Cents | undefined {
-  const [, dollars, cents = ''] = AMOUNT.exec(text) ?? [];
-  return dollars === undefined ? undefined : Number(dollars) * 100 + Number(cents.padEnd(2, '0'));
+  return AMOUNT.test(text) ? centsFromText(text) : undefined;
 }
 
 /** Instant of an ISO 8601 date or time; undefined for other texts, such as the 31st of February. */

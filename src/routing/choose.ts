@@ -72,8 +72,8 @@ export function publishedScoreOf(candidate: Candidate, policy: Policy): number {
 /**
  * Chooses one of the eligible candidates; undefined if there is none. The choice is the candidate with the best expected value,
  * unless the random draws favour another one and the exploration budget covers the expected loss. One decision in `floorEvery`
- * takes the least recently tried candidate, unless every candidate was tried in the last `floorAfterSeconds`. There is no
- * exploration if no candidate was tried in the last `busyWithinSeconds`.
+ * takes the least recently tried candidate, unless every candidate was tried in the last `floorAfterSeconds`. Both need a
+ * candidate that was tried in the last `busyWithinSeconds`, or none that was ever tried.
  */
 export function choose(candidates: readonly Candidate[], options: ChooseOptions): Choice | undefined {
   const { policy, draws, tokens, now } = options;

@@ -108,7 +108,7 @@ export const DEFAULT_POLICY = deepFrozen({
     /** One of this many decisions takes the route that was tried least recently, if that was at least `floorAfterSeconds` ago. */
     floorEvery: 100,
     floorAfterSeconds: 300,
-    /** Exploration needs a payment in this time before: without frequent payments, its result comes too late to pay for its loss. */
+    /** A payment explores only if another one was made at most this long before: with few payments, exploring costs more than it gains. */
     busyWithinSeconds: 900,
   },
   objective: {

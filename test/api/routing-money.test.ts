@@ -77,6 +77,7 @@ describe('the money of a route', () => {
   });
 
   for (const source of ['reports of the provider', 'a settlement file']) {
+    const isFile = source === 'a settlement file';
     it(`the charges from ${source} replace the configured charge of a route, with their coverage shown, and change the choice by total cost`, async () => {
       using routes = twinRoutes();
       await using on = await startTestService({ variables: { ROUTES_FILE: routes.path } });
@@ -89,10 +90,10 @@ describe('the money of a route', () => {
         // The provider charges 50 % of each second payment, and nobody reports the charge of the others.
         const cost = order % 2 === 0 ? Math.round(paid.amount / 2) : undefined;
         file += `${paid.paymentId},48.54,USD,${cost === undefined ? '' : cost / 100}\n`;
-        if (source !== 'a settlement file' && cost !== undefined)
+        if (!isFile && cost !== undefined)
           await reportPayment(on.service.deps, { ...paid, status: 'paid', cost: totalOf(cost) });
       }
-      if (source === 'a settlement file') {
+      if (isFile) {
         const url = `${on.url}/api/gateway/settlements/import`;
         const { body } = await call<SettlementImport>('POST', url, file, { 'content-type': 'text/csv' });
         assert.equal(body.matched.lines, 40);

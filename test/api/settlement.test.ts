@@ -264,6 +264,9 @@ ${low},48.54 | not_matched | invalid_line | amount cannot be read: the line has 
       ['cost_too_high', 'The cost is 50.00 USD, and the buyer paid only 49.99 USD.'],
       ['invalid_line', 'cost must be dollars such as 95.10, without a sign or separators.'],
     ]);
+    const { paymentId: pending } = await pay('provider_pending');
+    const { entries: early } = await importFile(`${HEADER},cost\n${pending},48.54,USD,50.00\n`);
+    assert.deepEqual(pick(early, 'code'), [['not_paid']]);
     const { providerCost: estimate } = (await on.service.deps.store.payment(ids[0]!))!;
     const costs = ids.map(async (id) => [(await on.service.deps.store.payment(id))!.actualCost, await booksOf(on, id)]);
     assert.deepEqual(

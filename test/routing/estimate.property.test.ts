@@ -7,7 +7,7 @@ import type { RoutePrior } from '../../src/routing/pooled-prior.ts';
 import { type States, type Tally } from '../../src/routing/route-memory.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 import { tallyOf } from '../../bench/routing/tallies.ts';
-import { forAll, runs } from '../support/for-all.ts';
+import { forAll } from '../support/for-all.ts';
 import { addTallies } from '../../src/store/tables/tally-sums.ts';
 import { BUCKET_MS, HOUR } from '../support/route-states.ts';
 
@@ -154,11 +154,10 @@ test('buckets without outcomes change nothing, and an estimate is the same throu
 
 // `plain` removes neutral outcomes, probes and corrections, because they count in one memory only or are negative.
 // An outcome is also evidence of disturbances and of how often rates change. In about one of ten thousand random histories, that
-// outweighs its own direction.
-test('a success does not lower the estimate of a route, and a failure does not raise it, in 99 % of random histories', () => {
-  const ALL = 800;
+// outweighs its own direction, by at most 6 points in 200,000 histories.
+test('a success does not lower the estimate of a route, and a failure does not raise it, except in very few histories and by at most 10 points', () => {
   let reversed = 0;
-  forAll(ALL, anyHistory, anyPriors, fc.constantFrom(...ROUTES), few, (any, priors, route, more) => {
+  forAll(800, anyHistory, anyPriors, fc.constantFrom(...ROUTES), few, (any, priors, route, more) => {
     const history = any.map((each) => ({ ...each, parts: each.parts.map(plain) }));
     const last = history.at(-1);
     if (!last) return;
@@ -169,8 +168,9 @@ test('a success does not lower the estimate of a route, and a failure does not r
     };
     const [better, same, worse] = [pWith({ successes: more }), pWith({}), pWith({ failures: more })];
     if (better < same || worse > same) reversed += 1;
+    assert.ok(same - better <= 0.1 && worse - same <= 0.1, `${better} ${same} ${worse}`);
   });
-  assert.ok(reversed <= 0.01 * runs(ALL), `${reversed} reversed`);
+  assert.ok(reversed <= 2, `${reversed} reversed`);
 });
 
 test('after a long time without outcomes the estimate returns to the configured rate', () => {

@@ -3,7 +3,7 @@ import { leadingPayment } from '../../domain/checkout-state.ts';
 import { heldAmount } from '../../domain/discrepancy.ts';
 import { amountFromCents, formatUsd } from '../../domain/money.ts';
 import { CURRENCY, type Discrepancy, type DiscrepancyKind, type Payment } from '../../domain/records.ts';
-import type { Refund } from '../../domain/refund-record.ts';
+import { type Refund, paidAmount } from '../../domain/refund-record.ts';
 import type { Reversal } from '../../domain/reversal.ts';
 import { type Html, type HtmlValue, html } from '../../html/html.ts';
 import type { Timeline } from '../../operations/timeline.ts';
@@ -75,7 +75,7 @@ function waitingSentences(payment: Payment, zone: string): HtmlValue[] {
 
 function paidWhy(timeline: Timeline, payment: Payment): Why {
   const { fees, shortfall, route, refunded, refundPending } = payment;
-  const received = fees.total - shortfall;
+  const received = paidAmount(payment);
   const isOwn = (one: { paymentId: string }) => one.paymentId === payment.id;
   const isLate = timeline.outcomes.some((one) => isOwn(one) && one.stage === 'late');
   const isRefunded = refunded === received;

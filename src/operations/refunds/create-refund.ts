@@ -5,7 +5,7 @@ import { type Cents, amountFromCents, usd } from '../../domain/money.ts';
 import type { Checkout, Instant } from '../../domain/records.ts';
 import { type Effect, unchanged } from '../../domain/checkout-state.ts';
 import { requestRefund } from '../../domain/refund-decisions.ts';
-import { type Refund, type RefundOrder, leftOf } from '../../domain/refund-record.ts';
+import { type Refund, type RefundOrder, leftOf, paidAmount } from '../../domain/refund-record.ts';
 import { assertCan } from '../access/caller.ts';
 import { assertRefundLimit, refundSpendingOf } from '../access/spend-limit.ts';
 import { centsOf } from '../cents-of.ts';
@@ -80,10 +80,10 @@ function refusal(outcome: string, { payments }: Checkout, order: RefundOrder): G
         suggestion: 'Read the payment, and refund it once its status is paid.',
       });
     case 'nothing_left': {
-      const { refunded, refundPending, reversed, fees, shortfall } = payment;
+      const { refunded, refundPending, reversed } = payment;
       const disputed = reversed > 0 ? ` and ${usd(reversed)} is disputed` : '';
       const gone = `${usd(refunded)} is refunded and ${usd(refundPending)} is pending${disputed}`;
-      const message = `Nothing of payment ${id} is left to refund: ${gone}, of ${usd(fees.total - shortfall)}.`;
+      const message = `Nothing of payment ${id} is left to refund: ${gone}, of ${usd(paidAmount(payment))}.`;
       const answer = 'Answer the dispute at the provider: if you win it, the money can be refunded again.';
       return new GatewayError('invalid_state', message, {
         suggestion:

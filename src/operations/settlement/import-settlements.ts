@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { usd } from '../../domain/money.ts';
 import { isId } from '../../domain/id.ts';
 import { CURRENCY, type Payment } from '../../domain/records.ts';
+import { paidAmount } from '../../domain/refund-record.ts';
 import type { Environment } from '../../domain/route.ts';
 import { judgePayout, payoutOf, refusalMessage } from '../../domain/settlement.ts';
 import {
@@ -83,8 +84,8 @@ async function find({ store }: Deps, { read }: FileLine, { environment }: Import
     return mismatch('other_environment', `The payment is of ${payment.environment}, and the file of ${environment}.`);
   if (read.currency !== CURRENCY)
     return mismatch('currency_differs', `The line is in ${read.currency}, and the payment in ${CURRENCY}.`);
-  const paid = payment.fees.total - payment.shortfall;
-  if (read.cost !== null && read.cost > paid)
+  const paid = paidAmount(payment);
+  if (payment.status === 'paid' && read.cost !== null && read.cost > paid)
     return mismatch('cost_too_high', `The cost is ${usd(read.cost)}, and the buyer paid only ${usd(paid)}.`);
   return { payment };
 }
