@@ -116,7 +116,7 @@ export function canAbandon({ providerReference, expectedBy }: Payment): boolean 
 export function abandonAttempt(checkout: Checkout, now: Instant): Decision<'abandoned' | 'ignored'> {
   const payment = pendingPayment(checkout);
   if (!payment || !canAbandon(payment)) return unchanged(checkout, 'ignored');
-  const failed = failPayment(checkout, payment, ABANDONED, now);
+  const failed = failPayment(checkout, payment, payment.decline ?? ABANDONED, now);
   return closeIfUsedUp(checkout, failed, 'abandoned', [{ type: 'cancel_at_provider', payment }]);
 }
 

@@ -61,7 +61,10 @@ function isStopped({ traits, capture }: Provider, state: PaymentState): boolean 
   );
 }
 
-/** Cancels a payment at its provider; returns true if that succeeded. If the payment was paid before, its money is applied. */
+/**
+ * Cancels a payment at its provider; returns true if that succeeded. If the payment was paid before, its money is applied. If the
+ * provider reports a decline, that is the cause of the failure: the buyer leaves because of it.
+ */
 async function stop(deps: Deps, payment: Payment): Promise<boolean> {
   const provider = deps.providers.get(payment.route.provider);
   if (!provider) return false;
@@ -69,8 +72,12 @@ async function stop(deps: Deps, payment: Payment): Promise<boolean> {
     await provider.cancel(payment, ASK_MS);
     const answer = await provider.inquire(payment, ASK_MS);
     if (typeof answer === 'string') return answer === 'unknown';
-    if (answer.report.state === 'paid') await applyReport(deps, provider, payment, answer.report);
-    return isStopped(provider, answer.report.state);
+    const { state, decline } = answer.report;
+    const isDeclined = state === 'failed' && decline !== null && decline.code !== 'cancelled';
+    if (state === 'paid' || isDeclined) {
+      await applyReport(deps, provider, payment, answer.report);
+    }
+    return isStopped(provider, state);
   } catch (error) {
     deps.log.warn(
       { err: error, paymentId: payment.id, provider: provider.id },

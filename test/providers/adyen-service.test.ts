@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { cancelCheckout } from '../../src/operations/leave-payment.ts';
+import { cancelCheckout, chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
 import type { Discrepancy } from '../../sdk/src/index.ts';
 import { DAY, MINUTE, SECOND } from '../fixtures/checkout-records.ts';
 import { pick } from '../support/gateway.ts';
@@ -61,6 +61,17 @@ describe('a payment at Adyen', () => {
     await stage.pass(31_000);
     const { status, failureCode } = await stage.payment(started);
     assert.deepEqual([status, failureCode], ['failed', 'insufficient_funds']);
+  });
+
+  test('if a payment was refused before the buyer chooses another method, the refusal is the cause of the failure', async () => {
+    const stage = stageOf();
+    const started = await stage.start();
+    stage.adyen.decline(started.link);
+    await stage.pass();
+    await chooseAnotherMethod(stage.tillway.service.deps, started.sessionId, 1);
+    const { status, failureCode, failureSource } = await stage.payment(started);
+    assert.deepEqual([status, failureCode, failureSource], ['failed', 'declined', 'issuer']);
+    await stage.assertBooks();
   });
 
   test('an expired offer does not end a payment whose link can still be paid', async () => {
