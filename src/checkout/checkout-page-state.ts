@@ -1,4 +1,4 @@
-import { contextsOf } from '../domain/payment-contexts.ts';
+import { contextsOf, lastCard } from '../domain/payment-contexts.ts';
 import { MAX_ATTEMPTS, leadingPayment, pendingPayment } from '../domain/checkout-state.ts';
 import { canAbandon } from '../domain/checkout.ts';
 import { type FeeSplit, splitFees } from '../domain/fees.ts';
@@ -193,7 +193,7 @@ function methodsOf(checkout: Checkout, deps: MethodDeps, now: Instant): MethodOp
   const { session } = checkout;
   const { environment, amount, preferredRoute: preferredKind } = session;
   const effect = effectOf(deps, environment, () => factsOf(session, now));
-  const contexts = contextsOf(session, now, deps.routingMetadataKey);
+  const contexts = contextsOf(session, now, deps.routingMetadataKey, lastCard(checkout.payments));
   const request = { environment, amount, preferredKind, effect, contexts, barred: refusedRoutes(checkout) };
   return paymentMethods(deps, request).map((route) => ({
     kind: route.kind,

@@ -75,7 +75,8 @@ const exportedPayment = named(
   payment.extend({
     providerReference: field.label("The provider's own id of the payment, or null.", 'sbx_pay_9c1f').nullable(),
     providerUrl: field.label("The provider's page for the buyer, or null.", 'https://pay.example/9c1f').nullable(),
-    txHash: field.label('Id of the transaction on a blockchain or at a bank, or null.', '0x9c1f').nullable(),
+    txHash: field.label('Id of the transaction on a chain or at a bank, or null.', '0x9c1f').nullable(),
+    card: field.label('Country, brand and funding of the card, or null.', 'DE visa debit').nullable(),
   }),
 );
 
@@ -138,7 +139,7 @@ export const CUSTOMER_ENDPOINTS = endpoints('customers', {
     access: 'admin',
     summary: 'Erase a customer',
     description:
-      'Permanently removes personal data of the buyer: the address, metadata, redirect URLs and references, the bodies of provider messages and the responses of receivers. Amounts, states, ids and the ledger stay; email becomes a placeholder. Sessions whose payment has not started expire, and idempotency keys stay used.\n\nRejected while a payment or refund is pending or an event is not yet delivered. Erasing the customer again removes data that arrived after the first erasure. A new session with the same address creates a new customer. With SQLite, unused parts of the file can contain the erased text until the service restarts.',
+      'Permanently removes personal data of the buyer: the address, metadata, redirect URLs and references, bodies of provider messages and responses of receivers. Amounts, states, ids and the ledger stay; email becomes a placeholder. Sessions whose payment has not started expire, and idempotency keys stay used.\n\nRejected while a payment or refund is pending or an event is not yet delivered. Erasing the customer again removes data that arrived after the first erasure. A new session with the same address creates a new customer. With SQLite, unused parts of the file can contain the erased text until the service restarts.',
     body: eraseRequest,
     requestExample: { confirm: SAMPLE_IDS.cus },
     response: customer,

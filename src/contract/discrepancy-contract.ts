@@ -92,7 +92,7 @@ export const DISCREPANCY_ENDPOINTS = endpoints('discrepancies', {
     route: 'POST /api/gateway/discrepancies/{discrepancyId}/resolve',
     summary: 'Resolve a discrepancy',
     description:
-      'refund returns the money to the buyer. The discrepancy stays open until the refund succeeds, and can be resolved again if the refund fails. The service refunds a surplus automatically; use refund for a surplus only if that refund has failed.\n\naccept of an amount_mismatch treats the received amount as payment in full: the session becomes paid, its event is sent, and the merchant bears the difference. accept of a surplus lets the merchant keep the money. Money of all other kinds cannot be booked: ask the provider to return it, then use accept with a note about it.',
+      'refund returns the money to the buyer. The discrepancy stays open until the refund succeeds, and can be resolved again if the refund fails. The service itself refunds a surplus; use refund for it only if that has failed.\n\naccept of an amount_mismatch treats the received amount as payment in full: the session becomes paid, its event is sent, and the merchant bears the difference. accept of a surplus lets the merchant keep the money. Money of all other kinds cannot be booked: ask the provider to return it, then use accept with a note about it.',
     body: resolveRequest,
     requestExample: { action: 'refund' },
     response: discrepancy,

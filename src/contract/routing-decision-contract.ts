@@ -51,9 +51,9 @@ const candidate = named(
     offsets: z
       .array(
         z.strictObject({
-          context: field.label('Name of the context: amount, hour, mail or metadata.', 'amount'),
+          context: field.label('Name of the context: amount, hour, mail, metadata, country or card.', 'amount'),
           value: field.label('Its value in this payment.', '200-500'),
-          ratio: field.count('Failures of the route in this context, as a multiple of its usual failures.', 5.7),
+          ratio: field.count('Failures of the route in this context, as a multiple of its usual ones.', 5.7),
         }),
       )
       .describe('Contexts of the payment in which the route fails more or less often; expectedSuccess includes them.'),
@@ -72,7 +72,7 @@ const decisionFields = {
   rulesVersion: field.count('The version of the routing rules; 0 for none.', 3),
   mode: field.choice(
     ['exploit', 'explore', 'floor', 'probe', 'rule', 'panic', 'none'],
-    'exploit: the best known route; explore: another route, to learn about it; floor: the least recently tried route; probe: a standby route, to test whether it has recovered; rule: a rule put the route first; panic: only standby routes were available; none: no route.',
+    'exploit: the best known route; explore: another route, to learn about it; floor: the least recently tried one; probe: a standby route, to test it; rule: a rule put the route first; panic: only standby routes were available; none: no route.',
   ),
   chosen: routeId('The chosen route, or null.').nullable(),
   greedy: routeId('The choice without exploration, or null.').nullable(),

@@ -137,7 +137,7 @@ export const SESSION_ENDPOINTS = endpoints('sessions', {
     access: 'create',
     summary: 'Create a checkout session',
     description:
-      'Creates a session and returns its checkoutUrl, to which you redirect the buyer. A customer is created if the email address is new.\n\nAfterwards the buyer returns to redirectUrl with session_id and status added to the query, or sees a status page if there is no redirectUrl. If no route of the preferredRoute method is usable, the best other route is used.\n\nWith an idempotencyKey, the request can be repeated safely: it returns the first session, with the header Idempotent-Replayed: true; the same key with another body is rejected.',
+      'Creates a session and returns its checkoutUrl, to which you redirect the buyer. A new email address creates a customer.\n\nAfterwards the buyer returns to redirectUrl with session_id and status added to the query, or sees a status page. If no route of the preferredRoute method is usable, the best other route is used.\n\nWith an idempotencyKey, the request can be repeated safely: it returns the first session, with the header Idempotent-Replayed: true; the same key with another body is rejected.',
     body: sessionRequest,
     requestExample: { product: 'Field guide', amount: 49.99, customer: 'buyer@example.com' },
     response: checkoutSession,

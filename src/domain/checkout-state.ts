@@ -118,6 +118,7 @@ export function openAttempt(checkout: Checkout, attempt: NewAttempt, now: Instan
     failureSource: null,
     failureReason: null,
     decline: null,
+    card: null,
     probe: attempt.probe ?? false,
     txHash: null,
     timeoutAt: now + route.paymentTimeoutSeconds * SECOND_MS,

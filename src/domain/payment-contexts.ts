@@ -1,7 +1,8 @@
 import type { Cents } from './money.ts';
+import type { PaymentCard } from './payment-card.ts';
 import type { Instant } from './records.ts';
 
-/** Properties of a payment that are known before its route is chosen, by name, such as `{ amount: '50-100', hour: '7' }`. */
+/** Properties of a payment that are known before its route is chosen, or reported for its card, by name, such as `{ amount: '50-100', hour: '7' }`. */
 export type PaymentContexts = Readonly<Record<string, string>>;
 
 /** Lower limits of the bands of amounts, in dollars. */
@@ -12,14 +13,15 @@ const MAIL_DOMAINS = new Set(
     ' ',
   ),
 );
-/** The contexts of every payment. Any other context is one that the operator names. */
+/** The contexts of every payment. The others are those that the operator names and those of a card. */
 export const COMMON_CONTEXTS: ReadonlySet<string> = new Set(['amount', 'hour', 'mail']);
 const MAX_VALUE_LENGTH = 32;
 const HOUR_MS = 3_600_000;
 
 /**
  * The contexts of a payment: the band of its amount in dollars, the hour (UTC) of its start, the domain of the buyer's address if it
- * is a large mail provider, and the value of the metadata key that the operator names. A longer value than 32 characters is left out.
+ * is a large mail provider, the value of the metadata key that the operator names, and the country and the group of `card`, if a
+ * provider has reported it. A longer value than 32 characters is left out.
  */
 export function contextsOf(
   {
@@ -29,6 +31,7 @@ export function contextsOf(
   }: { amount: Cents; customerEmail: string; metadata: Readonly<Record<string, string>> },
   startedAt: Instant,
   metadataKey: string | undefined,
+  card: PaymentCard | null = null,
 ): PaymentContexts {
   const domain = customerEmail.slice(customerEmail.lastIndexOf('@') + 1).toLowerCase();
   const value = metadataKey === undefined ? undefined : metadata[metadataKey];
@@ -37,7 +40,14 @@ export function contextsOf(
     hour: String(Math.floor(startedAt / HOUR_MS) % 24),
     mail: MAIL_DOMAINS.has(domain) ? domain : 'other',
     ...(value !== undefined && value.length <= MAX_VALUE_LENGTH && { metadata: value }),
+    ...(card?.country && { country: card.country }),
+    ...(card?.group && { card: card.group }),
   };
+}
+
+/** The card of the last payment whose card is known: a buyer who tries again probably has the same one. */
+export function lastCard(payments: readonly { card: PaymentCard | null }[]): PaymentCard | null {
+  return payments.findLast(({ card }) => card !== null)?.card ?? null;
 }
 
 /** The band of an amount in dollars, such as `50-100`. */

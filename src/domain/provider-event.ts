@@ -17,6 +17,7 @@ import {
 } from './checkout-state.ts';
 import type { Failure, ProviderFailure } from './failure.ts';
 import type { Cents } from './money.ts';
+import type { PaymentCard } from './payment-card.ts';
 import { type OriginMismatch, type SignalOrigin, originMismatch } from './provider-message.ts';
 import { type SurplusIds, receiveReport } from './receipts.ts';
 import { CURRENCY, type Checkout, type Instant, type Payment, type ProviderStatus } from './records.ts';
@@ -47,6 +48,7 @@ export interface ProviderEvent extends SignalOrigin {
   cost?: Cents | null;
   /** Time at which the merchant could use the money of a paid payment. */
   settledAt?: Instant | null;
+  card?: PaymentCard | null;
   /** True if a failure ends the whole checkout. Only `webhook.verify_sample` sets it; a failure at a provider ends one attempt. */
   endsCheckout?: boolean;
 }
@@ -76,7 +78,8 @@ export function applyProviderEvent(
   if (!reported && session.status === 'expired' && event.status !== 'paid') return unchanged(checkout, 'ignored');
 
   const started = reported || !route ? checkout : openUnstarted(checkout, { ...unforeseen, route }, now);
-  const payment = findReportedPayment(started, event)!;
+  const found = findReportedPayment(started, event)!;
+  const payment = isNewCard(found, event) ? { ...found, card: event.card! } : found;
   switch (event.status) {
     case 'provider_pending':
       if (payment.status !== 'pending') return unchanged(checkout, 'ignored');
@@ -100,6 +103,10 @@ export function applyProviderEvent(
       return withSettlement(checkout, detailed, payment.id, event, now);
     }
   }
+}
+
+function isNewCard({ card: known }: Payment, { card }: ProviderEvent): boolean {
+  return Boolean(card) && (card!.country !== known?.country || card!.group !== known.group);
 }
 
 function isOtherCharge({ chargeReference: known }: Payment, { chargeReference: other = null }: ProviderEvent): boolean {
@@ -129,12 +136,13 @@ function applyProgress(
   { failure, requiresCapture = false, expectedBy = null }: ProviderEvent,
   now: Instant,
 ): Decision<'applied'> {
+  const { decline } = payment;
   const latest = payment.created + LONGEST_WAIT_MS;
   const expected = expectedBy === null ? payment.expectedBy : Math.min(Math.max(expectedBy, now), latest);
   const isMoved = expected !== null && expected !== payment.expectedBy;
   const progressed: Payment = {
     ...payment,
-    decline: failure ?? payment.decline,
+    decline: failure ?? decline,
     expectedBy: expected,
     timeoutAt: Math.max(payment.timeoutAt, expected ?? 0),
     inquireAt:
@@ -142,7 +150,8 @@ function applyProgress(
         ? now + inquiryDelayMs(payment.inquiries, expected, now)
         : payment.inquireAt,
   };
-  const isChanged = isMoved || (failure !== null && failure.code !== payment.decline?.code);
+  const isDeclined = failure !== null && (failure.code !== decline?.code || failure.source !== decline.source);
+  const isChanged = isMoved || isDeclined || !started.payments.includes(payment);
   const next = isChanged ? withPayment(started, progressed) : started;
   const decision = announcePending(before, next, isChanged ? progressed : payment, 'applied');
   if (!requiresCapture) return decision;

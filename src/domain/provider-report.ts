@@ -1,5 +1,6 @@
 import type { Cents } from './money.ts';
 import type { ProviderFailure } from './failure.ts';
+import type { PaymentCard } from './payment-card.ts';
 import type { Instant } from './records.ts';
 import type { RefundStatus } from './refund-record.ts';
 
@@ -39,6 +40,8 @@ export interface ProviderReport {
   cost: ProviderAmount | null;
   /** Time at which the merchant could use the money of a paid payment; null if a payout report or a settlement file tells. */
   settledAt: Instant | null;
+  /** The card with which the buyer paid or tried to pay; null if the provider reports none. */
+  card: PaymentCard | null;
   /** Distinguishes reports with the same content about a payment that has returned to an earlier state; null if it cannot return. */
   revision: number | null;
 }
@@ -52,6 +55,7 @@ export const NO_DETAILS: Omit<ProviderReport, 'state'> = {
   chargeReference: null,
   cost: null,
   settledAt: null,
+  card: null,
   revision: null,
 };
 

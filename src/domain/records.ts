@@ -1,6 +1,7 @@
 import type { FailureCode, FailureSource, ProviderFailure } from './failure.ts';
 import type { FeeSplit } from './fees.ts';
 import type { Cents } from './money.ts';
+import type { PaymentCard } from './payment-card.ts';
 import type { Environment, PaymentRoute, RouteKind } from './route.ts';
 
 /** Milliseconds since 1970-01-01 UTC. */
@@ -152,6 +153,8 @@ export interface Payment {
   failureReason: string | null;
   /** The last soft decline of the attempt, after which the buyer could try again at the provider; null if there is none. */
   decline: ProviderFailure | null;
+  /** The card of the buyer; null if the provider has not reported it. */
+  card: PaymentCard | null;
   /** True if the attempt was made while the route was in standby. Its outcome shows whether the route works again. */
   probe: boolean;
   txHash: string | null;

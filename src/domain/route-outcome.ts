@@ -54,7 +54,9 @@ export function outcomesOf(before: Checkout, next: Checkout, now: Instant, metad
   return next.payments.flatMap((payment) =>
     outcomesOfPayment(known.get(payment.id), payment, now).map((outcome) => {
       const counts = outcome.successes !== 0 || outcome.failures !== 0;
-      return { ...outcome, contexts: counts ? contextsOf(next.session, payment.created, metadataKey) : null };
+      // A reversed failure is taken from the contexts in which it was counted.
+      const { card } = (outcome.failures < 0 && known.get(payment.id)) || payment;
+      return { ...outcome, contexts: counts ? contextsOf(next.session, payment.created, metadataKey, card) : null };
     }),
   );
 }

@@ -47,7 +47,8 @@ function renderExport({ customer, sessions }: CustomerFile, { urls, now }: AppDe
     payments: sessions.flatMap(({ payments }) =>
       payments.map((payment) => {
         const { providerReference, providerUrl, txHash } = payment;
-        return { ...renderPayment(payment), providerReference, providerUrl, txHash };
+        const card = payment.card && [payment.card.country, payment.card.group].filter(Boolean).join(' ');
+        return { ...renderPayment(payment), providerReference, providerUrl, txHash, card };
       }),
     ),
     invoices: sessions.flatMap(({ invoices }) => invoices.map(renderInvoice)),

@@ -139,6 +139,7 @@ async function applyPaymentSignal(
     chargeReference: report.chargeReference,
     cost: costOf(deps, report, provider),
     settledAt: report.settledAt,
+    card: report.card,
   };
   const about = { sessionId, paymentId, refundId: null, status, ...money };
   const decide = (checkout: Checkout, now: Instant) =>

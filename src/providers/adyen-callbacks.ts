@@ -102,7 +102,9 @@ function eventIdOf({ pspReference, eventCode, success }: NotificationItem): stri
 }
 
 /** Text that Adyen signs for an item. https://docs.adyen.com/development-resources/webhooks/secure-webhooks/verify-hmac-signatures */
-export function signedText(item: Omit<NotificationItem, 'additionalData' | 'reason' | 'eventDate'>): string {
+export function signedText(
+  item: Omit<NotificationItem, 'additionalData' | 'paymentMethod' | 'reason' | 'eventDate'>,
+): string {
   const { pspReference, originalReference, merchantAccountCode, merchantReference, amount, eventCode, success } = item;
   return [
     pspReference,

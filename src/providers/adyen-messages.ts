@@ -1,4 +1,5 @@
 import { isId } from '../domain/id.ts';
+import { cardFrom } from '../domain/payment-card.ts';
 import { NO_DETAILS, type ProviderReport, type ReversalReport, amountInCents } from '../domain/provider-report.ts';
 import type { Instant } from '../domain/records.ts';
 import { declineOf } from './adyen-failures.ts';
@@ -26,6 +27,19 @@ const DISPUTES = new Map<string, Pick<ReversalReport, 'status' | 'revision'> & {
 ]);
 /** Event codes about refunds that failed after Adyen had accepted or paid them. */
 const REFUND_FAILURES = new Set(['REFUND_FAILED', 'REFUNDED_REVERSED']);
+
+// Names of brands and fundings that differ from those of other providers.
+const BRANDS = new Map([
+  ['mc', 'mastercard'],
+  ['cup', 'unionpay'],
+]);
+const FUNDINGS = new Map([
+  ['charge', 'credit'],
+  // Adyen's spelling.
+  ['deffered_debit', 'debit'],
+  ['prepaid_reloadable', 'prepaid'],
+  ['prepaid_nonreloadable', 'prepaid'],
+]);
 
 /**
  * Body of the request for a payment link; undefined if Adyen does not serve the route. No field depends on the time of the
@@ -123,9 +137,10 @@ function paymentReport({ eventCode, success, ...item }: NotificationItem, now: I
   const isSuccess = success === 'true';
   switch (eventCode) {
     case 'AUTHORISATION': {
-      if (!isSuccess) return { ...NO_DETAILS, state: 'awaiting_buyer', decline: declineOf(reason) };
+      const details = { ...NO_DETAILS, card: cardOf(item) };
+      if (!isSuccess) return { ...details, state: 'awaiting_buyer', decline: declineOf(reason) };
       const received = amountInCents(amount.value, amount.currency);
-      return { ...NO_DETAILS, state: 'paid', received, chargeReference: pspReference };
+      return { ...details, state: 'paid', received, chargeReference: pspReference };
     }
     case 'PENDING':
       return { ...NO_DETAILS, state: 'processing', expectedBy: instantOf(eventDate, now) + PROCESSING_MS };
@@ -134,6 +149,17 @@ function paymentReport({ eventCode, success, ...item }: NotificationItem, now: I
     default:
       return undefined;
   }
+}
+
+/** The card of an item, with the names that other providers use. A brand can be followed by that of a wallet: `visa_applepay`. */
+function cardOf({ paymentMethod, additionalData }: Pick<NotificationItem, 'paymentMethod' | 'additionalData'>) {
+  const brand = paymentMethod?.toLowerCase().split('_')[0] ?? '';
+  const funding = additionalData?.fundingSource?.toLowerCase() ?? '';
+  return cardFrom({
+    country: additionalData?.issuerCountry,
+    brand: BRANDS.get(brand) ?? brand,
+    funding: FUNDINGS.get(funding) ?? funding,
+  });
 }
 
 /** The payment that an item names; undefined if another program or a person requested it. */

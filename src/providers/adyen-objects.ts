@@ -7,6 +7,8 @@ const text = z.string().min(1).max(255);
 const amount = z.object({ currency: z.string().regex(/^[A-Z]{3}$/), value: z.int().min(0) });
 // A signed field must not contain the separator of the signed text; otherwise two notifications could have the same signature.
 const signed = z.string().regex(/^[^:]{0,255}$/);
+// The signature of a notification does not cover such a field.
+const unsigned = z.string().nullish().catch(null);
 
 const notificationItem = z.object({
   pspReference: signed.min(1),
@@ -17,10 +19,12 @@ const notificationItem = z.object({
   amount,
   eventCode: z.string().regex(/^\w{1,100}$/),
   success: z.enum(['true', 'false']),
-  additionalData: z.object({ hmacSignature: z.string().optional().catch(undefined) }).nullish(),
-  // The signature does not cover the following fields.
-  reason: z.string().nullish().catch(null),
-  eventDate: z.string().nullish().catch(null),
+  additionalData: z
+    .object({ hmacSignature: z.string().optional().catch(undefined), issuerCountry: unsigned, fundingSource: unsigned })
+    .nullish(),
+  paymentMethod: unsigned,
+  reason: unsigned,
+  eventDate: unsigned,
 });
 /** One item of a notification. */
 export type NotificationItem = z.output<typeof notificationItem>;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ProviderFailure } from '../domain/failure.ts';
 import { isId } from '../domain/id.ts';
+import { cardFrom } from '../domain/payment-card.ts';
 import {
   type Hint,
   NO_DETAILS,
@@ -147,6 +148,7 @@ export function paymentReport(session: CheckoutSession): ProviderReport {
     state: 'processing',
     decline: found?.last_payment_error ? declineOf(found.last_payment_error, charge?.failure_code) : null,
     chargeReference: intentIdOf(session),
+    card: cardFrom(charge?.payment_method_details?.card ?? {}),
   };
   if (session.payment_status === 'paid') {
     const fee = typeof charge?.balance_transaction === 'object' ? charge.balance_transaction : undefined;

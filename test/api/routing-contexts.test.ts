@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { tellDecision } from '../../src/cli/routes/routing-text.ts';
+import type { ProviderFailure } from '../../src/domain/failure.ts';
 import { instrumentById } from '../../src/simulator/test-instruments.ts';
+import { reportPayment } from '../fixtures/provider-reports.ts';
 import { attempt, createSession, fieldsOf, startAt, submit } from '../simulator/buyer.ts';
 import { paymentsOf } from '../support/gateway.ts';
 import { type DryRun, ask, decisionsOf, replayOf, saveRules, twinRoutes } from '../support/routing.ts';
@@ -60,6 +62,54 @@ describe('contexts of payments', () => {
       tellDecision(started!, (_style, words) => words),
       /metadata DE: fails [\d.]+ times as often/,
     );
+    assert.equal((await replayOf(on, sessionId)).identical, true);
+  });
+});
+
+describe('the card that a provider has reported', () => {
+  it('the next attempt of its buyer avoids the route that declines cards of this country', async () => {
+    using routes = twinRoutes();
+    await using on = await startTestService({ variables: { ROUTES_FILE: routes.path } });
+    const { deps } = on.service;
+    const [first, second] = ['sandbox_card_acquirer', 'sandbox_card_backup'] as const;
+    /** Starts an attempt on a route, or on the best one, and lets the provider report its card and its end. */
+    const pay = async (country: string, failure: ProviderFailure | null, route?: string, known?: string) => {
+      await saveRules(on, ...(route === undefined ? [] : [{ id: 'only', then: { split: [{ route, pct: 100 }] } }]));
+      const sessionId = known ?? (await createSession(on));
+      await startAt(on, sessionId, 'card');
+      const payment = (await paymentsOf(on, sessionId)).at(-1)!;
+      const card = { country, group: 'visa debit' };
+      const status = failure ? 'failed' : 'paid';
+      const report = { sessionId, paymentId: payment.id, amount: payment.amount, status, failure, card } as const;
+      await reportPayment(deps, report);
+      await on.pass(60_000);
+      return sessionId;
+    };
+    const declined = { code: 'declined', source: 'issuer', reason: null } as const;
+    const withoutMoney = { code: 'insufficient_funds', source: 'buyer', reason: null } as const;
+    for (let number = 0; number < 20; number += 1) {
+      for (const route of [first, second]) {
+        await pay('FR', null, route);
+        await pay('DE', route === first ? declined : null, route);
+      }
+    }
+    on.clock.advance(SETTLED_MS);
+    await deps.router.refresh();
+
+    // The buyer's own failure says nothing about the route.
+    const sessionId = await pay('DE', withoutMoney, first);
+    await pay('DE', null, undefined, sessionId);
+    const decisions = await decisionsOf(on, sessionId);
+    assert.deepEqual(
+      decisions.slice(1).map(({ chosen }) => chosen),
+      [first, second],
+    );
+    const offsets = decisions.map(({ candidates }) => candidates.find(({ route }) => route === first)!.offsets);
+    const ofCard = offsets.map((each) => each.filter(({ context }) => context === 'country' || context === 'card'));
+    assert.deepEqual(ofCard.slice(0, 2), [[], []], 'before the first report, the card is unknown');
+    const [ofCountry] = ofCard[2]!;
+    assert.deepEqual([ofCountry?.context, ofCountry?.value], ['country', 'DE']);
+    assert.ok(ofCountry!.ratio > 1.2, String(ofCountry!.ratio));
     assert.equal((await replayOf(on, sessionId)).identical, true);
   });
 });

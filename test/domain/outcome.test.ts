@@ -54,6 +54,25 @@ describe('route outcomes of a decision', () => {
     assert.equal(outcome!.paidAfterMs, 20 * SECOND);
   });
 
+  test('an outcome counts for the card of its payment, and a reversed failure for the card with which it was counted', () => {
+    const card = { country: 'DE', group: 'visa debit' };
+    const withCard = (checkout: Checkout) => ({
+      ...checkout,
+      payments: checkout.payments.map((each) => ({ ...each, card })),
+    });
+    const countries = (outcomes: RouteOutcome[]) =>
+      outcomes.map(({ failures, contexts }) => [failures, contexts?.['country']]);
+    const paid = outcomesAfter(startedCheckout(), (checkout) => ({
+      ...report(checkout, 'paid'),
+      next: withCard(report(checkout, 'paid').next),
+    }));
+    assert.deepEqual(countries(paid), [[0, 'DE']]);
+    const failed = report(startedCheckout(), 'failed').next;
+    const late = (before: Checkout) => outcomesOf(before, withCard(report(before, 'paid').next), LATER);
+    assert.deepEqual(countries(late(failed)), [[-1, undefined]]);
+    assert.deepEqual(countries(late(withCard(failed))), [[-1, 'DE']]);
+  });
+
   test('the time to payment is at least one millisecond, even if the clock was set back', () => {
     const [outcome] = outcomesAfter(startedCheckout(), (checkout) => report(checkout, 'paid'), NOW - MINUTE);
     assert.equal(outcome!.paidAfterMs, 1);

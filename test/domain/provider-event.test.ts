@@ -118,6 +118,27 @@ describe('a soft decline', () => {
     );
   });
 
+  test('the card of a report is stored with a soft decline, a failure and a payment, and a report without a card keeps it', () => {
+    const [card, other] = [
+      { country: 'DE', group: 'visa debit' },
+      { country: null, group: 'amex credit' },
+    ];
+    const declined = apply(handedOff(), 'provider_pending', { failure: DECLINE, card }).next;
+    assert.deepEqual(firstOf(declined).card, card);
+    for (const status of ['failed', 'paid'] as const) {
+      assert.deepEqual(firstOf(apply(handedOff(), status, { card }).next).card, card);
+      assert.deepEqual(firstOf(apply(declined, status).next).card, card);
+      assert.deepEqual(firstOf(apply(declined, status, { card: other }).next).card, other);
+    }
+    const byIssuer = { failure: { ...DECLINE, source: 'issuer' as const }, card: other };
+    const again = apply(declined, 'provider_pending', byIssuer).next;
+    assert.deepEqual([firstOf(again).decline?.source, firstOf(again).card], ['issuer', other]);
+    const repeated = apply(again, 'provider_pending', byIssuer);
+    assert.equal(firstOf(repeated.next), firstOf(again));
+    const failed = apply(declined, 'failed').next;
+    assert.equal(apply(failed, 'failed', { card: other }).next, failed, 'a repeated report changes nothing');
+  });
+
   test("a soft decline is the cause of the payment's failure if the provider reports no other cause", () => {
     const declined = apply(handedOff(), 'provider_pending', { failure: DECLINE }).next;
     const left = { code: 'cancelled', source: 'buyer', reason: null } as const;
@@ -131,6 +152,14 @@ describe('a soft decline', () => {
       ['insufficient_funds', 'buyer', 'no money'],
       ['processing_error', 'route', 'down'],
     ]);
+  });
+
+  test('a soft decline is the cause of the failure if the buyer then chooses another method, but not if the buyer cancels the checkout', () => {
+    const declined = apply(handedOff(), 'provider_pending', { failure: { ...DECLINE, source: 'issuer' } }).next;
+    const codeOf = (checkout: Checkout) => [firstOf(checkout).failureCode, firstOf(checkout).failureSource];
+    assert.deepEqual(codeOf(abandonAttempt(declined, NOW).next), ['insufficient_funds', 'issuer']);
+    assert.deepEqual(codeOf(abandonAttempt(handedOff(), NOW).next), ['abandoned', 'buyer']);
+    assert.deepEqual(codeOf(abandonCheckout(declined, NOW).next), ['abandoned', 'buyer']);
   });
 
   test('a soft decline decides which party is responsible for a later timeout of the payment', () => {

@@ -72,6 +72,21 @@ describe('callbacks of Adyen', () => {
       source: 'buyer',
       reason: 'Not enough balance',
     });
+    for (const fields of [{}, failed]) {
+      const additionalData = { issuerCountry: 'DE', fundingSource: 'DEBIT' };
+      const named = await read('AUTHORISATION', about, { ...fields, additionalData });
+      assert.ok(named?.about === 'payment');
+      assert.deepEqual(named.report.card, { country: 'DE', group: 'visa debit' });
+    }
+    for (const [paymentMethod, fundingSource, group] of [
+      ['mc', 'CREDIT', 'mastercard credit'],
+      ['visa_applepay', 'PREPAID_NONRELOADABLE', 'visa prepaid'],
+      ['visa', 'UNKNOWN', undefined],
+    ] as const) {
+      const named = await read('AUTHORISATION', about, { paymentMethod, additionalData: { fundingSource } });
+      assert.equal(named?.about === 'payment' ? named.report.card?.group : null, group);
+    }
+    assert.equal(paid.report.card, null, 'the notification says nothing about the card');
     const pending = await read('PENDING');
     assert.ok(pending?.about === 'payment' && pending.report.expectedBy === NOW + 7 * DAY);
     const cancelled = await read('CANCELLATION');

@@ -53,6 +53,7 @@ export interface Item {
   eventDate: string;
   reason: string;
   paymentMethod: string;
+  additionalData?: Readonly<Record<string, string>>;
 }
 
 const HEADER =

@@ -210,7 +210,7 @@ export async function startScriptedAdyen(options: { now?: () => number; callback
       ...item,
       ...(forgery === 'changed_amount' && { amount: { currency: 'USD', value: item.amount.value + 1 } }),
       ...(forgery === 'changed_reference' && { merchantReference: `pay_${'0'.repeat(36)}` }),
-      ...(forgery !== 'unsigned' && { additionalData: { hmacSignature } }),
+      ...(forgery !== 'unsigned' && { additionalData: { ...item.additionalData, hmacSignature } }),
     };
   }
 

@@ -43,7 +43,12 @@ export type Charge = Pick<
   | 'created'
   | 'disputed'
   | 'failure_code'
-> & { payment_intent: string; balance_transaction: string | null };
+> & {
+  payment_intent: string;
+  balance_transaction: string | null;
+  payment_method_details: { card?: CardDetails };
+};
+type CardDetails = Pick<Stripe.Charge.PaymentMethodDetails.Card, 'country' | 'brand' | 'funding'>;
 /** Stripe's balance transaction. */
 export type Movement = Pick<
   Stripe.BalanceTransaction,

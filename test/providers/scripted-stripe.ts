@@ -89,6 +89,8 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
     delaysFees: false,
     /** Stripe's fee rate for card payments; foreign cards cost more. */
     cardRate: 0.029,
+    /** The card of the buyers. */
+    card: { country: 'US', brand: 'visa', funding: 'credit' },
     nextRefundStatus: 'succeeded' as 'succeeded' | 'pending',
     callbackUrl: options.callbackUrl,
     /** Decides how often and how late each event is sent. */
@@ -149,6 +151,7 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
     /** The card is declined, and the buyer may try again. */
     decline(sessionId: string, declineCode: string): void {
       const intent = intentOf(openSession(sessionId));
+      addCharge(openSession(sessionId), 'failed');
       intent.status = 'requires_payment_method';
       const message = 'Your card was declined.';
       intent.last_payment_error = { type: 'card_error', code: 'card_declined', decline_code: declineCode, message };
@@ -302,7 +305,7 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
     return world.intents.get(session.payment_intent)!;
   }
 
-  function addCharge(session: Session, status: 'succeeded' | 'pending'): void {
+  function addCharge(session: Session, status: 'succeeded' | 'pending' | 'failed'): void {
     const intent = intentOf(session);
     const id = newId(status === 'pending' ? 'py' : 'ch');
     const state = { status, paid: status === 'succeeded', disputed: false, livemode: false };
@@ -312,6 +315,7 @@ export async function startScriptedStripe(options: ScriptedStripeOptions = {}) {
       currency: 'usd',
       balance_transaction: null,
       failure_code: null,
+      payment_method_details: status === 'pending' ? {} : { card: { ...stripe.card } },
     };
     world.charges.set(id, { id, object: 'charge', ...state, ...money, created: seconds(), payment_intent: intent.id });
     intent.latest_charge = id;

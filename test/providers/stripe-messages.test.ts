@@ -101,6 +101,17 @@ describe('payment reports from Stripe sessions', () => {
     assert.equal(paymentReport(aStripeSession(paid, { latest_charge: euro })).cost?.currency, 'EUR');
   });
 
+  test('the card of a paid and of a declined payment is reported, and nothing about it without a card', () => {
+    const card = { country: 'DE', brand: 'visa', funding: 'debit' };
+    const latest = (details: object) => ({ latest_charge: { created: 1, payment_method_details: details } });
+    const paid = { status: 'complete', payment_status: 'paid' };
+    const known = { country: 'DE', group: 'visa debit' };
+    assert.deepEqual(paymentReport(aStripeSession(paid, latest({ card }))).card, known);
+    assert.deepEqual(paymentReport(aStripeSession({}, { ...declined, ...latest({ card }) })).card, known);
+    assert.equal(paymentReport(aStripeSession(paid, latest({ us_bank_account: {} }))).card, null);
+    assert.equal(paymentReport(aStripeSession(paid)).card, null);
+  });
+
   test('the result of a bank debit in progress is expected 10 days after its charge', () => {
     const report = paymentReport(aStripeSession({ status: 'complete' }, { status: 'processing' }));
     assert.deepEqual([report.state, report.expectedBy, report.received], ['processing', NOW + 10 * DAY, null]);

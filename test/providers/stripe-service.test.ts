@@ -81,6 +81,23 @@ describe('a card payment at Stripe', () => {
     await stage.assertBooks();
   });
 
+  test('if the card was declined before the buyer chooses another method, the decline is the cause of the failure, and the card is known', async (context) => {
+    const stage = await openStripeStage(context);
+    const sale = await stage.start('card');
+    stage.stripe.card.country = 'DE';
+    stage.stripe.decline(sale.reference, 'card_declined');
+    await send(stage, sale, 'switch');
+    assert.equal((await fetch(sale.page)).status, 410);
+    const { failureCode, failureSource, card } = await stage.payment(sale);
+    assert.deepEqual([failureCode, failureSource], ['declined', 'issuer']);
+    assert.deepEqual(card, { country: 'DE', group: 'visa credit' });
+    const second = await stage.start('wallet', sale.sessionId);
+    await stage.act(second, 'pay');
+    await stage.pass();
+    assert.deepEqual(eventsAt(stage.usual, sale), PAID);
+    await stage.assertBooks();
+  });
+
   test("a card payment has Stripe's actual fee beside the estimated cost", async (context) => {
     const stage = await openStripeStage(context);
     stage.stripe.cardRate = 0.044;

@@ -11,7 +11,8 @@ import {
   withContexts,
   withOffsets,
 } from '../../src/routing/context-offsets.ts';
-import { COMMON_CONTEXTS, contextsOf } from '../../src/domain/payment-contexts.ts';
+import { cardFrom } from '../../src/domain/payment-card.ts';
+import { COMMON_CONTEXTS, contextsOf, lastCard } from '../../src/domain/payment-contexts.ts';
 import { DEFAULT_POLICY } from '../../src/routing/routing-policy.ts';
 import { forAll } from '../support/for-all.ts';
 
@@ -125,6 +126,24 @@ describe('offsets of routes in contexts', () => {
       metadata: short,
     });
     assert.deepEqual(contextsAt(500_000, 'ada@web.de', `${short}x`), { amount: '5000+', hour: '23', mail: 'web.de' });
+  });
+
+  test('the card that a provider reported adds its country and its group', () => {
+    const order = { amount: 5000, customerEmail: 'ada@gmail.com', metadata: {} };
+    const texts = { country: 'de', brand: 'Visa', funding: 'DEBIT' };
+    const contextsWith = (reported: Parameters<typeof cardFrom>[0]) => {
+      const { country, card } = contextsOf(order, 0, undefined, cardFrom(reported));
+      return [country, card];
+    };
+    assert.deepEqual(contextsWith(texts), ['DE', 'visa debit']);
+    assert.deepEqual(contextsWith({ ...texts, country: null }), [undefined, 'visa debit']);
+    assert.deepEqual(contextsWith({ ...texts, funding: undefined }), ['DE', undefined]);
+    assert.deepEqual(contextsWith({ country: 'Germany', brand: 'visa', funding: '4111 1111' }), [undefined, undefined]);
+    assert.equal(cardFrom({}), null);
+    const [first, second] = [cardFrom(texts), cardFrom({ country: 'FR' })];
+    const payments = [first, second, null].map((card) => ({ card }));
+    assert.equal(lastCard(payments), second);
+    assert.equal(lastCard([]), null);
   });
 
   test('a few payments change little', () => {

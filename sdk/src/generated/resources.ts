@@ -7,9 +7,9 @@ import type { RequestOptions } from '../transport.ts';
 import type * as api from './types.ts';
 
 export class SessionsResource extends Resource {
-  /** Create a checkout session. Creates a session and returns its checkoutUrl, to which you redirect the buyer. A customer is created if the email address is new.
+  /** Create a checkout session. Creates a session and returns its checkoutUrl, to which you redirect the buyer. A new email address creates a customer.
    *
-   * Afterwards the buyer returns to redirectUrl with session_id and status added to the query, or sees a status page if there is no redirectUrl. If no route of the preferredRoute method is usable, the best other route is used.
+   * Afterwards the buyer returns to redirectUrl with session_id and status added to the query, or sees a status page. If no route of the preferredRoute method is usable, the best other route is used.
    *
    * With an idempotencyKey, the request can be repeated safely: it returns the first session, with the header Idempotent-Replayed: true; the same key with another body is rejected. */
   create(params: api.SessionParams, options?: RequestOptions): TillwayPromise<api.CheckoutSession> {
@@ -126,7 +126,7 @@ export class CustomersResource extends Resource {
     });
   }
 
-  /** Erase a customer. Permanently removes personal data of the buyer: the address, metadata, redirect URLs and references, the bodies of provider messages and the responses of receivers. Amounts, states, ids and the ledger stay; email becomes a placeholder. Sessions whose payment has not started expire, and idempotency keys stay used.
+  /** Erase a customer. Permanently removes personal data of the buyer: the address, metadata, redirect URLs and references, bodies of provider messages and responses of receivers. Amounts, states, ids and the ledger stay; email becomes a placeholder. Sessions whose payment has not started expire, and idempotency keys stay used.
    *
    * Rejected while a payment or refund is pending or an event is not yet delivered. Erasing the customer again removes data that arrived after the first erasure. A new session with the same address creates a new customer. With SQLite, unused parts of the file can contain the erased text until the service restarts. */
   erase(customerId: string, params: api.EraseCustomerParams, options?: RequestOptions): TillwayPromise<api.Customer> {
@@ -379,7 +379,7 @@ export class DiscrepanciesResource extends Resource {
     });
   }
 
-  /** Resolve a discrepancy. refund returns the money to the buyer. The discrepancy stays open until the refund succeeds, and can be resolved again if the refund fails. The service refunds a surplus automatically; use refund for a surplus only if that refund has failed.
+  /** Resolve a discrepancy. refund returns the money to the buyer. The discrepancy stays open until the refund succeeds, and can be resolved again if the refund fails. The service itself refunds a surplus; use refund for it only if that has failed.
    *
    * accept of an amount_mismatch treats the received amount as payment in full: the session becomes paid, its event is sent, and the merchant bears the difference. accept of a surplus lets the merchant keep the money. Money of all other kinds cannot be booked: ask the provider to return it, then use accept with a note about it. */
   resolve(

@@ -594,8 +594,10 @@ export type ExportedPayment = Payment & {
   providerReference: string | null;
   /** The provider's page for the buyer, or null. */
   providerUrl: string | null;
-  /** Id of the transaction on a blockchain or at a bank, or null. */
+  /** Id of the transaction on a chain or at a bank, or null. */
   txHash: string | null;
+  /** Country, brand and funding of the card, or null. */
+  card: string | null;
 };
 
 export type ExportedRefund = Refund & {
@@ -1206,11 +1208,11 @@ export interface RoutingCandidate {
   index: number | null;
   /** Contexts of the payment in which the route fails more or less often; expectedSuccess includes them. */
   offsets: {
-    /** Name of the context: amount, hour, mail or metadata. */
+    /** Name of the context: amount, hour, mail, metadata, country or card. */
     context: string;
     /** Its value in this payment. */
     value: string;
-    /** Failures of the route in this context, as a multiple of its usual failures. */
+    /** Failures of the route in this context, as a multiple of its usual ones. */
     ratio: number;
   }[];
   /** 1 for the chosen route; null for an excluded route. */
@@ -1334,7 +1336,7 @@ export interface RoutingVerdict {
   algorithm: string;
   /** The version of the routing rules; 0 for none. */
   rulesVersion: number;
-  /** exploit: the best known route; explore: another route, to learn about it; floor: the least recently tried route; probe: a standby route, to test whether it has recovered; rule: a rule put the route first; panic: only standby routes were available; none: no route. */
+  /** exploit: the best known route; explore: another route, to learn about it; floor: the least recently tried one; probe: a standby route, to test it; rule: a rule put the route first; panic: only standby routes were available; none: no route. */
   mode: 'exploit' | 'explore' | 'floor' | 'probe' | 'rule' | 'panic' | 'none';
   /** The chosen route, or null. */
   chosen: string | null;

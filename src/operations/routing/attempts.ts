@@ -1,6 +1,6 @@
 import { splitFees } from '../../domain/fees.ts';
 import type { Cents } from '../../domain/money.ts';
-import { contextsOf } from '../../domain/payment-contexts.ts';
+import { contextsOf, lastCard } from '../../domain/payment-contexts.ts';
 import { CURRENCY, type Checkout, type Instant, type Session } from '../../domain/records.ts';
 import { countsAgainstRoute } from '../../domain/route-outcome.ts';
 import type { RouteKind } from '../../domain/route.ts';
@@ -151,7 +151,7 @@ function decideAttempt(
       preferredKind: session.preferredRoute,
       amount: session.amount,
       barred: Object.fromEntries([...barred].toSorted(([a], [b]) => (a < b ? -1 : 1))),
-      offsets: offsetsFor(view, contextsOf(session, at, deps.routingMetadataKey)),
+      offsets: offsetsFor(view, contextsOf(session, at, deps.routingMetadataKey, lastCard(checkout.payments))),
       failed: failedRoutes(checkout),
       effect,
     });

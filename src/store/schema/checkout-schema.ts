@@ -162,3 +162,8 @@ CREATE INDEX discrepancies_list ON discrepancies (environment, kind, status, id)
 export const unsettledIndex = `
 CREATE INDEX payments_unsettled ON payments (environment, id) WHERE status = 'paid' AND ledger_status = 'pending';
 `;
+
+/** JSON of the card of the buyer, as the provider reported it. */
+export const cardColumn = `
+ALTER TABLE payments ADD COLUMN card TEXT NOT NULL DEFAULT 'null';
+`;

@@ -1,7 +1,7 @@
 import { accessSchema } from './access-schema.ts';
 import { auditSchema, auditTriggers } from './audit-schema.ts';
 import { chainSchema } from './chain-schema.ts';
-import { checkoutSchema, unsettledIndex } from './checkout-schema.ts';
+import { cardColumn, checkoutSchema, unsettledIndex } from './checkout-schema.ts';
 import { ledgerSchema, ledgerTriggers } from './ledger-schema.ts';
 import { operatorsSchema } from './operators-schema.ts';
 import { providersSchema } from './providers-schema.ts';
@@ -45,4 +45,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 25, name: 'contexts', sql: outcomeContexts },
   { version: 26, name: 'event sources', sql: '', only: eventSources },
   { version: 27, name: 'experiments', sql: experimentSchema },
+  { version: 28, name: 'cards', sql: cardColumn },
 ];
