@@ -396,7 +396,7 @@ describe("the scripted PayPal's callbacks", () => {
     await using world = await startWorld({ callbackUrl: server.url });
     const { paypal } = world;
     const plan = [
-      { times: 1, delayMs: 50 },
+      { times: 1, delayMs: 1000 },
       { times: 2, delayMs: 0 },
       { times: 0, delayMs: 0 },
     ];
