@@ -2,7 +2,7 @@ import type { Cents } from './money.ts';
 import type { PaymentCard } from './payment-card.ts';
 import type { Instant } from './records.ts';
 
-/** Properties of a payment that are known before its route is chosen, or reported for its card, by name, such as `{ amount: '50-100', hour: '7' }`. */
+/** Properties of a payment, known before its route is chosen or reported for its card, by name: `{ amount: '50-100', hour: '7' }`. */
 export type PaymentContexts = Readonly<Record<string, string>>;
 
 /** Lower limits of the bands of amounts, in dollars. */
