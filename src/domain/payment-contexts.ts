@@ -13,15 +13,15 @@ const MAIL_DOMAINS = new Set(
     ' ',
   ),
 );
-/** The contexts of every payment. The others are those that the operator names and those of a card. */
+/** The contexts of every payment. The others are the metadata that the operator names, and the country and the group of the card. */
 export const COMMON_CONTEXTS: ReadonlySet<string> = new Set(['amount', 'hour', 'mail']);
 const MAX_VALUE_LENGTH = 32;
 const HOUR_MS = 3_600_000;
 
 /**
  * The contexts of a payment: the band of its amount in dollars, the hour (UTC) of its start, the domain of the buyer's address if it
- * is a large mail provider, the value of the metadata key that the operator names, and the country and the group of `card`, if a
- * provider has reported it. A longer value than 32 characters is left out.
+ * is a large mail provider, the value of the metadata key that the operator names if it has at most 32 characters, and the country
+ * and the group of the card if a provider has reported them.
  */
 export function contextsOf(
   {

@@ -48,6 +48,7 @@ export interface ProviderEvent extends SignalOrigin {
   cost?: Cents | null;
   /** Time at which the merchant could use the money of a paid payment. */
   settledAt?: Instant | null;
+  /** The card with which the buyer paid or tried to pay. */
   card?: PaymentCard | null;
   /** True if a failure ends the whole checkout. Only `webhook.verify_sample` sets it; a failure at a provider ends one attempt. */
   endsCheckout?: boolean;
@@ -78,8 +79,7 @@ export function applyProviderEvent(
   if (!reported && session.status === 'expired' && event.status !== 'paid') return unchanged(checkout, 'ignored');
 
   const started = reported || !route ? checkout : openUnstarted(checkout, { ...unforeseen, route }, now);
-  const found = findReportedPayment(started, event)!;
-  const payment = isNewCard(found, event) ? { ...found, card: event.card! } : found;
+  const payment = withCard(findReportedPayment(started, event)!, event);
   switch (event.status) {
     case 'provider_pending':
       if (payment.status !== 'pending') return unchanged(checkout, 'ignored');
@@ -105,8 +105,11 @@ export function applyProviderEvent(
   }
 }
 
-function isNewCard({ card: known }: Payment, { card }: ProviderEvent): boolean {
-  return Boolean(card) && (card!.country !== known?.country || card!.group !== known.group);
+/** The payment with the card of a report; the same object if the report has no other card. */
+function withCard(payment: Payment, { card = null }: ProviderEvent): Payment {
+  const { card: known } = payment;
+  const isKnown = card === null || (card.country === known?.country && card.group === known.group);
+  return isKnown ? payment : { ...payment, card };
 }
 
 function isOtherCharge({ chargeReference: known }: Payment, { chargeReference: other = null }: ProviderEvent): boolean {
@@ -151,7 +154,8 @@ function applyProgress(
         : payment.inquireAt,
   };
   const isDeclined = failure !== null && (failure.code !== decline?.code || failure.source !== decline.source);
-  const isChanged = isMoved || isDeclined || !started.payments.includes(payment);
+  const hasNewCard = !started.payments.includes(payment);
+  const isChanged = isMoved || isDeclined || hasNewCard;
   const next = isChanged ? withPayment(started, progressed) : started;
   const decision = announcePending(before, next, isChanged ? progressed : payment, 'applied');
   if (!requiresCapture) return decision;

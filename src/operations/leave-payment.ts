@@ -63,7 +63,7 @@ function isStopped({ traits, capture }: Provider, state: PaymentState): boolean 
 
 /**
  * Cancels a payment at its provider; returns true if that succeeded. If the payment was paid before, its money is applied. If the
- * provider reports a decline, that is the cause of the failure: the buyer leaves because of it.
+ * provider reports a decline, the decline is the cause of the failure.
  */
 async function stop(deps: Deps, payment: Payment): Promise<boolean> {
   const provider = deps.providers.get(payment.route.provider);

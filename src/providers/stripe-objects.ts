@@ -17,10 +17,10 @@ const movement = z.object({
 });
 const paymentError = z.object({ type: z.string(), code: z.string().nullish(), decline_code: z.string().nullish() });
 export type PaymentError = z.output<typeof paymentError>;
-const text = z.string().nullish().catch(null);
-const card = z.object({ country: text, brand: text, funding: text });
 /** Balance transaction of Stripe. */
 export type BalanceMovement = z.output<typeof movement>;
+const text = z.string().nullish().catch(null);
+const card = z.object({ country: text, brand: text, funding: text });
 const charge = z.object({
   created: z.int(),
   payment_method_details: z.object({ card: card.nullish() }).nullish().catch(null),

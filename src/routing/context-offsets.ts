@@ -131,7 +131,7 @@ function exceptionOf({ seen, expected, successes }: Outcomes, prior: number): nu
 /**
  * Weight, in failures, with which ratios are shrunk: the inverse of the variance of the ratios. The method of moments gives the
  * variance of the values that are no exceptions, as the squared differences beyond those of random (Poisson) counts. In a common
- * context, all failures have the same weight. In a context that the operator names, all values with many failures have nearly the same
+ * context, all failures have the same weight. In a named context, all values with many failures have nearly the same
  * weight: a route gets most payments of the values that it handles best, so their ratios are near 1 and would hide those of the others.
  */
 function shrinkageOf(cells: readonly Cell[], isCommon: boolean, { context }: Policy): number {

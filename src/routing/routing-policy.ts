@@ -86,7 +86,7 @@ export const DEFAULT_POLICY = deepFrozen({
     mostValues: 50,
     /**
      * Prior of the variance of the ratios: its weight, and the shrinkage that it gives. `common` is for the contexts of every payment; its
-     * weight is a number of failures. `named` is for those that the operator names and those of the card, which probably matter; its weight is a
+     * weight is a number of failures. `named` is for the metadata that the operator names and for the card, which probably matter; its weight is a
      * number of values, counted for each route.
      */
     common: { priorWeight: 100, priorShrinkage: 10 },
