@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ARMS, MOST_COUNTED, VERDICTS } from '../domain/experiment.ts';
+import { ARMS, LARGEST_SAMPLE, VERDICTS } from '../domain/experiment.ts';
 import { ruleSchema } from '../routing/rule-set.ts';
 import { endpoints, get } from './endpoint.ts';
 import { environment as environmentFilter, list, listQuery } from './list-query.ts';
@@ -33,7 +33,7 @@ const experimentRequest = z.strictObject({
   name: text(1, 120).default('Experiment').describe('Name: 1 to 120 characters. Default: Experiment.'),
   variant: variant.describe('An order of the routes, an objective or a margin, as in a rule.'),
   share: whole(1, 50, 10, 'Percentage of the sessions in the variant'),
-  minimumSample: whole(100, MOST_COUNTED, 500, 'Sessions in each arm before a verdict'),
+  minimumSample: whole(100, LARGEST_SAMPLE, 500, 'Sessions in each arm before a verdict'),
   guardrailPoints: whole(0, 100, 1, 'Largest accepted loss of the success rate, in percentage points'),
 });
 export type ExperimentRequest = z.output<typeof experimentRequest>;

@@ -5,8 +5,10 @@ import { differenceSequence } from './statistics.ts';
 export const ARMS = ['variant', 'router'] as const;
 export type Arm = (typeof ARMS)[number];
 
-/** Number of sessions of an arm that count at most: more would hardly narrow the interval. */
-export const MOST_COUNTED = 25_000;
+/** Number of sessions of both arms that count at most: more would hardly narrow the interval. */
+export const MOST_COUNTED = 100_000;
+/** Largest minimum sample of an arm with half of the sessions. */
+export const LARGEST_SAMPLE = 25_000;
 
 /** `no_difference_shown`: both arms have the minimum sample, and the interval of the difference contains 0. */
 export const VERDICTS = ['too_small', 'better', 'worse', 'no_difference_shown'] as const;
@@ -43,6 +45,17 @@ export interface ExperimentResult {
   verdict: (typeof VERDICTS)[number];
   /** Time of the count. */
   until: Instant;
+}
+
+/** Number of sessions at which each arm ends the count of both, so that the arms always count sessions of the same time. */
+export function limitsOf(share: number): Record<Arm, number> {
+  const variant = (MOST_COUNTED * share) / 100;
+  return { variant, router: MOST_COUNTED - variant };
+}
+
+/** Largest minimum sample with a share: half of what the variant counts on average, because chance can give it fewer sessions. */
+export function largestSampleOf(share: number): number {
+  return Math.min(LARGEST_SAMPLE, limitsOf(share).variant / 2);
 }
 
 /** Result of an experiment from the counts of its arms; an arm without sessions may be missing. */

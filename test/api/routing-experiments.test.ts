@@ -221,6 +221,8 @@ describe('the experiments', () => {
       { share: 51 },
       { share: 1.5 },
       { minimumSample: 99 },
+      { minimumSample: 501, share: 1 },
+      { minimumSample: 25_001, share: 50 },
       { guardrailPoints: -1 },
       { guardrailPoints: 101 },
       { name: '' },
@@ -279,6 +281,29 @@ describe('the result of an experiment', () => {
     assert.ok(result.low < result.difference && result.difference < result.high);
     assert.equal(result.verdict, 'too_small');
     assert.equal(result.until, new Date(on.clock.now()).toISOString());
+  });
+
+  it('counts both arms until the same time, at which the first arm reaches its limit', async () => {
+    await using on = await startTestService();
+    const experiment = await startExperiment(on);
+    const sessions = await createSessions(on, 16);
+    for (const sessionId of sessions) {
+      await attempt(on, sessionId, 'card', 'paid');
+      await on.pass(1000);
+    }
+    await on.pass(15 * MINUTE_MS);
+    const arms = await armsOf(on);
+    const { store } = on.service.deps;
+    const countedWith = async (variant: number, router: number) => {
+      const counts = await store.experimentCounts(experiment.id, { variant, router }, on.clock.now());
+      return counts.map((one) => one.sessions);
+    };
+    const numberAfter = (count: number, arm: string) =>
+      sessions.slice(0, count).filter((id) => arms.get(id) === arm).length;
+    const third = sessions.filter((id) => arms.get(id) === 'router')[2]!;
+    const until = sessions.indexOf(third) + 1;
+    assert.deepEqual(await countedWith(100, 3), [numberAfter(until, 'variant'), 3]);
+    assert.deepEqual(await countedWith(100, 100), [numberAfter(16, 'variant'), numberAfter(16, 'router')]);
   });
 
   it('counts a payment on a slow route once it has had twice its usual time', async () => {

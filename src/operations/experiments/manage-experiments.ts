@@ -1,5 +1,5 @@
 import type { ExperimentRequest } from '../../contract/experiment-contract.ts';
-import { type ExperimentResult, resultOf } from '../../domain/experiment.ts';
+import { type ExperimentResult, largestSampleOf, limitsOf, resultOf } from '../../domain/experiment.ts';
 import { GatewayError } from '../../domain/gateway-error.ts';
 import { catalogueFaults } from '../../routing/check-rules.ts';
 import { within } from '../../routing/rule-faults.ts';
@@ -14,11 +14,11 @@ import { retryOnConflict } from '../retry-on-conflict.ts';
 type ExperimentDeps = Pick<Deps, 'store' | 'now'>;
 type ShownExperiment = Experiment & { result: ExperimentResult };
 
-/** Starts an experiment. Throws GatewayError `invalid_input` for an unknown route, `invalid_state` if another experiment is running. */
+/** Starts an experiment. Throws GatewayError `invalid_input` for an unknown route or a minimum sample that is too large, `invalid_state` if another experiment is running. */
 export async function startExperiment(deps: Deps, request: ExperimentRequest): Promise<ShownExperiment> {
   const { environment } = request;
   assertEnvironment(deps, environment);
-  assertKnownRoutes(deps, request);
+  assertPossible(deps, request);
   const experiment = await retryOnConflict(deps, 'the experiments', async () => {
     const [newest] = (await deps.store.listExperiments({ environment }, { limit: 1 })).items;
     if (newest?.status === 'running') {
@@ -85,10 +85,19 @@ function end(
   });
 }
 
-/** Throws GatewayError `invalid_input` for names in the variant that the catalogue of the environment does not have. */
-function assertKnownRoutes({ routes }: Pick<Deps, 'routes'>, request: ExperimentRequest): void {
-  const own = routes.filter(({ environment }) => environment === request.environment);
-  const faults = within(['variant'], catalogueFaults(request.variant, own));
+/** Throws GatewayError `invalid_input` for names in the variant that the catalogue of the environment does not have, and for a minimum sample that the variant could miss. */
+function assertPossible({ routes }: Pick<Deps, 'routes'>, request: ExperimentRequest): void {
+  const { environment: wanted, variant, share, minimumSample } = request;
+  const own = routes.filter(({ environment }) => environment === wanted);
+  const faults = within(['variant'], catalogueFaults(variant, own));
+  const most = largestSampleOf(share);
+  if (minimumSample > most) {
+    faults.push({
+      path: ['minimumSample'],
+      code: 'too_big',
+      message: `must be at most ${most} with a share of ${share} %`,
+    });
+  }
   if (faults.length > 0) throw refusalOf(faults, request);
 }
 
@@ -99,8 +108,12 @@ async function foundExperiment({ store }: ExperimentDeps, id: string): Promise<E
 /** The experiment with its result: the stored one, or that of this moment while it runs. */
 async function shown({ store, now }: ExperimentDeps, experiment: Experiment): Promise<ShownExperiment> {
   const until = now();
-  const result = experiment.result ?? resultOf(await store.experimentCounts(experiment.id, until), experiment, until);
-  return { ...experiment, result };
+  const { id, share, result } = experiment;
+  if (result) return { ...experiment, result };
+  return {
+    ...experiment,
+    result: resultOf(await store.experimentCounts(id, limitsOf(share), until), experiment, until),
+  };
 }
 
 /** Key of a request: requests with equal keys start the same experiment. */

@@ -1,4 +1,4 @@
-import { ARMS, type Arm, type ArmCounts, type ExperimentResult, MOST_COUNTED } from '../../domain/experiment.ts';
+import { ARMS, type Arm, type ArmCounts, type ExperimentResult } from '../../domain/experiment.ts';
 import type { Instant } from '../../domain/records.ts';
 import { ENVIRONMENTS, type Environment } from '../../domain/route.ts';
 import type { RuleActions } from '../../routing/rule-set.ts';
@@ -47,14 +47,16 @@ type Assignment = ItemOf<typeof ASSIGNMENTS>;
 
 const SELECT_RUNNING = `SELECT * FROM routing_experiments
   WHERE environment IN ('${ENVIRONMENTS.join("', '")}') AND status = 'running' ORDER BY environment`;
-// One statement for each arm, so that each reads one range of the index. The limit bounds the time of the statement.
+// The time at which an arm has as many counting sessions as its limit, which is one more than ?4.
+const SELECT_LIMIT = `SELECT counts_at FROM experiment_sessions
+  WHERE experiment_id = ?1 AND arm = ?2 AND counts_at <= ?3 ORDER BY counts_at LIMIT 1 OFFSET ?4`;
+// One statement for each arm, so that each reads one range of the index.
 const COUNT_ARM = `SELECT CAST(COUNT(*) AS BIGINT) AS sessions, CAST(COUNT(cost) AS BIGINT) AS paid,
     CAST(COALESCE(SUM(cost), 0) AS BIGINT) AS cost
   FROM (SELECT (
       SELECT COALESCE(actual_cost, provider_cost) * 1000000 / amount FROM payments
       WHERE session_id = part.session_id AND status = 'paid' AND surplus = 0) AS cost
-    FROM (SELECT session_id FROM experiment_sessions WHERE experiment_id = ?1 AND arm = ?2 AND counts_at <= ?3
-      ORDER BY counts_at LIMIT ${MOST_COUNTED}) AS part) AS counted`;
+    FROM experiment_sessions AS part WHERE experiment_id = ?1 AND arm = ?2 AND counts_at <= ?3) AS counted`;
 
 const save = saveVersions(EXPERIMENTS, {
   key: ['id'],
@@ -82,13 +84,16 @@ export function createExperimentReads(select: Select, longSelect: Select) {
         page,
         EXPERIMENTS.fromRow,
       ),
-    /** Counts of the first sessions of each arm that count at the time `until`, at most {@link MOST_COUNTED}. A long read. */
-    experimentCounts: (experimentId: string, until: Instant): Promise<ArmCounts[]> =>
-      Promise.all(
-        ARMS.map(async (arm) => {
-          const [row] = await longSelect(COUNT_ARM, experimentId, arm, until);
-          return COUNTS.fromRow({ ...row!, arm });
-        }),
-      ),
+    /** Counts of the sessions of both arms that count at the time `until`, or when the first arm reached its limit. A long read. */
+    async experimentCounts(experimentId: string, limits: Record<Arm, number>, until: Instant): Promise<ArmCounts[]> {
+      const ends = ARMS.map((arm) => longSelect(SELECT_LIMIT, experimentId, arm, until, limits[arm] - 1));
+      const reached = (await Promise.all(ends)).flatMap((rows) => rows.map((row) => Number(row['counts_at'])));
+      const end = Math.min(until, ...reached);
+      const counts = ARMS.map(async (arm) => {
+        const [row] = await longSelect(COUNT_ARM, experimentId, arm, end);
+        return COUNTS.fromRow({ ...row!, arm });
+      });
+      return Promise.all(counts);
+    },
   };
 }
