@@ -3,7 +3,7 @@ import type { Condition } from './rule-conditions.ts';
 import { type Comparable, type RuleField, type RuleTest, type RuleValue, fieldNamed } from './rule-fields.ts';
 import { type KnownValues, comparisonOf, operationsOf } from './rule-matching.ts';
 
-// Rules are checked whenever they are read, so the work is bounded: the comparisons that find the cases, and those of all cases.
+// Rules are checked whenever they are read, so the work is bounded: comparisons that find the cases, rules and comparisons in all cases.
 const MAX_COMPARISONS = 100_000;
 const MAX_PARTS = 30;
 
@@ -26,7 +26,7 @@ export function casesOf(conditions: readonly Condition[]): KnownValues[] {
     const comparisons = own.map((test) => comparisonOf(test, field));
     const outcomes = (value: Comparable) => comparisons.map((holds) => Number(holds(value))).join('');
     const values = Map.groupBy(possible, outcomes);
-    if (values.size === 0 || cases.length * values.size * all.length > MAX_COMPARISONS) continue;
+    if (values.size === 0 || cases.length * values.size * (conditions.length + all.length) > MAX_COMPARISONS) continue;
     cases = cases.flatMap((known) => [...values.values()].map(([value]) => new Map(known).set(name, value!)));
   }
   return cases;

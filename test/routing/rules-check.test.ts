@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { GatewayError, type Issue } from '../../src/domain/gateway-error.ts';
 import type { Route } from '../../src/domain/route.ts';
 import { checkRules } from '../../src/routing/check-rules.ts';
+import { casesOf } from '../../src/routing/rule-cases.ts';
 import { aRoute } from '../fixtures/checkout-records.ts';
 
 const routes: Route[] = [
@@ -100,6 +101,12 @@ describe('limits of rules', () => {
     const rules = many(201, (index) => ({ ...when({ hour: 1 }), id: `r${index}` }));
     assert.deepEqual(found(issuesOf(...rules.slice(1))), []);
     assert.deepEqual(found(issuesOf(...rules)), ['rules too_big']);
+  });
+
+  test('the work of a check is bounded by the number of rules, too', () => {
+    const conditions = many(200, (index) => (index < 12 ? { [`metadata.k${index}`]: 'v' } : {}));
+    const { length } = casesOf(conditions);
+    assert.ok(length > 2 && length * conditions.length <= 100_000, String(length));
   });
 
   test('the selector of a rule names at most a hundred routes', () => {
