@@ -32,7 +32,7 @@ export interface ProviderEvent extends SignalOrigin {
   /** The reported attempt; null if the provider names only the session. */
   paymentId: string | null;
   status: ProviderStatus;
-  /** Reported money in cents, without the buyer's fee; null if the provider names no amount. */
+  /** All the money taken so far in cents, without the buyer's fee; null if the provider names no amount. */
   amount: Cents | null;
   currency: string | null;
   txHash: string | null;
@@ -95,10 +95,7 @@ export function applyProviderEvent(
     }
     case 'paid': {
       const { txHash } = event;
-      // Another charge of the same payment is more money, not a repetition.
-      const isSecond = payment.status === 'paid' && isOtherCharge(payment, event);
-      const amount = event.amount! + (isSecond ? payment.amount : 0);
-      const received = receiveReport(checkout, started, payment, { amount, txHash }, unforeseen, now);
+      const received = receiveReport(checkout, started, payment, { amount: event.amount!, txHash }, unforeseen, now);
       const detailed = withChargeDetails(checkout, received, payment.id, event, now);
       return withSettlement(checkout, detailed, payment.id, event, now);
     }
@@ -110,10 +107,6 @@ function withCard(payment: Payment, { card = null }: ProviderEvent): Payment {
   const { card: known } = payment;
   const isKnown = card === null || (card.country === known?.country && card.group === known.group);
   return isKnown ? payment : { ...payment, card };
-}
-
-function isOtherCharge({ chargeReference: known }: Payment, { chargeReference: other = null }: ProviderEvent): boolean {
-  return known !== null && other !== null && known !== other;
 }
 
 /** True if the amount of a report can be applied. A `paid` report needs an amount, but a known payment may receive a wrong one. */
@@ -163,7 +156,7 @@ function applyProgress(
   return changed(before, decision.next, 'applied', [...effects, { type: 'capture_at_provider', payment: progressed }]);
 }
 
-/** Adds the cost and the charge reference that the provider reported to a decision about a paid payment. */
+/** Adds the charge reference that the provider reported to a decision about money, and the cost if the payment is paid. */
 function withChargeDetails<Outcome extends string>(
   before: Checkout,
   { outcome, next, effects }: Decision<Outcome>,
@@ -171,9 +164,8 @@ function withChargeDetails<Outcome extends string>(
   { chargeReference = null, cost = null }: ProviderEvent,
   now: Instant,
 ): Decision<Outcome | 'applied'> {
-  const payment = next.payments.find(({ id }) => id === paymentId);
-  if (payment?.status !== 'paid') return { outcome, next, effects };
-  const { charged, booked } = withCost(payment, cost, now);
+  const payment = next.payments.find(({ id }) => id === paymentId)!;
+  const { charged, booked } = withCost(payment, payment.status === 'paid' ? cost : null, now);
   const isNamed = chargeReference !== null && payment.chargeReference === null;
   if (charged === payment && !isNamed) return { outcome, next, effects };
   const detailed: Payment = { ...charged, chargeReference: payment.chargeReference ?? chargeReference };

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { sessionAmountOf } from '../domain/charge-amount.ts';
 import { type UnstartedRecords, applyProviderEvent } from '../domain/provider-event.ts';
 import type { SignalOrigin } from '../domain/provider-message.ts';
 import { type PaymentState, type ProviderReport, centsOfUnits } from '../domain/provider-report.ts';
@@ -17,6 +16,7 @@ import {
 import { applyReversalSignal } from './apply-reversal.ts';
 import type { Deps } from './deps.ts';
 import { applyRefundSignal } from './refunds/apply-refund-report.ts';
+import { reportedMoney } from './reported-money.ts';
 import { applySettlementSignal } from './settlement/settle-payment.ts';
 
 const UNKNOWN: AppliedSignal = { outcome: 'unknown', queued: false };
@@ -118,13 +118,14 @@ const STATUS: Record<PaymentState, ProviderStatus> = {
 
 async function applyPaymentSignal(
   deps: Deps,
-  { sessionId, paymentId, payment, checkout: known }: SignalSubject,
+  subject: SignalSubject,
   received: ReceivedSignal<PaymentSignal>,
 ): Promise<AppliedSignal> {
+  const { sessionId, paymentId, checkout: known } = subject;
   const { provider, environment, endsCheckout = false } = received;
   const { report } = received.signal;
   const status = STATUS[report.state];
-  const money = report.received ? sessionAmountOf(payment, report.received) : { amount: null, currency: null };
+  const money = await reportedMoney(deps, subject, received);
   const event = {
     provider,
     environment,

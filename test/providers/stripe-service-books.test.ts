@@ -107,6 +107,19 @@ describe('a dispute at Stripe', () => {
     return { stage, sale, id, discrepancy };
   }
 
+  test('a dispute of a wrong amount that was accepted is booked', async (context) => {
+    const stage = await openStripeStage(context);
+    const started = await stage.start('card');
+    stage.stripe.pay(started.reference);
+    stage.stripe.world.sessions.get(started.reference)!.amount_total = 4500;
+    await stage.pass();
+    const [{ id } = assert.fail()] = await stage.api.list<Discrepancy>('discrepancies');
+    await stage.api.post(`discrepancies/${id}/resolve`, { action: 'accept' });
+    stage.stripe.withdrawFunds(stage.stripe.openDispute(stage.intentOf(started)).id);
+    await stage.pass(DAY);
+    assert.equal((await stage.payment(started)).reversed, 4999);
+  });
+
   test('a dispute withdraws the money and a fee of 15.00, and a won dispute returns the money', async (context) => {
     const { stage, sale, id, discrepancy } = await disputed(context);
     assert.deepEqual(eventsAt(stage.named, sale), ['payment.disputed']);

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Discrepancy } from '../../sdk/src/index.ts';
+import { MINUTE } from '../fixtures/checkout-records.ts';
+import { pick } from '../support/gateway.ts';
+import { type AdyenStage, stageOfSuite } from './adyen-stage.ts';
+
+interface Started {
+  paymentId: string;
+}
+
+describe('charges and refusals of one payment at Adyen', () => {
+  const stageOf = stageOfSuite();
+
+  /** The notification of a charge of a payment. */
+  function chargeOf(stage: AdyenStage, { paymentId }: Started, psp: string, cents: number) {
+    return stage.adyen.itemOf('AUTHORISATION', { psp, payment: '', reference: paymentId, cents });
+  }
+
+  async function listed(stage: AdyenStage, { paymentId }: Started) {
+    const all = await stage.api.list<Discrepancy>('discrepancies');
+    return all.filter((one) => one.paymentId === paymentId);
+  }
+
+  async function amounts(stage: AdyenStage, started: Started) {
+    return pick(await listed(stage, started), 'status', 'expected', 'received', 'actions');
+  }
+
+  /** Paths of the requests for refunds. */
+  function refundPaths(stage: AdyenStage): string[] {
+    return stage.adyen.requests.map(({ path }) => path).filter((path) => path.endsWith('/refunds'));
+  }
+
+  test('every further charge of a paid payment adds to a discrepancy that can be refunded', async () => {
+    const stage = stageOf();
+    const sale = await stage.sell();
+    const [second, third] = [chargeOf(stage, sale, 'SECOND1', 4999), chargeOf(stage, sale, 'THIRD1', 4999)];
+    const actions = ['refund', 'accept'];
+    await stage.adyen.send([second]);
+    assert.deepEqual(await amounts(stage, sale), [['open', 0, 49.99, actions]]);
+    await stage.adyen.send([third]);
+    assert.deepEqual(await amounts(stage, sale), [['open', 0, 99.98, actions]]);
+    for (const item of [second, third, chargeOf(stage, sale, sale.charge.psp, 4999)]) await stage.adyen.send([item]);
+    assert.deepEqual(await amounts(stage, sale), [['open', 0, 99.98, actions]]);
+
+    const [{ id } = assert.fail()] = await listed(stage, sale);
+    await stage.api.post(`discrepancies/${id}/resolve`, { action: 'accept' });
+    assert.deepEqual(
+      (await listed(stage, sale)).map(({ resolution }) => resolution),
+      ['accepted'],
+    );
+  });
+
+  test('a wrong amount is refunded from its own charge', async () => {
+    const stage = stageOf();
+    const started = await stage.start();
+    await stage.adyen.send([chargeOf(stage, started, 'WRONG1', 4000)]);
+    const [{ id } = assert.fail()] = await listed(stage, started);
+    await stage.api.post(`discrepancies/${id}/resolve`, { action: 'refund' });
+    await stage.pass(MINUTE);
+    assert.ok(
+      refundPaths(stage).some((path) => path.includes('/payments/WRONG1/')),
+      refundPaths(stage).join(),
+    );
+  });
+
+  test('the charge of the total after a smaller one leaves the money of both to the operator', async () => {
+    const stage = stageOf();
+    const started = await stage.start();
+    await stage.adyen.send([chargeOf(stage, started, 'PART1', 1000)]);
+    await stage.adyen.send([chargeOf(stage, started, 'WHOLE1', 4999)]);
+    const expected = [['open', 49.99, 59.99, ['refund', 'accept']]];
+    assert.deepEqual(await amounts(stage, started), expected);
+    await stage.adyen.send([chargeOf(stage, started, 'PART1', 1000)]);
+    assert.deepEqual(await amounts(stage, started), expected);
+  });
+});
