@@ -15,7 +15,7 @@ import {
   withPayment,
   withSession,
 } from './checkout-state.ts';
-import type { Failure, ProviderFailure } from './failure.ts';
+import { type Failure, type ProviderFailure, providerText } from './failure.ts';
 import type { Cents } from './money.ts';
 import type { PaymentCard } from './payment-card.ts';
 import { type OriginMismatch, type SignalOrigin, originMismatch } from './provider-message.ts';
@@ -124,7 +124,7 @@ function failureOf({ decline }: Payment, { failure }: ProviderEvent): Failure {
   return failure?.code === 'cancelled' && decline !== null ? decline : (failure ?? decline ?? DECLINED);
 }
 
-/** Records the progress of a pending payment. If the money is expected after the timeout, the timeout moves to that time. */
+/** Records the progress of a pending payment. If the money is expected after the timeout, the timeout moves to that time. After a decline, no money is expected. */
 function applyProgress(
   before: Checkout,
   started: Checkout,
@@ -134,11 +134,12 @@ function applyProgress(
 ): Decision<'applied'> {
   const { decline } = payment;
   const latest = payment.created + LONGEST_WAIT_MS;
-  const expected = expectedBy === null ? payment.expectedBy : Math.min(Math.max(expectedBy, now), latest);
-  const isMoved = expected !== null && expected !== payment.expectedBy;
+  const unnamed = failure === null ? payment.expectedBy : null;
+  const expected = expectedBy === null ? unnamed : Math.min(Math.max(expectedBy, now), latest);
+  const isMoved = expected !== payment.expectedBy;
   const progressed: Payment = {
     ...payment,
-    decline: failure ?? decline,
+    decline: failure ? { ...failure, reason: providerText(failure.reason) } : decline,
     expectedBy: expected,
     timeoutAt: Math.max(payment.timeoutAt, expected ?? 0),
     inquireAt:

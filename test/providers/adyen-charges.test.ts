@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Discrepancy } from '../../sdk/src/index.ts';
-import { MINUTE } from '../fixtures/checkout-records.ts';
+import { chooseAnotherMethod } from '../../src/operations/leave-payment.ts';
+import { DAY, MINUTE } from '../fixtures/checkout-records.ts';
 import { pick } from '../support/gateway.ts';
 import { type AdyenStage, stageOfSuite } from './adyen-stage.ts';
+import { pageText } from './stripe-service.ts';
 
 interface Started {
   paymentId: string;
@@ -73,5 +75,20 @@ describe('charges and refusals of one payment at Adyen', () => {
     assert.deepEqual(await amounts(stage, started), expected);
     await stage.adyen.send([chargeOf(stage, started, 'PART1', 1000)]);
     assert.deepEqual(await amounts(stage, started), expected);
+  });
+
+  test('after a refused bank debit the buyer can choose another method', async () => {
+    const stage = stageOf();
+    const started = await stage.start();
+    await stage.act(started, 'debit');
+    await stage.pass(DAY);
+    stage.adyen.finishDebit(started.link, `Closed\u{202e}account ${'x'.repeat(1000)}`);
+    await stage.pass();
+    const { status, expectedBy, decline } = await stage.payment(started);
+    assert.deepEqual([status, expectedBy], ['pending', null]);
+    assert.match(decline!.reason!, /^Closed account x{185}$/);
+    assert.doesNotMatch(await pageText(stage.tillway, `/checkout/${started.sessionId}`), /You have done your part/);
+    await chooseAnotherMethod(stage.tillway.service.deps, started.sessionId, 1);
+    assert.equal((await stage.payment(started)).status, 'failed');
   });
 });
