@@ -70,6 +70,8 @@ export interface RefundReport {
   /** The provider's id of the refund; null if it gives none. */
   reference: string | null;
   status: RefundStatus;
+  /** The `chargeReference` of the refunded charge, if the provider can take several charges for a payment. */
+  charge?: string | undefined;
   /** True if a pending refund has left the provider's balance already. */
   deducted?: boolean;
   amount: ProviderAmount;

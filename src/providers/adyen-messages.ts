@@ -125,7 +125,8 @@ export function signalOf(item: NotificationItem, now: Instant): Signal | undefin
     const ours = isId(merchantReference, 'ref') ? merchantReference : null;
     const status = isFailure || !isSuccess ? 'failed' : 'succeeded';
     const named = ref ?? { reference: originalReference ?? '' };
-    return { about: 'refund', ref: named, refund: { ours, reference: pspReference, status, amount, reason } };
+    const charge = originalReference || undefined;
+    return { about: 'refund', ref: named, refund: { ours, reference: pspReference, charge, status, amount, reason } };
   }
   const report = paymentReport(item, now);
   return ref && report && { about: 'payment', ref, report };

@@ -53,6 +53,18 @@ describe('charges and refusals of one payment at Adyen', () => {
     );
   });
 
+  test('a refund of a further charge, made at Adyen, leaves the paid order as it is', async () => {
+    const stage = stageOf();
+    const sale = await stage.sell();
+    await stage.adyen.send([chargeOf(stage, sale, 'SECOND2', 4999)]);
+    const refund = { psp: 'REFUND2', payment: 'SECOND2', reference: sale.paymentId, cents: 4999 };
+    await stage.adyen.send([stage.adyen.itemOf('REFUND', refund)]);
+    const { refunded, ledgerStatus } = await stage.payment(sale);
+    assert.deepEqual([refunded, ledgerStatus], [0, 'pending']);
+    const kinds = (await listed(stage, sale)).map(({ kind }) => kind);
+    assert.deepEqual(kinds.toSorted(), ['amount_mismatch', 'refund_excess']);
+  });
+
   test('a wrong amount is refunded from its own charge', async () => {
     const stage = stageOf();
     const started = await stage.start();

@@ -130,7 +130,7 @@ export function discrepancySentence(one: Discrepancy, payments: readonly Payment
       expected === 0 ? `${money} more than expected arrived.` : `The provider reports ${total} instead of ${due}.`,
     currency_mismatch: `The provider reports ${money}, which is not in US dollars. It is not booked.`,
     unknown_payment: `The provider reports ${money} for a payment that this checkout does not have. It is not booked.`,
-    refund_excess: `A refund of ${money} at the provider exceeds the rest of the payment. It is not booked.`,
+    refund_excess: `A refund of ${money} at the provider is not booked: it exceeds the rest of the payment, or is of another charge.`,
     reversal: 'The provider takes money back. It is booked.',
     environment_mismatch: 'The provider of the other environment reported about this checkout. Nothing was changed.',
     provider_mismatch: 'Another provider reported about this payment. Nothing was changed.',

@@ -77,6 +77,10 @@ async function recordForeign(
     const mismatch = originMismatch(checkout.session, current, received);
     if (mismatch) return unchanged(checkout, mismatch);
     if (currency !== CURRENCY) return unchanged(checkout, 'currency_mismatch');
+    // A refund of a surplus charge leaves the money of the paid order untouched.
+    const { chargeReference } = current;
+    const isOfOther = report.charge !== undefined && chargeReference !== null && report.charge !== chargeReference;
+    if (isOfOther) return unchanged(checkout, 'refund_excess');
     // Reads the refund after the checkout, for the reason given in `decide`.
     const known = await refundOfReference(deps, paymentId, report);
     if (known) return decide(deps, known, report, checkout, now);
