@@ -200,7 +200,8 @@ export function reversalReport(found: StripeDispute): ReversalReport {
   return {
     reference,
     status: closed ?? 'open',
-    revision: movements.length + (closed ? 1 : 0),
+    // A movement counts more than the closing, because the bank can take the money of a won dispute again, which reopens it.
+    revision: 2 * movements.length + (closed ? 1 : 0),
     taken: amountOf(
       movements.reduce((sum, { amount }) => sum - amount, 0),
       currency,

@@ -263,8 +263,8 @@ test('the answer about a dispute reports its status, withdrawn amount, fee and r
   await using world = await startStripeWorld();
   const payment = await paidPayment(world);
   for (const [status, expected] of [
-    ['won', 'won 0 1500 3'],
-    ['lost', 'lost 5024 1500 2'],
+    ['won', 'won 0 1500 5'],
+    ['lost', 'lost 5024 1500 3'],
   ] as const) {
     const { id } = world.stripe.openDispute(payment.chargeReference!);
     const text = async () => {
@@ -274,7 +274,7 @@ test('the answer about a dispute reports its status, withdrawn amount, fee and r
     };
     assert.equal(await text(), 'open 0 0 0');
     world.stripe.withdrawFunds(id);
-    assert.equal(await text(), 'open 5024 1500 1');
+    assert.equal(await text(), 'open 5024 1500 2');
     world.stripe.closeDispute(id, status);
     assert.equal(await text(), expected);
   }

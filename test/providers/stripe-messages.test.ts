@@ -230,14 +230,15 @@ test('the report of a dispute sums its balance transactions, and its revision gr
   const rows: [ReturnType<typeof aDispute>, status: string, taken: number, fee: number, revision: number][] = [
     [aDispute('needs_response'), 'open', 0, 0, 0],
     [aDispute('warning_needs_response'), 'open', 0, 0, 0],
-    [aDispute('needs_response', [-5024, 1500]), 'open', 5024, 1500, 1],
-    [aDispute('won', [-5024, 1500]), 'won', 5024, 1500, 2],
-    [aDispute('won', [-5024, 1500], [5024, 0]), 'won', 0, 1500, 3],
-    [aDispute('won', [-5024, 1500], [5024, -1500]), 'won', 0, 0, 3],
-    [aDispute('lost', [-5024, 1500]), 'lost', 5024, 1500, 2],
+    [aDispute('needs_response', [-5024, 1500]), 'open', 5024, 1500, 2],
+    [aDispute('won', [-5024, 1500]), 'won', 5024, 1500, 3],
+    [aDispute('won', [-5024, 1500], [5024, 0]), 'won', 0, 1500, 5],
+    [aDispute('won', [-5024, 1500], [5024, -1500]), 'won', 0, 0, 5],
+    [aDispute('under_review', [-5024, 1500], [5024, 0], [-5024, 0]), 'open', 5024, 1500, 6],
+    [aDispute('lost', [-5024, 1500]), 'lost', 5024, 1500, 3],
     [aDispute('warning_closed'), 'won', 0, 0, 1],
     [aDispute('prevented'), 'won', 0, 0, 1],
-    [aDispute('a_new_status', [-1, 0]), 'open', 1, 0, 1],
+    [aDispute('a_new_status', [-1, 0]), 'open', 1, 0, 2],
   ];
   for (const [dispute, status, taken, fee, revision] of rows) {
     const expected = { reference: 'dp_1', status, revision, taken: usd(taken), fee: usd(fee), reason: 'fraudulent' };

@@ -145,6 +145,20 @@ describe('a dispute at Stripe', () => {
     assert.deepEqual(eventsAt(stage.usual, sale), ['payment.provider_pending', 'payment.paid']);
   });
 
+  test('the money of a won dispute that the bank takes again is booked while the dispute is open', async (context) => {
+    const { stage, sale, id, discrepancy } = await disputed(context);
+    stage.stripe.withdrawFunds(id);
+    stage.stripe.closeDispute(id, 'won');
+    await stage.pass();
+    assert.equal((await stage.payment(sale)).reversed, 0);
+    stage.stripe.world.disputes.get(id)!.status = 'under_review';
+    stage.stripe.withdrawFunds(id);
+    await stage.pass();
+    assert.equal((await stage.payment(sale)).reversed, 4999);
+    assert.deepEqual(await discrepancy(), [['reversal', 'open', 49.99]]);
+    await stage.assertBooks();
+  });
+
   test('a payment whose dispute is lost cannot be refunded', async (context) => {
     const { stage, sale, id, discrepancy } = await disputed(context);
     stage.stripe.withdrawFunds(id);
