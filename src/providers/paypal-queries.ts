@@ -26,7 +26,7 @@ const DISPUTE_ID = /^PP-/;
 /** A reversal that has no dispute after this time has none. It is not longer than the time until a hint is asked again. */
 const DISPUTE_LAG_MS = 55 * 60_000;
 
-/** PayPal does not show the object yet, so it is asked again later. */
+/** PayPal does not show the object now, so it is asked again later. */
 const NOT_YET: HintAnswer = { signals: [], next: null, isIncomplete: true };
 
 /** Read-only requests to PayPal. Each returns undefined if PayPal does not have the object in this account. */
@@ -105,8 +105,9 @@ export function orderPath(reference: string): string {
 }
 
 function paymentAnswer(order: PaypalOrder | undefined, settings: Pick<PaypalSettings, 'settlesAt'>): HintAnswer {
-  const paymentId = order && paymentIdOf(order);
-  if (!order || paymentId === undefined) return { signals: [], next: null };
+  if (!order) return NOT_YET;
+  const paymentId = paymentIdOf(order);
+  if (paymentId === undefined) return { signals: [], next: null };
   const report = paymentReport(order, settings);
   const isIncomplete = report.state === 'paid' && report.cost === null;
   return { signals: [{ about: 'payment', ref: { paymentId, reference: order.id }, report }], next: null, isIncomplete };

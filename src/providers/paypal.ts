@@ -1,5 +1,5 @@
 import { GatewayError } from '../domain/gateway-error.ts';
-import type { ProviderReport } from '../domain/provider-report.ts';
+import { NO_DETAILS, type ProviderReport } from '../domain/provider-report.ts';
 import type { Payment } from '../domain/records.ts';
 import type { RefundOutcome } from '../domain/refund-record.ts';
 import {
@@ -60,8 +60,10 @@ export function createPaypal(instance: PaypalInstance, context: PaypalContext): 
     return order;
   }
 
-  function reportOf(order: PaypalOrder | undefined): ProviderReport {
-    return order ? paymentReport(order, settings) : EXPIRED;
+  /** Report on a payment from its order. Without the order, a capture that was pending can still take the money. */
+  function reportOf(order: PaypalOrder | undefined, { expectedBy }: Payment): ProviderReport {
+    if (order) return paymentReport(order, settings);
+    return expectedBy === null ? EXPIRED : { ...NO_DETAILS, state: 'processing' };
   }
 
   async function captureIdOf({ chargeReference, providerReference }: Payment): Promise<string | undefined> {
@@ -109,14 +111,15 @@ export function createPaypal(instance: PaypalInstance, context: PaypalContext): 
       // Without an answer to the handoff, no buyer has the URL of PayPal's page, so nobody can pay there.
       if (reference === null) return 'unknown';
       const order = await orderOf(payment, reference, timeoutMs);
-      return { report: reportOf(order), reference, url: order ? pageOf(order) : null };
+      return { report: reportOf(order, payment), reference, url: order ? pageOf(order) : null };
     },
 
     /** Orders cannot be withdrawn at PayPal. The service captures no cancelled payment, so no money can arrive. */
     async cancel(payment, timeoutMs): Promise<'cancelled' | 'unknown'> {
       const { providerReference: reference } = payment;
       if (reference === null) return 'unknown';
-      if (reportOf(await orderOf(payment, reference, timeoutMs)).state !== 'processing') return 'cancelled';
+      const order = await orderOf(payment, reference, timeoutMs);
+      if (reportOf(order, payment).state !== 'processing') return 'cancelled';
       throw new Error('PayPal cannot cancel the payment: its capture is pending');
     },
 
@@ -126,19 +129,23 @@ export function createPaypal(instance: PaypalInstance, context: PaypalContext): 
       let idempotencyKey = `${paymentId}:capture`;
       if (decline !== null) {
         // PayPal repeats a decline under the same key, so the capture of a later approval has a key of its own.
-        const report = reportOf(await orderOf(payment, reference, timeoutMs));
+        const report = reportOf(await orderOf(payment, reference, timeoutMs), payment);
         if (report.state !== 'requires_capture') return report;
         idempotencyKey += `:${report.revision}`;
       }
       const answer = await call('POST', `${orderPath(reference)}/capture`, { json: {}, idempotencyKey, timeoutMs });
-      if (isMissing(answer)) return EXPIRED;
+      if (isMissing(answer)) return reportOf(undefined, payment);
       const issue = answer.status === 422 ? readError(answer.json)?.issue : undefined;
-      if (issue !== undefined && CAPTURED.has(issue)) return reportOf(await orderOf(payment, reference, timeoutMs));
+      if (issue !== undefined && CAPTURED.has(issue)) {
+        const captured = await orderOf(payment, reference, timeoutMs);
+        if (captured) return paymentReport(captured, settings);
+        throw new Error(`PayPal does not show the captured order ${reference}`);
+      }
       const refused = issue === undefined ? undefined : refusedCapture(issue);
       if (refused) return refused;
       const order = expected('capture', answer, readOrder);
       if (paymentIdOf(order) !== paymentId) throw new Error(`PayPal captured another order than ${reference}`);
-      return reportOf(order);
+      return paymentReport(order, settings);
     },
 
     async refund(request): Promise<RefundOutcome | 'unknown'> {

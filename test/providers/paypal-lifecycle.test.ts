@@ -166,6 +166,25 @@ describe('a payment by PayPal', () => {
     });
   }
 
+  test('a pending capture whose order PayPal does not show keeps the payment in progress until the capture completes', async (context) => {
+    const stage = await stageOf(context);
+    const { paypal, on } = stage;
+    paypal.nextCapture = 'pending';
+    await stage.approve();
+    await stage.deliver();
+    const capture = stage.capture();
+    const order = paypal.world.orders.get(stage.order)!;
+    paypal.finishPending(capture, 'COMPLETED');
+    paypal.world.orders.delete(stage.order);
+    for (const wait of [SECOND, DAY]) await stage.deliver(wait);
+    await chooseAnotherMethod(on.service.deps, stage.id, 1);
+    assert.equal((await stage.payment()).status, 'pending');
+    paypal.world.orders.set(stage.order, order);
+    await stage.deliver(DAY);
+    assert.equal((await stage.payment()).status, 'paid');
+    await stage.assertBooks();
+  });
+
   test('a buyer who leaves before the capture is not charged, although the order is approved later', async (context) => {
     const stage = await stageOf(context);
     const { on, paypal } = stage;
