@@ -122,8 +122,11 @@ export function pageOf({ links }: PaypalOrder): string | null {
   return links?.find(({ rel }) => rel === 'payer-action' || rel === 'approve')?.href ?? null;
 }
 
+/** The capture that decides about an order: one that has taken the money, or can still take it, before one that failed. */
 export function captureOf({ purchase_units: [unit] }: PaypalOrder): PaypalCapture | undefined {
-  return unit!.payments?.captures?.at(-1);
+  const captures = unit!.payments?.captures ?? [];
+  const paid = captures.find(({ status }) => PAID.has(status));
+  return paid ?? captures.find(({ status }) => !UNPAID.has(status)) ?? captures.at(-1);
 }
 
 /** Report on a payment from its order. A completed order is not money: only its capture is. */
@@ -143,9 +146,11 @@ function captureReport(capture: PaypalCapture, isSettled: boolean): ProviderRepo
   const details = { ...NO_DETAILS, chargeReference: id };
   const created = millisecondsOf(capture.create_time);
   if (PAID.has(status)) {
-    const fee = breakdown?.paypal_fee;
+    const fee = breakdown?.paypal_fee ? amountOf(breakdown.paypal_fee) : null;
+    // The cost of a payment cannot be negative.
+    const cost = fee && fee.units >= 0n ? fee : null;
     const settledAt = isSettled ? millisecondsOf(capture.update_time ?? capture.create_time) : null;
-    return { ...details, state: 'paid', received: amountOf(amount), cost: fee ? amountOf(fee) : null, settledAt };
+    return { ...details, state: 'paid', received: amountOf(amount), cost, settledAt };
   }
   if (UNPAID.has(status)) {
     return {
